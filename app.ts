@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
+import type { Config } from "./config.js";
+import type { Store } from "./db/store.js";
+import address from "./plugins/address.js";
+import auth from "./plugins/auth.js";
+import draining from "./plugins/draining.js";
+import errors, { answerError } from "./plugins/errors.js";
+import logging from "./plugins/logging.js";
+import permissions from "./plugins/permissions.js";
+import storePlugin from "./plugins/store.js";
+import validation from "./plugins/validation.js";
+import versions from "./plugins/versions.js";
+import health from "./routes/health.js";
+import rooms from "./routes/rooms.js";
+import worlds from "./routes/worlds.js";
+
+/**
+ * The application: its plugins, then its routes. It listens nowhere, and
+ * closes the store when it is closed.
+ */
+export function createApp({
+  config,
+  store,
+  logger,
+}: {
+  config: Pick<Config, "publicUrl" | "trustProxy">;
+  store: Store;
+  /** Where it logs; nowhere by default. */
+  logger?: FastifyBaseLogger;
+}): FastifyInstance {
+  const app = Fastify({
+    ...(logger && { loggerInstance: logger }),
+    // Instead, plugins/logging.ts writes one line where it is asked for.
+    disableRequestLogging: true,
+    genReqId: () => randomUUID(),
+    bodyLimit: 1024 * 1024,
+    trustProxy: config.trustProxy,
+    // A request that comes while the server stops gets an answer in our words.
+    return503OnClosing: false,
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      // A path as long as a header may be: an odd id names nothing, and is no other error.
+      maxParamLength: 16 * 1024,
+    },
+    frameworkErrors: (...failed) => void answerError(...failed),
+    clientErrorHandler: answerClientError,
+  });
+
+  app.register(errors);
+  app.register(logging);
+  app.register(draining);
+  app.register(validation);
+  app.register(storePlugin, { store });
+  app.register(address, { publicUrl: config.publicUrl });
+  app.register(auth);
+  app.register(permissions);
+  app.register(versions);
+
+  app.register(health);
+  app.register(worlds);
+  app.register(rooms);
+  return app;
+}
+
+/** What is not even HTTP gets its error in the shape of all others. */
+function answerClientError(
+  error: Error & { code?: string },
+  socket: Socket,
+): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? "431 Request Header Fields Too Large"
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? "408 Request Timeout"
+        : "400 Bad Request";
+  const body = JSON.stringify({ detail: `${status.slice(4)}.` });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${body.length}\r\nX-Request-Id: ${randomUUID()}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  );
+}

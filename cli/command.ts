@@ -1,0 +1,58 @@
+import { Command, InvalidArgumentError } from "commander";
+import type { TSchema } from "@sinclair/typebox";
+import { loadConfig } from "../config.js";
+import { openSqliteStore } from "../db/sqlite/index.js";
+import type { Store } from "../db/store.js";
+import { compileValidator } from "../schemas/validate.js";
+
+/** A command that could not do its work, for a reason its user can understand. */
+export class Failure extends Error {}
+
+/**
+ * A command in the manner of all: `--json` for machines, an example in its help.
+ * @param nameAndArgs as in `show <id>`.
+ */
+export function command(
+  nameAndArgs: string,
+  description: string,
+  example: string,
+): Command {
+  const [name, ...args] = nameAndArgs.split(" ");
+  const made = new Command(name)
+    .description(description)
+    .option("--json", "print JSON, for machines")
+    .addHelpText("after", `\nExample:\n  $ foyer ${example}`);
+  return args.length > 0 ? made.arguments(args.join(" ")) : made;
+}
+
+/** Runs something with the store of DATA_DIR, and closes it whatever happens. */
+export async function withStore<T>(
+  run: (store: Store) => Promise<T>,
+): Promise<T> {
+  const store = openSqliteStore(loadConfig(process.env).dataDir);
+  try {
+    return await run(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * Prints a result.
+ * @param json whether `--json` was given.
+ * @param value for machines.
+ * @param text for people.
+ */
+export function print(json: boolean | undefined, value: unknown, text: string) {
+  process.stdout.write(`${json ? JSON.stringify(value, null, 2) : text}\n`);
+}
+
+/** A parser of arguments that a schema describes; a bad one is wrong usage. */
+export function checked(schema: TSchema): (value: string) => string {
+  const validate = compileValidator(schema);
+  return (value) => {
+    const messages = Object.values(validate(value)?.faults ?? {}).flat();
+    if (messages.length > 0) throw new InvalidArgumentError(messages.join(" "));
+    return value;
+  };
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { ConfigError } from "../config.js";
+import { StoreError } from "../db/store.js";
+import { Failure } from "./command.js";
+import { serveCommand } from "./serve.js";
+import { tokenCommand } from "./token.js";
+import { worldCommand } from "./worlds.js";
+
+const { version } = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+) as { version: string };
+
+const foyer = new Command("foyer")
+  .description("An event rooms server: worlds with rooms, behind a JSON API.")
+  .version(version)
+  .addCommand(serveCommand)
+  .addCommand(worldCommand)
+  .addCommand(tokenCommand)
+  .addHelpText(
+    "after",
+    "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads are in the README.",
+  );
+withExits(foyer);
+
+try {
+  await foyer.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeOf(error);
+}
+
+/** Commander is told to throw at every level, as it would exit with 1 on wrong usage. */
+function withExits(command: Command): void {
+  command.exitOverride();
+  command.commands.forEach(withExits);
+}
+
+function exitCodeOf(error: unknown): number {
+  // Commander has printed its own errors already, and help is none.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  const expected =
+    error instanceof Failure ||
+    error instanceof ConfigError ||
+    error instanceof StoreError ||
+    (error instanceof Error && "syscall" in error);
+  if (!expected) throw error;
+  process.stderr.write(`foyer: ${error.message}\n`);
+  return 1;
+}

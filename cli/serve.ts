@@ -1,0 +1,91 @@
+import { loadConfig } from "../config.js";
+import type { Store } from "../db/store.js";
+import { startServer } from "../server.js";
+import type { World } from "../schemas/worlds.js";
+import { command, print } from "./command.js";
+import { ADMINISTRATOR, signToken } from "./token.js";
+import { draftWorld } from "./worlds.js";
+
+const DEMO = "sample";
+
+/** On an empty server, the demo world; on any other, what it already has. */
+async function demoWorld(store: Store): Promise<World | undefined> {
+  const worlds = await store.worlds.list();
+  if (worlds.length > 0) return worlds.find(({ id }) => id === DEMO);
+  const { value } = await store.worlds.create(
+    draftWorld(DEMO, "Sample event", "localhost"),
+  );
+  await store.rooms.create(DEMO, {
+    name: "Main stage",
+    description: "Where the *keynotes* are.",
+    module_config: [
+      { type: "livestream.native", config: {} },
+      { type: "chat.native", config: { volatile: true } },
+    ],
+    sorting_priority: 1,
+  });
+  await store.rooms.create(DEMO, {
+    name: "Hallway",
+    description: "Meet the others.",
+    module_config: [{ type: "chat.native", config: { volatile: false } }],
+    sorting_priority: 2,
+  });
+  await store.rooms.create(DEMO, {
+    name: "Backstage",
+    description: "For speakers and admins.",
+    module_config: [{ type: "chat.native", config: { volatile: false } }],
+    permission_config: { "room.view": [["speaker", "admin"]] },
+    sorting_priority: 3,
+  });
+  return value;
+}
+
+/** `foyer serve` */
+export const serveCommand = command(
+  "serve",
+  "serve the worlds of DATA_DIR at HOST and PORT",
+  "serve --demo",
+)
+  .option(
+    "--demo",
+    `on an empty server, make the world "${DEMO}" to try things in`,
+  )
+  .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
+    const config = loadConfig(process.env);
+    const server = await startServer(config);
+    const world = demo ? await demoWorld(server.app.store) : undefined;
+    if (demo || json) {
+      const address = config.publicUrl ?? server.address;
+      const sample = world && tourOf(world, address);
+      print(
+        json,
+        { address, world: sample?.world, token: sample?.token },
+        [`\nFoyer serves ${address}`, sample?.text ?? ""].join("\n"),
+      );
+    }
+    await toldToStop();
+    await server.stop();
+  });
+
+function tourOf(world: World, address: string) {
+  const token = signToken(world, { trait: ADMINISTRATOR, expires: "30d" });
+  const text = `
+The world "${world.id}" is there to try things in. A token for 30 days:
+
+  ${token}
+
+Paste this into another shell to see its rooms:
+
+  curl -H "Authorization: Bearer ${token}" ${address}/api/v1/worlds/${world.id}/rooms/
+`;
+  return { world: world.id, token, text };
+}
+
+/** The first signal stops in good order; a second one ends the process where it is. */
+function toldToStop(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.once(signal, () => resolve());
+    }
+  });
+}

@@ -1,0 +1,143 @@
+import { randomBytes } from "node:crypto";
+import { Argument, Command, Option } from "commander";
+import type { Store } from "../db/store.js";
+import { defaultPermissionConfig } from "../schemas/permissions.js";
+import { Domain, Title, WorldId } from "../schemas/values.js";
+import type { World } from "../schemas/worlds.js";
+import { checked, command, Failure, print, withStore } from "./command.js";
+
+interface Json {
+  json?: boolean;
+}
+
+/** A new world, with a fresh key of 256 bits that nobody else has. */
+export function draftWorld(
+  id: string,
+  title: string,
+  domain: string,
+  isPrivate = false,
+): World {
+  return {
+    id,
+    title,
+    domain,
+    config: {
+      JWT_secrets: [
+        {
+          issuer: "foyer",
+          audience: id,
+          secret: randomBytes(32).toString("hex"),
+        },
+      ],
+    },
+    permission_config: {
+      ...defaultPermissionConfig,
+      ...(isPrivate && { "world.view": ["attendee"] }),
+    },
+  };
+}
+
+/** The world with an id; the operator is told where there is none. */
+export async function findWorld(store: Store, id: string): Promise<World> {
+  const world = await store.worlds.get(id);
+  if (!world) throw new Failure(`There is no world ${id}.`);
+  return world.value;
+}
+
+/** A world as people read it. */
+function describe({ id, title, domain, config, permission_config }: World) {
+  const keys = config.JWT_secrets.map(
+    ({ issuer, audience, secret }) =>
+      `  issuer    ${issuer}\n  audience  ${audience}\n  secret    ${secret}`,
+  );
+  const rules = Object.entries(permission_config).map(
+    ([key, rule]) => `  ${key.padEnd(16)} ${JSON.stringify(rule)}`,
+  );
+  return [
+    `World   ${id}`,
+    `Title   ${title}`,
+    `Domain  ${domain}`,
+    `Keys\n${keys.join("\n\n")}`,
+    `Rules\n${rules.join("\n")}`,
+  ].join("\n");
+}
+
+const create = command(
+  "create",
+  "make a world with a fresh key, and print it",
+  'world create summit --title "Summit 2027" --domain summit.example.org',
+)
+  .addArgument(
+    new Argument("<id>", "a-z, 0-9 and -, for good").argParser(
+      checked(WorldId),
+    ),
+  )
+  .addOption(
+    new Option("--title <title>", "what people call it")
+      .argParser(checked(Title))
+      .makeOptionMandatory(),
+  )
+  .addOption(
+    new Option("--domain <domain>", "the host name it is reached at")
+      .argParser(checked(Domain))
+      .makeOptionMandatory(),
+  )
+  .option("--private", 'let only the trait "attendee" take part')
+  .action(
+    async (
+      id: string,
+      options: Json & { title: string; domain: string; private?: boolean },
+    ) => {
+      const { value } = await withStore((store) =>
+        store.worlds.create(
+          draftWorld(id, options.title, options.domain, options.private),
+        ),
+      );
+      print(options.json, value, describe(value));
+    },
+  );
+
+const list = command("list", "list the worlds", "world list --json").action(
+  async ({ json }: Json) => {
+    const worlds = await withStore((store) => store.worlds.list());
+    print(
+      json,
+      worlds.map(({ id, title, domain }) => ({ id, title, domain })),
+      worlds
+        .map(({ id, title, domain }) => `${id}\t${domain}\t${title}`)
+        .join("\n") ||
+        "There is no world yet. Make one with: foyer world create",
+    );
+  },
+);
+
+const show = command(
+  "show <id>",
+  "print a world with its keys and rules",
+  "world show summit",
+).action(async (id: string, { json }: Json) => {
+  const world = await withStore((store) => findWorld(store, id));
+  print(json, world, describe(world));
+});
+
+const remove = command(
+  "delete <id>",
+  "delete a world with all its rooms",
+  "world delete summit --yes",
+)
+  .requiredOption("--yes", "confirm: nothing brings it back")
+  .action(async (id: string, { json }: Json) => {
+    await withStore(async (store) => {
+      await findWorld(store, id);
+      await store.worlds.delete(id);
+    });
+    print(json, { deleted: id }, `The world ${id} is deleted.`);
+  });
+
+/** `foyer world …` */
+export const worldCommand = new Command("world")
+  .description("make, list, show and delete worlds")
+  .addCommand(create)
+  .addCommand(list)
+  .addCommand(show)
+  .addCommand(remove);

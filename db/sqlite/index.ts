@@ -1,0 +1,67 @@
+import { type Store, StoreError } from "../store.js";
+import { openForReading, openForWriting, storeErrorOf } from "./database.js";
+import { roomReads } from "./room-reads.js";
+import { toRoom, toWorld, versioned } from "./rows.js";
+import { Snapshot } from "./snapshot.js";
+import { worldReads } from "./world-reads.js";
+import { Writer } from "./writer.js";
+
+/**
+ * Opens the store in a folder, and makes it or brings it up to date first.
+ * Reads run here and now, as they take microseconds; writes in a thread of
+ * their own, as they wait for the disk.
+ * @throws {StoreError} `unusable`, with one line for the operator.
+ */
+export function openSqliteStore(dataDir: string): Store {
+  // Migrates, and stays open until the reader is there: the last connection to
+  // close would take away the write-ahead log that a read-only one needs.
+  const migrated = openForWriting(dataDir);
+  const db = openForReading(dataDir);
+  const writer = new Writer(dataDir);
+  const snapshot = new Snapshot(db);
+  const worlds = worldReads(db, snapshot);
+  const rooms = roomReads(db, snapshot);
+  migrated.close();
+
+  return {
+    worlds: {
+      get: async (id) => read(() => worlds.get(id)),
+      list: async () => read(() => worlds.list()),
+      issuing: async (issuer, audience) =>
+        read(() => worlds.issuing(issuer, audience)),
+      create: async (world) =>
+        versioned(await writer.run("createWorld", world), toWorld),
+      update: async (...args) =>
+        versioned(await writer.run("updateWorld", ...args), toWorld),
+      delete: (id) => writer.run("deleteWorld", id),
+    },
+    rooms: {
+      get: async (worldId, id) => read(() => rooms.get(worldId, id)),
+      list: async (worldId, selection) =>
+        read(() => {
+          const world = worlds.get(worldId);
+          return world
+            ? rooms.list(world.value, selection)
+            : { count: 0, rooms: [] };
+        }),
+      create: async (...args) =>
+        versioned(await writer.run("createRoom", ...args), toRoom),
+      update: async (...args) =>
+        versioned(await writer.run("updateRoom", ...args), toRoom),
+      delete: (...args) => writer.run("deleteRoom", ...args),
+    },
+    async close() {
+      db.close();
+      await writer.close();
+    },
+  };
+
+  function read<T>(run: () => T): T {
+    if (!db.open) throw new StoreError("unusable", "The store is closed.");
+    try {
+      return run();
+    } catch (error) {
+      throw storeErrorOf(error) ?? error;
+    }
+  }
+}

@@ -1,0 +1,4 @@
+import worldsAndRooms from "./0001-worlds-and-rooms.js";
+
+/** Every migration, in order: the nth makes version n of the database out of version n - 1. */
+export const migrations: readonly string[] = [worldsAndRooms];

@@ -1,0 +1,79 @@
+import { hash } from "node:crypto";
+import type { PermissionConfig } from "../../schemas/permissions.js";
+import type { Room } from "../../schemas/rooms.js";
+import type { World, WorldConfig } from "../../schemas/worlds.js";
+import type { Versioned } from "../store.js";
+
+export interface WorldRow {
+  id: string;
+  title: string;
+  config: string;
+  permission_config: string;
+  domain: string;
+  revision: number;
+}
+
+export interface RoomRow {
+  id: string;
+  name: string;
+  description: string;
+  module_config: string;
+  permission_config: string;
+  sorting_priority: number;
+  /** The room's own, or the world's. */
+  domain: string;
+  revision: number;
+}
+
+/** The columns of a {@link WorldRow}. */
+export const WORLD_COLUMNS =
+  "id, title, config, permission_config, domain, revision";
+
+/** The columns of a {@link RoomRow}, of `rooms` joined with `worlds`. */
+export const ROOM_COLUMNS =
+  "rooms.id, rooms.name, rooms.description, rooms.module_config, rooms.permission_config, rooms.sorting_priority, coalesce(rooms.domain, worlds.domain) AS domain, rooms.revision";
+
+/**
+ * Names a state by its content, so that it is the same on every server, and by
+ * its revision, so that a change and its reversal do not pass for no change.
+ */
+export function versionOf(row: WorldRow | RoomRow): string {
+  return hash("sha256", JSON.stringify(Object.values(row)), "base64url").slice(
+    0,
+    22,
+  );
+}
+
+/** What a row says, and the name of its state. */
+export function versioned<R extends WorldRow | RoomRow, T>(
+  row: R,
+  read: (row: R) => T,
+): Versioned<T> {
+  return { value: read(row), version: versionOf(row) };
+}
+
+export function toWorld(row: WorldRow): World {
+  const { revision: _, config, permission_config, ...rest } = row;
+  return {
+    ...rest,
+    config: JSON.parse(config) as WorldConfig,
+    permission_config: JSON.parse(permission_config) as PermissionConfig,
+  };
+}
+
+export function toRoom(row: RoomRow): Room {
+  const { revision: _, module_config, permission_config, ...rest } = row;
+  return {
+    ...rest,
+    module_config: JSON.parse(module_config) as Room["module_config"],
+    permission_config: JSON.parse(permission_config) as PermissionConfig,
+  };
+}
+
+/**
+ * Takes the differences of case out of a text. Both ways, as neither alone is
+ * enough: upper case makes one of σ and ς, lower case of K and the Kelvin sign.
+ */
+export function foldCase(text: string): string {
+  return text.toLowerCase().toUpperCase();
+}

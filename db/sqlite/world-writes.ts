@@ -1,0 +1,92 @@
+import Database from "better-sqlite3";
+import type { World, WorldChanges, WorldConfig } from "../../schemas/worlds.js";
+import { StoreError } from "../store.js";
+import type { Connection } from "./database.js";
+import { absent, existing, same } from "./guards.js";
+import { WORLD_COLUMNS, type WorldRow } from "./rows.js";
+
+/** The writes of worlds, each to be run inside a transaction of its caller's. */
+export function worldWrites(db: Connection) {
+  const select = db.prepare<[string], WorldRow>(
+    `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
+  );
+  const insert = db.prepare<WorldRow>(
+    `INSERT INTO worlds (${WORLD_COLUMNS})
+     VALUES (@id, @title, @config, @permission_config, @domain, @revision)`,
+  );
+  const update = db.prepare<WorldRow>(
+    `UPDATE worlds SET title = @title, config = @config, permission_config = @permission_config,
+       domain = @domain, revision = @revision WHERE id = @id`,
+  );
+  const remove = db.prepare<[string]>("DELETE FROM worlds WHERE id = ?");
+  const clearIssuers = db.prepare<[string]>(
+    "DELETE FROM world_issuers WHERE world_id = ?",
+  );
+  const insertIssuer = db.prepare<[string, string, string]>(
+    "INSERT OR IGNORE INTO world_issuers (issuer, audience, world_id) VALUES (?, ?, ?)",
+  );
+
+  function indexIssuers(worldId: string, config: WorldConfig): void {
+    clearIssuers.run(worldId);
+    for (const { issuer, audience } of config.JWT_secrets) {
+      insertIssuer.run(issuer, audience, worldId);
+    }
+  }
+
+  return {
+    createWorld(world: World): WorldRow {
+      if (select.get(world.id)) {
+        throw new StoreError("taken", `The id ${world.id} is taken.`, "id");
+      }
+      const row: WorldRow = {
+        ...world,
+        config: JSON.stringify(world.config),
+        permission_config: JSON.stringify(world.permission_config),
+        revision: 1,
+      };
+      claimingDomain(row, () => insert.run(row));
+      indexIssuers(world.id, world.config);
+      return row;
+    },
+
+    updateWorld(
+      id: string,
+      { config, permission_config, ...rest }: WorldChanges,
+      versions?: readonly string[],
+    ): WorldRow {
+      const old = existing(select.get(id), versions);
+      const row: WorldRow = { ...old, ...rest };
+      if (permission_config) {
+        row.permission_config = JSON.stringify(permission_config);
+      }
+      if (config) {
+        const { JWT_secrets } = JSON.parse(old.config) as WorldConfig;
+        const whole = { JWT_secrets, ...config };
+        row.config = JSON.stringify(whole);
+        indexIssuers(id, whole);
+      }
+      if (same(old, row)) return old;
+      row.revision++;
+      claimingDomain(row, () => update.run(row));
+      return row;
+    },
+
+    deleteWorld(id: string): void {
+      if (remove.run(id).changes === 0) throw absent();
+    },
+  };
+}
+
+function claimingDomain({ domain }: WorldRow, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    if (
+      error instanceof Database.SqliteError &&
+      error.code === "SQLITE_CONSTRAINT_UNIQUE"
+    ) {
+      throw new StoreError("taken", `The domain ${domain} is taken.`, "domain");
+    }
+    throw error;
+  }
+}

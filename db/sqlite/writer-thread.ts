@@ -1,0 +1,80 @@
+import {
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+} from "node:worker_threads";
+import type { StoreError } from "../store.js";
+import { openForWriting, storeErrorOf } from "./database.js";
+import { roomWrites } from "./room-writes.js";
+import { worldWrites } from "./world-writes.js";
+import type { Answer, Call, Message, Writes } from "./writer.js";
+
+// The only thread of this process that writes. Whatever arrived while the disk
+// was syncing goes into the next transaction together: one sync for all of it.
+
+/** More in one transaction would make the first wait for the last. */
+const MAX_BATCH = 500;
+
+const port = parentPort!;
+const db = openForWriting((workerData as { dataDir: string }).dataDir);
+const writes: Writes = { ...worldWrites(db), ...roomWrites(db) };
+
+const byName = writes as Record<string, (...args: unknown[]) => unknown>;
+
+const savepoint = db.prepare("SAVEPOINT write");
+const release = db.prepare("RELEASE write");
+const rollBack = db.prepare("ROLLBACK TO write");
+
+port.on("message", (first: Message) => {
+  const messages = [first, ...waiting(MAX_BATCH - 1)];
+  const calls = messages.filter((message) => message !== "close");
+  port.postMessage(commit(calls));
+  if (calls.length === messages.length) return;
+  db.close();
+  port.close();
+});
+
+/** What else has arrived. */
+function* waiting(most: number): Generator<Message> {
+  for (let count = 0; count < most; count++) {
+    const received = receiveMessageOnPort(port) as { message: Message } | null;
+    if (!received) return;
+    yield received.message;
+  }
+}
+
+/** Does all calls in one transaction; each stands or falls alone, unless the commit falls. */
+function commit(batch: Call[]): Answer[] {
+  if (batch.length === 0) return [];
+  try {
+    return db.transaction(() => batch.map(attempt)).immediate();
+  } catch (error) {
+    const { problem, message } = storeErrorOf(error) ?? fault(error);
+    return batch.map(({ id }) => ({ id, problem, message }));
+  }
+}
+
+function attempt({ id, write, args }: Call): Answer {
+  savepoint.run();
+  try {
+    const result = byName[write]!(...args);
+    release.run();
+    return { id, result };
+  } catch (error) {
+    // SQLite gives up the whole transaction by itself when the disk fails it.
+    if (!db.inTransaction) throw error;
+    rollBack.run();
+    release.run();
+    const { problem, message, field } = storeErrorOf(error) ?? fault(error);
+    return { id, problem, message, ...(field !== undefined && { field }) };
+  }
+}
+
+/** A fault of our own: no word of it goes to a client, all of it to the log. */
+function fault(error: unknown): Pick<StoreError, "message"> & {
+  problem: "fault";
+  field?: undefined;
+} {
+  const { stack, message } = error as Error;
+  return { problem: "fault", message: stack ?? message };
+}

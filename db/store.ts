@@ -1,0 +1,129 @@
+import type {
+  Room,
+  RoomChanges,
+  RoomDraft,
+  RoomOrdering,
+} from "../schemas/rooms.js";
+import type { World, WorldChanges } from "../schemas/worlds.js";
+
+/**
+ * Something stored, and the name of the state it was read in: it changes with
+ * every change of what a reader sees, and the same state has the same name on
+ * every server.
+ */
+export interface Versioned<T> {
+  readonly value: T;
+  readonly version: string;
+}
+
+/** Which page of the rooms of a world somebody asks for. */
+export interface RoomSelection {
+  /** The traits of the caller: rooms whose `room.view` refuses them are left out. */
+  traits: ReadonlySet<string>;
+  /** From 1. */
+  page: number;
+  pageSize: number;
+  ordering: RoomOrdering;
+  /** Only rooms with a module of this type. */
+  type?: string | undefined;
+  /** Only rooms whose name or description holds this, in whatever case. */
+  search?: string | undefined;
+}
+
+export interface RoomPage {
+  /** The number of rooms on all pages. */
+  count: number;
+  rooms: Room[];
+}
+
+/** Why the store did not do what it was asked. */
+export type StoreProblem =
+  /** What was to be changed is not there. */
+  | "absent"
+  /** It is there, but no longer in a version that the caller named. */
+  | "changed"
+  /** The id or domain belongs to another world; `field` says which. */
+  | "taken"
+  /** Another process holds the lock for too long; try again soon. */
+  | "busy"
+  /** The disk is full. */
+  | "full"
+  /** The store cannot be used: damaged, of a newer version, or closed. */
+  | "unusable";
+
+/** The only error the store throws on purpose. Anything else is a fault of its own. */
+export class StoreError extends Error {
+  constructor(
+    readonly problem: StoreProblem,
+    message: string,
+    readonly field?: string,
+  ) {
+    super(message);
+    this.name = "StoreError";
+  }
+}
+
+/**
+ * Everything the service keeps. Each method is one atomic operation, durable
+ * once it resolves, and sees whatever any process wrote before it was called.
+ * Every method may reject with a {@link StoreError} `busy` or `unusable`, a
+ * write also with `full`.
+ */
+export interface Store {
+  readonly worlds: WorldStore;
+  readonly rooms: RoomStore;
+  /** Finishes the writes under way, then lets go of the database. */
+  close(): Promise<void>;
+}
+
+export interface WorldStore {
+  get(id: string): Promise<Versioned<World> | undefined>;
+  /** Every world, by id. */
+  list(): Promise<World[]>;
+  /** The worlds that have a key with this issuer and audience. */
+  issuing(issuer: string, audience: string): Promise<Versioned<World>[]>;
+  /** @throws {StoreError} `taken` on `id` or `domain`. */
+  create(world: World): Promise<Versioned<World>>;
+  /**
+   * Replaces the named fields; a `config` without `JWT_secrets` keeps the keys.
+   * @param versions do it only in one of these versions.
+   * @throws {StoreError} `absent`, `changed`, or `taken` on `domain`.
+   */
+  update(
+    id: string,
+    changes: WorldChanges,
+    versions?: readonly string[],
+  ): Promise<Versioned<World>>;
+  /**
+   * Deletes a world with all that is in it.
+   * @throws {StoreError} `absent`.
+   */
+  delete(id: string): Promise<void>;
+}
+
+export interface RoomStore {
+  get(worldId: string, id: string): Promise<Versioned<Room> | undefined>;
+  list(worldId: string, selection: RoomSelection): Promise<RoomPage>;
+  /** @throws {StoreError} `absent` when the world is not there. */
+  create(worldId: string, draft: RoomDraft): Promise<Versioned<Room>>;
+  /**
+   * Replaces the named fields.
+   * @param versions do it only in one of these versions.
+   * @throws {StoreError} `absent` or `changed`.
+   */
+  update(
+    worldId: string,
+    id: string,
+    changes: RoomChanges,
+    versions?: readonly string[],
+  ): Promise<Versioned<Room>>;
+  /**
+   * @param versions do it only in one of these versions.
+   * @throws {StoreError} `absent` or `changed`.
+   */
+  delete(
+    worldId: string,
+    id: string,
+    versions?: readonly string[],
+  ): Promise<void>;
+}

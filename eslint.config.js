@@ -1,0 +1,30 @@
+import js from "@eslint/js";
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["dist", ".tap"] },
+  js.configs.recommended,
+  {
+    files: ["**/*.ts"],
+    extends: [tseslint.configs.recommendedTypeChecked],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      // A Fastify plugin and a Store method are asynchronous by contract, whether or not they wait.
+      "@typescript-eslint/require-await": "off",
+      // A leading underscore says that a value is there to be left out.
+      "@typescript-eslint/no-unused-vars": [
+        "error",
+        { varsIgnorePattern: "^_", argsIgnorePattern: "^_" },
+      ],
+      // tap's assertions and Fastify's replies are thenables nobody has to wait for.
+      "@typescript-eslint/no-floating-promises": [
+        "error",
+        {
+          allowForKnownSafePromises: [
+            { from: "package", package: "fastify", name: "FastifyReply" },
+          ],
+        },
+      ],
+    },
+  },
+);

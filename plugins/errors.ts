@@ -1,0 +1,107 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import { StoreError, type StoreProblem } from "../db/store.js";
+import type { Problem } from "../schemas/errors.js";
+import { InvalidData } from "../schemas/validate.js";
+
+/** A call that is answered with a status and a sentence. */
+export class Refusal extends Error {
+  /**
+   * @param statusCode of the answer.
+   * @param detail a sentence for the client.
+   * @param headers that go with it.
+   */
+  constructor(
+    readonly statusCode: number,
+    detail: string,
+    readonly headers: Record<string, string> = {},
+  ) {
+    super(detail);
+  }
+}
+
+/** Who is calling could not be told. */
+export const unauthenticated = (detail: string) =>
+  new Refusal(401, detail, { "www-authenticate": "Bearer" });
+
+/** What is not there and what is not allowed look the same, to the byte. */
+export const forbidden = () =>
+  new Refusal(403, "You do not have permission to perform this action.");
+
+const unavailable = (detail: string, seconds: number) =>
+  new Refusal(503, detail, { "retry-after": String(seconds) });
+
+const storeRefusals: Record<
+  StoreProblem,
+  (error: StoreError) => Refusal | InvalidData
+> = {
+  absent: forbidden,
+  changed: () =>
+    new Refusal(412, "It was changed in between. Get it again, and try again."),
+  taken: ({ field = "id" }) =>
+    new InvalidData({ [field]: ["Another world has it already."] }),
+  busy: () =>
+    unavailable("The database is in use by another process. Try again.", 1),
+  full: () => unavailable("There is no room on the disk. Try again later.", 60),
+  unusable: () => unavailable("The database cannot be used right now.", 5),
+};
+
+/** Fastify's own errors in the words of this service. */
+const sentences: Record<string, string> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE:
+    "The body must be JSON, sent with Content-Type: application/json.",
+  FST_ERR_CTP_BODY_TOO_LARGE: "The body is too large.",
+  FST_ERR_CTP_EMPTY_JSON_BODY: "The body is empty, and JSON was expected.",
+  FST_ERR_CTP_INVALID_JSON_BODY: "The body is not valid JSON.",
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH:
+    "The body has another length than its Content-Length.",
+  FST_ERR_BAD_URL: "The path is not a valid URL.",
+};
+
+/** What a client is told; undefined when it is a fault of the server's own. */
+function refusalOf(error: FastifyError): Refusal | InvalidData | undefined {
+  if (error instanceof Refusal || error instanceof InvalidData) return error;
+  if (error instanceof StoreError) return storeRefusals[error.problem](error);
+  const { statusCode = 500, code, message } = error;
+  if (statusCode >= 500) return undefined;
+  return new Refusal(statusCode, sentences[code] ?? message);
+}
+
+/** Answers a failed request; the one place where errors get their shape. */
+export function answerError(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const refusal = refusalOf(error);
+  const status = refusal?.statusCode ?? 500;
+  if (status >= 500) request.log.error({ err: error }, "request failed");
+  reply.code(status).header("x-request-id", request.id);
+  if (refusal instanceof InvalidData) return reply.send(refusal.faults);
+  if (refusal) reply.headers(refusal.headers);
+  return reply.send({
+    detail: refusal?.message ?? "Internal server error.",
+  } satisfies Problem);
+}
+
+/** The shape of every error, and a number on every answer that finds it in the log. */
+export default fp(
+  async (app) => {
+    app.setErrorHandler(answerError);
+
+    app.addHook("onRequest", async (request, reply) => {
+      reply.header("x-request-id", request.id);
+      // Before the body is read: whatever it is, nobody waits for it.
+      if (!request.is404) return;
+      const [path = ""] = request.url.split("?", 1);
+      const methods = app.supportedMethods.filter(
+        (method) => app.findRoute({ method, url: path }) !== null,
+      );
+      if (methods.length === 0) throw new Refusal(404, "Not found.");
+      throw new Refusal(405, `Method ${request.method} is not allowed here.`, {
+        allow: methods.sort().join(", "),
+      });
+    });
+  },
+  { name: "errors" },
+);

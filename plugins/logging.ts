@@ -1,0 +1,42 @@
+import fp from "fastify-plugin";
+import pino, { type Logger } from "pino";
+import pretty from "pino-pretty";
+
+/**
+ * The log of the server: JSON on stdout, or lines for people on a terminal.
+ * @param level the least important that is written, in pino's words.
+ */
+export function createLogger(level: string): Logger {
+  const readable =
+    process.stdout.isTTY && process.env.NODE_ENV !== "production";
+  return readable
+    ? pino(
+        { level },
+        pretty({ ignore: "pid,hostname,reqId", translateTime: "HH:MM:ss" }),
+      )
+    : pino({ level });
+}
+
+/**
+ * One line for each request at level debug. Not at info: it would cost more
+ * than the request. A fault of the server is always written. No header, query
+ * or body gets into either: they may hold a token.
+ */
+export default fp(
+  async (app) => {
+    if (!["debug", "trace"].includes(app.log.level)) return;
+    app.addHook("onResponse", async (request, reply) => {
+      request.log.debug(
+        {
+          method: request.method,
+          path: request.url.split("?", 1)[0],
+          from: request.ip,
+          status: reply.statusCode,
+          ms: Math.round(reply.elapsedTime),
+        },
+        "request",
+      );
+    });
+  },
+  { name: "logging" },
+);

@@ -1,0 +1,78 @@
+import type {
+  FastifyReply,
+  FastifyRequest,
+  onRequestAsyncHookHandler,
+} from "fastify";
+import fp from "fastify-plugin";
+import type { Versioned } from "../db/store.js";
+import { allows, type PermissionKey } from "../schemas/permissions.js";
+import type { Room } from "../schemas/rooms.js";
+import { forbidden } from "./errors.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /**
+     * What a caller needs beside `world.api` to use a route under `/api/v1/`:
+     * every one of these keys, on the room if the path names one. `public`
+     * lets everybody in.
+     */
+    requires?: readonly PermissionKey[] | "public";
+  }
+  interface FastifyRequest {
+    /** The room that the path names; set on every route that names one. */
+    room: Versioned<Room>;
+  }
+}
+
+/**
+ * Every route under `/api/v1/` declares what it requires, and is guarded
+ * accordingly before its body is read. One that declares nothing does not start.
+ */
+export default fp(
+  async (app) => {
+    app.decorateRequest("room", null as unknown as Versioned<Room>);
+
+    app.addHook("onRoute", (route) => {
+      if (!route.url.startsWith("/api/v1/")) return;
+      const requires = route.config?.requires;
+      if (requires === undefined) {
+        throw new Error(
+          `${String(route.method)} ${route.url} does not declare what it requires (config.requires)`,
+        );
+      }
+      if (requires === "public") return;
+      route.onRequest = [
+        app.authenticate,
+        authorize(requires),
+        ...[route.onRequest ?? []].flat(),
+      ];
+    });
+
+    function authorize(
+      requires: readonly PermissionKey[],
+    ): onRequestAsyncHookHandler {
+      return async (request: FastifyRequest, reply: FastifyReply) => {
+        const { caller, world } = request;
+        if (!world || caller.worldId !== world.value.id) throw forbidden();
+        const { id, permission_config } = world.value;
+        if (!allows("world.api", caller.traits, permission_config)) {
+          throw forbidden();
+        }
+        const configs = [permission_config];
+        const { room_id } = request.params as { room_id?: string };
+        if (room_id !== undefined) {
+          const room = await app.store.rooms.get(id, room_id);
+          if (!room) throw forbidden();
+          request.room = room;
+          configs.unshift(room.value.permission_config);
+        }
+        for (const key of requires) {
+          if (!allows(key, caller.traits, ...configs)) throw forbidden();
+        }
+        // What one caller may see is not for a cache that serves others.
+        reply.header("cache-control", "private, no-cache");
+      };
+    }
+  },
+  { name: "permissions", dependencies: ["auth", "errors", "store"] },
+);

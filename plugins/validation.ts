@@ -1,0 +1,94 @@
+import { isUtf8 } from "node:buffer";
+import type { TObject } from "@sinclair/typebox";
+import type {
+  FastifyRequest,
+  FastifySchemaCompiler,
+  preHandlerAsyncHookHandler,
+} from "fastify";
+import fp from "fastify-plugin";
+import { compileValidator, InvalidData } from "../schemas/validate.js";
+import { Refusal } from "./errors.js";
+
+/** Bodies come as JSON, and TypeBox says what is wrong with them. */
+export default fp(
+  async (app) => {
+    app.setValidatorCompiler(compile as FastifySchemaCompiler<unknown>);
+
+    app.removeAllContentTypeParsers();
+    const parseJson = app.getDefaultJsonParser("error", "error");
+    app.addContentTypeParser<Buffer>(
+      "application/json",
+      { parseAs: "buffer" },
+      (request, body, done) => {
+        // DELETE takes a JSON content type on nothing at all.
+        if (body.length === 0 && request.method === "DELETE") done(null);
+        else if (!isUtf8(body)) {
+          done(new Refusal(400, "The body is not valid UTF-8."));
+        } else void parseJson(request, body.toString(), done);
+      },
+    );
+  },
+  { name: "validation", dependencies: ["errors"] },
+);
+
+function compile({
+  schema,
+  httpPart,
+}: {
+  schema: TObject;
+  httpPart?: string;
+}): (data: unknown) => { value: unknown } | { error: InvalidData } {
+  const validate = compileValidator(schema);
+  return (data) => {
+    const value =
+      httpPart === "querystring" ? withNumbers(schema, data as Query) : data;
+    const error = validate(value);
+    return error ? { error } : { value };
+  };
+}
+
+type Query = Record<string, unknown>;
+
+/** A query has only strings; those of whole numbers become numbers, others are left to fail. */
+function withNumbers(schema: TObject, query: Query): Query {
+  const value = { ...query };
+  for (const [name, { type }] of Object.entries(schema.properties)) {
+    const text = value[name];
+    if (
+      type === "integer" &&
+      typeof text === "string" &&
+      /^-?\d{1,15}$/.test(text)
+    ) {
+      value[name] = Number(text);
+    }
+  }
+  return value;
+}
+
+/**
+ * Route options for a body that may repeat the id that its path names, but not
+ * change it: so that what a GET gave can be edited and sent back.
+ * @param param the path parameter that holds the id.
+ */
+export function keepingId(param: string): {
+  attachValidation: true;
+  preHandler: preHandlerAsyncHookHandler;
+} {
+  return {
+    attachValidation: true,
+    preHandler: async (request: FastifyRequest) => {
+      // The compiler above makes no other error.
+      const found = request.validationError as unknown as
+        InvalidData | undefined;
+      const { id } = (request.body ?? {}) as { id?: unknown };
+      const faults = found?.faults ?? {};
+      if (
+        id !== undefined &&
+        id !== (request.params as Record<string, string>)[param]
+      ) {
+        faults.id = ["May not be changed."];
+      }
+      if (Object.keys(faults).length > 0) throw new InvalidData(faults);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import type { Versioned } from "../db/store.js";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /**
+     * The versions in which the client wants a write to happen, by `If-Match`;
+     * undefined when any will do.
+     */
+    expectedVersions(): string[] | undefined;
+  }
+  interface FastifyReply {
+    /** Sends something with its `ETag`, or 304 when the client has it already. */
+    sendVersioned(record: Versioned<unknown>): FastifyReply;
+  }
+}
+
+/** Conditional requests (RFC 9110, section 13) over the versions of the store. */
+export default fp(
+  async (app) => {
+    app.decorateRequest("expectedVersions", function (this: FastifyRequest) {
+      const header = this.headers["if-match"];
+      if (header === undefined || header === "*") return undefined;
+      // A weak tag never matches here: a write wants to know exactly.
+      return tagsOf(header).flatMap((tag) => /^"(.*)"$/.exec(tag)?.[1] ?? []);
+    });
+
+    app.decorateReply(
+      "sendVersioned",
+      function (this: FastifyReply, { value, version }) {
+        const tag = `"${version}"`;
+        this.header("etag", tag);
+        const { method, headers } = this.request;
+        const known = headers["if-none-match"];
+        if (
+          known !== undefined &&
+          (method === "GET" || method === "HEAD") &&
+          (known === "*" ||
+            tagsOf(known).some((other) => other.replace(/^W\//, "") === tag))
+        ) {
+          return this.code(304).send();
+        }
+        return this.send(value);
+      },
+    );
+  },
+  { name: "versions" },
+);
+
+/** Our tags hold no comma, so a list is split at every one. */
+const tagsOf = (header: string) => header.split(",").map((tag) => tag.trim());

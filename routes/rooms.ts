@@ -1,0 +1,137 @@
+import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
+import type { FastifyRequest } from "fastify";
+import { keepingId } from "../plugins/validation.js";
+import {
+  Room,
+  RoomChanges,
+  RoomDraft,
+  RoomList,
+  RoomParams,
+  RoomsQuery,
+} from "../schemas/rooms.js";
+import { WorldParams } from "../schemas/worlds.js";
+
+/** The rooms of a world: `/api/v1/worlds/{world_id}/rooms/`. */
+const rooms: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    "/api/v1/worlds/:world_id/rooms/",
+    {
+      // room.view is asked for each room: the store leaves out what is hidden.
+      config: { requires: [] },
+      schema: {
+        params: WorldParams,
+        querystring: RoomsQuery,
+        response: { 200: RoomList },
+      },
+    },
+    async (request) => {
+      const {
+        page = 1,
+        page_size = 50,
+        ordering = "sorting_priority",
+        type,
+        search,
+      } = request.query;
+      const { count, rooms } = await app.store.rooms.list(
+        request.params.world_id,
+        {
+          traits: request.caller.traits,
+          page,
+          pageSize: page_size,
+          ordering,
+          type,
+          search,
+        },
+      );
+      const last = Math.ceil(count / page_size);
+      return {
+        count,
+        next: page < last ? pageLink(request, page + 1) : null,
+        previous:
+          page > 1 && last > 0
+            ? pageLink(request, Math.min(page - 1, last))
+            : null,
+        results: rooms,
+      };
+    },
+  );
+
+  app.post(
+    "/api/v1/worlds/:world_id/rooms/",
+    {
+      config: { requires: ["room.create"] },
+      schema: { params: WorldParams, body: RoomDraft, response: { 201: Room } },
+    },
+    async (request, reply) => {
+      const { world_id } = request.params;
+      const room = await app.store.rooms.create(world_id, request.body);
+      reply
+        .code(201)
+        .header(
+          "location",
+          `${request.base}/api/v1/worlds/${world_id}/rooms/${room.value.id}/`,
+        );
+      return reply.sendVersioned(room);
+    },
+  );
+
+  app.get(
+    "/api/v1/worlds/:world_id/rooms/:room_id/",
+    {
+      config: { requires: ["room.view"] },
+      schema: { params: RoomParams, response: { 200: Room } },
+    },
+    async (request, reply) => reply.sendVersioned(request.room),
+  );
+
+  app.patch(
+    "/api/v1/worlds/:world_id/rooms/:room_id/",
+    {
+      ...keepingId("room_id"),
+      config: { requires: ["room.view", "room.update"] },
+      schema: {
+        params: RoomParams,
+        body: RoomChanges,
+        response: { 200: Room },
+      },
+    },
+    async (request, reply) => {
+      const { world_id, room_id } = request.params;
+      return reply.sendVersioned(
+        await app.store.rooms.update(
+          world_id,
+          room_id,
+          request.body,
+          request.expectedVersions(),
+        ),
+      );
+    },
+  );
+
+  app.delete(
+    "/api/v1/worlds/:world_id/rooms/:room_id/",
+    {
+      config: { requires: ["room.view", "room.delete"] },
+      schema: { params: RoomParams },
+    },
+    async (request, reply) => {
+      const { world_id, room_id } = request.params;
+      await app.store.rooms.delete(
+        world_id,
+        room_id,
+        request.expectedVersions(),
+      );
+      return reply.code(204).send();
+    },
+  );
+};
+
+/** The address of another page of the same list. */
+function pageLink(request: FastifyRequest, page: number): string {
+  const [path, query] = request.url.split("?", 2);
+  const params = new URLSearchParams(query);
+  params.set("page", String(page));
+  return `${request.base}${path}?${params.toString()}`;
+}
+
+export default rooms;

@@ -1,0 +1,166 @@
+import type { TSchema } from "@sinclair/typebox";
+import {
+  TypeCompiler,
+  ValueErrorType,
+  type ValueError,
+} from "@sinclair/typebox/compiler";
+import type { Faults } from "./errors.js";
+import { Expected, textFault } from "./values.js";
+
+/** How many fields an answer names at most; a client mends those first. */
+const MAX_FAULTS = 20;
+
+/** As deep as any JSON parser a client may use will follow. */
+const MAX_DEPTH = 100;
+
+/** Data that a schema refuses, with all that is wrong with it. */
+export class InvalidData extends Error {
+  readonly statusCode = 400;
+
+  /** @param faults messages by field, in dotted paths. */
+  constructor(readonly faults: Faults) {
+    super("Invalid data.");
+  }
+}
+
+/** Faults as they are found: up to {@link MAX_FAULTS} fields, no message twice. */
+class FaultList {
+  readonly #fields = new Map<string, string[]>();
+
+  get full(): boolean {
+    return this.#fields.size >= MAX_FAULTS;
+  }
+
+  get empty(): boolean {
+    return this.#fields.size === 0;
+  }
+
+  add(path: readonly string[], message: string): void {
+    const field = path.map(shortened).join(".") || "non_field_errors";
+    const messages = this.#fields.get(field);
+    if (!messages) {
+      if (!this.full) this.#fields.set(field, [message]);
+    } else if (!messages.includes(message)) messages.push(message);
+  }
+
+  toFaults(): Faults {
+    return Object.fromEntries(this.#fields);
+  }
+}
+
+/** A name that a client made up is named back, but not a megabyte of it. */
+function shortened(name: string): string {
+  return name.length > 200 ? `${name.slice(0, 199)}…` : name;
+}
+
+/**
+ * What no schema can say of JSON: strings that would not read back as they
+ * were sent, numbers that JSON cannot give back, and nesting without end.
+ */
+function findUnstorable(body: unknown, faults: FaultList): void {
+  const pending: { value: unknown; path: string[] }[] = [
+    { value: body, path: [] },
+  ];
+  for (let next; !faults.full && (next = pending.pop());) {
+    const { value, path } = next;
+    if (typeof value === "string") {
+      const fault = unstorable(value);
+      if (fault) faults.add(path, `May not hold ${fault}.`);
+    } else if (typeof value === "number" && !Number.isFinite(value)) {
+      faults.add(path, "Must be a number that fits in 64 bits.");
+    } else if (typeof value === "object" && value !== null) {
+      if (path.length >= MAX_DEPTH) {
+        faults.add(
+          path.slice(0, 2),
+          `May not be nested more than ${MAX_DEPTH} levels deep.`,
+        );
+        return;
+      }
+      for (const [key, inner] of Object.entries(value)) {
+        const fault = unstorable(key);
+        if (fault) faults.add(path, `A name in it may not hold ${fault}.`);
+        if (
+          typeof inner === "object"
+            ? inner !== null
+            : typeof inner !== "boolean"
+        ) {
+          pending.push({ value: inner, path: [...path, key] });
+        }
+      }
+    }
+  }
+}
+
+function unstorable(text: string): string | undefined {
+  if (text.includes("\0")) return "a NUL character";
+  if (!text.isWellFormed()) return "an unpaired surrogate";
+  return undefined;
+}
+
+/** JSON Pointer (RFC 6901) as TypeBox reports it, split and unescaped. */
+function pathOf(pointer: string): string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** What is wrong, for a person who reads it in a form; undefined where another error says it. */
+function messageOf({ type, schema: s, value }: ValueError): string | undefined {
+  const schema: TSchema & { [Expected]?: string } = s;
+  switch (type) {
+    case ValueErrorType.ObjectRequiredProperty:
+      return "This field is required.";
+    case ValueErrorType.ObjectAdditionalProperties:
+      return schema[Expected]
+        ? `Must be ${schema[Expected]}.`
+        : "Unknown field.";
+    case ValueErrorType.ObjectMaxProperties:
+      return `May hold at most ${schema.maxProperties} keys.`;
+    case ValueErrorType.ArrayMaxItems:
+      return `May hold at most ${schema.maxItems} entries.`;
+    case ValueErrorType.ArrayMinItems:
+      return "May not be empty.";
+    case ValueErrorType.IntegerMinimum:
+      return `Must be at least ${schema.minimum}.`;
+    case ValueErrorType.IntegerMaximum:
+      return `Must be at most ${schema.maximum}.`;
+    case ValueErrorType.Integer:
+      return value === undefined ? undefined : "Must be a whole number.";
+    case ValueErrorType.Object:
+      return value === undefined ? undefined : "Must be an object.";
+    case ValueErrorType.Array:
+      return value === undefined ? undefined : "Must be a list.";
+    case ValueErrorType.Boolean:
+      return value === undefined ? undefined : "Must be true or false.";
+    case ValueErrorType.Kind:
+      return value === undefined ? undefined : textFault(schema, value);
+    case ValueErrorType.Union:
+      return `Must be ${schema[Expected] ?? "one of its forms"}.`;
+    default:
+      return "Invalid value.";
+  }
+}
+
+/**
+ * Compiles a schema into a check whose findings a person understands.
+ * @param schema what data must be. Nothing is coerced and nothing is dropped.
+ * @returns a function from data to undefined, or to an error that holds every
+ *   fault at once, with at most 20 fields named.
+ */
+export function compileValidator(
+  schema: TSchema,
+): (data: unknown) => InvalidData | undefined {
+  const check = TypeCompiler.Compile(schema);
+  return (data) => {
+    const faults = new FaultList();
+    findUnstorable(data, faults);
+    if (faults.empty && check.Check(data)) return undefined;
+    for (const error of check.Errors(data)) {
+      if (faults.full) break;
+      const message = messageOf(error);
+      if (message) faults.add(pathOf(error.path), message);
+    }
+    return new InvalidData(faults.toFaults());
+  };
+}

@@ -1,0 +1,53 @@
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { createApp } from "./app.js";
+import type { Config } from "./config.js";
+import { openSqliteStore } from "./db/sqlite/index.js";
+import { createLogger } from "./plugins/logging.js";
+
+/** How long a stop waits for the requests in flight, in milliseconds. */
+const PATIENCE = 10_000;
+
+export interface Server {
+  app: FastifyInstance;
+  /** Where it listens, for links. */
+  address: string;
+  /** Finishes what is in flight, for at most ten seconds, and lets go of everything. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Opens the store and listens.
+ * @throws {StoreError} or an error of the listening socket, with one line that says why.
+ */
+export async function startServer(config: Config): Promise<Server> {
+  const store = openSqliteStore(config.dataDir);
+  const app = createApp({
+    config,
+    store,
+    logger: createLogger(config.logLevel),
+  });
+  try {
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  return { app, address: addressOf(app), stop: () => stop(app) };
+}
+
+function addressOf(app: FastifyInstance): string {
+  const { address, family, port } = app.server.address() as AddressInfo;
+  // Nobody can go to "every interface".
+  if (/^(0\.0\.0\.0|::)$/.test(address)) return `http://localhost:${port}`;
+  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}
+
+async function stop(app: FastifyInstance): Promise<void> {
+  app.log.info("stopping");
+  await app.drain(PATIENCE);
+  const closed = app.close();
+  app.server.closeAllConnections();
+  await closed;
+  app.log.info("stopped");
+}
