@@ -33,7 +33,7 @@ export function createApp({
   const app = Fastify({
     ...(logger && { loggerInstance: logger }),
     // Instead, plugins/logging.ts writes one line where it is asked for.
-    disableRequestLogging: true,
+    logController: new Fastify.LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     bodyLimit: 1024 * 1024,
     trustProxy: config.trustProxy,

@@ -52,7 +52,8 @@ const sentences: Record<string, string> = {
     "The body must be JSON, sent with Content-Type: application/json.",
   FST_ERR_CTP_BODY_TOO_LARGE: "The body is too large.",
   FST_ERR_CTP_EMPTY_JSON_BODY: "The body is empty, and JSON was expected.",
-  FST_ERR_CTP_INVALID_JSON_BODY: "The body is not valid JSON.",
+  FST_ERR_CTP_INVALID_JSON_BODY:
+    "The body is not valid JSON, or has a name in it that no object may have (__proto__).",
   FST_ERR_CTP_INVALID_CONTENT_LENGTH:
     "The body has another length than its Content-Length.",
   FST_ERR_BAD_URL: "The path is not a valid URL.",

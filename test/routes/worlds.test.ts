@@ -1,0 +1,82 @@
+import t from "tap";
+import { admin, bearer, serve, worldOf, type Request } from "../helper.js";
+
+const url = "/api/v1/worlds/demo/";
+
+void t.test("a world is read and changed", async (t) => {
+  const { call } = await serve(t);
+  const asked = { url, as: admin("demo") };
+
+  const read = await call(asked);
+  t.equal(read.status, 200);
+  t.same(read.body, worldOf("demo"));
+
+  const changed = await call({
+    ...asked,
+    method: "PATCH",
+    body: { title: "New" },
+  });
+  t.equal(changed.status, 200);
+  t.same(changed.body, worldOf("demo", { title: "New" }));
+  t.same((await call(asked)).body, changed.body);
+  t.not(changed.headers.etag, read.headers.etag);
+});
+
+void t.test("what a PATCH answers", async (t) => {
+  const { call } = await serve(t, [worldOf("demo"), worldOf("other")]);
+  const cases: [name: string, body: unknown, status: number, answer: object][] =
+    [
+      ["nothing", {}, 200, { title: "The demo" }],
+      ["its own id", { id: "demo" }, 200, { id: "demo" }],
+      ["another id", { id: "x" }, 400, { id: ["May not be changed."] }],
+      [
+        "all faults at once",
+        { id: "x", title: "", domain: "No", extra: 1 },
+        400,
+        {
+          id: ["May not be changed."],
+          title: ["May not be empty."],
+          domain: [
+            "Must be a host name in lower case, with an optional :port.",
+          ],
+          extra: ["Unknown field."],
+        },
+      ],
+      [
+        "a domain that is taken",
+        { domain: "other.example.org" },
+        400,
+        { domain: ["Another world has it already."] },
+      ],
+    ];
+  for (const [name, body, status, answer] of cases) {
+    const got = await call({ method: "PATCH", url, as: admin("demo"), body });
+    t.equal(got.status, status, name);
+    t.match(got.body, answer, name);
+  }
+});
+
+void t.test("who may read and change a world", async (t) => {
+  const { call } = await serve(t);
+  const cases: [
+    name: string,
+    as: string | undefined,
+    get: number,
+    patch: number,
+  ][] = [
+    ["nobody", undefined, 401, 401],
+    ["a guest", bearer("demo"), 403, 403],
+    ["admin alone", bearer("demo", "admin"), 403, 403],
+    ["api alone", bearer("demo", "api"), 403, 403],
+    ["admin and api", admin("demo"), 200, 200],
+  ];
+  for (const [name, as, get, patch] of cases) {
+    const request: Request = { url, as };
+    t.equal((await call(request)).status, get, name);
+    t.equal(
+      (await call({ ...request, method: "PATCH", body: {} })).status,
+      patch,
+      name,
+    );
+  }
+});
