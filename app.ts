@@ -2,31 +2,40 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
 import type { Config } from "./config.js";
+import type { LocalFiles } from "./db/local-files.js";
 import type { Store } from "./db/store.js";
 import address from "./plugins/address.js";
+import expectContinue from "./plugins/expect-continue.js";
 import auth from "./plugins/auth.js";
 import draining from "./plugins/draining.js";
 import errors, { answerError } from "./plugins/errors.js";
 import logging from "./plugins/logging.js";
 import permissions from "./plugins/permissions.js";
+import storage from "./plugins/storage.js";
 import storePlugin from "./plugins/store.js";
+import uploaders from "./plugins/uploaders.js";
 import validation from "./plugins/validation.js";
 import versions from "./plugins/versions.js";
 import health from "./routes/health.js";
+import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
+import uploads from "./routes/uploads.js";
+import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
 
 /**
  * The application: its plugins, then its routes. It listens nowhere, and
- * closes the store when it is closed.
+ * closes the stores when it is closed.
  */
 export function createApp({
   config,
   store,
+  files,
   logger,
 }: {
-  config: Pick<Config, "publicUrl" | "trustProxy">;
+  config: Pick<Config, "publicUrl" | "trustProxy" | "uploads">;
   store: Store;
+  files: LocalFiles;
   /** Where it logs; nowhere by default. */
   logger?: FastifyBaseLogger;
 }): FastifyInstance {
@@ -51,16 +60,22 @@ export function createApp({
   app.register(errors);
   app.register(logging);
   app.register(draining);
+  app.register(expectContinue);
   app.register(validation);
   app.register(storePlugin, { store });
   app.register(address, { publicUrl: config.publicUrl });
   app.register(auth);
   app.register(permissions);
+  app.register(uploaders);
   app.register(versions);
+  app.register(storage, { files });
 
   app.register(health);
   app.register(worlds);
   app.register(rooms);
+  app.register(users);
+  app.register(uploads, { config: config.uploads });
+  app.register(media);
   return app;
 }
 

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { Type } from "@sinclair/typebox";
+import { fileTypes } from "./schemas/files.js";
 import { OneOf, Text } from "./schemas/values.js";
 import { compileValidator } from "./schemas/validate.js";
 
@@ -11,12 +12,27 @@ export interface Config {
   publicUrl: string | undefined;
   trustProxy: string[] | false;
   logLevel: string;
+  uploads: {
+    /** The largest file, in bytes. */
+    maxBytes: number;
+    /** Extensions that are taken. */
+    types: string[];
+    /** How many one caller may send in a minute. */
+    perMinute: number;
+    /** How much the files of one world may take, in bytes. */
+    worldMaxBytes: number;
+  };
 }
+
+const Bound = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 
 /** The variables of the environment, as text turned into what it stands for. */
 const Environment = Type.Object({
   HOST: Text({ minLength: 1 }),
   PORT: Type.Integer({ minimum: 0, maximum: 65535 }),
+  UPLOAD_MAX_BYTES: Bound,
+  UPLOAD_WORLD_MAX_BYTES: Bound,
+  UPLOADS_PER_MINUTE: Bound,
   DATA_DIR: Text({ minLength: 1 }),
   LOG_LEVEL: OneOf(
     "fatal",
@@ -39,23 +55,46 @@ export class ConfigError extends Error {}
  * @throws {ConfigError} on the first bad value.
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
-  const port = env.PORT || "8375";
   const values = {
     HOST: env.HOST || "127.0.0.1",
-    PORT: /^\d+$/.test(port) ? Number(port) : port,
+    PORT: number(env.PORT || "8375"),
     DATA_DIR: env.DATA_DIR || "./data",
     LOG_LEVEL: env.LOG_LEVEL || "info",
+    UPLOAD_MAX_BYTES: number(env.UPLOAD_MAX_BYTES || "10485760"),
+    UPLOAD_WORLD_MAX_BYTES: number(env.UPLOAD_WORLD_MAX_BYTES || "10737418240"),
+    UPLOADS_PER_MINUTE: number(env.UPLOADS_PER_MINUTE || "600"),
   };
   const [fault] = Object.entries(check(values)?.faults ?? {});
   if (fault) throw new ConfigError(`${fault[0]}: ${fault[1].join(" ")}`);
   return {
     host: values.HOST,
-    port: Number(port),
+    port: Number(values.PORT),
     dataDir: values.DATA_DIR,
     logLevel: values.LOG_LEVEL,
     publicUrl: env.PUBLIC_URL ? readUrl(env.PUBLIC_URL) : undefined,
     trustProxy: readProxies(env.TRUST_PROXY || "off"),
+    uploads: {
+      maxBytes: Number(values.UPLOAD_MAX_BYTES),
+      worldMaxBytes: Number(values.UPLOAD_WORLD_MAX_BYTES),
+      perMinute: Number(values.UPLOADS_PER_MINUTE),
+      types: readTypes(env.UPLOAD_TYPES),
+    },
   };
+}
+
+/** A whole number; anything else stays text, for the schema to refuse. */
+const number = (text: string) => (/^\d+$/.test(text) ? Number(text) : text);
+
+function readTypes(text: string | undefined): string[] {
+  const known = Object.keys(fileTypes);
+  const types = text ? text.split(",").map((type) => type.trim()) : known;
+  const odd = types.find((type) => !known.includes(type));
+  if (odd !== undefined) {
+    throw new ConfigError(
+      `UPLOAD_TYPES: ${JSON.stringify(odd)} is not one of ${known.join(", ")}.`,
+    );
+  }
+  return types;
 }
 
 function readUrl(text: string): string {

@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { createApp } from "./app.js";
 import type { Config } from "./config.js";
+import { LocalFiles } from "./db/local-files.js";
 import { openSqliteStore } from "./db/sqlite/index.js";
 import { createLogger } from "./plugins/logging.js";
 
@@ -25,6 +26,7 @@ export async function startServer(config: Config): Promise<Server> {
   const app = createApp({
     config,
     store,
+    files: new LocalFiles(config.dataDir),
     logger: createLogger(config.logLevel),
   });
   try {

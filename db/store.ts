@@ -4,6 +4,7 @@ import type {
   RoomDraft,
   RoomOrdering,
 } from "../schemas/rooms.js";
+import type { User, UserName } from "../schemas/users.js";
 import type { World, WorldChanges } from "../schemas/worlds.js";
 
 /**
@@ -36,6 +37,24 @@ export interface RoomPage {
   rooms: Room[];
 }
 
+/** Somebody who uploads: by the `uid` of a token, or as a guest by a client ID. */
+export interface Uploader {
+  tokenId?: string | undefined;
+  clientId?: string | undefined;
+  traits: ReadonlySet<string>;
+  profile?: Record<string, unknown> | undefined;
+}
+
+/** What is recorded of an uploaded file; its bytes lie elsewhere. */
+export interface FileRecord {
+  /** The name of its bytes. */
+  key: string;
+  /** In bytes. */
+  size: number;
+  /** The checksum of its bytes, in hexadecimal. */
+  sha256: string;
+}
+
 /** Why the store did not do what it was asked. */
 export type StoreProblem =
   /** What was to be changed is not there. */
@@ -46,6 +65,8 @@ export type StoreProblem =
   | "taken"
   /** Another process holds the lock for too long; try again soon. */
   | "busy"
+  /** The files of the world would be larger than they may be. */
+  | "quota"
   /** The disk is full. */
   | "full"
   /** The store cannot be used: damaged, of a newer version, or closed. */
@@ -72,12 +93,20 @@ export class StoreError extends Error {
 export interface Store {
   readonly worlds: WorldStore;
   readonly rooms: RoomStore;
+  readonly users: UserStore;
+  readonly files: FileRecords;
   /** Finishes the writes under way, then lets go of the database. */
   close(): Promise<void>;
 }
 
 export interface WorldStore {
   get(id: string): Promise<Versioned<World> | undefined>;
+  /**
+   * The world that a host name stands for: the one with this domain, first with
+   * the port and then without it; where there is only one world, that one.
+   * @param host as in a Host header, in lower case.
+   */
+  at(host: string): Promise<Versioned<World> | undefined>;
   /** Every world, by id. */
   list(): Promise<World[]>;
   /** The worlds that have a key with this issuer and audience. */
@@ -126,4 +155,35 @@ export interface RoomStore {
     id: string,
     versions?: readonly string[],
   ): Promise<void>;
+}
+
+export interface UserStore {
+  /** The users of a world that were not erased, the last seen first. */
+  list(worldId: string): Promise<User[]>;
+  /**
+   * Erases what tells who a user is, from the bytes of the database too. Its
+   * files stay, and are nobody's.
+   * @throws {StoreError} `absent`.
+   */
+  erase(worldId: string, name: UserName): Promise<void>;
+}
+
+export interface FileRecords {
+  /**
+   * Records a file whose bytes are in place, and who uploaded it: the first
+   * upload makes a user, later ones refresh it.
+   * @param quota how many bytes the files of the world may have together.
+   * @throws {StoreError} `quota`, or `absent` when the world is not there.
+   */
+  add(
+    worldId: string,
+    uploader: Uploader,
+    file: FileRecord,
+    quota: number,
+  ): Promise<void>;
+  has(key: string): Promise<boolean>;
+  /** The files of a world. */
+  list(worldId: string): Promise<FileRecord[]>;
+  /** How many bytes the files of a world have together. */
+  size(worldId: string): Promise<number>;
 }

@@ -21,6 +21,15 @@ declare module "fastify" {
   interface FastifyInstance {
     /** Sets `request.world` and `request.caller`, or answers 401. */
     authenticate: onRequestAsyncHookHandler;
+    /**
+     * Who sent an `Authorization: Bearer` header.
+     * @param world where the caller is expected; it may still be of another.
+     * @throws {Refusal} 401.
+     */
+    callerOf(
+      header: string | undefined,
+      world: World | undefined,
+    ): Promise<Caller>;
   }
   interface FastifyRequest {
     /** The world that the path names, if there is one. */
@@ -66,9 +75,10 @@ export default fp(
     });
 
     async function callerOf(
-      token: string,
+      header: string | undefined,
       world: World | undefined,
     ): Promise<Caller> {
+      const token = bearerOf(header);
       const known = remembered.get(token);
       if (known && world && signs(world, known)) {
         return { ...known, worldId: world.id };
@@ -139,11 +149,14 @@ export default fp(
 
     app.decorateRequest("world", undefined);
     app.decorateRequest("caller", null as unknown as Caller);
+    app.decorate("callerOf", callerOf);
     app.decorate("authenticate", async (request: FastifyRequest) => {
-      const token = bearerOf(request.headers.authorization);
       const { world_id } = request.params as { world_id: string };
       request.world = await app.store.worlds.get(world_id);
-      request.caller = await callerOf(token, request.world?.value);
+      request.caller = await callerOf(
+        request.headers.authorization,
+        request.world?.value,
+      );
     });
   },
   { name: "auth", dependencies: ["errors", "store"] },

@@ -24,6 +24,15 @@ export class Refusal extends Error {
 export const unauthenticated = (detail: string) =>
   new Refusal(401, detail, { "www-authenticate": "Bearer" });
 
+/** An upload that is not taken, for one reason of the interface. */
+export class FileRefusal extends Error {
+  readonly statusCode = 400;
+
+  constructor(readonly code: "file.missing" | "file.type" | "file.size") {
+    super(code);
+  }
+}
+
 /** What is not there and what is not allowed look the same, to the byte. */
 export const forbidden = () =>
   new Refusal(403, "You do not have permission to perform this action.");
@@ -33,7 +42,7 @@ const unavailable = (detail: string, seconds: number) =>
 
 const storeRefusals: Record<
   StoreProblem,
-  (error: StoreError) => Refusal | InvalidData
+  (error: StoreError) => Refusal | InvalidData | FileRefusal
 > = {
   absent: forbidden,
   changed: () =>
@@ -42,6 +51,7 @@ const storeRefusals: Record<
     new InvalidData({ [field]: ["Another world has it already."] }),
   busy: () =>
     unavailable("The database is in use by another process. Try again.", 1),
+  quota: () => new FileRefusal("file.size"),
   full: () => unavailable("There is no room on the disk. Try again later.", 60),
   unusable: () => unavailable("The database cannot be used right now.", 5),
 };
@@ -60,8 +70,16 @@ const sentences: Record<string, string> = {
 };
 
 /** What a client is told; undefined when it is a fault of the server's own. */
-function refusalOf(error: FastifyError): Refusal | InvalidData | undefined {
-  if (error instanceof Refusal || error instanceof InvalidData) return error;
+function refusalOf(
+  error: FastifyError,
+): Refusal | InvalidData | FileRefusal | undefined {
+  if (
+    error instanceof Refusal ||
+    error instanceof InvalidData ||
+    error instanceof FileRefusal
+  ) {
+    return error;
+  }
   if (error instanceof StoreError) return storeRefusals[error.problem](error);
   const { statusCode = 500, code, message } = error;
   if (statusCode >= 500) return undefined;
@@ -78,8 +96,13 @@ export function answerError(
   const status = refusal?.statusCode ?? 500;
   if (status >= 500) request.log.error({ err: error }, "request failed");
   reply.code(status).header("x-request-id", request.id);
+  // Of what would have been sent, had it not failed.
+  reply.removeHeader("content-type");
   if (refusal instanceof InvalidData) return reply.send(refusal.faults);
+  if (refusal instanceof FileRefusal)
+    return reply.send({ error: refusal.code });
   if (refusal) reply.headers(refusal.headers);
+  if (refusal?.message === "") return reply.send();
   return reply.send({
     detail: refusal?.message ?? "Internal server error.",
   } satisfies Problem);
@@ -89,6 +112,9 @@ export function answerError(
 export default fp(
   async (app) => {
     app.setErrorHandler(answerError);
+    app.setNotFoundHandler(() => {
+      throw new Refusal(404, "Not found.");
+    });
 
     app.addHook("onRequest", async (request, reply) => {
       reply.header("x-request-id", request.id);

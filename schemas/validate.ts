@@ -115,7 +115,11 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
       return schema[Expected]
         ? `Must be ${schema[Expected]}.`
         : "Unknown field.";
+    case ValueErrorType.ObjectMinProperties:
     case ValueErrorType.ObjectMaxProperties:
+      if (schema.minProperties === 1 && schema.maxProperties === 1) {
+        return `Must name exactly one of ${Object.keys(schema.properties as object).join(", ")}.`;
+      }
       return `May hold at most ${schema.maxProperties} keys.`;
     case ValueErrorType.ArrayMaxItems:
       return `May hold at most ${schema.maxItems} entries.`;

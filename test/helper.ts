@@ -2,6 +2,8 @@ import { createSigner, type SignerOptions } from "fast-jwt";
 import type { FastifyInstance } from "fastify";
 import type { Test } from "tap";
 import { createApp } from "../app.js";
+import { loadConfig } from "../config.js";
+import { LocalFiles } from "../db/local-files.js";
 import { openSqliteStore } from "../db/sqlite/index.js";
 import type { Store } from "../db/store.js";
 import {
@@ -89,8 +91,9 @@ export async function serve(
   const dataDir = t.testdir();
   const store = openSqliteStore(dataDir);
   const app = createApp({
-    config: { publicUrl: undefined, trustProxy: false },
+    config: loadConfig({}),
     store,
+    files: new LocalFiles(dataDir),
   });
   t.teardown(() => app.close());
   for (const world of worlds) await store.worlds.create(world);

@@ -29,6 +29,8 @@ export function openForWriting(dataDir: string): Connection {
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");
       db.pragma("foreign_keys = ON");
+      // What is deleted is overwritten: an erased name is gone from the file too.
+      db.pragma("secure_delete = ON");
       db.transaction(migrate).immediate(db);
       return db;
     } catch (error) {

@@ -1,5 +1,6 @@
 import { type Store, StoreError } from "../store.js";
 import { openForReading, openForWriting, storeErrorOf } from "./database.js";
+import { fileReads, userReads } from "./user-reads.js";
 import { roomReads } from "./room-reads.js";
 import { toRoom, toWorld, versioned } from "./rows.js";
 import { Snapshot } from "./snapshot.js";
@@ -21,11 +22,14 @@ export function openSqliteStore(dataDir: string): Store {
   const snapshot = new Snapshot(db);
   const worlds = worldReads(db, snapshot);
   const rooms = roomReads(db, snapshot);
+  const users = userReads(db);
+  const files = fileReads(db);
   migrated.close();
 
   return {
     worlds: {
       get: async (id) => read(() => worlds.get(id)),
+      at: async (host) => read(() => worlds.at(host)),
       list: async () => read(() => worlds.list()),
       issuing: async (issuer, audience) =>
         read(() => worlds.issuing(issuer, audience)),
@@ -49,6 +53,22 @@ export function openSqliteStore(dataDir: string): Store {
       update: async (...args) =>
         versioned(await writer.run("updateRoom", ...args), toRoom),
       delete: (...args) => writer.run("deleteRoom", ...args),
+    },
+    users: {
+      list: async (worldId) => read(() => users.list(worldId)),
+      erase: (...args) => writer.run("eraseUser", ...args),
+    },
+    files: {
+      add: (worldId, { traits, ...uploader }, ...args) =>
+        writer.run(
+          "addFile",
+          worldId,
+          { ...uploader, traits: [...traits] },
+          ...args,
+        ),
+      has: async (key) => read(() => files.has(key)),
+      list: async (worldId) => read(() => files.list(worldId)),
+      size: async (worldId) => read(() => files.size(worldId)),
     },
     async close() {
       db.close();

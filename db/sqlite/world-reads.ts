@@ -9,6 +9,14 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
   const select = db.prepare<[string], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
   );
+  const selectByDomain = db
+    .prepare<[string, string, string], string>(
+      "SELECT id FROM worlds WHERE domain IN (?, ?) ORDER BY domain = ? DESC LIMIT 1",
+    )
+    .pluck();
+  const selectTwo = db
+    .prepare<[], string>("SELECT id FROM worlds LIMIT 2")
+    .pluck();
   const selectAll = db.prepare<[], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds ORDER BY id`,
   );
@@ -25,8 +33,16 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
     });
   }
 
+  function at(host: string): Versioned<World> | undefined {
+    const id = selectByDomain.get(host, host.replace(/:\d+$/, ""), host);
+    if (id !== undefined) return get(id);
+    const [only, another] = selectTwo.all();
+    return only !== undefined && another === undefined ? get(only) : undefined;
+  }
+
   return {
     get,
+    at,
     list: (): World[] => selectAll.all().map(toWorld),
     issuing: (issuer: string, audience: string): Versioned<World>[] =>
       selectIssuing.all(issuer, audience).flatMap((id) => get(id) ?? []),

@@ -6,19 +6,29 @@ import {
 import type { StoreError } from "../store.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { roomWrites } from "./room-writes.js";
+import { userWrites } from "./user-writes.js";
 import { worldWrites } from "./world-writes.js";
 import type { Answer, Call, Message, Writes } from "./writer.js";
 
 // The only thread of this process that writes. Whatever arrived while the disk
 // was syncing goes into the next transaction together: one sync for all of it.
 
+/** Writes after which the old bytes may not stay in the write-ahead log either. */
+const ERASING = new Set<keyof Writes>(["eraseUser", "deleteWorld"]);
+
+/** After how many milliseconds a log that somebody still read is emptied. */
+const RETRY = 500;
+
 /** More in one transaction would make the first wait for the last. */
 const MAX_BATCH = 500;
 
 const port = parentPort!;
 const db = openForWriting((workerData as { dataDir: string }).dataDir);
-const writes: Writes = { ...worldWrites(db), ...roomWrites(db) };
-
+const writes: Writes = {
+  ...worldWrites(db),
+  ...roomWrites(db),
+  ...userWrites(db),
+};
 const byName = writes as Record<string, (...args: unknown[]) => unknown>;
 
 const savepoint = db.prepare("SAVEPOINT write");
@@ -28,7 +38,9 @@ const rollBack = db.prepare("ROLLBACK TO write");
 port.on("message", (first: Message) => {
   const messages = [first, ...waiting(MAX_BATCH - 1)];
   const calls = messages.filter((message) => message !== "close");
-  port.postMessage(commit(calls));
+  const answers = commit(calls);
+  if (calls.some(({ write }) => ERASING.has(write))) emptyLog();
+  port.postMessage(answers);
   if (calls.length === messages.length) return;
   db.close();
   port.close();
@@ -41,6 +53,12 @@ function* waiting(most: number): Generator<Message> {
     if (!received) return;
     yield received.message;
   }
+}
+
+function emptyLog(): void {
+  if (!db.open) return;
+  const busy = db.pragma("wal_checkpoint(TRUNCATE)", { simple: true });
+  if (busy !== 0) setTimeout(emptyLog, RETRY);
 }
 
 /** Does all calls in one transaction; each stands or falls alone, unless the commit falls. */

@@ -1,4 +1,5 @@
 import worldsAndRooms from "./0001-worlds-and-rooms.js";
+import usersAndFiles from "./0002-users-and-files.js";
 
 /** Every migration, in order: the nth makes version n of the database out of version n - 1. */
-export const migrations: readonly string[] = [worldsAndRooms];
+export const migrations: readonly string[] = [worldsAndRooms, usersAndFiles];

@@ -1,0 +1,45 @@
+import type { FileRecord } from "./store.js";
+
+/** What storing some bytes came to. */
+export type StoredBytes = Omit<FileRecord, "key">;
+
+/**
+ * Where the bytes of files lie. A key is a path of names joined by slashes;
+ * what makes one up sees to it that nobody else does.
+ */
+export interface FileStore {
+  /**
+   * Stores bytes under a new key, whole or not at all: also after a crash,
+   * and also when the source or the record fails.
+   * @param source the bytes; what it throws is thrown.
+   * @param record says that they are there, where others will see it; called
+   *   when they lie safely in place. When it fails, they are taken away again.
+   * @throws {StoreError} `full` or `unusable`.
+   */
+  put(
+    key: string,
+    source: AsyncIterable<Uint8Array>,
+    record: (stored: StoredBytes) => Promise<void>,
+  ): Promise<void>;
+
+  /** @returns the bytes, or undefined where there are none. */
+  open(key: string): Promise<NodeJS.ReadableStream | undefined>;
+
+  /** Takes bytes away; nothing happens where there are none. */
+  remove(key: string): Promise<void>;
+
+  /**
+   * Keeps bytes in a local file while somebody works on it who cannot work on a stream.
+   * @param use gets the path of the file, which is gone when it returns.
+   */
+  withScratch<T>(
+    source: AsyncIterable<Uint8Array>,
+    use: (path: string) => Promise<T>,
+  ): Promise<T>;
+
+  /**
+   * Takes away what crashed processes left half-done.
+   * @param isRecorded whether others have been told of a key.
+   */
+  sweep(isRecorded: (key: string) => Promise<boolean>): Promise<void>;
+}

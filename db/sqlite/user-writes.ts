@@ -1,0 +1,82 @@
+import { randomUUID } from "node:crypto";
+import type { UserName } from "../../schemas/users.js";
+import { StoreError, type FileRecord, type Uploader } from "../store.js";
+import type { Connection } from "./database.js";
+import { absent } from "./guards.js";
+
+/** The writes of users and of their files, each to be run inside a transaction of its caller's. */
+export function userWrites(db: Connection) {
+  const upsert = (known: "token_id" | "client_id") =>
+    db
+      .prepare<unknown[], string>(
+        `INSERT INTO users (id, world_id, ${known}, profile, traits, last_seen) VALUES (?, ?, ?, ?, ?, ?)
+         ON CONFLICT (world_id, ${known}) WHERE ${known} IS NOT NULL DO UPDATE SET
+           profile = coalesce(excluded.profile, profile), traits = excluded.traits,
+           last_seen = excluded.last_seen
+         RETURNING id`,
+      )
+      .pluck();
+  const upsertByToken = upsert("token_id");
+  const upsertByClient = upsert("client_id");
+  const find = db
+    .prepare<UserName & { world_id: string }, string>(
+      `SELECT id FROM users WHERE world_id = @world_id
+         AND (token_id = @token_id OR (id = @user_id AND coalesce(token_id, client_id) IS NOT NULL))`,
+    )
+    .pluck();
+  const erase = db.prepare<[string]>(
+    "UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL WHERE id = ?",
+  );
+  const disown = db.prepare<[string]>(
+    "UPDATE files SET user_id = NULL WHERE user_id = ?",
+  );
+  const addBytes = db
+    .prepare<[number, string], number>(
+      "UPDATE worlds SET file_bytes = file_bytes + ? WHERE id = ? RETURNING file_bytes",
+    )
+    .pluck();
+  const insertFile = db.prepare<unknown[]>(
+    "INSERT INTO files (key, world_id, user_id, size, sha256, created) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+
+  return {
+    addFile(
+      worldId: string,
+      {
+        tokenId,
+        clientId,
+        traits,
+        profile,
+      }: Omit<Uploader, "traits"> & { traits: string[] },
+      { key, size, sha256 }: FileRecord,
+      quota: number,
+    ): void {
+      const now = Date.now();
+      const total = addBytes.get(size, worldId);
+      if (total === undefined) throw absent();
+      if (total > quota) {
+        throw new StoreError("quota", "The files of this world are too large.");
+      }
+      const user = (tokenId === undefined ? upsertByClient : upsertByToken).get(
+        randomUUID(),
+        worldId,
+        tokenId ?? clientId,
+        profile ? JSON.stringify(profile) : null,
+        JSON.stringify(traits),
+        now,
+      );
+      insertFile.run(key, worldId, user, size, sha256, now);
+    },
+
+    eraseUser(worldId: string, { user_id, token_id }: UserName): void {
+      const id = find.get({
+        world_id: worldId,
+        user_id,
+        token_id,
+      });
+      if (id === undefined) throw absent();
+      erase.run(id);
+      disown.run(id);
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import type { Multipart } from "@fastify/multipart";
+import type { FastifyRequest } from "fastify";
+import { FileRefusal } from "../errors.js";
+
+/** The file of a form that holds nothing else. */
+export interface FormFile {
+  name: string;
+  /** Its bytes; they end with an error if the form turns out to hold more, or to be broken. */
+  bytes: AsyncGenerator<Buffer>;
+}
+
+/**
+ * Opens a form that must have exactly one part: a file named `file`.
+ * @throws {FileRefusal} `file.missing`, also while the bytes are read.
+ */
+export async function openForm(request: FastifyRequest): Promise<FormFile> {
+  if (!request.isMultipart()) throw new FileRefusal("file.missing");
+  const parts = request.parts({
+    // Too large is told by whoever reads: here it would look like a broken form.
+    limits: { fileSize: Infinity, fieldSize: 1024 },
+  });
+  const part = await nextPart(parts);
+  if (part?.type !== "file" || part.fieldname !== "file" || !part.filename) {
+    throw new FileRefusal("file.missing");
+  }
+  return { name: part.filename, bytes: readAll(part.file, parts) };
+}
+
+async function* readAll(
+  file: AsyncIterable<Buffer>,
+  parts: AsyncIterableIterator<Multipart>,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* file;
+  } catch {
+    throw new FileRefusal("file.missing");
+  }
+  if (await nextPart(parts)) throw new FileRefusal("file.missing");
+}
+
+/** Whatever is wrong with a form, there is no file in it to be had. */
+async function nextPart(
+  parts: AsyncIterableIterator<Multipart>,
+): Promise<Multipart | undefined> {
+  try {
+    const next: IteratorResult<Multipart, undefined> = await parts.next();
+    return next.value;
+  } catch {
+    throw new FileRefusal("file.missing");
+  }
+}
+
+/**
+ * Passes bytes on for as long as they are few enough.
+ * @throws {FileRefusal} `file.size` with the first byte too many.
+ */
+export async function* atMost(
+  limit: number,
+  bytes: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > limit) throw new FileRefusal("file.size");
+    yield chunk;
+  }
+}
+
+/**
+ * Looks at the beginning of bytes.
+ * @param length how many to look at.
+ * @returns the beginning, and all of them, the beginning included.
+ */
+export async function peek(
+  length: number,
+  bytes: AsyncGenerator<Buffer>,
+): Promise<{ head: Buffer; all: AsyncGenerator<Buffer> }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  while (size < length) {
+    const next: IteratorResult<Buffer, unknown> = await bytes.next();
+    if (next.done) break;
+    chunks.push(next.value);
+    size += next.value.length;
+  }
+  const head = Buffer.concat(chunks);
+  return { head, all: prepended(head, bytes) };
+}
+
+async function* prepended(
+  head: Buffer,
+  rest: AsyncGenerator<Buffer>,
+): AsyncGenerator<Buffer> {
+  if (head.length > 0) yield head;
+  yield* rest;
+}

@@ -1,0 +1,62 @@
+import sharp from "sharp";
+import type { ImageJob } from "./images.js";
+
+// The process behind images.ts: gets jobs, and answers each with whether it was done.
+
+// An upload is seen once: nothing is gained by remembering it.
+sharp.cache(false);
+
+/**
+ * The largest image, in pixels over all its frames: each takes up to four bytes
+ * while it is worked on. Twice what the cameras of most telephones make.
+ */
+const MAX_PIXELS = 100_000_000;
+
+const safely = { limitInputPixels: MAX_PIXELS, failOn: "error" } as const;
+
+process.on("message", (job: ImageJob) => {
+  clean(job).then(
+    () => process.send!(true),
+    () => process.send!(false),
+  );
+});
+// A stop is meant for the server, which may still want an image from here.
+process.on("SIGINT", () => {});
+process.on("SIGTERM", () => {});
+process.on("disconnect", () => process.exit());
+
+/** Keeps the pixels, the frames and the way up; nothing before, behind or between them. */
+async function clean({ from, to, format }: ImageJob): Promise<void> {
+  const {
+    pages = 1,
+    width,
+    height,
+    chromaSubsampling,
+    isProgressive = false,
+  } = await sharp(from, safely).metadata();
+  if (width * height * pages > MAX_PIXELS) throw new Error("too many pixels");
+  const image =
+    pages > 1
+      ? sharp(from, { ...safely, animated: true })
+      : sharp(from, safely).autoOrient();
+  const progressive = isProgressive;
+  switch (format) {
+    case "jpeg":
+      image.jpeg({
+        quality: 90,
+        progressive,
+        ...(chromaSubsampling === "4:4:4" && { chromaSubsampling }),
+      });
+      break;
+    case "png":
+      image.png({ progressive });
+      break;
+    case "gif":
+      image.gif({ effort: 3 });
+      break;
+    case "webp":
+      image.webp({ quality: 90 });
+      break;
+  }
+  await image.toFile(to);
+}

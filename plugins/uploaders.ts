@@ -1,0 +1,63 @@
+import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
+import fp from "fastify-plugin";
+import type { Uploader, Versioned } from "../db/store.js";
+import { allows } from "../schemas/permissions.js";
+import type { World } from "../schemas/worlds.js";
+import { Refusal } from "./errors.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /**
+     * Sets `request.world` by the host and `request.uploader` by the
+     * Authorization header, or answers 403 with no body.
+     */
+    admitUploader: onRequestAsyncHookHandler;
+  }
+  interface FastifyRequest {
+    /** Who uploads; set where `admitUploader` ran. */
+    uploader: Uploader;
+  }
+}
+
+/** The client named itself, and keeps the name. */
+const CLIENT_ID = /^Client +([\w.~-]{1,200})$/i;
+
+/** Decides who may upload. */
+export default fp(
+  async (app) => {
+    app.decorateRequest("uploader", null as unknown as Uploader);
+
+    app.decorate("admitUploader", async (request: FastifyRequest) => {
+      const world = await app.store.worlds.at(request.host.toLowerCase());
+      const uploader = world && (await uploaderOf(request, world));
+      if (!uploader || !mayUpload(uploader, world)) throw new Refusal(403, "");
+      request.world = world;
+      request.uploader = uploader;
+    });
+
+    async function uploaderOf(
+      { headers: { authorization } }: FastifyRequest,
+      { value: world }: Versioned<World>,
+    ): Promise<Uploader | undefined> {
+      const clientId = CLIENT_ID.exec(authorization ?? "")?.[1];
+      if (clientId !== undefined) return { clientId, traits: new Set() };
+      try {
+        const caller = await app.callerOf(authorization, world);
+        if (caller.worldId !== world.id || !caller.uid) return undefined;
+        return { ...caller, tokenId: caller.uid };
+      } catch (error) {
+        // Here a bad token is no different from no right to upload.
+        if (error instanceof Refusal) return undefined;
+        throw error;
+      }
+    }
+  },
+  { name: "uploaders", dependencies: ["auth", "errors", "store"] },
+);
+
+function mayUpload({ traits }: Uploader, { value }: Versioned<World>): boolean {
+  return (
+    allows("world.view", traits, value.permission_config) &&
+    allows("file.upload", traits, value.permission_config)
+  );
+}

@@ -1,0 +1,94 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import multipart from "@fastify/multipart";
+import rateLimit from "@fastify/rate-limit";
+import type { FastifyPluginAsync } from "fastify";
+import type { Config } from "../config.js";
+import { FileRefusal, Refusal } from "../plugins/errors.js";
+import { atMost, openForm, peek } from "../plugins/upload/form.js";
+import { ImageCleaner } from "../plugins/upload/images.js";
+import { HEAD, isOfType } from "../plugins/upload/types.js";
+import { extensionOf, fileTypes } from "../schemas/files.js";
+
+/** Files from people in a world: `/storage/upload/`. */
+const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
+  app,
+  { config },
+) => {
+  await app.register(multipart);
+  // Whatever else is sent is a form without a file, and not another media type.
+  app.addContentTypeParser("*", (_request, _body, done) => done(null));
+  await app.register(rateLimit, { global: false });
+
+  const images = new ImageCleaner();
+  app.addHook("onClose", async () => images.close());
+
+  const limited = app.rateLimit({
+    max: config.perMinute,
+    timeWindow: "1 minute",
+    keyGenerator: ({ world, uploader }) =>
+      JSON.stringify([world?.value.id, uploader.tokenId, uploader.clientId]),
+    errorResponseBuilder: (_, { ttl }) =>
+      new Refusal(429, "Too many uploads. Try again later.", {
+        "retry-after": String(Math.ceil(ttl / 1000)),
+      }),
+  });
+
+  app.post(
+    "/storage/upload/",
+    {
+      onRequest: [app.admitUploader, limited],
+      bodyLimit: Number.MAX_SAFE_INTEGER,
+    },
+    async (request, reply) => {
+      const world = request.world!.value.id;
+      const used = await app.store.files.size(world);
+      const form = await openForm(request);
+      const extension = extensionOf(form.name);
+      const bytes = atMost(
+        Math.min(config.maxBytes, config.worldMaxBytes - used),
+        form.bytes,
+      );
+      const type = config.types.includes(extension)
+        ? fileTypes[extension]
+        : undefined;
+      if (!type) throw await refusedType(bytes);
+      const { head, all } = await peek(HEAD, bytes);
+      if (head.length === 0) throw new FileRefusal("file.size");
+      if (!(await isOfType(type, head))) throw await refusedType(all);
+
+      const secret = randomBytes(9).toString("base64url");
+      const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
+      const store = (source: AsyncIterable<Uint8Array>) =>
+        app.files.put(key, source, (stored) =>
+          app.store.files.add(
+            world,
+            request.uploader,
+            { key, ...stored },
+            config.worldMaxBytes,
+          ),
+        );
+      const { image } = type;
+      await (image
+        ? app.files.withScratch(all, (path) => images.clean(path, image, store))
+        : store(all));
+      return reply.code(201).send({ url: `${request.base}/media/${key}` });
+    },
+  );
+};
+
+/**
+ * What a file of a wrong type is answered with, once it is known that the form
+ * holds nothing else.
+ */
+async function refusedType(bytes: AsyncIterable<Buffer>): Promise<FileRefusal> {
+  try {
+    for await (const _ of bytes);
+  } catch (error) {
+    if (error instanceof FileRefusal && error.code === "file.missing") {
+      return error;
+    }
+  }
+  return new FileRefusal("file.type");
+}
+
+export default uploads;
