@@ -2,6 +2,8 @@ import { Command, InvalidArgumentError } from "commander";
 import type { TSchema } from "@sinclair/typebox";
 import { loadConfig } from "../config.js";
 import { openSqliteStore } from "../db/sqlite/index.js";
+import type { FileStore } from "../db/files.js";
+import { LocalFiles } from "../db/local-files.js";
 import type { Store } from "../db/store.js";
 import { compileValidator } from "../schemas/validate.js";
 
@@ -25,14 +27,17 @@ export function command(
   return args.length > 0 ? made.arguments(args.join(" ")) : made;
 }
 
-/** Runs something with the store of DATA_DIR, and closes it whatever happens. */
+/** Runs something with the stores of DATA_DIR, and closes them whatever happens. */
 export async function withStore<T>(
-  run: (store: Store) => Promise<T>,
+  run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
-  const store = openSqliteStore(loadConfig(process.env).dataDir);
+  const { dataDir } = loadConfig(process.env);
+  const store = openSqliteStore(dataDir);
+  const files = new LocalFiles(dataDir);
   try {
-    return await run(store);
+    return await run(store, files);
   } finally {
+    await files.close();
     await store.close();
   }
 }

@@ -6,6 +6,7 @@ import { StoreError } from "../db/store.js";
 import { Failure } from "./command.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
+import { userCommand } from "./users.js";
 import { worldCommand } from "./worlds.js";
 
 const { version } = JSON.parse(
@@ -18,6 +19,7 @@ const foyer = new Command("foyer")
   .addCommand(serveCommand)
   .addCommand(worldCommand)
   .addCommand(tokenCommand)
+  .addCommand(userCommand)
   .addHelpText(
     "after",
     "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads are in the README.",

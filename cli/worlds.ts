@@ -122,14 +122,16 @@ const show = command(
 
 const remove = command(
   "delete <id>",
-  "delete a world with all its rooms",
+  "delete a world with its rooms, users and files",
   "world delete summit --yes",
 )
   .requiredOption("--yes", "confirm: nothing brings it back")
   .action(async (id: string, { json }: Json) => {
-    await withStore(async (store) => {
+    await withStore(async (store, files) => {
       await findWorld(store, id);
+      const records = await store.files.list(id);
       await store.worlds.delete(id);
+      for (const { key } of records) await files.remove(key);
     });
     print(json, { deleted: id }, `The world ${id} is deleted.`);
   });

@@ -7,41 +7,33 @@ import {
   readFile,
   rename,
   rm,
-  rmdir,
-  stat,
   writeFile,
 } from "node:fs/promises";
-import { hostname } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { FileStore, StoredBytes } from "./files.js";
+import { holdLock } from "./process-lock.js";
 import { StoreError } from "./store.js";
-
-/** After how long the work of another machine counts as given up, in milliseconds. */
-const ABANDONED = 24 * 60 * 60 * 1000;
-
-/** The work folders of this process: a pid alone does not tell it from a dead one. */
-const mine = new Set<string>();
 
 /**
  * Files in a folder. Each process has a work folder of its own beside it, in
  * which a file grows until it is whole, and in which a note says which file is
  * in place but not yet recorded: so what a crash leaves is found by looking
- * there, and not by reading everything.
+ * there, and not by reading everything. A lock beside the folder says whether
+ * its process lives; it is there before the folder and longer than it.
  */
 export class LocalFiles implements FileStore {
   /** The folder of all files. */
   readonly root: string;
   readonly #workRoot: string;
   readonly #work: string;
+  #lock: Promise<() => void> | undefined;
 
   /** @param dataDir files lie in `media` in it, by their keys, and grow in `work`. */
   constructor(dataDir: string) {
     this.root = resolve(dataDir, "media");
     this.#workRoot = resolve(dataDir, "work");
     mkdirSync(this.root, { recursive: true, mode: 0o700 });
-    const name = `${hostname()}.${process.pid}.${randomUUID()}`;
-    mine.add(name);
-    this.#work = join(this.#workRoot, name);
+    this.#work = join(this.#workRoot, randomUUID());
   }
 
   async put(
@@ -95,28 +87,42 @@ export class LocalFiles implements FileStore {
   }
 
   async sweep(isRecorded: (key: string) => Promise<boolean>): Promise<void> {
-    for (const name of await namesIn(this.#workRoot)) {
+    const names = await namesIn(this.#workRoot);
+    for (const name of names.filter((name) => !name.endsWith(".lock"))) {
       const folder = join(this.#workRoot, name);
-      if (await isAlive(name, folder)) continue;
-      // The notes first: without its note, nobody would find the file again.
-      const names = await namesIn(folder);
-      for (const note of names.filter((name) => name.endsWith(".note"))) {
+      const release = holdLock(`${folder}.lock`);
+      if (!release) continue;
+      for (const note of await namesIn(folder)) {
+        if (!note.endsWith(".note")) continue;
         const key = await readText(join(folder, note));
         if (key !== "" && !(await isRecorded(key))) await this.remove(key);
       }
       await rm(folder, { recursive: true, force: true });
+      release();
+      await rm(`${folder}.lock`, { force: true });
     }
   }
 
   /** Lets go of the work folder. */
   async close(): Promise<void> {
-    await rmdir(this.#work).catch(() => {});
-    mine.delete(basename(this.#work));
+    const release = await this.#lock;
+    if (!release) return;
+    await rm(this.#work, { recursive: true, force: true });
+    release();
+    await rm(`${this.#work}.lock`, { force: true });
   }
 
   async #newPath(): Promise<string> {
-    await explained(() => mkdir(this.#work, { recursive: true, mode: 0o700 }));
+    await explained(() => (this.#lock ??= this.#makeWork()));
     return join(this.#work, randomUUID());
+  }
+
+  async #makeWork(): Promise<() => void> {
+    await mkdir(this.#workRoot, { recursive: true, mode: 0o700 });
+    const release = holdLock(`${this.#work}.lock`);
+    if (!release) throw new Error(`${this.#work}.lock is held by another`);
+    await mkdir(this.#work, { mode: 0o700 });
+    return release;
   }
 }
 
@@ -149,24 +155,6 @@ async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
-  }
-}
-
-/** Whether the process that a work folder is named after may still be working. */
-async function isAlive(name: string, folder: string): Promise<boolean> {
-  if (mine.has(name)) return true;
-  const [, host, pid] = /^(.+)\.(\d+)\.[^.]+$/.exec(name) ?? [];
-  if (host !== hostname()) {
-    const { mtimeMs } = await stat(folder);
-    return Date.now() - mtimeMs < ABANDONED;
-  }
-  // Ours, but not of this run: whoever had the number is gone.
-  if (Number(pid) === process.pid) return false;
-  try {
-    process.kill(Number(pid), 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

@@ -9,6 +9,13 @@ import { ImageCleaner } from "../plugins/upload/images.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
 import { extensionOf, fileTypes } from "../schemas/files.js";
 
+/** A client needs to know when to come again, and no more. */
+const quiet = {
+  "x-ratelimit-limit": false,
+  "x-ratelimit-remaining": false,
+  "x-ratelimit-reset": false,
+};
+
 /** Files from people in a world: `/storage/upload/`. */
 const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app,
@@ -25,6 +32,8 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   const limited = app.rateLimit({
     max: config.perMinute,
     timeWindow: "1 minute",
+    addHeaders: quiet,
+    addHeadersOnExceeding: quiet,
     keyGenerator: ({ world, uploader }) =>
       JSON.stringify([world?.value.id, uploader.tokenId, uploader.clientId]),
     errorResponseBuilder: (_, { ttl }) =>

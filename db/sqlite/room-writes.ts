@@ -71,7 +71,7 @@ export function roomWrites(db: Connection) {
 
   return {
     createRoom(worldId: string, draft: RoomDraft): RoomRow {
-      if (!worldExists.get(worldId)) throw absent();
+      if (!worldExists.get(worldId)) throw absent("world");
       const {
         name,
         description = "",
@@ -104,7 +104,7 @@ export function roomWrites(db: Connection) {
       { module_config, permission_config, ...rest }: RoomChanges,
       versions?: readonly string[],
     ): RoomRow {
-      const seen = existing(select.get(id, worldId), versions);
+      const seen = existing("room", select.get(id, worldId), versions);
       const { view_group, domain } = selectHidden.get(id)!;
       const old = { ...seen, domain, view_group };
       const row = { ...old, ...rest };
@@ -132,7 +132,7 @@ export function roomWrites(db: Connection) {
       id: string,
       versions?: readonly string[],
     ): void {
-      existing(select.get(id, worldId), versions);
+      existing("room", select.get(id, worldId), versions);
       const { view_group } = selectHidden.get(id)!;
       remove.run(id);
       quitGroup(view_group);

@@ -53,7 +53,7 @@ export function userWrites(db: Connection) {
     ): void {
       const now = Date.now();
       const total = addBytes.get(size, worldId);
-      if (total === undefined) throw absent();
+      if (total === undefined) throw absent("world");
       if (total > quota) {
         throw new StoreError("quota", "The files of this world are too large.");
       }
@@ -74,7 +74,7 @@ export function userWrites(db: Connection) {
         user_id,
         token_id,
       });
-      if (id === undefined) throw absent();
+      if (id === undefined) throw absent("user");
       erase.run(id);
       disown.run(id);
     },

@@ -54,7 +54,7 @@ export function worldWrites(db: Connection) {
       { config, permission_config, ...rest }: WorldChanges,
       versions?: readonly string[],
     ): WorldRow {
-      const old = existing(select.get(id), versions);
+      const old = existing("world", select.get(id), versions);
       const row: WorldRow = { ...old, ...rest };
       if (permission_config) {
         row.permission_config = JSON.stringify(permission_config);
@@ -72,7 +72,7 @@ export function worldWrites(db: Connection) {
     },
 
     deleteWorld(id: string): void {
-      if (remove.run(id).changes === 0) throw absent();
+      if (remove.run(id).changes === 0) throw absent("world");
     },
   };
 }

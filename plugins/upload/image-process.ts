@@ -1,7 +1,9 @@
+import { writeFile } from "node:fs/promises";
 import sharp from "sharp";
-import type { ImageJob } from "./images.js";
+import type { ImageFormat } from "../../schemas/files.js";
+import type { ImageJob, ImageOutcome } from "./images.js";
 
-// The process behind images.ts: gets jobs, and answers each with whether it was done.
+// The process behind images.ts: gets jobs, and answers each with its outcome.
 
 // An upload is seen once: nothing is gained by remembering it.
 sharp.cache(false);
@@ -15,18 +17,32 @@ const MAX_PIXELS = 100_000_000;
 const safely = { limitInputPixels: MAX_PIXELS, failOn: "error" } as const;
 
 process.on("message", (job: ImageJob) => {
-  clean(job).then(
-    () => process.send!(true),
-    () => process.send!(false),
-  );
+  void run(job).then((outcome) => process.send!(outcome));
 });
 // A stop is meant for the server, which may still want an image from here.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
 process.on("disconnect", () => process.exit());
 
+async function run({ from, to, format }: ImageJob): Promise<ImageOutcome> {
+  let clean: Buffer;
+  try {
+    clean = await reencode(from, format);
+  } catch {
+    return "refused";
+  }
+  try {
+    await writeFile(to, clean);
+    return "done";
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOSPC"
+      ? "full"
+      : "unusable";
+  }
+}
+
 /** Keeps the pixels, the frames and the way up; nothing before, behind or between them. */
-async function clean({ from, to, format }: ImageJob): Promise<void> {
+async function reencode(from: string, format: ImageFormat): Promise<Buffer> {
   const {
     pages = 1,
     width,
@@ -58,5 +74,5 @@ async function clean({ from, to, format }: ImageJob): Promise<void> {
       image.webp({ quality: 90 });
       break;
   }
-  await image.toFile(to);
+  return image.toBuffer();
 }

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import pLimit from "p-limit";
+import { StoreError } from "../../db/store.js";
 import { FileRefusal } from "../errors.js";
 import type { ImageFormat } from "../../schemas/files.js";
 
@@ -11,6 +12,9 @@ export interface ImageJob {
   to: string;
   format: ImageFormat;
 }
+
+/** What became of it; the image is refused, or the disk is in no state to take it. */
+export type ImageOutcome = "done" | "refused" | "full" | "unusable";
 
 /** After how many milliseconds without work the image process ends. */
 const IDLE = 10_000;
@@ -56,30 +60,33 @@ export class ImageCleaner {
 
   async #run(job: ImageJob): Promise<void> {
     clearTimeout(this.#idle);
-    const worker = (this.#process ??= this.#start());
+    if (!this.#process?.connected) this.#process = this.#start();
+    const worker = this.#process;
     const timer = setTimeout(() => worker.kill("SIGKILL"), PATIENCE);
     try {
-      const done = await new Promise<boolean>((resolve) => {
-        worker.once("message", (message) => resolve(message === true));
-        worker.once("exit", () => resolve(false));
+      const outcome = await new Promise<ImageOutcome>((resolve) => {
+        worker.once("message", resolve);
+        // An image that ends the process is not one to keep.
+        worker.once("exit", () => resolve("refused"));
+        worker.once("error", () => resolve("unusable"));
         worker.send(job);
       });
-      if (!done) throw new FileRefusal("file.type");
+      if (outcome === "refused") throw new FileRefusal("file.type");
+      if (outcome !== "done")
+        throw new StoreError(outcome, "image not written");
     } finally {
       clearTimeout(timer);
       worker.removeAllListeners("message");
+      worker.removeAllListeners("exit");
+      worker.removeAllListeners("error");
       this.#idle = setTimeout(() => this.close(), IDLE).unref();
     }
   }
 
   #start(): ChildProcess {
-    const worker = fork(new URL("./image-process.js", import.meta.url), {
+    return fork(new URL("./image-process.js", import.meta.url), {
       execArgv: [],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
-    worker.once("exit", () => {
-      if (this.#process === worker) this.#process = undefined;
-    });
-    return worker;
   }
 }

@@ -1,0 +1,37 @@
+import { Command } from "commander";
+import { command, print, withStore } from "./command.js";
+import { findWorld } from "./worlds.js";
+
+const list = command(
+  "list <world>",
+  "list who uploaded to a world, and what is kept of them",
+  "user list summit --json",
+).action(async (world: string, { json }: { json?: boolean }) => {
+  const users = await withStore(async (store) => {
+    await findWorld(store, world);
+    return store.users.list(world);
+  });
+  const lines = users.map(
+    ({ id, token_id, client_id, traits, last_seen }) =>
+      `${id}\t${token_id === null ? `client ${client_id}` : `uid ${token_id}`}\t${new Date(last_seen).toISOString()}\t${traits.join(", ")}`,
+  );
+  print(json, users, lines.join("\n") || "Nobody has uploaded anything yet.");
+});
+
+const remove = command(
+  "delete <world> <user-id>",
+  "erase what tells who a user is; its files stay",
+  "user delete summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
+).action(async (world: string, id: string, { json }: { json?: boolean }) => {
+  await withStore(async (store) => {
+    await findWorld(store, world);
+    await store.users.erase(world, { user_id: id });
+  });
+  print(json, { deleted: id }, `The user ${id} is erased.`);
+});
+
+/** `foyer user …` */
+export const userCommand = new Command("user")
+  .description("list and erase the users of a world")
+  .addCommand(list)
+  .addCommand(remove);
