@@ -24,7 +24,11 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   await app.register(multipart);
   // Whatever else is sent is a form without a file, and not another media type.
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
-  await app.register(rateLimit, { global: false });
+  await app.register(rateLimit, {
+    global: false,
+    addHeaders: quiet,
+    addHeadersOnExceeding: quiet,
+  });
 
   const images = new ImageCleaner();
   app.addHook("onClose", async () => images.close());
@@ -32,8 +36,6 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   const limited = app.rateLimit({
     max: config.perMinute,
     timeWindow: "1 minute",
-    addHeaders: quiet,
-    addHeadersOnExceeding: quiet,
     keyGenerator: ({ world, uploader }) =>
       JSON.stringify([world?.value.id, uploader.tokenId, uploader.clientId]),
     errorResponseBuilder: (_, { ttl }) =>
