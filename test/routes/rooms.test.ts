@@ -209,7 +209,11 @@ const fields: Cases = [
   ],
   [
     "a rule of 101 entries",
-    { permission_config: { "room.view": Array(101).fill("a") } },
+    {
+      permission_config: {
+        "room.view": Array.from({ length: 101 }, () => "a"),
+      },
+    },
     400,
     { "permission_config.room.view": ["May hold at most 100 entries."] },
   ],
