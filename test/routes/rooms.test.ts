@@ -183,10 +183,12 @@ const fields: Cases = [
   [
     "200 rules, one under a key of 100 characters",
     {
-      permission_config: Object.fromEntries([
-        [`a.${"b".repeat(98)}`, []],
-        ...Array.from({ length: 199 }, (_, i) => [`k.${i}`, []]),
-      ]),
+      permission_config: {
+        [`a.${"b".repeat(98)}`]: [],
+        ...Object.fromEntries(
+          Array.from({ length: 199 }, (_, i) => [`k.${i}`, []]),
+        ),
+      },
     },
     200,
     {},
