@@ -169,7 +169,7 @@ void t.test("what is odd and no harm reads back as it was sent", async (t) => {
     const body = { config: sent };
     const patched = await call({ method: "PATCH", url: world, as, body });
     t.equal(patched.status, 200, name);
-    // As text: it tells -0, order and names that a deep comparison stumbles on.
+    // As text: it tells the order, and names that a deep comparison stumbles on.
     const read = (await call({ url: world, as })).body as World;
     t.equal(JSON.stringify(read.config), JSON.stringify(sent), name);
 
