@@ -81,14 +81,14 @@ export function keepingId(param: string): {
       const found = request.validationError as unknown as
         InvalidData | undefined;
       const { id } = (request.body ?? {}) as { id?: unknown };
-      const faults = found?.faults ?? {};
       if (
         id !== undefined &&
         id !== (request.params as Record<string, string>)[param]
       ) {
-        faults.id = ["May not be changed."];
+        const { id: _, ...others } = found?.faults ?? {};
+        throw new InvalidData({ id: ["May not be changed."], ...others });
       }
-      if (Object.keys(faults).length > 0) throw new InvalidData(faults);
+      if (found) throw found;
     },
   };
 }

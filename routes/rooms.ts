@@ -128,8 +128,9 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
 
 /** The address of another page of the same list. */
 function pageLink(request: FastifyRequest, page: number): string {
-  const [path, query] = request.url.split("?", 2);
-  const params = new URLSearchParams(query);
+  // A query may hold question marks of its own.
+  const [path, ...query] = request.url.split("?");
+  const params = new URLSearchParams(query.join("?"));
   params.set("page", String(page));
   return `${request.base}${path}?${params.toString()}`;
 }

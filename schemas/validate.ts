@@ -16,10 +16,14 @@ const MAX_DEPTH = 100;
 /** Data that a schema refuses, with all that is wrong with it. */
 export class InvalidData extends Error {
   readonly statusCode = 400;
+  readonly faults: Faults;
 
-  /** @param faults messages by field, in dotted paths. */
-  constructor(readonly faults: Faults) {
+  /** @param faults messages by field, in dotted paths; the first 20 count. */
+  constructor(faults: Faults) {
     super("Invalid data.");
+    this.faults = Object.fromEntries(
+      Object.entries(faults).slice(0, MAX_FAULTS),
+    );
   }
 }
 
@@ -158,7 +162,10 @@ export function compileValidator(
   const check = TypeCompiler.Compile(schema);
   return (data) => {
     const faults = new FaultList();
-    findUnstorable(data, faults);
+    // A list in place of an object has no fields that could be named.
+    if (!Array.isArray(data) || schema.type !== "object") {
+      findUnstorable(data, faults);
+    }
     if (faults.empty && check.Check(data)) return undefined;
     for (const error of check.Errors(data)) {
       if (faults.full) break;

@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process";
+import { connect as connectSocket, type AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { createSigner, type SignerOptions } from "fast-jwt";
-import type { FastifyInstance } from "fastify";
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { Test } from "tap";
 import { createApp } from "../app.js";
 import { loadConfig } from "../config.js";
@@ -80,6 +83,14 @@ export interface TestServer {
   call: (request: Request) => Promise<Answer>;
 }
 
+/** What a test may want different from a server in its default configuration. */
+export interface ServeOptions {
+  config?: Partial<Parameters<typeof createApp>[0]["config"]>;
+  logger?: FastifyBaseLogger;
+  /** Puts something between the application and its store, such as a fault. */
+  wrap?: (store: Store) => Store;
+}
+
 /**
  * An application with a real database in a temporary folder, closed with the test.
  * @param worlds what is in it; one world `demo` unless a test says otherwise.
@@ -87,13 +98,15 @@ export interface TestServer {
 export async function serve(
   t: Test,
   worlds: World[] = [worldOf("demo")],
+  { config, logger, wrap = (store) => store }: ServeOptions = {},
 ): Promise<TestServer> {
   const dataDir = t.testdir();
   const store = openSqliteStore(dataDir);
   const app = createApp({
-    config: loadConfig({}),
-    store,
+    config: { ...loadConfig({}), ...config },
+    store: wrap(store),
     files: new LocalFiles(dataDir),
+    ...(logger && { logger }),
   });
   t.teardown(() => app.close());
   for (const world of worlds) await store.worlds.create(world);
@@ -134,3 +147,186 @@ export const rules = (changes: PermissionConfig): PermissionConfig => ({
   ...defaultPermissionConfig,
   ...changes,
 });
+
+/** Waits until something is so; it is for the timeout of the test to give up. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+): Promise<void> {
+  while (!(await condition())) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** What came back over a socket. */
+export interface RawAnswer {
+  status: number;
+  headers: Record<string, string>;
+  text: string;
+}
+
+/** A socket, for what no HTTP client would send. */
+export interface Wire {
+  send(text: string): void;
+  /** The next answer; rejects when the other side hangs up before it is whole. */
+  answer(): Promise<RawAnswer>;
+}
+
+/** Lets an application listen on a port that is free, and names it. */
+export async function listen(app: FastifyInstance): Promise<number> {
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  return (app.server.address() as AddressInfo).port;
+}
+
+/** Opens a socket to a port of this machine, closed with the test. */
+export function dial(t: Test, port: number): Wire {
+  const socket = connectSocket(port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  let received = Buffer.alloc(0);
+  let ended = false;
+  let wake = () => {};
+  socket.on("data", (bytes) => {
+    received = Buffer.concat([received, bytes]);
+    wake();
+  });
+  // A reset after a whole answer is no news, and before it `answer` tells.
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    ended = true;
+    wake();
+  });
+
+  function take(): RawAnswer | undefined {
+    const end = received.indexOf("\r\n\r\n");
+    if (end < 0) return undefined;
+    const [first = "", ...lines] = received
+      .toString("latin1", 0, end)
+      .split("\r\n");
+    const headers = Object.fromEntries(
+      lines.map((line) => {
+        const colon = line.indexOf(":");
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)];
+      }),
+    );
+    const start = end + 4;
+    const stop = start + Number(headers["content-length"] ?? 0);
+    if (received.length < stop) return undefined;
+    const text = received.toString("utf8", start, stop);
+    received = received.subarray(stop);
+    return { status: Number(first.split(" ")[1]), headers, text };
+  }
+
+  return {
+    send: (text) => void socket.write(text),
+    async answer() {
+      for (;;) {
+        const answer = take();
+        if (answer) return answer;
+        if (ended) throw new Error("The connection ended without an answer.");
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+  };
+}
+
+/** The text of an HTTP request, for {@link Wire.send}. */
+export const rawRequest = (
+  line: string,
+  headers: Record<string, string> = {},
+  body = "",
+): string =>
+  [
+    `${line} HTTP/1.1`,
+    ...Object.entries({ Host: "localhost", ...headers }).map(
+      ([name, value]) => `${name}: ${value}`,
+    ),
+    "",
+    body,
+  ].join("\r\n");
+
+const FOYER = fileURLToPath(new URL("../cli/main.js", import.meta.url));
+
+/** How a command ended, and what it said. */
+export interface Finished {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A command under way. */
+export interface Running {
+  /** What it has said so far. */
+  readonly said: { stdout: string; stderr: string };
+  /** When it has ended. */
+  readonly finished: Promise<Finished>;
+  signal(name: NodeJS.Signals): void;
+}
+
+/**
+ * Starts `foyer` as an operator does, in a process of its own that does not
+ * outlive the test.
+ * @param env all the variables it sees; none of this process's gets through.
+ */
+export function spawnFoyer(
+  t: Test,
+  args: readonly string[],
+  env: Record<string, string>,
+): Running {
+  const child = spawn(process.execPath, [FOYER, ...args], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  t.teardown(() => child.kill("SIGKILL"));
+  const said = { stdout: "", stderr: "" };
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream].setEncoding("utf8");
+    child[stream].on("data", (text: string) => (said[stream] += text));
+  }
+  const finished = new Promise<Finished>((resolve) => {
+    child.once("close", (code) => resolve({ code, ...said }));
+  });
+  return { said, finished, signal: (name) => child.kill(name) };
+}
+
+/** Runs a command of `foyer` on a data folder to its end. */
+export const foyer = (
+  t: Test,
+  dataDir: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Finished> =>
+  spawnFoyer(t, args, { DATA_DIR: dataDir, ...env }).finished;
+
+/** A server in a process of its own. */
+export interface ServerProcess extends Running {
+  address: string;
+  port: number;
+  /** A token for the demo world, with `--demo`. */
+  token: string;
+}
+
+/** Starts `foyer serve --json` on a free port, and waits until it serves. */
+export async function startFoyer(
+  t: Test,
+  dataDir: string,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<ServerProcess> {
+  const running = spawnFoyer(t, ["serve", "--json", ...args], {
+    DATA_DIR: dataDir,
+    PORT: "0",
+    LOG_LEVEL: "silent",
+    ...env,
+  });
+  let over: Finished | undefined;
+  void running.finished.then((finished) => (over = finished));
+  // The log goes to the same stream, one line an entry.
+  const printed = () => /^\{\n[^]*?^\}$/m.exec(running.said.stdout)?.[0];
+  await until(() => over !== undefined || printed() !== undefined);
+  const json = printed();
+  if (json === undefined) throw new Error(`It ended: ${over?.stderr}`);
+  const { address, token = "" } = JSON.parse(json) as {
+    address: string;
+    token?: string;
+  };
+  return { ...running, address, port: Number(new URL(address).port), token };
+}

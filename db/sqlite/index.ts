@@ -1,4 +1,9 @@
-import { type Store, StoreError } from "../store.js";
+import {
+  type RoomPage,
+  type RoomSelection,
+  type Store,
+  StoreError,
+} from "../store.js";
 import { openForReading, openForWriting, storeErrorOf } from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
 import { roomReads } from "./room-reads.js";
@@ -24,6 +29,15 @@ export function openSqliteStore(dataDir: string): Store {
   const rooms = roomReads(db, snapshot);
   const users = userReads(db);
   const files = fileReads(db);
+  // Several statements, and the writer thread may commit between any two.
+  const listRooms = db.transaction(
+    (worldId: string, selection: RoomSelection): RoomPage => {
+      const world = worlds.get(worldId);
+      return world
+        ? rooms.list(world.value, selection)
+        : { count: 0, rooms: [] };
+    },
+  );
   migrated.close();
 
   return {
@@ -42,12 +56,7 @@ export function openSqliteStore(dataDir: string): Store {
     rooms: {
       get: async (worldId, id) => read(() => rooms.get(worldId, id)),
       list: async (worldId, selection) =>
-        read(() => {
-          const world = worlds.get(worldId);
-          return world
-            ? rooms.list(world.value, selection)
-            : { count: 0, rooms: [] };
-        }),
+        read(() => listRooms(worldId, selection)),
       create: async (...args) =>
         versioned(await writer.run("createRoom", ...args), toRoom),
       update: async (...args) =>

@@ -46,7 +46,8 @@ export function worldWrites(db: Connection) {
       };
       claimingDomain(row, () => insert.run(row));
       indexIssuers(world.id, world.config);
-      return row;
+      // As it is read: the order of its columns is part of its version.
+      return select.get(world.id)!;
     },
 
     updateWorld(

@@ -1,0 +1,496 @@
+import type { Test } from "tap";
+import type {
+  RoomSelection,
+  Store,
+  StoreProblem,
+  Versioned,
+} from "../../db/store.js";
+import type { Room } from "../../schemas/rooms.js";
+import type { World } from "../../schemas/worlds.js";
+import { keyOf, worldOf } from "../helper.js";
+
+/** Opens one more store on a place; all stores of a place hold the same. */
+export type Open = () => Store | Promise<Store>;
+
+const ABSENT = "00000000-0000-4000-8000-000000000000";
+
+/** The first page of all rooms for somebody without traits, with some of it different. */
+const selection = (changes: Partial<RoomSelection> = {}): RoomSelection => ({
+  traits: new Set(),
+  page: 1,
+  pageSize: 50,
+  ordering: "sorting_priority",
+  ...changes,
+});
+
+/**
+ * What every store keeps to, whatever it is made of.
+ * @param place makes a new and empty place.
+ */
+export async function storeContract(
+  t: Test,
+  place: (t: Test) => Open | Promise<Open>,
+): Promise<void> {
+  /** A test with one store, that has the world `demo`. */
+  const contract = (
+    name: string,
+    run: (t: Test, store: Store, open: () => Promise<Store>) => Promise<void>,
+  ) =>
+    t.test(name, async (t) => {
+      const make = await place(t);
+      const open = async () => {
+        const store = await make();
+        t.teardown(() => store.close());
+        return store;
+      };
+      const store = await open();
+      await store.worlds.create(worldOf("demo"));
+      await run(t, store, open);
+    });
+
+  const fails = (
+    t: Test,
+    promise: Promise<unknown>,
+    problem: StoreProblem,
+    field?: string,
+  ) =>
+    t.rejects(promise, {
+      name: "StoreError",
+      problem,
+      ...(field !== undefined && { field }),
+    });
+
+  await contract("a world is kept as it was made", async (t, store) => {
+    const world = worldOf("new", {
+      title: "Ünïcode 🎪\u2028",
+      config: {
+        JWT_secrets: [keyOf("new"), keyOf("more")],
+        theme: { colors: { primary: "#673ab7" }, odd: [null, 1.5, ""] },
+      },
+      permission_config: { "a.b": ["x", ["y", "z"]], "c.d": [] },
+      domain: "new.example.org:8443",
+    });
+    const made = await store.worlds.create(world);
+    t.strictSame(made.value, world);
+    t.match(made.version, /^[^",]+$/, "a version fits in an ETag");
+    t.strictSame(await store.worlds.get("new"), made);
+    t.strictSame(await store.worlds.list(), [worldOf("demo"), world]);
+    t.equal(await store.worlds.get("missing"), undefined);
+  });
+
+  await contract("no two worlds share an id or a domain", async (t, store) => {
+    await store.worlds.create(worldOf("other"));
+    await fails(t, store.worlds.create(worldOf("demo")), "taken", "id");
+    const domain = "demo.example.org";
+    await fails(
+      t,
+      store.worlds.create(worldOf("new", { domain })),
+      "taken",
+      "domain",
+    );
+    await fails(
+      t,
+      store.worlds.update("other", { title: "No", domain }),
+      "taken",
+      "domain",
+    );
+    t.same((await store.worlds.get("other"))?.value, worldOf("other"));
+    t.equal((await store.worlds.list()).length, 2);
+    t.equal(
+      (await store.worlds.update("demo", { domain })).value.domain,
+      domain,
+      "its own is no other's",
+    );
+    await store.worlds.delete("demo");
+    await store.worlds.update("other", { domain });
+    t.equal((await store.worlds.get("other"))?.value.domain, domain);
+  });
+
+  await contract("a world is changed by fields", async (t, store) => {
+    const { JWT_secrets } = worldOf("demo").config;
+    const steps: [
+      name: string,
+      changes: Parameters<typeof store.worlds.update>[1],
+      result: Partial<World>,
+    ][] = [
+      ["a title", { title: "New" }, { title: "New" }],
+      [
+        "a config without keys keeps them",
+        { config: { a: 1 } as object },
+        { config: { JWT_secrets, a: 1 } },
+      ],
+      [
+        "another replaces all but the keys",
+        { config: { b: [] } as object },
+        { config: { JWT_secrets, b: [] } },
+      ],
+      [
+        "a config with keys replaces them",
+        { config: { JWT_secrets: [keyOf("next")] } },
+        { config: { JWT_secrets: [keyOf("next")] } },
+      ],
+      [
+        "rules, as a whole",
+        { permission_config: {} },
+        { permission_config: {} },
+      ],
+      [
+        "several at once",
+        { title: "Last", domain: "last.org", id: "demo" },
+        { title: "Last", domain: "last.org" },
+      ],
+    ];
+    let expected = worldOf("demo");
+    for (const [name, changes, result] of steps) {
+      expected = { ...expected, ...result };
+      const updated = await store.worlds.update("demo", changes);
+      t.same(updated.value, expected, name);
+      t.strictSame(await store.worlds.get("demo"), updated, name);
+    }
+    await fails(t, store.worlds.update("missing", {}), "absent");
+  });
+
+  await contract("worlds are found by who issues", async (t, store) => {
+    const shared = keyOf("shared");
+    const rotated = { ...shared, secret: "rotated-".padEnd(40, "x") };
+    await store.worlds.create(
+      worldOf("a", { config: { JWT_secrets: [shared, keyOf("a"), rotated] } }),
+    );
+    await store.worlds.create(
+      worldOf("b", { config: { JWT_secrets: [shared] } }),
+    );
+    const issuing = async ({ issuer, audience } = shared) =>
+      (await store.worlds.issuing(issuer, audience))
+        .map(({ value }) => value.id)
+        .sort();
+    t.strictSame(await issuing(), ["a", "b"]);
+    t.strictSame(await issuing(keyOf("a")), ["a"]);
+    t.strictSame(await issuing({ ...shared, audience: "x" }), []);
+    const [demo] = await store.worlds.issuing(
+      keyOf("demo").issuer,
+      keyOf("demo").audience,
+    );
+    t.strictSame(demo, await store.worlds.get("demo"));
+
+    await store.worlds.update("a", { config: { JWT_secrets: [keyOf("a")] } });
+    t.strictSame(await issuing(), ["b"]);
+    await store.worlds.update("a", { config: { theme: 1 } as object });
+    t.strictSame(await issuing(keyOf("a")), ["a"]);
+    await store.worlds.delete("b");
+    t.strictSame(await issuing(), []);
+  });
+
+  await contract("a world goes with its rooms", async (t, store) => {
+    const { value: room } = await store.rooms.create("demo", { name: "x" });
+    await store.worlds.delete("demo");
+    t.equal(await store.worlds.get("demo"), undefined);
+    t.equal(await store.rooms.get("demo", room.id), undefined);
+    t.strictSame(await store.rooms.list("demo", selection()), {
+      count: 0,
+      rooms: [],
+    });
+    await fails(t, store.worlds.delete("demo"), "absent");
+    await fails(t, store.rooms.create("demo", { name: "x" }), "absent");
+    await fails(t, store.rooms.update("demo", room.id, {}), "absent");
+    await fails(t, store.rooms.delete("demo", room.id), "absent");
+
+    await store.worlds.create(worldOf("demo"));
+    t.strictSame(
+      await store.rooms.list("demo", selection()),
+      { count: 0, rooms: [] },
+      "a new world of that id has none of them",
+    );
+  });
+
+  await contract("a room is kept as it was made", async (t, store) => {
+    const least = await store.rooms.create("demo", { name: "least" });
+    t.strictSame(
+      { ...least.value },
+      {
+        id: least.value.id,
+        name: "least",
+        description: "",
+        module_config: [],
+        permission_config: {},
+        sorting_priority: 0,
+        domain: "demo.example.org",
+      },
+    );
+    const draft = {
+      name: "Ünïcode 🎪",
+      description: "\u2028*x*",
+      module_config: [{ type: "a", deep: [{ x: null }] }, { type: "a" }],
+      permission_config: { "room.view": [["x", "y"]] },
+      sorting_priority: -(2 ** 31),
+      domain: "own.org",
+    };
+    const whole = await store.rooms.create("demo", draft);
+    t.same(whole.value, { id: whole.value.id, ...draft });
+    t.not(whole.value.id, least.value.id);
+    for (const made of [least, whole]) {
+      t.strictSame(await store.rooms.get("demo", made.value.id), made);
+    }
+    t.equal(await store.rooms.get("demo", ABSENT), undefined);
+    await store.worlds.create(worldOf("other"));
+    t.equal(await store.rooms.get("other", whole.value.id), undefined);
+    await fails(t, store.rooms.update("other", whole.value.id, {}), "absent");
+    await fails(t, store.rooms.delete("other", whole.value.id), "absent");
+  });
+
+  await contract("a room is changed by fields", async (t, store) => {
+    const { value } = await store.rooms.create("demo", { name: "x" });
+    let expected: Room = value;
+    const steps: Partial<Room>[] = [
+      { name: "y" },
+      { description: "d" },
+      { module_config: [{ type: "a", b: 1 }] },
+      { module_config: [{ type: "c" }] },
+      { permission_config: { "room.view": ["x"] } },
+      { permission_config: {} },
+      { sorting_priority: 2 ** 31 - 1 },
+      { domain: "own.org" },
+      { id: value.id, name: "z", description: "" },
+    ];
+    for (const changes of steps) {
+      expected = { ...expected, ...changes };
+      const updated = await store.rooms.update("demo", value.id, changes);
+      t.same(updated.value, expected);
+      t.strictSame(await store.rooms.get("demo", value.id), updated);
+    }
+    await store.rooms.delete("demo", value.id);
+    t.equal(await store.rooms.get("demo", value.id), undefined);
+    await fails(t, store.rooms.delete("demo", value.id), "absent");
+  });
+
+  await contract("a version names what a reader sees", async (t, store) => {
+    const { value: room } = await store.rooms.create("demo", { name: "x" });
+    const subjects: [
+      name: string,
+      get: () => Promise<Versioned<unknown> | undefined>,
+      update: (
+        text: string,
+        versions?: string[],
+      ) => Promise<Versioned<unknown>>,
+    ][] = [
+      [
+        "world",
+        () => store.worlds.get("demo"),
+        (title, versions) => store.worlds.update("demo", { title }, versions),
+      ],
+      [
+        "room",
+        () => store.rooms.get("demo", room.id),
+        (name, versions) =>
+          store.rooms.update("demo", room.id, { name }, versions),
+      ],
+    ];
+    for (const [name, get, update] of subjects) {
+      const first = await update("a");
+      t.strictSame(await update("a"), first, `${name}: no change`);
+      const second = await update("b", ["x", first.version]);
+      t.not(second.version, first.version, `${name}: a change`);
+      await fails(t, update("c", [first.version]), "changed");
+      await fails(t, update("b", []), "changed");
+      t.strictSame(await get(), second, `${name}: nothing was written`);
+      const third = await update("a");
+      t.same(third.value, first.value);
+      t.not(third.version, first.version, `${name}: a change back`);
+    }
+
+    const before = (await store.rooms.get("demo", room.id))!.version;
+    await store.worlds.update("demo", { domain: "moved.org" });
+    t.not(
+      (await store.rooms.get("demo", room.id))!.version,
+      before,
+      "a room shows the domain of its world",
+    );
+    await fails(t, store.rooms.delete("demo", room.id, [before]), "changed");
+    const { version } = (await store.rooms.get("demo", room.id))!;
+    await store.rooms.delete("demo", room.id, [version]);
+    await fails(t, store.rooms.delete("demo", room.id, [version]), "absent");
+  });
+
+  await contract("a list is what was asked for", async (t, store) => {
+    const drafts = [
+      { name: "b", sorting_priority: 1, description: "Grüße" },
+      { name: "a", sorting_priority: 1, module_config: [{ type: "m" }] },
+      { name: "c", sorting_priority: 0, module_config: [{ type: "m" }] },
+      {
+        name: "d",
+        sorting_priority: 2,
+        description: "GRÜSSE",
+        permission_config: { "room.view": ["crew"] },
+      },
+    ];
+    await store.worlds.create(worldOf("other"));
+    for (const draft of drafts) {
+      await store.rooms.create("demo", draft);
+      await store.rooms.create("other", draft);
+    }
+    const crew = new Set(["crew"]);
+    const cases: [Partial<RoomSelection>, count: number, names: string][] = [
+      [{}, 3, "cab"],
+      [{ traits: crew }, 4, "cabd"],
+      [{ traits: crew, ordering: "-sorting_priority" }, 4, "dabc"],
+      [{ traits: crew, ordering: "name" }, 4, "abcd"],
+      [{ traits: crew, ordering: "-name" }, 4, "dcba"],
+      [{ pageSize: 2 }, 3, "ca"],
+      [{ pageSize: 2, page: 2 }, 3, "b"],
+      [{ pageSize: 2, page: 3 }, 3, ""],
+      [{ type: "m" }, 2, "ca"],
+      [{ type: "M" }, 0, ""],
+      [{ search: "grüsse" }, 1, "b"],
+      [{ search: "GRÜẞE", traits: crew }, 2, "bd"],
+      [{ search: "a", type: "m" }, 1, "a"],
+      [{ search: "grüße", traits: crew, pageSize: 1, page: 2 }, 2, "d"],
+    ];
+    for (const [changes, count, names] of cases) {
+      const page = await store.rooms.list("demo", selection(changes));
+      const name = JSON.stringify({ ...changes, traits: undefined });
+      t.equal(page.count, count, name);
+      t.equal(page.rooms.map(({ name }) => name).join(""), names, name);
+    }
+    const [first] = (await store.rooms.list("demo", selection())).rooms;
+    t.strictSame(
+      first,
+      (await store.rooms.get("demo", first!.id))?.value,
+      "a room in a list is the room",
+    );
+  });
+
+  await contract("writes at the same time", async (t, store) => {
+    const made = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        store.rooms.create("demo", { name: String(i) }),
+      ),
+    );
+    t.equal(new Set(made.map(({ value }) => value.id)).size, 100);
+    t.equal((await store.rooms.list("demo", selection())).count, 100);
+
+    const { id } = made[0]!.value;
+    const { version } = made[0]!;
+    const settled = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, i) =>
+        store.rooms.update("demo", id, { name: `by ${i}` }, [version]),
+      ),
+    );
+    const winners = settled.filter(({ status }) => status === "fulfilled");
+    t.equal(winners.length, 1, "one of those who knew the same version");
+
+    // What fails takes nothing with it that was under way beside it.
+    const [good, bad, alsoGood] = await Promise.allSettled([
+      store.worlds.create(worldOf("good")),
+      store.worlds.create(worldOf("bad", { domain: "good.example.org" })),
+      store.rooms.create("good", { name: "x" }),
+    ]);
+    t.equal(good.status, "fulfilled");
+    t.match(bad, { reason: { problem: "taken" } });
+    t.equal(alsoGood.status, "fulfilled");
+  });
+
+  await contract("a page is of one moment", async (t, store) => {
+    const rooms = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        store.rooms.create("demo", { name: "" }),
+      ),
+    );
+    let writing = true;
+    const hidden = { permission_config: { "room.view": ["crew"] } };
+    const writes = (async () => {
+      for (let i = 0; i < 300; i++) {
+        const { id } = rooms[i % 10]!.value;
+        const change = i % 20 < 10 ? hidden : { permission_config: {} };
+        await store.rooms.update("demo", id, change);
+      }
+    })().finally(() => (writing = false));
+    let torn = 0;
+    let pages = 0;
+    while (writing) {
+      const page = await store.rooms.list("demo", selection());
+      if (page.count !== page.rooms.length) torn++;
+      pages++;
+      await new Promise(setImmediate);
+    }
+    await writes;
+    t.ok(pages > 10);
+    t.equal(torn, 0, "count and rooms belong together");
+  });
+
+  await contract("two stores on one place", async (t, store, open) => {
+    const other = await open();
+    t.strictSame(
+      await other.worlds.get("demo"),
+      await store.worlds.get("demo"),
+    );
+
+    // Each reads first, so that it has something to be wrong about.
+    for (const [writer, reader] of [
+      [store, other],
+      [other, store],
+    ] as const) {
+      const { value } = await writer.rooms.create("demo", { name: "a" });
+      const get = () => reader.rooms.get("demo", value.id);
+      const list = () => reader.rooms.list("demo", selection());
+      t.same((await get())?.value, value);
+      t.equal((await list()).count, 1);
+      const updated = await writer.rooms.update("demo", value.id, {
+        name: "b",
+      });
+      t.strictSame(await get(), updated, "with the same version");
+      t.equal((await list()).rooms[0]?.name, "b");
+      await fails(
+        t,
+        reader.rooms.update("demo", value.id, { name: "c" }, ["x"]),
+        "changed",
+      );
+      const world = await writer.worlds.update("demo", {
+        config: { JWT_secrets: [keyOf(`key of ${value.id}`)] },
+      });
+      t.strictSame(await reader.worlds.get("demo"), world);
+      const { issuer, audience } = world.value.config.JWT_secrets[0]!;
+      t.strictSame(await reader.worlds.issuing(issuer, audience), [world]);
+      await writer.rooms.delete("demo", value.id);
+      t.equal(await get(), undefined);
+      t.equal((await list()).count, 0);
+    }
+
+    const writes = await Promise.allSettled(
+      [store, other].flatMap((one) =>
+        Array.from({ length: 20 }, (_, i) =>
+          one.worlds.create(worldOf(`world-${i}`)),
+        ),
+      ),
+    );
+    const made = writes.filter(({ status }) => status === "fulfilled");
+    t.equal(made.length, 20, "each was made by one of them");
+    t.equal((await store.worlds.list()).length, 21);
+  });
+
+  await contract(
+    "what is written outlives the store",
+    async (t, store, open) => {
+      const { value: room } = await store.rooms.create("demo", { name: "x" });
+      // Not waited for: closing finishes what is under way.
+      const last = store.rooms.update("demo", room.id, { name: "last" });
+      await store.close();
+      t.equal((await last).value.name, "last");
+      const again = await open();
+      t.strictSame(await again.rooms.get("demo", room.id), await last);
+      t.strictSame((await again.worlds.get("demo"))?.value, worldOf("demo"));
+    },
+  );
+
+  await contract("a store that is closed", async (t, store) => {
+    await store.close();
+    await store.close();
+    for (const use of [
+      () => store.worlds.get("demo"),
+      () => store.worlds.list(),
+      () => store.rooms.list("demo", selection()),
+      () => store.worlds.update("demo", {}),
+      () => store.rooms.create("demo", { name: "x" }),
+    ]) {
+      await fails(t, use(), "unusable");
+    }
+  });
+}

@@ -1,0 +1,390 @@
+import { createHmac } from "node:crypto";
+import t, { type Test } from "tap";
+import {
+  admin,
+  bearer,
+  call as send,
+  dial,
+  keyOf,
+  listen,
+  rawRequest,
+  rules,
+  serve,
+  tokenOf,
+  until,
+  worldOf,
+} from "../helper.js";
+
+const url = "/api/v1/worlds/demo/";
+const key = keyOf("demo");
+const now = () => Date.now() / 1000;
+
+/** Good claims of an administrator, with some of them different or left out. */
+const claims = (changes: Record<string, unknown> = {}) => ({
+  iss: key.issuer,
+  aud: key.audience,
+  exp: now() + 3600,
+  traits: ["admin", "api"],
+  ...changes,
+});
+
+const encode = (part: unknown) =>
+  Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString(
+    "base64url",
+  );
+
+/** A token as no library would sign it. */
+function forge(
+  payload: unknown,
+  header: unknown = { alg: "HS256", typ: "JWT" },
+  secret = key.secret,
+  digest = "sha256",
+): string {
+  const text = `${encode(header)}.${encode(payload)}`;
+  return `Bearer ${text}.${createHmac(digest, secret).update(text).digest("base64url")}`;
+}
+
+/** What is no authentication: header and token by what is wrong with them. */
+const refused: [name: string, as: string | undefined, detail: RegExp][] = [
+  ["no header", undefined, /^Authentication credentials were not provided/],
+  ["an empty header", "", /^The header must read/],
+  ["another scheme", "Basic dXNlcjpwYXNz", /^The header must read/],
+  ["a client ID", "Client abc", /^The header must read/],
+  ["a scheme alone", "Bearer", /^The header must read/],
+  ["a scheme and a space", "Bearer ", /^The header must read/],
+  ["a token alone", tokenOf(key), /^The header must read/],
+  ["two tokens", `${admin("demo")} ${tokenOf(key)}`, /^The header must read/],
+  ["two headers in one", `${admin("demo")}, x`, /^The header must read/],
+  ["odd characters", "Bearer ä", /^The header must read/],
+  ["garbage", "Bearer garbage", /^The token is malformed/],
+  ["three dots", "Bearer a.b.c", /^The token is malformed/],
+  ["nothing but dots", "Bearer ..", /^The token is malformed/],
+  ["claims that are no JSON", forge("{"), /^The token is malformed/],
+  ["claims that are null", forge("null"), /./],
+  ["claims that are a list", forge([]), /./],
+  ["no signature", forge(claims()).replace(/[^.]+$/, ""), /./],
+  ["a cut signature", forge(claims()).slice(0, -1), /./],
+  [
+    "alg none, unsigned",
+    `Bearer ${encode({ alg: "none", typ: "JWT" })}.${encode(claims())}.`,
+    /./,
+  ],
+  ["alg none, signed", forge(claims(), { alg: "none" }), /./],
+  ["alg None", forge(claims(), { alg: "None" }), /./],
+  [
+    "HS512",
+    forge(claims(), { alg: "HS512", typ: "JWT" }, key.secret, "sha512"),
+    /algorithm/,
+  ],
+  [
+    "HS384",
+    forge(claims(), { alg: "HS384", typ: "JWT" }, key.secret, "sha384"),
+    /algorithm/,
+  ],
+  ["RS256 by name", forge(claims(), { alg: "RS256" }), /./],
+  ["no alg", forge(claims(), { typ: "JWT" }), /./],
+  [
+    "another secret",
+    forge(claims(), undefined, "another-secret".padEnd(40, "x")),
+    /^The token was not signed with a key known here/,
+  ],
+  ["another issuer", forge(claims({ iss: "x" })), /^The token was not signed/],
+  [
+    "another audience",
+    forge(claims({ aud: "x" })),
+    /^The token was not signed/,
+  ],
+  [
+    "an issuer in capitals",
+    forge(claims({ iss: key.issuer.toUpperCase() })),
+    /^The token was not signed/,
+  ],
+  [
+    "issuer and audience of two worlds",
+    forge(claims({ aud: keyOf("other").audience })),
+    /^The token was not signed/,
+  ],
+  ["no iss", forge(claims({ iss: undefined })), /iss/],
+  ["no aud", forge(claims({ aud: undefined })), /aud/],
+  ["no exp", forge(claims({ exp: undefined })), /exp/],
+  ["an iss that is a list", forge(claims({ iss: [key.issuer] })), /iss/],
+  ["an aud that is a list", forge(claims({ aud: [key.audience] })), /aud/],
+  ["an exp that is text", forge(claims({ exp: "9999999999" })), /exp/],
+  ["an exp that is null", forge(claims({ exp: null })), /exp/],
+  ["an nbf that is text", forge(claims({ nbf: "0" })), /nbf/],
+  ["an iat that is text", forge(claims({ iat: "0" })), /iat/],
+  ["expired", forge(claims({ exp: now() - 1 })), /expired/],
+  ["not valid yet", forge(claims({ nbf: now() + 60 })), /not|active/],
+  ["traits that are text", forge(claims({ traits: "admin" })), /traits/],
+  ["traits that are numbers", forge(claims({ traits: [1] })), /traits/],
+  ["traits that are null", forge(claims({ traits: null })), /traits/],
+  ["a uid that is an object", forge(claims({ uid: {} })), /uid/],
+  ["a uid that is null", forge(claims({ uid: null })), /uid/],
+  ["a uid of 201 characters", forge(claims({ uid: "u".repeat(201) })), /uid/],
+  ["a uid that JSON rounds", forge(claims({ uid: 2 ** 53 })), /uid/],
+  [
+    "a uid that is no text",
+    forge(`${JSON.stringify(claims()).slice(0, -1)},"uid":"\\ud800"}`),
+    /uid/,
+  ],
+  ["a profile that is a list", forge(claims({ profile: [] })), /profile/],
+  ["a profile that is text", forge(claims({ profile: "x" })), /profile/],
+];
+
+void t.test("failed authentication", async (t) => {
+  const { call } = await serve(t, [worldOf("demo"), worldOf("other")]);
+  for (const [name, as, detail] of refused) {
+    const got = await call({ url, as });
+    t.equal(got.status, 401, name);
+    t.equal(got.headers["www-authenticate"], "Bearer", name);
+    t.match(got.body, { detail }, name);
+    t.strictSame(Object.keys(got.body as object), ["detail"], name);
+    // Once more: the outcome is no other when the token has been seen before.
+    const again = await call({ url, as });
+    t.equal(again.text, got.text, name);
+  }
+});
+
+void t.test("tokens that are taken", async (t) => {
+  const { call } = await serve(t);
+  const cases: [name: string, as: string][] = [
+    ["the least", forge(claims())],
+    ["a scheme in small letters", forge(claims()).replace("Bearer", "bearer")],
+    ["more spaces", forge(claims()).replace(" ", "   ")],
+    ["no typ", forge(claims(), { alg: "HS256" })],
+    ["a uid", forge(claims({ uid: "u" }))],
+    ["a uid of 200 emoji", forge(claims({ uid: "🎪".repeat(200) }))],
+    ["a uid that is a number", forge(claims({ uid: 42 }))],
+    ["a profile", forge(claims({ profile: { display_name: "Ada" } }))],
+    ["valid from now on", forge(claims({ nbf: now() - 1, iat: now() - 1 }))],
+    ["claims that nobody asked for", forge(claims({ sub: "x", extra: [] }))],
+    [
+      "more traits than are asked for",
+      forge(claims({ traits: ["a b", "api", "", "admin"] })),
+    ],
+  ];
+  for (const [name, as] of cases) {
+    t.equal((await call({ url, as })).status, 200, name);
+    t.equal((await call({ url, as })).status, 200, `${name}, seen before`);
+  }
+});
+
+void t.test("a token holds from its nbf until its exp", async (t) => {
+  const { call } = await serve(t);
+  const as = forge(claims({ nbf: now() + 0.5, exp: now() + 1.2 }));
+  const status = async () => (await call({ url, as })).status;
+  const seen = [await status()];
+  await until(async () => {
+    const next = await status();
+    if (next !== seen.at(-1)) seen.push(next);
+    return seen.length === 3;
+  });
+  t.strictSame(seen, [401, 200, 401]);
+});
+
+void t.test("which keys sign follows the config at once", async (t) => {
+  const { call } = await serve(t);
+  const fresh = { ...keyOf("demo"), secret: "fresh-secret-".padEnd(40, "y") };
+  const other = { ...keyOf("other-issuer") };
+  const traits = ["admin", "api"];
+  const [byOld, byFresh, byOther] = [key, fresh, other].map(
+    (signing) => `Bearer ${tokenOf(signing, { traits })}`,
+  ) as [string, string, string];
+  const config = (...JWT_secrets: object[]) => ({ config: { JWT_secrets } });
+
+  const steps: [
+    name: string,
+    as: string,
+    body: object,
+    old: number,
+    fresh: number,
+    other: number,
+  ][] = [
+    ["one key", byOld, {}, 200, 401, 401],
+    ["two keys", byOld, config(key, fresh), 200, 200, 401],
+    ["three keys", byFresh, config(other, key, fresh), 200, 200, 200],
+    ["without the first", byOther, config(other, fresh), 401, 200, 200],
+    ["a config without keys", byFresh, { config: { a: 1 } }, 401, 200, 200],
+    ["an empty config", byFresh, { config: {} }, 401, 200, 200],
+    ["back to the first", byOther, config(key), 200, 401, 401],
+  ];
+  for (const [name, as, body, ...statuses] of steps) {
+    const patched = await call({ method: "PATCH", url, as, body });
+    t.equal(patched.status, 200, name);
+    const got = [];
+    for (const as of [byOld, byFresh, byOther]) {
+      got.push((await call({ url, as })).status);
+    }
+    t.strictSame(got, statuses, name);
+  }
+});
+
+void t.test("which keys a config may hold", async (t) => {
+  const { call } = await serve(t);
+  const as = admin("demo");
+  const field = "config.JWT_secrets";
+  const cases: [name: string, keys: unknown, status: number, answer: object][] =
+    [
+      ["none", [], 400, { [field]: ["May not be empty."] }],
+      [
+        "21",
+        Array.from({ length: 21 }, () => key),
+        400,
+        { [field]: ["May hold at most 20 entries."] },
+      ],
+      ["null", null, 400, { [field]: ["Must be a list."] }],
+      [
+        "a secret of 31 characters",
+        [{ ...key, secret: "x".repeat(31) }],
+        400,
+        { [`${field}.0.secret`]: [/./] },
+      ],
+      [
+        "no audience",
+        [key, { ...key, audience: undefined }],
+        400,
+        { [`${field}.1.audience`]: ["This field is required."] },
+      ],
+      [
+        "a field that no key has",
+        [{ ...key, algorithm: "none" }],
+        400,
+        { [`${field}.0.algorithm`]: ["Unknown field."] },
+      ],
+      [
+        "20, one with a secret of 32 characters",
+        [
+          ...Array.from({ length: 19 }, () => key),
+          { ...key, secret: "x".repeat(32) },
+        ],
+        200,
+        {},
+      ],
+    ];
+  for (const [name, JWT_secrets, status, answer] of cases) {
+    const body = { config: { JWT_secrets } };
+    const got = await call({ method: "PATCH", url, as, body });
+    t.equal(got.status, status, name);
+    t.match(got.body, answer, name);
+    t.equal((await call({ url, as })).status, 200, `${name}: nobody is out`);
+  }
+});
+
+void t.test("worlds that share a key share its tokens", async (t) => {
+  const shared = { JWT_secrets: [key] };
+  const { call } = await serve(t, [
+    worldOf("a", { config: shared }),
+    worldOf("demo"),
+    worldOf("z", { config: shared }),
+  ]);
+  for (const id of ["demo", "z", "a", "demo"]) {
+    const got = await call({ url: `/api/v1/worlds/${id}/`, as: admin("demo") });
+    t.equal(got.status, 200, id);
+  }
+});
+
+void t.test("a world that is gone takes its tokens with it", async (t) => {
+  const { call, store } = await serve(t, [worldOf("demo"), worldOf("other")]);
+  const as = admin("other");
+  const asked = { url: "/api/v1/worlds/other/", as };
+  t.equal((await call(asked)).status, 200);
+  t.equal((await call({ url, as })).status, 403);
+  await store.worlds.delete("other");
+  t.equal((await call(asked)).status, 401);
+  t.equal((await call({ url, as })).status, 401);
+});
+
+/** Everything that a client can see of an answer, but for what no two have in common. */
+async function seenBy(port: number, t: Test, line: string, as?: string) {
+  const wire = dial(t, port);
+  wire.send(rawRequest(line, as === undefined ? {} : { Authorization: as }));
+  const { status, headers, text } = await wire.answer();
+  const { date: _, "x-request-id": id, ...rest } = headers;
+  return { status, headers: Object.entries(rest), text, numbered: !!id };
+}
+
+void t.test("a foreign world looks like none at all", async (t) => {
+  const { app, store } = await serve(t, [worldOf("demo"), worldOf("other")]);
+  const { value: room } = await store.rooms.create("other", { name: "x" });
+  const port = await listen(app);
+  const absent = "00000000-0000-4000-8000-000000000000";
+
+  const paths = [
+    ["GET", ""],
+    ["PATCH", ""],
+    ["GET", "rooms/"],
+    ["POST", "rooms/"],
+    ["GET", `rooms/${room.id}/`],
+    ["PATCH", `rooms/${room.id}/`],
+    ["DELETE", `rooms/${room.id}/`],
+    ["GET", `rooms/${absent}/`],
+  ] as const;
+  const callers: [name: string, as: string | undefined, status: number][] = [
+    ["nobody", undefined, 401],
+    ["a bad token", "Bearer garbage", 401],
+    [
+      "a bad signature",
+      forge(claims(), undefined, "wrong-secret".padEnd(40, "x")),
+      401,
+    ],
+    ["a foreign token", admin("demo"), 403],
+  ];
+  for (const [name, as, status] of callers) {
+    for (const [method, path] of paths) {
+      const [there, none] = await Promise.all(
+        ["other", "missing"].map((id) =>
+          seenBy(port, t, `${method} /api/v1/worlds/${id}/${path}`, as),
+        ),
+      );
+      t.equal(there?.status, status, `${name}, ${method} ${path}`);
+      t.strictSame(there, none, `${name}, ${method} ${path}`);
+    }
+  }
+});
+
+void t.test("what is forbidden is so before the body is read", async (t) => {
+  const { app, store } = await serve(t, [
+    worldOf("demo", { permission_config: rules({ "world.api": [] }) }),
+  ]);
+  const { value: room } = await store.rooms.create("demo", { name: "x" });
+  const port = await listen(app);
+  const writes: [method: string, path: string][] = [
+    ["PATCH", url],
+    ["POST", `${url}rooms/`],
+    ["PATCH", `${url}rooms/${room.id}/`],
+    ["DELETE", `${url}rooms/${room.id}/`],
+  ];
+  const callers: [name: string, as: string, status: number][] = [
+    ["nobody", "", 401],
+    ["a guest", bearer("demo"), 403],
+  ];
+  const bodies: [name: string, body: string, type: string][] = [
+    ["no JSON", "{", "application/json"],
+    ["unknown fields", '{"x":1}', "application/json"],
+    ["text", "x", "text/plain"],
+    ["too much", " ".repeat(1024 * 1024 + 1), "application/json"],
+  ];
+  for (const [who, as, status] of callers) {
+    for (const [method, path] of writes) {
+      for (const [name, body, type] of bodies) {
+        const headers = { "content-type": type };
+        const got = await send(app, { method, url: path, as, headers, body });
+        t.equal(got.status, status, `${who}, ${method} ${path}, ${name}`);
+      }
+      const wire = dial(t, port);
+      wire.send(
+        rawRequest(`${method} ${path}`, {
+          Authorization: as,
+          "Content-Type": "application/json",
+          "Content-Length": "900000",
+        }),
+      );
+      const { status: got } = await wire.answer();
+      t.equal(
+        got,
+        status,
+        `${who}, ${method} ${path}, a body that never comes`,
+      );
+    }
+  }
+});

@@ -1,0 +1,286 @@
+import { Writable } from "node:stream";
+import pino from "pino";
+import t from "tap";
+import { StoreError, type Store, type StoreProblem } from "../../db/store.js";
+import {
+  admin,
+  dial,
+  listen,
+  rawRequest,
+  serve,
+  type Request,
+} from "../helper.js";
+
+const as = admin("demo");
+const world = "/api/v1/worlds/demo/";
+const rooms = `${world}rooms/`;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const MIB = 1024 * 1024;
+
+/** JSON of a room whose body has exactly this many bytes. */
+const sized = (bytes: number) => {
+  const shell = JSON.stringify({ name: "x", description: "" });
+  return shell.replace('""', `"${"d".repeat(bytes - shell.length)}"`);
+};
+
+type Case = [
+  name: string,
+  request: Request,
+  status: number,
+  answer: object,
+  headers?: Record<string, string>,
+];
+
+void t.test("what goes wrong before a route is asked", async (t) => {
+  const { call } = await serve(t);
+  const wrongType = {
+    detail: "The body must be JSON, sent with Content-Type: application/json.",
+  };
+  const post = { method: "POST", url: rooms, as };
+  const body = { name: "x" };
+  const typed = (type: string) => ({
+    ...post,
+    body,
+    headers: { "content-type": type },
+  });
+  const notAllowed = (method: string) => ({
+    detail: `Method ${method} is not allowed here.`,
+  });
+
+  const cases: Case[] = [
+    ["the root", { url: "/" }, 404, { detail: "Not found." }],
+    ["an unknown path", { url: "/api/v1/x/" }, 404, { detail: "Not found." }],
+    [
+      "an unknown path, with a query and a body",
+      { url: "/api/v1/?x=/healthz", method: "POST", body: "{" },
+      404,
+      { detail: "Not found." },
+    ],
+    ["no world", { url: "/api/v1/worlds/" }, 404, { detail: "Not found." }],
+    [
+      "a path below a room",
+      { url: `${rooms}x/y/`, as },
+      404,
+      { detail: "Not found." },
+    ],
+    [
+      "a path that cannot be decoded",
+      { url: "/api/v1/worlds/%zz/", as },
+      400,
+      { detail: "The path is not a valid URL." },
+    ],
+    [
+      "PUT of a world",
+      { method: "PUT", url: world, as, body },
+      405,
+      notAllowed("PUT"),
+      { allow: "GET, HEAD, PATCH" },
+    ],
+    [
+      "DELETE of a world, by nobody",
+      { method: "DELETE", url: world },
+      405,
+      notAllowed("DELETE"),
+      { allow: "GET, HEAD, PATCH" },
+    ],
+    [
+      "PATCH of the rooms, without the slash",
+      { method: "PATCH", url: rooms.slice(0, -1), as },
+      405,
+      notAllowed("PATCH"),
+      { allow: "GET, HEAD, POST" },
+    ],
+    [
+      "POST of a room",
+      { method: "POST", url: `${rooms}x/?y=z`, as, body: "{" },
+      405,
+      notAllowed("POST"),
+      { allow: "DELETE, GET, HEAD, PATCH" },
+    ],
+    [
+      "OPTIONS",
+      { method: "OPTIONS", url: rooms },
+      405,
+      notAllowed("OPTIONS"),
+      { allow: "GET, HEAD, POST" },
+    ],
+    [
+      "POST of the health",
+      { method: "POST", url: "/healthz" },
+      405,
+      notAllowed("POST"),
+      { allow: "GET, HEAD" },
+    ],
+    ["text", typed("text/plain"), 415, wrongType],
+    ["a form", typed("application/x-www-form-urlencoded"), 415, wrongType],
+    ["a patch type", typed("application/merge-patch+json"), 415, wrongType],
+    ["no type", typed(""), 415, wrongType],
+    ["a type that is none", typed(";;"), 415, wrongType],
+    ["JSON in capitals", typed("Application/JSON"), 201, body],
+    ["JSON with a charset", typed("application/json;charset=utf-8"), 201, body],
+    [
+      "no body",
+      { ...post, headers: { "content-type": "application/json" } },
+      400,
+      { detail: "The body is empty, and JSON was expected." },
+    ],
+    [
+      "half a body",
+      { ...post, body: '{"name":' },
+      400,
+      { detail: /^The body is not valid JSON/ },
+    ],
+    ["a body of 1 MiB", { ...post, body: sized(MIB) }, 201, {}],
+    [
+      "a body of 1 MiB and a byte",
+      { ...post, body: sized(MIB + 1) },
+      413,
+      { detail: "The body is too large." },
+    ],
+  ];
+  for (const [name, request, status, answer, headers = {}] of cases) {
+    const got = await call(request);
+    t.equal(got.status, status, name);
+    t.match(got.body, answer, name);
+    t.match(got.headers, headers, name);
+    t.match(got.headers["x-request-id"], UUID, name);
+    t.match(got.headers["content-type"], /^application\/json/, name);
+    if (status >= 400) {
+      t.strictSame(Object.keys(got.body as object), ["detail"], name);
+    }
+  }
+});
+
+void t.test("every answer carries a number of its own", async (t) => {
+  const { call } = await serve(t);
+  const requests: Request[] = [
+    { url: "/healthz" },
+    { url: world, as },
+    { url: world },
+    { url: "/x" },
+    { url: rooms, as, method: "POST", body: {} },
+    // No client chooses the number that its request has in the log.
+    { url: world, as, headers: { "x-request-id": "mine", "request-id": "x" } },
+  ];
+  const ids = new Set<string | undefined>();
+  for (const request of requests) {
+    const { headers } = await call(request);
+    t.match(headers["x-request-id"], UUID);
+    ids.add(headers["x-request-id"]);
+  }
+  t.equal(ids.size, requests.length);
+});
+
+/** A store whose list of rooms fails in a way that a test says. */
+const failing = (error: () => Error) => (store: Store) => ({
+  ...store,
+  rooms: { ...store.rooms, list: () => Promise.reject(error()) },
+});
+
+void t.test("a fault of the server's own stays its own", async (t) => {
+  let log = "";
+  const stream = new Writable({
+    write(line, _, done) {
+      log += String(line);
+      done();
+    },
+  });
+  const { call } = await serve(t, undefined, {
+    logger: pino({}, stream),
+    wrap: failing(() => new TypeError("the cause: /var/foyer.db")),
+  });
+  const got = await call({ url: rooms, as });
+  t.equal(got.status, 500);
+  t.strictSame(got.body, { detail: "Internal server error." });
+  t.notMatch(JSON.stringify(got.headers), /cause|foyer\.db/);
+
+  const line = log.split("\n").find((text) => text.includes("the cause"));
+  t.match(
+    line && JSON.parse(line),
+    {
+      level: 50,
+      reqId: got.headers["x-request-id"],
+      err: { type: "TypeError", message: "the cause: /var/foyer.db" },
+    },
+    "the log has it, under the number of the answer",
+  );
+});
+
+void t.test("what a store may answer", async (t) => {
+  let problem: StoreProblem = "busy";
+  const { call } = await serve(t, undefined, {
+    wrap: failing(() => new StoreError(problem, "the cause")),
+  });
+  const cases: [StoreProblem, status: number, retryAfter?: string][] = [
+    ["absent", 403],
+    ["busy", 503, "1"],
+    ["full", 503, "60"],
+    ["unusable", 503, "5"],
+  ];
+  for (const [next, status, retryAfter] of cases) {
+    problem = next;
+    const got = await call({ url: rooms, as });
+    t.equal(got.status, status, problem);
+    t.match(got.body, { detail: /./ }, problem);
+    t.notMatch(got.text, /cause/, problem);
+    t.equal(got.headers["retry-after"], retryAfter, problem);
+  }
+});
+
+void t.test("HEAD is GET without its body", async (t) => {
+  const { call, app } = await serve(t);
+  for (const [url, status] of [
+    [world, 200],
+    [rooms, 200],
+    [`${rooms}x/`, 403],
+    ["/nowhere", 404],
+  ] as const) {
+    const get = await call({ url, as });
+    const head = await app.inject({
+      method: "HEAD",
+      url,
+      headers: { host: "localhost:8375", authorization: as },
+    });
+    t.equal(head.statusCode, status, url);
+    t.equal(head.body, "", url);
+    t.equal(head.headers["content-length"], get.headers["content-length"], url);
+    t.equal(head.headers.etag, get.headers.etag, url);
+  }
+});
+
+void t.test("what is no HTTP gets an error like all others", async (t) => {
+  const { app } = await serve(t);
+  const port = await listen(app);
+  const cases: [name: string, sent: string, status: number][] = [
+    ["nonsense", "hello\r\n\r\n", 400],
+    ["TLS", "\x16\x03\x01\x02\x00\x01\r\n\r\n", 400],
+    ["an unknown method", rawRequest("FETCH /"), 400],
+    ["a header without a name", rawRequest("GET /", { "": "x" }), 400],
+    [
+      "two lengths",
+      rawRequest("POST /", { "Content-Length": "1", "content-length": "2" }),
+      400,
+    ],
+    [
+      "a length and chunks",
+      rawRequest("POST /", {
+        "Content-Length": "1",
+        "Transfer-Encoding": "chunked",
+      }),
+      400,
+    ],
+    ["headers without end", rawRequest("GET /", { X: "x".repeat(2e4) }), 431],
+  ];
+  for (const [name, sent, status] of cases) {
+    const wire = dial(t, port);
+    wire.send(sent);
+    const got = await wire.answer();
+    t.equal(got.status, status, name);
+    t.match(got.headers["content-type"], /^application\/json/, name);
+    t.match(got.headers["x-request-id"], UUID, name);
+    t.match(JSON.parse(got.text), { detail: /^[A-Z].*\.$/ }, name);
+  }
+  const wire = dial(t, port);
+  wire.send(rawRequest("GET /healthz"));
+  t.equal((await wire.answer()).status, 200, "and the server goes on");
+});

@@ -1,0 +1,360 @@
+import t from "tap";
+import type { RoomDraft } from "../../schemas/rooms.js";
+import type { Store } from "../../db/store.js";
+import {
+  admin,
+  bearer,
+  rules,
+  serve,
+  worldOf,
+  type Answer,
+} from "../helper.js";
+
+const as = admin("demo");
+const rooms = "/api/v1/worlds/demo/rooms/";
+const base = `http://localhost:8375${rooms}`;
+
+interface Page {
+  count: number;
+  next: string | null;
+  previous: string | null;
+  results: { name: string; id: string }[];
+}
+
+/** A page, with names in place of rooms. */
+function pageOf({ body }: Answer) {
+  const { results, ...rest } = body as Page;
+  return { ...rest, names: results.map(({ name }) => name).join(" ") };
+}
+
+async function fill(store: Store, drafts: RoomDraft[]): Promise<void> {
+  for (const draft of drafts) await store.rooms.create("demo", draft);
+}
+
+void t.test("pages and the links between them", async (t) => {
+  const { call, store } = await serve(t);
+  await fill(
+    store,
+    ["a", "b", "c", "d", "e"].map((name) => ({
+      name,
+      description: name < "d" ? "what? a & b" : "",
+    })),
+  );
+
+  const cases: [
+    query: string,
+    names: string,
+    next: string | null,
+    previous: string | null,
+  ][] = [
+    ["", "a b c d e", null, null],
+    ["?page_size=5", "a b c d e", null, null],
+    ["?page_size=2", "a b", "?page_size=2&page=2", null],
+    [
+      "?page_size=2&page=2",
+      "c d",
+      "?page_size=2&page=3",
+      "?page_size=2&page=1",
+    ],
+    ["?page_size=2&page=3", "e", null, "?page_size=2&page=2"],
+    // Past the end: back to the last page that has any.
+    ["?page_size=2&page=4", "", null, "?page_size=2&page=3"],
+    ["?page=2&page_size=5", "", null, "?page=1&page_size=5"],
+    [
+      "?page=999999999999999&page_size=1000",
+      "",
+      null,
+      "?page=1&page_size=1000",
+    ],
+    // Every other parameter stays, also one that the server does not know.
+    [
+      "?x=1&page_size=1&ordering=-name&page=2&x=%2F",
+      "d",
+      "?x=1&page_size=1&ordering=-name&page=3&x=%2F",
+      "?x=1&page_size=1&ordering=-name&page=1&x=%2F",
+    ],
+    [
+      "?search=what%3F+a+%26+b&page_size=1&page=2",
+      "b",
+      "?search=what%3F+a+%26+b&page_size=1&page=3",
+      "?search=what%3F+a+%26+b&page_size=1&page=1",
+    ],
+    // A question mark needs no escape in a query.
+    [
+      "?search=what?&page_size=2",
+      "a b",
+      "?search=what%3F&page_size=2&page=2",
+      null,
+    ],
+  ];
+  for (const [query, names, next, previous] of cases) {
+    const answer = await call({ url: rooms + query, as });
+    t.equal(answer.status, 200, query);
+    t.strictSame(
+      pageOf(answer),
+      {
+        count: query.includes("search") ? 3 : 5,
+        next: next && base + next,
+        previous: previous && base + previous,
+        names,
+      },
+      query,
+    );
+  }
+});
+
+void t.test("a walk along the links meets every room once", async (t) => {
+  const { call, store } = await serve(t);
+  // All alike in what orders them: only the id tells them apart.
+  await fill(
+    store,
+    Array.from({ length: 23 }, () => ({ name: "same" })),
+  );
+  const seen: string[] = [];
+  let url: string | null = `${rooms}?page_size=4`;
+  while (url) {
+    const page: Page = (await call({ url, as })).body as Page;
+    seen.push(...page.results.map(({ id }) => id));
+    url = page.next;
+  }
+  t.equal(seen.length, 23);
+  t.equal(new Set(seen).size, 23);
+  t.strictSame(seen, [...seen].sort(), "ties go by id");
+});
+
+void t.test("50 rooms a page, up to 1000 when asked", async (t) => {
+  const { call, store } = await serve(t);
+  await Promise.all(
+    Array.from({ length: 1001 }, (_, i) =>
+      store.rooms.create("demo", { name: String(i) }),
+    ),
+  );
+  const cases: [query: string, length: number, next: string | null][] = [
+    ["", 50, "?page=2"],
+    ["?page=21", 1, null],
+    ["?page_size=1", 1, "?page_size=1&page=2"],
+    ["?page_size=1000", 1000, "?page_size=1000&page=2"],
+  ];
+  for (const [query, length, next] of cases) {
+    const { body } = await call({ url: rooms + query, as });
+    const page = body as Page;
+    t.equal(page.count, 1001, query);
+    t.equal(page.results.length, length, query);
+    t.equal(page.next, next && base + next, query);
+  }
+});
+
+void t.test("an empty list", async (t) => {
+  const { call } = await serve(t);
+  const empty = { count: 0, next: null, previous: null, results: [] };
+  t.strictSame((await call({ url: rooms, as })).body, empty);
+  t.strictSame(
+    (await call({ url: `${rooms}?page=3`, as })).body,
+    empty,
+    "no page has any room, so none is linked",
+  );
+});
+
+void t.test("a bad parameter is named", async (t) => {
+  const { call } = await serve(t);
+  const whole = ["Must be a whole number."];
+  const cases: [query: string, answer: object][] = [
+    ["page=0", { page: ["Must be at least 1."] }],
+    ["page=-1", { page: ["Must be at least 1."] }],
+    ["page=", { page: whole }],
+    ["page=x", { page: whole }],
+    ["page=1.5", { page: whole }],
+    ["page=1e3", { page: whole }],
+    ["page=%201", { page: whole }],
+    ["page=1&page=2", { page: whole }],
+    ["page=99999999999999999999", { page: whole }],
+    ["page_size=0", { page_size: ["Must be at least 1."] }],
+    ["page_size=1001", { page_size: ["Must be at most 1000."] }],
+    ["page_size=all", { page_size: whole }],
+    [
+      "ordering=id",
+      {
+        ordering: [
+          "Must be one of sorting_priority, -sorting_priority, name, -name.",
+        ],
+      },
+    ],
+    ["ordering=", { ordering: [/^Must be one of/] }],
+    ["ordering=name,id", { ordering: [/^Must be one of/] }],
+    ["type=a&type=b", { type: ["Must be a string."] }],
+    ["search=a%00b", { search: ["May not hold a NUL character."] }],
+    [
+      "page=x&page_size=0&ordering=id",
+      { page: whole, page_size: [/1/], ordering: [/^Must/] },
+    ],
+  ];
+  for (const [query, answer] of cases) {
+    const got = await call({ url: `${rooms}?${query}`, as });
+    t.equal(got.status, 400, query);
+    t.match(got.body, answer, query);
+    t.strictSame(Object.keys(got.body as object), Object.keys(answer), query);
+  }
+});
+
+void t.test("orders, filters and searches", async (t) => {
+  const { call, store } = await serve(t, [
+    worldOf("demo", { permission_config: rules({ "world.api": [] }) }),
+  ]);
+  const chat = { type: "chat.native" };
+  const stage = { type: "livestream.native", config: { type: "chat.native" } };
+  await fill(store, [
+    { name: "delta", sorting_priority: 2, module_config: [chat] },
+    { name: "bravo", sorting_priority: 2, module_config: [stage, chat, chat] },
+    { name: "alpha", sorting_priority: 3, module_config: [stage] },
+    { name: "charlie", sorting_priority: -1, description: "ÄRGER im Süden" },
+    { name: "Σίσυφος", sorting_priority: 9, description: "50%_off \\ ok" },
+    // Same names: sorted by priority then.
+    { name: "echo", sorting_priority: 8, description: "bravo! STRASSE" },
+    { name: "echo", sorting_priority: 7 },
+    {
+      name: "Ärger-hidden",
+      sorting_priority: 1,
+      module_config: [chat],
+      permission_config: { "room.view": [["admin", "crew"]] },
+    },
+  ]);
+
+  const cases: [query: string, guest: string, crew: string][] = [
+    [
+      "",
+      "charlie bravo delta alpha echo echo Σίσυφος",
+      "charlie Ärger-hidden bravo delta alpha echo echo Σίσυφος",
+    ],
+    [
+      "ordering=sorting_priority",
+      "charlie bravo delta alpha echo echo Σίσυφος",
+      "charlie Ärger-hidden bravo delta alpha echo echo Σίσυφος",
+    ],
+    [
+      "ordering=-sorting_priority",
+      "Σίσυφος echo echo alpha bravo delta charlie",
+      "Σίσυφος echo echo alpha bravo delta Ärger-hidden charlie",
+    ],
+    [
+      "ordering=name",
+      "alpha bravo charlie delta echo echo Σίσυφος",
+      "alpha bravo charlie delta echo echo Ärger-hidden Σίσυφος",
+    ],
+    [
+      "ordering=-name",
+      "Σίσυφος echo echo delta charlie bravo alpha",
+      "Σίσυφος Ärger-hidden echo echo delta charlie bravo alpha",
+    ],
+    ["type=chat.native", "bravo delta", "Ärger-hidden bravo delta"],
+    ["type=livestream.native", "bravo alpha", "bravo alpha"],
+    ["type=chat", "", ""],
+    ["type=CHAT.NATIVE", "", ""],
+    ["search=ECHO", "echo echo", "echo echo"],
+    ["search=bravo", "bravo echo", "bravo echo"],
+    ["search=ärger", "charlie", "charlie Ärger-hidden"],
+    ["search=ÄRGER", "charlie", "charlie Ärger-hidden"],
+    ["search=sÜd", "charlie", "charlie"],
+    ["search=ΣΊΣΥΦΟΣ", "Σίσυφος", "Σίσυφος"],
+    ["search=σίσυφοσ", "Σίσυφος", "Σίσυφος"],
+    ["search=σίσυφος", "Σίσυφος", "Σίσυφος"],
+    ["search=%_", "Σίσυφος", "Σίσυφος"],
+    ["search=\\", "Σίσυφος", "Σίσυφος"],
+    ["search=a%", "", ""],
+    ["search=native", "", ""],
+    ["search=r&type=chat.native&ordering=-name", "bravo", "Ärger-hidden bravo"],
+    ["search=zulu", "", ""],
+  ];
+  for (const [query, guest, crew] of cases) {
+    for (const [who, names] of [
+      [bearer("demo"), guest],
+      [bearer("demo", "crew"), crew],
+    ] as const) {
+      const got = await call({ url: `${rooms}?${encodeURI(query)}`, as: who });
+      const page = pageOf(got);
+      t.equal(page.names, names, query);
+      t.equal(page.count, names ? names.split(" ").length : 0, query);
+    }
+  }
+
+  const turned = await call({ url: `${rooms}?ordering=name&search=echo`, as });
+  t.match(
+    turned.body,
+    { results: [{ sorting_priority: 7 }, { sorting_priority: 8 }] },
+    "a tie of names goes by priority",
+  );
+});
+
+void t.test("an empty filter filters nothing", async (t) => {
+  const { call, store } = await serve(t);
+  await fill(store, [{ name: "a" }]);
+  for (const query of ["type=", "search="]) {
+    const { body } = await call({ url: `${rooms}?${query}`, as });
+    t.match(body, { count: 1 }, query);
+  }
+});
+
+void t.test("hidden rooms are neither listed, counted nor paged", async (t) => {
+  const { call, store } = await serve(t, [
+    worldOf("demo", { permission_config: rules({ "world.api": [] }) }),
+  ]);
+  await fill(
+    store,
+    Array.from({ length: 12 }, (_, i) => ({
+      name: String.fromCharCode(97 + i),
+      ...(i % 3 !== 0 && { permission_config: { "room.view": ["crew"] } }),
+    })),
+  );
+  const guest = bearer("demo");
+  const first = await call({ url: `${rooms}?page_size=3`, as: guest });
+  t.strictSame(pageOf(first), {
+    count: 4,
+    next: `${base}?page_size=3&page=2`,
+    previous: null,
+    names: "a d g",
+  });
+  const second = await call({ url: pageOf(first).next!, as: guest });
+  t.strictSame(pageOf(second), {
+    count: 4,
+    next: null,
+    previous: `${base}?page_size=3&page=1`,
+    names: "j",
+  });
+  const third = await call({ url: `${rooms}?page_size=3&page=3`, as: guest });
+  t.equal(pageOf(third).previous, `${base}?page_size=3&page=2`);
+});
+
+void t.test("a list follows each change at once", async (t) => {
+  const { call, store } = await serve(t, [
+    worldOf("demo", { permission_config: rules({ "world.api": [] }) }),
+  ]);
+  const guest = bearer("demo");
+  const { value: room } = await store.rooms.create("demo", { name: "a" });
+  const url = `${rooms}${room.id}/`;
+  const patch = (body: object) => call({ method: "PATCH", url, as, body });
+  const count = async (query = "") =>
+    pageOf(await call({ url: rooms + query, as: guest })).count;
+
+  t.equal(await count(), 1);
+  await patch({ permission_config: { "room.view": ["admin"] } });
+  t.equal(await count(), 0, "hidden by its own rule");
+  await patch({ permission_config: {} });
+  t.equal(await count(), 1, "shown again");
+  await call({
+    method: "PATCH",
+    url: "/api/v1/worlds/demo/",
+    as,
+    body: {
+      permission_config: rules({ "world.api": [], "room.view": ["admin"] }),
+    },
+  });
+  t.equal(await count(), 0, "hidden by the rule of the world");
+  await patch({ permission_config: { "room.view": [] } });
+  t.equal(await count(), 1, "its own rule goes before");
+  await patch({ name: "Übung", module_config: [{ type: "x" }] });
+  t.equal(await count("?search=übung&type=x"), 1);
+  t.equal(await count("?search=a"), 0);
+  await patch({ module_config: [] });
+  t.equal(await count("?type=x"), 0);
+  await call({ method: "DELETE", url, as });
+  t.equal(await count(), 0, "gone");
+});

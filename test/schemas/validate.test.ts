@@ -1,0 +1,232 @@
+import t from "tap";
+import type { Room } from "../../schemas/rooms.js";
+import type { World } from "../../schemas/worlds.js";
+import { admin, keyOf, serve } from "../helper.js";
+
+const as = admin("demo");
+const world = "/api/v1/worlds/demo/";
+const rooms = `${world}rooms/`;
+
+/** JSON of a world's config with something in it, as text no serializer would write. */
+const config = (inner: string) => `{"config":{"a":${inner}}}`;
+const nested = (levels: number, open = "[", close = "]") =>
+  open.repeat(levels) + close.repeat(levels);
+
+void t.test("JSON that is out to harm", async (t) => {
+  const { call } = await serve(t);
+  const before = (await call({ url: world, as })).body;
+  const nul = ["May not hold a NUL character."];
+  const surrogate = ["May not hold an unpaired surrogate."];
+  const deep = ["May not be nested more than 100 levels deep."];
+  const number = ["Must be a number that fits in 64 bits."];
+  const forbiddenName = { detail: /not valid JSON, or has a name/ };
+
+  const cases: [name: string, body: string | Buffer, answer: object][] = [
+    ["a NUL", '{"title":"a\\u0000b"}', { title: nul }],
+    [
+      "a NUL, deep inside",
+      config('[{"b":"\\u0000"}]'),
+      { "config.a.0.b": nul },
+    ],
+    [
+      "a NUL in a name",
+      config('{"\\u0000":1}'),
+      { "config.a": ["A name in it may not hold a NUL character."] },
+    ],
+    ["a raw NUL", '{"title":"a\0b"}', { detail: /./ }],
+    ["half a surrogate pair", '{"title":"\\ud83c"}', { title: surrogate }],
+    ["its other half", '{"title":"x\\udfaa"}', { title: surrogate }],
+    ["a pair turned round", '{"title":"\\udfaa\\ud83c"}', { title: surrogate }],
+    [
+      "half a pair in a name",
+      config('{"\\ud83c":1}'),
+      { "config.a": ["A name in it may not hold an unpaired surrogate."] },
+    ],
+    [
+      "half a pair in an unknown field",
+      '{"\\ud83c":1}',
+      {
+        "\ud83c": ["Unknown field."],
+        non_field_errors: ["A name in it may not hold an unpaired surrogate."],
+      },
+    ],
+    [
+      "bytes that are no UTF-8",
+      Buffer.from([...Buffer.from('{"title":"'), 0xff, ...Buffer.from('"}')]),
+      { detail: "The body is not valid UTF-8." },
+    ],
+    [
+      "a surrogate in UTF-8",
+      Buffer.from('{"title":"\xed\xa0\xbc"}', "latin1"),
+      { detail: "The body is not valid UTF-8." },
+    ],
+    ["UTF-16", Buffer.from('{"title":"x"}', "utf16le"), { detail: /./ }],
+    ["__proto__", '{"__proto__":{"title":"x"}}', forbiddenName],
+    ["__proto__, deep", config('{"__proto__":1}'), forbiddenName],
+    ["__proto__, escaped", config('{"__pr\\u006fto__":1}'), forbiddenName],
+    [
+      "constructor.prototype",
+      config('{"constructor":{"prototype":{"x":1}}}'),
+      forbiddenName,
+    ],
+    ["5,000 levels of lists", config(nested(5000)), { "config.a": deep }],
+    [
+      "5,000 levels of objects",
+      config(nested(5000, '{"b":[', "]}")),
+      { "config.a": deep },
+    ],
+    [
+      "500,000 levels of nothing else",
+      nested(500_000),
+      { non_field_errors: ["Must be an object."] },
+    ],
+    [
+      "a list of what cannot be stored",
+      '["\\u0000",1e999]',
+      { non_field_errors: ["Must be an object."] },
+    ],
+    ["500,000 levels", config(nested(500_000)), { "config.a": deep }],
+    ["500,000 levels, cut off", "[".repeat(500_000), { detail: /not valid/ }],
+    ["a number without end", config("1e999"), { "config.a": number }],
+    ["its negative", config("[-1e999]"), { "config.a.0": number }],
+    ["a priority without end", '{"title":1e999}', { title: number }],
+    ["NaN", config("NaN"), { detail: /not valid JSON/ }],
+    ["a comma too many", config("[1,]"), { detail: /not valid JSON/ }],
+    ["two values", "{}{}", { detail: /not valid JSON/ }],
+    [
+      "a name that belongs to all objects",
+      '{"toString":1}',
+      { toString: ["Unknown field."] },
+    ],
+    [
+      "a name that is empty",
+      '{"":1}',
+      { non_field_errors: ["Unknown field."] },
+    ],
+    ["a name like a path", '{"a/b~c.d":1}', { "a/b~c.d": ["Unknown field."] }],
+    [
+      "a name of half a megabyte",
+      `{"${"x".repeat(500_000)}":1}`,
+      { [`${"x".repeat(199)}…`]: ["Unknown field."] },
+    ],
+  ];
+  for (const [name, body, answer] of cases) {
+    const got = await call({ method: "PATCH", url: world, as, body });
+    t.equal(got.status, 400, name);
+    t.match(got.body, answer, name);
+    t.strictSame(
+      Object.keys(got.body as object).sort(),
+      Object.keys(answer).sort(),
+      name,
+    );
+    t.ok(got.text.length < 1000, `${name} is answered briefly`);
+  }
+  t.strictSame((await call({ url: world, as })).body, before);
+  t.equal(({} as { title?: string }).title, undefined, "no prototype changed");
+});
+
+void t.test("what is odd and no harm reads back as it was sent", async (t) => {
+  const { call } = await serve(t);
+  const values: [name: string, value: unknown][] = [
+    ["emoji", "🎪👩‍👩‍👧‍👦\u{1f1e9}\u{1f1ea}"],
+    ["controls", "\u0001\b\t\n\r\u001f\u007f\u0085"],
+    ["separators of lines", "\u2028\u2029"],
+    ["a byte order mark", "\ufeffx\ufffe\uffff"],
+    ["the replacement character", "\ufffd"],
+    ["what looks like an escape", '\\u0000 \\" \\\\ </script>'],
+    ["two ways to write a letter", ["é", "e\u0301"]],
+    ["right to left", "\u202eabc שלום"],
+    ["100 levels, with the config", JSON.parse(nested(97))],
+    ["numbers", [0, -1, 1.5, 1e300, 5e-324, 2 ** 53 - 1, -(2 ** 31)]],
+    ["empty things", [null, true, false, "", [], {}, [[]], [{}]]],
+    [
+      "names that belong to all objects",
+      {
+        toString: 1,
+        valueOf: [],
+        hasOwnProperty: null,
+        toJSON: "x",
+        then: 2,
+        length: 3,
+      },
+    ],
+    ["a constructor", { constructor: { name: "x" } }],
+    ["a prototype", { prototype: { x: 1 } }],
+    [
+      "names with signs",
+      { "": 1, "a/b": 2, "~0": 3, "a.b": 4, $ref: "#", "\u2028": 5 },
+    ],
+    ["names like numbers", { 10: "a", 9: "b", "-1": "c", "1.5": "d" }],
+    [
+      "many names",
+      Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`n${i}`, i])),
+    ],
+    ["what a schema means", { type: "object", required: ["x"], $id: "x" }],
+  ];
+  for (const [name, value] of values) {
+    // In a config, and beside the type of a module, anything goes.
+    const sent = { JWT_secrets: [keyOf("demo")], value };
+    const body = { config: sent };
+    const patched = await call({ method: "PATCH", url: world, as, body });
+    t.equal(patched.status, 200, name);
+    // As text: it tells the order, and names that a deep comparison stumbles on.
+    const read = (await call({ url: world, as })).body as World;
+    t.equal(JSON.stringify(read.config), JSON.stringify(sent), name);
+
+    const module_config = [{ type: "x", value }];
+    const description = typeof value === "string" ? value : "";
+    const made = await call({
+      method: "POST",
+      url: rooms,
+      as,
+      body: { name: "x", module_config, description },
+    });
+    t.equal(made.status, 201, name);
+    const room = (await call({ url: made.headers.location!, as })).body as Room;
+    t.equal(room.description, description, name);
+    t.equal(
+      JSON.stringify(room.module_config),
+      JSON.stringify(module_config),
+      name,
+    );
+  }
+});
+
+void t.test("at most 20 fields are named", async (t) => {
+  const { call } = await serve(t);
+  const many = (length: number, value: (i: number) => unknown) =>
+    Array.from({ length }, (_, i) => value(i));
+  const unknown = Object.fromEntries(many(10_000, (i) => [`x${i}`, i]) as []);
+  const cases: [name: string, method: string, url: string, body: object][] = [
+    ["10,000 unknown fields", "POST", rooms, unknown],
+    ["10,000 unknown fields", "PATCH", world, unknown],
+    ["and an id on top", "PATCH", world, { ...unknown, id: "other" }],
+    [
+      "10,000 strings that cannot be stored",
+      "PATCH",
+      world,
+      { config: { a: many(10_000, () => "\0") } },
+    ],
+    [
+      "100 modules with a fault",
+      "POST",
+      rooms,
+      { name: "x", module_config: many(100, () => ({ type: "" })) },
+    ],
+    [
+      "100 entries that are no traits",
+      "PATCH",
+      world,
+      { permission_config: { "a.b": many(100, () => "a b") } },
+    ],
+  ];
+  for (const [name, method, url, body] of cases) {
+    const got = await call({ method, url, as, body });
+    t.equal(got.status, 400, name);
+    t.equal(Object.keys(got.body as object).length, 20, name);
+    for (const messages of Object.values(got.body as object)) {
+      t.match(messages, [/^[A-Z].*\.$/], name);
+    }
+    if ("id" in body) t.match(got.body, { id: ["May not be changed."] });
+  }
+});
