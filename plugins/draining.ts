@@ -42,8 +42,11 @@ export default fp(
       draining = true;
       if (inFlight === 0) return;
       await new Promise<void>((resolve) => {
-        onIdle = resolve;
-        setTimeout(resolve, deadline);
+        const timer = setTimeout(resolve, deadline);
+        onIdle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       });
     });
   },
