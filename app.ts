@@ -7,9 +7,11 @@ import type { Store } from "./db/store.js";
 import address from "./plugins/address.js";
 import expectContinue from "./plugins/expect-continue.js";
 import auth from "./plugins/auth.js";
+import docs from "./plugins/docs.js";
 import draining from "./plugins/draining.js";
 import errors, { answerError } from "./plugins/errors.js";
 import logging from "./plugins/logging.js";
+import openapi from "./plugins/openapi/index.js";
 import permissions from "./plugins/permissions.js";
 import storage from "./plugins/storage.js";
 import storePlugin from "./plugins/store.js";
@@ -17,6 +19,7 @@ import uploaders from "./plugins/uploaders.js";
 import validation from "./plugins/validation.js";
 import versions from "./plugins/versions.js";
 import health from "./routes/health.js";
+import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
 import uploads from "./routes/uploads.js";
@@ -64,10 +67,12 @@ export function createApp({
   app.register(validation);
   app.register(storePlugin, { store });
   app.register(address, { publicUrl: config.publicUrl });
+  app.register(openapi, { publicUrl: config.publicUrl });
   app.register(auth);
   app.register(permissions);
   app.register(uploaders);
   app.register(versions);
+  app.register(docs);
   app.register(storage, { files });
 
   app.register(health);
@@ -76,6 +81,7 @@ export function createApp({
   app.register(users);
   app.register(uploads, { config: config.uploads });
   app.register(media);
+  app.register(openapiRoute);
   return app;
 }
 

@@ -6,6 +6,7 @@ import type {
   preHandlerAsyncHookHandler,
 } from "fastify";
 import fp from "fastify-plugin";
+import { components } from "../schemas/index.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
 import { Refusal } from "./errors.js";
 
@@ -13,6 +14,8 @@ import { Refusal } from "./errors.js";
 export default fp(
   async (app) => {
     app.setValidatorCompiler(compile as FastifySchemaCompiler<unknown>);
+
+    for (const schema of components) app.addSchema(schema);
 
     app.removeAllContentTypeParsers();
     const parseJson = app.getDefaultJsonParser("error", "error");
@@ -38,7 +41,10 @@ function compile({
   schema: TObject;
   httpPart?: string;
 }): (data: unknown) => { value: unknown } | { error: InvalidData } {
-  const validate = compileValidator(schema);
+  const validate = compileValidator(
+    components.find(({ $id }) => $id === schema.$ref) ?? schema,
+    components,
+  );
   return (data) => {
     const value =
       httpPart === "querystring" ? withNumbers(schema, data as Query) : data;

@@ -3,6 +3,10 @@ import fp from "fastify-plugin";
 import type { Versioned } from "../db/store.js";
 
 declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Its answer carries an `ETag`, and it heeds `If-Match` or `If-None-Match`. */
+    versioned?: true;
+  }
   interface FastifyRequest {
     /**
      * The versions in which the client wants a write to happen, by `If-Match`;

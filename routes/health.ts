@@ -1,11 +1,26 @@
-import type { FastifyPluginAsync } from "fastify";
+import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
+import { Type } from "@sinclair/typebox";
+import { OneOf } from "../schemas/values.js";
+
+const Health = Type.Object({ status: OneOf("ok", "stopping") });
 
 /** Whether requests should be sent here. */
-const health: FastifyPluginAsync = async (app) => {
-  app.get("/healthz", async (_, reply) => {
-    if (!app.draining) return { status: "ok" };
-    return reply.code(503).send({ status: "stopping" });
-  });
+const health: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    "/healthz",
+    {
+      schema: {
+        operationId: "getHealth",
+        summary: "Whether requests should be sent here",
+        tags: ["server"],
+        response: { 200: Health, 503: Health },
+      },
+    },
+    async (_, reply) => {
+      if (!app.draining) return { status: "ok" as const };
+      return reply.code(503).send({ status: "stopping" });
+    },
+  );
 };
 
 export default health;

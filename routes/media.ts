@@ -1,19 +1,46 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
-import { Type } from "@sinclair/typebox";
+import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
 import { Refusal } from "../plugins/errors.js";
-import { extensionOf, fileTypes } from "../schemas/files.js";
+import { extensionOf, fileTypes, MediaParams } from "../schemas/files.js";
 
 /** As uploads are named: nothing else is looked for on the disk. */
 const WORLD = /^[a-z0-9][a-z0-9-]{0,49}$/;
 const NAME = /^[0-9a-f-]{36}\.[\w-]{12}\.[a-z0-9]{3,4}$/;
+
+const bytes = {
+  headers: {
+    ...headerRefs("X-Request-Id", "ETag", "Cache-Control"),
+    "Accept-Ranges": { schema: { type: "string", const: "bytes" } },
+    "Content-Range": { schema: { type: "string" } },
+    "Content-Security-Policy": { schema: { type: "string" } },
+    "Last-Modified": { schema: { type: "string" } },
+    "X-Content-Type-Options": { schema: { type: "string", const: "nosniff" } },
+  },
+  content: Object.fromEntries(
+    Object.values(fileTypes).map(({ mime }) => [mime, {}]),
+  ),
+};
+const { headers } = bytes;
+const answers = {
+  200: { description: "The file.", ...bytes },
+  206: { description: "A part of the file.", ...bytes },
+  304: { description: "The client has it already.", headers },
+  404: responseRef("NotFound"),
+  412: { description: "It is not in the state that was named.", headers },
+  416: { description: "The file has no such part.", headers },
+};
 
 /** What was uploaded, for everybody who has the link: `/media/pub/…`. */
 const media: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/media/pub/:world/:name",
     {
+      config: { answers },
       schema: {
-        params: Type.Object({ world: Type.String(), name: Type.String() }),
+        operationId: "getFile",
+        summary: "Get an uploaded file",
+        tags: ["files"],
+        params: MediaParams,
       },
     },
     async (request, reply) => {

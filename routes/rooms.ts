@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
+import { Type } from "@sinclair/typebox";
 import type { FastifyRequest } from "fastify";
 import { keepingId } from "../plugins/validation.js";
 import {
@@ -9,6 +10,7 @@ import {
   RoomParams,
   RoomsQuery,
 } from "../schemas/rooms.js";
+import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 
 /** The rooms of a world: `/api/v1/worlds/{world_id}/rooms/`. */
@@ -19,9 +21,12 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
       // room.view is asked for each room: the store leaves out what is hidden.
       config: { requires: [] },
       schema: {
+        operationId: "listRooms",
+        summary: "List the rooms that the caller may see",
+        tags: ["rooms"],
         params: WorldParams,
         querystring: RoomsQuery,
-        response: { 200: RoomList },
+        response: { 200: ref(RoomList) },
       },
     },
     async (request) => {
@@ -59,8 +64,15 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     "/api/v1/worlds/:world_id/rooms/",
     {
-      config: { requires: ["room.create"] },
-      schema: { params: WorldParams, body: RoomDraft, response: { 201: Room } },
+      config: { requires: ["room.create"], versioned: true },
+      schema: {
+        operationId: "createRoom",
+        summary: "Make a room",
+        tags: ["rooms"],
+        params: WorldParams,
+        body: ref(RoomDraft),
+        response: { 201: ref(Room) },
+      },
     },
     async (request, reply) => {
       const { world_id } = request.params;
@@ -78,8 +90,14 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/api/v1/worlds/:world_id/rooms/:room_id/",
     {
-      config: { requires: ["room.view"] },
-      schema: { params: RoomParams, response: { 200: Room } },
+      config: { requires: ["room.view"], versioned: true },
+      schema: {
+        operationId: "getRoom",
+        summary: "Get a room",
+        tags: ["rooms"],
+        params: RoomParams,
+        response: { 200: ref(Room) },
+      },
     },
     async (request, reply) => reply.sendVersioned(request.room),
   );
@@ -88,11 +106,14 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
     "/api/v1/worlds/:world_id/rooms/:room_id/",
     {
       ...keepingId("room_id"),
-      config: { requires: ["room.view", "room.update"] },
+      config: { requires: ["room.view", "room.update"], versioned: true },
       schema: {
+        operationId: "updateRoom",
+        summary: "Replace fields of a room",
+        tags: ["rooms"],
         params: RoomParams,
-        body: RoomChanges,
-        response: { 200: Room },
+        body: ref(RoomChanges),
+        response: { 200: ref(Room) },
       },
     },
     async (request, reply) => {
@@ -111,8 +132,15 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
   app.delete(
     "/api/v1/worlds/:world_id/rooms/:room_id/",
     {
-      config: { requires: ["room.view", "room.delete"] },
-      schema: { params: RoomParams },
+      config: { requires: ["room.view", "room.delete"], versioned: true },
+      schema: {
+        operationId: "deleteRoom",
+        summary: "Delete a room",
+        description: "A body, if there is one, is JSON and is ignored.",
+        tags: ["rooms"],
+        params: RoomParams,
+        response: { 204: Type.Null({ description: "It is deleted." }) },
+      },
     },
     async (request, reply) => {
       const { world_id, room_id } = request.params;
@@ -121,7 +149,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
         room_id,
         request.expectedVersions(),
       );
-      return reply.code(204).send();
+      return reply.code(204).send(null);
     },
   );
 };

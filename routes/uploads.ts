@@ -7,7 +7,13 @@ import { FileRefusal, Refusal } from "../plugins/errors.js";
 import { atMost, openForm, peek } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
-import { extensionOf, fileTypes } from "../schemas/files.js";
+import {
+  extensionOf,
+  fileTypes,
+  Upload,
+  UploadForm,
+} from "../schemas/files.js";
+import { ref } from "../schemas/values.js";
 
 /** A client needs to know when to come again, and no more. */
 const quiet = {
@@ -48,6 +54,18 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     "/storage/upload/",
     {
       onRequest: [app.admitUploader, limited],
+      schema: {
+        operationId: "uploadFile",
+        summary: "Upload a file",
+        description:
+          "The world is the one whose domain is the host of the request.",
+        tags: ["files"],
+        consumes: ["multipart/form-data"],
+        body: ref(UploadForm),
+        response: { 201: ref(Upload) },
+      },
+      // The form is read as it comes, and never is a value to be looked at.
+      validatorCompiler: () => () => true,
       bodyLimit: Number.MAX_SAFE_INTEGER,
     },
     async (request, reply) => {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { keepingId } from "../plugins/validation.js";
+import { ref } from "../schemas/values.js";
 import { World, WorldChanges, WorldParams } from "../schemas/worlds.js";
 
 /** One event space: `/api/v1/worlds/{world_id}/`. */
@@ -7,8 +8,14 @@ const worlds: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/api/v1/worlds/:world_id/",
     {
-      config: { requires: ["world.secrets"] },
-      schema: { params: WorldParams, response: { 200: World } },
+      config: { requires: ["world.secrets"], versioned: true },
+      schema: {
+        operationId: "getWorld",
+        summary: "Get a world, with its keys",
+        tags: ["worlds"],
+        params: WorldParams,
+        response: { 200: ref(World) },
+      },
     },
     async (request, reply) => reply.sendVersioned(request.world!),
   );
@@ -17,11 +24,19 @@ const worlds: FastifyPluginAsyncTypebox = async (app) => {
     "/api/v1/worlds/:world_id/",
     {
       ...keepingId("world_id"),
-      config: { requires: ["world.secrets", "world.update"] },
+      config: {
+        requires: ["world.secrets", "world.update"],
+        versioned: true,
+      },
       schema: {
+        operationId: "updateWorld",
+        summary: "Replace fields of a world",
+        description:
+          "A config without JWT_secrets keeps the present keys; with it, they are replaced at once.",
+        tags: ["worlds"],
         params: WorldParams,
-        body: WorldChanges,
-        response: { 200: World },
+        body: ref(WorldChanges),
+        response: { 200: ref(World) },
       },
     },
     async (request, reply) =>

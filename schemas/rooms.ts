@@ -1,19 +1,25 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { WorldParams } from "./worlds.js";
 import { PermissionConfig } from "./permissions.js";
-import { Domain, List, OneOf, Text, Title } from "./values.js";
+import { Domain, List, OneOf, ref, Text, Title } from "./values.js";
 
 /** One piece of a room's content: its type, and what that type needs. */
 export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(
   Type.Object(
     { type: Text({ minLength: 1, examples: ["chat.native"] }) },
-    { additionalProperties: true },
+    {
+      $id: "Module",
+      description:
+        "One piece of a room's content: its type, and what that type needs.",
+      additionalProperties: true,
+    },
   ),
 );
 
 const optional = {
   description: Text({ description: "Markdown." }),
-  module_config: List(Module, 100),
-  permission_config: PermissionConfig,
+  module_config: List(ref(Module), 100),
+  permission_config: ref(PermissionConfig),
   sorting_priority: Type.Integer({
     minimum: -(2 ** 31),
     maximum: 2 ** 31 - 1,
@@ -21,35 +27,64 @@ const optional = {
   domain: Domain,
 };
 
+const roomDraftExample = {
+  name: "Main stage",
+  description: "Where the *keynotes* are.",
+  module_config: [{ type: "chat.native", config: { volatile: true } }],
+  permission_config: { "room.view": [["attendee", "speaker"]] },
+  sorting_priority: 10,
+};
+const roomExample = {
+  id: "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+  ...roomDraftExample,
+  domain: "summit.example.org",
+};
+
 /** A place in a world. */
-export const Room = Type.Object({
-  id: Text({ format: "uuid" }),
-  name: Title,
-  ...optional,
-});
+export const Room = Type.Object(
+  {
+    id: Text({ format: "uuid" }),
+    name: Title,
+    ...optional,
+  },
+  { $id: "Room", description: "A place in a world.", examples: [roomExample] },
+);
 export type Room = Static<typeof Room>;
 
 /** What a room is made of; only its name has no default. */
 export const RoomDraft = Type.Object(
   { name: Title, ...Type.Partial(Type.Object(optional)).properties },
-  { additionalProperties: false },
+  {
+    $id: "RoomDraft",
+    description: "What a new room is made of. Unknown fields are refused.",
+    additionalProperties: false,
+    examples: [roomDraftExample],
+  },
 );
 export type RoomDraft = Static<typeof RoomDraft>;
 
 /** The fields of a room that may be changed; `id` only to what it is. */
 export const RoomChanges = Type.Partial(
   Type.Object({
-    id: Text({ description: "Its present value, or nothing." }),
+    id: Text({ description: "Its present value, or nothing.", readOnly: true }),
     name: Title,
     ...optional,
   }),
-  { additionalProperties: false },
+  {
+    $id: "RoomChanges",
+    description: "The fields of a room to replace. Unknown fields are refused.",
+    additionalProperties: false,
+    examples: [{ name: "Hallway" }],
+  },
 );
 export type RoomChanges = Static<typeof RoomChanges>;
 
 export const RoomParams = Type.Object({
-  world_id: Type.String(),
-  room_id: Type.String(),
+  ...WorldParams.properties,
+  room_id: Type.String({
+    description: "The identifier of a room.",
+    examples: ["5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11"],
+  }),
 });
 
 const orderings = [
@@ -74,10 +109,24 @@ export const RoomsQuery = Type.Object({
     Text({ description: "Rooms whose name or description holds this." }),
   ),
 });
-/** A page of the rooms that the caller may see. */
-export const RoomList = Type.Object({
-  count: Type.Integer({ description: "How many there are on all pages." }),
-  next: Type.Union([Type.String({ format: "uri" }), Type.Null()]),
-  previous: Type.Union([Type.String({ format: "uri" }), Type.Null()]),
-  results: Type.Array(Room),
+const Link = Type.Unsafe<string | null>({
+  type: ["string", "null"],
+  format: "uri",
 });
+
+/** A page of the rooms that the caller may see. */
+export const RoomList = Type.Object(
+  {
+    count: Type.Integer({ description: "How many there are on all pages." }),
+    next: Link,
+    previous: Link,
+    results: Type.Array(ref(Room)),
+  },
+  {
+    $id: "RoomList",
+    description: "A page of the rooms that the caller may see.",
+    examples: [
+      { count: 1, next: null, previous: null, results: [roomExample] },
+    ],
+  },
+);

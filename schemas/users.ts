@@ -3,8 +3,18 @@ import { Text } from "./values.js";
 
 /** Which user to erase: by the internal id, or by the `uid` of its tokens. */
 export const UserName = Type.Partial(
-  Type.Object({ user_id: Text(), token_id: Text() }),
-  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
+  Type.Object({
+    user_id: Text({ description: "The service's internal user ID." }),
+    token_id: Text({ description: "The uid of its tokens." }),
+  }),
+  {
+    $id: "UserName",
+    description: "A user, by exactly one of its names.",
+    additionalProperties: false,
+    minProperties: 1,
+    maxProperties: 1,
+    examples: [{ token_id: "42" }],
+  },
 );
 export type UserName = Static<typeof UserName>;
 

@@ -69,7 +69,7 @@ function findUnstorable(body: unknown, faults: FaultList): void {
     const { value, path } = next;
     if (typeof value === "string") {
       const fault = unstorable(value);
-      if (fault) faults.add(path, `May not hold ${fault}.`);
+      if (fault) faults.add(path, `Must be free of ${fault}.`);
     } else if (typeof value === "number" && !Number.isFinite(value)) {
       faults.add(path, "Must be a number that fits in 64 bits.");
     } else if (typeof value === "object" && value !== null) {
@@ -82,7 +82,7 @@ function findUnstorable(body: unknown, faults: FaultList): void {
       }
       for (const [key, inner] of Object.entries(value)) {
         const fault = unstorable(key);
-        if (fault) faults.add(path, `A name in it may not hold ${fault}.`);
+        if (fault) faults.add(path, `Names in it must be free of ${fault}.`);
         if (
           typeof inner === "object"
             ? inner !== null
@@ -96,8 +96,8 @@ function findUnstorable(body: unknown, faults: FaultList): void {
 }
 
 function unstorable(text: string): string | undefined {
-  if (text.includes("\0")) return "a NUL character";
-  if (!text.isWellFormed()) return "an unpaired surrogate";
+  if (text.includes("\0")) return "NUL characters";
+  if (!text.isWellFormed()) return "unpaired surrogates";
   return undefined;
 }
 
@@ -153,13 +153,15 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
 /**
  * Compiles a schema into a check whose findings a person understands.
  * @param schema what data must be. Nothing is coerced and nothing is dropped.
+ * @param references the named schemas that it refers to.
  * @returns a function from data to undefined, or to an error that holds every
  *   fault at once, with at most 20 fields named.
  */
 export function compileValidator(
   schema: TSchema,
+  references: readonly TSchema[] = [],
 ): (data: unknown) => InvalidData | undefined {
-  const check = TypeCompiler.Compile(schema);
+  const check = TypeCompiler.Compile(schema, [...references]);
   return (data) => {
     const faults = new FaultList();
     // A list in place of an object has no fields that could be named.

@@ -1,5 +1,6 @@
 import {
   Kind,
+  type Static,
   Type,
   TypeRegistry,
   type SchemaOptions,
@@ -26,7 +27,13 @@ interface TextOptions extends SchemaOptions {
  * TypeBox's own string counts UTF-16 units and would refuse 300 emoji.
  */
 export function Text(options: TextOptions = {}): TUnsafe<string> {
-  return Type.Unsafe<string>({ ...options, [Kind]: "Text", type: "string" });
+  return Type.Unsafe<string>({
+    pattern: "^[^\\u0000]*$",
+    [Expected]: "free of NUL characters",
+    ...options,
+    [Kind]: "Text",
+    type: "string",
+  });
 }
 
 /** One of a few words. */
@@ -81,6 +88,13 @@ TypeRegistry.Set<TextOptions>(
   "Text",
   (schema, value) => textFault(schema, value) === undefined,
 );
+
+/** A schema by its name: in a document it is written once, however often it is used. */
+export function ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
+  if (schema.$id === undefined)
+    throw new Error("Only a named schema is referred to.");
+  return Type.Unsafe<Static<T>>(Type.Ref(schema.$id));
+}
 
 /** A list; the only way a list of this service is bounded. */
 export function List<T extends TSchema>(

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { PermissionConfig } from "./permissions.js";
-import { Domain, List, Text, Title, WorldId } from "./values.js";
+import { Domain, List, ref, Text, Title, WorldId } from "./values.js";
 
 /** A key that signs the tokens of a world. */
 export const WorldKey = Type.Object(
@@ -12,11 +12,15 @@ export const WorldKey = Type.Object(
       description: "Signs tokens by HS256. At least 32 characters.",
     }),
   },
-  { additionalProperties: false },
+  {
+    $id: "WorldKey",
+    description: "A key that signs the tokens of a world.",
+    additionalProperties: false,
+  },
 );
 export type WorldKey = Static<typeof WorldKey>;
 
-const keys = List(WorldKey, 20, { minItems: 1 });
+const keys = List(ref(WorldKey), 20, { minItems: 1 });
 
 /** Whatever the event needs, and the keys that sign its tokens. */
 export const WorldConfig = Type.Object(
@@ -25,20 +29,43 @@ export const WorldConfig = Type.Object(
 );
 export type WorldConfig = Static<typeof WorldConfig> & Record<string, unknown>;
 
+const worldExample = {
+  id: "summit",
+  title: "Summit 2027",
+  config: {
+    JWT_secrets: [
+      {
+        issuer: "foyer",
+        audience: "summit",
+        secret: "only-an-example-of-at-least-32-characters",
+      },
+    ],
+    theme: { primary: "#2c3e50" },
+  },
+  permission_config: {
+    "world.api": ["admin", "api"],
+    "room.create": ["admin"],
+  },
+  domain: "summit.example.org",
+};
+
 /** One event space. */
-export const World = Type.Object({
-  id: WorldId,
-  title: Title,
-  config: Type.Unsafe<WorldConfig>(WorldConfig),
-  permission_config: PermissionConfig,
-  domain: Domain,
-});
+export const World = Type.Object(
+  {
+    id: WorldId,
+    title: Title,
+    config: Type.Unsafe<WorldConfig>(WorldConfig),
+    permission_config: ref(PermissionConfig),
+    domain: Domain,
+  },
+  { $id: "World", description: "One event space.", examples: [worldExample] },
+);
 export type World = Static<typeof World>;
 
 /** The fields of a world that may be changed; `id` only to what it is. */
 export const WorldChanges = Type.Partial(
   Type.Object({
-    id: Text({ description: "Its present value, or nothing." }),
+    id: Text({ description: "Its present value, or nothing.", readOnly: true }),
     title: Title,
     config: Type.Object(
       { JWT_secrets: Type.Optional(keys) },
@@ -47,11 +74,22 @@ export const WorldChanges = Type.Partial(
         description: "Without JWT_secrets, the present keys stay.",
       },
     ),
-    permission_config: PermissionConfig,
+    permission_config: ref(PermissionConfig),
     domain: Domain,
   }),
-  { additionalProperties: false },
+  {
+    $id: "WorldChanges",
+    description:
+      "The fields of a world to replace. Unknown fields are refused.",
+    additionalProperties: false,
+    examples: [{ title: "Summit 2027, day two" }],
+  },
 );
 export type WorldChanges = Static<typeof WorldChanges>;
 
-export const WorldParams = Type.Object({ world_id: Type.String() });
+export const WorldParams = Type.Object({
+  world_id: Type.String({
+    description: "The identifier of a world.",
+    examples: ["summit"],
+  }),
+});

@@ -182,7 +182,7 @@ void t.test("a bad parameter is named", async (t) => {
     ["ordering=", { ordering: [/^Must be one of/] }],
     ["ordering=name,id", { ordering: [/^Must be one of/] }],
     ["type=a&type=b", { type: ["Must be a string."] }],
-    ["search=a%00b", { search: ["May not hold a NUL character."] }],
+    ["search=a%00b", { search: ["Must be free of NUL characters."] }],
     [
       "page=x&page_size=0&ordering=id",
       { page: whole, page_size: [/1/], ordering: [/^Must/] },

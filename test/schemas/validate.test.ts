@@ -15,8 +15,8 @@ const nested = (levels: number, open = "[", close = "]") =>
 void t.test("JSON that is out to harm", async (t) => {
   const { call } = await serve(t);
   const before = (await call({ url: world, as })).body;
-  const nul = ["May not hold a NUL character."];
-  const surrogate = ["May not hold an unpaired surrogate."];
+  const nul = ["Must be free of NUL characters."];
+  const surrogate = ["Must be free of unpaired surrogates."];
   const deep = ["May not be nested more than 100 levels deep."];
   const number = ["Must be a number that fits in 64 bits."];
   const forbiddenName = { detail: /not valid JSON, or has a name/ };
@@ -31,7 +31,7 @@ void t.test("JSON that is out to harm", async (t) => {
     [
       "a NUL in a name",
       config('{"\\u0000":1}'),
-      { "config.a": ["A name in it may not hold a NUL character."] },
+      { "config.a": ["Names in it must be free of NUL characters."] },
     ],
     ["a raw NUL", '{"title":"a\0b"}', { detail: /./ }],
     ["half a surrogate pair", '{"title":"\\ud83c"}', { title: surrogate }],
@@ -40,14 +40,14 @@ void t.test("JSON that is out to harm", async (t) => {
     [
       "half a pair in a name",
       config('{"\\ud83c":1}'),
-      { "config.a": ["A name in it may not hold an unpaired surrogate."] },
+      { "config.a": ["Names in it must be free of unpaired surrogates."] },
     ],
     [
       "half a pair in an unknown field",
       '{"\\ud83c":1}',
       {
         "\ud83c": ["Unknown field."],
-        non_field_errors: ["A name in it may not hold an unpaired surrogate."],
+        non_field_errors: ["Names in it must be free of unpaired surrogates."],
       },
     ],
     [

@@ -1,0 +1,231 @@
+import type { components, paths } from "./api.js";
+
+type Schemas = components["schemas"];
+export type World = Schemas["World"];
+export type WorldChanges = Schemas["WorldChanges"];
+export type Room = Schemas["Room"];
+export type RoomDraft = Schemas["RoomDraft"];
+export type RoomChanges = Schemas["RoomChanges"];
+export type RoomList = Schemas["RoomList"];
+export type UserName = Schemas["UserName"];
+/** Which rooms a list holds, and in which order. */
+export type RoomsQuery = NonNullable<
+  paths["/api/v1/worlds/{world_id}/rooms"]["get"]["parameters"]["query"]
+>;
+
+/** Something with the name of its state, to be sent back as `ifMatch`. */
+export type Versioned<T> = T & { readonly etag: string };
+
+export interface ClientOptions {
+  /** The address of the server, such as `https://rooms.example.org`. */
+  baseUrl: string;
+  /** The world that is talked about. */
+  world: string;
+  /** A JWT of the world; asked for before each request when it is a function. */
+  token?: string | (() => string | Promise<string>);
+  /** Who uploads without a token: a name that the client chose and keeps. */
+  clientId?: string;
+  /** Instead of the global `fetch`. */
+  fetch?: typeof fetch;
+}
+
+/** Do it only in the state that an ETag names; otherwise the call fails with 412. */
+export interface WriteOptions {
+  ifMatch?: string;
+}
+
+/** An answer that is not a success. */
+export class FoyerError extends Error {
+  /**
+   * @param status of the answer.
+   * @param detail why, in a sentence.
+   * @param fields what is wrong with submitted data: messages by field, in dotted paths.
+   * @param retryAfter after how many seconds to try again, where the server says so.
+   */
+  constructor(
+    readonly status: number,
+    readonly detail: string,
+    readonly fields: Readonly<Record<string, string[]>> = {},
+    readonly retryAfter?: number,
+  ) {
+    super(`${status} ${detail}`);
+    this.name = "FoyerError";
+  }
+}
+
+/**
+ * A client for one world of a Foyer server, for Node and browsers.
+ * Every method rejects with a {@link FoyerError} when the server refuses.
+ */
+export class Foyer {
+  readonly #base: string;
+  readonly #api: string;
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#base = options.baseUrl.replace(/\/+$/, "");
+    this.#api = `${this.#base}/api/v1/worlds/${encodeURIComponent(options.world)}`;
+  }
+
+  /** The world, with its keys. */
+  getWorld(): Promise<Versioned<World>> {
+    return this.#versioned<World>("GET", "");
+  }
+
+  /** Replaces the named fields of the world. */
+  updateWorld(
+    changes: WorldChanges,
+    options?: WriteOptions,
+  ): Promise<Versioned<World>> {
+    return this.#versioned<World>("PATCH", "", changes, options);
+  }
+
+  /** One page of the rooms that the caller may see. */
+  async listRooms(query: RoomsQuery = {}): Promise<RoomList> {
+    const params = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) params.set(name, String(value));
+    }
+    const answer = await this.#send("GET", `/rooms/?${params.toString()}`);
+    return (await answer.json()) as RoomList;
+  }
+
+  /** All rooms that the caller may see, a page at a time as they are used. */
+  async *rooms(query: Omit<RoomsQuery, "page"> = {}): AsyncGenerator<Room> {
+    for (let page = 1; ; page++) {
+      const { results, next } = await this.listRooms({ ...query, page });
+      yield* results;
+      if (next === null) return;
+    }
+  }
+
+  /** One room. */
+  getRoom(id: string): Promise<Versioned<Room>> {
+    return this.#versioned<Room>("GET", roomPath(id));
+  }
+
+  /** Makes a room. */
+  createRoom(draft: RoomDraft): Promise<Versioned<Room>> {
+    return this.#versioned<Room>("POST", "/rooms/", draft);
+  }
+
+  /** Replaces the named fields of a room. */
+  updateRoom(
+    id: string,
+    changes: RoomChanges,
+    options?: WriteOptions,
+  ): Promise<Versioned<Room>> {
+    return this.#versioned<Room>("PATCH", roomPath(id), changes, options);
+  }
+
+  /** Deletes a room. */
+  async deleteRoom(id: string, options?: WriteOptions): Promise<void> {
+    await this.#send("DELETE", roomPath(id), undefined, options);
+  }
+
+  /** Erases what tells who a user is. */
+  async deleteUser(name: UserName): Promise<void> {
+    await this.#send("POST", "/delete_user", name);
+  }
+
+  /**
+   * Uploads a file to the world.
+   * @param file a `File`, a `Blob`, or in Node the path of a file.
+   * @param name what it is called, with its extension; the file's own by default.
+   * @returns where it is.
+   */
+  async upload(file: Blob | string, name?: string): Promise<string> {
+    const form = new FormData();
+    const blob = typeof file === "string" ? await openPath(file) : file;
+    form.append("file", blob, name ?? nameOf(file));
+    const answer = await this.#fetch(`${this.#base}/storage/upload/`, {
+      method: "POST",
+      body: form,
+      headers: await this.#authorization(),
+    });
+    return ((await answer.json()) as Schemas["Upload"]).url;
+  }
+
+  async #versioned<T>(
+    method: string,
+    path: string,
+    body?: object,
+    options?: WriteOptions,
+  ): Promise<Versioned<T>> {
+    const answer = await this.#send(method, path, body, options);
+    const value = (await answer.json()) as T;
+    // Not enumerable: what came can be changed and sent back as it is.
+    return Object.defineProperty(value, "etag", {
+      value: answer.headers.get("etag") ?? "",
+    }) as Versioned<T>;
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    body?: object,
+    { ifMatch }: WriteOptions = {},
+  ): Promise<Response> {
+    return this.#fetch(this.#api + path, {
+      method,
+      headers: {
+        ...(await this.#authorization()),
+        accept: "application/json",
+        ...(body && { "content-type": "application/json" }),
+        ...(ifMatch !== undefined && { "if-match": ifMatch }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  }
+
+  async #authorization(): Promise<Record<string, string>> {
+    const { token, clientId } = this.#options;
+    const value = typeof token === "function" ? await token() : token;
+    if (value !== undefined) return { authorization: `Bearer ${value}` };
+    if (clientId !== undefined) return { authorization: `Client ${clientId}` };
+    return {};
+  }
+
+  async #fetch(url: string, init: RequestInit): Promise<Response> {
+    const send = this.#options.fetch ?? fetch;
+    const answer = await send(url, init);
+    if (answer.ok) return answer;
+    throw await errorOf(answer);
+  }
+}
+
+const roomPath = (id: string) => `/rooms/${encodeURIComponent(id)}/`;
+
+async function errorOf(answer: Response): Promise<FoyerError> {
+  const after = Number(answer.headers.get("retry-after") ?? NaN);
+  const retryAfter = Number.isNaN(after) ? undefined : after;
+  const body: unknown = await answer.json().catch(() => undefined);
+  const { status } = answer;
+  if (typeof body !== "object" || body === null) {
+    return new FoyerError(status, answer.statusText, {}, retryAfter);
+  }
+  const { detail, error } = body as { detail?: unknown; error?: unknown };
+  const reason = detail ?? error;
+  if (typeof reason === "string") {
+    return new FoyerError(status, reason, {}, retryAfter);
+  }
+  const fields = body as Record<string, string[]>;
+  const told = Object.entries(fields).map(
+    ([field, messages]) => `${field}: ${messages.join(" ")}`,
+  );
+  return new FoyerError(status, told.join(" "), fields, retryAfter);
+}
+
+const nameOf = (file: Blob | string): string =>
+  typeof file === "string"
+    ? (file.split(/[\\/]/).pop() ?? "file")
+    : "name" in file
+      ? String(file.name)
+      : "file";
+
+/** The file system is Node's: a browser never gets here, and need not find the module. */
+async function openPath(path: string): Promise<Blob> {
+  const { openAsBlob } = await import("node:fs");
+  return openAsBlob(path);
+}

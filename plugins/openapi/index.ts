@@ -1,0 +1,84 @@
+import { readFileSync } from "node:fs";
+import type { RouteOptions } from "fastify";
+import fp from "fastify-plugin";
+import {
+  anyJson,
+  toDocument,
+  type JsonObject,
+} from "../../schemas/document.js";
+import { components } from "../../schemas/index.js";
+import { operationOf } from "./operation.js";
+import { headers, parameters, responses, securitySchemes } from "./parts.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** The whole interface as an OpenAPI 3.1 document, once all routes are there. */
+    openapi(): JsonObject;
+  }
+}
+
+const { version } = JSON.parse(
+  readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
+) as { version: string };
+
+const info = {
+  title: "Foyer",
+  version,
+  summary: "An event rooms server.",
+  description:
+    "Online events as *worlds* with *rooms*. What is not there and what is not allowed are both answered with 403. Every path works with and without its trailing slash.",
+  license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+};
+
+const tags = [
+  { name: "worlds", description: "Event spaces." },
+  { name: "rooms", description: "The places of a world." },
+  { name: "users", description: "People who uploaded something." },
+  { name: "files", description: "What people uploaded." },
+  { name: "server", description: "The server itself." },
+];
+
+/**
+ * Makes one document of all routes and schemas. Ours, and not a library's:
+ * those at hand rewrite what they are given to what OpenAPI 3.0 knew, and the
+ * rules for the names of permission keys are lost on the way.
+ */
+export default fp<{ publicUrl: string | undefined }>(
+  async (app, { publicUrl = "/" }) => {
+    const routes: RouteOptions[] = [];
+    app.addHook("onRoute", (route) => {
+      // HEAD is GET without a body, and pages are for people.
+      if (route.method !== "HEAD" && route.schema?.operationId) {
+        routes.push(route);
+      }
+    });
+
+    app.decorate("openapi", () => {
+      const paths: Record<string, JsonObject> = {};
+      for (const route of routes) {
+        // With or without the slash is the same here; linters want it without.
+        const path = route.url.replace(/:(\w+)/g, "{$1}").replace(/\/$/, "");
+        const method = String(route.method).toLowerCase();
+        paths[path] = { ...paths[path], [method]: operationOf(route) };
+      }
+      const schemas = Object.fromEntries(
+        components.map((schema) => [schema.$id!, toDocument(schema)]),
+      );
+      return {
+        openapi: "3.1.0",
+        info,
+        servers: [{ url: publicUrl }],
+        tags,
+        paths,
+        components: {
+          schemas: { ...schemas, Json: anyJson },
+          responses,
+          headers,
+          parameters,
+          securitySchemes,
+        },
+      };
+    });
+  },
+  { name: "openapi" },
+);

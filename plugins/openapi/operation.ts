@@ -1,0 +1,152 @@
+import type { TObject, TSchema } from "@sinclair/typebox";
+import type { FastifySchema, RouteOptions } from "fastify";
+import { components } from "../../schemas/index.js";
+import { toDocument, type JsonObject } from "../../schemas/document.js";
+import {
+  headerRefs,
+  responseRef,
+  type HeaderName,
+  type ResponseName,
+} from "./parts.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Answers that are no JSON, as OpenAPI has them. */
+    answers?: Record<number, JsonObject>;
+  }
+  interface FastifySchema {
+    operationId?: string;
+    summary?: string;
+    description?: string;
+    tags?: readonly string[];
+    /** The media types of the body, where it is not JSON. */
+    consumes?: readonly string[];
+  }
+}
+
+/** The schemas of a route, as this service writes them. */
+interface RouteSchema extends FastifySchema {
+  params?: TObject;
+  querystring?: TObject;
+  body?: TSchema;
+  response?: Record<number, TSchema>;
+}
+
+/** What a route says of itself, as an operation of an OpenAPI document. */
+export function operationOf(route: RouteOptions): JsonObject {
+  const { operationId, summary, description, tags, body, consumes } =
+    route.schema as RouteSchema;
+  return {
+    operationId,
+    summary,
+    ...(description !== undefined && { description }),
+    tags,
+    security: securityOf(route),
+    parameters: parametersOf(route),
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: {
+          [consumes?.[0] ?? "application/json"]: { schema: toDocument(body) },
+        },
+      },
+    }),
+    responses: { ...refusalsOf(route), ...answersOf(route) },
+  };
+}
+
+const isGuarded = ({ config }: RouteOptions): boolean =>
+  config?.requires !== undefined && config.requires !== "public";
+
+const isUpload = ({ schema }: RouteOptions): boolean =>
+  schema?.consumes !== undefined;
+
+function securityOf(route: RouteOptions): Record<string, string[]>[] {
+  if (isGuarded(route)) return [{ Bearer: [] }];
+  return isUpload(route) ? [{ Bearer: [] }, { Client: [] }] : [];
+}
+
+/** Whether a route reads If-Match or If-None-Match: `condition` says which. */
+function conditionOf({ config, method }: RouteOptions) {
+  if (!config?.versioned || method === "POST") return undefined;
+  return method === "GET" ? "IfNoneMatch" : "IfMatch";
+}
+
+function parametersOf(route: RouteOptions) {
+  const { params, querystring } = route.schema as RouteSchema;
+  const condition = conditionOf(route);
+  return [
+    ...parametersIn("path", params),
+    ...parametersIn("query", querystring),
+    ...(condition ? [{ $ref: `#/components/parameters/${condition}` }] : []),
+  ];
+}
+
+function parametersIn(place: "path" | "query", schema?: TObject) {
+  return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
+    const { description, examples, ...inner } = toDocument(property);
+    return {
+      name,
+      in: place,
+      required: place === "path",
+      ...(description !== undefined && { description: description as string }),
+      ...(examples !== undefined && {
+        example: (examples as unknown[])[0],
+      }),
+      schema: inner,
+    };
+  });
+}
+
+function answersOf(route: RouteOptions): JsonObject {
+  const { response = {} } = route.schema as RouteSchema;
+  const answers: JsonObject = { ...route.config?.answers };
+  for (const [status, body] of Object.entries(response)) {
+    const named = components.find(({ $id }) => $id === body.$ref) ?? body;
+    answers[status] = {
+      description: named.description ?? "The answer.",
+      headers: headerRefs(...headersOf(route, Number(status))),
+      ...(body.type !== "null" && {
+        content: { "application/json": { schema: toDocument(body) } },
+      }),
+    };
+  }
+  return answers;
+}
+
+function headersOf(route: RouteOptions, status: number): HeaderName[] {
+  const names: HeaderName[] = ["X-Request-Id"];
+  if (isGuarded(route)) names.push("Cache-Control");
+  if (route.config?.versioned && status !== 204) names.push("ETag");
+  if (status === 201 && isGuarded(route)) names.push("Location");
+  return names;
+}
+
+/** How a route may refuse, from what it declares. */
+function refusalsOf(route: RouteOptions): JsonObject {
+  const guarded = isGuarded(route);
+  const upload = isUpload(route);
+  const writes = route.method !== "GET";
+  const condition = conditionOf(route);
+  const open = !guarded && !upload;
+  const names: Record<string, ResponseName | false | undefined> = {
+    304: condition === "IfNoneMatch" && "NotModified",
+    400: upload
+      ? "InvalidFile"
+      : (writes || route.schema?.querystring !== undefined) && "InvalidData",
+    401: guarded && "Unauthenticated",
+    403: upload ? "NoUpload" : guarded && "Forbidden",
+    412: condition === "IfMatch" && "Changed",
+    413: guarded && writes && "TooLarge",
+    415: guarded && writes && "NotJson",
+    429: upload && "TooMany",
+    "4XX": open && "Malformed",
+    500: "Failed",
+    503: "NotNow",
+  };
+  return Object.fromEntries(
+    Object.entries(names).flatMap(([status, name]) =>
+      name ? [[status, responseRef(name)]] : [],
+    ),
+  );
+}

@@ -1,0 +1,54 @@
+import type { TSchema } from "@sinclair/typebox";
+
+/** A part of a document. */
+export type JsonObject = Record<string, unknown>;
+
+/** Names may not hold what no string may hold. */
+const storable = { type: "string", pattern: "^[^\\u0000]*$" };
+
+/** Any JSON that can be stored: what is under a name that the service does not know. */
+export const anyJson: JsonObject = {
+  description: "Any JSON, nested at most 100 levels deep.",
+  anyOf: [
+    { type: "null" },
+    { type: "boolean" },
+    { type: "number" },
+    storable,
+    { type: "array", items: { $ref: "#/components/schemas/Json" } },
+    {
+      type: "object",
+      propertyNames: storable,
+      additionalProperties: { $ref: "#/components/schemas/Json" },
+    },
+  ],
+};
+
+/**
+ * A schema as it stands in an OpenAPI document: JSON Schema 2020-12 without
+ * TypeBox's own, names for references, and `patternProperties` in the form that
+ * more tools read (one pattern and nothing else is a rule for names).
+ */
+export function toDocument(schema: TSchema): JsonObject {
+  return convert(JSON.parse(JSON.stringify(schema))) as JsonObject;
+}
+
+function convert(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(convert);
+  if (typeof value !== "object" || value === null) return value;
+  const { $id: _, $ref, patternProperties, ...rest } = value as JsonObject;
+  if ($ref) return { $ref: `#/components/schemas/${$ref as string}` };
+  const converted: JsonObject = {};
+  for (const [keyword, inner] of Object.entries(rest)) {
+    const isData = keyword === "examples" || keyword === "default";
+    converted[keyword] = isData ? inner : convert(inner);
+  }
+  if (patternProperties) {
+    const [[pattern, inner] = ["", {}]] = Object.entries(patternProperties);
+    converted.propertyNames ??= { pattern };
+    converted.additionalProperties = convert(inner);
+  } else if (rest.additionalProperties === true) {
+    converted.propertyNames = storable;
+    converted.additionalProperties = { $ref: "#/components/schemas/Json" };
+  }
+  return converted;
+}
