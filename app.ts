@@ -1,8 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
-import type { Config } from "./config.js";
-import type { LocalFiles } from "./db/local-files.js";
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyServerOptions,
+} from "fastify";
+import fp from "fastify-plugin";
+import { loadConfig, type Config } from "./config.js";
+import { LocalFiles } from "./db/local-files.js";
+import { openSqliteStore } from "./db/sqlite/index.js";
 import type { Store } from "./db/store.js";
 import address from "./plugins/address.js";
 import expectContinue from "./plugins/expect-continue.js";
@@ -26,29 +32,61 @@ import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
 
+/** What the application is made of; whatever is not given is what `foyer serve` would take. */
+export interface FoyerOptions {
+  config?: Partial<Config>;
+  /** Opened in `config.dataDir` otherwise. Closed with the application, like the files. */
+  store?: Store;
+  files?: LocalFiles;
+}
+
 /**
- * The application: its plugins, then its routes. It listens nowhere, and
- * closes the stores when it is closed.
+ * The application as a Fastify plugin: its plugins, then its routes. For those
+ * who embed it; their instance wants {@link fastifyOptions}.
  */
-export function createApp({
-  config,
-  store,
-  files,
-  logger,
-}: {
-  config: Pick<Config, "publicUrl" | "trustProxy" | "uploads">;
-  store: Store;
-  files: LocalFiles;
-  /** Where it logs; nowhere by default. */
-  logger?: FastifyBaseLogger;
-}): FastifyInstance {
-  const app = Fastify({
-    ...(logger && { loggerInstance: logger }),
+export const foyer = fp<FoyerOptions>(
+  async (app, options) => {
+    const config = { ...loadConfig({}), ...options.config };
+    const { publicUrl, dataDir } = config;
+    const store = options.store ?? openSqliteStore(dataDir);
+    const files = options.files ?? new LocalFiles(dataDir);
+
+    app.register(errors);
+    app.register(logging);
+    app.register(draining);
+    app.register(expectContinue);
+    app.register(validation);
+    app.register(storePlugin, { store });
+    app.register(address, { publicUrl });
+    app.register(openapi, { publicUrl });
+    app.register(auth);
+    app.register(permissions);
+    app.register(uploaders);
+    app.register(versions);
+    app.register(docs);
+    app.register(storage, { files });
+
+    app.register(health);
+    app.register(worlds);
+    app.register(rooms);
+    app.register(users);
+    app.register(uploads, { config: config.uploads });
+    app.register(media);
+    app.register(openapiRoute);
+  },
+  { name: "foyer", fastify: "5.x" },
+);
+
+/** How a Fastify instance is made on which the interface holds to the letter. */
+export function fastifyOptions({
+  trustProxy = false,
+}: Partial<Config> = {}): FastifyServerOptions {
+  return {
     // Instead, plugins/logging.ts writes one line where it is asked for.
     logController: new Fastify.LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     bodyLimit: 1024 * 1024,
-    trustProxy: config.trustProxy,
+    trustProxy,
     // A request that comes while the server stops gets an answer in our words.
     return503OnClosing: false,
     routerOptions: {
@@ -58,30 +96,22 @@ export function createApp({
     },
     frameworkErrors: (...failed) => void answerError(...failed),
     clientErrorHandler: answerClientError,
+  };
+}
+
+/**
+ * The application in an instance of its own. It listens nowhere.
+ * @param options.logger where it logs; nowhere by default.
+ */
+export function createApp({
+  logger,
+  ...options
+}: FoyerOptions & { logger?: FastifyBaseLogger } = {}): FastifyInstance {
+  const app = Fastify({
+    ...fastifyOptions(options.config),
+    ...(logger && { loggerInstance: logger }),
   });
-
-  app.register(errors);
-  app.register(logging);
-  app.register(draining);
-  app.register(expectContinue);
-  app.register(validation);
-  app.register(storePlugin, { store });
-  app.register(address, { publicUrl: config.publicUrl });
-  app.register(openapi, { publicUrl: config.publicUrl });
-  app.register(auth);
-  app.register(permissions);
-  app.register(uploaders);
-  app.register(versions);
-  app.register(docs);
-  app.register(storage, { files });
-
-  app.register(health);
-  app.register(worlds);
-  app.register(rooms);
-  app.register(users);
-  app.register(uploads, { config: config.uploads });
-  app.register(media);
-  app.register(openapiRoute);
+  app.register(foyer, options);
   return app;
 }
 

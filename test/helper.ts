@@ -5,7 +5,8 @@ import { createSigner, type SignerOptions } from "fast-jwt";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { Test } from "tap";
 import { createApp } from "../app.js";
-import { loadConfig } from "../config.js";
+import { contractOf } from "./contract.js";
+import { loadConfig, type Config } from "../config.js";
 import { LocalFiles } from "../db/local-files.js";
 import { openSqliteStore } from "../db/sqlite/index.js";
 import type { Store } from "../db/store.js";
@@ -85,7 +86,7 @@ export interface TestServer {
 
 /** What a test may want different from a server in its default configuration. */
 export interface ServeOptions {
-  config?: Partial<Parameters<typeof createApp>[0]["config"]>;
+  config?: Partial<Config>;
   logger?: FastifyBaseLogger;
   /** Puts something between the application and its store, such as a fault. */
   wrap?: (store: Store) => Store;
@@ -134,12 +135,15 @@ export async function call(
     }),
   });
   const text = answer.body;
-  return {
+  const isJson = /json/.test(String(answer.headers["content-type"]));
+  const got: Answer = {
     status: answer.statusCode,
     headers: answer.headers as Answer["headers"],
-    body: text === "" ? undefined : (JSON.parse(text) as unknown),
+    body: text !== "" && isJson ? (JSON.parse(text) as unknown) : undefined,
     text,
   };
+  contractOf(app).check(method, url, got);
+  return got;
 }
 
 /** Rules that differ from the defaults in some keys. */

@@ -133,7 +133,9 @@ function refusalsOf(route: RouteOptions): JsonObject {
     304: condition === "IfNoneMatch" && "NotModified",
     400: upload
       ? "InvalidFile"
-      : (writes || route.schema?.querystring !== undefined) && "InvalidData",
+      : writes || route.schema?.querystring !== undefined
+        ? "InvalidData"
+        : guarded && "Malformed",
     401: guarded && "Unauthenticated",
     403: upload ? "NoUpload" : guarded && "Forbidden",
     412: condition === "IfMatch" && "Changed",
