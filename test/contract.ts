@@ -61,9 +61,11 @@ export class Contract {
       throw new Error(`${place}: undeclared content of type ${type}`);
     }
     if (type !== "application/json") return;
-    const validate = this.#ajv.compile({
-      $ref: `document${pointer(key)}/content/application~1json/schema`,
-    });
+    // Compiled once: Ajv gives the same function for the same reference.
+    const validate = this.#ajv.getSchema(
+      `document${pointer(key)}/content/application~1json/schema`,
+    );
+    if (!validate) throw new Error(`${place}: no schema`);
     if (!validate(got.body)) {
       throw new Error(
         `${place}: ${this.#ajv.errorsText(validate.errors)} in ${got.text}`,
