@@ -42,8 +42,12 @@ export default fp(
       draining = true;
       if (inFlight === 0) return;
       await new Promise<void>((resolve) => {
-        onIdle = resolve;
-        setTimeout(resolve, deadline);
+        // A timer left behind would keep the process from ending.
+        const timer = setTimeout(resolve, deadline);
+        onIdle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       });
     });
   },
