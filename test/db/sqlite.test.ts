@@ -147,7 +147,7 @@ void t.test("processes that open a new folder at the same time", async (t) => {
       return child;
     }),
   );
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < 4; round++) {
     const dataDir = join(parent, `round-${round}`);
     const answers = await Promise.all(
       processes.map(async (child, i) => {
@@ -181,14 +181,14 @@ void t.test("a lock that another process keeps", async (t) => {
     const { status } = await call({ url: rooms, as });
     slowest = Math.max(slowest, Date.now() - asked);
     if (status === 200) reads++;
-    await new Promise(setImmediate);
+    await new Promise((resolve) => setTimeout(resolve, 5));
   }
   const { status, headers, body } = await refused;
   t.equal(status, 503);
   t.equal(headers["retry-after"], "1");
   t.match(body, { detail: /in use by another process/ });
   t.ok(Date.now() - started >= 1900, "it waited for the lock");
-  t.ok(reads > 50, "reads went on");
+  t.ok(reads > 20, "reads went on");
   t.ok(slowest < 1000, "and none waited for the lock");
 
   // A lock that is given back in time fails nobody.
