@@ -18,7 +18,7 @@ import draining from "./plugins/draining.js";
 import errors, { answerError } from "./plugins/errors.js";
 import logging from "./plugins/logging.js";
 import openapi from "./plugins/openapi/index.js";
-import permissions from "./plugins/permissions.js";
+import permissions, { guardRoutes } from "./plugins/permissions.js";
 import storage from "./plugins/storage.js";
 import storePlugin from "./plugins/store.js";
 import uploaders from "./plugins/uploaders.js";
@@ -51,6 +51,7 @@ export const foyer = fp<FoyerOptions>(
     const store = options.store ?? openSqliteStore(dataDir);
     const files = options.files ?? new LocalFiles(dataDir);
 
+    guardRoutes(app);
     app.register(errors);
     app.register(logging);
     app.register(draining);
@@ -111,6 +112,7 @@ export function createApp({
     ...fastifyOptions(options.config),
     ...(logger && { loggerInstance: logger }),
   });
+  guardRoutes(app);
   app.register(foyer, options);
   return app;
 }

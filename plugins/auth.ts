@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import jwt from "@fastify/jwt";
-import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
+import type { FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { LRUCache } from "lru-cache";
 import type { Versioned } from "../db/store.js";
@@ -20,7 +20,7 @@ export interface Caller {
 declare module "fastify" {
   interface FastifyInstance {
     /** Sets `request.world` and `request.caller`, or answers 401. */
-    authenticate: onRequestAsyncHookHandler;
+    authenticate(request: FastifyRequest): Promise<void>;
     /**
      * Who sent an `Authorization: Bearer` header.
      * @param world where the caller is expected; it may still be of another.

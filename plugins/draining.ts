@@ -42,6 +42,7 @@ export default fp(
       draining = true;
       if (inFlight === 0) return;
       await new Promise<void>((resolve) => {
+        // A timer left behind would keep the process from ending.
         const timer = setTimeout(resolve, deadline);
         onIdle = () => {
           clearTimeout(timer);

@@ -1,4 +1,5 @@
 import type {
+  FastifyInstance,
   FastifyReply,
   FastifyRequest,
   onRequestAsyncHookHandler,
@@ -18,40 +19,63 @@ declare module "fastify" {
      */
     requires?: readonly PermissionKey[] | "public";
   }
+  interface FastifyInstance {
+    /**
+     * Sets `request.room` where the path names one.
+     * @param requires what the caller needs beside `world.api`.
+     * @throws {Refusal} 403.
+     */
+    authorize(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      requires: readonly PermissionKey[],
+    ): Promise<void>;
+  }
   interface FastifyRequest {
     /** The room that the path names; set on every route that names one. */
     room: Versioned<Room>;
   }
 }
 
+const guarded = new WeakSet<FastifyInstance>();
+
 /**
- * Every route under `/api/v1/` declares what it requires, and is guarded
- * accordingly before its body is read. One that declares nothing does not start.
+ * Has every route that is added from now on guarded by what it requires, before
+ * its body is read. One under `/api/v1/` that declares nothing does not start.
+ * Called before anything else, so that no route can come too early for it.
  */
+export function guardRoutes(app: FastifyInstance): void {
+  if (guarded.has(app)) return;
+  guarded.add(app);
+  app.addHook("onRoute", (route) => {
+    if (!route.url.startsWith("/api/v1/")) return;
+    const requires = route.config?.requires;
+    if (requires === undefined) {
+      throw new Error(
+        `${String(route.method)} ${route.url} does not declare what it requires (config.requires)`,
+      );
+    }
+    if (requires === "public") return;
+    const guard: onRequestAsyncHookHandler = async (request, reply) => {
+      await app.authenticate(request);
+      await app.authorize(request, reply, requires);
+    };
+    route.onRequest = [guard, ...[route.onRequest ?? []].flat()];
+  });
+}
+
+/** Decides what a caller may do. */
 export default fp(
   async (app) => {
     app.decorateRequest("room", null as unknown as Versioned<Room>);
 
-    app.addHook("onRoute", (route) => {
-      if (!route.url.startsWith("/api/v1/")) return;
-      const requires = route.config?.requires;
-      if (requires === undefined) {
-        throw new Error(
-          `${String(route.method)} ${route.url} does not declare what it requires (config.requires)`,
-        );
-      }
-      if (requires === "public") return;
-      route.onRequest = [
-        app.authenticate,
-        authorize(requires),
-        ...[route.onRequest ?? []].flat(),
-      ];
-    });
-
-    function authorize(
-      requires: readonly PermissionKey[],
-    ): onRequestAsyncHookHandler {
-      return async (request: FastifyRequest, reply: FastifyReply) => {
+    app.decorate(
+      "authorize",
+      async (
+        request: FastifyRequest,
+        reply: FastifyReply,
+        requires: readonly PermissionKey[],
+      ) => {
         const { caller, world } = request;
         if (!world || caller.worldId !== world.value.id) throw forbidden();
         const { id, permission_config } = world.value;
@@ -71,8 +95,8 @@ export default fp(
         }
         // What one caller may see is not for a cache that serves others.
         reply.header("cache-control", "private, no-cache");
-      };
-    }
+      },
+    );
   },
   { name: "permissions", dependencies: ["auth", "errors", "store"] },
 );

@@ -25,7 +25,9 @@ export function openForWriting(dataDir: string): Connection {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     const db = new Database(fileOf(dataDir), { timeout: LOCK_TIMEOUT });
     try {
-      db.pragma("journal_mode = WAL");
+      // First of all, as the mode of the journal is written to the file.
+      db.transaction(checkOurs)(db);
+      turnToWal(db);
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");
       db.pragma("foreign_keys = ON");
@@ -51,7 +53,30 @@ export function openForReading(dataDir: string): Connection {
   );
 }
 
-function migrate(db: Connection): void {
+/**
+ * A new database must be held alone to become WAL, and SQLite does not wait
+ * for that by itself: of processes that open it at once, some would fail.
+ */
+function turnToWal(db: Connection): void {
+  const deadline = Date.now() + LOCK_TIMEOUT;
+  for (;;) {
+    try {
+      db.pragma("journal_mode = WAL");
+      return;
+    } catch (error) {
+      if (storeErrorOf(error)?.problem !== "busy" || Date.now() > deadline) {
+        throw error;
+      }
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+}
+
+/**
+ * Nothing is done to a database that this version cannot serve.
+ * @returns its version.
+ */
+function checkOurs(db: Connection): number {
   const owner = db.pragma("application_id", { simple: true });
   const version = db.pragma("user_version", { simple: true }) as number;
   const tables = db.prepare("SELECT count(*) FROM sqlite_schema").pluck().get();
@@ -64,6 +89,11 @@ function migrate(db: Connection): void {
       `it has version ${version}, and this Foyer knows versions up to ${migrations.length}; use a newer Foyer`,
     );
   }
+  return version;
+}
+
+function migrate(db: Connection): void {
+  const version = checkOurs(db);
   if (version === migrations.length) return;
   for (const migration of migrations.slice(version)) db.exec(migration);
   db.pragma(`application_id = ${APPLICATION_ID}`);

@@ -81,6 +81,8 @@ export class Writer {
   #start(): Worker {
     const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
       workerData: { dataDir: this.#dataDir },
+      // What the process was told to load or to watch is not for this thread.
+      execArgv: [],
     });
     let reason = closed();
     worker.on("message", (answers: Answer[]) => answers.forEach(this.#settle));

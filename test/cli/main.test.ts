@@ -1,0 +1,131 @@
+import { readFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import t, { type Test } from "tap";
+import { foyer } from "../helper.js";
+
+const { version } = JSON.parse(
+  readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
+) as { version: string };
+
+/** Runs cases on an empty folder, two at a time: most of each is starting Node. */
+async function runAll<T extends { args: string[]; env?: object }>(
+  t: Test,
+  cases: T[],
+  check: (
+    one: T,
+    ended: { code: number | null; stdout: string; stderr: string },
+  ) => void,
+): Promise<void> {
+  const dataDir = t.testdir();
+  const left = [...cases];
+  const worker = async () => {
+    for (let one; (one = left.shift());) {
+      check(one, await foyer(t, dataDir, one.args, { ...one.env }));
+    }
+  };
+  await Promise.all([worker(), worker()]);
+}
+
+void t.test("every command has help with an example", (t) =>
+  runAll(
+    t,
+    [
+      "serve",
+      "world create",
+      "world list",
+      "world show",
+      "world delete",
+      "token",
+    ].map((command) => ({ command, args: [...command.split(" "), "--help"] })),
+    ({ command }, { code, stdout, stderr }) => {
+      t.equal(code, 0, command);
+      t.equal(stderr, "", command);
+      t.match(stdout, `Usage: foyer ${command} `, command);
+      t.match(stdout, "--json", command);
+      t.match(stdout, `Example:\n  $ foyer ${command}`, command);
+    },
+  ),
+);
+
+void t.test("what is no error", (t) =>
+  runAll(
+    t,
+    [
+      { args: ["--version"], says: version },
+      { args: ["--help"], says: /Commands:[^]+serve[^]+world[^]+token/ },
+      { args: ["world", "--help"], says: /create[^]+list[^]+show[^]+delete/ },
+    ],
+    ({ args, says }, { code, stdout, stderr }) => {
+      t.equal(code, 0, args.join(" "));
+      t.match(stdout, says, args.join(" "));
+      t.equal(stderr, "", args.join(" "));
+    },
+  ),
+);
+
+void t.test("wrong usage", (t) => {
+  const create = (id: string, title: string, domain: string) => [
+    "world",
+    "create",
+    id,
+    "--title",
+    title,
+    "--domain",
+    domain,
+  ];
+  const cases: [args: string[], says: string | RegExp][] = [
+    [[], "Usage: foyer"],
+    [["world"], "Usage: foyer world"],
+    [["nonsense"], "unknown command 'nonsense'"],
+    [["serve", "--nonsense"], "unknown option '--nonsense'"],
+    [["world", "create", "--title", "A", "--domain", "a.org"], "argument 'id'"],
+    [["world", "create", "a", "--title", "A"], "--domain"],
+    [create("No", "A", "a.org"), /'No' is invalid.*a-z, 0-9 and -/],
+    [create("a", "A", "No!"), /invalid.*host name in lower case/],
+    [["world", "delete", "a"], "--yes"],
+    [["token"], "missing required argument 'world'"],
+    [["token", "a", "--expires", "tomorrow"], "90s, 30m, 12h"],
+    [["token", "a", "--trait", "a b"], "Must be a trait"],
+    [["token", "a", "--uid", "u".repeat(201)], "at most 200 characters"],
+  ];
+  return runAll(
+    t,
+    cases.map(([args, says]) => ({ args, says })),
+    ({ args, says }, { code, stdout, stderr }) => {
+      t.equal(code, 2, args.join(" "));
+      t.match(stderr, says, args.join(" "));
+      t.equal(stdout, "", args.join(" "));
+    },
+  );
+});
+
+void t.test("a bad variable stops the start, and is named", async (t) => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => taken.close());
+  const port = String((taken.address() as AddressInfo).port);
+
+  const cases: [env: Record<string, string>, says: RegExp][] = [
+    [{ PORT: "http" }, /^foyer: PORT: Must be a whole number\.\n$/],
+    [{ PORT: "65536" }, /^foyer: PORT: Must be at most 65535\.\n$/],
+    [{ LOG_LEVEL: "loud" }, /^foyer: LOG_LEVEL: Must be one of .+\n$/],
+    [{ PUBLIC_URL: "rooms.example.org" }, /^foyer: PUBLIC_URL: .+\n$/],
+    [{ TRUST_PROXY: "yes" }, /^foyer: TRUST_PROXY: .+\n$/],
+    [{ TRUST_PROXY: "10.0.0.0/33" }, /^foyer: TRUST_PROXY: .+\n$/],
+    [{ PORT: port }, /^foyer: .*address already in use 127\.0\.0\.1:\d+\n$/],
+  ];
+  await runAll(
+    t,
+    cases.map(([env, says]) => ({
+      args: ["serve"],
+      env: { PORT: "0", LOG_LEVEL: "silent", ...env },
+      says,
+    })),
+    ({ env, says }, { code, stdout, stderr }) => {
+      const name = JSON.stringify(env);
+      t.equal(code, 1, name);
+      t.match(stderr, says, name);
+      t.equal(stdout, "", name);
+    },
+  );
+});

@@ -1,0 +1,239 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import t, { type Test } from "tap";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import type { Room } from "../../schemas/rooms.js";
+import { admin, foyer, serve, worldOf } from "../helper.js";
+
+const as = admin("demo");
+const rooms = "/api/v1/worlds/demo/rooms/";
+const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
+
+/** A new database with one world in it. */
+async function made(t: Test): Promise<string> {
+  const dataDir = t.testdir();
+  const store = openSqliteStore(dataDir);
+  await store.worlds.create(worldOf("demo"));
+  await store.close();
+  return dataDir;
+}
+
+/** Changes a database behind the back of the store. */
+function tamper(dataDir: string, sql: string): void {
+  const db = new Database(fileOf(dataDir));
+  db.exec(sql);
+  db.close();
+}
+
+void t.test("what is not opened", async (t) => {
+  const cases: [
+    name: string,
+    prepare: (t: Test) => string | Promise<string>,
+    reason: RegExp,
+  ][] = [
+    [
+      "a database of a newer Foyer",
+      async (t) => {
+        const dataDir = await made(t);
+        tamper(dataDir, "PRAGMA user_version = 999");
+        return dataDir;
+      },
+      /version 999.*use a newer Foyer/,
+    ],
+    [
+      "a database of another program",
+      (t) => {
+        const dataDir = t.testdir();
+        tamper(dataDir, "CREATE TABLE songs (title TEXT)");
+        return dataDir;
+      },
+      /not a database of Foyer/,
+    ],
+    [
+      "a database of another program that is marked",
+      (t) => {
+        const dataDir = t.testdir();
+        tamper(
+          dataDir,
+          "PRAGMA application_id = 7; PRAGMA user_version = 1; CREATE TABLE x (y)",
+        );
+        return dataDir;
+      },
+      /not a database of Foyer/,
+    ],
+    [
+      "what is no database",
+      (t) => t.testdir({ "foyer.db": "no database ".repeat(500) }),
+      /not a database/,
+    ],
+    [
+      "a file in place of the folder",
+      (t) => join(t.testdir({ data: "" }), "data"),
+      /cannot open/,
+    ],
+  ];
+  for (const [name, prepare, reason] of cases) {
+    await t.test(name, async (t) => {
+      const dataDir = await prepare(t);
+      const before = read(dataDir);
+      t.throws(() => openSqliteStore(dataDir), {
+        name: "StoreError",
+        problem: "unusable",
+        message: reason,
+      });
+      t.equal(read(dataDir), before, "it is left as it was");
+      const { code, stdout, stderr } = await foyer(t, dataDir, [
+        "world",
+        "list",
+      ]);
+      t.equal(code, 1);
+      t.equal(stdout, "");
+      t.match(stderr, reason);
+      t.match(stderr, /^foyer: [^\n]+\n$/, "one line");
+    });
+  }
+
+  /** What the database file holds, where there is one. */
+  function read(dataDir: string): string | undefined {
+    try {
+      return readFileSync(fileOf(dataDir), "latin1");
+    } catch {
+      return undefined;
+    }
+  }
+});
+
+void t.test("nobody but its owner gets into a new folder", async (t) => {
+  const parent = t.testdir();
+  chmodSync(parent, 0o755);
+  const dataDir = join(parent, "a", "b");
+  await openSqliteStore(dataDir).close();
+  t.equal(statSync(dataDir).mode & 0o777, 0o700);
+});
+
+void t.test("a folder that is there keeps what is in it", async (t) => {
+  const dataDir = t.testdir({ "notes.txt": "mine" });
+  mkdirSync(join(dataDir, "folder"));
+  await openSqliteStore(dataDir).close();
+  t.equal(readFileSync(join(dataDir, "notes.txt"), "utf8"), "mine");
+});
+
+void t.test("processes that open a new folder at the same time", async (t) => {
+  // Each waits to be told where, so that all begin at once.
+  const parent = t.testdir({
+    "open.mjs": `
+      import { openSqliteStore } from ${JSON.stringify(new URL("../../db/sqlite/index.js", import.meta.url))};
+      process.on("message", async ({ dataDir, world }) => {
+        try {
+          const store = openSqliteStore(dataDir);
+          await store.worlds.create(world);
+          await store.close();
+          process.send("done");
+        } catch (error) {
+          process.send(error.message);
+        }
+      });
+      process.send("ready");
+    `,
+  });
+  const processes = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const child = fork(join(parent, "open.mjs"), { execArgv: [] });
+      t.teardown(() => child.kill("SIGKILL"));
+      await once(child, "message");
+      return child;
+    }),
+  );
+  for (let round = 0; round < 4; round++) {
+    const dataDir = join(parent, `round-${round}`);
+    const answers = await Promise.all(
+      processes.map(async (child, i) => {
+        child.send({ dataDir, world: worldOf(`world-${i}`) });
+        return ((await once(child, "message")) as [string])[0];
+      }),
+    );
+    t.strictSame(answers, ["done", "done", "done", "done"]);
+    const store = openSqliteStore(dataDir);
+    t.equal((await store.worlds.list()).length, 4);
+    await store.close();
+  }
+});
+
+void t.test("a lock that another process keeps", async (t) => {
+  const { call, dataDir } = await serve(t);
+  const post = () =>
+    call({ method: "POST", url: rooms, as, body: { name: "x" } });
+  t.equal((await post()).status, 201);
+
+  const other = new Database(fileOf(dataDir));
+  t.teardown(() => other.close());
+  other.exec("BEGIN IMMEDIATE");
+  let waiting = true;
+  const started = Date.now();
+  const refused = post().finally(() => (waiting = false));
+  let reads = 0;
+  let slowest = 0;
+  while (waiting) {
+    const asked = Date.now();
+    const { status } = await call({ url: rooms, as });
+    slowest = Math.max(slowest, Date.now() - asked);
+    if (status === 200) reads++;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  const { status, headers, body } = await refused;
+  t.equal(status, 503);
+  t.equal(headers["retry-after"], "1");
+  t.match(body, { detail: /in use by another process/ });
+  t.ok(Date.now() - started >= 1900, "it waited for the lock");
+  t.ok(reads > 20, "reads went on");
+  t.ok(slowest < 1000, "and none waited for the lock");
+
+  // A lock that is given back in time fails nobody.
+  const patient = post();
+  await call({ url: rooms, as });
+  other.exec("ROLLBACK");
+  const made = await patient;
+  t.equal(made.status, 201);
+  t.match((await call({ url: rooms, as })).body, { count: 2 });
+  const { id } = made.body as Room;
+  t.equal((await call({ url: `${rooms}${id}/`, as })).status, 200);
+});
+
+void t.test("what another process writes is read at once", async (t) => {
+  const { call, dataDir } = await serve(t);
+  const url = "/api/v1/worlds/demo/";
+  for (const title of ["a", "b", "c"]) {
+    t.equal((await call({ url, as })).status, 200);
+    tamper(dataDir, `UPDATE worlds SET title = '${title}'`);
+    t.match((await call({ url, as })).body, { title });
+  }
+  const { code } = await foyer(t, dataDir, [
+    "world",
+    "delete",
+    "demo",
+    "--yes",
+  ]);
+  t.equal(code, 0);
+  t.equal((await call({ url, as })).status, 401);
+});
+
+void t.test("a database that breaks while it serves", async (t) => {
+  const { call, dataDir } = await serve(t);
+  tamper(dataDir, "DROP TABLE room_modules");
+  const broken = await call({
+    method: "POST",
+    url: rooms,
+    as,
+    body: { name: "x", module_config: [{ type: "x" }] },
+  });
+  t.equal(broken.status, 500);
+  t.strictSame(broken.body, { detail: "Internal server error." });
+  t.match(
+    (await call({ url: rooms, as })).body,
+    { count: 0, results: [] },
+    "nothing of the failed write is left",
+  );
+});

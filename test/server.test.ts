@@ -1,0 +1,264 @@
+import t from "tap";
+import type { Room } from "../schemas/rooms.js";
+import {
+  dial,
+  foyer,
+  rawRequest,
+  spawnFoyer,
+  startFoyer,
+  until,
+} from "./helper.js";
+
+const rooms = "/api/v1/worlds/sample/rooms/";
+
+void t.test("the demo, from nothing to a room", async (t) => {
+  const dataDir = t.testdir();
+  const env = { DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "silent" };
+
+  const first = spawnFoyer(t, ["serve", "--demo"], env);
+  await until(() => first.said.stdout.includes("curl"));
+  const [, token, url] =
+    /^ {2}curl -H "Authorization: Bearer ([^"]+)" (http\S+)$/m.exec(
+      first.said.stdout,
+    )!;
+  t.match(first.said.stdout, `\n  ${token}\n`, "the token stands by itself");
+  const headers = { authorization: `Bearer ${token}` };
+  const listed = await fetch(url!, { headers });
+  t.equal(listed.status, 200);
+  const list = (await listed.json()) as { count: number };
+  t.equal(list.count, 3);
+  const made = await fetch(url!, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify({ name: "Mine" }),
+  });
+  t.equal(made.status, 201);
+  const room = (await made.json()) as Room;
+  first.signal("SIGTERM");
+  t.match(await first.finished, { code: 0, stderr: "" });
+
+  // Once more on the same data, which is not made a second time.
+  const second = await startFoyer(t, dataDir, ["--demo"]);
+  const base = second.address;
+  const again = await fetch(base + rooms, { headers });
+  t.match(await again.json(), { count: 4 }, "the first token still holds");
+  const found = await fetch(`${base}${rooms}${room.id}`, {
+    headers: { authorization: `Bearer ${second.token}` },
+  });
+  t.same(await found.json(), room);
+  const health = await fetch(`${base}/healthz`);
+  t.equal(health.status, 200);
+  t.same(await health.json(), { status: "ok" });
+  second.signal("SIGINT");
+  t.match(await second.finished, { code: 0, stderr: "" });
+});
+
+void t.test("without --demo there is nothing but what was made", async (t) => {
+  const dataDir = t.testdir();
+  const line = "world create mine --title M --domain m.org";
+  t.equal((await foyer(t, dataDir, line.split(" "))).code, 0);
+  const { stdout } = await foyer(t, dataDir, ["token", "mine"]);
+  const authorization = `Bearer ${stdout.trim()}`;
+  const server = await startFoyer(t, dataDir, ["--demo"], {
+    PUBLIC_URL: "https://rooms.example.org/foyer/",
+  });
+  t.equal(server.token, "", "the demo is for an empty server only");
+  t.equal(server.address, "https://rooms.example.org/foyer");
+  server.signal("SIGTERM");
+  await server.finished;
+
+  const plain = await startFoyer(t, dataDir);
+  const get = async (world: string) =>
+    (
+      await fetch(`${plain.address}/api/v1/worlds/${world}/`, {
+        headers: { authorization },
+      })
+    ).status;
+  t.equal(await get("mine"), 200);
+  t.equal(await get("sample"), 403);
+
+  // The commands work beside a server, and it follows them.
+  await foyer(t, dataDir, ["world", "delete", "mine", "--yes"]);
+  t.equal(await get("mine"), 401);
+});
+
+void t.test("a stop finishes what is under way", async (t) => {
+  const body = JSON.stringify({ name: "Slow" });
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    await t.test(signal, async (t) => {
+      const dataDir = t.testdir();
+      const server = await startFoyer(t, dataDir, ["--demo"]);
+      const authorization = `Bearer ${server.token}`;
+      const slow = dial(t, server.port);
+      slow.send(
+        rawRequest(
+          `POST ${rooms}`,
+          {
+            Authorization: authorization,
+            "Content-Type": "application/json",
+            "Content-Length": String(body.length),
+          },
+          body.slice(0, 5),
+        ),
+      );
+      // A connection that does nothing is not waited for.
+      const idle = dial(t, server.port);
+      idle.send(rawRequest("GET /healthz"));
+      t.equal((await idle.answer()).status, 200);
+
+      server.signal(signal);
+      const ask = async (line: string) => {
+        const wire = dial(t, server.port);
+        wire.send(rawRequest(line, { Authorization: authorization }));
+        return wire.answer();
+      };
+      await until(async () => (await ask("GET /healthz")).status === 503);
+      const health = await ask("GET /healthz");
+      t.same(JSON.parse(health.text), { status: "stopping" });
+      t.equal(health.headers.connection, "close");
+      const refused = await ask(`GET ${rooms}`);
+      t.equal(refused.status, 503);
+      t.match(JSON.parse(refused.text), { detail: /stopping/ });
+      t.ok(refused.headers["retry-after"]);
+
+      slow.send(body.slice(5));
+      const { status, text } = await slow.answer();
+      t.equal(status, 201);
+      const { id } = JSON.parse(text) as Room;
+      const answered = Date.now();
+      t.match(await server.finished, { code: 0, stderr: "" });
+      t.ok(Date.now() - answered < 5000, "and then nothing is waited for");
+
+      const next = await startFoyer(t, dataDir);
+      const kept = await fetch(`${next.address}${rooms}${id}`, {
+        headers: { authorization },
+      });
+      t.equal(kept.status, 200, "what was answered is kept");
+    });
+  }
+});
+
+void t.test("a stop waits ten seconds and no longer", async (t) => {
+  const server = await startFoyer(t, t.testdir(), ["--demo"]);
+  const stuck = dial(t, server.port);
+  stuck.send(
+    rawRequest(`POST ${rooms}`, {
+      Authorization: `Bearer ${server.token}`,
+      "Content-Type": "application/json",
+      "Content-Length": "5",
+      Expect: "100-continue",
+    }),
+  );
+  t.equal((await stuck.answer()).status, 100, "it waits for the body");
+  const started = Date.now();
+  server.signal("SIGTERM");
+  t.match(await server.finished, { code: 0 });
+  const seconds = (Date.now() - started) / 1000;
+  t.ok(seconds >= 9 && seconds < 20, `it took ${seconds}`);
+});
+
+void t.test("a killed server leaves all that it answered", async (t) => {
+  const dataDir = t.testdir();
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const headers = {
+    authorization: `Bearer ${server.token}`,
+    "content-type": "application/json",
+  };
+  let answered = 0;
+  const post = async () => {
+    const { status } = await fetch(server.address + rooms, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ name: "x" }),
+    });
+    if (status === 201) answered++;
+  };
+  const writers = Promise.allSettled(
+    Array.from({ length: 8 }, async () => {
+      for (;;) await post();
+    }),
+  );
+  await until(() => answered >= 50);
+  server.signal("SIGKILL");
+  await writers;
+  const next = await startFoyer(t, dataDir);
+  const list = await fetch(next.address + rooms, { headers });
+  const { count } = (await list.json()) as { count: number };
+  // Eight more may have been written that nobody heard of.
+  t.ok(count >= answered + 3 && count <= answered + 11, `${count}`);
+});
+
+void t.test("what is no HTTP, and what the log tells of it all", async (t) => {
+  const dataDir = t.testdir();
+  const server = await startFoyer(t, dataDir, ["--demo"], {
+    LOG_LEVEL: "debug",
+  });
+  const broken = dial(t, server.port);
+  broken.send("GET / HTTP/9.9\r\n\r\n");
+  const answer = await broken.answer();
+  t.equal(answer.status, 400);
+  t.same(JSON.parse(answer.text), { detail: "Bad Request." });
+
+  const { stdout } = await foyer(t, dataDir, [
+    "world",
+    "show",
+    "sample",
+    "--json",
+  ]);
+  const world = JSON.parse(stdout) as {
+    config: { JWT_secrets: { secret: string }[] };
+  };
+  const secret = world.config.JWT_secrets[0]!.secret;
+  const send = async (
+    method: string,
+    path: string,
+    token: string,
+    body?: string,
+  ) => {
+    const { status } = await fetch(server.address + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        cookie: "session=cookie-marker",
+        "content-type": "application/json",
+      },
+      ...(body !== undefined && { body }),
+    });
+    return status;
+  };
+  const { token } = server;
+  const path = "/api/v1/worlds/sample/";
+  t.equal(await send("GET", `${rooms}?search=query-marker`, token), 200);
+  t.equal(await send("GET", `${rooms}?page=query-marker`, token), 400);
+  t.equal(await send("GET", `${path}?token=query-marker`, "bad-marker"), 401);
+  t.equal(await send("GET", `/nowhere?x=query-marker`, token), 404);
+  t.equal(await send("POST", rooms, token, '{"name":"body-marker"}'), 201);
+  t.equal(await send("POST", rooms, token, '{"body-marker":1}'), 400);
+  t.equal(await send("POST", rooms, token, "body-marker"), 400);
+  t.equal(await send("PATCH", path, token, JSON.stringify(world)), 200);
+
+  server.signal("SIGTERM");
+  const { stdout: said } = await server.finished;
+  const log = said.split("\n").filter((line) => line.startsWith('{"level"'));
+  const requests = log.filter((line) => line.includes('"msg":"request"'));
+  t.equal(requests.length, 8, "a line for each request");
+  t.match(JSON.parse(requests[0]!), {
+    method: "GET",
+    path: rooms,
+    status: 200,
+    reqId: /^[0-9a-f-]{36}$/,
+  });
+  const text = log.join("\n");
+  for (const word of [
+    token,
+    token.split(".")[2]!,
+    secret,
+    "bad-marker",
+    "query-marker",
+    "body-marker",
+    "cookie-marker",
+    "uthorization",
+  ]) {
+    t.notOk(text.includes(word), `the log does not hold ${word.slice(0, 12)}`);
+  }
+});
