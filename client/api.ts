@@ -1183,6 +1183,7 @@ export interface operations {
       /** @description This document. */
       200: {
         headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
           [name: string]: unknown;
         };
         content: {

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from "fastify";
+import { headerRefs } from "../plugins/openapi/parts.js";
 
 /** The interface, for programs. */
 const openapi: FastifyPluginAsync = async (app) => {
@@ -12,6 +13,7 @@ const openapi: FastifyPluginAsync = async (app) => {
         answers: {
           200: {
             description: "This document.",
+            headers: headerRefs("X-Request-Id"),
             content: { "application/json": { schema: { type: "object" } } },
           },
         },
