@@ -63,7 +63,7 @@ function withNumbers(schema: TObject, query: Query): Query {
     if (
       type === "integer" &&
       typeof text === "string" &&
-      /^-?\d{1,15}$/.test(text)
+      /^-?\d+$/.test(text)
     ) {
       value[name] = Number(text);
     }

@@ -44,7 +44,8 @@ function convert(value: unknown): unknown {
   }
   if (patternProperties) {
     const [[pattern, inner] = ["", {}]] = Object.entries(patternProperties);
-    converted.propertyNames ??= { pattern };
+    // TypeBox's pattern for any name, which a line break would not match.
+    if (pattern !== "^(.*)$") converted.propertyNames ??= { pattern };
     converted.additionalProperties = convert(inner);
   } else if (rest.additionalProperties === true) {
     converted.propertyNames = storable;

@@ -5,7 +5,7 @@ import { Expected, List, ref, Text } from "./values.js";
 export const Trait = Text({
   minLength: 1,
   maxLength: 200,
-  pattern: "^[^\\s,|]+$",
+  pattern: "^[^\\u0000-\\u0020,|]+$",
   examples: ["admin"],
   [Expected]: "a trait: 1 to 200 characters without spaces, commas or |",
 });
