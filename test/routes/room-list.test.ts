@@ -167,7 +167,6 @@ void t.test("a bad parameter is named", async (t) => {
     ["page=1e3", { page: whole }],
     ["page=%201", { page: whole }],
     ["page=1&page=2", { page: whole }],
-    ["page=99999999999999999999", { page: whole }],
     ["page_size=0", { page_size: ["Must be at least 1."] }],
     ["page_size=1001", { page_size: ["Must be at most 1000."] }],
     ["page_size=all", { page_size: whole }],
