@@ -43,7 +43,8 @@ export default fp(
       if (inFlight === 0) return;
       await new Promise<void>((resolve) => {
         onIdle = resolve;
-        setTimeout(resolve, deadline);
+        // It must not keep a process that has nothing left to do.
+        setTimeout(resolve, deadline).unref();
       });
     });
   },
