@@ -57,7 +57,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       bodyLimit: Number.MAX_SAFE_INTEGER,
       // A media type that is none is still no form with a file.
       errorHandler: (error, ...rest) =>
-        answerError(
+        void answerError(
           error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE"
             ? new FileRefusal("file.missing")
             : error,
