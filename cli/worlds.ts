@@ -129,9 +129,7 @@ const remove = command(
   .action(async (id: string, { json }: Json) => {
     await withStore(async (store, files) => {
       await findWorld(store, id);
-      const records = await store.files.list(id);
-      await store.worlds.delete(id);
-      for (const { key } of records) await files.remove(key);
+      for (const key of await store.worlds.delete(id)) await files.remove(key);
     });
     print(json, { deleted: id }, `The world ${id} is deleted.`);
   });

@@ -113,7 +113,12 @@ export class LocalFiles implements FileStore {
   }
 
   async #newPath(): Promise<string> {
-    await explained(() => (this.#lock ??= this.#makeWork()));
+    this.#lock ??= this.#makeWork();
+    await explained(() => this.#lock!).catch((error: unknown) => {
+      // A fault of the disk may pass.
+      this.#lock = undefined;
+      throw error;
+    });
     return join(this.#work, randomUUID());
   }
 
@@ -121,7 +126,12 @@ export class LocalFiles implements FileStore {
     await mkdir(this.#workRoot, { recursive: true, mode: 0o700 });
     const release = holdLock(`${this.#work}.lock`);
     if (!release) throw new Error(`${this.#work}.lock is held by another`);
-    await mkdir(this.#work, { mode: 0o700 });
+    try {
+      await mkdir(this.#work, { mode: 0o700 });
+    } catch (error) {
+      release();
+      throw error;
+    }
     return release;
   }
 }

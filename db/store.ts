@@ -125,9 +125,10 @@ export interface WorldStore {
   ): Promise<Versioned<World>>;
   /**
    * Deletes a world with all that is in it.
+   * @returns the keys of its files, whose bytes are now nobody's.
    * @throws {StoreError} `absent`.
    */
-  delete(id: string): Promise<void>;
+  delete(id: string): Promise<string[]>;
 }
 
 export interface RoomStore {

@@ -81,9 +81,17 @@ function refusalOf(
     return error;
   }
   if (error instanceof StoreError) return storeRefusals[error.problem](error);
-  const { statusCode = 500, code, message } = error;
+  // A 416 says in its headers how much there is.
+  const {
+    statusCode = 500,
+    code,
+    message,
+    headers,
+  } = error as FastifyError & {
+    headers?: Record<string, string>;
+  };
   if (statusCode >= 500) return undefined;
-  return new Refusal(statusCode, sentences[code] ?? message);
+  return new Refusal(statusCode, sentences[code] ?? message, headers);
 }
 
 /** Answers a failed request; the one place where errors get their shape. */

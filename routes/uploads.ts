@@ -3,7 +3,7 @@ import multipart from "@fastify/multipart";
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyPluginAsync } from "fastify";
 import type { Config } from "../config.js";
-import { FileRefusal, Refusal } from "../plugins/errors.js";
+import { answerError, FileRefusal, Refusal } from "../plugins/errors.js";
 import { atMost, openForm, peek } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
@@ -30,6 +30,12 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   await app.register(multipart);
   // Whatever else is sent is a form without a file, and not another media type.
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
+  // Many a client reads the answer only when it has sent everything: so what is
+  // left of a refused body is read and dropped, also past a parser that gave up.
+  app.addHook("onError", async ({ raw }) => {
+    raw.unpipe();
+    raw.resume();
+  });
   await app.register(rateLimit, {
     global: false,
     addHeaders: quiet,
@@ -67,8 +73,17 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       // The form is read as it comes, and never is a value to be looked at.
       validatorCompiler: () => () => true,
       bodyLimit: Number.MAX_SAFE_INTEGER,
+      // A media type that is none is still no form with a file.
+      errorHandler: (error, ...rest) =>
+        void answerError(
+          error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE"
+            ? new FileRefusal("file.missing")
+            : error,
+          ...rest,
+        ),
     },
     async (request, reply) => {
+      const { base } = request;
       const world = request.world!.value.id;
       const used = await app.store.files.size(world);
       const form = await openForm(request);
@@ -100,7 +115,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       await (image
         ? app.files.withScratch(all, (path) => images.clean(path, image, store))
         : store(all));
-      return reply.code(201).send({ url: `${request.base}/media/${key}` });
+      return reply.code(201).send({ url: `${base}/media/${key}` });
     },
   );
 };

@@ -262,6 +262,7 @@ export interface Running {
   readonly said: { stdout: string; stderr: string };
   /** When it has ended. */
   readonly finished: Promise<Finished>;
+  readonly pid: number;
   signal(name: NodeJS.Signals): void;
 }
 
@@ -294,7 +295,12 @@ export function spawnFoyer(
   const finished = new Promise<Finished>((resolve) => {
     child.once("close", (code) => resolve({ code, ...said }));
   });
-  return { said, finished, signal: (name) => child.kill(name) };
+  return {
+    said,
+    finished,
+    pid: child.pid!,
+    signal: (name) => child.kill(name),
+  };
 }
 
 /** Runs a command of `foyer` on a data folder to its end. */

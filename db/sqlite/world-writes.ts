@@ -19,6 +19,9 @@ export function worldWrites(db: Connection) {
        domain = @domain, revision = @revision WHERE id = @id`,
   );
   const remove = db.prepare<[string]>("DELETE FROM worlds WHERE id = ?");
+  const selectKeys = db
+    .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")
+    .pluck();
   const clearIssuers = db.prepare<[string]>(
     "DELETE FROM world_issuers WHERE world_id = ?",
   );
@@ -72,8 +75,10 @@ export function worldWrites(db: Connection) {
       return row;
     },
 
-    deleteWorld(id: string): void {
+    deleteWorld(id: string): string[] {
+      const keys = selectKeys.all(id);
       if (remove.run(id).changes === 0) throw absent("world");
+      return keys;
     },
   };
 }

@@ -3,7 +3,7 @@ import {
   receiveMessageOnPort,
   workerData,
 } from "node:worker_threads";
-import type { StoreError } from "../store.js";
+import { StoreError } from "../store.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { roomWrites } from "./room-writes.js";
 import { userWrites } from "./user-writes.js";
@@ -13,10 +13,10 @@ import type { Answer, Call, Message, Writes } from "./writer.js";
 // The only thread of this process that writes. Whatever arrived while the disk
 // was syncing goes into the next transaction together: one sync for all of it.
 
-/** Writes after which the old bytes may not stay in the write-ahead log either. */
+/** Writes after which the old bytes may not stay anywhere in the files of the database. */
 const ERASING = new Set<keyof Writes>(["eraseUser", "deleteWorld"]);
 
-/** After how many milliseconds a log that somebody still read is emptied. */
+/** After how many milliseconds it is tried again, when another process was in the way. */
 const RETRY = 500;
 
 /** More in one transaction would make the first wait for the last. */
@@ -39,7 +39,7 @@ port.on("message", (first: Message) => {
   const messages = [first, ...waiting(MAX_BATCH - 1)];
   const calls = messages.filter((message) => message !== "close");
   const answers = commit(calls);
-  if (calls.some(({ write }) => ERASING.has(write))) emptyLog();
+  if (calls.some(({ write }) => ERASING.has(write))) scrub();
   port.postMessage(answers);
   if (calls.length === messages.length) return;
   db.close();
@@ -55,10 +55,35 @@ function* waiting(most: number): Generator<Message> {
   }
 }
 
+/**
+ * Leaves nothing in the files but what is in the tables. To overwrite what is
+ * deleted (`secure_delete`) is not enough: when SQLite moves a row to another
+ * page, its bytes stay behind in the old one, where no deletion finds them. So
+ * the whole database is written anew, and then the log is emptied.
+ */
+function scrub(): void {
+  if (!db.open) return;
+  if (!done(() => void db.exec("VACUUM"))) setTimeout(scrub, RETRY);
+  else emptyLog();
+}
+
 function emptyLog(): void {
   if (!db.open) return;
-  const busy = db.pragma("wal_checkpoint(TRUNCATE)", { simple: true });
-  if (busy !== 0) setTimeout(emptyLog, RETRY);
+  const emptied = done(() => {
+    const busy = db.pragma("wal_checkpoint(TRUNCATE)", { simple: true });
+    if (busy !== 0) throw new StoreError("busy", "somebody reads the log");
+  });
+  if (!emptied) setTimeout(emptyLog, RETRY);
+}
+
+/** Whether something could be done that the writes before it do not depend on. */
+function done(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Does all calls in one transaction; each stands or falls alone, unless the commit falls. */

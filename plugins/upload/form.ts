@@ -16,8 +16,13 @@ export interface FormFile {
 export async function openForm(request: FastifyRequest): Promise<FormFile> {
   if (!request.isMultipart()) throw new FileRefusal("file.missing");
   const parts = request.parts({
-    // Too large is told by whoever reads: here it would look like a broken form.
-    limits: { fileSize: Infinity, fieldSize: 1024 },
+    limits: {
+      // Counts also those that the parser passes over in silence.
+      parts: 1,
+      // Too large is told by whoever reads: here it would look like a broken form.
+      fileSize: Infinity,
+      fieldSize: 1024,
+    },
   });
   const part = await nextPart(parts);
   if (part?.type !== "file" || part.fieldname !== "file" || !part.filename) {

@@ -56,6 +56,8 @@ export class ImageCleaner {
   close(): void {
     clearTimeout(this.#idle);
     this.#process?.kill("SIGKILL");
+    // It takes a moment to die, and the next image must not go to it.
+    this.#process = undefined;
   }
 
   async #run(job: ImageJob): Promise<void> {
@@ -69,7 +71,7 @@ export class ImageCleaner {
         // An image that ends the process is not one to keep.
         worker.once("exit", () => resolve("refused"));
         worker.once("error", () => resolve("unusable"));
-        worker.send(job);
+        worker.send(job, (error) => error && resolve("unusable"));
       });
       if (outcome === "refused") throw new FileRefusal("file.type");
       if (outcome !== "done")
@@ -78,15 +80,17 @@ export class ImageCleaner {
       clearTimeout(timer);
       worker.removeAllListeners("message");
       worker.removeAllListeners("exit");
-      worker.removeAllListeners("error");
       this.#idle = setTimeout(() => this.close(), IDLE).unref();
     }
   }
 
   #start(): ChildProcess {
-    return fork(new URL("./image-process.js", import.meta.url), {
+    const child = fork(new URL("./image-process.js", import.meta.url), {
       execArgv: [],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
+    // One that comes while nobody waits for an image is no reason to stop serving.
+    child.on("error", () => {});
+    return child;
   }
 }

@@ -1,19 +1,38 @@
-import { detectXml } from "@file-type/xml";
+import { XmlTextDetector } from "@file-type/xml";
 import { FileTypeParser } from "file-type";
 import type { FileType } from "../../schemas/files.js";
 
 /** How much of a file is looked at to tell what it is, in bytes: an SVG may begin with a long comment. */
 export const HEAD = 64 * 1024;
 
-const parser = new FileTypeParser({ customDetectors: [detectXml] });
+const parser = new FileTypeParser();
 
 /**
  * Whether the content of a file is what its name says.
  * @param head its first {@link HEAD} bytes.
  */
 export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
+  if (type.found.includes("svg")) return isSvg(head);
   const found = await parser.fromBuffer(head).catch(() => undefined);
   // The tag in front of an MP3 may be larger than what is looked at, or padded.
   const ext = found?.ext ?? (head.toString("latin1", 0, 3) === "ID3" && "mp3");
   return ext !== false && type.found.includes(ext);
+}
+
+/** By its root element; comments, white space and a document type may stand before it. */
+function isSvg(head: Buffer): boolean {
+  const mark = head.toString("latin1", 0, 2);
+  const encoding =
+    mark === "\xff\xfe"
+      ? "utf-16le"
+      : mark === "\xfe\xff"
+        ? "utf-16be"
+        : "utf-8";
+  const text = new TextDecoder(encoding).decode(head);
+  const detector = new XmlTextDetector();
+  // Bit by bit, as what comes after the root is not looked at.
+  for (let at = 0; at < text.length && !detector.onEnd; at += 512) {
+    detector.write(text.slice(at, at + 512));
+  }
+  return detector.fileType?.ext === "svg";
 }

@@ -416,6 +416,116 @@ export async function storeContract(
     t.equal(torn, 0, "count and rooms belong together");
   });
 
+  const file = (key: string, size = 100) => ({ key, size, sha256: "00" });
+  const ada = {
+    tokenId: "ada",
+    traits: new Set(["b", "a"]),
+    profile: { display_name: "Ada" },
+  };
+  const guest = { clientId: "ada", traits: new Set<string>() };
+
+  await contract("who uploads is a user", async (t, store) => {
+    const users = () => store.users.list("demo");
+    t.strictSame(await users(), []);
+    const before = Date.now();
+    await store.files.add("demo", ada, file("1"), 1000);
+    await store.files.add("demo", guest, file("2"), 1000);
+    const [second, first, ...rest] = (await users()).sort((a, b) =>
+      (a.token_id ?? "").localeCompare(b.token_id ?? ""),
+    );
+    t.strictSame(rest, [], "a uid and a client ID of one name are two users");
+    t.match(second, { token_id: null, client_id: "ada", traits: [] });
+    t.equal(second?.profile, null);
+    t.match(first, { token_id: "ada", client_id: null, traits: ["b", "a"] });
+    t.strictSame(first?.profile, ada.profile);
+    t.ok(first!.last_seen >= before && first!.last_seen <= Date.now());
+
+    const later = { tokenId: "ada", traits: new Set(["c"]) };
+    await store.files.add("demo", later, file("3"), 1000);
+    const again = (await users()).find(({ id }) => id === first?.id);
+    t.match(again, { traits: ["c"], profile: ada.profile });
+    t.equal((await users()).length, 2);
+
+    await store.worlds.create(worldOf("other"));
+    await store.files.add("other", ada, file("4"), 1000);
+    const [there] = await store.users.list("other");
+    t.not(there?.id, first?.id, "of another world, another user");
+  });
+
+  await contract("files are counted, up to a bound", async (t, store) => {
+    await store.worlds.create(worldOf("other"));
+    await store.files.add("demo", ada, file("1", 600), 1000);
+    await fails(t, store.files.add("demo", ada, file("2", 401), 1000), "quota");
+    await fails(t, store.files.add("none", ada, file("2", 1), 1000), "absent");
+    const eve = { tokenId: "eve", traits: new Set<string>() };
+    await fails(t, store.files.add("demo", eve, file("2", 401), 1000), "quota");
+    t.equal((await store.users.list("demo")).length, 1, "no file, no user");
+    await store.files.add("demo", guest, file("2", 400), 1000);
+    await store.files.add("other", ada, file("3", 1000), 1000);
+    t.equal(await store.files.size("demo"), 1000);
+    t.equal(await store.files.size("other"), 1000);
+    t.equal(await store.files.size("none"), 0);
+    t.strictSame(await store.files.list("demo"), [
+      file("1", 600),
+      file("2", 400),
+    ]);
+    t.strictSame(await store.files.list("none"), []);
+    t.strictSame(
+      await Promise.all(["1", "3", "4", ""].map((key) => store.files.has(key))),
+      [true, true, false, false],
+    );
+
+    t.strictSame((await store.worlds.delete("demo")).sort(), ["1", "2"]);
+    t.equal(await store.files.has("1"), false, "they go with their world");
+    t.equal(await store.files.size("demo"), 0);
+    t.strictSame(await store.users.list("demo"), []);
+    t.equal(await store.files.has("3"), true);
+    t.strictSame(await store.worlds.delete("other"), ["3"]);
+  });
+
+  await contract("a user is erased", async (t, store) => {
+    await store.worlds.create(worldOf("other"));
+    await store.files.add("demo", ada, file("1"), 1000);
+    await store.files.add("demo", guest, file("2"), 1000);
+    await store.files.add("other", ada, file("3"), 1000);
+    const users = await store.users.list("demo");
+    const { id } = users.find(({ client_id }) => client_id !== null)!;
+    for (const name of [
+      { token_id: "eve" },
+      { token_id: "" },
+      { user_id: ABSENT },
+      { user_id: "ada" },
+      { token_id: id },
+    ]) {
+      await fails(t, store.users.erase("demo", name), "absent");
+    }
+    await fails(t, store.users.erase("other", { user_id: id }), "absent");
+    await fails(t, store.users.erase("none", { token_id: "ada" }), "absent");
+    t.equal((await store.users.list("demo")).length, 2);
+
+    await store.users.erase("demo", { token_id: "ada" });
+    t.strictSame(
+      (await store.users.list("demo")).map(({ client_id }) => client_id),
+      ["ada"],
+      "and not the guest of the same name",
+    );
+    await fails(t, store.users.erase("demo", { token_id: "ada" }), "absent");
+    await store.users.erase("demo", { user_id: id });
+    await fails(t, store.users.erase("demo", { user_id: id }), "absent");
+    t.strictSame(await store.users.list("demo"), []);
+    t.equal((await store.users.list("other")).length, 1);
+    t.equal((await store.files.list("demo")).length, 2, "files stay");
+    t.equal(await store.files.size("demo"), 200);
+
+    await store.files.add("demo", ada, file("4"), 1000);
+    const [back, ...rest] = await store.users.list("demo");
+    t.strictSame(rest, []);
+    t.notOk(
+      users.some((user) => user.id === back?.id),
+      "somebody new",
+    );
+  });
+
   await contract("two stores on one place", async (t, store, open) => {
     const other = await open();
     t.strictSame(
@@ -489,6 +599,10 @@ export async function storeContract(
       () => store.rooms.list("demo", selection()),
       () => store.worlds.update("demo", {}),
       () => store.rooms.create("demo", { name: "x" }),
+      () => store.users.list("demo"),
+      () => store.users.erase("demo", { token_id: "x" }),
+      () => store.files.has("x"),
+      () => store.files.add("demo", guest, file("x"), 1000),
     ]) {
       await fails(t, use(), "unusable");
     }

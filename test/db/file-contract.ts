@@ -1,0 +1,162 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { buffer } from "node:stream/consumers";
+import type { Test } from "tap";
+import type { FileStore, StoredBytes } from "../../db/files.js";
+
+/** Bytes that come in pieces, and may end with an error. */
+export async function* pieces(
+  bytes: Buffer,
+  error?: Error,
+): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += 1000) {
+    await new Promise(setImmediate);
+    yield bytes.subarray(at, at + 1000);
+  }
+  if (error) throw error;
+}
+
+/** Nobody has to be told. */
+export const untold = async (): Promise<void> => {};
+
+/**
+ * What every store of files keeps to, wherever it keeps them.
+ * @param open opens one more store on a new and empty place.
+ */
+export async function fileStoreContract(
+  t: Test,
+  open: (t: Test) => FileStore | Promise<FileStore>,
+): Promise<void> {
+  const contract = (
+    name: string,
+    run: (t: Test, files: FileStore) => Promise<void>,
+  ) => t.test(name, async (t) => run(t, await open(t)));
+
+  const read = async (files: FileStore, key: string) => {
+    const stream = await files.open(key);
+    return stream && buffer(stream);
+  };
+  const bytes = Buffer.from("some bytes ".repeat(2000));
+
+  await contract("bytes are there as they were put", async (t, files) => {
+    for (const [key, body] of [
+      ["a", bytes],
+      ["b/c.d/e_f-g.h", bytes.subarray(7)],
+      ["b/empty", Buffer.alloc(0)],
+    ] as const) {
+      let told: StoredBytes | undefined;
+      await files.put(key, pieces(body), async (stored) => {
+        told = stored;
+        t.same(await read(files, key), body, `${key}: in place when recorded`);
+      });
+      t.strictSame(told, {
+        size: body.length,
+        sha256: createHash("sha256").update(body).digest("hex"),
+      });
+      t.same(await read(files, key), body, key);
+    }
+  });
+
+  await contract("nothing is there of what failed", async (t, files) => {
+    const failed = new Error("failed");
+    let recorded = false;
+    await t.rejects(
+      files.put("a/b", pieces(bytes, failed), async () => {
+        recorded = true;
+      }),
+      failed,
+      "the source",
+    );
+    t.notOk(recorded);
+    t.equal(await files.open("a/b"), undefined);
+    await t.rejects(
+      files.put("a/c", pieces(bytes), async () => {
+        throw failed;
+      }),
+      failed,
+      "the record",
+    );
+    t.equal(await files.open("a/c"), undefined);
+    await files.put("a/c", pieces(bytes), untold);
+    t.same(await read(files, "a/c"), bytes, "and it can be put again");
+  });
+
+  await contract("nothing is there before it is whole", async (t, files) => {
+    let seen: unknown;
+    await files.put(
+      "a",
+      (async function* () {
+        yield bytes;
+        seen = await files.open("a");
+        yield bytes;
+      })(),
+      untold,
+    );
+    t.equal(seen, undefined);
+    t.equal((await read(files, "a"))?.length, 2 * bytes.length);
+  });
+
+  await contract("many at once", async (t, files) => {
+    const bodies = Array.from({ length: 30 }, (_, i) =>
+      Buffer.from(`${i} `.repeat(5000)),
+    );
+    await Promise.all(
+      bodies.map((body, i) => files.put(`x/${i}`, pieces(body), untold)),
+    );
+    for (const [i, body] of bodies.entries()) {
+      t.same(await read(files, `x/${i}`), body);
+    }
+  });
+
+  await contract("bytes are taken away", async (t, files) => {
+    await files.put("a", pieces(bytes), untold);
+    await files.put("b", pieces(bytes), untold);
+    await files.remove("a");
+    await files.remove("a");
+    await files.remove("never/there");
+    t.equal(await files.open("a"), undefined);
+    t.ok(await files.open("b").then((stream) => stream && buffer(stream)));
+  });
+
+  await contract("a local file for a while", async (t, files) => {
+    let kept = "";
+    const result = await files.withScratch(pieces(bytes), async (path) => {
+      kept = path;
+      t.same(await readFile(path), bytes);
+      return 7;
+    });
+    t.equal(result, 7);
+    t.notOk(existsSync(kept), "gone when it was used");
+    await t.rejects(
+      files.withScratch(pieces(bytes), async (path) => {
+        kept = path;
+        throw new Error("failed");
+      }),
+      { message: "failed" },
+    );
+    t.notOk(existsSync(kept), "gone when its use failed");
+    let used = false;
+    await t.rejects(
+      files.withScratch(pieces(bytes, new Error("cut")), async () => {
+        used = true;
+      }),
+      { message: "cut" },
+    );
+    t.notOk(used, "not used when it is not whole");
+  });
+
+  await contract("a sweep leaves what is whole", async (t, files) => {
+    await files.put("a", pieces(bytes), untold);
+    let swept = false;
+    await files.put("b", pieces(bytes), async () => {
+      // Under way in a process that lives.
+      await files.sweep(async () => false);
+      swept = true;
+    });
+    await files.sweep(async () => false);
+    t.ok(swept);
+    t.same(await read(files, "a"), bytes);
+    t.same(await read(files, "b"), bytes);
+  });
+}

@@ -1,0 +1,211 @@
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import {
+  rawRequest,
+  startFoyer,
+  until,
+  type ServerProcess,
+} from "../helper.js";
+import {
+  fileForm,
+  finished,
+  GUEST,
+  images,
+  PDF,
+  pngBomb,
+  unfinished,
+} from "../files.js";
+
+// Uploads to a server in a process of its own: killed, short of disk, weighed.
+
+const MIB = 1024 * 1024;
+const path = "/storage/upload/";
+
+async function send(
+  { address }: ServerProcess,
+  filename: string,
+  body: string | Buffer,
+) {
+  const form = new FormData();
+  form.append("file", new Blob([body]), filename);
+  const answer = await fetch(address + path, {
+    method: "POST",
+    headers: { authorization: GUEST },
+    body: form,
+  });
+  const text = await answer.text();
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    body: JSON.parse(text || "null") as { url?: string } | null,
+  };
+}
+
+/** Sends the beginning of an upload, and waits until some of it is on the disk. */
+async function begin(t: Test, { port }: ServerProcess, dataDir: string) {
+  const { headers, body } = fileForm("a.pdf", PDF.padEnd(4 * MIB, "x"));
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  t.teardown(() => socket.destroy());
+  socket.write(
+    rawRequest(`POST ${path}`, {
+      ...headers,
+      Authorization: GUEST,
+      "Content-Length": String(body.length),
+    }),
+  );
+  socket.write(body.subarray(0, 2 * MIB));
+  await until(async () => (await unfinished(dataDir)).length > 0);
+  return { socket, rest: body.subarray(2 * MIB) };
+}
+
+void t.test("a kill leaves nothing behind", async (t) => {
+  const dataDir = t.testdir();
+  const first = await startFoyer(t, dataDir, ["--demo"]);
+  const half = await begin(t, first, dataDir);
+  t.equal(half.socket.destroyed, false);
+
+  // Some are answered, and some are somewhere on the way.
+  const links: string[] = [];
+  let sent = 0;
+  const png = await images.png();
+  const rush = Promise.allSettled(
+    Array.from({ length: 8 }, async (_, i) => {
+      for (;;) {
+        sent++;
+        const { body } =
+          i % 4 === 0
+            ? await send(first, "a.png", png)
+            : await send(first, "a.pdf", PDF.padEnd(200_000, `${sent} `));
+        links.push(body!.url!);
+      }
+    }),
+  );
+  await until(() => links.length >= 20);
+  first.signal("SIGKILL");
+  await first.finished;
+  await rush;
+  t.ok(sent > links.length, "it had more to do");
+  t.ok((await unfinished(dataDir)).length > 0, "something lies about");
+
+  const second = await startFoyer(t, dataDir);
+  t.strictSame(await unfinished(dataDir), [], "it is swept at the start");
+  const whole = await Promise.all(
+    links.map(async (link) => {
+      const { pathname } = new URL(link);
+      const answer = await fetch(second.address + pathname);
+      return answer.status === 200 && (await answer.arrayBuffer()).byteLength;
+    }),
+  );
+  t.ok(whole.every(Boolean), "what was answered is there");
+  const store = openSqliteStore(dataDir);
+  const records = await store.files.list("sample");
+  await store.close();
+  t.strictSame(
+    (await finished(dataDir)).sort(),
+    records.map(({ key }) => join(dataDir, "media", key)).sort(),
+    "what is there is recorded, and nothing else",
+  );
+  for (const { key, size } of records) {
+    const bytes = await readFile(join(dataDir, "media", key));
+    t.equal(bytes.length, size);
+  }
+  t.equal((await send(second, "a.pdf", PDF)).status, 201);
+});
+
+void t.test("a stop lets an upload finish", async (t) => {
+  const dataDir = t.testdir();
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const { socket, rest } = await begin(t, server, dataDir);
+  server.signal("SIGTERM");
+  await until(async () => {
+    const answer = await fetch(`${server.address}/healthz`).catch(() => null);
+    return answer?.status !== 200;
+  });
+  socket.write(rest);
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  t.match(answer.toString(), /^HTTP\/1.1 201 /);
+  t.equal((await server.finished).code, 0);
+  t.equal((await finished(dataDir)).length, 1);
+  t.strictSame(await unfinished(dataDir), []);
+});
+
+void t.test(
+  "ten files of 10 MiB at once do not fill the memory",
+  { skip: process.platform !== "linux" && "reads /proc" },
+  async (t) => {
+    const dataDir = t.testdir();
+    const server = await startFoyer(t, dataDir, ["--demo"]);
+    const kib = (name: string) =>
+      Number(
+        new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(
+          readFileSync(`/proc/${server.pid}/status`, "utf8"),
+        )?.[1],
+      );
+    const body = Buffer.from(PDF.padEnd(10 * MIB, "x"));
+    // The first of each kind loads what all others use, too.
+    t.equal((await send(server, "a.pdf", PDF)).status, 201);
+    t.equal((await send(server, "a.png", await images.png())).status, 201);
+    const before = kib("VmRSS");
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => send(server, "a.pdf", body)),
+    );
+    t.ok(answers.every(({ status }) => status === 201));
+    const grown = (kib("VmHWM") - before) / 1024;
+    t.comment(`it grew by ${grown.toFixed(1)} MiB at most`);
+    t.ok(grown < 64, `${grown} MiB`);
+
+    // What unfolds does so elsewhere: this one to 300 MB.
+    const bomb = await send(server, "a.png", pngBomb(9000, 9000));
+    t.equal(bomb.status, 201, "81 million pixels fit");
+    const unfolded = (kib("VmHWM") - before) / 1024;
+    t.ok(unfolded < 64, `${unfolded} MiB`);
+  },
+);
+
+void t.test("a full disk", async (t) => {
+  // Not a folder of the test, which could not be taken away while it is a disk.
+  const dataDir = mkdtempSync(join(tmpdir(), "foyer-"));
+  t.teardown(() => {
+    spawnSync("umount", ["-l", dataDir]);
+    rmdirSync(dataDir);
+  });
+  const mounted = spawnSync("mount", [
+    ...["-t", "tmpfs", "-o", "size=6m", "tmpfs", dataDir],
+  ]);
+  if (mounted.status !== 0) {
+    t.comment("only root can mount a small disk");
+    return;
+  }
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  t.equal((await send(server, "a.pdf", PDF)).status, 201);
+  const kept = await finished(dataDir);
+  const large = Buffer.from(PDF.padEnd(9 * MIB, "x"));
+  const png = await images.png();
+  const image = Buffer.concat([png, Buffer.alloc(9 * MIB)]);
+  for (const [filename, body] of [
+    ["a.pdf", large],
+    ["a.png", image],
+  ] as const) {
+    const got = await send(server, filename, body);
+    t.equal(got.status, 503, filename);
+    t.match(got.body, { detail: /no room on the disk/ }, filename);
+    t.ok(Number(got.headers.get("retry-after")) > 0, filename);
+    t.strictSame(await unfinished(dataDir), [], filename);
+    t.strictSame(await finished(dataDir), kept, filename);
+  }
+  const half = Buffer.from(PDF.padEnd(2 * MIB, "x"));
+  t.equal(
+    (await send(server, "a.pdf", half)).status,
+    201,
+    "what fits is taken",
+  );
+  t.equal((await send(server, "a.png", png)).status, 201);
+});

@@ -1,0 +1,220 @@
+import t from "tap";
+import {
+  admin,
+  bearer,
+  keyOf,
+  serve,
+  startFoyer,
+  tokenOf,
+  worldOf,
+  type TestServer,
+} from "../helper.js";
+import {
+  fileForm,
+  finished,
+  follow,
+  PDF,
+  textsBelow,
+  upload,
+  urlOf,
+} from "../files.js";
+
+const url = "/api/v1/worlds/demo/delete_user";
+const demo = { host: "demo.example.org" };
+const other = { host: "other.example.org" };
+
+/** The token of somebody who takes part. */
+const user = (world: string, uid: string, claims: object = {}) =>
+  `Bearer ${tokenOf(keyOf(world), { uid, ...claims })}`;
+
+const uploadAs = async (
+  server: TestServer,
+  as: string,
+  headers: Record<string, string> = demo,
+) => {
+  const answer = await upload(server, fileForm("a.pdf", PDF), { as, headers });
+  return urlOf(answer);
+};
+
+const erase = ({ call }: TestServer, body: unknown) =>
+  call({ method: "POST", url, as: admin("demo"), body });
+
+void t.test(
+  "a user comes with the first upload, and later ones refresh it",
+  async (t) => {
+    const server = await serve(t);
+    const users = () => server.store.users.list("demo");
+    const before = Date.now();
+    const profile = { display_name: "Ada" };
+    await uploadAs(
+      server,
+      user("demo", "ada", { traits: ["x", "y"], profile }),
+    );
+    const [ada, ...rest] = await users();
+    t.strictSame(rest, []);
+    t.match(ada, {
+      token_id: "ada",
+      client_id: null,
+      traits: ["x", "y"],
+      profile,
+    });
+    t.match(ada!.id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    t.ok(ada!.last_seen >= before && ada!.last_seen <= Date.now());
+
+    await uploadAs(server, user("demo", "ada", { traits: ["z"] }));
+    await uploadAs(server, "Client ada");
+    const [guest, again, ...none] = await users();
+    t.strictSame(none, []);
+    t.match(guest, {
+      token_id: null,
+      client_id: "ada",
+      traits: [],
+      profile: null,
+    });
+    t.match(again, { id: ada!.id, token_id: "ada", traits: ["z"], profile });
+    t.ok(again!.last_seen >= ada!.last_seen);
+
+    await server.call({ url: "/api/v1/worlds/demo/", as: admin("demo") });
+    t.equal((await users()).length, 2, "the API makes no users");
+  },
+);
+
+void t.test("what delete_user answers", async (t) => {
+  const server = await serve(t, [worldOf("demo"), worldOf("other")]);
+  const links = [
+    await uploadAs(server, user("demo", "ada")),
+    await uploadAs(server, user("demo", "bob")),
+    await uploadAs(server, "Client guest"),
+    await uploadAs(server, user("other", "eve"), other),
+  ];
+  const users = await server.store.users.list("demo");
+  const idOf = (name: string) =>
+    users.find(({ token_id, client_id }) => (token_id ?? client_id) === name)!
+      .id;
+  const [eve] = await server.store.users.list("other");
+  const form = { as: admin("demo") };
+  const forbidden = {
+    detail: "You do not have permission to perform this action.",
+  };
+  const one = { non_field_errors: [/user_id.*token_id/] };
+
+  const cases: [name: string, body: unknown, status: number, answer?: object, as?: string][] = [
+    ["nobody", { token_id: "ada" }, 401, { detail: /./ }, ""],
+    ["a bad token", { token_id: "ada" }, 401, { detail: /./ }, "Bearer x"],
+    ["a client ID", { token_id: "ada" }, 401, { detail: /./ }, "Client ada"],
+    ["the user itself", { token_id: "ada" }, 403, forbidden, user("demo", "ada")],
+    ["an admin without api", { token_id: "ada" }, 403, forbidden, bearer("demo", "admin")],
+    ["an admin of another world", { token_id: "ada" }, 403, forbidden, admin("other")],
+    ["nobody, with nonsense", "{", 401, { detail: /./ }, ""],
+    ["a user without the right, with nonsense", "{", 403, forbidden, bearer("demo")],
+    ["nothing", undefined, 400],
+    ["no JSON", "{", 400, { detail: /not valid JSON/ }],
+    ["a list", [], 400, { non_field_errors: [/./] }],
+    ["neither", {}, 400, one],
+    ["both", { user_id: idOf("ada"), token_id: "ada" }, 400, one],
+    ["both, of two users", { user_id: idOf("ada"), token_id: "bob" }, 400, one],
+    ["a number", { token_id: 7 }, 400, { token_id: [/./] }],
+    ["null", { user_id: null }, 400, { user_id: [/./] }],
+    ["another field", { client_id: "guest" }, 400, { client_id: ["Unknown field."] }],
+    ["one too many", { token_id: "ada", x: 1 }, 400, { x: ["Unknown field."] }],
+    ["a stranger", { token_id: "zoe" }, 403, forbidden],
+    ["an id of nobody", { user_id: "00000000-0000-4000-8000-000000000000" }, 403, forbidden],
+    ["an id that is none", { user_id: "' OR 1=1 --" }, 403, forbidden],
+    ["an empty name", { token_id: "" }, 403, forbidden],
+    ["the token_id of a client", { token_id: "guest" }, 403, forbidden],
+    ["an id as a token_id", { token_id: idOf("ada") }, 403, forbidden],
+    ["a token_id as an id", { user_id: "ada" }, 403, forbidden],
+    ["a user of another world", { token_id: "eve" }, 403, forbidden],
+    ["one by its id", { user_id: eve!.id }, 403, forbidden],
+    ["a user", { token_id: "ada" }, 204],
+    ["the same again", { token_id: "ada" }, 403, forbidden],
+    ["the same by its id", { user_id: idOf("ada") }, 403, forbidden],
+    ["another by its id", { user_id: idOf("bob") }, 204],
+    ["the same again", { user_id: idOf("bob") }, 403, forbidden],
+    ["a client", { user_id: idOf("guest") }, 204],
+  ]; // prettier-ignore
+  for (const [name, body, status, answer, as = form.as] of cases) {
+    const got = await server.call({
+      method: "POST",
+      url,
+      as: as || undefined,
+      body,
+    });
+    t.equal(got.status, status, name);
+    if (answer) t.match(got.body, answer, name);
+    if (status === 204) t.equal(got.text, "", name);
+  }
+  t.strictSame(await server.store.users.list("demo"), []);
+  t.equal((await server.store.users.list("other")).length, 1);
+  for (const link of links) {
+    t.equal((await follow(server, link)).status, 200, "files stay");
+  }
+  t.equal((await finished(server.dataDir)).length, 4);
+  t.equal((await server.store.files.list("demo")).length, 3);
+
+  for (const path of [url, `${url}/`]) {
+    const got = await server.call({ url: path, as: admin("demo") });
+    t.equal(got.status, 405, path);
+    t.equal(got.headers.allow, "POST", path);
+  }
+});
+
+void t.test("who was erased may come again, as somebody new", async (t) => {
+  const server = await serve(t);
+  const as = user("demo", "ada", { traits: ["x"] });
+  await uploadAs(server, as);
+  const [first] = await server.store.users.list("demo");
+  t.equal((await erase(server, { token_id: "ada" })).status, 204);
+  await uploadAs(server, as);
+  const [second, ...rest] = await server.store.users.list("demo");
+  t.strictSame(rest, []);
+  t.not(second!.id, first!.id);
+  t.equal((await erase(server, { user_id: first!.id })).status, 403);
+  t.equal((await erase(server, { token_id: "ada" })).status, 204);
+});
+
+void t.test("an erased name is in no byte of the data", async (t) => {
+  // In a process of its own, as all its files are read.
+  const dataDir = t.testdir();
+  const { address, token } = await startFoyer(t, dataDir, ["--demo"], {
+    UPLOADS_PER_MINUTE: "100000",
+  });
+  const names = Array.from(
+    { length: 20 },
+    (_, i) =>
+      `client-${i}-${"abcdefgh"[i % 8]!.repeat(20 + ((i * 37) % 90))}-end`,
+  );
+  const send = async (name: string) => {
+    const form = new FormData();
+    form.append("file", new Blob([PDF]), "a.pdf");
+    const answer = await fetch(`${address}/storage/upload/`, {
+      method: "POST",
+      headers: { authorization: `Client ${name}` },
+      body: form,
+    });
+    t.equal(answer.status, 201);
+  };
+  for (let round = 0; round < 2; round++) await Promise.all(names.map(send));
+  t.strictSame(await textsBelow(dataDir, names), names, "they are all there");
+
+  const { openSqliteStore } = await import("../../db/sqlite/index.js");
+  const store = openSqliteStore(dataDir);
+  const users = await store.users.list("sample");
+  await store.close();
+  const doomed = users.filter((_, i) => i % 2 === 0);
+  for (const { id } of doomed) {
+    const answer = await fetch(`${address}/api/v1/worlds/sample/delete_user`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({ user_id: id }),
+    });
+    t.equal(answer.status, 204);
+  }
+  const gone = doomed.map(({ client_id }) => client_id!);
+  t.strictSame(await textsBelow(dataDir, gone), []);
+  const left = names.filter((name) => !gone.includes(name));
+  t.strictSame(await textsBelow(dataDir, left), left, "the others stay");
+});
