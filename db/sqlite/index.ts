@@ -16,12 +16,16 @@ import { Writer } from "./writer.js";
  * Opens the store in a folder, and makes it or brings it up to date first.
  * Reads run here and now, as they take microseconds; writes in a thread of
  * their own, as they wait for the disk.
+ * @param tell is told in one line of an upgrade that was made.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
-export function openSqliteStore(dataDir: string): Store {
+export function openSqliteStore(
+  dataDir: string,
+  tell?: (line: string) => void,
+): Store {
   // Migrates, and stays open until the reader is there: the last connection to
   // close would take away the write-ahead log that a read-only one needs.
-  const migrated = openForWriting(dataDir);
+  const migrated = openForWriting(dataDir, tell);
   const db = openForReading(dataDir);
   const writer = new Writer(dataDir);
   const snapshot = new Snapshot(db);
