@@ -4,10 +4,13 @@ import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config.js";
 import { StoreError } from "../db/store.js";
 import { Failure } from "./command.js";
+import { copyCommands } from "./copies.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
 import { worldCommand } from "./worlds.js";
+
+copyCommands.forEach((copying) => worldCommand.addCommand(copying));
 
 const { version } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),

@@ -265,16 +265,21 @@ export interface Running {
  * Starts `foyer` as an operator does, in a process of its own that does not
  * outlive the test.
  * @param env all the variables it sees; none of this process's gets through.
+ * @param input what it reads on stdin.
  */
 export function spawnFoyer(
   t: Test,
   args: readonly string[],
   env: Record<string, string>,
+  input = "",
 ): Running {
   const child = spawn(process.execPath, [FOYER, ...args], {
     env,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  // It may end without having read it.
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
   t.teardown(() => child.kill("SIGKILL"));
   const said = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"] as const) {
@@ -293,8 +298,9 @@ export const foyer = (
   dataDir: string,
   args: readonly string[],
   env: Record<string, string> = {},
+  input?: string,
 ): Promise<Finished> =>
-  spawnFoyer(t, args, { DATA_DIR: dataDir, ...env }).finished;
+  spawnFoyer(t, args, { DATA_DIR: dataDir, ...env }, input).finished;
 
 /** A server in a process of its own. */
 export interface ServerProcess extends Running {

@@ -9,6 +9,7 @@ import { fileReads, userReads } from "./user-reads.js";
 import { roomReads } from "./room-reads.js";
 import { toRoom, toWorld, versioned } from "./rows.js";
 import { Snapshot } from "./snapshot.js";
+import { copyReads } from "./world-copies.js";
 import { worldReads } from "./world-reads.js";
 import { Writer } from "./writer.js";
 
@@ -31,6 +32,7 @@ export function openSqliteStore(
   const snapshot = new Snapshot(db);
   const worlds = worldReads(db, snapshot);
   const rooms = roomReads(db, snapshot);
+  const copies = copyReads(db);
   const users = userReads(db);
   const files = fileReads(db);
   // Several statements, and the writer thread may commit between any two.
@@ -56,6 +58,9 @@ export function openSqliteStore(
       update: async (...args) =>
         versioned(await writer.run("updateWorld", ...args), toWorld),
       delete: (id) => writer.run("deleteWorld", id),
+      export: async (id) => read(() => copies.exportWorld(id)),
+      import: async (copy, { dryRun = false } = {}) =>
+        versioned(await writer.run("importWorld", copy, dryRun), toWorld),
     },
     rooms: {
       get: async (worldId, id) => read(() => rooms.get(worldId, id)),

@@ -7,6 +7,7 @@ import type { StoreError } from "../store.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { roomWrites } from "./room-writes.js";
 import { userWrites } from "./user-writes.js";
+import { copyWrites } from "./world-copies.js";
 import { worldWrites } from "./world-writes.js";
 import type { Answer, Call, Message, Writes } from "./writer.js";
 
@@ -24,10 +25,13 @@ const MAX_BATCH = 500;
 
 const port = parentPort!;
 const db = openForWriting((workerData as { dataDir: string }).dataDir);
+const worlds = worldWrites(db);
+const rooms = roomWrites(db);
 const writes: Writes = {
-  ...worldWrites(db),
-  ...roomWrites(db),
+  ...worlds,
+  ...rooms,
   ...userWrites(db),
+  ...copyWrites(db, worlds, rooms),
 };
 const byName = writes as Record<string, (...args: unknown[]) => unknown>;
 
