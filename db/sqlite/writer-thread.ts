@@ -61,7 +61,12 @@ function* waiting(most: number): Generator<Message> {
 
 function emptyLog(): void {
   if (!db.open) return;
+  // It must not wait: a backup or a replication may read for a long time, and
+  // what is to be written would wait with it.
+  const patience = db.pragma("busy_timeout", { simple: true }) as number;
+  db.pragma("busy_timeout = 0");
   const busy = db.pragma("wal_checkpoint(TRUNCATE)", { simple: true });
+  db.pragma(`busy_timeout = ${patience}`);
   if (busy !== 0) setTimeout(emptyLog, RETRY);
 }
 
