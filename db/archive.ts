@@ -193,6 +193,8 @@ async function parse(
   take: (entry: ReadEntry) => Promise<void>,
 ): Promise<void> {
   const source = createReadStream(archive);
+  let current: ReadEntry | undefined;
+  let failed = false;
   let taken = Promise.resolve();
   try {
     await new Promise<void>((resolve, reject) => {
@@ -200,7 +202,8 @@ async function parse(
         strict: true,
         onReadEntry: (entry) => {
           // An entry waits until it is read, and the next one until it is done.
-          taken = taken.then(() => take(entry));
+          current = entry;
+          taken = taken.then(() => (failed ? undefined : take(entry)));
           taken.catch(reject);
         },
       });
@@ -212,6 +215,12 @@ async function parse(
       source.pipe(parser);
     });
     await taken;
+  } catch (error) {
+    // Nobody goes on with an entry whose end will not come.
+    failed = true;
+    current?.destroy(error);
+    await taken.catch(() => {});
+    throw error;
   } finally {
     source.destroy();
   }

@@ -133,7 +133,8 @@ void t.test("who starts during an upgrade waits for it", async (t) => {
 
 void t.test("an upgrade that fails leaves all as it was", async (t) => {
   const dataDir = versionOne(t, "CREATE TABLE files (odd)");
-  for (const args of [["world", "list"], ["serve"]]) {
+  for (const command of ["world list", "serve"]) {
+    const args = command.split(" ");
     const { code, stdout, stderr } = await foyer(t, dataDir, args);
     t.same([code, stdout], [1, ""]);
     t.equal(
@@ -151,39 +152,33 @@ void t.test("an upgrade that fails leaves all as it was", async (t) => {
 });
 
 void t.test("what is not to be upgraded is left alone", async (t) => {
-  const cases: [name: string, sql: string, stderr: RegExp][] = [
+  const cases: [name: string, sql: string, args: string[], stderr: RegExp][] = [
     [
       "newer",
       "PRAGMA user_version = 99",
+      ["world", "list"],
       /it has version 99, .* use a newer Foyer\n$/,
     ],
     [
       "foreign",
       "PRAGMA application_id = 7",
+      ["check"],
       /it is not a database of Foyer\n$/,
     ],
+    [
+      "older, and only looked at",
+      "",
+      ["check"],
+      /it has version 1, and not yet \d+; foyer serve upgrades it\n$/,
+    ],
   ];
-  for (const [name, sql, stderr] of cases) {
+  for (const [name, sql, args, stderr] of cases) {
     await t.test(name, async (t) => {
       const dataDir = versionOne(t, sql);
       const before = look(dataDir);
-      for (const args of [
-        ["world", "list"],
-        ["check"],
-        ["backup", join(dataDir, "b")],
-      ]) {
-        t.match(await foyer(t, dataDir, args), { code: 1, stdout: "", stderr });
-      }
+      t.match(await foyer(t, dataDir, args), { code: 1, stdout: "", stderr });
       t.same(look(dataDir), before);
       t.same(readdirSync(dataDir), ["foyer.db"]);
     });
   }
-  await t.test("looked at only", async (t) => {
-    const dataDir = versionOne(t);
-    t.match(await foyer(t, dataDir, ["check"]), {
-      code: 1,
-      stderr: /it has version 1, and not yet \d+; foyer serve upgrades it\n$/,
-    });
-    t.equal(look(dataDir).version, 1);
-  });
 });
