@@ -22,12 +22,13 @@ export interface Server {
  * @throws {StoreError} or an error of the listening socket, with one line that says why.
  */
 export async function startServer(config: Config): Promise<Server> {
-  const store = openSqliteStore(config.dataDir);
+  const logger = createLogger(config.logLevel);
+  const store = openSqliteStore(config.dataDir, (line) => logger.info(line));
   const app = createApp({
     config,
     store,
     files: new LocalFiles(config.dataDir),
-    logger: createLogger(config.logLevel),
+    logger,
   });
   try {
     await app.listen({ host: config.host, port: config.port });

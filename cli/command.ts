@@ -32,7 +32,9 @@ export async function withStore<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
   const { dataDir } = loadConfig(process.env);
-  const store = openSqliteStore(dataDir);
+  const store = openSqliteStore(dataDir, (line) =>
+    process.stderr.write(`foyer: ${line}\n`),
+  );
   const files = new LocalFiles(dataDir);
   try {
     return await run(store, files);

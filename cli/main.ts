@@ -2,12 +2,17 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config.js";
+import { ArchiveError } from "../db/archive.js";
 import { StoreError } from "../db/store.js";
+import { archiveCommands } from "./archive.js";
 import { Failure } from "./command.js";
+import { copyCommands } from "./copies.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
 import { worldCommand } from "./worlds.js";
+
+copyCommands.forEach((copying) => worldCommand.addCommand(copying));
 
 const { version } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
@@ -24,6 +29,7 @@ const foyer = new Command("foyer")
     "after",
     "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads are in the README.",
   );
+archiveCommands.forEach((archiving) => foyer.addCommand(archiving));
 withExits(foyer);
 
 try {
@@ -45,6 +51,7 @@ function exitCodeOf(error: unknown): number {
     error instanceof Failure ||
     error instanceof ConfigError ||
     error instanceof StoreError ||
+    error instanceof ArchiveError ||
     (error instanceof Error && "syscall" in error);
   if (!expected) throw error;
   process.stderr.write(`foyer: ${error.message}\n`);

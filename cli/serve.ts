@@ -1,6 +1,5 @@
 import { loadConfig } from "../config.js";
 import type { Store } from "../db/store.js";
-import { startServer } from "../server.js";
 import type { World } from "../schemas/worlds.js";
 import { command, print } from "./command.js";
 import { ADMINISTRATOR, signToken } from "./token.js";
@@ -52,6 +51,8 @@ export const serveCommand = command(
   )
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const config = loadConfig(process.env);
+    // Here, so that no other command takes the time to load a server.
+    const { startServer } = await import("../server.js");
     const server = await startServer(config);
     const world = demo ? await demoWorld(server.app.store) : undefined;
     if (demo || json) {

@@ -40,12 +40,21 @@ export function draftWorld(
 /** The world with an id; the operator is told where there is none. */
 export async function findWorld(store: Store, id: string): Promise<World> {
   const world = await store.worlds.get(id);
-  if (!world) throw new Failure(`There is no world ${id}.`);
+  if (!world) throw missingWorld(id);
   return world.value;
 }
 
+export const missingWorld = (id: string) =>
+  new Failure(`There is no world ${id}.`);
+
 /** A world as people read it. */
-function describe({ id, title, domain, config, permission_config }: World) {
+export function describe({
+  id,
+  title,
+  domain,
+  config,
+  permission_config,
+}: World) {
   const keys = config.JWT_secrets.map(
     ({ issuer, audience, secret }) =>
       `  issuer    ${issuer}\n  audience  ${audience}\n  secret    ${secret}`,
@@ -129,14 +138,18 @@ const remove = command(
   .action(async (id: string, { json }: Json) => {
     await withStore(async (store, files) => {
       await findWorld(store, id);
-      for (const key of await store.worlds.delete(id)) await files.remove(key);
+      const records = await store.files.list(id);
+      await files.discard(
+        records.map(({ key }) => key),
+        () => store.worlds.delete(id),
+      );
     });
     print(json, { deleted: id }, `The world ${id} is deleted.`);
   });
 
 /** `foyer world …` */
 export const worldCommand = new Command("world")
-  .description("make, list, show and delete worlds")
+  .description("make, list, show, delete and copy worlds")
   .addCommand(create)
   .addCommand(list)
   .addCommand(show)

@@ -29,6 +29,17 @@ export interface FileStore {
   remove(key: string): Promise<void>;
 
   /**
+   * Takes bytes away together with what names them: also when a crash comes
+   * between, as {@link sweep} then takes the rest.
+   * @param keys what is named as far as the caller knows.
+   * @param forget takes the names away, and tells the keys of all of them.
+   */
+  discard(
+    keys: readonly string[],
+    forget: () => Promise<readonly string[]>,
+  ): Promise<void>;
+
+  /**
    * Keeps bytes in a local file while somebody works on it who cannot work on a stream.
    * @param use gets the path of the file, which is gone when it returns.
    */

@@ -16,9 +16,9 @@ import { StoreError } from "./store.js";
 
 /**
  * Files in a folder. Each process has a work folder of its own beside it, in
- * which a file grows until it is whole, and in which a note says which file is
- * in place but not yet recorded: so what a crash leaves is found by looking
- * there, and not by reading everything. A lock beside the folder says whether
+ * which a file grows until it is whole, and in which a note says which files are
+ * in place but not yet recorded, or about to be no longer: so what a crash leaves
+ * is found by looking there, and not by reading everything. A lock beside the folder says whether
  * its process lives; it is there before the folder and longer than it.
  */
 export class LocalFiles implements FileStore {
@@ -73,6 +73,48 @@ export class LocalFiles implements FileStore {
     await rm(join(this.root, key), { force: true });
   }
 
+  async discard(
+    keys: readonly string[],
+    forget: () => Promise<readonly string[]>,
+  ): Promise<void> {
+    const note = `${await this.#newPath()}.note`;
+    try {
+      await explained(() => writeFile(note, keys.join("\n"), { flush: true }));
+      const forgotten = await forget();
+      for (const key of forgotten) await this.remove(key);
+    } finally {
+      await rm(note, { force: true });
+    }
+  }
+
+  /** The files in place, by their keys. */
+  async *keys(): AsyncGenerator<string> {
+    const folders = [""];
+    for (let folder; (folder = folders.pop()) !== undefined;) {
+      const path = join(this.root, folder);
+      const entries = await unlessMissing(
+        () => readdir(path, { withFileTypes: true }),
+        [],
+      );
+      for (const entry of entries) {
+        const key = folder + entry.name;
+        if (entry.isDirectory()) folders.push(`${key}/`);
+        else yield key;
+      }
+    }
+  }
+
+  /** The keys that somebody is about to record, or to remove. */
+  async unsettled(): Promise<Set<string>> {
+    const keys = new Set<string>();
+    for (const name of await namesIn(this.#workRoot)) {
+      if (name.endsWith(".lock")) continue;
+      for (const key of await notedIn(join(this.#workRoot, name)))
+        keys.add(key);
+    }
+    return keys;
+  }
+
   async withScratch<T>(
     source: AsyncIterable<Uint8Array>,
     use: (path: string) => Promise<T>,
@@ -92,10 +134,8 @@ export class LocalFiles implements FileStore {
       const folder = join(this.#workRoot, name);
       const release = holdLock(`${folder}.lock`);
       if (!release) continue;
-      for (const note of await namesIn(folder)) {
-        if (!note.endsWith(".note")) continue;
-        const key = await readText(join(folder, note));
-        if (key !== "" && !(await isRecorded(key))) await this.remove(key);
+      for (const key of await notedIn(folder)) {
+        if (!(await isRecorded(key))) await this.remove(key);
       }
       await rm(folder, { recursive: true, force: true });
       release();
@@ -158,7 +198,7 @@ async function write(
 }
 
 /** Makes a rename in a folder survive a power cut. Windows has no such call, and needs none. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path);
   try {
@@ -166,6 +206,17 @@ async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+}
+
+/** The keys in the notes of a work folder, each on a line. */
+async function notedIn(folder: string): Promise<string[]> {
+  const notes = (await namesIn(folder)).filter((name) =>
+    name.endsWith(".note"),
+  );
+  const texts = await Promise.all(
+    notes.map((note) => readText(join(folder, note))),
+  );
+  return texts.flatMap((text) => text.split("\n").filter((key) => key !== ""));
 }
 
 const namesIn = (folder: string): Promise<string[]> =>

@@ -1,3 +1,4 @@
+import type { WorldCopy } from "../schemas/documents.js";
 import type {
   Room,
   RoomChanges,
@@ -61,7 +62,7 @@ export type StoreProblem =
   | "absent"
   /** It is there, but no longer in a version that the caller named. */
   | "changed"
-  /** The id or domain belongs to another world; `field` says which. */
+  /** An id or a domain belongs to another; `field` says which. */
   | "taken"
   /** Another process holds the lock for too long; try again soon. */
   | "busy"
@@ -125,10 +126,21 @@ export interface WorldStore {
   ): Promise<Versioned<World>>;
   /**
    * Deletes a world with all that is in it.
-   * @returns the keys of its files, whose bytes are now nobody's.
+   * @returns the keys of its files, whose bytes are nobody's now.
    * @throws {StoreError} `absent`.
    */
   delete(id: string): Promise<string[]>;
+  /** The world with all its rooms, in the order of lists, as they were at one moment. */
+  export(id: string): Promise<WorldCopy | undefined>;
+  /**
+   * Makes a world with all its rooms, ids and versions included, or nothing of it.
+   * @param dryRun make nothing, but fail where it would.
+   * @throws {StoreError} `taken` on `id`, `domain`, or `rooms` for the id of one.
+   */
+  import(
+    copy: WorldCopy,
+    options?: { dryRun?: boolean },
+  ): Promise<Versioned<World>>;
 }
 
 export interface RoomStore {

@@ -270,11 +270,13 @@ export interface Running {
  * Starts `foyer` as an operator does, in a process of its own that does not
  * outlive the test.
  * @param env all the variables it sees; none of this process's gets through.
+ * @param input what it reads on stdin.
  */
 export function spawnFoyer(
   t: Test,
   args: readonly string[],
   env: Record<string, string>,
+  input = "",
 ): Running {
   // By way of env, as tap puts a loader into the environment of every child,
   // which takes longer to load than Foyer.
@@ -284,8 +286,11 @@ export function spawnFoyer(
   const child = spawn(
     "env",
     ["-i", ...variables, process.execPath, FOYER, ...args],
-    { stdio: ["ignore", "pipe", "pipe"] },
+    { stdio: ["pipe", "pipe", "pipe"] },
   );
+  // It may end without having read it.
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
   t.teardown(() => child.kill("SIGKILL"));
   const said = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"] as const) {
@@ -309,8 +314,9 @@ export const foyer = (
   dataDir: string,
   args: readonly string[],
   env: Record<string, string> = {},
+  input?: string,
 ): Promise<Finished> =>
-  spawnFoyer(t, args, { DATA_DIR: dataDir, ...env }).finished;
+  spawnFoyer(t, args, { DATA_DIR: dataDir, ...env }, input).finished;
 
 /** A server in a process of its own. */
 export interface ServerProcess extends Running {

@@ -1,16 +1,16 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { StoreError } from "../store.js";
-import { migrations } from "./migrations/index.js";
+import { LATEST, upgrade, versionOf } from "./upgrade.js";
 
 export type Connection = Database.Database;
 
-/** Marks the file as Foyer's (SQLite's application_id): "Foyr". */
-const APPLICATION_ID = 0x466f7972;
-
 /** How long a writer waits for the lock of another process, in milliseconds. */
 const LOCK_TIMEOUT = 2000;
+
+/** How long it waits at the start: another process may be upgrading a large database. */
+const UPGRADE_TIMEOUT = 10 * 60 * 1000;
 
 const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
 
@@ -18,22 +18,27 @@ const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
  * Opens the database for writing, and makes it or brings it up to date first.
  * @param dataDir the folder it lies in; made if missing, for its owner only,
  *   as the database holds the keys of every world.
+ * @param tell is told in one line of an upgrade that was made.
  * @throws {StoreError} `unusable` with one line for the operator.
  */
-export function openForWriting(dataDir: string): Connection {
+export function openForWriting(
+  dataDir: string,
+  tell: (line: string) => void = () => {},
+): Connection {
   return explained(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    const db = new Database(fileOf(dataDir), { timeout: LOCK_TIMEOUT });
+    const db = new Database(fileOf(dataDir), { timeout: UPGRADE_TIMEOUT });
     try {
       // First of all, as the mode of the journal is written to the file.
-      db.transaction(checkOurs)(db);
+      db.transaction(versionOf)(db);
       turnToWal(db);
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");
       db.pragma("foreign_keys = ON");
       // What is deleted is overwritten: an erased name is gone from the file too.
       db.pragma("secure_delete = ON");
-      db.transaction(migrate).immediate(db);
+      upgrade(db, tell);
+      db.pragma(`busy_timeout = ${LOCK_TIMEOUT}`);
       return db;
     } catch (error) {
       db.close();
@@ -73,31 +78,32 @@ function turnToWal(db: Connection): void {
 }
 
 /**
- * Nothing is done to a database that this version cannot serve.
- * @returns its version.
+ * Opens an existing database of this version to look at it or to copy it. It
+ * changes nothing, but may be the last to close, and then tidies up the log.
+ * @throws {StoreError} `unusable` with one line for the operator.
  */
-function checkOurs(db: Connection): number {
-  const owner = db.pragma("application_id", { simple: true });
-  const version = db.pragma("user_version", { simple: true }) as number;
-  const tables = db.prepare("SELECT count(*) FROM sqlite_schema").pluck().get();
-  if (owner !== APPLICATION_ID && tables !== 0) {
-    throw new StoreError("unusable", "it is not a database of Foyer");
+export function openForInspection(dataDir: string): Connection {
+  const file = fileOf(dataDir);
+  if (!existsSync(file)) {
+    throw new StoreError("unusable", `there is no database in ${dataDir}`);
   }
-  if (version > migrations.length) {
-    throw new StoreError(
-      "unusable",
-      `it has version ${version}, and this Foyer knows versions up to ${migrations.length}; use a newer Foyer`,
-    );
-  }
-  return version;
-}
-
-function migrate(db: Connection): void {
-  const version = checkOurs(db);
-  if (version === migrations.length) return;
-  for (const migration of migrations.slice(version)) db.exec(migration);
-  db.pragma(`application_id = ${APPLICATION_ID}`);
-  db.pragma(`user_version = ${migrations.length}`);
+  return explained(dataDir, () => {
+    const db = new Database(file, { timeout: LOCK_TIMEOUT });
+    try {
+      const version = versionOf(db);
+      if (version === LATEST) {
+        db.pragma("query_only = ON");
+        return db;
+      }
+      throw new StoreError(
+        "unusable",
+        `it has version ${version}, and not yet ${LATEST}; foyer serve upgrades it`,
+      );
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  });
 }
 
 function explained<T>(dataDir: string, open: () => T): T {

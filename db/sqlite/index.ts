@@ -9,6 +9,7 @@ import { fileReads, userReads } from "./user-reads.js";
 import { roomReads } from "./room-reads.js";
 import { toRoom, toWorld, versioned } from "./rows.js";
 import { Snapshot } from "./snapshot.js";
+import { copyReads } from "./world-copies.js";
 import { worldReads } from "./world-reads.js";
 import { Writer } from "./writer.js";
 
@@ -16,17 +17,22 @@ import { Writer } from "./writer.js";
  * Opens the store in a folder, and makes it or brings it up to date first.
  * Reads run here and now, as they take microseconds; writes in a thread of
  * their own, as they wait for the disk.
+ * @param tell is told in one line of an upgrade that was made.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
-export function openSqliteStore(dataDir: string): Store {
+export function openSqliteStore(
+  dataDir: string,
+  tell?: (line: string) => void,
+): Store {
   // Migrates, and stays open until the reader is there: the last connection to
   // close would take away the write-ahead log that a read-only one needs.
-  const migrated = openForWriting(dataDir);
+  const migrated = openForWriting(dataDir, tell);
   const db = openForReading(dataDir);
   const writer = new Writer(dataDir);
   const snapshot = new Snapshot(db);
   const worlds = worldReads(db, snapshot);
   const rooms = roomReads(db, snapshot);
+  const copies = copyReads(db);
   const users = userReads(db);
   const files = fileReads(db);
   // Several statements, and the writer thread may commit between any two.
@@ -52,6 +58,9 @@ export function openSqliteStore(dataDir: string): Store {
       update: async (...args) =>
         versioned(await writer.run("updateWorld", ...args), toWorld),
       delete: (id) => writer.run("deleteWorld", id),
+      export: async (id) => read(() => copies.exportWorld(id)),
+      import: async (copy, { dryRun = false } = {}) =>
+        versioned(await writer.run("importWorld", copy, dryRun), toWorld),
     },
     rooms: {
       get: async (worldId, id) => read(() => rooms.get(worldId, id)),

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import type { RoomRecord } from "../../schemas/documents.js";
 import type { PermissionConfig } from "../../schemas/permissions.js";
 import type { Room, RoomChanges, RoomDraft } from "../../schemas/rooms.js";
+import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { absent, existing, same } from "./guards.js";
 import { foldCase, ROOM_COLUMNS, type RoomRow } from "./rows.js";
@@ -15,6 +17,7 @@ interface HiddenColumns {
 /** The writes of rooms, each to be run inside a transaction of its caller's. */
 export function roomWrites(db: Connection) {
   const worldExists = db.prepare("SELECT 1 FROM worlds WHERE id = ?");
+  const exists = db.prepare("SELECT 1 FROM rooms WHERE id = ?");
   const select = db.prepare<[string, string], RoomRow>(
     `SELECT ${ROOM_COLUMNS} FROM rooms JOIN worlds ON worlds.id = rooms.world_id
      WHERE rooms.id = ? AND rooms.world_id = ?`,
@@ -24,9 +27,9 @@ export function roomWrites(db: Connection) {
   );
   const insert = db.prepare(
     `INSERT INTO rooms (id, world_id, view_group, name, description, module_config, permission_config,
-       sorting_priority, domain, name_folded, description_folded)
+       sorting_priority, domain, name_folded, description_folded, revision)
      VALUES (@id, @world_id, @view_group, @name, @description, @module_config, @permission_config,
-       @sorting_priority, @domain, @name_folded, @description_folded)`,
+       @sorting_priority, @domain, @name_folded, @description_folded, @revision)`,
   );
   const update = db.prepare(
     `UPDATE rooms SET view_group = @view_group, name = @name, description = @description,
@@ -69,33 +72,52 @@ export function roomWrites(db: Connection) {
     for (const { type } of modules) insertModule.run(id, type);
   }
 
+  function insertRoom(worldId: string, record: RoomRecord): void {
+    const {
+      id,
+      name,
+      description = "",
+      module_config = [],
+      permission_config = {},
+      sorting_priority = 0,
+      domain = null,
+      revision = 1,
+    } = record;
+    insert.run({
+      id,
+      world_id: worldId,
+      view_group: enterGroup(worldId, permission_config),
+      name,
+      description,
+      module_config: JSON.stringify(module_config),
+      permission_config: JSON.stringify(permission_config),
+      sorting_priority,
+      domain,
+      name_folded: foldCase(name),
+      description_folded: foldCase(description),
+      revision,
+    });
+    indexModules(id, module_config);
+  }
+
   return {
     createRoom(worldId: string, draft: RoomDraft): RoomRow {
       if (!worldExists.get(worldId)) throw absent("world");
-      const {
-        name,
-        description = "",
-        module_config = [],
-        permission_config = {},
-        sorting_priority = 0,
-        domain = null,
-      } = draft;
       const id = randomUUID();
-      insert.run({
-        id,
-        world_id: worldId,
-        view_group: enterGroup(worldId, permission_config),
-        name,
-        description,
-        module_config: JSON.stringify(module_config),
-        permission_config: JSON.stringify(permission_config),
-        sorting_priority,
-        domain,
-        name_folded: foldCase(name),
-        description_folded: foldCase(description),
-      });
-      indexModules(id, module_config);
+      insertRoom(worldId, { id, ...draft });
       return select.get(id, worldId)!;
+    },
+
+    /** Makes a room that has an id already. */
+    addRoom(worldId: string, record: RoomRecord): void {
+      if (exists.get(record.id)) {
+        throw new StoreError(
+          "taken",
+          `The id ${record.id} of a room is taken.`,
+          "rooms",
+        );
+      }
+      insertRoom(worldId, record);
     },
 
     updateRoom(

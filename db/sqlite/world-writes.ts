@@ -1,5 +1,6 @@
 import Database from "better-sqlite3";
-import type { World, WorldChanges, WorldConfig } from "../../schemas/worlds.js";
+import type { WorldCopy } from "../../schemas/documents.js";
+import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { absent, existing, same } from "./guards.js";
@@ -19,7 +20,7 @@ export function worldWrites(db: Connection) {
        domain = @domain, revision = @revision WHERE id = @id`,
   );
   const remove = db.prepare<[string]>("DELETE FROM worlds WHERE id = ?");
-  const selectKeys = db
+  const selectFiles = db
     .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")
     .pluck();
   const clearIssuers = db.prepare<[string]>(
@@ -37,7 +38,7 @@ export function worldWrites(db: Connection) {
   }
 
   return {
-    createWorld(world: World): WorldRow {
+    createWorld({ revision = 1, ...world }: WorldCopy["world"]): WorldRow {
       if (select.get(world.id)) {
         throw new StoreError("taken", `The id ${world.id} is taken.`, "id");
       }
@@ -45,7 +46,7 @@ export function worldWrites(db: Connection) {
         ...world,
         config: JSON.stringify(world.config),
         permission_config: JSON.stringify(world.permission_config),
-        revision: 1,
+        revision,
       };
       claimingDomain(row, () => insert.run(row));
       indexIssuers(world.id, world.config);
@@ -76,7 +77,7 @@ export function worldWrites(db: Connection) {
     },
 
     deleteWorld(id: string): string[] {
-      const keys = selectKeys.all(id);
+      const keys = selectFiles.all(id);
       if (remove.run(id).changes === 0) throw absent("world");
       return keys;
     },

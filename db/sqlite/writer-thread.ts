@@ -7,6 +7,7 @@ import { StoreError } from "../store.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { roomWrites } from "./room-writes.js";
 import { userWrites } from "./user-writes.js";
+import { copyWrites } from "./world-copies.js";
 import { worldWrites } from "./world-writes.js";
 import type { Answer, Call, Message, Writes } from "./writer.js";
 
@@ -24,10 +25,13 @@ const MAX_BATCH = 500;
 
 const port = parentPort!;
 const db = openForWriting((workerData as { dataDir: string }).dataDir);
+const worlds = worldWrites(db);
+const rooms = roomWrites(db);
 const writes: Writes = {
-  ...worldWrites(db),
-  ...roomWrites(db),
+  ...worlds,
+  ...rooms,
   ...userWrites(db),
+  ...copyWrites(db, worlds, rooms),
 };
 const byName = writes as Record<string, (...args: unknown[]) => unknown>;
 
@@ -69,10 +73,15 @@ function scrub(): void {
 
 function emptyLog(): void {
   if (!db.open) return;
+  // It must not wait: a backup or a replication may read for a long time, and
+  // what is to be written would wait with it.
+  const patience = db.pragma("busy_timeout", { simple: true }) as number;
+  db.pragma("busy_timeout = 0");
   const emptied = done(() => {
     const busy = db.pragma("wal_checkpoint(TRUNCATE)", { simple: true });
     if (busy !== 0) throw new StoreError("busy", "somebody reads the log");
   });
+  db.pragma(`busy_timeout = ${patience}`);
   if (!emptied) setTimeout(emptyLog, RETRY);
 }
 

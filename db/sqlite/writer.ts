@@ -2,12 +2,14 @@ import { Worker } from "node:worker_threads";
 import { StoreError, type StoreProblem } from "../store.js";
 import type { roomWrites } from "./room-writes.js";
 import type { userWrites } from "./user-writes.js";
+import type { copyWrites } from "./world-copies.js";
 import type { worldWrites } from "./world-writes.js";
 
 /** Every write there is, by name. */
 export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof roomWrites> &
-  ReturnType<typeof userWrites>;
+  ReturnType<typeof userWrites> &
+  ReturnType<typeof copyWrites>;
 
 /** One write as it travels to the writer thread. */
 export interface Call {

@@ -34,7 +34,7 @@ async function send(
   body: string | Buffer,
 ) {
   const form = new FormData();
-  form.append("file", new Blob([body]), filename);
+  form.append("file", new Blob([body as BlobPart]), filename);
   const answer = await fetch(address + path, {
     method: "POST",
     headers: { authorization: GUEST },

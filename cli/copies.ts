@@ -1,0 +1,138 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { buffer } from "node:stream/consumers";
+import { Argument, Option } from "commander";
+import {
+  fromDocument,
+  toDocument,
+  type WorldCopy,
+} from "../schemas/documents.js";
+import { InvalidData } from "../schemas/validate.js";
+import { Domain, Title, WorldId } from "../schemas/values.js";
+import { checked, command, Failure, print, withStore } from "./command.js";
+import { describe, draftWorld, missingWorld } from "./worlds.js";
+
+/** `foyer world export …` */
+const exportWorld = command(
+  "export <id>",
+  "print a world with its keys and rooms as one JSON document",
+  "world export summit > summit.json",
+).action(async (id: string) => {
+  const copy = await withStore((store) => store.worlds.export(id));
+  if (!copy) throw missingWorld(id);
+  print(true, toDocument(copy), "");
+});
+
+/** `foyer world import …` */
+const importWorld = command(
+  "import <file>",
+  'make the world of such a document, ids included; "-" reads stdin',
+  "world import summit.json --dry-run",
+)
+  .option("--dry-run", "say what it would do, and write nothing")
+  .action(
+    async (file: string, options: { json?: boolean; dryRun?: boolean }) => {
+      const copy = await readCopy(file);
+      const { id, domain } = copy.world;
+      const { dryRun = false } = options;
+      await withStore((store) => store.worlds.import(copy, { dryRun }));
+      const rooms = `${copy.rooms.length} room${copy.rooms.length === 1 ? "" : "s"}`;
+      print(
+        options.json,
+        { id, domain, rooms: copy.rooms.length, dry_run: dryRun },
+        dryRun
+          ? `It would make the world ${id} at ${domain} with ${rooms}. Nothing was written.`
+          : `The world ${id} is at ${domain}, with ${rooms}.`,
+      );
+    },
+  );
+
+/** `foyer world clone …` */
+const clone = command(
+  "clone",
+  "make a new world of the rules, settings and rooms of another",
+  'world clone summit summit-2028 --title "Summit 2028" --domain 2028.example.org',
+)
+  .argument("<id>", "the world to clone")
+  .addArgument(
+    new Argument("<new-id>", "a-z, 0-9 and -, for good").argParser(
+      checked(WorldId),
+    ),
+  )
+  .addOption(
+    new Option("--title <title>", "what people call it")
+      .argParser(checked(Title))
+      .makeOptionMandatory(),
+  )
+  .addOption(
+    new Option("--domain <domain>", "the host name it is reached at")
+      .argParser(checked(Domain))
+      .makeOptionMandatory(),
+  )
+  .action(
+    async (
+      id: string,
+      newId: string,
+      options: { json?: boolean; title: string; domain: string },
+    ) => {
+      const { value } = await withStore(async (store) => {
+        const copy = await store.worlds.export(id);
+        if (!copy) throw missingWorld(id);
+        return store.worlds.import(
+          cloneOf(copy, newId, options.title, options.domain),
+        );
+      });
+      print(options.json, value, describe(value));
+    },
+  );
+
+/** The same again under another name: with a key that opens nothing of the first. */
+function cloneOf(
+  { world, rooms }: WorldCopy,
+  id: string,
+  title: string,
+  domain: string,
+): WorldCopy {
+  const { config, ...draft } = draftWorld(id, title, domain);
+  return {
+    world: {
+      ...draft,
+      config: { ...world.config, ...config },
+      permission_config: world.permission_config,
+    },
+    rooms: rooms.map((room) => ({
+      ...room,
+      id: randomUUID(),
+      revision: 1,
+      // A room that named the domain of its world does not stay behind.
+      domain: room.domain === world.domain ? undefined : room.domain,
+    })),
+  };
+}
+
+async function readCopy(file: string): Promise<WorldCopy> {
+  const name = file === "-" ? "stdin" : file;
+  const bytes = await (file === "-" ? buffer(process.stdin) : readFile(file));
+  let document: unknown;
+  try {
+    document = JSON.parse(
+      new TextDecoder("utf-8", { fatal: true }).decode(bytes),
+    );
+  } catch {
+    throw new Failure(`${name} is not JSON.`);
+  }
+  try {
+    return fromDocument(document);
+  } catch (error) {
+    if (!(error instanceof InvalidData)) throw error;
+    const faults = Object.entries(error.faults).map(
+      ([field, messages]) => `${field}: ${messages.join(" ")}`,
+    );
+    throw new Failure(
+      `${name} is not the document of a world. ${faults.join(" ")}`,
+    );
+  }
+}
+
+/** The commands of `foyer world` for worlds as a whole. */
+export const copyCommands = [exportWorld, importWorld, clone];

@@ -1,0 +1,250 @@
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdir, open, stat, type FileHandle } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { text } from "node:stream/consumers";
+import { Type, type Static } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { Header, Parser, Pax, type ReadEntry } from "tar";
+import type { Report } from "./progress.js";
+
+// A backup is a tar: the database, the files, and last a manifest with the
+// checksum of each. Any tar can take it apart; only a whole one has its end.
+
+const FORMAT = "foyer.backup";
+const VERSION = 1;
+const MANIFEST = "manifest.json";
+
+/** What an archive may hold: nothing else is ever written to the disk. */
+export const DATABASE = "foyer.db";
+export const MEDIA = "media/";
+const PATH = /^(foyer\.db|media(\/[\w-][\w.-]*)+)$/;
+
+const Member = Type.Object({
+  path: Type.String(),
+  size: Type.Integer({ minimum: 0 }),
+  /** In milliseconds since 1970: a server tells it to clients, in an `ETag` too. */
+  modified: Type.Integer(),
+  sha256: Type.String(),
+});
+export type Member = Static<typeof Member>;
+
+const Manifest = Type.Object({
+  format: Type.Literal(FORMAT),
+  version: Type.Integer({ minimum: 1 }),
+  created: Type.String(),
+  members: Type.Array(Member),
+});
+
+/** An archive that is not what it should be; the message is one line that says why. */
+export class ArchiveError extends Error {}
+
+/**
+ * Writes an archive, down to the disk.
+ * @param target a file that is not there yet.
+ * @param sources what goes into it; each file is closed once it is read.
+ */
+export async function writeArchive(
+  target: string,
+  sources: AsyncIterable<{ path: string; file: FileHandle }>,
+  report: (bytes: number) => void,
+): Promise<Member[]> {
+  const members: Member[] = [];
+
+  async function* archive(): AsyncGenerator<Buffer> {
+    for await (const { path, file } of sources) {
+      try {
+        const { size, mtime } = await file.stat();
+        const member = { path, size, modified: mtime.getTime(), sha256: "" };
+        yield* headerOf(member);
+        const sha256 = createHash("sha256");
+        let left = size;
+        for await (const chunk of contentOf(file, size)) {
+          sha256.update(chunk);
+          left -= chunk.length;
+          report(chunk.length);
+          yield chunk;
+        }
+        if (left > 0)
+          throw new ArchiveError(`${path} shrank while it was read.`);
+        yield paddingOf(size);
+        members.push({ ...member, sha256: sha256.digest("hex") });
+      } finally {
+        await file.close();
+      }
+    }
+    const created = new Date();
+    const manifest = Buffer.from(
+      JSON.stringify({ format: FORMAT, version: VERSION, created, members }),
+    );
+    const { length } = manifest;
+    const modified = created.getTime();
+    yield* headerOf({ path: MANIFEST, size: length, modified });
+    yield manifest;
+    // Two empty blocks are the end of a tar.
+    yield Buffer.concat([paddingOf(length), Buffer.alloc(1024)]);
+  }
+
+  await pipeline(
+    archive,
+    createWriteStream(target, { flags: "wx", mode: 0o600, flush: true }),
+  );
+  return members;
+}
+
+function* headerOf(member: Omit<Member, "sha256">): Generator<Buffer> {
+  const { path, size } = member;
+  const mtime = new Date(member.modified);
+  const header = new Header({ path, size, mtime, mode: 0o600, type: "File" });
+  if (header.encode()) yield new Pax({ path, size, mtime }).encode();
+  yield header.block!;
+}
+
+const paddingOf = (size: number) => Buffer.alloc((512 - (size % 512)) % 512);
+
+const contentOf = (file: FileHandle, size: number) =>
+  (size === 0
+    ? Readable.from([])
+    : file.createReadStream({
+        start: 0,
+        end: size - 1,
+        autoClose: false,
+      })) as AsyncIterable<Buffer>;
+
+/**
+ * Takes an archive apart into a folder, and checks all of it: that there is
+ * just what its manifest names, and each to the byte.
+ * @throws {ArchiveError} what is wrong with it; the folder may then hold a part.
+ */
+export async function readArchive(
+  archive: string,
+  folder: string,
+  report: Report,
+): Promise<Member[]> {
+  const found = new Map<string, Pick<Member, "size" | "sha256">>();
+  const { size: of } = await stat(archive);
+  let manifest: string | undefined;
+  let done = 0;
+
+  async function take(entry: ReadEntry): Promise<void> {
+    const { path } = entry;
+    if (manifest !== undefined || found.has(path) || entry.type !== "File") {
+      throw new ArchiveError(`it holds more than it should: ${path}`);
+    }
+    if (path === MANIFEST) {
+      manifest = await text(entry as AsyncIterable<Buffer>);
+    } else if (PATH.test(path)) {
+      const file = await extract(entry, join(folder, path), (bytes) =>
+        report("Reading the archive", (done += bytes), of),
+      );
+      found.set(path, file);
+    } else throw new ArchiveError(`it holds what is none of it: ${path}`);
+  }
+
+  try {
+    await parse(archive, take);
+    const { members } = readManifest(manifest);
+    for (const { path, size, sha256 } of members) {
+      const file = found.get(path);
+      if (!file) throw new ArchiveError(`it lacks ${path}`);
+      if (file.size !== size || file.sha256 !== sha256) {
+        throw new ArchiveError(`${path} has another checksum`);
+      }
+      found.delete(path);
+    }
+    const [extra] = found.keys();
+    if (extra !== undefined) {
+      throw new ArchiveError(`its manifest does not name ${extra}`);
+    }
+    return members;
+  } catch (error) {
+    if (!(error instanceof ArchiveError)) throw error;
+    throw new ArchiveError(
+      `${archive} is not a whole backup: ${error.message}`,
+    );
+  }
+}
+
+function readManifest(json: string | undefined): Static<typeof Manifest> {
+  if (json === undefined) throw new ArchiveError("it lacks its manifest");
+  let manifest: unknown;
+  try {
+    manifest = JSON.parse(json);
+  } catch {
+    // Then it is none.
+  }
+  if (!Value.Check(Manifest, manifest)) {
+    throw new ArchiveError("its manifest is none");
+  }
+  if (manifest.version > VERSION) {
+    throw new ArchiveError("it was made by a newer Foyer");
+  }
+  if (!manifest.members.some(({ path }) => path === DATABASE)) {
+    throw new ArchiveError("it has no database");
+  }
+  return manifest;
+}
+
+/** Gives each entry of a tar to somebody, one after the other. */
+async function parse(
+  archive: string,
+  take: (entry: ReadEntry) => Promise<void>,
+): Promise<void> {
+  const source = createReadStream(archive);
+  let current: ReadEntry | undefined;
+  let failed = false;
+  let taken = Promise.resolve();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const parser = new Parser({
+        strict: true,
+        onReadEntry: (entry) => {
+          // An entry waits until it is read, and the next one until it is done.
+          current = entry;
+          taken = taken.then(() => (failed ? undefined : take(entry)));
+          taken.catch(reject);
+        },
+      });
+      parser.on("error", ({ message }: Error) =>
+        reject(new ArchiveError(message.replace(/^TAR_\w+: /, ""))),
+      );
+      parser.on("end", resolve);
+      source.on("error", reject);
+      source.pipe(parser);
+    });
+    await taken;
+  } catch (error) {
+    // Nobody goes on with an entry whose end will not come.
+    failed = true;
+    current?.destroy(error);
+    await taken.catch(() => {});
+    throw error;
+  } finally {
+    source.destroy();
+  }
+}
+
+async function extract(
+  entry: ReadEntry,
+  path: string,
+  report: (bytes: number) => void,
+): Promise<Pick<Member, "size" | "sha256">> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const sha256 = createHash("sha256");
+  let size = 0;
+  const file = await open(path, "wx", 0o600);
+  try {
+    for await (const chunk of entry as AsyncIterable<Buffer>) {
+      sha256.update(chunk);
+      size += chunk.length;
+      report(chunk.length);
+      await file.writeFile(chunk);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { size, sha256: sha256.digest("hex") };
+}

@@ -1,0 +1,130 @@
+import {
+  access,
+  mkdtemp,
+  open,
+  rename,
+  rm,
+  type FileHandle,
+} from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { ArchiveError, DATABASE, MEDIA, writeArchive } from "./archive.js";
+import { LocalFiles, syncFolder } from "./local-files.js";
+import type { Report } from "./progress.js";
+import { openForInspection } from "./sqlite/database.js";
+import {
+  allFiles,
+  copyDatabase,
+  count,
+  type Counts,
+  openCopy,
+} from "./sqlite/inspection.js";
+import { fileReads } from "./sqlite/user-reads.js";
+
+/** How often a backup is begun before it gives up. */
+const ATTEMPTS = 5;
+
+/** What a backup holds. */
+export interface Backup extends Counts {
+  /** The size of all files, in bytes. */
+  bytes: number;
+  /** The files that were missing or damaged already; the backup is good without them. */
+  damaged: string[];
+}
+
+/** A file went, with its world, after the database was copied. */
+class Gone extends ArchiveError {}
+
+/**
+ * Copies the database and the files of a folder into one file, as they are at
+ * one moment, while a server writes to them: first the database, then the
+ * files that the copy names, which nobody ever changes.
+ * @param target a file that is not there yet; it is there whole or not at all.
+ */
+export async function backup(
+  dataDir: string,
+  target: string,
+  report: Report,
+): Promise<Backup> {
+  await refuseExisting(target);
+  for (let attempt = 1; ; attempt++) {
+    const folder = await mkdtemp(`${resolve(target)}.part-`);
+    try {
+      const archive = join(folder, "archive");
+      await copyDatabase(dataDir, join(folder, DATABASE), report);
+      const made = await pack(dataDir, folder, archive, report);
+      await refuseExisting(target);
+      await rename(archive, target);
+      await syncFolder(dirname(resolve(target)));
+      return made;
+    } catch (error) {
+      if (!(error instanceof Gone) || attempt === ATTEMPTS) throw error;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+async function refuseExisting(target: string): Promise<void> {
+  const exists = await access(target).then(
+    () => true,
+    () => false,
+  );
+  if (exists) throw new ArchiveError(`${target} is there already.`);
+}
+
+async function pack(
+  dataDir: string,
+  folder: string,
+  archive: string,
+  report: Report,
+): Promise<Backup> {
+  const copy = openCopy(join(folder, DATABASE));
+  const counts = count(copy);
+  const records = allFiles(copy);
+  copy.close();
+  const bytes = records.reduce((sum, { size }) => sum + size, 0);
+  const { root } = new LocalFiles(dataDir);
+  const damaged: string[] = [];
+  let of = 0;
+  let done = 0;
+
+  async function* sources() {
+    const file = await open(join(folder, DATABASE));
+    of = bytes + (await file.stat()).size;
+    yield { path: DATABASE, file };
+    for (const { key } of records) {
+      const file = await openFile(join(root, key));
+      if (file) yield { path: MEDIA + key, file };
+      else if (isRecorded(dataDir, key)) damaged.push(key);
+      else throw new Gone("Worlds were deleted all the while. Try again.");
+    }
+  }
+
+  const members = await writeArchive(archive, sources(), (bytes) =>
+    report("Writing the archive", (done += bytes), of),
+  );
+  const sums = new Map(members.map(({ path, sha256 }) => [path, sha256]));
+  for (const { key, sha256 } of records) {
+    const sum = sums.get(MEDIA + key);
+    if (sum !== undefined && sum !== sha256) damaged.push(key);
+  }
+  return { ...counts, bytes, damaged };
+}
+
+async function openFile(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function isRecorded(dataDir: string, key: string): boolean {
+  const db = openForInspection(dataDir);
+  try {
+    return fileReads(db).has(key);
+  } finally {
+    db.close();
+  }
+}

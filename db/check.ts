@@ -1,0 +1,157 @@
+import { createHash } from "node:crypto";
+import { access, open } from "node:fs/promises";
+import { join } from "node:path";
+import { LocalFiles } from "./local-files.js";
+import type { Report } from "./progress.js";
+import {
+  type Connection,
+  openForInspection,
+  storeErrorOf,
+} from "./sqlite/database.js";
+import {
+  allFiles,
+  contradictionsIn,
+  count,
+  type Counts,
+  damageOf,
+} from "./sqlite/inspection.js";
+import { fileReads } from "./sqlite/user-reads.js";
+import type { FileRecord } from "./store.js";
+
+/** Something that is not as it should be. */
+export interface Finding {
+  /** What it is about: `database`, or the key of a file. */
+  subject: string;
+  problem: string;
+}
+
+/** What a check read, and what it found wrong. */
+export interface Inspection extends Counts {
+  /** The size of all files, in bytes. */
+  bytes: number;
+  findings: Finding[];
+}
+
+/**
+ * Reads everything back, also while a server writes. What is under way in
+ * between is no finding.
+ */
+export async function check(
+  dataDir: string,
+  report: Report,
+): Promise<Inspection> {
+  const findings: Finding[] = [];
+  const db = openForInspection(dataDir);
+  try {
+    report("Reading the database", 0, 1);
+    const read = <T>(what: () => T): T | undefined => {
+      try {
+        return what();
+      } catch (error) {
+        if (!storeErrorOf(error)) throw error;
+        const problem = `cannot be read: ${(error as Error).message}`;
+        findings.push({ subject: "database", problem });
+        return undefined;
+      }
+    };
+    // In one transaction, as counts and what they count belong together.
+    read(() =>
+      db.transaction(() => {
+        for (const problem of [...damageOf(db), ...contradictionsIn(db)]) {
+          findings.push({ subject: "database", problem });
+        }
+      })(),
+    );
+    const counts = read(() => count(db));
+    const records = read(() => allFiles(db));
+    if (!counts || !records) {
+      return { worlds: 0, rooms: 0, files: 0, bytes: 0, findings };
+    }
+    const files = new LocalFiles(dataDir);
+    findings.push(...(await checkFiles(db, files, records, report)));
+    findings.push(...(await findOrphans(db, files, records)));
+    const bytes = records.reduce((sum, { size }) => sum + size, 0);
+    return { ...counts, bytes, findings };
+  } finally {
+    db.close();
+  }
+}
+
+async function checkFiles(
+  db: Connection,
+  files: LocalFiles,
+  records: FileRecord[],
+  report: Report,
+): Promise<Finding[]> {
+  const of = records.reduce((sum, { size }) => sum + size, 0);
+  const { has } = fileReads(db);
+  const findings: Finding[] = [];
+  let done = 0;
+  for (const { key, size, sha256 } of records) {
+    const start = done;
+    const problem = await compare(
+      join(files.root, key),
+      size,
+      sha256,
+      (bytes) => report("Reading the files", (done += bytes), of),
+    );
+    done = start + size;
+    // Its world may have been deleted meanwhile: the record first, then the file.
+    if (problem && has(key)) findings.push({ subject: key, problem });
+  }
+  return findings;
+}
+
+/** Says how a file differs from what is recorded of it. */
+async function compare(
+  path: string,
+  size: number,
+  sha256: string,
+  report: (bytes: number) => void,
+): Promise<string | undefined> {
+  const found = createHash("sha256");
+  let bytes = 0;
+  try {
+    const file = await open(path);
+    for await (const chunk of file.createReadStream()) {
+      found.update(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+      report((chunk as Buffer).length);
+    }
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    return code === "ENOENT" ? "is missing" : `cannot be read: ${code}`;
+  }
+  if (bytes !== size) return `has ${bytes} bytes, and ${size} are recorded`;
+  return found.digest("hex") === sha256 ? undefined : "has another checksum";
+}
+
+/** The files that nobody has recorded, nor is about to record or to remove. */
+async function findOrphans(
+  db: Connection,
+  files: LocalFiles,
+  records: FileRecord[],
+): Promise<Finding[]> {
+  const known = new Set(records.map(({ key }) => key));
+  const suspects: string[] = [];
+  for await (const key of files.keys()) if (!known.has(key)) suspects.push(key);
+  if (suspects.length === 0) return [];
+
+  // A note is there from before a file is in place until it is recorded, and
+  // from before its record goes until the file is gone. So in this order,
+  // nothing that is under way looks like an orphan.
+  const { has } = fileReads(db);
+  const before = await files.unsettled();
+  const unrecorded = suspects.filter((key) => !before.has(key) && !has(key));
+  const after = await files.unsettled();
+  const findings: Finding[] = [];
+  for (const key of unrecorded.filter((key) => !after.has(key))) {
+    const there = await access(join(files.root, key)).then(
+      () => true,
+      () => false,
+    );
+    if (there) findings.push({ subject: key, problem: "is recorded nowhere" });
+  }
+  return findings;
+}

@@ -1,0 +1,109 @@
+import { mkdir, readdir, rename, rm, rmdir, utimes } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import {
+  ArchiveError,
+  DATABASE,
+  MEDIA,
+  readArchive,
+  type Member,
+} from "./archive.js";
+import { syncFolder } from "./local-files.js";
+import { holdLock } from "./process-lock.js";
+import type { Report } from "./progress.js";
+import { count, type Counts, openCopy } from "./sqlite/inspection.js";
+
+/** In the folder itself, as this may be a volume of its own, out of which nothing can be renamed. */
+const WORK = "restore";
+const LOCK = "restore.lock";
+
+/** What an empty folder may hold: what a restore that was killed left, and what a new volume has. */
+const NOTHING = new Set([WORK, LOCK, "lost+found"]);
+
+/**
+ * Puts a backup in place in an empty or missing folder, once all of it is
+ * checked. Until then nothing is where a server would look for it.
+ * @throws {ArchiveError} or {StoreError}, with the folder as it was.
+ */
+export async function restore(
+  archive: string,
+  dataDir: string,
+  report: Report,
+): Promise<Counts> {
+  await refuseFull(dataDir);
+  const made = await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const release = holdLock(join(dataDir, LOCK));
+  if (!release) {
+    throw new ArchiveError(`A restore into ${dataDir} is under way already.`);
+  }
+  const folder = join(dataDir, WORK);
+  try {
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder, { mode: 0o700 });
+    const members = await readArchive(archive, folder, report);
+    const counts = checkDatabase(archive, folder);
+    await settle(folder, members);
+    await refuseFull(dataDir);
+    await place(folder, dataDir);
+    return counts;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+    release();
+    await rm(join(dataDir, LOCK), { force: true });
+    // Only if it is empty, so only if nothing came of it.
+    if (made !== undefined) await rmdir(dataDir).catch(() => {});
+  }
+}
+
+async function refuseFull(dataDir: string): Promise<void> {
+  const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const odd = names.find((name) => !NOTHING.has(name));
+  if (odd !== undefined) {
+    throw new ArchiveError(
+      `${dataDir} is not empty, and a backup is restored into nothing else.`,
+    );
+  }
+}
+
+function checkDatabase(archive: string, folder: string): Counts {
+  try {
+    const db = openCopy(join(folder, DATABASE));
+    try {
+      return count(db);
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    throw new ArchiveError(
+      `${archive} cannot be used: ${(error as Error).message}`,
+    );
+  }
+}
+
+/** Gives the files their times, and the folders to the disk. */
+async function settle(folder: string, members: Member[]): Promise<void> {
+  const folders = new Set([folder]);
+  for (const { path, modified } of members) {
+    const file = join(folder, path);
+    await utimes(file, modified / 1000, modified / 1000);
+    for (let up = dirname(file); !folders.has(up); up = dirname(up)) {
+      folders.add(up);
+    }
+  }
+  for (const one of folders) await syncFolder(one);
+}
+
+/** The database last: with it, all is there. */
+async function place(folder: string, dataDir: string): Promise<void> {
+  for (const name of [MEDIA, DATABASE]) {
+    await rename(join(folder, name), join(dataDir, name)).catch(
+      (error: NodeJS.ErrnoException) => {
+        // A server without files has no folder of them.
+        if (name !== MEDIA || error.code !== "ENOENT") throw error;
+      },
+    );
+    await syncFolder(dataDir);
+  }
+}

@@ -1,0 +1,119 @@
+import Database from "better-sqlite3";
+import type { Report } from "../progress.js";
+import { type FileRecord, StoreError } from "../store.js";
+import {
+  type Connection,
+  openForInspection,
+  storeErrorOf,
+} from "./database.js";
+import { versionOf } from "./upgrade.js";
+
+/** How many pages of a database are copied at once, between two reports. */
+const PAGES = 2500;
+
+/** What is counted of a database. */
+export interface Counts {
+  worlds: number;
+  rooms: number;
+  files: number;
+}
+
+/**
+ * Copies the database of a folder to a new file, as it is at one moment, while
+ * others go on writing to it.
+ */
+export async function copyDatabase(
+  dataDir: string,
+  target: string,
+  report: Report,
+): Promise<void> {
+  const db = openForInspection(dataDir);
+  try {
+    // Without a transaction around it, the copy would begin again with every
+    // write of another process, and never end on a busy server.
+    db.exec("BEGIN");
+    count(db);
+    await db.backup(target, {
+      progress({ totalPages, remainingPages }) {
+        report("Copying the database", totalPages - remainingPages, totalPages);
+        return PAGES;
+      },
+    });
+  } catch (error) {
+    throw storeErrorOf(error) ?? error;
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Opens a database file that nobody else uses, and reads all of it.
+ * @throws {StoreError} `unusable`, when it is damaged, not Foyer's, or of a newer one.
+ */
+export function openCopy(file: string): Connection {
+  const db = new Database(file, { fileMustExist: true });
+  try {
+    versionOf(db);
+    const [fault] = damageOf(db);
+    if (fault !== undefined) {
+      throw new StoreError("unusable", `the database is damaged: ${fault}`);
+    }
+    db.pragma("query_only = ON");
+    return db;
+  } catch (error) {
+    db.close();
+    throw storeErrorOf(error) ?? error;
+  }
+}
+
+export function count(db: Connection): Counts {
+  return db
+    .prepare<[], Counts>(
+      `SELECT (SELECT count(*) FROM worlds) AS worlds, (SELECT count(*) FROM rooms) AS rooms,
+         (SELECT count(*) FROM files) AS files`,
+    )
+    .get()!;
+}
+
+/** The files of all worlds. */
+export function allFiles(db: Connection): FileRecord[] {
+  return db
+    .prepare<[], FileRecord>("SELECT key, size, sha256 FROM files ORDER BY key")
+    .all();
+}
+
+/** What SQLite finds wrong with how a database is written down. */
+export function damageOf(db: Connection): string[] {
+  const lines = db.pragma("integrity_check") as { integrity_check: string }[];
+  return lines
+    .map(({ integrity_check }) => integrity_check)
+    .filter((line) => line !== "ok");
+}
+
+/** What is wrong with what a database says: rows that point nowhere, and counts that are none. */
+export function contradictionsIn(db: Connection): string[] {
+  const rows = <T>(sql: string) => db.prepare<[], T>(sql).all();
+  return [
+    ...(
+      db.pragma("foreign_key_check") as { table: string; parent: string }[]
+    ).map(
+      ({ table, parent }) =>
+        `a row of ${table} belongs to one of ${parent} that is not there`,
+    ),
+    ...rows<{ world_id: string; rooms: number; counted: number }>(
+      `SELECT world_id, rooms, (SELECT count(*) FROM rooms WHERE view_group = view_groups.id) AS counted
+       FROM view_groups WHERE rooms != counted`,
+    ).map(
+      ({ world_id, rooms, counted }) =>
+        `a view group of the world ${world_id} counts ${rooms} rooms, and has ${counted}`,
+    ),
+    ...rows<{ id: string; file_bytes: number; counted: number }>(
+      `SELECT id, file_bytes,
+         (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id) AS counted
+       FROM worlds WHERE file_bytes != counted`,
+    ).map(
+      ({ id, file_bytes, counted }) =>
+        `the world ${id} counts ${file_bytes} bytes of files, and has ${counted}`,
+    ),
+  ];
+}

@@ -1,0 +1,102 @@
+import { rmSync, truncateSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import t, { type Test } from "tap";
+import { foyer } from "../helper.js";
+import { furnished } from "./furnished.js";
+
+interface Report {
+  findings: { subject: string; problem: string }[];
+}
+
+/** What a check finds, in both of its languages. */
+async function findings(t: Test, dataDir: string) {
+  const json = await foyer(t, dataDir, ["check", "--json"]);
+  const { findings } = JSON.parse(json.stdout) as Report;
+  t.equal(json.code, findings.length > 0 ? 1 : 0);
+  return findings.map(({ subject, problem }) => `${subject} ${problem}`);
+}
+
+void t.test("what is well", async (t) => {
+  const { dataDir } = await furnished(t, 2);
+  t.same(await foyer(t, dataDir, ["check"]), {
+    code: 0,
+    stdout: "All is well: 1 world, 2 rooms, 2 files.\n",
+    stderr: "",
+  });
+  t.same(await findings(t, dataDir), []);
+  t.equal((await foyer(t, dataDir, ["check", "more"])).code, 2);
+  const none = join(dataDir, "none");
+  t.match(await foyer(t, none, ["check"]), {
+    code: 1,
+    stderr: `foyer: there is no database in ${none}\n`,
+  });
+});
+
+void t.test("what is not", async (t) => {
+  const { dataDir, store, files } = await furnished(t, 4);
+  const media = (name: string) => join(files.root, "pub/demo", name);
+  writeFileSync(media("0.pdf"), "bytes of pub/demo/X.pdf");
+  truncateSync(media("1.pdf"), 3);
+  rmSync(media("2.pdf"));
+  writeFileSync(media("orphan"), "x");
+  await store.close();
+  const db = new Database(join(dataDir, "foyer.db"));
+  db.pragma("foreign_keys = OFF");
+  db.exec(`UPDATE view_groups SET rooms = 7;
+    UPDATE worlds SET file_bytes = 1;
+    INSERT INTO room_modules VALUES ('none', 'm');`);
+  db.close();
+  const expected = [
+    "database a row of room_modules belongs to one of rooms that is not there",
+    "database a view group of the world demo counts 7 rooms, and has 2",
+    "database the world demo counts 1 bytes of files, and has 92",
+    "pub/demo/0.pdf has another checksum",
+    "pub/demo/1.pdf has 3 bytes, and 23 are recorded",
+    "pub/demo/2.pdf is missing",
+    "pub/demo/orphan is recorded nowhere",
+  ];
+  t.same(await findings(t, dataDir), expected);
+  t.same(await foyer(t, dataDir, ["check"]), {
+    code: 1,
+    stdout: expected.map((line) => `${line}\n`).join(""),
+    stderr: "foyer: There are 7 findings.\n",
+  });
+});
+
+void t.test("a damaged database", async (t) => {
+  const { dataDir, store } = await furnished(t, 1);
+  await store.close();
+  const file = await open(join(dataDir, "foyer.db"), "r+");
+  const { size } = await file.stat();
+  for (let page = 4096 * 4; page < size; page += 4096) {
+    await file.write(Buffer.alloc(512, 0xff), 0, 512, page);
+  }
+  await file.close();
+  const found = await findings(t, dataDir);
+  t.ok(found.length > 0);
+  t.match(found[0], /^database /);
+  writeFileSync(join(dataDir, "foyer.db"), "no database at all".repeat(100));
+  t.match(await foyer(t, dataDir, ["check"]), {
+    code: 1,
+    stderr: /^foyer: .*file is not a database\n$/,
+  });
+});
+
+void t.test("what is under way is no finding", async (t) => {
+  const { dataDir, store, files, keys } = await furnished(t, 2);
+  const bytes = (async function* () {
+    yield Buffer.from("new");
+  })();
+  await files.put("pub/demo/new.pdf", bytes, async () => {
+    t.same(await findings(t, dataDir), [], "a file that is not yet recorded");
+  });
+  await files.remove("pub/demo/new.pdf");
+  await files.discard(keys, async () => {
+    const forgotten = await store.worlds.delete("demo");
+    t.same(await findings(t, dataDir), [], "files that are not yet gone");
+    return forgotten;
+  });
+  t.same(await findings(t, dataDir), []);
+});

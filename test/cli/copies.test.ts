@@ -1,0 +1,217 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import type { World } from "../../schemas/worlds.js";
+import { admin, foyer, rules, serve, worldOf } from "../helper.js";
+
+interface Document {
+  format: string;
+  version: number;
+  world: World;
+  rooms: Record<string, unknown>[];
+}
+
+void t.test("a world moves to another server", async (t) => {
+  const world = worldOf("demo", {
+    permission_config: rules({ "room.view": [["admin", "crew"]] }),
+  });
+  world.config.theme = { colors: ["#fff", null, 0.5], "10": "Ünïcode 🎪" };
+  const old = await serve(t, [world]);
+  for (const body of [
+    { name: "plain" },
+    { name: "own", domain: "own.org", sorting_priority: -3 },
+    { name: "full", description: "*x*", module_config: [{ type: "m", x: 1 }] },
+    { name: "crew", permission_config: { "room.view": ["crew"] } },
+  ]) {
+    const url = "/api/v1/worlds/demo/rooms/";
+    await old.call({ method: "POST", url, as: admin("demo"), body });
+  }
+  const patch = { method: "PATCH", as: admin("demo"), body: { title: "New" } };
+  await old.call({ ...patch, url: "/api/v1/worlds/demo/" });
+  const document = await foyer(t, old.dataDir, ["world", "export", "demo"]);
+  t.same([document.code, document.stderr], [0, ""]);
+
+  await t.test("where it answers as it did", async (t) => {
+    const next = await serve(t, []);
+    const imported = await foyer(
+      t,
+      next.dataDir,
+      ["world", "import", "-"],
+      {},
+      document.stdout,
+    );
+    t.same(imported, {
+      code: 0,
+      stdout: "The world demo is at demo.example.org, with 4 rooms.\n",
+      stderr: "",
+    });
+    const list = "/api/v1/worlds/demo/rooms/";
+    const { body } = await old.call({ url: list, as: admin("demo") });
+    const { results } = body as { results: { id: string }[] };
+    t.equal(results.length, 3);
+    const urls = results.map(({ id }) => `${list}${id}/`);
+    for (const url of ["/api/v1/worlds/demo/", list, ...urls]) {
+      const [before, after] = await Promise.all(
+        [old, next].map(({ call }) => call({ url, as: admin("demo") })),
+      );
+      t.equal(after!.text, before!.text, url);
+      t.equal(after!.headers.etag, before!.headers.etag, url);
+    }
+    const again = await foyer(t, next.dataDir, ["world", "export", "demo"]);
+    t.equal(again.stdout, document.stdout, "and can be exported again");
+  });
+
+  await t.test("by a dry run, it stays where it is", async (t) => {
+    const { dataDir, store } = await serve(t, []);
+    const file = join(dataDir, "world.json");
+    await writeFile(file, document.stdout);
+    const args = ["world", "import", file, "--dry-run"];
+    const trial = await foyer(t, dataDir, args);
+    t.same(trial, {
+      code: 0,
+      stdout:
+        "It would make the world demo at demo.example.org with 4 rooms. Nothing was written.\n",
+      stderr: "",
+    });
+    const { stdout } = await foyer(t, dataDir, [...args, "--json"]);
+    t.same(JSON.parse(stdout), {
+      id: "demo",
+      domain: "demo.example.org",
+      rooms: 4,
+      dry_run: true,
+    });
+    t.same(await store.worlds.list(), []);
+  });
+});
+
+void t.test("what is no world is refused whole", async (t) => {
+  const { dataDir, store } = await serve(t, [worldOf("here")]);
+  const room = await store.rooms.create("here", { name: "x" });
+  const taken = room.value.id;
+  const good: Document = {
+    format: "foyer.world",
+    version: 1,
+    world: worldOf("new"),
+    rooms: [{ id: "00000000-0000-4000-8000-000000000000", name: "x" }],
+  };
+  const world = (changes: object) => ({
+    ...good,
+    world: { ...good.world, ...changes },
+  });
+  const cases: [name: string, input: unknown, stderr: string][] = [
+    ["no JSON", "{", "foyer: stdin is not JSON.\n"],
+    [
+      "two faults",
+      { ...world({ title: "" }), rooms: [{ name: "x" }] },
+      "foyer: stdin is not the document of a world. world.title: May not be empty. rooms.0.id: This field is required.\n",
+    ],
+    ["an id", world({ id: "here" }), "foyer: The id here is taken.\n"],
+    [
+      "a domain",
+      world({ domain: "here.example.org" }),
+      "foyer: The domain here.example.org is taken.\n",
+    ],
+    [
+      "a room",
+      { ...good, rooms: [...good.rooms, { id: taken, name: "y" }] },
+      `foyer: The id ${taken} of a room is taken.\n`,
+    ],
+  ];
+  const args = ["world", "import", "-"];
+  for (const [name, input, stderr] of cases) {
+    const text = typeof input === "string" ? input : JSON.stringify(input);
+    const refused = await foyer(t, dataDir, args, {}, text);
+    t.same(refused, { code: 1, stdout: "", stderr }, name);
+    t.equal((await store.worlds.list()).length, 1);
+  }
+  const missing = join(dataDir, "none.json");
+  t.match(await foyer(t, dataDir, ["world", "import", missing]), {
+    code: 1,
+    stderr: /^foyer: ENOENT.*\n$/,
+  });
+  const least = await foyer(t, dataDir, args, {}, JSON.stringify(good));
+  t.equal(least.code, 0, "fields with a default may be missing");
+  t.same((await store.worlds.get("new"))?.value, worldOf("new"));
+});
+
+void t.test("a clone is a world of its own", async (t) => {
+  const world = worldOf("demo");
+  world.config.theme = "dark";
+  const { dataDir, store } = await serve(t, [world]);
+  for (const domain of ["own.org", "demo.example.org", undefined]) {
+    await store.rooms.create("demo", { name: String(domain), domain });
+  }
+  const args = ["--title", "Next", "--domain", "next.org"];
+  const clone = ["world", "clone", "demo", "next", ...args];
+  const { code, stdout } = await foyer(t, dataDir, [...clone, "--json"]);
+  t.equal(code, 0);
+  const made = (await store.worlds.get("next"))!.value;
+  t.same(JSON.parse(stdout), made);
+  const { secret } = made.config.JWT_secrets[0]!;
+  t.match(made, {
+    title: "Next",
+    domain: "next.org",
+    config: {
+      theme: "dark",
+      JWT_secrets: [{ issuer: "foyer", audience: "next", secret: /^\w{64}$/ }],
+    },
+  });
+  t.same(made.permission_config, world.permission_config);
+  t.not(secret, world.config.JWT_secrets[0]!.secret);
+  t.equal(made.config.JWT_secrets.length, 1);
+
+  const [old, rooms] = await Promise.all(
+    ["demo", "next"].map(async (id) => (await store.worlds.export(id))!.rooms),
+  );
+  t.same(
+    rooms!.map(({ name, domain }) => ({ name, domain })),
+    [
+      { name: "demo.example.org", domain: undefined },
+      { name: "own.org", domain: "own.org" },
+      { name: "undefined", domain: undefined },
+    ],
+    "no room stays at the old domain",
+  );
+  const ids = [...old!, ...rooms!].map(({ id }) => id);
+  t.equal(new Set(ids).size, 6);
+
+  const refused: [args: string[], code: number, stderr: RegExp][] = [
+    [clone, 1, /^foyer: The id next is taken\.\n$/],
+    [
+      ["world", "clone", "demo", "b", "--title", "B", "--domain", "next.org"],
+      1,
+      /^foyer: The domain next\.org is taken\.\n$/,
+    ],
+    [
+      ["world", "clone", "none", "b", ...args],
+      1,
+      /^foyer: There is no world none\.\n$/,
+    ],
+    [["world", "clone", "demo", "B", ...args], 2, /a-z, 0-9 and -/],
+    [["world", "clone", "demo", "b"], 2, /required option/],
+    [["world", "import"], 2, /missing required argument/],
+    [["world", "export", "none"], 1, /^foyer: There is no world none\.\n$/],
+  ];
+  for (const [args, code, stderr] of refused) {
+    const result = await foyer(t, dataDir, args);
+    t.match(result, { code, stdout: "", stderr }, args.join(" "));
+  }
+  t.equal((await store.worlds.list()).length, 2);
+});
+
+void t.test("each has help with an example", async (t) => {
+  const dataDir = join(t.testdir(), "none");
+  const commands = [
+    ["world", "export"],
+    ["world", "import"],
+    ["world", "clone"],
+    ["check"],
+  ];
+  for (const args of commands) {
+    const { code, stdout } = await foyer(t, dataDir, [...args, "--help"]);
+    t.equal(code, 0);
+    t.match(stdout, `$ foyer ${args.join(" ")}`);
+    t.match(stdout, "--json");
+  }
+  await t.rejects(readFile(dataDir), { code: "ENOENT" });
+});

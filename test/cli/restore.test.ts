@@ -1,0 +1,225 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import Database from "better-sqlite3";
+import t from "tap";
+import { ArchiveError } from "../../db/archive.js";
+import { restore } from "../../db/restore.js";
+import { foyer } from "../helper.js";
+import { furnished } from "./furnished.js";
+import {
+  entriesOf,
+  flipped,
+  memberOf,
+  tarOf,
+  withManifest,
+  type Entry,
+} from "./tar.js";
+
+/** Those that are also refused by a process of its own. */
+const AS_A_COMMAND = new Set([
+  "text",
+  "cut in the database",
+  "a byte of the database",
+  "a byte of a file",
+  "a missing file",
+  "../evil",
+]);
+
+void t.test("an archive that is not whole is refused", async (t) => {
+  const { dataDir } = await furnished(t, 2);
+  const dir = join(dataDir, "..");
+  const good = join(dir, "good.tar");
+  t.equal((await foyer(t, dataDir, ["backup", good])).code, 0);
+  const bytes = await readFile(good);
+  const entries = entriesOf(bytes);
+  const [database, file, other, manifest] = entries as [
+    Entry,
+    Entry,
+    Entry,
+    Entry,
+  ];
+  t.same(
+    entries.map(({ path }) => path),
+    [
+      "foyer.db",
+      "media/pub/demo/0.pdf",
+      "media/pub/demo/1.pdf",
+      "manifest.json",
+    ],
+  );
+  t.strictSame(tarOf(entries).length, bytes.length, "tests write the same");
+
+  const evil = (path: string) => ({ path, body: Buffer.from("evil") });
+  /** With an entry that the manifest names as well. */
+  const named = (entry: Entry) =>
+    withManifest([database, entry, file, other, manifest], ({ members }) =>
+      members.push(memberOf(entry) as never),
+    );
+  /** With another database, which the manifest names. */
+  const swapped = (body: Buffer) =>
+    withManifest([{ ...database, body }, file, other, manifest], (content) => {
+      content.members[0] = memberOf({ ...database, body }) as never;
+    });
+  const changedDatabase = (sql: string) => {
+    const path = join(dir, "changed.db");
+    writeFileSync(path, database.body);
+    const db = new Database(path);
+    db.exec(sql);
+    db.close();
+    return swapped(readFileSync(path));
+  };
+  const whole = "is not a whole backup: ";
+  const cases: [name: string, archive: Buffer | Entry[], says: string][] = [
+    ["empty", Buffer.alloc(0), `${whole}Unrecognized archive`],
+    ["text", Buffer.from("not a tar\n".repeat(200)), whole],
+    ["zeros", Buffer.alloc(4096), `${whole}Unrecognized archive`],
+    ["cut in the database", bytes.subarray(0, 9999), whole],
+    ["cut in a file", bytes.subarray(0, bytes.length - 3000), whole],
+    ["cut after an entry", tarOf(entries.slice(0, 2)), `${whole}it lacks its`],
+    [
+      "a byte of the database",
+      flipped(bytes, 512 + 5000),
+      `${whole}foyer.db has another checksum`,
+    ],
+    [
+      "a byte of a file",
+      [database, { ...file, body: flipped(file.body) }, other, manifest],
+      `${whole}media/pub/demo/0.pdf has another checksum`,
+    ],
+    ["a byte of a name", flipped(bytes, 3), `${whole}checksum failure`],
+    [
+      "a byte of the manifest",
+      flipped(bytes, bytes.indexOf('"sha256"') + 20),
+      `${whole}foyer.db has another checksum`,
+    ],
+    [
+      "a missing file",
+      [database, other, manifest],
+      `${whole}it lacks media/pub/demo/0.pdf`,
+    ],
+    ["no database", [file, other, manifest], `${whole}it lacks foyer.db`],
+    [
+      "an extra file",
+      [database, evil("media/pub/demo/evil"), file, other, manifest],
+      `${whole}its manifest does not name media/pub/demo/evil`,
+    ],
+    ["something after the end", [...entries, evil("media/x")], whole],
+    ["a file twice", [database, file, file, other, manifest], whole],
+    [
+      "a link",
+      named({
+        path: "media/link",
+        body: Buffer.alloc(0),
+        type: "SymbolicLink",
+        linkpath: "/etc/passwd",
+      }),
+      whole,
+    ],
+    ...["../evil", "media/../../evil", "/evil", "media/pub/..", "evil"].map(
+      (path): [string, Entry[], string] => [
+        path,
+        named(evil(path)),
+        `${whole}it holds what is none of it: ${path}`,
+      ],
+    ),
+    [
+      "a newer format",
+      withManifest(entries, (content) => (content.version = 2)),
+      `${whole}it was made by a newer Foyer`,
+    ],
+    [
+      "a manifest of something else",
+      [database, { ...manifest, body: Buffer.from("[]") }],
+      `${whole}its manifest is none`,
+    ],
+    [
+      "a database of a newer version",
+      changedDatabase("PRAGMA user_version = 99"),
+      "cannot be used: it has version 99",
+    ],
+    [
+      "a database of something else",
+      changedDatabase("PRAGMA application_id = 7"),
+      "cannot be used: it is not a database of Foyer",
+    ],
+    [
+      "a database that is none",
+      swapped(Buffer.from("no database at all".repeat(100))),
+      "cannot be used: file is not a database",
+    ],
+    [
+      "a damaged database, well wrapped",
+      swapped(
+        Buffer.concat([database.body.subarray(0, 8192), Buffer.alloc(90_112)]),
+      ),
+      "cannot be used: ",
+    ],
+  ];
+  const missing = join(dir, "missing");
+  const empty = join(dir, "empty");
+  mkdirSync(empty);
+  for (const [i, [name, archive, says]] of cases.entries()) {
+    const path = join(dir, `${i}.tar`);
+    await writeFile(path, Array.isArray(archive) ? tarOf(archive) : archive);
+    const to = i % 2 === 0 ? missing : empty;
+    const refused = await restore(path, to, () => {}).catch(
+      (error: unknown) => error,
+    );
+    t.ok(refused instanceof ArchiveError, name);
+    t.match((refused as Error).message, /^[^\n]+$/, `${name}: one line`);
+    t.match((refused as Error).message, `${path} ${says}`, name);
+    t.notOk(existsSync(missing), `${name}: nothing is there`);
+    t.same(readdirSync(empty), [], `${name}: nothing is there`);
+
+    if (!AS_A_COMMAND.has(name)) continue;
+    t.match(await foyer(t, to, ["restore", path]), {
+      code: 1,
+      stdout: "",
+      stderr: `foyer: ${(refused as Error).message}\n`,
+    });
+    t.notOk(existsSync(missing), `${name}: nothing is there`);
+    t.same(readdirSync(empty), [], `${name}: nothing is there`);
+  }
+  t.same(
+    readdirSync(dir).filter((name) => name.includes("evil")),
+    [],
+  );
+
+  const zipped = join(dir, "good.tar.gz");
+  await writeFile(zipped, gzipSync(bytes));
+  const to = empty;
+  // What a restore leaves that was killed, and what a new volume has.
+  for (const name of ["restore/media", "lost+found"]) {
+    mkdirSync(join(to, name), { recursive: true });
+  }
+  writeFileSync(join(to, "restore/foyer.db"), "half");
+  t.same(await foyer(t, to, ["restore", zipped]), {
+    code: 0,
+    stdout: `${to} has 1 world, 2 rooms, 2 files again.\n`,
+    stderr: "",
+  });
+  t.same(readdirSync(to).sort(), ["foyer.db", "lost+found", "media"]);
+  t.equal((await foyer(t, to, ["check"])).code, 0);
+
+  const before = readdirSync(to);
+  t.match(await foyer(t, to, ["restore", good]), {
+    code: 1,
+    stdout: "",
+    stderr: /^foyer: .*empty is not empty, .*\n$/,
+  });
+  t.same(readdirSync(to), before);
+  t.match(await foyer(t, missing, ["restore", join(dir, "none.tar")]), {
+    code: 1,
+    stderr: /^foyer: ENOENT.*\n$/,
+  });
+  t.notOk(existsSync(missing));
+  t.equal((await foyer(t, missing, ["restore"])).code, 2);
+});
