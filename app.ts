@@ -7,21 +7,33 @@ import type { Store } from "./db/store.js";
 import address from "./plugins/address.js";
 import expectContinue from "./plugins/expect-continue.js";
 import auth from "./plugins/auth.js";
+import cors from "./plugins/cors.js";
 import draining from "./plugins/draining.js";
 import errors, { answerError } from "./plugins/errors.js";
 import logging from "./plugins/logging.js";
+import metricsPlugin, { type Gather } from "./plugins/metrics.js";
 import permissions from "./plugins/permissions.js";
+import pressure from "./plugins/pressure.js";
+import rateLimit from "./plugins/rate-limit.js";
 import storage from "./plugins/storage.js";
 import storePlugin from "./plugins/store.js";
+import unrouted from "./plugins/unrouted.js";
 import uploaders from "./plugins/uploaders.js";
 import validation from "./plugins/validation.js";
 import versions from "./plugins/versions.js";
 import health from "./routes/health.js";
 import media from "./routes/media.js";
+import metricsRoute from "./routes/metrics.js";
 import rooms from "./routes/rooms.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
+
+/** Within how many milliseconds the headers of a request have to come. */
+const HEADERS_TIMEOUT = 20_000;
+
+/** After how many milliseconds without a byte in either direction a connection ends. */
+const STALLED = 300_000;
 
 /**
  * The application: its plugins, then its routes. It listens nowhere, and
@@ -32,13 +44,26 @@ export function createApp({
   store,
   files,
   logger,
+  gather,
 }: {
-  config: Pick<Config, "publicUrl" | "trustProxy" | "uploads">;
+  config: Pick<
+    Config,
+    | "corsOrigins"
+    | "load"
+    | "metrics"
+    | "publicUrl"
+    | "requestTimeout"
+    | "trustProxy"
+    | "uploads"
+  >;
   store: Store;
   files: LocalFiles;
   /** Where it logs; nowhere by default. */
   logger?: FastifyBaseLogger;
+  /** Where its metrics become one with those of other processes. */
+  gather?: Gather;
 }): FastifyInstance {
+  const { corsOrigins, load, metrics, requestTimeout } = config;
   const app = Fastify({
     ...(logger && { loggerInstance: logger }),
     // Instead, plugins/logging.ts writes one line where it is asked for.
@@ -48,6 +73,15 @@ export function createApp({
     trustProxy: config.trustProxy,
     // A request that comes while the server stops gets an answer in our words.
     return503OnClosing: false,
+    requestTimeout,
+    // Of somebody who no longer reads the answer, either.
+    connectionTimeout: STALLED,
+    // Longer than proxies keep one, so that none sends into a closing connection.
+    keepAliveTimeout: 72_000,
+    http: {
+      headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),
+      connectionsCheckingInterval: Math.min(5000, requestTimeout / 4),
+    },
     routerOptions: {
       ignoreTrailingSlash: true,
       // A path as long as a header may be: an odd id names nothing, and is no other error.
@@ -58,6 +92,8 @@ export function createApp({
   });
 
   app.register(errors);
+  if (corsOrigins) app.register(cors, { origins: corsOrigins });
+  app.register(unrouted);
   app.register(logging);
   app.register(draining);
   app.register(expectContinue);
@@ -65,10 +101,20 @@ export function createApp({
   app.register(storePlugin, { store });
   app.register(address, { publicUrl: config.publicUrl });
   app.register(auth);
+  if (load.perMinute) {
+    app.register(rateLimit, { perMinute: load.perMinute });
+  }
   app.register(permissions);
+  app.register(pressure, { limits: load });
   app.register(uploaders);
   app.register(versions);
   app.register(storage, { files });
+  const { port, token } = metrics;
+  if (port !== undefined || token !== undefined) {
+    app.register(metricsPlugin, { ...(gather && { gather }) });
+    // Otherwise server.ts opens a port for them.
+    if (port === undefined) app.register(metricsRoute, { of: app, token });
+  }
 
   app.register(health);
   app.register(worlds);
@@ -76,6 +122,21 @@ export function createApp({
   app.register(users);
   app.register(uploads, { config: config.uploads });
   app.register(media);
+  return app;
+}
+
+/** Serves the metrics of an application and nothing else, for a port of its own. */
+export function createMetricsApp(
+  of: FastifyInstance,
+  token: string | undefined,
+): FastifyInstance {
+  const app = Fastify({
+    genReqId: () => randomUUID(),
+    clientErrorHandler: answerClientError,
+  });
+  app.register(errors);
+  app.register(unrouted);
+  app.register(metricsRoute, { of, token });
   return app;
 }
 
@@ -97,7 +158,7 @@ function answerClientError(
   const body = JSON.stringify({ detail: `${status.slice(4)}.` });
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${body.length}\r\nX-Request-Id: ${randomUUID()}\r\n` +
+      `Content-Length: ${body.length}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${randomUUID()}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   );
 }

@@ -173,7 +173,9 @@ export interface LoadLimits {
 export class ConfigError extends Error {}
 
 type Values = {
-  [Name in keyof typeof variables]: ReturnType<(typeof variables)[Name]["read"]>;
+  [Name in keyof typeof variables]: ReturnType<
+    (typeof variables)[Name]["read"]
+  >;
 };
 
 /**

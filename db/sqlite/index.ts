@@ -4,6 +4,7 @@ import {
   type Store,
   StoreError,
 } from "../store.js";
+import { countReads } from "./count-reads.js";
 import { openForReading, openForWriting, storeErrorOf } from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
 import { roomReads } from "./room-reads.js";
@@ -29,6 +30,7 @@ export function openSqliteStore(dataDir: string): Store {
   const rooms = roomReads(db, snapshot);
   const users = userReads(db);
   const files = fileReads(db);
+  const counts = countReads(db);
   // Several statements, and the writer thread may commit between any two.
   const listRooms = db.transaction(
     (worldId: string, selection: RoomSelection): RoomPage => {
@@ -79,6 +81,7 @@ export function openSqliteStore(dataDir: string): Store {
       list: async (worldId) => read(() => files.list(worldId)),
       size: async (worldId) => read(() => files.size(worldId)),
     },
+    counts: async () => read(counts),
     async close() {
       db.close();
       await writer.close();
