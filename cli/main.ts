@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { ClusterError } from "../cluster.js";
 import { ConfigError } from "../config.js";
 import { StoreError } from "../db/store.js";
 import { Failure } from "./command.js";
@@ -44,6 +45,7 @@ function exitCodeOf(error: unknown): number {
   const expected =
     error instanceof Failure ||
     error instanceof ConfigError ||
+    error instanceof ClusterError ||
     error instanceof StoreError ||
     (error instanceof Error && "syscall" in error);
   if (!expected) throw error;

@@ -1,8 +1,9 @@
+import { isWorker, runWorker, startCluster } from "../cluster.js";
 import { loadConfig } from "../config.js";
 import type { Store } from "../db/store.js";
 import { startServer } from "../server.js";
 import type { World } from "../schemas/worlds.js";
-import { command, print } from "./command.js";
+import { command, print, withStore } from "./command.js";
 import { ADMINISTRATOR, signToken } from "./token.js";
 import { draftWorld } from "./worlds.js";
 
@@ -52,8 +53,18 @@ export const serveCommand = command(
   )
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const config = loadConfig(process.env);
-    const server = await startServer(config);
-    const world = demo ? await demoWorld(server.app.store) : undefined;
+    if (isWorker) return runWorker(config, toldToStop());
+    const several = config.workers > 1;
+    // Workers that start at once shall find a database that is there.
+    const world =
+      demo || several
+        ? await withStore(async (store) =>
+            demo ? demoWorld(store) : undefined,
+          )
+        : undefined;
+    const server = several
+      ? await startCluster(config)
+      : await startServer(config);
     if (demo || json) {
       const address = config.publicUrl ?? server.address;
       const sample = world && tourOf(world, address);

@@ -14,6 +14,8 @@ export type Gather = (own: Registry) => Promise<string>;
 
 /** What is counted of one application. */
 export interface Metrics {
+  /** What this process counts. */
+  readonly registry: Registry;
   /** A file was stored. */
   uploaded(bytes: number): void;
   /** All metrics, in the text format of Prometheus. */
@@ -111,6 +113,7 @@ export default fp<{ gather?: Gather }>(
     );
 
     app.decorate("metrics", {
+      registry,
       uploaded(bytes) {
         uploads.inc();
         uploadBytes.inc(bytes);

@@ -1,4 +1,4 @@
-import type { FastifyRequest, HTTPMethods } from "fastify";
+import type { FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Refusal } from "./errors.js";
 
