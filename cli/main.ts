@@ -23,7 +23,7 @@ const foyer = new Command("foyer")
   .addCommand(userCommand)
   .addHelpText(
     "after",
-    "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads are in the README.",
+    "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads: foyer help serve",
   );
 withExits(foyer);
 

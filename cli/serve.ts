@@ -1,5 +1,5 @@
 import { isWorker, runWorker, startCluster } from "../cluster.js";
-import { loadConfig } from "../config.js";
+import { loadConfig, type Variable, variables } from "../config.js";
 import type { Store } from "../db/store.js";
 import { startServer } from "../server.js";
 import type { World } from "../schemas/worlds.js";
@@ -41,12 +41,21 @@ async function demoWorld(store: Store): Promise<World | undefined> {
   return value;
 }
 
+/** The variables as people read them on a terminal. */
+const tableOfVariables = Object.entries<Variable>(variables)
+  .map(([name, { fallback, means }]) => {
+    const defaults = fallback && ` (${fallback})`;
+    return `  ${name}${defaults}\n    ${means.replaceAll("`", "")}`;
+  })
+  .join("\n");
+
 /** `foyer serve` */
 export const serveCommand = command(
   "serve",
   "serve the worlds of DATA_DIR at HOST and PORT",
   "serve --demo",
 )
+  .addHelpText("after", `\nVariables, and their defaults:\n${tableOfVariables}`)
   .option(
     "--demo",
     `on an empty server, make the world "${DEMO}" to try things in`,
