@@ -114,7 +114,9 @@ export async function startCluster(config: Config): Promise<Cluster> {
     async stop() {
       stopping = true;
       pauses.forEach(clearTimeout);
-      await Promise.all(living().map(stopWorker));
+      const ended = Promise.all(living().map(stopWorker));
+      log.info("stopping the workers");
+      await ended;
     },
   };
 }

@@ -137,18 +137,18 @@ void t.test("a stop waits for what is in flight", async (t) => {
   t.equal((await wire.answer()).status, 100, "it was let in");
 
   // As service managers do: not only to the first process.
-  server.signal("SIGTERM");
-  for (const pid of workersOf(server)) process.kill(pid, "SIGTERM");
   const has = (message: string) => () =>
     linesOf(server).filter(({ msg }) => msg === message).length;
+  for (const pid of workersOf(server)) process.kill(pid, "SIGTERM");
   await until(() => has("stopping")() === 2);
-  await until(() => has("stopped")() === 1);
+  server.signal("SIGTERM");
+  await until(() => has("stopping the workers")() === 1);
   wire.send(body);
   const { status, text } = await wire.answer();
   t.equal(status, 201);
   t.match(JSON.parse(text), { name: "the last" });
   t.equal((await server.finished).code, 0);
-  t.equal(has("stopped")(), 2);
+  t.ok(has("stopped")() >= 2, "in good order");
 });
 
 void t.test("a port that is taken", async (t) => {
