@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
-  type FastifyServerOptions,
+  type FastifyHttpOptions,
 } from "fastify";
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
@@ -13,24 +14,36 @@ import type { Store } from "./db/store.js";
 import address from "./plugins/address.js";
 import expectContinue from "./plugins/expect-continue.js";
 import auth from "./plugins/auth.js";
+import cors from "./plugins/cors.js";
 import docs from "./plugins/docs.js";
 import draining from "./plugins/draining.js";
 import errors, { answerError } from "./plugins/errors.js";
 import logging from "./plugins/logging.js";
+import metricsPlugin, { type Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
 import permissions, { guardRoutes } from "./plugins/permissions.js";
+import pressure from "./plugins/pressure.js";
+import rateLimit from "./plugins/rate-limit.js";
 import storage from "./plugins/storage.js";
 import storePlugin from "./plugins/store.js";
+import unrouted from "./plugins/unrouted.js";
 import uploaders from "./plugins/uploaders.js";
 import validation from "./plugins/validation.js";
 import versions from "./plugins/versions.js";
 import health from "./routes/health.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
+import metricsRoute from "./routes/metrics.js";
 import rooms from "./routes/rooms.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
+
+/** Within how many milliseconds the headers of a request have to come. */
+const HEADERS_TIMEOUT = 20_000;
+
+/** After how many milliseconds without a byte in either direction a connection ends. */
+const STALLED = 300_000;
 
 /** What the application is made of; whatever is not given is what `foyer serve` would take. */
 export interface FoyerOptions {
@@ -38,6 +51,8 @@ export interface FoyerOptions {
   /** Opened in `config.dataDir` otherwise. Closed with the application, like the files. */
   store?: Store;
   files?: LocalFiles;
+  /** Where its metrics become one with those of other processes. */
+  gather?: Gather;
 }
 
 /**
@@ -47,12 +62,14 @@ export interface FoyerOptions {
 export const foyer = fp<FoyerOptions>(
   async (app, options) => {
     const config = { ...loadConfig({}), ...options.config };
-    const { publicUrl, dataDir } = config;
+    const { publicUrl, dataDir, corsOrigins, load, metrics } = config;
     const store = options.store ?? openSqliteStore(dataDir);
     const files = options.files ?? new LocalFiles(dataDir);
 
     guardRoutes(app);
     app.register(errors);
+    if (corsOrigins) app.register(cors, { origins: corsOrigins });
+    app.register(unrouted);
     app.register(logging);
     app.register(draining);
     app.register(expectContinue);
@@ -61,11 +78,22 @@ export const foyer = fp<FoyerOptions>(
     app.register(address, { publicUrl });
     app.register(openapi, { publicUrl });
     app.register(auth);
+    if (load.perMinute) {
+      app.register(rateLimit, { perMinute: load.perMinute });
+    }
     app.register(permissions);
+    app.register(pressure, { limits: load });
     app.register(uploaders);
     app.register(versions);
     app.register(docs);
     app.register(storage, { files });
+    const { port, token } = metrics;
+    if (port !== undefined || token !== undefined) {
+      const { gather } = options;
+      app.register(metricsPlugin, { ...(gather && { gather }) });
+      // Otherwise server.ts opens a port for them.
+      if (port === undefined) app.register(metricsRoute, { of: app, token });
+    }
 
     app.register(health);
     app.register(worlds);
@@ -81,7 +109,8 @@ export const foyer = fp<FoyerOptions>(
 /** How a Fastify instance is made on which the interface holds to the letter. */
 export function fastifyOptions({
   trustProxy = false,
-}: Partial<Config> = {}): FastifyServerOptions {
+  requestTimeout = STALLED,
+}: Partial<Config> = {}): FastifyHttpOptions<Server> {
   return {
     // Instead, plugins/logging.ts writes one line where it is asked for.
     logController: new Fastify.LogController({ disableRequestLogging: true }),
@@ -90,6 +119,15 @@ export function fastifyOptions({
     trustProxy,
     // A request that comes while the server stops gets an answer in our words.
     return503OnClosing: false,
+    requestTimeout,
+    // Of somebody who no longer reads the answer, either.
+    connectionTimeout: STALLED,
+    // Longer than proxies keep one, so that none sends into a closing connection.
+    keepAliveTimeout: 72_000,
+    http: {
+      headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),
+      connectionsCheckingInterval: Math.min(5000, requestTimeout / 4),
+    },
     routerOptions: {
       ignoreTrailingSlash: true,
       // A path as long as a header may be: an odd id names nothing, and is no other error.
@@ -117,6 +155,21 @@ export function createApp({
   return app;
 }
 
+/** Serves the metrics of an application and nothing else, for a port of its own. */
+export function createMetricsApp(
+  of: FastifyInstance,
+  token: string | undefined,
+): FastifyInstance {
+  const app = Fastify({
+    genReqId: () => randomUUID(),
+    clientErrorHandler: answerClientError,
+  });
+  app.register(errors);
+  app.register(unrouted);
+  app.register(metricsRoute, { of, token });
+  return app;
+}
+
 /** What is not even HTTP gets its error in the shape of all others. */
 function answerClientError(
   error: Error & { code?: string },
@@ -135,7 +188,7 @@ function answerClientError(
   const body = JSON.stringify({ detail: `${status.slice(4)}.` });
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${body.length}\r\nX-Request-Id: ${randomUUID()}\r\n` +
+      `Content-Length: ${body.length}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${randomUUID()}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   );
 }

@@ -1,8 +1,131 @@
-import { isIP } from "node:net";
-import { Type } from "@sinclair/typebox";
 import { fileTypes } from "./schemas/files.js";
-import { OneOf, Text } from "./schemas/values.js";
-import { compileValidator } from "./schemas/validate.js";
+import {
+  BadValue,
+  bearerToken,
+  extensions,
+  origins,
+  proxies,
+  publicAddress,
+  type Reader,
+  someText,
+  whole,
+  wordOf,
+} from "./schemas/variables.js";
+
+/** One variable of the environment. */
+export interface Variable<T = unknown> {
+  /** What holds when it is not set, as it would be written; empty for nothing. */
+  fallback: string;
+  /** For people, in Markdown: docs/configure.md and `foyer help serve` have it too. */
+  means: string;
+  read: Reader<T>;
+}
+
+const variable = <T>(
+  fallback: string,
+  means: string,
+  read: Reader<T>,
+): Variable<T> => ({ fallback, means, read });
+
+/** A variable that is off, or says nothing, unless it is set. */
+const optional = <T>(means: string, read: Reader<T>) =>
+  variable<T | undefined>("", means, read);
+
+const count = whole(1);
+
+/**
+ * Every variable that there is. To add one, add it here, to `Config` and
+ * `loadConfig` below, and to the table in docs/configure.md; a test compares them.
+ */
+export const variables = {
+  HOST: variable("127.0.0.1", "the address it listens at", someText),
+  PORT: variable(
+    "8375",
+    "the port it listens at; `0` takes a free one",
+    whole(0, 65535),
+  ),
+  DATA_DIR: variable(
+    "./data",
+    "the folder of the database and the files, made if missing",
+    someText,
+  ),
+  PUBLIC_URL: optional(
+    "the address that clients use, for links, where a proxy hides it: `https://rooms.example.org`",
+    publicAddress,
+  ),
+  TRUST_PROXY: variable(
+    "off",
+    "the proxies whose `X-Forwarded-*` headers count: addresses, ranges like `10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`, with commas",
+    proxies,
+  ),
+  WORKERS: variable(
+    "1",
+    "how many processes serve, on one port; about one for each core",
+    whole(1, 256),
+  ),
+  LOG_LEVEL: variable(
+    "info",
+    "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`; `debug` adds a line for each request",
+    wordOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
+  ),
+  UPLOAD_MAX_BYTES: variable("10485760", "the largest upload", count),
+  UPLOAD_TYPES: variable(
+    Object.keys(fileTypes).join(","),
+    "the extensions that are taken, with commas",
+    extensions,
+  ),
+  UPLOADS_PER_MINUTE: variable(
+    "600",
+    "how many uploads one caller may send in a minute, to each process; more are a 429",
+    count,
+  ),
+  UPLOAD_WORLD_MAX_BYTES: variable(
+    "10737418240",
+    "how much the files of one world may take together",
+    count,
+  ),
+  API_RATE_PER_MINUTE: optional(
+    "how many calls under `/api/v1/` one token may make in a minute, to each process; more are a 429",
+    count,
+  ),
+  MAX_REQUESTS: variable(
+    "1000",
+    "how many calls under `/api/v1/` each process works on at a time; more are a 503. `0` sets no bound",
+    whole(0),
+  ),
+  MAX_UPLOADS: variable(
+    "100",
+    "how many uploads each process takes at a time; more are a 503. `0` sets no bound",
+    whole(0),
+  ),
+  MAX_EVENT_LOOP_DELAY: variable(
+    "1000",
+    "how many milliseconds the event loop may be late, on average over a second, before requests are a 503. `0` sets no bound",
+    whole(0),
+  ),
+  REQUEST_TIMEOUT: variable(
+    "300",
+    "how many seconds a client may take to send a request with its body; its headers have to come within 20 in any case",
+    whole(1, 86400),
+  ),
+  CORS_ORIGIN: optional(
+    "the origins whose pages may call from a browser, with commas, or `*`",
+    origins,
+  ),
+  METRICS_PORT: optional(
+    "serves `/metrics` on a port of its own; `0` takes a free one",
+    whole(0, 65535),
+  ),
+  METRICS_HOST: variable(
+    "127.0.0.1",
+    "the address that `METRICS_PORT` is opened at",
+    someText,
+  ),
+  METRICS_TOKEN: optional(
+    "asks for `Authorization: Bearer <this>` at `/metrics`, which without `METRICS_PORT` is at `PORT`",
+    bearerToken,
+  ),
+};
 
 /** How the server runs; what each part means is told with its variable. */
 export interface Config {
@@ -11,7 +134,17 @@ export interface Config {
   dataDir: string;
   publicUrl: string | undefined;
   trustProxy: string[] | false;
+  workers: number;
   logLevel: string;
+  /** In milliseconds. */
+  requestTimeout: number;
+  corsOrigins: string[] | "*" | undefined;
+  load: LoadLimits;
+  metrics: {
+    host: string;
+    port: number | undefined;
+    token: string | undefined;
+  };
   uploads: {
     /** The largest file, in bytes. */
     maxBytes: number;
@@ -24,30 +157,26 @@ export interface Config {
   };
 }
 
-const Bound = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
-
-/** The variables of the environment, as text turned into what it stands for. */
-const Environment = Type.Object({
-  HOST: Text({ minLength: 1 }),
-  PORT: Type.Integer({ minimum: 0, maximum: 65535 }),
-  UPLOAD_MAX_BYTES: Bound,
-  UPLOAD_WORLD_MAX_BYTES: Bound,
-  UPLOADS_PER_MINUTE: Bound,
-  DATA_DIR: Text({ minLength: 1 }),
-  LOG_LEVEL: OneOf(
-    "fatal",
-    "error",
-    "warn",
-    "info",
-    "debug",
-    "trace",
-    "silent",
-  ),
-});
-const check = compileValidator(Environment);
+/** How much is taken on before it is turned away; 0 stands for any amount. */
+export interface LoadLimits {
+  /** API requests at a time. */
+  requests: number;
+  /** Uploads at a time. */
+  uploads: number;
+  /** In milliseconds. */
+  eventLoopDelay: number;
+  /** API requests of one token in a minute. */
+  perMinute: number | undefined;
+}
 
 /** A variable with a bad value; the message is one line that names it. */
 export class ConfigError extends Error {}
+
+type Values = {
+  [Name in keyof typeof variables]: ReturnType<
+    (typeof variables)[Name]["read"]
+  >;
+};
 
 /**
  * Reads the configuration.
@@ -55,79 +184,47 @@ export class ConfigError extends Error {}
  * @throws {ConfigError} on the first bad value.
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
-  const values = {
-    HOST: env.HOST || "127.0.0.1",
-    PORT: number(env.PORT || "8375"),
-    DATA_DIR: env.DATA_DIR || "./data",
-    LOG_LEVEL: env.LOG_LEVEL || "info",
-    UPLOAD_MAX_BYTES: number(env.UPLOAD_MAX_BYTES || "10485760"),
-    UPLOAD_WORLD_MAX_BYTES: number(env.UPLOAD_WORLD_MAX_BYTES || "10737418240"),
-    UPLOADS_PER_MINUTE: number(env.UPLOADS_PER_MINUTE || "600"),
-  };
-  const [fault] = Object.entries(check(values)?.faults ?? {});
-  if (fault) throw new ConfigError(`${fault[0]}: ${fault[1].join(" ")}`);
+  const values = Object.fromEntries(
+    Object.entries<Variable>(variables).map(([name, { fallback, read }]) => {
+      const text = env[name] || fallback;
+      return [name, text === "" ? undefined : named(name, () => read(text))];
+    }),
+  ) as Values;
   return {
     host: values.HOST,
-    port: Number(values.PORT),
+    port: values.PORT,
     dataDir: values.DATA_DIR,
+    publicUrl: values.PUBLIC_URL,
+    trustProxy: values.TRUST_PROXY,
+    workers: values.WORKERS,
     logLevel: values.LOG_LEVEL,
-    publicUrl: env.PUBLIC_URL ? readUrl(env.PUBLIC_URL) : undefined,
-    trustProxy: readProxies(env.TRUST_PROXY || "off"),
+    requestTimeout: values.REQUEST_TIMEOUT * 1000,
+    corsOrigins: values.CORS_ORIGIN,
+    load: {
+      requests: values.MAX_REQUESTS,
+      uploads: values.MAX_UPLOADS,
+      eventLoopDelay: values.MAX_EVENT_LOOP_DELAY,
+      perMinute: values.API_RATE_PER_MINUTE,
+    },
+    metrics: {
+      host: values.METRICS_HOST,
+      port: values.METRICS_PORT,
+      token: values.METRICS_TOKEN,
+    },
     uploads: {
-      maxBytes: Number(values.UPLOAD_MAX_BYTES),
-      worldMaxBytes: Number(values.UPLOAD_WORLD_MAX_BYTES),
-      perMinute: Number(values.UPLOADS_PER_MINUTE),
-      types: readTypes(env.UPLOAD_TYPES),
+      maxBytes: values.UPLOAD_MAX_BYTES,
+      types: values.UPLOAD_TYPES,
+      perMinute: values.UPLOADS_PER_MINUTE,
+      worldMaxBytes: values.UPLOAD_WORLD_MAX_BYTES,
     },
   };
 }
 
-/** A whole number; anything else stays text, for the schema to refuse. */
-const number = (text: string) => (/^\d+$/.test(text) ? Number(text) : text);
-
-function readTypes(text: string | undefined): string[] {
-  const known = Object.keys(fileTypes);
-  const types = text ? text.split(",").map((type) => type.trim()) : known;
-  const odd = types.find((type) => !known.includes(type));
-  if (odd !== undefined) {
-    throw new ConfigError(
-      `UPLOAD_TYPES: ${JSON.stringify(odd)} is not one of ${known.join(", ")}.`,
-    );
+function named<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof BadValue)) throw error;
+    throw new ConfigError(`${name}: ${error.message}`);
   }
-  return types;
-}
-
-function readUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
-    throw new ConfigError(
-      "PUBLIC_URL: Must be an address like https://rooms.example.org.",
-    );
-  }
-  return (url.origin + url.pathname).replace(/\/+$/, "");
-}
-
-/** Names that stand for ranges of addresses, as Fastify knows them. */
-const RANGES = ["loopback", "linklocal", "uniquelocal"];
-
-function readProxies(text: string): string[] | false {
-  if (text === "off") return false;
-  const proxies = text.split(",").map((proxy) => proxy.trim());
-  for (const proxy of proxies) {
-    const [address = "", bits, ...rest] = proxy.split("/");
-    const version = isIP(address);
-    const known =
-      RANGES.includes(proxy) ||
-      (version !== 0 &&
-        rest.length === 0 &&
-        (bits === undefined ||
-          (/^\d{1,3}$/.test(bits) &&
-            Number(bits) <= (version === 4 ? 32 : 128))));
-    if (!known) {
-      throw new ConfigError(
-        `TRUST_PROXY: Must be off, or addresses, ranges like 10.0.0.0/8, or ${RANGES.join(", ")}, separated by commas.`,
-      );
-    }
-  }
-  return proxies;
 }

@@ -1,10 +1,11 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { createApp } from "./app.js";
+import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
 import { LocalFiles } from "./db/local-files.js";
 import { openSqliteStore } from "./db/sqlite/index.js";
 import { createLogger } from "./plugins/logging.js";
+import type { Gather } from "./plugins/metrics.js";
 
 /** How long a stop waits for the requests in flight, in milliseconds. */
 const PATIENCE = 10_000;
@@ -19,9 +20,13 @@ export interface Server {
 
 /**
  * Opens the store and listens.
+ * @param gather where its metrics become one with those of other processes.
  * @throws {StoreError} or an error of the listening socket, with one line that says why.
  */
-export async function startServer(config: Config): Promise<Server> {
+export async function startServer(
+  config: Config,
+  gather?: Gather,
+): Promise<Server> {
   const logger = createLogger(config.logLevel);
   const store = openSqliteStore(config.dataDir, (line) => logger.info(line));
   const app = createApp({
@@ -29,14 +34,29 @@ export async function startServer(config: Config): Promise<Server> {
     store,
     files: new LocalFiles(config.dataDir),
     logger,
+    ...(gather && { gather }),
   });
   try {
     await app.listen({ host: config.host, port: config.port });
+    await listenForMetrics(app, config.metrics);
   } catch (error) {
     await app.close();
     throw error;
   }
   return { app, address: addressOf(app), stop: () => stop(app) };
+}
+
+/** Opens the port of the metrics, if there is to be one; it closes with the application. */
+async function listenForMetrics(
+  app: FastifyInstance,
+  { host, port, token }: Config["metrics"],
+): Promise<void> {
+  if (port === undefined) return;
+  const metrics = createMetricsApp(app, token);
+  await metrics.listen({ host, port });
+  // Until the end: how a stop goes is worth seeing, too.
+  app.server.once("close", () => void metrics.close());
+  app.log.info(`metrics at ${addressOf(metrics)}/metrics`);
 }
 
 function addressOf(app: FastifyInstance): string {

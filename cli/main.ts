@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { ClusterError } from "../cluster.js";
 import { ConfigError } from "../config.js";
 import { ArchiveError } from "../db/archive.js";
 import { StoreError } from "../db/store.js";
@@ -27,7 +28,7 @@ const foyer = new Command("foyer")
   .addCommand(userCommand)
   .addHelpText(
     "after",
-    "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads are in the README.",
+    "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads: foyer help serve",
   );
 archiveCommands.forEach((archiving) => foyer.addCommand(archiving));
 withExits(foyer);
@@ -50,6 +51,7 @@ function exitCodeOf(error: unknown): number {
   const expected =
     error instanceof Failure ||
     error instanceof ConfigError ||
+    error instanceof ClusterError ||
     error instanceof StoreError ||
     error instanceof ArchiveError ||
     (error instanceof Error && "syscall" in error);

@@ -1,7 +1,7 @@
-import { loadConfig } from "../config.js";
+import { loadConfig, type Variable, variables } from "../config.js";
 import type { Store } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
-import { command, print } from "./command.js";
+import { command, print, withStore } from "./command.js";
 import { ADMINISTRATOR, signToken } from "./token.js";
 import { draftWorld } from "./worlds.js";
 
@@ -39,12 +39,21 @@ async function demoWorld(store: Store): Promise<World | undefined> {
   return value;
 }
 
+/** The variables as people read them on a terminal. */
+const tableOfVariables = Object.entries<Variable>(variables)
+  .map(([name, { fallback, means }]) => {
+    const defaults = fallback && ` (${fallback})`;
+    return `  ${name}${defaults}\n    ${means.replaceAll("`", "")}`;
+  })
+  .join("\n");
+
 /** `foyer serve` */
 export const serveCommand = command(
   "serve",
   "serve the worlds of DATA_DIR at HOST and PORT",
   "serve --demo",
 )
+  .addHelpText("after", `\nVariables, and their defaults:\n${tableOfVariables}`)
   .option(
     "--demo",
     `on an empty server, make the world "${DEMO}" to try things in`,
@@ -52,9 +61,20 @@ export const serveCommand = command(
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const config = loadConfig(process.env);
     // Here, so that no other command takes the time to load a server.
+    const { isWorker, runWorker, startCluster } = await import("../cluster.js");
     const { startServer } = await import("../server.js");
-    const server = await startServer(config);
-    const world = demo ? await demoWorld(server.app.store) : undefined;
+    if (isWorker) return runWorker(config, toldToStop());
+    const several = config.workers > 1;
+    // Workers that start at once shall find a database that is there.
+    const world =
+      demo || several
+        ? await withStore(async (store) =>
+            demo ? demoWorld(store) : undefined,
+          )
+        : undefined;
+    const server = several
+      ? await startCluster(config)
+      : await startServer(config);
     if (demo || json) {
       const address = config.publicUrl ?? server.address;
       const sample = world && tourOf(world, address);

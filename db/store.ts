@@ -85,6 +85,18 @@ export class StoreError extends Error {
   }
 }
 
+/** How much a store holds, for its operator. It is cheap to ask for, however much that is. */
+export interface Counts {
+  worlds: number;
+  rooms: number;
+  /** Without those that were erased. */
+  users: number;
+  /** What all uploaded files have together. */
+  fileBytes: number;
+  /** What the records take on the disk. */
+  databaseBytes: number;
+}
+
 /**
  * Everything the service keeps. Each method is one atomic operation, durable
  * once it resolves, and sees whatever any process wrote before it was called.
@@ -96,6 +108,8 @@ export interface Store {
   readonly rooms: RoomStore;
   readonly users: UserStore;
   readonly files: FileRecords;
+  /** How much there is. */
+  counts(): Promise<Counts>;
   /** Finishes the writes under way, then lets go of the database. */
   close(): Promise<void>;
 }

@@ -51,7 +51,6 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
       }
       reply.headers({
         "content-type": type.mime,
-        "x-content-type-options": "nosniff",
         // On the domain of the world, no file may run a script or load a thing:
         // an SVG and a PDF are documents too.
         "content-security-policy":

@@ -3,7 +3,8 @@ import multipart from "@fastify/multipart";
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyPluginAsync } from "fastify";
 import type { Config } from "../config.js";
-import { answerError, FileRefusal, Refusal } from "../plugins/errors.js";
+import { answerError, FileRefusal } from "../plugins/errors.js";
+import { quiet, tooMany } from "../plugins/rate-limit.js";
 import { atMost, openForm, peek } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
@@ -14,13 +15,6 @@ import {
   UploadForm,
 } from "../schemas/files.js";
 import { ref } from "../schemas/values.js";
-
-/** A client needs to know when to come again, and no more. */
-const quiet = {
-  "x-ratelimit-limit": false,
-  "x-ratelimit-remaining": false,
-  "x-ratelimit-reset": false,
-};
 
 /** Files from people in a world: `/storage/upload/`. */
 const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
@@ -50,10 +44,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     timeWindow: "1 minute",
     keyGenerator: ({ world, uploader }) =>
       JSON.stringify([world?.value.id, uploader.tokenId, uploader.clientId]),
-    errorResponseBuilder: (_, { ttl }) =>
-      new Refusal(429, "Too many uploads. Try again later.", {
-        "retry-after": String(Math.ceil(ttl / 1000)),
-      }),
+    errorResponseBuilder: tooMany("uploads"),
   });
 
   app.post(
@@ -103,14 +94,15 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       const secret = randomBytes(9).toString("base64url");
       const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
       const store = (source: AsyncIterable<Uint8Array>) =>
-        app.files.put(key, source, (stored) =>
-          app.store.files.add(
+        app.files.put(key, source, async (stored) => {
+          await app.store.files.add(
             world,
             request.uploader,
             { key, ...stored },
             config.worldMaxBytes,
-          ),
-        );
+          );
+          app.metrics?.uploaded(stored.size);
+        });
       const { image } = type;
       await (image
         ? app.files.withScratch(all, (path) => images.clean(path, image, store))

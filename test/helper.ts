@@ -173,6 +173,7 @@ export interface Wire {
   send(text: string): void;
   /** The next answer; rejects when the other side hangs up before it is whole. */
   answer(): Promise<RawAnswer>;
+  hangUp(): void;
 }
 
 /** Lets an application listen on a port that is free, and names it. */
@@ -221,6 +222,7 @@ export function dial(t: Test, port: number): Wire {
 
   return {
     send: (text) => void socket.write(text),
+    hangUp: () => void socket.destroy(),
     async answer() {
       for (;;) {
         const answer = take();

@@ -4,6 +4,7 @@ import {
   type Store,
   StoreError,
 } from "../store.js";
+import { countReads } from "./count-reads.js";
 import { openForReading, openForWriting, storeErrorOf } from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
 import { roomReads } from "./room-reads.js";
@@ -35,6 +36,7 @@ export function openSqliteStore(
   const copies = copyReads(db);
   const users = userReads(db);
   const files = fileReads(db);
+  const counts = countReads(db);
   // Several statements, and the writer thread may commit between any two.
   const listRooms = db.transaction(
     (worldId: string, selection: RoomSelection): RoomPage => {
@@ -88,6 +90,7 @@ export function openSqliteStore(
       list: async (worldId) => read(() => files.list(worldId)),
       size: async (worldId) => read(() => files.size(worldId)),
     },
+    counts: async () => read(counts),
     async close() {
       db.close();
       await writer.close();

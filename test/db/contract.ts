@@ -698,6 +698,45 @@ export async function storeContract(
     },
   );
 
+  await contract("how much there is", async (t, store, open) => {
+    const other = await open();
+    const sha256 = "0".repeat(64);
+    const traits = new Set<string>();
+    const has = async (counts: object, name: string) => {
+      for (const one of [store, other])
+        t.match(await one.counts(), counts, name);
+    };
+    await has({ worlds: 1, rooms: 0, users: 0, fileBytes: 0 }, "at first");
+    const { databaseBytes } = await store.counts();
+    t.ok(databaseBytes > 0);
+
+    await store.worlds.create(worldOf("other"));
+    for (const world of ["demo", "other"]) {
+      await store.rooms.create(world, { name: "a" });
+      const open = { "room.view": [] };
+      await store.rooms.create(world, { name: "b", permission_config: open });
+      for (const [i, uploader] of [
+        { clientId: "x", traits },
+        { clientId: "x", traits },
+        { tokenId: "x", traits },
+      ].entries()) {
+        const file = { key: `${world}/${i}`, size: 100, sha256 };
+        await store.files.add(world, uploader, file, 1000);
+      }
+    }
+    await has(
+      { worlds: 2, rooms: 4, users: 4, fileBytes: 600 },
+      "in two worlds",
+    );
+    await store.users.erase("other", { token_id: "x" });
+    await has({ worlds: 2, users: 3, fileBytes: 600 }, "without the erased");
+    await store.worlds.delete("other");
+    await has(
+      { worlds: 1, rooms: 2, users: 2, fileBytes: 300 },
+      "a world less",
+    );
+  });
+
   await contract("a store that is closed", async (t, store) => {
     await store.close();
     await store.close();
@@ -705,6 +744,7 @@ export async function storeContract(
       () => store.worlds.get("demo"),
       () => store.worlds.list(),
       () => store.rooms.list("demo", selection()),
+      () => store.counts(),
       () => store.worlds.update("demo", {}),
       () => store.rooms.create("demo", { name: "x" }),
       () => store.users.list("demo"),

@@ -1,3 +1,4 @@
+import pino from "pino";
 import t from "tap";
 import type { Room } from "../../schemas/rooms.js";
 import {
@@ -7,6 +8,7 @@ import {
   rawRequest,
   serve,
   type ServeOptions,
+  until,
 } from "../helper.js";
 
 const as = admin("demo");
@@ -100,4 +102,79 @@ void t.test("a target in absolute form makes the same links", async (t) => {
   t.match(JSON.parse(text), {
     next: `http://localhost${rooms}?page_size=1&page=2`,
   });
+});
+
+void t.test("whose word counts for where a request comes from", async (t) => {
+  const forged = { "x-forwarded-for": "203.0.113.9" };
+  const chain = { "x-forwarded-for": "203.0.113.9, 198.51.100.7" };
+  // Requests over a socket come from 127.0.0.1.
+  const cases: [
+    name: string,
+    trustProxy: string[] | false,
+    headers: Record<string, string>,
+    from: string,
+    base: string,
+  ][] = [
+    ["nobody's", false, forged, "127.0.0.1", "http://localhost"],
+    ["another's", ["10.0.0.0/8"], forged, "127.0.0.1", "http://localhost"],
+    ["a neighbour's", ["127.0.0.2"], forged, "127.0.0.1", "http://localhost"],
+    ["the proxy's", ["127.0.0.1"], forged, "203.0.113.9", "http://localhost"],
+    [
+      "the proxy's, of a client that forged more",
+      ["127.0.0.1"],
+      chain,
+      "198.51.100.7",
+      "http://localhost",
+    ],
+    [
+      "two proxies'",
+      ["127.0.0.1", "198.51.100.0/24"],
+      chain,
+      "203.0.113.9",
+      "http://localhost",
+    ],
+    [
+      "a stranger's of host and scheme",
+      ["127.0.0.2"],
+      { "x-forwarded-host": "evil.org", "x-forwarded-proto": "https" },
+      "127.0.0.1",
+      "http://localhost",
+    ],
+    [
+      "the proxy's of host and scheme",
+      ["127.0.0.1"],
+      { "x-forwarded-host": "rooms.org:444", "x-forwarded-proto": "https" },
+      "127.0.0.1",
+      "https://rooms.org:444",
+    ],
+  ];
+  for (const [name, trustProxy, headers, from, base] of cases) {
+    const lines: { msg: string; from?: string }[] = [];
+    const logger = pino(
+      { level: "debug" },
+      { write: (line) => void lines.push(JSON.parse(line) as { msg: string }) },
+    );
+    const { app } = await serve(t, undefined, {
+      config: { trustProxy },
+      logger,
+    });
+    const wire = dial(t, await listen(app));
+    const body = '{"name":"x"}';
+    wire.send(
+      rawRequest(
+        `POST ${rooms}`,
+        {
+          Authorization: as,
+          "Content-Type": "application/json",
+          "Content-Length": String(body.length),
+          ...headers,
+        },
+        body,
+      ),
+    );
+    const answer = await wire.answer();
+    t.ok(answer.headers.location?.startsWith(`${base}${rooms}`), name);
+    await until(() => lines.some(({ msg }) => msg === "request"));
+    t.equal(lines.find(({ msg }) => msg === "request")?.from, from, name);
+  }
 });

@@ -1,0 +1,125 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  Registry,
+} from "prom-client";
+import type { Counts } from "../db/store.js";
+
+/** Turns what this process counted into text for Prometheus, perhaps with what others counted. */
+export type Gather = (own: Registry) => Promise<string>;
+
+/** What is counted of one application. */
+export interface Metrics {
+  /** What this process counts. */
+  readonly registry: Registry;
+  /** A file was stored. */
+  uploaded(bytes: number): void;
+  /** All metrics, in the text format of Prometheus. */
+  text(): Promise<string>;
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** There only when somebody may read them. */
+    metrics?: Metrics;
+  }
+}
+
+/** In seconds: from an answer out of memory to one that waited for a slow disk, or an upload. */
+const BUCKETS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
+  60,
+];
+
+/** What the store tells of itself, by the name of its metric. */
+const gauges: Record<string, [count: keyof Counts, help: string]> = {
+  foyer_worlds: ["worlds", "Worlds."],
+  foyer_rooms: ["rooms", "Rooms of all worlds."],
+  foyer_users: ["users", "Users of all worlds, without those erased."],
+  foyer_file_bytes: ["fileBytes", "Bytes of all uploaded files that are kept."],
+  foyer_database_bytes: ["databaseBytes", "Bytes of the database on the disk."],
+};
+
+/** Counts what the application does, and what it holds. */
+export default fp<{ gather?: Gather }>(
+  async (app, { gather = (own) => own.metrics() }) => {
+    const registry = new Registry();
+    const registers = [registry];
+    collectDefaultMetrics({ register: registry });
+
+    const durations = new Histogram({
+      name: "foyer_http_request_duration_seconds",
+      help: "Requests by the pattern of their route and by status, and how long each took.",
+      labelNames: ["method", "route", "status"] as const,
+      buckets: BUCKETS,
+      registers,
+    });
+    const uploads = new Counter({
+      name: "foyer_uploads_total",
+      help: "Files that were uploaded and stored.",
+      registers,
+    });
+    const uploadBytes = new Counter({
+      name: "foyer_upload_bytes_total",
+      help: "Bytes of the files that were uploaded and stored.",
+      registers,
+    });
+
+    // The gauges of a scrape are asked at once: one look at the store serves all.
+    let looking: Promise<Counts> | undefined;
+    const look = () =>
+      (looking ??= app.store.counts().finally(() => (looking = undefined)));
+    for (const [name, [count, help]] of Object.entries(gauges)) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        // Each process sees the same store.
+        aggregator: "first",
+        async collect() {
+          this.set((await look())[count]);
+        },
+      });
+    }
+
+    // To find a histogram by its labels costs more than to count in it.
+    const found = new Map<string, { observe(seconds: number): void }>();
+    function durationsOf(
+      { method, routeOptions }: FastifyRequest,
+      status: number,
+    ) {
+      const route = routeOptions.url ?? "none";
+      const key = `${method} ${status} ${route}`;
+      let child = found.get(key);
+      if (!child) {
+        child = durations.labels({ method, route, status });
+        found.set(key, child);
+      }
+      return child;
+    }
+
+    app.addHook(
+      "onResponse",
+      (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+        durationsOf(request, reply.statusCode).observe(
+          reply.elapsedTime / 1000,
+        );
+        done();
+      },
+    );
+
+    app.decorate("metrics", {
+      registry,
+      uploaded(bytes) {
+        uploads.inc();
+        uploadBytes.inc(bytes);
+      },
+      text: () => gather(registry),
+    } satisfies Metrics);
+  },
+  { name: "metrics", dependencies: ["store"] },
+);

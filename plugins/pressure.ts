@@ -1,0 +1,72 @@
+import underPressure from "@fastify/under-pressure";
+import type { onRequestHookHandler } from "fastify";
+import fp from "fastify-plugin";
+import type { LoadLimits } from "../config.js";
+import { Refusal } from "./errors.js";
+
+/** The log names an overload this often at most, in milliseconds. */
+const LOG_INTERVAL = 10_000;
+
+/**
+ * Turns work away when there is more than can be done soon: a client that is
+ * told to come again is better off than one in a queue without end. Each bound
+ * that is off costs a request nothing.
+ */
+export default fp<{ limits: LoadLimits }>(
+  async (app, { limits }) => {
+    let lastLogged = -Infinity;
+
+    function tooBusy(why: string): Refusal {
+      const now = performance.now();
+      if (now - lastLogged > LOG_INTERVAL) {
+        lastLogged = now;
+        app.log.warn(`turning requests away: ${why}`);
+      }
+      return new Refusal(503, "The server is too busy. Try again soon.", {
+        "retry-after": "1",
+      });
+    }
+
+    /** A bound on how many requests of some routes are under way at a time. */
+    function atMost(max: number, what: string): onRequestHookHandler {
+      let underWay = 0;
+      const over = () => void underWay--;
+      return (_request, reply, done) => {
+        if (underWay >= max) {
+          done(tooBusy(`${max} ${what} are under way`));
+          return;
+        }
+        underWay++;
+        // Whether it was answered or its client went away.
+        reply.raw.once("close", over);
+        done();
+      };
+    }
+
+    const bounds: [path: string, bound: onRequestHookHandler][] = [];
+    if (limits.requests > 0) {
+      bounds.push(["/api/v1/", atMost(limits.requests, "requests")]);
+    }
+    if (limits.uploads > 0) {
+      bounds.push(["/storage/upload/", atMost(limits.uploads, "uploads")]);
+    }
+    app.addHook("onRoute", (route) => {
+      for (const [path, bound] of bounds) {
+        if (!route.url.startsWith(path)) continue;
+        // Before the caller is asked for: that is work, too.
+        route.onRequest = [bound, ...[route.onRequest ?? []].flat()];
+      }
+    });
+
+    if (limits.eventLoopDelay === 0) return;
+    await app.register(underPressure, {
+      maxEventLoopDelay: limits.eventLoopDelay,
+      pressureHandler: async ({ routeOptions: { url } }) => {
+        // Whoever restarts what is unwell, or measures it, has to get through.
+        if (url === "/healthz" || url === "/metrics") return;
+        throw tooBusy(`the event loop is late`);
+      },
+    });
+  },
+  { name: "pressure", dependencies: ["errors", "permissions"] },
+);

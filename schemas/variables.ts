@@ -1,0 +1,118 @@
+import { isIP } from "node:net";
+import { Type, type TSchema } from "@sinclair/typebox";
+import { fileTypes } from "./files.js";
+import { OneOf, Text } from "./values.js";
+import { compileValidator } from "./validate.js";
+
+// How the text of a variable becomes what it stands for. Each reader throws a
+// BadValue that says what a good one looks like.
+
+/** What is wrong with a value; whoever reads it adds the name of its variable. */
+export class BadValue extends Error {}
+
+/** Turns text into what it stands for. */
+export type Reader<T> = (text: string) => T;
+
+function matching<T>(schema: TSchema, parse: (text: string) => unknown) {
+  const validate = compileValidator(schema);
+  return (text: string): T => {
+    const value = parse(text);
+    const messages = Object.values(validate(value)?.faults ?? {}).flat();
+    if (messages.length > 0) throw new BadValue(messages.join(" "));
+    return value as T;
+  };
+}
+
+/** Any text. */
+export const someText: Reader<string> = matching(
+  Text({ minLength: 1 }),
+  (text) => text,
+);
+
+/** A whole number between two others; text that is none stays text, for the schema to refuse. */
+export const whole = (
+  minimum: number,
+  maximum = Number.MAX_SAFE_INTEGER,
+): Reader<number> =>
+  matching(Type.Integer({ minimum, maximum }), (text) =>
+    /^\d+$/.test(text) ? Number(text) : text,
+  );
+
+/** One of a few words. */
+export const wordOf = (...words: string[]): Reader<string> =>
+  matching(OneOf(...words), (text) => text);
+
+const listOf = (text: string) => text.split(",").map((entry) => entry.trim());
+
+/** Extensions of files, separated by commas. */
+export const extensions: Reader<string[]> = (text) => {
+  const known = Object.keys(fileTypes);
+  const types = listOf(text);
+  const odd = types.find((type) => !known.includes(type));
+  if (odd !== undefined) {
+    throw new BadValue(
+      `${JSON.stringify(odd)} is not one of ${known.join(", ")}.`,
+    );
+  }
+  return types;
+};
+
+/** An address of this server, without a slash at its end. */
+export const publicAddress: Reader<string> = (text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
+    throw new BadValue("Must be an address like https://rooms.example.org.");
+  }
+  return (url.origin + url.pathname).replace(/\/+$/, "");
+};
+
+/** Names that stand for ranges of addresses, as Fastify knows them. */
+const RANGES = ["loopback", "linklocal", "uniquelocal"];
+
+/** Whom to believe what it forwards: nobody, or addresses and ranges. */
+export const proxies: Reader<string[] | false> = (text) => {
+  if (text === "off") return false;
+  const list = listOf(text);
+  for (const proxy of list) {
+    const [address = "", bits, ...rest] = proxy.split("/");
+    const version = isIP(address);
+    const known =
+      RANGES.includes(proxy) ||
+      (version !== 0 &&
+        rest.length === 0 &&
+        (bits === undefined ||
+          (/^\d{1,3}$/.test(bits) &&
+            Number(bits) <= (version === 4 ? 32 : 128))));
+    if (!known) {
+      throw new BadValue(
+        `Must be off, or addresses, ranges like 10.0.0.0/8, or ${RANGES.join(", ")}, separated by commas.`,
+      );
+    }
+  }
+  return list;
+};
+
+/** Where the pages come from whose scripts may call: everywhere, or these origins. */
+export const origins: Reader<string[] | "*"> = (text) => {
+  if (text === "*") return "*";
+  const list = listOf(text);
+  for (const origin of list) {
+    // A browser compares by letters: a slash at the end would never match.
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+      throw new BadValue(
+        "Must be *, or origins like https://app.example.org, without a path, separated by commas.",
+      );
+    }
+  }
+  return list;
+};
+
+/** A password that goes into a header. No message repeats it: it may end up in a log. */
+export const bearerToken: Reader<string> = (text) => {
+  if (!/^[\w.~+/=-]{16,500}$/.test(text)) {
+    throw new BadValue(
+      "Must be 16 to 500 letters, digits and . _ ~ + / = -, such as openssl rand -hex 32 makes.",
+    );
+  }
+  return text;
+};

@@ -1,0 +1,205 @@
+import t from "tap";
+import {
+  dial,
+  foyer,
+  rawRequest,
+  startFoyer,
+  until,
+  type ServerProcess,
+} from "./helper.js";
+
+interface Key {
+  issuer: string;
+  audience: string;
+  secret: string;
+}
+
+/** Sends one request on a connection of its own, so that any worker may take it. */
+async function send(
+  { address, token }: Pick<ServerProcess, "address" | "token">,
+  path: string,
+  method = "GET",
+  body?: unknown,
+): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${address}/api/v1/worlds/sample/${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      connection: "close",
+      ...(body !== undefined && { "content-type": "application/json" }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    body: text === "" ? undefined : (JSON.parse(text) as unknown),
+  };
+}
+
+const linesOf = ({ said }: ServerProcess) =>
+  said.stdout
+    .split("\n")
+    .filter((line) => line.startsWith('{"level"'))
+    .map((line) => JSON.parse(line) as { pid: number; msg: string });
+
+/** The workers that were said to serve. */
+const workersOf = (server: ServerProcess) =>
+  linesOf(server)
+    .filter(({ msg }) => msg.startsWith("Server listening"))
+    .map(({ pid }) => pid);
+
+void t.test("several processes on one port", async (t) => {
+  const server = await startFoyer(t, t.testdir(), ["--demo"], {
+    WORKERS: "2",
+    LOG_LEVEL: "debug",
+    METRICS_PORT: "0",
+  });
+  await until(() => workersOf(server).length === 2);
+  const served = () =>
+    linesOf(server)
+      .filter(({ msg }) => msg === "request")
+      .map(({ pid }) => pid);
+  let sent = 0;
+  await until(async () => {
+    t.equal((await send(server, "rooms/")).status, 200);
+    sent++;
+    return new Set(served()).size === 2;
+  });
+  t.strictSame(
+    new Set(served()),
+    new Set(workersOf(server)),
+    "both answer, and nobody else",
+  );
+  t.equal(
+    server.said.stdout.match(/"token": "/g)?.length,
+    1,
+    "the demo is told once",
+  );
+  // A request is counted before it is logged.
+  await until(() => served().length === sent);
+
+  const url = /metrics at (http:[^"]+)/.exec(server.said.stdout)![1]!;
+  for (let i = 0; i < 3; i++) {
+    const text = await (
+      await fetch(url, { headers: { connection: "close" } })
+    ).text();
+    const count =
+      /request_duration_seconds_count\{method="GET",route="\S+rooms\/",status="200"\} (\d+)/;
+    t.equal(
+      Number(count.exec(text)?.[1]),
+      sent,
+      "whichever is asked counts for all",
+    );
+    t.match(text, /^foyer_worlds 1$/m, "and one world is not two");
+  }
+
+  const [first, second] = workersOf(server);
+  process.kill(first!, "SIGKILL");
+  await until(() => workersOf(server).length === 3);
+  t.match(
+    linesOf(server).find(({ msg }) => msg.includes("SIGKILL"))?.msg,
+    `worker ${first} ended (SIGKILL); another starts in 100 ms`,
+  );
+  for (let i = 0; i < 6; i++) {
+    t.equal((await send(server, "rooms/")).status, 200, "none is refused");
+  }
+
+  server.signal("SIGTERM");
+  const { code, stderr } = await server.finished;
+  t.equal(code, 0);
+  t.equal(stderr, "");
+  const [, , third] = workersOf(server);
+  const stopped = linesOf(server).filter(({ msg }) => msg === "stopped");
+  t.strictSame(
+    new Set(stopped.map(({ pid }) => pid)),
+    new Set([second, third]),
+    "in good order",
+  );
+});
+
+void t.test("a stop waits for what is in flight", async (t) => {
+  const server = await startFoyer(t, t.testdir(), ["--demo"], {
+    WORKERS: "2",
+    LOG_LEVEL: "info",
+  });
+  await until(() => workersOf(server).length === 2);
+  const body = '{"name":"the last"}';
+  const wire = dial(t, server.port);
+  wire.send(
+    rawRequest("POST /api/v1/worlds/sample/rooms/", {
+      Authorization: `Bearer ${server.token}`,
+      "Content-Type": "application/json",
+      "Content-Length": String(body.length),
+      Expect: "100-continue",
+    }),
+  );
+  t.equal((await wire.answer()).status, 100, "it was let in");
+
+  // As service managers do: not only to the first process.
+  const has = (message: string) => () =>
+    linesOf(server).filter(({ msg }) => msg === message).length;
+  for (const pid of workersOf(server)) process.kill(pid, "SIGTERM");
+  await until(() => has("stopping")() === 2);
+  server.signal("SIGTERM");
+  await until(() => has("stopping the workers")() === 1);
+  wire.send(body);
+  const { status, text } = await wire.answer();
+  t.equal(status, 201);
+  t.match(JSON.parse(text), { name: "the last" });
+  t.equal((await server.finished).code, 0);
+  t.ok(has("stopped")() >= 2, "in good order");
+});
+
+void t.test("a port that is taken", async (t) => {
+  const first = await startFoyer(t, t.testdir());
+  const got = await foyer(t, t.testdir(), ["serve", "--demo"], {
+    WORKERS: "3",
+    PORT: String(first.port),
+    LOG_LEVEL: "silent",
+  });
+  t.equal(got.code, 1);
+  t.match(got.stderr, /^foyer: .*EADDRINUSE.*\n$/, "is told once");
+  t.equal(got.stdout, "");
+});
+
+void t.test("servers on one folder", async (t) => {
+  const dataDir = t.testdir();
+  const one = await startFoyer(t, dataDir, ["--demo"]);
+  const two = await startFoyer(t, dataDir, [], { WORKERS: "2" });
+  const there = { address: two.address, token: one.token };
+
+  const created = await send(one, "rooms/", "POST", { name: "new" });
+  t.equal(created.status, 201);
+  const room = `rooms/${(created.body as { id: string }).id}/`;
+  t.strictSame(
+    (await send(there, room)).body,
+    created.body,
+    "made here, read there",
+  );
+  for (let i = 0; i < 6; i++) {
+    const name = `name ${i}`;
+    const [from, to] = i % 2 ? [one, there] : [there, one];
+    t.equal((await send(from, room, "PATCH", { name })).status, 200);
+    t.match((await send(to, room)).body, { name }, "changed here, read there");
+  }
+  t.equal((await send(there, room, "DELETE")).status, 204);
+  t.equal((await send(one, room)).status, 403, "deleted there, gone here");
+
+  const { config } = (await send(one, "")).body as {
+    config: { JWT_secrets: Key[] };
+  };
+  const key = { ...config.JWT_secrets[0]!, secret: "another-".repeat(5) };
+  for (let i = 0; i < 4; i++) t.equal((await send(there, "")).status, 200);
+  const changed = { config: { JWT_secrets: [key] } };
+  t.equal((await send(there, "", "PATCH", changed)).status, 200);
+  for (let i = 0; i < 4; i++) {
+    t.equal((await send(one, "")).status, 401, "the old key is gone here");
+    t.equal((await send(there, "")).status, 401, "and in each worker there");
+  }
+  const { stdout } = await foyer(t, dataDir, ["token", "sample"]);
+  const renewed = stdout.trim();
+  for (const { address } of [one, two]) {
+    t.equal((await send({ address, token: renewed }, "")).status, 200);
+  }
+});

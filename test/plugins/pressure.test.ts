@@ -1,0 +1,154 @@
+import t, { type Test } from "tap";
+import { loadConfig } from "../../config.js";
+import type { Store } from "../../db/store.js";
+import { admin, dial, listen, rawRequest, serve, until } from "../helper.js";
+
+const as = admin("demo");
+const rooms = "/api/v1/worlds/demo/rooms/";
+const { load } = loadConfig({});
+
+const busy = (t: Test, { status, headers, body }: Busy, name: string) => {
+  t.equal(status, 503, name);
+  t.equal(headers["retry-after"], "1", name);
+  t.strictSame(body, { detail: "The server is too busy. Try again soon." });
+};
+interface Busy {
+  status: number;
+  headers: Record<string, string | undefined>;
+  body: unknown;
+}
+
+void t.test("API requests at a time", async (t) => {
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
+  const held = (store: Store): Store => ({
+    ...store,
+    rooms: {
+      ...store.rooms,
+      list: async (...args) => {
+        await gate;
+        return store.rooms.list(...args);
+      },
+    },
+  });
+  const { call } = await serve(t, undefined, {
+    config: { load: { ...load, requests: 2 } },
+    wrap: held,
+  });
+  const waiting = [call({ url: rooms, as }), call({ url: rooms, as })];
+  busy(t, await call({ url: rooms, as }), "a third");
+  busy(t, await call({ url: rooms }), "a third, before it is asked who it is");
+  t.equal((await call({ url: "/healthz" })).status, 200, "health");
+  t.equal((await call({ url: "/media/pub/demo/x" })).status, 404, "a file");
+  release();
+  for (const { status } of await Promise.all(waiting)) t.equal(status, 200);
+  for (let i = 0; i < 5; i++) {
+    t.equal((await call({ url: rooms, as })).status, 200, "room again");
+    t.equal((await call({ url: rooms })).status, 401, "and after a refusal");
+  }
+});
+
+void t.test("uploads at a time", async (t) => {
+  const { app, call } = await serve(t, undefined, {
+    config: { load: { ...load, uploads: 1 } },
+  });
+  const port = await listen(app);
+  const upload = (length: number) =>
+    rawRequest("POST /storage/upload/", {
+      Authorization: "Client me",
+      "Content-Type": "multipart/form-data; boundary=x",
+      "Content-Length": String(length),
+      Expect: "100-continue",
+    });
+  const slow = dial(t, port);
+  slow.send(upload(1000));
+  t.equal((await slow.answer()).status, 100, "one is under way");
+  const other = dial(t, port);
+  other.send(upload(1000));
+  const { status, headers, text } = await other.answer();
+  busy(t, { status, headers, body: JSON.parse(text) }, "another");
+  t.equal((await call({ url: rooms, as })).status, 200, "the API goes on");
+
+  slow.hangUp();
+  await until(async () => {
+    const next = dial(t, port);
+    next.send(upload(1000));
+    const { status } = await next.answer();
+    next.hangUp();
+    return status === 100;
+  });
+  t.pass("whoever goes away makes room");
+});
+
+void t.test("an event loop that is late", async (t) => {
+  const { call } = await serve(t, undefined, {
+    config: { load: { ...load, eventLoopDelay: 30 } },
+  });
+  t.equal((await call({ url: rooms, as })).status, 200);
+  const block = (ms: number) => {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+  };
+  const asked = () => call({ url: rooms, as });
+  await until(async () => {
+    block(200);
+    return (await asked()).status === 503;
+  });
+  busy(t, await asked(), "late");
+  t.equal((await call({ url: "/healthz" })).status, 200, "it is alive");
+  await until(async () => (await asked()).status === 200);
+  t.pass("and in time again");
+});
+
+void t.test("bounds that are off", async (t) => {
+  const { app, call } = await serve(t, undefined, {
+    config: {
+      load: {
+        requests: 0,
+        uploads: 0,
+        eventLoopDelay: 0,
+        perMinute: undefined,
+      },
+    },
+  });
+  t.equal((await call({ url: rooms, as })).status, 200);
+  t.equal(app.hasPlugin("@fastify/under-pressure"), false);
+});
+
+void t.test("clients that take their time", async (t) => {
+  const { app } = await serve(t, undefined, {
+    config: { requestTimeout: 400 },
+  });
+  const port = await listen(app);
+  const body = { Authorization: as, "Content-Type": "application/json" };
+  const cases: [name: string, sent: string][] = [
+    ["half a header", "GET /healthz HTTP/1.1\r\nHost: a"],
+    [
+      "half a body",
+      rawRequest(`POST ${rooms}`, { ...body, "Content-Length": "100" }, "{"),
+    ],
+  ];
+  for (const [name, sent] of cases) {
+    const wire = dial(t, port);
+    wire.send(sent);
+    const { status, headers, text } = await wire.answer();
+    t.equal(status, 408, name);
+    t.strictSame(JSON.parse(text), { detail: "Request Timeout." }, name);
+    t.equal(headers["x-content-type-options"], "nosniff", name);
+  }
+
+  // Slower than one packet, and within the time.
+  const wire = dial(t, port);
+  const json = '{"name":"slow"}';
+  wire.send(
+    rawRequest(`POST ${rooms}`, {
+      ...body,
+      "Content-Length": String(json.length),
+    }),
+  );
+  for (const letter of json) {
+    wire.send(letter);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  t.equal((await wire.answer()).status, 201);
+});
