@@ -473,6 +473,7 @@ export interface components {
     NotModified: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         ETag: components["headers"]["ETag"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
@@ -483,6 +484,7 @@ export interface components {
     InvalidData: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
@@ -495,6 +497,7 @@ export interface components {
     InvalidFile: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         [name: string]: unknown;
       };
       content: {
@@ -507,6 +510,7 @@ export interface components {
     Unauthenticated: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
         [name: string]: unknown;
       };
@@ -518,6 +522,7 @@ export interface components {
     Forbidden: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
@@ -529,6 +534,7 @@ export interface components {
     NoUpload: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         [name: string]: unknown;
       };
       content?: never;
@@ -537,6 +543,7 @@ export interface components {
     NotFound: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         [name: string]: unknown;
       };
       content: {
@@ -547,6 +554,7 @@ export interface components {
     Malformed: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         [name: string]: unknown;
       };
       content: {
@@ -557,6 +565,7 @@ export interface components {
     Changed: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
@@ -568,6 +577,7 @@ export interface components {
     TooLarge: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
@@ -579,6 +589,7 @@ export interface components {
     NotJson: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
@@ -590,6 +601,7 @@ export interface components {
     TooMany: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Retry-After": components["headers"]["Retry-After"];
         [name: string]: unknown;
       };
@@ -601,6 +613,7 @@ export interface components {
     Failed: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
@@ -612,6 +625,7 @@ export interface components {
     NotNow: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Retry-After": components["headers"]["Retry-After"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
@@ -631,6 +645,8 @@ export interface components {
   headers: {
     /** @description Finds the request in the log. */
     "X-Request-Id": string;
+    /** @description The type of the body is what it says. */
+    "X-Content-Type-Options": "nosniff";
     /** @description Names the state that was answered. */
     ETag: string;
     /** @description How long it may be kept. */
@@ -659,6 +675,7 @@ export interface operations {
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           [name: string]: unknown;
         };
         content: {
@@ -673,6 +690,7 @@ export interface operations {
       503: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           [name: string]: unknown;
         };
         content: {
@@ -707,6 +725,7 @@ export interface operations {
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
           ETag: components["headers"]["ETag"];
           [name: string]: unknown;
@@ -749,6 +768,7 @@ export interface operations {
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
           ETag: components["headers"]["ETag"];
           [name: string]: unknown;
@@ -794,6 +814,7 @@ export interface operations {
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
           [name: string]: unknown;
         };
@@ -831,6 +852,7 @@ export interface operations {
       201: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
           ETag: components["headers"]["ETag"];
           Location: components["headers"]["Location"];
@@ -876,6 +898,7 @@ export interface operations {
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
           ETag: components["headers"]["ETag"];
           [name: string]: unknown;
@@ -919,6 +942,7 @@ export interface operations {
       204: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
           [name: string]: unknown;
         };
@@ -965,6 +989,7 @@ export interface operations {
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
           ETag: components["headers"]["ETag"];
           [name: string]: unknown;
@@ -1006,6 +1031,7 @@ export interface operations {
       204: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
           [name: string]: unknown;
         };
@@ -1037,6 +1063,7 @@ export interface operations {
       201: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           [name: string]: unknown;
         };
         content: {
@@ -1074,13 +1101,13 @@ export interface operations {
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           ETag: components["headers"]["ETag"];
           "Cache-Control": components["headers"]["Cache-Control"];
           "Accept-Ranges"?: "bytes";
           "Content-Range"?: string;
           "Content-Security-Policy"?: string;
           "Last-Modified"?: string;
-          "X-Content-Type-Options"?: "nosniff";
           [name: string]: unknown;
         };
         content: {
@@ -1099,13 +1126,13 @@ export interface operations {
       206: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           ETag: components["headers"]["ETag"];
           "Cache-Control": components["headers"]["Cache-Control"];
           "Accept-Ranges"?: "bytes";
           "Content-Range"?: string;
           "Content-Security-Policy"?: string;
           "Last-Modified"?: string;
-          "X-Content-Type-Options"?: "nosniff";
           [name: string]: unknown;
         };
         content: {
@@ -1124,13 +1151,13 @@ export interface operations {
       304: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           ETag: components["headers"]["ETag"];
           "Cache-Control": components["headers"]["Cache-Control"];
           "Accept-Ranges"?: "bytes";
           "Content-Range"?: string;
           "Content-Security-Policy"?: string;
           "Last-Modified"?: string;
-          "X-Content-Type-Options"?: "nosniff";
           [name: string]: unknown;
         };
         content?: never;
@@ -1140,13 +1167,13 @@ export interface operations {
       412: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           ETag: components["headers"]["ETag"];
           "Cache-Control": components["headers"]["Cache-Control"];
           "Accept-Ranges"?: "bytes";
           "Content-Range"?: string;
           "Content-Security-Policy"?: string;
           "Last-Modified"?: string;
-          "X-Content-Type-Options"?: "nosniff";
           [name: string]: unknown;
         };
         content?: never;
@@ -1155,13 +1182,13 @@ export interface operations {
       416: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           ETag: components["headers"]["ETag"];
           "Cache-Control": components["headers"]["Cache-Control"];
           "Accept-Ranges"?: "bytes";
           "Content-Range"?: string;
           "Content-Security-Policy"?: string;
           "Last-Modified"?: string;
-          "X-Content-Type-Options"?: "nosniff";
           [name: string]: unknown;
         };
         content?: never;
@@ -1184,6 +1211,7 @@ export interface operations {
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           [name: string]: unknown;
         };
         content: {

@@ -6,7 +6,7 @@ import type {
   preHandlerAsyncHookHandler,
 } from "fastify";
 import fp from "fastify-plugin";
-import { components } from "../schemas/index.js";
+import { components } from "../schemas/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
 import { Refusal } from "./errors.js";
 
@@ -43,7 +43,6 @@ function compile({
 }): (data: unknown) => { value: unknown } | { error: InvalidData } {
   const validate = compileValidator(
     components.find(({ $id }) => $id === schema.$ref) ?? schema,
-    components,
   );
   return (data) => {
     const value =

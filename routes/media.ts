@@ -9,12 +9,11 @@ const NAME = /^[0-9a-f-]{36}\.[\w-]{12}\.[a-z0-9]{3,4}$/;
 
 const bytes = {
   headers: {
-    ...headerRefs("X-Request-Id", "ETag", "Cache-Control"),
+    ...headerRefs("ETag", "Cache-Control"),
     "Accept-Ranges": { schema: { type: "string", const: "bytes" } },
     "Content-Range": { schema: { type: "string" } },
     "Content-Security-Policy": { schema: { type: "string" } },
     "Last-Modified": { schema: { type: "string" } },
-    "X-Content-Type-Options": { schema: { type: "string", const: "nosniff" } },
   },
   content: Object.fromEntries(
     Object.values(fileTypes).map(({ mime }) => [mime, {}]),

@@ -13,7 +13,7 @@ const openapi: FastifyPluginAsync = async (app) => {
         answers: {
           200: {
             description: "This document.",
-            headers: headerRefs("X-Request-Id"),
+            headers: headerRefs(),
             content: { "application/json": { schema: { type: "object" } } },
           },
         },

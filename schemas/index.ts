@@ -1,31 +1,4 @@
-import type { TSchema } from "@sinclair/typebox";
-import { Faults, Problem } from "./errors.js";
-import { FileProblem, Upload, UploadForm } from "./files.js";
-import { PermissionConfig, Rule } from "./permissions.js";
-import { Module, Room, RoomChanges, RoomDraft, RoomList } from "./rooms.js";
-import { UserName } from "./users.js";
-import { World, WorldChanges, WorldKey } from "./worlds.js";
-
-/** The schemas that have a name: what others refer to, in code and in documents. */
-export const components: readonly TSchema[] = [
-  World,
-  WorldChanges,
-  WorldKey,
-  Room,
-  RoomDraft,
-  RoomChanges,
-  RoomList,
-  Module,
-  PermissionConfig,
-  Rule,
-  UserName,
-  Upload,
-  UploadForm,
-  FileProblem,
-  Problem,
-  Faults,
-];
-
+export * from "./components.js";
 export * from "./errors.js";
 export * from "./files.js";
 export * from "./permissions.js";

@@ -4,6 +4,7 @@ import {
   ValueErrorType,
   type ValueError,
 } from "@sinclair/typebox/compiler";
+import { components } from "./components.js";
 import type { Faults } from "./errors.js";
 import { Expected, textFault } from "./values.js";
 
@@ -153,15 +154,13 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
 /**
  * Compiles a schema into a check whose findings a person understands.
  * @param schema what data must be. Nothing is coerced and nothing is dropped.
- * @param references the named schemas that it refers to.
  * @returns a function from data to undefined, or to an error that holds every
  *   fault at once, with at most 20 fields named.
  */
 export function compileValidator(
   schema: TSchema,
-  references: readonly TSchema[] = [],
 ): (data: unknown) => InvalidData | undefined {
-  const check = TypeCompiler.Compile(schema, [...references]);
+  const check = TypeCompiler.Compile(schema, [...components]);
   return (data) => {
     const faults = new FaultList();
     // A list in place of an object has no fields that could be named.

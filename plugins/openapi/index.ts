@@ -6,7 +6,7 @@ import {
   toDocument,
   type JsonObject,
 } from "../../schemas/document.js";
-import { components } from "../../schemas/index.js";
+import { components } from "../../schemas/components.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
 

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { FastifySchema, RouteOptions } from "fastify";
-import { components } from "../../schemas/index.js";
+import { components } from "../../schemas/components.js";
 import { toDocument, type JsonObject } from "../../schemas/document.js";
 import {
   headerRefs,
@@ -115,7 +115,7 @@ function answersOf(route: RouteOptions): JsonObject {
 }
 
 function headersOf(route: RouteOptions, status: number): HeaderName[] {
-  const names: HeaderName[] = ["X-Request-Id"];
+  const names: HeaderName[] = [];
   if (isGuarded(route)) names.push("Cache-Control");
   if (route.config?.versioned && status !== 204) names.push("ETag");
   if (status === 201 && isGuarded(route)) names.push("Location");

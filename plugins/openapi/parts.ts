@@ -26,6 +26,10 @@ export const headers = {
     description: "Finds the request in the log.",
     schema: { type: "string", format: "uuid" },
   },
+  "X-Content-Type-Options": {
+    description: "The type of the body is what it says.",
+    schema: { type: "string", const: "nosniff" },
+  },
   ETag: {
     description: "Names the state that was answered.",
     schema: { type: "string" },
@@ -75,7 +79,7 @@ function refusal(
   const schemas = bodies.map(schemaRef);
   return {
     description,
-    headers: headerRefs("X-Request-Id", ...names),
+    headers: headerRefs(...names),
     ...(schemas.length > 0 && {
       content: {
         "application/json": {
@@ -90,7 +94,7 @@ function refusal(
 export const responses = {
   NotModified: {
     description: "The client has it already.",
-    headers: headerRefs("X-Request-Id", "ETag", "Cache-Control"),
+    headers: headerRefs("ETag", "Cache-Control"),
   },
   InvalidData: refusal(
     "What was sent is not valid.",
@@ -137,9 +141,17 @@ function schemaRef({ $id }: Named) {
   return { $ref: `#/components/schemas/${$id!}` };
 }
 
-/** Headers by the names under which they are described. */
+/**
+ * Headers by the names under which they are described.
+ * @param names those beside what every answer has.
+ */
 export function headerRefs(...names: HeaderName[]) {
+  const all: HeaderName[] = [
+    "X-Request-Id",
+    "X-Content-Type-Options",
+    ...names,
+  ];
   return Object.fromEntries(
-    names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+    all.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );
 }
