@@ -603,6 +603,7 @@ export interface components {
         "X-Request-Id": components["headers"]["X-Request-Id"];
         "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "Retry-After": components["headers"]["Retry-After"];
+        "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
       content: {
@@ -738,6 +739,7 @@ export interface operations {
       400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -783,6 +785,7 @@ export interface operations {
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -825,6 +828,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -867,6 +871,7 @@ export interface operations {
       403: components["responses"]["Forbidden"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -911,6 +916,7 @@ export interface operations {
       400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -954,6 +960,7 @@ export interface operations {
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -1004,6 +1011,7 @@ export interface operations {
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -1042,6 +1050,7 @@ export interface operations {
       403: components["responses"]["Forbidden"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };

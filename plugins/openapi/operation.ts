@@ -141,7 +141,7 @@ function refusalsOf(route: RouteOptions): JsonObject {
     412: condition === "IfMatch" && "Changed",
     413: guarded && writes && "TooLarge",
     415: guarded && writes && "NotJson",
-    429: upload && "TooMany",
+    429: (guarded || upload) && "TooMany",
     "4XX": open && "Malformed",
     500: "Failed",
     503: "NotNow",

@@ -122,7 +122,12 @@ export const responses = {
     "Cache-Control",
   ),
   NotJson: refusal("The body is not JSON.", [Problem], "Cache-Control"),
-  TooMany: refusal("Too many requests in a minute.", [Problem], "Retry-After"),
+  TooMany: refusal(
+    "Too many requests in a minute.",
+    [Problem],
+    "Retry-After",
+    "Cache-Control",
+  ),
   Failed: refusal("The server failed.", [Problem], "Cache-Control"),
   NotNow: refusal(
     "Not now. Try again.",

@@ -109,7 +109,7 @@ void t.test("what is wrong is said in the words of the API", async (t) => {
     [
       "a NUL",
       room({ name: "\0" }),
-      { "rooms.1.name": ["May not hold a NUL character."] },
+      { "rooms.1.name": ["Must be free of NUL characters."] },
     ],
     [
       "a bad module",
