@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { AggregatorRegistry } from "prom-client";
 import type { Config } from "./config.js";
+import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
 import { startServer } from "./server.js";
@@ -32,7 +33,7 @@ type Order =
   { foyer: "stop" } | { foyer: "gathered"; id: number; text?: string };
 
 /** No worker could serve; the message is one line that says why. */
-export class ClusterError extends Error {}
+export class ClusterError extends Failure {}
 
 /** Whether this process was started by a primary. */
 export const isWorker = cluster.isWorker;

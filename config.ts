@@ -1,3 +1,4 @@
+import { Failure } from "./failure.js";
 import { fileTypes } from "./schemas/files.js";
 import {
   BadValue,
@@ -170,7 +171,7 @@ export interface LoadLimits {
 }
 
 /** A variable with a bad value; the message is one line that names it. */
-export class ConfigError extends Error {}
+export class ConfigError extends Failure {}
 
 type Values = {
   [Name in keyof typeof variables]: ReturnType<

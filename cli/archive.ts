@@ -3,7 +3,8 @@ import { backup } from "../db/backup.js";
 import { check } from "../db/check.js";
 import { restore } from "../db/restore.js";
 import type { Counts } from "../db/sqlite/inspection.js";
-import { command, Failure, print } from "./command.js";
+import { command, print } from "./command.js";
+import { Failure } from "../failure.js";
 import { withProgress } from "./progress.js";
 
 interface Json {

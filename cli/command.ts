@@ -7,9 +7,6 @@ import { LocalFiles } from "../db/local-files.js";
 import type { Store } from "../db/store.js";
 import { compileValidator } from "../schemas/validate.js";
 
-/** A command that could not do its work, for a reason its user can understand. */
-export class Failure extends Error {}
-
 /**
  * A command in the manner of all: `--json` for machines, an example in its help.
  * @param nameAndArgs as in `show <id>`.

@@ -9,7 +9,8 @@ import {
 } from "../schemas/documents.js";
 import { InvalidData } from "../schemas/validate.js";
 import { Domain, Title, WorldId } from "../schemas/values.js";
-import { checked, command, Failure, print, withStore } from "./command.js";
+import { checked, command, print, withStore } from "./command.js";
+import { Failure } from "../failure.js";
 import { describe, draftWorld, missingWorld } from "./worlds.js";
 
 /** `foyer world export …` */

@@ -1,12 +1,9 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import { ClusterError } from "../cluster.js";
-import { ConfigError } from "../config.js";
-import { ArchiveError } from "../db/archive.js";
 import { StoreError } from "../db/store.js";
 import { archiveCommands } from "./archive.js";
-import { Failure } from "./command.js";
+import { Failure } from "../failure.js";
 import { copyCommands } from "./copies.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
@@ -50,10 +47,7 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const expected =
     error instanceof Failure ||
-    error instanceof ConfigError ||
-    error instanceof ClusterError ||
     error instanceof StoreError ||
-    error instanceof ArchiveError ||
     (error instanceof Error && "syscall" in error);
   if (!expected) throw error;
   process.stderr.write(`foyer: ${error.message}\n`);

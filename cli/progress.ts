@@ -1,5 +1,5 @@
 import type { Report } from "../db/progress.js";
-import { Failure } from "./command.js";
+import { Failure } from "../failure.js";
 
 /** How often a terminal is told, in milliseconds. */
 const INTERVAL = 100;

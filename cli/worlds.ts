@@ -4,7 +4,8 @@ import type { Store } from "../db/store.js";
 import { defaultPermissionConfig } from "../schemas/permissions.js";
 import { Domain, Title, WorldId } from "../schemas/values.js";
 import type { World } from "../schemas/worlds.js";
-import { checked, command, Failure, print, withStore } from "./command.js";
+import { checked, command, print, withStore } from "./command.js";
+import { Failure } from "../failure.js";
 
 interface Json {
   json?: boolean;

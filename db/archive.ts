@@ -8,6 +8,7 @@ import { text } from "node:stream/consumers";
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Header, Parser, Pax, type ReadEntry } from "tar";
+import { Failure } from "../failure.js";
 import type { Report } from "./progress.js";
 
 // A backup is a tar: the database, the files, and last a manifest with the
@@ -39,7 +40,7 @@ const Manifest = Type.Object({
 });
 
 /** An archive that is not what it should be; the message is one line that says why. */
-export class ArchiveError extends Error {}
+export class ArchiveError extends Failure {}
 
 /**
  * Writes an archive, down to the disk.
