@@ -39,6 +39,12 @@ import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
 
+// For those who embed it: what they may give, and what `app.store` is.
+export { LocalFiles } from "./db/local-files.js";
+export { openSqliteStore } from "./db/sqlite/index.js";
+export type * from "./db/store.js";
+export type * from "./plugins/store.js";
+
 /** Within how many milliseconds the headers of a request have to come. */
 const HEADERS_TIMEOUT = 20_000;
 
