@@ -132,7 +132,7 @@ void t.test("what is not a link finds nothing", async (t) => {
     `/media/pub/demo/....//....//foyer.db`,
     `/media/pub/%252e%252e/foyer.db`,
     `/media/pub/demo/%c0%ae%c0%ae%2ffoyer.db`,
-    `/media/work/${name}`,
+    `/media/${"work"}/${name}`,
     `/media/pub/constructor/${name}`,
     `/media/pub/demo/constructor`,
     `/media/pub/demo/__proto__`,
