@@ -30,14 +30,19 @@ export default fp<{ limits: LoadLimits }>(
     /** A bound on how many requests of some routes are under way at a time. */
     function atMost(max: number, what: string): onRequestHookHandler {
       let underWay = 0;
-      const over = () => void underWay--;
       return (_request, reply, done) => {
         if (underWay >= max) {
           done(tooBusy(`${max} ${what} are under way`));
           return;
         }
         underWay++;
-        // Whether it was answered or its client went away.
+        let counted = true;
+        const over = () => {
+          if (counted) underWay--;
+          counted = false;
+        };
+        // It was answered (an injected request never closes), or its client went away.
+        reply.raw.once("finish", over);
         reply.raw.once("close", over);
         done();
       };
