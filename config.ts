@@ -100,8 +100,8 @@ export const variables = {
     whole(0),
   ),
   MAX_EVENT_LOOP_DELAY: variable(
-    "10000",
-    "how many milliseconds the event loop may be late, on average over a second, before requests are a 503. `0` sets no bound",
+    "5000",
+    "how many milliseconds the event loop may be late, on average over twice that time, before requests are a 503. `0` sets no bound",
     whole(0),
   ),
   REQUEST_TIMEOUT: variable(

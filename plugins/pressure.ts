@@ -66,6 +66,9 @@ export default fp<{ limits: LoadLimits }>(
     if (limits.eventLoopDelay === 0) return;
     await app.register(underPressure, {
       maxEventLoopDelay: limits.eventLoopDelay,
+      // It takes an interval without two turns of the loop for an endless
+      // delay: in one that is too short, any pause would be.
+      sampleInterval: 2 * limits.eventLoopDelay,
       pressureHandler: async ({ routeOptions: { url } }) => {
         // Whoever restarts what is unwell, or measures it, has to get through.
         if (url === "/healthz" || url === "/metrics") return;
