@@ -50,12 +50,15 @@ export default fp<{ limits: LoadLimits }>(
 
     const bounds: [path: string, bound: onRequestHookHandler][] = [];
     if (limits.requests > 0) {
-      bounds.push(["/api/v1/", atMost(limits.requests, "requests")]);
+      bounds.push(["/api/v1/", atMost(limits.requests, "writes")]);
     }
     if (limits.uploads > 0) {
       bounds.push(["/storage/upload/", atMost(limits.uploads, "uploads")]);
     }
     app.addHook("onRoute", (route) => {
+      // What only reads is answered in the turn of the event loop that took it
+      // from its socket: it never is under way beside another.
+      if (route.method === "GET" || route.method === "HEAD") return;
       for (const [path, bound] of bounds) {
         if (!route.url.startsWith(path)) continue;
         // Before the caller is asked for: that is work, too.

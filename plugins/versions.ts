@@ -32,8 +32,8 @@ export default fp(
 
     app.decorateReply(
       "sendVersioned",
-      function (this: FastifyReply, { value, version }) {
-        const tag = `"${version}"`;
+      function (this: FastifyReply, record) {
+        const tag = `"${record.version}"`;
         this.header("etag", tag);
         const { method, headers } = this.request;
         const known = headers["if-none-match"];
@@ -45,11 +45,11 @@ export default fp(
         ) {
           return this.code(304).send();
         }
-        return this.send(value);
+        return this.sendRemembered(record, "", () => record.value);
       },
     );
   },
-  { name: "versions" },
+  { name: "versions", dependencies: ["answers"] },
 );
 
 /** Our tags hold no comma, so a list is split at every one. */

@@ -39,13 +39,16 @@ interface Waiting {
 /** The near side of the writer thread. */
 export class Writer {
   readonly #dataDir: string;
+  readonly #onWritten: () => void;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #lastId = 0;
   #closed = false;
 
-  constructor(dataDir: string) {
+  /** @param onWritten is called before whoever waits for a write is told. */
+  constructor(dataDir: string, onWritten: () => void) {
     this.#dataDir = dataDir;
+    this.#onWritten = onWritten;
   }
 
   /**
@@ -87,7 +90,10 @@ export class Writer {
       execArgv: [],
     });
     let reason = closed();
-    worker.on("message", (answers: Answer[]) => answers.forEach(this.#settle));
+    worker.on("message", (answers: Answer[]) => {
+      this.#onWritten();
+      answers.forEach(this.#settle);
+    });
     worker.on("error", (error) => {
       reason = new StoreError("unusable", error.message);
     });
