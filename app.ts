@@ -122,7 +122,7 @@ export function fastifyOptions({
   return {
     // Instead, plugins/logging.ts writes one line where it is asked for.
     logController: new Fastify.LogController({ disableRequestLogging: true }),
-    genReqId: () => randomUUID(),
+    genReqId: requestIds(),
     // A logger for each request would cost more than most requests: what is
     // logged of one says which.
     childLoggerFactory: (logger) => logger,
@@ -149,6 +149,17 @@ export function fastifyOptions({
   };
 }
 
+/** Names requests with UUIDs: a random part for all, and one that counts. */
+function requestIds(): () => string {
+  const random = randomUUID();
+  const process = random.slice(0, -12);
+  let count = Number.parseInt(random.slice(-12), 16);
+  return () => {
+    count = (count + 1) % 2 ** 48;
+    return process + count.toString(16).padStart(12, "0");
+  };
+}
+
 /**
  * The application in an instance of its own. It listens nowhere.
  * @param options.logger where it logs; nowhere by default.
@@ -172,7 +183,7 @@ export function createMetricsApp(
   token: string | undefined,
 ): FastifyInstance {
   const app = Fastify({
-    genReqId: () => randomUUID(),
+    genReqId: requestIds(),
     clientErrorHandler: answerClientError,
   });
   app.register(errors);

@@ -41,18 +41,28 @@ export async function startFoyer(
   env: NodeJS.ProcessEnv = {},
 ): Promise<Running> {
   const begun = performance.now();
-  const child = spawn(process.execPath, [...(process.env.PROF ? ["--cpu-prof", "--cpu-prof-dir=/tmp/me/prof"] : []), main, "serve"], {
-    env: {
-      ...process.env,
-      PORT: "0",
-      DATA_DIR: dataDir,
-      UPLOADS_PER_MINUTE: "1000000",
-      WORLD_MAX_BYTES: String(2 ** 40),
-      LOG_LEVEL: "info",
-      ...env,
+  const child = spawn(
+    process.execPath,
+    [
+      ...(process.env.PROF
+        ? ["--cpu-prof", "--cpu-prof-dir=/tmp/me/prof"]
+        : []),
+      main,
+      "serve",
+    ],
+    {
+      env: {
+        ...process.env,
+        PORT: "0",
+        DATA_DIR: dataDir,
+        UPLOADS_PER_MINUTE: "1000000",
+        WORLD_MAX_BYTES: String(2 ** 40),
+        LOG_LEVEL: "info",
+        ...env,
+      },
+      stdio: ["ignore", "pipe", "inherit"],
     },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  );
   const lines = createInterface(child.stdout);
   const port = await portIn(lines);
   child.stdout.resume();
@@ -82,7 +92,13 @@ export async function startBare(constants: Constants): Promise<Running> {
   const begun = performance.now();
   const file = join(newFolder(), "constants.json");
   writeFileSync(file, JSON.stringify(constants));
-  const child = fork(bare, [file, newFolder()], process.env.PROF ? { execArgv: ["--cpu-prof", "--cpu-prof-dir=/tmp/me/profb"] } : {});
+  const child = fork(
+    bare,
+    [file, newFolder()],
+    process.env.PROF
+      ? { execArgv: ["--cpu-prof", "--cpu-prof-dir=/tmp/me/profb"] }
+      : {},
+  );
   const { port } = await Promise.race([
     once(child, "message").then(([message]) => message as { port: number }),
     endOf(child),

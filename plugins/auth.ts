@@ -2,9 +2,9 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import jwt from "@fastify/jwt";
 import type { FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
-import { LRUCache } from "lru-cache";
+import { Memory } from "../db/memory.js";
 import type { Versioned } from "../db/store.js";
-import type { World } from "../schemas/worlds.js";
+import type { World, WorldKey } from "../schemas/worlds.js";
 import { lengthOf } from "../schemas/values.js";
 import { unauthenticated } from "./errors.js";
 
@@ -48,9 +48,11 @@ interface Proven extends Caller {
   /** From when on and until when it holds, in seconds since 1970. */
   readonly nbf: number;
   readonly exp: number;
+  /** The keys among which its own was seen last. */
+  seenAmong: readonly WorldKey[];
 }
 
-/** How much is remembered of tokens, in characters; the oldest are forgotten first. */
+/** How much is remembered of tokens, in characters. */
 const MAX_REMEMBERED = 8 * 1024 * 1024;
 
 /** The longest `uid`, in characters. */
@@ -70,23 +72,20 @@ export default fp(
 
     // A signature is checked once, and its outcome remembered by the header. The
     // clock and the keys of the world are asked again on every use.
-    const remembered = new LRUCache<string, Proven>({
-      maxSize: MAX_REMEMBERED,
-      sizeCalculation: (_, header) => 2 * header.length + 1000,
-    });
+    const remembered = new Memory<Proven>(MAX_REMEMBERED);
 
     function callerOf(
-      header = "",
+      header: string | undefined,
       world: World | undefined,
     ): Caller | Promise<Caller> {
-      const known = remembered.get(header);
+      const known = header === undefined ? undefined : remembered.get(header);
       return known && world?.id === known.worldId && signs(world, known)
         ? known
         : askedFor(header, world, known);
     }
 
     async function askedFor(
-      header: string,
+      header: string | undefined,
       world: World | undefined,
       known: Proven | undefined,
     ): Promise<Caller> {
@@ -98,7 +97,7 @@ export default fp(
         }
         const proven = prove(token, issuer, iss, aud);
         if (!proven) continue;
-        remembered.set(header, proven);
+        remembered.set(header!, proven, 2 * header!.length + 1000);
         return proven;
       }
       throw unauthenticated("The token was not signed with a key known here.");
@@ -120,13 +119,19 @@ export default fp(
 
     /** What a token says of where it comes from, before anything is proven. */
     function claimsOf(token: string): { iss: string; aud: string } {
-      let claims: { iss?: unknown; aud?: unknown } | null;
+      let decoded: {
+        header: { alg?: unknown };
+        payload: { iss?: unknown; aud?: unknown } | null;
+      };
       try {
-        claims = app.jwt.decode(token);
+        decoded = app.jwt.decode(token, { complete: true })!;
       } catch {
         throw unauthenticated("The token is malformed.");
       }
-      const { iss, aud } = claims ?? {};
+      if (decoded.header.alg !== "HS256") {
+        throw unauthenticated("The algorithm of the token is not HS256.");
+      }
+      const { iss, aud } = decoded.payload ?? {};
       if (typeof iss !== "string" || typeof aud !== "string") {
         throw unauthenticated("The token must name one iss and one aud.");
       }
@@ -156,6 +161,7 @@ export default fp(
           iss,
           aud,
           secret: key.secret,
+          seenAmong: world.config.JWT_secrets,
         };
       }
       return undefined;
@@ -177,8 +183,8 @@ export default fp(
   { name: "auth", dependencies: ["errors", "store"] },
 );
 
-function bearerOf(header: string): string {
-  if (header === "") {
+function bearerOf(header: string | undefined): string {
+  if (header === undefined) {
     throw unauthenticated("Authentication credentials were not provided.");
   }
   const token = /^Bearer +([\w.~+/=-]+)$/i.exec(header)?.[1];
@@ -208,14 +214,20 @@ function isSignedWith(secret: string, token: string): boolean {
 }
 
 /** Whether a world still holds the key that a token was proven with, now that the token holds. */
-function signs(world: World, { iss, aud, secret, nbf, exp }: Proven): boolean {
+function signs({ config }: World, proven: Proven): boolean {
   const now = Date.now() / 1000;
-  if (now >= exp) throw unauthenticated("The token has expired.");
-  if (now < nbf) throw unauthenticated("The token is not valid yet.");
-  return world.config.JWT_secrets.some(
+  if (now >= proven.exp) throw unauthenticated("The token has expired.");
+  if (now < proven.nbf) throw unauthenticated("The token is not valid yet.");
+  const keys = config.JWT_secrets;
+  // The very list of before, as nobody has written in between.
+  if (keys === proven.seenAmong) return true;
+  const { iss, aud, secret } = proven;
+  const held = keys.some(
     (key) =>
       key.secret === secret && key.issuer === iss && key.audience === aud,
   );
+  if (held) proven.seenAmong = keys;
+  return held;
 }
 
 function readClaims({
@@ -227,7 +239,7 @@ function readClaims({
   iat = 0,
 }: Record<string, unknown>): Omit<
   Proven,
-  "worldId" | "iss" | "aud" | "secret"
+  "worldId" | "iss" | "aud" | "secret" | "seenAmong"
 > {
   const times = [nbf, exp, iat];
   if (!times.every((time) => Number.isFinite(time))) {

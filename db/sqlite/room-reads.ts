@@ -59,6 +59,12 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
   const selectGroups = db.prepare<[string], ViewGroupRow>(
     "SELECT id, rule, rooms FROM view_groups WHERE world_id = ?",
   );
+  const kept = {
+    rooms: snapshot.keep<{ worldId: string; room: Versioned<Room> }>(),
+    groups: snapshot.keep<ViewGroup[]>(),
+    pages: snapshot.keep<RoomPage>(),
+    counts: snapshot.keep<{ count: number }>(),
+  };
   const prepared = new Map<string, ReturnType<Connection["prepare"]>>();
 
   /** A list is asked for in a few dozen forms; each is prepared when it first is. */
@@ -69,13 +75,11 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
   }
 
   function groupsOf(worldId: string): ViewGroup[] {
-    return snapshot.read(`groups ${worldId}`, () => {
-      const value = selectGroups
-        .all(worldId)
-        .map(({ rule, ...rest }) => ({
-          ...rest,
-          rule: rule === "" ? undefined : (JSON.parse(rule) as Rule),
-        }));
+    return kept.groups.read(worldId, () => {
+      const value = selectGroups.all(worldId).map(({ rule, ...rest }) => ({
+        ...rest,
+        rule: rule === "" ? undefined : (JSON.parse(rule) as Rule),
+      }));
       return { value, size: 200 * value.length };
     })!;
   }
@@ -103,10 +107,13 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
   }
 
   function get(worldId: string, id: string): Versioned<Room> | undefined {
-    return snapshot.read(`room ${worldId} ${id}`, () => {
+    const found = kept.rooms.read(id, () => {
       const row = select.get(id, worldId);
-      return row && { value: versioned(row, toRoom), size: sizeOf(row) };
+      if (!row) return undefined;
+      const room = versioned(row, toRoom);
+      return { value: { worldId, room }, size: sizeOf(row) };
     });
+    return found?.worldId === worldId ? found.room : undefined;
   }
 
   /**
@@ -121,11 +128,11 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     const { page, pageSize, ordering, type = "", search = "" } = asked;
     const chosen = { world: world.id, ids, type, search: foldCase(search) };
     const among = JSON.stringify(Object.values(chosen));
-    return snapshot.read(`page ${page} ${pageSize} ${ordering} ${among}`, () => {
+    return kept.pages.read(`${page} ${pageSize} ${ordering} ${among}`, () => {
       if (!db.inTransaction) return undefined;
       const count =
         type || search
-          ? snapshot.read(`count ${among}`, () => ({
+          ? kept.counts.read(among, () => ({
               value: selectCount(chosen),
               size: 0,
             }))!.count

@@ -1,7 +1,21 @@
+import { Memory } from "../memory.js";
 import type { Connection } from "./database.js";
 
-/** What is remembered at most, in characters of what was read; past it, all is forgotten. */
+/** What is remembered at most of each kind, in characters of what was read. */
 const MAX_SIZE = 32 * 1024 * 1024;
+
+/** Values of one kind, by their names. */
+export interface Kept<V extends object> {
+  /**
+   * @param load reads it, and says how large it is in characters; what is not
+   *   there is not remembered, so that nobody can fill the memory with misses.
+   * @returns the same object for as long as nobody has written.
+   */
+  read(
+    key: string,
+    load: () => { value: V; size: number } | undefined,
+  ): V | undefined;
+}
 
 /**
  * Remembers what was read of a database for as long as nobody has written to
@@ -11,8 +25,7 @@ const MAX_SIZE = 32 * 1024 * 1024;
  */
 export class Snapshot {
   readonly #version;
-  readonly #kept = new Map<string, object>();
-  #size = 0;
+  readonly #memories: Memory<object>[] = [];
   #seen: number | undefined;
   /** Whether one look serves until the event loop turns, and was taken. */
   #once = false;
@@ -22,26 +35,23 @@ export class Snapshot {
     this.#version = db.prepare<[], number>("PRAGMA data_version").pluck();
   }
 
-  /**
-   * @param key names what is read; a prefix tells kinds apart.
-   * @param load reads it, and says how large it is in characters; what is not
-   *   there is not remembered, so that nobody can fill the memory with misses.
-   * @returns the same object for as long as nobody has written.
-   */
-  read<T extends object>(
-    key: string,
-    load: () => { value: T; size: number } | undefined,
-  ): T | undefined {
-    if (!this.#looked) this.#look();
-    const kept = this.#kept.get(key);
-    if (kept) return kept as T;
-    const loaded = load();
-    if (!loaded) return undefined;
-    // 500 for the entry itself, whatever it holds. Twice, as its answer is kept, too.
-    this.#size += 2 * loaded.size + key.length + 500;
-    if (this.#size > MAX_SIZE) this.#forget();
-    this.#kept.set(key, loaded.value);
-    return loaded.value;
+  /** Room for one kind of values. */
+  keep<V extends object>(): Kept<V> {
+    const memory = new Memory<V>(MAX_SIZE);
+    this.#memories.push(memory as unknown as Memory<object>);
+    return {
+      read: (key, load) => {
+        if (!this.#looked) this.#look();
+        const kept = memory.get(key);
+        if (kept) return kept;
+        const loaded = load();
+        if (!loaded) return undefined;
+        const { value, size } = loaded;
+        // 500 for the entry itself, whatever it holds. Twice, as its answer is kept, too.
+        memory.set(key, value, 2 * size + key.length + 500);
+        return value;
+      },
+    };
   }
 
   /** See `Store.lookOnce`. */
@@ -64,14 +74,9 @@ export class Snapshot {
   #look(): void {
     const version = this.#version.get();
     if (version !== this.#seen) {
-      this.#forget();
+      for (const memory of this.#memories) memory.clear();
       this.#seen = version;
     }
     this.#looked = this.#once;
-  }
-
-  #forget(): void {
-    this.#kept.clear();
-    this.#size = 0;
   }
 }

@@ -26,8 +26,10 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
     )
     .pluck();
 
+  const kept = snapshot.keep<Versioned<World>>();
+
   function get(id: string): Versioned<World> | undefined {
-    return snapshot.read(`world ${id}`, () => {
+    return kept.read(id, () => {
       const row = select.get(id);
       return row && { value: versioned(row, toWorld), size: sizeOf(row) };
     });

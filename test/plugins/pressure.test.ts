@@ -18,16 +18,16 @@ interface Busy {
   body: unknown;
 }
 
-void t.test("API requests at a time", async (t) => {
+void t.test("writes at a time", async (t) => {
   let release = () => {};
   const gate = new Promise<void>((resolve) => (release = resolve));
   const held = (store: Store): Store => ({
     ...store,
     rooms: {
       ...store.rooms,
-      list: async (...args) => {
+      create: async (...args) => {
         await gate;
-        return store.rooms.list(...args);
+        return store.rooms.create(...args);
       },
     },
   });
@@ -35,16 +35,22 @@ void t.test("API requests at a time", async (t) => {
     config: { load: { ...load, requests: 2 } },
     wrap: held,
   });
-  const waiting = [call({ url: rooms, as }), call({ url: rooms, as })];
-  busy(t, await call({ url: rooms, as }), "a third");
-  busy(t, await call({ url: rooms }), "a third, before it is asked who it is");
+  const write = { method: "POST", url: rooms, as, body: { name: "A" } };
+  const waiting = [call(write), call(write)];
+  busy(t, await call(write), "a third");
+  busy(
+    t,
+    await call({ ...write, as: undefined }),
+    "a third, before it is asked who it is",
+  );
+  t.equal((await call({ url: rooms, as })).status, 200, "a read");
   t.equal((await call({ url: "/healthz" })).status, 200, "health");
-  t.equal((await call({ url: "/media/pub/demo/x" })).status, 404, "a file");
   release();
-  for (const { status } of await Promise.all(waiting)) t.equal(status, 200);
+  for (const { status } of await Promise.all(waiting)) t.equal(status, 201);
   for (let i = 0; i < 5; i++) {
-    t.equal((await call({ url: rooms, as })).status, 200, "room again");
-    t.equal((await call({ url: rooms })).status, 401, "and after a refusal");
+    t.equal((await call(write)).status, 201, "room again");
+    const refused = await call({ ...write, as: undefined });
+    t.equal(refused.status, 401, "and after a refusal");
   }
 });
 
