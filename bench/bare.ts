@@ -62,4 +62,4 @@ app.post("/upload", async (request, reply) => {
 await app.listen({ port: 0 });
 process.send!({ port: (app.server.address() as AddressInfo).port });
 process.once("disconnect", () => process.exit());
-process.once("SIGINT", () => process.exit());
+process.once("SIGTERM", () => process.exit());

@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Interface } from "node:readline";
-import { createInterface } from "node:readline";
+import { createInterface, type Interface } from "node:readline";
 import { type EventSize, fill } from "./event.js";
 
 /** A server of a benchmark, on this machine. */
@@ -16,11 +15,15 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+// NODE_FLAGS=--cpu-prof shows where the time goes.
+const flags = process.env.NODE_FLAGS?.split(" ") ?? [];
+
 const main = join(import.meta.dirname, "../cli/main.js");
 const bare = join(import.meta.dirname, "bare.js");
 
 /** An empty folder that is gone with the process. */
 export function newFolder(): string {
+  process.setMaxListeners(50);
   const folder = mkdtempSync(join(tmpdir(), "foyer-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return folder;
@@ -41,28 +44,17 @@ export async function startFoyer(
   env: NodeJS.ProcessEnv = {},
 ): Promise<Running> {
   const begun = performance.now();
-  const child = spawn(
-    process.execPath,
-    [
-      ...(process.env.PROF
-        ? ["--cpu-prof", "--cpu-prof-dir=/tmp/me/prof"]
-        : []),
-      main,
-      "serve",
-    ],
-    {
-      env: {
-        ...process.env,
-        PORT: "0",
-        DATA_DIR: dataDir,
-        UPLOADS_PER_MINUTE: "1000000",
-        WORLD_MAX_BYTES: String(2 ** 40),
-        LOG_LEVEL: "info",
-        ...env,
-      },
-      stdio: ["ignore", "pipe", "inherit"],
+  const child = spawn(process.execPath, [...flags, main, "serve"], {
+    env: {
+      ...process.env,
+      PORT: "0",
+      DATA_DIR: dataDir,
+      UPLOADS_PER_MINUTE: "1000000",
+      UPLOAD_WORLD_MAX_BYTES: String(2 ** 40),
+      ...env,
     },
-  );
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const lines = createInterface(child.stdout);
   const port = await portIn(lines);
   child.stdout.resume();
@@ -92,13 +84,7 @@ export async function startBare(constants: Constants): Promise<Running> {
   const begun = performance.now();
   const file = join(newFolder(), "constants.json");
   writeFileSync(file, JSON.stringify(constants));
-  const child = fork(
-    bare,
-    [file, newFolder()],
-    process.env.PROF
-      ? { execArgv: ["--cpu-prof", "--cpu-prof-dir=/tmp/me/profb"] }
-      : {},
-  );
+  const child = fork(bare, [file, newFolder()], { execArgv: flags });
   const { port } = await Promise.race([
     once(child, "message").then(([message]) => message as { port: number }),
     endOf(child),

@@ -38,7 +38,7 @@ export class Snapshot {
   /** Room for one kind of values. */
   keep<V extends object>(): Kept<V> {
     const memory = new Memory<V>(MAX_SIZE);
-    this.#memories.push(memory as unknown as Memory<object>);
+    this.#memories.push(memory);
     return {
       read: (key, load) => {
         if (!this.#looked) this.#look();

@@ -1,0 +1,252 @@
+import { CALLERS, callersOf, impostorsOf } from "./event.js";
+import { type Load, load, type Outcome, type Sent } from "./load.js";
+import { besideWrites, oneCommitEach, slowDisk } from "./disks.js";
+import { form, LARGE, pdf, rooms, type Scene } from "./scene.js";
+import type { Running } from "./servers.js";
+
+/** Something that is measured, always as a ratio. */
+export interface Work {
+  name: string;
+  /** What the ratio is between. */
+  of: string;
+  goal: { atLeast: number } | { atMost: number };
+  /** Measures once, both sides for so many seconds. */
+  measure(scene: Scene, seconds: number, turned: boolean): Promise<number>;
+}
+
+/** A server, and what it is asked. */
+type Side = [server: Running, asked: Omit<Load, "seconds">];
+
+const CEILING = "requests a second, to those of bare Fastify";
+const WRITERS = CALLERS / 2;
+
+const reads = (requests: Sent[]): Side[1] => ({
+  requests,
+  connections: CALLERS,
+});
+
+/** The same request of many callers. */
+const from = (callers: string[], sent: Sent): Sent[] =>
+  callers.map((authorization) => ({
+    ...sent,
+    headers: { ...sent.headers, authorization },
+  }));
+
+const callers = callersOf("bench");
+const staff = callersOf("bench", { traits: ["backstage"] });
+const json = { "content-type": "application/json" };
+
+/** Both sides one after the other, the first of them first or last. */
+async function compare(
+  sides: [Side, Side],
+  seconds: number,
+  turned: boolean,
+): Promise<number> {
+  const run = ([{ port }, asked]: Side) => load(port, { ...asked, seconds });
+  const outcomes: Outcome[] = [];
+  for (const at of turned ? [1, 0] : [0, 1])
+    outcomes[at] = await run(sides[at]!);
+  return outcomes[0]!.rate / outcomes[1]!.rate;
+}
+
+function ratio(
+  name: string,
+  goal: Work["goal"],
+  sides: (scene: Scene) => [Side, Side],
+  of = CEILING,
+): Work {
+  return {
+    name,
+    of,
+    goal,
+    measure: (scene, seconds, turned) => compare(sides(scene), seconds, turned),
+  };
+}
+
+const roomPath = ({ room }: Scene) => `${rooms}${room.id}/`;
+
+/** Bodies that change something each time, for so many rooms. */
+const changes = (paths: string[]): Sent[] =>
+  Array.from({ length: 50 }, (_, priority) =>
+    paths.map((path, n) => ({
+      method: "PATCH",
+      path,
+      headers: { ...json, authorization: staff[n % CALLERS]! },
+      body: JSON.stringify({ sorting_priority: priority }),
+    })),
+  ).flat();
+
+const draft = JSON.stringify({
+  name: "A new room",
+  description: "Where people meet.",
+  module_config: [{ type: "chat.native", config: { volatile: true } }],
+  permission_config: { "room.view": [["attendee", "admin"]] },
+  sorting_priority: 1000,
+});
+const drafts = (path: string): Sent => ({
+  method: "POST",
+  path,
+  headers: json,
+  body: draft,
+});
+
+/** What it costs in a large world, to what it costs in a small one. */
+const grown = (name: string, query: string, people = callers): Work =>
+  ratio(
+    `GET rooms, ${name}`,
+    { atMost: 1.25 },
+    ({ foyer, large }) => {
+      const path = `${rooms}${query}`;
+      const first = query.replace(/page=\d+/, "page=1");
+      return [
+        [foyer, reads(from(people, { path: `${rooms}${first}` }))],
+        [large, reads(from(people, { path }))],
+      ];
+    },
+    `cost with ${LARGE.toLocaleString("en")} rooms, to that with 100`,
+  );
+
+/** Everything that is measured, in the order of the table. */
+export const works: Work[] = [
+  ratio("GET room", { atLeast: 0.95 }, (scene) => [
+    [scene.foyer, reads(from(callers, { path: roomPath(scene) }))],
+    [scene.bare, reads([{ path: "/room" }])],
+  ]),
+  ratio("GET world", { atLeast: 0.95 }, ({ foyer, bare }) => [
+    [foyer, reads(from(callers, { path: "/api/v1/worlds/bench/" }))],
+    [bare, reads([{ path: "/world" }])],
+  ]),
+  ratio("GET rooms, 50 a page", { atLeast: 1.5 }, ({ foyer, bare }) => [
+    [foyer, reads(from(staff, { path: rooms }))],
+    [bare, reads([{ path: "/rooms" }])],
+  ]),
+  ratio("GET room, If-None-Match hit", { atLeast: 1 }, (scene) => [
+    [
+      scene.foyer,
+      reads(
+        from(callers, {
+          path: roomPath(scene),
+          headers: { "if-none-match": "*" },
+        }),
+      ),
+    ],
+    [scene.bare, reads([{ path: "/room" }])],
+  ]),
+  ratio("401 for a bad token", { atLeast: 0.5 }, (scene) => [
+    [
+      scene.foyer,
+      {
+        ...reads(from(impostorsOf("bench"), { path: roomPath(scene) })),
+        refused: true,
+      },
+    ],
+    [scene.bare, reads([{ path: "/room" }])],
+  ]),
+  ratio("POST room, durable", { atLeast: 0.6 }, ({ foyer, bare }) => [
+    [foyer, { requests: from(callers, drafts(rooms)), connections: WRITERS }],
+    [bare, { requests: [drafts("/rooms")], connections: WRITERS }],
+  ]),
+  ratio("PATCH room, durable", { atLeast: 0.6 }, ({ foyer, bare, desks }) => [
+    [
+      foyer,
+      {
+        requests: changes(desks.map((id) => `${rooms}${id}/`)),
+        connections: WRITERS,
+      },
+    ],
+    [bare, { requests: changes(["/room"]), connections: WRITERS }],
+  ]),
+  {
+    name: "PATCH room, disk of 4 ms",
+    of: "writes a second, to those of one commit for each",
+    goal: { atLeast: 8 },
+    async measure(scene, seconds) {
+      const disk = await slowDisk(scene);
+      const requests = changes(disk.desks.map((id) => `${rooms}${id}/`));
+      const { rate } = await load(disk.port, {
+        requests,
+        connections: WRITERS,
+        seconds,
+      });
+      return rate / (await oneCommitEach(seconds));
+    },
+  },
+  ...(["fast", "slow"] as const).flatMap((disk): Work[] => [
+    {
+      name: `GET room beside writes, ${disk} disk`,
+      of: "requests a second, to those without writes",
+      goal: { atLeast: 0.6 },
+      async measure(scene, seconds) {
+        const { alone, beside } = await besideWrites(scene, disk, seconds);
+        return beside.rate / alone.rate;
+      },
+    },
+    {
+      name: `GET room beside writes, ${disk} disk, p99`,
+      of: "latency, to that without writes",
+      goal: { atMost: 3 },
+      async measure(scene, seconds) {
+        const { alone, beside } = await besideWrites(scene, disk, seconds);
+        return beside.p99 / alone.p99;
+      },
+    },
+  ]),
+  ratio(
+    "upload of 1 MiB, PDF",
+    { atLeast: 0.8 },
+    ({ foyer, bare }) => {
+      const upload = (path: string): Sent => ({
+        method: "POST",
+        path,
+        ...form(pdf(2 ** 20)),
+      });
+      const clients = Array.from({ length: 8 }, (_, n) => `Client bench-${n}`);
+      return [
+        [
+          foyer,
+          {
+            requests: from(clients, upload("/storage/upload/")),
+            connections: 8,
+          },
+        ],
+        [bare, { requests: [upload("/upload")], connections: 8 }],
+      ];
+    },
+    "uploads a second, to those of Fastify with multipart, to a file with fsync",
+  ),
+  ratio(
+    "GET media, 64 KiB",
+    { atLeast: 0.9 },
+    ({ foyer, bare, media }) => [
+      [foyer, reads([{ path: media.foyer }])],
+      [bare, reads([{ path: media.bare }])],
+    ],
+    "requests a second, to those of bare @fastify/static",
+  ),
+  grown("50 a page", "?page=1"),
+  grown("page 1,000", "?page=1000&page_size=50"),
+  grown("of a type", "?type=livestream.native"),
+  grown("by search", "?search=PEOPLE"),
+  grown("page 1,000, all seen", "?page=1000&page_size=50", staff),
+  ratio(
+    "GET room, 10,000 worlds",
+    { atMost: 1.1 },
+    ({ foyer, many, room }) => [
+      [foyer, reads(from(callers, { path: `${rooms}${room.id}/` }))],
+      [
+        many,
+        reads(
+          Array.from({ length: 1000 }, (_, n) => {
+            const id = `world-${n * 9}`;
+            const [authorization] = callersOf(id, { count: 1 });
+            return {
+              path: `/api/v1/worlds/${id}/`,
+              headers: { authorization: authorization! },
+            };
+          }),
+        ),
+      ],
+    ],
+    "cost in 1,000 worlds of 10,000, to that in one",
+  ),
+];
