@@ -110,11 +110,12 @@ export default fp(
       aud: string,
     ): Promise<World[]> {
       const issuing = await app.store.worlds.issuing(iss, aud);
-      return issuing
-        .map(({ value }) => value)
-        .sort(
-          (a, b) => Number(b.id === world?.id) - Number(a.id === world?.id),
-        );
+      const worlds = issuing.map(({ value }) => value);
+      return worlds.length < 2
+        ? worlds
+        : worlds.sort(
+            (a, b) => Number(b.id === world?.id) - Number(a.id === world?.id),
+          );
     }
 
     /** What a token says of where it comes from, before anything is proven. */

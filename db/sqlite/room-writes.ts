@@ -103,7 +103,7 @@ export function roomWrites(db: Connection) {
   return {
     createRoom(worldId: string, draft: RoomDraft): RoomRow {
       if (!worldExists.get(worldId)) throw absent("world");
-      const id = randomUUID();
+      const id = newId();
       insertRoom(worldId, { id, ...draft });
       return select.get(id, worldId)!;
     },
@@ -160,4 +160,13 @@ export function roomWrites(db: Connection) {
       quitGroup(view_group);
     },
   };
+}
+
+/**
+ * A UUID that begins with the time (version 7, RFC 9562, section 5.7): what is
+ * made together lies together in every index, and fewer pages are to be written.
+ */
+function newId(): string {
+  const time = Date.now().toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }

@@ -27,6 +27,7 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
     .pluck();
 
   const kept = snapshot.keep<Versioned<World>>();
+  const issuers = snapshot.keep<Versioned<World>[]>();
 
   function get(id: string): Versioned<World> | undefined {
     return kept.read(id, () => {
@@ -47,7 +48,12 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
     at,
     list: (): World[] => selectAll.all().map(toWorld),
     issuing: (issuer: string, audience: string): Versioned<World>[] =>
-      selectIssuing.all(issuer, audience).flatMap((id) => get(id) ?? []),
+      issuers.read(JSON.stringify([issuer, audience]), () => {
+        const value = selectIssuing
+          .all(issuer, audience)
+          .flatMap((id) => get(id) ?? []);
+        return value.length ? { value, size: 0 } : undefined;
+      }) ?? [],
   };
 }
 
