@@ -60,7 +60,10 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     "SELECT id, rule, rooms FROM view_groups WHERE world_id = ?",
   );
   const kept = {
-    rooms: snapshot.keep<{ worldId: string; room: Versioned<Room> }>(),
+    rooms: snapshot.keepRows<
+      RoomRow,
+      { worldId: string; room: Versioned<Room> }
+    >(),
     groups: snapshot.keep<ViewGroup[]>(),
     pages: snapshot.keep<RoomPage>(),
     counts: snapshot.keep<{ count: number }>(),
@@ -107,12 +110,11 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
   }
 
   function get(worldId: string, id: string): Versioned<Room> | undefined {
-    const found = kept.rooms.read(id, () => {
-      const row = select.get(id, worldId);
-      if (!row) return undefined;
-      const room = versioned(row, toRoom);
-      return { value: { worldId, room }, size: sizeOf(row) };
-    });
+    const found = kept.rooms.read(
+      id,
+      () => select.get(id, worldId),
+      (row) => ({ worldId, room: versioned(row, toRoom) }),
+    );
     return found?.worldId === worldId ? found.room : undefined;
   }
 

@@ -4,38 +4,31 @@ import type { PermissionConfig } from "../../schemas/permissions.js";
 import type { Room, RoomChanges, RoomDraft } from "../../schemas/rooms.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
-import { absent, existing, same } from "./guards.js";
+import { absent, existing } from "./guards.js";
 import { foldCase, ROOM_COLUMNS, type RoomRow } from "./rows.js";
 
 /** What is kept of a room and not shown as it is. */
 interface HiddenColumns {
   view_group: number;
-  /** The room's own domain, if it has one. */
-  domain: string | null;
+  own_domain: string | null;
 }
 
 /** The writes of rooms, each to be run inside a transaction of its caller's. */
 export function roomWrites(db: Connection) {
-  const worldExists = db.prepare("SELECT 1 FROM worlds WHERE id = ?");
+  const domainOf = db
+    .prepare<[string], string>("SELECT domain FROM worlds WHERE id = ?")
+    .pluck();
   const exists = db.prepare("SELECT 1 FROM rooms WHERE id = ?");
-  const select = db.prepare<[string, string], RoomRow>(
-    `SELECT ${ROOM_COLUMNS} FROM rooms JOIN worlds ON worlds.id = rooms.world_id
+  const select = db.prepare<[string, string], RoomRow & HiddenColumns>(
+    `SELECT ${ROOM_COLUMNS}, view_group, rooms.domain AS own_domain
+     FROM rooms JOIN worlds ON worlds.id = rooms.world_id
      WHERE rooms.id = ? AND rooms.world_id = ?`,
-  );
-  const selectHidden = db.prepare<[string], HiddenColumns>(
-    "SELECT view_group, domain FROM rooms WHERE id = ?",
   );
   const insert = db.prepare(
     `INSERT INTO rooms (id, world_id, view_group, name, description, module_config, permission_config,
        sorting_priority, domain, name_folded, description_folded, revision)
      VALUES (@id, @world_id, @view_group, @name, @description, @module_config, @permission_config,
        @sorting_priority, @domain, @name_folded, @description_folded, @revision)`,
-  );
-  const update = db.prepare(
-    `UPDATE rooms SET view_group = @view_group, name = @name, description = @description,
-       module_config = @module_config, permission_config = @permission_config,
-       sorting_priority = @sorting_priority, domain = @domain, name_folded = @name_folded,
-       description_folded = @description_folded, revision = @revision WHERE id = @id`,
   );
   const remove = db.prepare<[string]>("DELETE FROM rooms WHERE id = ?");
   const joinGroup = db
@@ -72,41 +65,60 @@ export function roomWrites(db: Connection) {
     for (const { type } of modules) insertModule.run(id, type);
   }
 
-  function insertRoom(worldId: string, record: RoomRecord): void {
-    const {
-      id,
-      name,
-      description = "",
-      module_config = [],
-      permission_config = {},
-      sorting_priority = 0,
-      domain = null,
-      revision = 1,
-    } = record;
+  function insertRoom(worldId: string, record: RoomRecord): RoomRow {
+    const row = {
+      id: record.id,
+      name: record.name,
+      description: record.description ?? "",
+      module_config: JSON.stringify(record.module_config ?? []),
+      permission_config: JSON.stringify(record.permission_config ?? {}),
+      sorting_priority: record.sorting_priority ?? 0,
+      domain: record.domain ?? null,
+      revision: record.revision ?? 1,
+    };
+    const world = domainOf.get(worldId);
+    if (world === undefined) throw absent("world");
     insert.run({
-      id,
+      ...row,
+      ...folded(row),
       world_id: worldId,
-      view_group: enterGroup(worldId, permission_config),
-      name,
-      description,
-      module_config: JSON.stringify(module_config),
-      permission_config: JSON.stringify(permission_config),
-      sorting_priority,
-      domain,
-      name_folded: foldCase(name),
-      description_folded: foldCase(description),
-      revision,
+      view_group: enterGroup(worldId, record.permission_config ?? {}),
     });
-    indexModules(id, module_config);
+    indexModules(record.id, record.module_config ?? []);
+    return { ...row, domain: row.domain ?? world };
+  }
+
+  // Only what changes is written, as each index over a column that is named is
+  // written anew. There are a few dozen ways to name columns.
+  const updates = new Map<string, ReturnType<Connection["prepare"]>>();
+
+  function update(id: string, columns: Record<string, unknown>): void {
+    const names = Object.keys(columns);
+    const set = names.map((name) => `${name} = @${name}`).join(", ");
+    let statement = updates.get(set);
+    if (!statement) {
+      statement = db.prepare(`UPDATE rooms SET ${set} WHERE id = @id`);
+      updates.set(set, statement);
+    }
+    statement.run({ ...columns, id });
+  }
+
+  /** The room, in one of the versions that the caller knows, and what is hidden of it. */
+  function find(
+    worldId: string,
+    id: string,
+    versions: readonly string[] | undefined,
+  ): { seen: RoomRow; hidden: HiddenColumns } {
+    const row = select.get(id, worldId);
+    if (!row) throw absent("room");
+    const { view_group, own_domain, ...seen } = row;
+    existing("room", seen, versions);
+    return { seen, hidden: { view_group, own_domain } };
   }
 
   return {
-    createRoom(worldId: string, draft: RoomDraft): RoomRow {
-      if (!worldExists.get(worldId)) throw absent("world");
-      const id = newId();
-      insertRoom(worldId, { id, ...draft });
-      return select.get(id, worldId)!;
-    },
+    createRoom: (worldId: string, draft: RoomDraft): RoomRow =>
+      insertRoom(worldId, { id: newId(), ...draft }),
 
     /** Makes a room that has an id already. */
     addRoom(worldId: string, record: RoomRecord): void {
@@ -126,27 +138,32 @@ export function roomWrites(db: Connection) {
       { module_config, permission_config, ...rest }: RoomChanges,
       versions?: readonly string[],
     ): RoomRow {
-      const seen = existing("room", select.get(id, worldId), versions);
-      const { view_group, domain } = selectHidden.get(id)!;
-      const old = { ...seen, domain, view_group };
-      const row = { ...old, ...rest };
-      if (module_config) row.module_config = JSON.stringify(module_config);
-      if (permission_config) {
-        row.permission_config = JSON.stringify(permission_config);
-      }
-      if (same(old, row)) return seen;
-      if (module_config) indexModules(id, module_config);
-      if (permission_config) {
-        row.view_group = enterGroup(worldId, permission_config);
-      }
-      row.revision++;
-      update.run({
-        ...row,
-        name_folded: foldCase(row.name),
-        description_folded: foldCase(row.description),
+      const { seen, hidden } = find(worldId, id, versions);
+      const { view_group, own_domain } = hidden;
+      const asked: Partial<RoomRow> = {
+        ...rest,
+        ...(module_config && { module_config: JSON.stringify(module_config) }),
+        ...(permission_config && {
+          permission_config: JSON.stringify(permission_config),
+        }),
+      };
+      const old: Record<string, unknown> = { ...seen, domain: own_domain };
+      const changes = Object.fromEntries(
+        Object.entries(asked).filter(([name, value]) => value !== old[name]),
+      ) as Partial<RoomRow>;
+      if (Object.keys(changes).length === 0) return seen;
+      if (changes.module_config) indexModules(id, module_config!);
+      const row = { ...seen, ...changes, revision: seen.revision + 1 };
+      update(id, {
+        ...changes,
+        ...folded(changes),
+        ...(changes.permission_config && {
+          view_group: enterGroup(worldId, permission_config!),
+        }),
+        revision: row.revision,
       });
-      if (permission_config) quitGroup(view_group);
-      return select.get(id, worldId)!;
+      if (changes.permission_config) quitGroup(view_group);
+      return row;
     },
 
     deleteRoom(
@@ -154,13 +171,26 @@ export function roomWrites(db: Connection) {
       id: string,
       versions?: readonly string[],
     ): void {
-      existing("room", select.get(id, worldId), versions);
-      const { view_group } = selectHidden.get(id)!;
+      const { hidden } = find(worldId, id, versions);
       remove.run(id);
-      quitGroup(view_group);
+      quitGroup(hidden.view_group);
     },
   };
 }
+
+/** What a search looks at, of the texts that are given. */
+const folded = ({
+  name,
+  description,
+}: {
+  name?: string;
+  description?: string;
+}) => ({
+  ...(name !== undefined && { name_folded: foldCase(name) }),
+  ...(description !== undefined && {
+    description_folded: foldCase(description),
+  }),
+});
 
 /**
  * A UUID that begins with the time (version 7, RFC 9562, section 5.7): what is

@@ -1,5 +1,6 @@
 import { Memory } from "../memory.js";
 import type { Connection } from "./database.js";
+import { same } from "./guards.js";
 
 /** What is remembered at most of each kind, in characters of what was read. */
 const MAX_SIZE = 32 * 1024 * 1024;
@@ -16,6 +17,22 @@ export interface Kept<V extends object> {
     load: () => { value: V; size: number } | undefined,
   ): V | undefined;
 }
+
+/** Values that are each made of one row. */
+export interface KeptRows<R extends object, V extends object> {
+  /**
+   * @param select reads the row, which is not remembered where there is none.
+   * @returns the same object for as long as its row is the same.
+   */
+  read(
+    key: string,
+    select: () => R | undefined,
+    make: (row: R) => V,
+  ): V | undefined;
+}
+
+/** For an entry itself, in characters, whatever it holds. */
+const ENTRY = 500;
 
 /**
  * Remembers what was read of a database for as long as nobody has written to
@@ -47,8 +64,31 @@ export class Snapshot {
         const loaded = load();
         if (!loaded) return undefined;
         const { value, size } = loaded;
-        // 500 for the entry itself, whatever it holds. Twice, as its answer is kept, too.
-        memory.set(key, value, 2 * size + key.length + 500);
+        // Twice, as its answer is kept, too.
+        memory.set(key, value, ENTRY + key.length + 2 * size);
+        return value;
+      },
+    };
+  }
+
+  /** Room for one kind of values that outlive the writes of other rows. */
+  keepRows<R extends object, V extends object>(): KeptRows<R, V> {
+    const memory = new Memory<{ row: R; value: V; seen: unknown }>(MAX_SIZE);
+    return {
+      read: (key, select, make) => {
+        if (!this.#looked) this.#look();
+        const kept = memory.get(key);
+        const seen = this.#seen;
+        if (kept?.seen === seen) return kept?.value;
+        const row = select();
+        if (!row) return undefined;
+        if (kept && same(kept.row, row)) {
+          kept.seen = seen;
+          return kept.value;
+        }
+        const value = make(row);
+        // Of the row, of what is made of it, and of the answer.
+        memory.set(key, { row, value, seen }, ENTRY + 3 * sizeOf(row));
         return value;
       },
     };
@@ -79,4 +119,12 @@ export class Snapshot {
     }
     this.#looked = this.#once;
   }
+}
+
+function sizeOf(row: object): number {
+  let size = 0;
+  for (const value of Object.values(row)) {
+    if (typeof value === "string") size += value.length;
+  }
+  return size;
 }

@@ -26,14 +26,15 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
     )
     .pluck();
 
-  const kept = snapshot.keep<Versioned<World>>();
+  const kept = snapshot.keepRows<WorldRow, Versioned<World>>();
   const issuers = snapshot.keep<Versioned<World>[]>();
 
   function get(id: string): Versioned<World> | undefined {
-    return kept.read(id, () => {
-      const row = select.get(id);
-      return row && { value: versioned(row, toWorld), size: sizeOf(row) };
-    });
+    return kept.read(
+      id,
+      () => select.get(id),
+      (row) => versioned(row, toWorld),
+    );
   }
 
   function at(host: string): Versioned<World> | undefined {
@@ -56,6 +57,3 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
       }) ?? [],
   };
 }
-
-const sizeOf = (row: WorldRow) =>
-  row.config.length + row.permission_config.length;

@@ -40,23 +40,24 @@ const release = db.prepare("RELEASE write");
 const rollBack = db.prepare("ROLLBACK TO write");
 
 port.on("message", (first: Message) => {
-  const messages = [first, ...waiting(MAX_BATCH - 1)];
-  const calls = messages.filter((message) => message !== "close");
+  const calls: Call[] = [];
+  let message: Message | undefined = first;
+  while (message && message !== "close") {
+    calls.push(...message);
+    message = calls.length < MAX_BATCH ? next() : undefined;
+  }
   const answers = commit(calls);
   if (calls.some(({ write }) => ERASING.has(write))) scrub();
   port.postMessage(answers);
-  if (calls.length === messages.length) return;
+  if (message !== "close") return;
   db.close();
   port.close();
 });
 
 /** What else has arrived. */
-function* waiting(most: number): Generator<Message> {
-  for (let count = 0; count < most; count++) {
-    const received = receiveMessageOnPort(port) as { message: Message } | null;
-    if (!received) return;
-    yield received.message;
-  }
+function next(): Message | undefined {
+  const received = receiveMessageOnPort(port) as { message: Message } | null;
+  return received?.message;
 }
 
 /**

@@ -18,8 +18,8 @@ export interface Call {
   args: unknown[];
 }
 
-/** What the thread is told; after "close" it ends. */
-export type Message = Call | "close";
+/** What the thread is told: writes, or to end. */
+export type Message = Call[] | "close";
 
 /** What comes back: the result, or why there is none. */
 export type Answer =
@@ -41,6 +41,8 @@ export class Writer {
   readonly #dataDir: string;
   readonly #onWritten: () => void;
   readonly #waiting = new Map<number, Waiting>();
+  /** What the thread was not told yet. */
+  #calls: Call[] = [];
   #worker: Worker | undefined;
   #lastId = 0;
   #closed = false;
@@ -66,16 +68,25 @@ export class Writer {
         resolve: resolve,
         reject,
       });
-      // A thread that died is replaced by the next write: a passing fault of
-      // the disk must not end the service.
-      this.#worker ??= this.#start();
-      this.#worker.postMessage({ id, write, args } satisfies Message);
+      // What came with the same turn of the event loop is told together: a
+      // message costs as much as a small write.
+      if (this.#calls.push({ id, write, args }) === 1) setImmediate(this.#tell);
     });
   }
+
+  readonly #tell = (): void => {
+    if (this.#calls.length === 0) return;
+    // A thread that died is replaced by the next write: a passing fault of
+    // the disk must not end the service.
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(this.#calls satisfies Message);
+    this.#calls = [];
+  };
 
   /** Finishes what was begun, and ends the thread. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#tell();
     const worker = this.#worker;
     if (!worker) return;
     const ended = new Promise((resolve) => worker.once("exit", resolve));
@@ -99,6 +110,7 @@ export class Writer {
     });
     worker.on("exit", () => {
       this.#worker = undefined;
+      this.#calls = [];
       for (const { reject } of this.#waiting.values()) reject(reason);
       this.#waiting.clear();
     });
