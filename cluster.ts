@@ -35,9 +35,6 @@ type Order =
 /** No worker could serve; the message is one line that says why. */
 export class ClusterError extends Failure {}
 
-/** Whether this process was started by a primary. */
-export const isWorker = cluster.isWorker;
-
 /** The workers, seen from the primary. */
 export interface Cluster {
   /** Where they listen, for links. */

@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import pLimit from "p-limit";
 import { StoreError } from "../../db/store.js";
 import { FileRefusal } from "../errors.js";
-import type { ImageFormat } from "../../schemas/files.js";
+import type { ImageFormat } from "../../schemas/file-types.js";
 
 /** What the image process is asked for: a clean copy of one file as another. */
 export interface ImageJob {
