@@ -48,7 +48,7 @@ export interface Cluster {
  * @throws {ClusterError} when all of them end before one serves.
  */
 export async function startCluster(config: Config): Promise<Cluster> {
-  const log = createLogger(config.logLevel);
+  const log = await createLogger(config.logLevel);
   const registry = new AggregatorRegistry();
   const pauses = new Set<NodeJS.Timeout>();
   let resolve: (address: string) => void;

@@ -27,7 +27,7 @@ export async function startServer(
   config: Config,
   gather?: Gather,
 ): Promise<Server> {
-  const logger = createLogger(config.logLevel);
+  const logger = await createLogger(config.logLevel);
   const store = openSqliteStore(config.dataDir, (line) => logger.info(line));
   const app = createApp({
     config,
