@@ -100,6 +100,7 @@ export function openForInspection(dataDir: string): Connection {
         db.pragma("query_only = ON");
         return db;
       }
+      if (version === 0) throw new StoreError("unusable", "it is empty");
       throw new StoreError(
         "unusable",
         `it has version ${version}, and not yet ${LATEST}; foyer serve upgrades it`,
@@ -165,7 +166,7 @@ export function storeErrorOf(error: unknown): StoreError | undefined {
     return new StoreError("busy", message);
   if (code === "SQLITE_FULL") return new StoreError("full", message);
   if (/^SQLITE_(IOERR|CORRUPT|NOTADB|CANTOPEN|READONLY|PERM)/.test(code)) {
-    return new StoreError("unusable", message);
+    return new StoreError("unusable", message + adviceOn(code));
   }
   return undefined;
 }
