@@ -72,7 +72,7 @@ void t.test("several processes on one port", async (t) => {
     "both answer, and nobody else",
   );
   t.equal(
-    server.said.stdout.match(/"token": "/g)?.length,
+    server.said.stdout.match(/"token":"/g)?.length,
     1,
     "the demo is told once",
   );
