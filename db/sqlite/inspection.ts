@@ -56,7 +56,10 @@ export function openCopy(file: string): Connection {
     versionOf(db);
     const [fault] = damageOf(db);
     if (fault !== undefined) {
-      throw new StoreError("unusable", `the database is damaged: ${fault}; restore an earlier backup`);
+      throw new StoreError(
+        "unusable",
+        `the database is damaged: ${fault}; restore an earlier backup`,
+      );
     }
     db.pragma("query_only = ON");
     return db;
