@@ -127,9 +127,14 @@ function explained<T>(dataDir: string, open: () => T): T {
     return open();
   } catch (error) {
     const { code = "", message } = error as Error & { code?: string };
+    // Of a native part that is missing, the rest is where it was looked for.
+    const [first = ""] = message.split("\n", 1);
+    const advice = first.startsWith("Could not locate the bindings file")
+      ? " It was not built for this Node.js: npm rebuild better-sqlite3"
+      : adviceOn(code);
     throw new StoreError(
       "unusable",
-      `cannot open the database in ${dataDir}: ${message}${adviceOn(code)}`,
+      `cannot open the database in ${dataDir}: ${first}${advice}`,
     );
   }
 }
