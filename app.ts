@@ -20,7 +20,7 @@ import docs from "./plugins/docs.js";
 import draining from "./plugins/draining.js";
 import errors, { answerError } from "./plugins/errors.js";
 import logging from "./plugins/logging.js";
-import metricsPlugin, { type Gather } from "./plugins/metrics.js";
+import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
 import permissions, { guardRoutes } from "./plugins/permissions.js";
 import pressure from "./plugins/pressure.js";
@@ -34,7 +34,6 @@ import versions from "./plugins/versions.js";
 import health from "./routes/health.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
-import metricsRoute from "./routes/metrics.js";
 import rooms from "./routes/rooms.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
@@ -98,9 +97,14 @@ export const foyer = fp<FoyerOptions>(
     const { port, token } = metrics;
     if (port !== undefined || token !== undefined) {
       const { gather } = options;
-      app.register(metricsPlugin, { ...(gather && { gather }) });
+      // Loaded here: what is off costs no time to start.
+      app.register(import("./plugins/metrics.js"), {
+        ...(gather && { gather }),
+      });
       // Otherwise server.ts opens a port for them.
-      if (port === undefined) app.register(metricsRoute, { of: app, token });
+      if (port === undefined) {
+        app.register(import("./routes/metrics.js"), { of: app, token });
+      }
     }
 
     app.register(health);
@@ -188,7 +192,7 @@ export function createMetricsApp(
   });
   app.register(errors);
   app.register(unrouted);
-  app.register(metricsRoute, { of, token });
+  app.register(import("./routes/metrics.js"), { of, token });
   return app;
 }
 

@@ -35,9 +35,6 @@ type Order =
 /** No worker could serve; the message is one line that says why. */
 export class ClusterError extends Failure {}
 
-/** Whether this process was started by a primary. */
-export const isWorker = cluster.isWorker;
-
 /** The workers, seen from the primary. */
 export interface Cluster {
   /** Where they listen, for links. */
@@ -51,7 +48,7 @@ export interface Cluster {
  * @throws {ClusterError} when all of them end before one serves.
  */
 export async function startCluster(config: Config): Promise<Cluster> {
-  const log = createLogger(config.logLevel);
+  const log = await createLogger(config.logLevel);
   const registry = new AggregatorRegistry();
   const pauses = new Set<NodeJS.Timeout>();
   let resolve: (address: string) => void;

@@ -1,5 +1,5 @@
 import { Failure } from "./failure.js";
-import { fileTypes } from "./schemas/files.js";
+import { fileTypes } from "./schemas/file-types.js";
 import {
   BadValue,
   bearerToken,

@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
 import { LocalFiles } from "./db/local-files.js";
+import { Failure } from "./failure.js";
 import { openSqliteStore } from "./db/sqlite/index.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
@@ -27,7 +28,7 @@ export async function startServer(
   config: Config,
   gather?: Gather,
 ): Promise<Server> {
-  const logger = createLogger(config.logLevel);
+  const logger = await createLogger(config.logLevel);
   const store = openSqliteStore(config.dataDir, (line) => logger.info(line));
   const app = createApp({
     config,
@@ -37,7 +38,7 @@ export async function startServer(
     ...(gather && { gather }),
   });
   try {
-    await app.listen({ host: config.host, port: config.port });
+    await listen(app, config, "HOST and PORT");
     await listenForMetrics(app, config.metrics);
   } catch (error) {
     await app.close();
@@ -53,11 +54,35 @@ async function listenForMetrics(
 ): Promise<void> {
   if (port === undefined) return;
   const metrics = createMetricsApp(app, token);
-  await metrics.listen({ host, port });
+  await listen(metrics, { host, port }, "METRICS_HOST and METRICS_PORT");
   // Until the end: how a stop goes is worth seeing, too.
   app.server.once("close", () => void metrics.close());
   app.log.info(`metrics at ${addressOf(metrics)}/metrics`);
 }
+
+/** @param variables that say where, for the one line if it cannot. */
+async function listen(
+  app: FastifyInstance,
+  { host, port }: { host: string; port: number },
+  variables: string,
+): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    const advice = ADVICE[code];
+    throw new Failure(
+      `cannot listen at ${variables}: ${message}${advice ? `; ${advice}` : ""}`,
+    );
+  }
+}
+
+const ADVICE: Record<string, string> = {
+  EADDRINUSE: "another process has this port",
+  EADDRNOTAVAIL: "it is no address of this machine",
+  EACCES: "ports below 1024 are not for everybody",
+  ENOTFOUND: "no machine has this name",
+};
 
 function addressOf(app: FastifyInstance): string {
   const { address, family, port } = app.server.address() as AddressInfo;

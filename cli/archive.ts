@@ -1,7 +1,4 @@
 import { loadConfig } from "../config.js";
-import { backup } from "../db/backup.js";
-import { check } from "../db/check.js";
-import { restore } from "../db/restore.js";
 import type { Counts } from "../db/sqlite/inspection.js";
 import { command, print } from "./command.js";
 import { Failure } from "../failure.js";
@@ -28,6 +25,7 @@ const backupCommand = command(
   "copy all data and files into one new file, also while a server runs",
   "backup foyer-2027-01-31.tar",
 ).action(async (file: string, { json }: Json) => {
+  const { backup } = await import("../db/backup.js");
   const made = await withProgress((report) => backup(dataDir(), file, report));
   print(json, { file, ...made }, `${file} holds ${described(made)}.`);
   for (const key of made.damaged) {
@@ -43,6 +41,7 @@ const restoreCommand = command(
   "put a backup in place in an empty or missing DATA_DIR",
   "restore foyer-2027-01-31.tar",
 ).action(async (file: string, { json }: Json) => {
+  const { restore } = await import("../db/restore.js");
   const to = dataDir();
   const held = await withProgress((report) => restore(file, to, report));
   print(json, { data_dir: to, ...held }, `${to} has ${described(held)} again.`);
@@ -54,6 +53,7 @@ const checkCommand = command(
   "read everything back, and say what is not as it should be",
   "check --json",
 ).action(async ({ json }: Json) => {
+  const { check } = await import("../db/check.js");
   const found = await withProgress((report) => check(dataDir(), report));
   const { findings } = found;
   const lines = findings.map(({ subject, problem }) => `${subject} ${problem}`);

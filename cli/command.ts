@@ -1,11 +1,11 @@
 import { Command, InvalidArgumentError } from "commander";
-import type { TSchema } from "@sinclair/typebox";
 import { loadConfig } from "../config.js";
-import { openSqliteStore } from "../db/sqlite/index.js";
 import type { FileStore } from "../db/files.js";
-import { LocalFiles } from "../db/local-files.js";
 import type { Store } from "../db/store.js";
-import { compileValidator } from "../schemas/validate.js";
+import { textFault, type TextOptions } from "../schemas/texts.js";
+
+// What a command works with is loaded when it runs, by `import()`: so that
+// `foyer help` is there at once, and a token does not wait for a server.
 
 /**
  * A command in the manner of all: `--json` for machines, an example in its help.
@@ -29,6 +29,8 @@ export async function withStore<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
   const { dataDir } = loadConfig(process.env);
+  const { openSqliteStore } = await import("../db/sqlite/index.js");
+  const { LocalFiles } = await import("../db/local-files.js");
   const store = openSqliteStore(dataDir, (line) =>
     process.stderr.write(`foyer: ${line}\n`),
   );
@@ -51,12 +53,11 @@ export function print(json: boolean | undefined, value: unknown, text: string) {
   process.stdout.write(`${json ? JSON.stringify(value, null, 2) : text}\n`);
 }
 
-/** A parser of arguments that a schema describes; a bad one is wrong usage. */
-export function checked(schema: TSchema): (value: string) => string {
-  const validate = compileValidator(schema);
+/** A parser of arguments; a bad one is wrong usage. */
+export function checked(text: TextOptions): (value: string) => string {
   return (value) => {
-    const messages = Object.values(validate(value)?.faults ?? {}).flat();
-    if (messages.length > 0) throw new InvalidArgumentError(messages.join(" "));
+    const fault = textFault(text, value);
+    if (fault) throw new InvalidArgumentError(fault);
     return value;
   };
 }

@@ -1,17 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
-import { Argument, Option } from "commander";
-import {
-  fromDocument,
-  toDocument,
-  type WorldCopy,
-} from "../schemas/documents.js";
-import { InvalidData } from "../schemas/validate.js";
-import { Domain, Title, WorldId } from "../schemas/values.js";
-import { checked, command, print, withStore } from "./command.js";
+import type { WorldCopy } from "../schemas/documents.js";
+import { command, print, withStore } from "./command.js";
 import { Failure } from "../failure.js";
-import { describe, draftWorld, missingWorld } from "./worlds.js";
+import {
+  describe,
+  draftWorld,
+  missingWorld,
+  namingWorld,
+  type NewWorld,
+} from "./worlds.js";
 
 /** `foyer world export …` */
 const exportWorld = command(
@@ -19,6 +18,7 @@ const exportWorld = command(
   "print a world with its keys and rooms as one JSON document",
   "world export summit > summit.json",
 ).action(async (id: string) => {
+  const { toDocument } = await import("../schemas/documents.js");
   const copy = await withStore((store) => store.worlds.export(id));
   if (!copy) throw missingWorld(id);
   print(true, toDocument(copy), "");
@@ -49,43 +49,23 @@ const importWorld = command(
   );
 
 /** `foyer world clone …` */
-const clone = command(
-  "clone",
-  "make a new world of the rules, settings and rooms of another",
-  'world clone summit summit-2028 --title "Summit 2028" --domain 2028.example.org',
-)
-  .argument("<id>", "the world to clone")
-  .addArgument(
-    new Argument("<new-id>", "a-z, 0-9 and -, for good").argParser(
-      checked(WorldId),
-    ),
-  )
-  .addOption(
-    new Option("--title <title>", "what people call it")
-      .argParser(checked(Title))
-      .makeOptionMandatory(),
-  )
-  .addOption(
-    new Option("--domain <domain>", "the host name it is reached at")
-      .argParser(checked(Domain))
-      .makeOptionMandatory(),
-  )
-  .action(
-    async (
-      id: string,
-      newId: string,
-      options: { json?: boolean; title: string; domain: string },
-    ) => {
-      const { value } = await withStore(async (store) => {
-        const copy = await store.worlds.export(id);
-        if (!copy) throw missingWorld(id);
-        return store.worlds.import(
-          cloneOf(copy, newId, options.title, options.domain),
-        );
-      });
-      print(options.json, value, describe(value));
-    },
-  );
+const clone = namingWorld(
+  "new-id",
+  command(
+    "clone",
+    "make a new world of the rules, settings and rooms of another",
+    'world clone summit summit-2028 --title "Summit 2028" --domain 2028.example.org',
+  ).argument("<id>", "the world to clone"),
+).action(
+  async (id: string, newId: string, { json, title, domain }: NewWorld) => {
+    const { value } = await withStore(async (store) => {
+      const copy = await store.worlds.export(id);
+      if (!copy) throw missingWorld(id);
+      return store.worlds.import(cloneOf(copy, newId, title, domain));
+    });
+    print(json, value, describe(value));
+  },
+);
 
 /** The same again under another name: with a key that opens nothing of the first. */
 function cloneOf(
@@ -122,6 +102,8 @@ async function readCopy(file: string): Promise<WorldCopy> {
   } catch {
     throw new Failure(`${name} is not JSON.`);
   }
+  const { fromDocument } = await import("../schemas/documents.js");
+  const { InvalidData } = await import("../schemas/validate.js");
   try {
     return fromDocument(document);
   } catch (error) {

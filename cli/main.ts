@@ -50,6 +50,16 @@ function exitCodeOf(error: unknown): number {
     error instanceof StoreError ||
     (error instanceof Error && "syscall" in error);
   if (!expected) throw error;
-  process.stderr.write(`foyer: ${error.message}\n`);
+  const advice = adviceOn(error);
+  process.stderr.write(`foyer: ${error.message}${advice && `; ${advice}`}\n`);
   return 1;
+}
+
+function adviceOn(error: Error): string {
+  const { problem, code } = error as { problem?: string; code?: string };
+  if (problem === "busy") return "another process is writing, so try again";
+  if (problem === "full" || code === "ENOSPC" || code === "EDQUOT") {
+    return "make room on the disk, and try again";
+  }
+  return "";
 }

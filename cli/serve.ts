@@ -1,7 +1,13 @@
-import { loadConfig, type Variable, variables } from "../config.js";
+import cluster from "node:cluster";
+import {
+  type Config,
+  loadConfig,
+  type Variable,
+  variables,
+} from "../config.js";
 import type { Store } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
-import { command, print, withStore } from "./command.js";
+import { command, withStore } from "./command.js";
 import { ADMINISTRATOR, signToken } from "./token.js";
 import { draftWorld } from "./worlds.js";
 
@@ -60,11 +66,8 @@ export const serveCommand = command(
   )
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const config = loadConfig(process.env);
-    // Here, so that no other command takes the time to load a server.
-    const { isWorker, runWorker, startCluster } = await import("../cluster.js");
-    const { startServer } = await import("../server.js");
-    if (isWorker) return runWorker(config, toldToStop());
     const several = config.workers > 1;
+    if (several && cluster.isWorker) return runWorker(config);
     // Workers that start at once shall find a database that is there.
     const world =
       demo || several
@@ -72,24 +75,42 @@ export const serveCommand = command(
             demo ? demoWorld(store) : undefined,
           )
         : undefined;
-    const server = several
-      ? await startCluster(config)
-      : await startServer(config);
+    const server = await (several ? startCluster(config) : startServer(config));
     if (demo || json) {
       const address = config.publicUrl ?? server.address;
-      const sample = world && tourOf(world, address);
-      print(
-        json,
-        { address, world: sample?.world, token: sample?.token },
-        [`\nFoyer serves ${address}`, sample?.text ?? ""].join("\n"),
+      const sample = world && (await tourOf(world, address));
+      const { text = "", ...made } = sample ?? {};
+      // In one line: the lines around it are the log.
+      process.stdout.write(
+        json
+          ? `${JSON.stringify({ address, ...made })}\n`
+          : `\nFoyer serves ${address}\n${text}\n`,
       );
     }
     await toldToStop();
     await server.stop();
   });
 
-function tourOf(world: World, address: string) {
-  const token = signToken(world, { trait: ADMINISTRATOR, expires: "30d" });
+async function startServer(config: Config) {
+  const server = await import("../server.js");
+  return server.startServer(config);
+}
+
+async function startCluster(config: Config) {
+  const cluster = await import("../cluster.js");
+  return cluster.startCluster(config);
+}
+
+async function runWorker(config: Config) {
+  const cluster = await import("../cluster.js");
+  return cluster.runWorker(config, toldToStop());
+}
+
+async function tourOf(world: World, address: string) {
+  const token = await signToken(world, {
+    trait: ADMINISTRATOR,
+    expires: "30d",
+  });
   const text = `
 The world "${world.id}" is there to try things in. A token for 30 days:
 

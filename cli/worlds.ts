@@ -2,8 +2,12 @@ import { randomBytes } from "node:crypto";
 import { Argument, Command, Option } from "commander";
 import type { Store } from "../db/store.js";
 import { defaultPermissionConfig } from "../schemas/permissions.js";
-import { Domain, Title, WorldId } from "../schemas/values.js";
-import type { World } from "../schemas/worlds.js";
+import {
+  domain as domainText,
+  title as titleText,
+  worldId,
+} from "../schemas/texts.js";
+import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 import { checked, command, print, withStore } from "./command.js";
 import { Failure } from "../failure.js";
 
@@ -11,7 +15,14 @@ interface Json {
   json?: boolean;
 }
 
-/** A new world, with a fresh key of 256 bits that nobody else has. */
+/** A key of 256 bits that nobody else has. */
+const freshKey = (id: string): WorldKey => ({
+  issuer: "foyer",
+  audience: id,
+  secret: randomBytes(32).toString("hex"),
+});
+
+/** A new world, with a fresh key. */
 export function draftWorld(
   id: string,
   title: string,
@@ -23,13 +34,7 @@ export function draftWorld(
     title,
     domain,
     config: {
-      JWT_secrets: [
-        {
-          issuer: "foyer",
-          audience: id,
-          secret: randomBytes(32).toString("hex"),
-        },
-      ],
+      JWT_secrets: [freshKey(id)],
     },
     permission_config: {
       ...defaultPermissionConfig,
@@ -72,40 +77,87 @@ export function describe({
   ].join("\n");
 }
 
-const create = command(
-  "create",
-  "make a world with a fresh key, and print it",
-  'world create summit --title "Summit 2027" --domain summit.example.org',
-)
-  .addArgument(
-    new Argument("<id>", "a-z, 0-9 and -, for good").argParser(
-      checked(WorldId),
-    ),
-  )
-  .addOption(
-    new Option("--title <title>", "what people call it")
-      .argParser(checked(Title))
-      .makeOptionMandatory(),
-  )
-  .addOption(
-    new Option("--domain <domain>", "the host name it is reached at")
-      .argParser(checked(Domain))
-      .makeOptionMandatory(),
-  )
-  .option("--private", 'let only the trait "attendee" take part')
-  .action(
-    async (
-      id: string,
-      options: Json & { title: string; domain: string; private?: boolean },
-    ) => {
-      const { value } = await withStore((store) =>
-        store.worlds.create(
-          draftWorld(id, options.title, options.domain, options.private),
-        ),
-      );
-      print(options.json, value, describe(value));
-    },
+/** What a command takes that makes a world. */
+export interface NewWorld extends Json {
+  title: string;
+  domain: string;
+}
+
+const titleOption = () =>
+  new Option("--title <title>", "what people call it").argParser(
+    checked(titleText),
   );
+
+const domainOption = () =>
+  new Option("--domain <domain>", "the host name it is reached at").argParser(
+    checked(domainText),
+  );
+
+/**
+ * Lets a command ask how the world is to be named that it makes.
+ * @param id the name of its argument for the id.
+ */
+export const namingWorld = (id: string, made: Command): Command =>
+  made
+    .addArgument(
+      new Argument(`<${id}>`, "a-z, 0-9 and -, for good").argParser(
+        checked(worldId),
+      ),
+    )
+    .addOption(titleOption().makeOptionMandatory())
+    .addOption(domainOption().makeOptionMandatory());
+
+const create = namingWorld(
+  "id",
+  command(
+    "create",
+    "make a world with a fresh key, and print it",
+    'world create summit --title "Summit 2027" --domain summit.example.org',
+  ),
+)
+  .option("--private", 'let only the trait "attendee" take part')
+  .action(async (id: string, options: NewWorld & { private?: boolean }) => {
+    const { value } = await withStore((store) =>
+      store.worlds.create(
+        draftWorld(id, options.title, options.domain, options.private),
+      ),
+    );
+    print(options.json, value, describe(value));
+  });
+
+interface Update extends Json, Partial<NewWorld> {
+  defaultRules?: boolean;
+  newKey?: boolean;
+}
+
+const update = command(
+  "update <id>",
+  "change a world, also one that nobody can reach any more",
+  "world update summit --default-rules",
+)
+  .addOption(titleOption())
+  .addOption(domainOption())
+  .option("--default-rules", "put the permission_config of a new world back")
+  .option("--new-key", "replace all keys by a fresh one; old tokens end")
+  .action(async (id: string, options: Update, self: Command) => {
+    const { json, title, domain, defaultRules, newKey } = options;
+    const changes: WorldChanges = {
+      ...(title !== undefined && { title }),
+      ...(domain !== undefined && { domain }),
+      ...(defaultRules && { permission_config: defaultPermissionConfig }),
+    };
+    if (Object.keys(changes).length === 0 && !newKey) {
+      self.error("error: name what to change", { exitCode: 2 });
+    }
+    const { value } = await withStore(async (store) => {
+      const { config } = await findWorld(store, id);
+      return store.worlds.update(id, {
+        ...changes,
+        ...(newKey && { config: { ...config, JWT_secrets: [freshKey(id)] } }),
+      });
+    });
+    print(json, value, describe(value));
+  });
 
 const list = command("list", "list the worlds", "world list --json").action(
   async ({ json }: Json) => {
@@ -150,8 +202,9 @@ const remove = command(
 
 /** `foyer world …` */
 export const worldCommand = new Command("world")
-  .description("make, list, show, delete and copy worlds")
+  .description("make, list, show, change, delete and copy worlds")
   .addCommand(create)
   .addCommand(list)
   .addCommand(show)
+  .addCommand(update)
   .addCommand(remove);

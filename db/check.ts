@@ -50,18 +50,19 @@ export async function check(
       } catch (error) {
         if (!storeErrorOf(error)) throw error;
         const problem = `cannot be read: ${(error as Error).message}`;
-        findings.push({ subject: "database", problem });
+        if (!findings.some((finding) => finding.problem === problem)) {
+          findings.push({ subject: "database", problem });
+        }
         return undefined;
       }
     };
-    // In one transaction, as counts and what they count belong together.
-    read(() =>
-      db.transaction(() => {
-        for (const problem of [...damageOf(db), ...contradictionsIn(db)]) {
-          findings.push({ subject: "database", problem });
-        }
-      })(),
-    );
+    for (const look of [damageOf, contradictionsIn]) {
+      // In one transaction, as counts and what they count belong together.
+      const problems = read(() => db.transaction(look)(db));
+      for (const problem of problems ?? []) {
+        findings.push({ subject: "database", problem });
+      }
+    }
     const counts = read(() => count(db));
     const records = read(() => allFiles(db));
     if (!counts || !records) {

@@ -5,7 +5,7 @@ import fp from "fastify-plugin";
 import { Memory } from "../db/memory.js";
 import type { Versioned } from "../db/store.js";
 import type { World, WorldKey } from "../schemas/worlds.js";
-import { lengthOf } from "../schemas/values.js";
+import { lengthOf } from "../schemas/texts.js";
 import { unauthenticated } from "./errors.js";
 
 /** Somebody who proved to hold a token of a world. */

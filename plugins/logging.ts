@@ -1,20 +1,19 @@
 import fp from "fastify-plugin";
 import pino, { type Logger } from "pino";
-import pretty from "pino-pretty";
 
 /**
  * The log of the server: JSON on stdout, or lines for people on a terminal.
  * @param level the least important that is written, in pino's words.
  */
-export function createLogger(level: string): Logger {
+export async function createLogger(level: string): Promise<Logger> {
   const readable =
     process.stdout.isTTY && process.env.NODE_ENV !== "production";
-  return readable
-    ? pino(
-        { level },
-        pretty({ ignore: "pid,hostname,reqId", translateTime: "HH:MM:ss" }),
-      )
-    : pino({ level });
+  if (!readable) return pino({ level });
+  const { default: pretty } = await import("pino-pretty");
+  return pino(
+    { level },
+    pretty({ ignore: "pid,hostname,reqId", translateTime: "HH:MM:ss" }),
+  );
 }
 
 /**

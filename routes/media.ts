@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
 import { Refusal } from "../plugins/errors.js";
-import { extensionOf, fileTypes, MediaParams } from "../schemas/files.js";
+import { extensionOf, fileTypes } from "../schemas/file-types.js";
+import { MediaParams } from "../schemas/files.js";
 
 /** As uploads are named: nothing else is looked for on the disk. */
 const WORLD = /^[a-z0-9][a-z0-9-]{0,49}$/;

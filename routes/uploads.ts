@@ -8,12 +8,8 @@ import { quiet, tooMany } from "../plugins/rate-limit.js";
 import { atMost, openForm, peek } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
-import {
-  extensionOf,
-  fileTypes,
-  Upload,
-  UploadForm,
-} from "../schemas/files.js";
+import { extensionOf, fileTypes } from "../schemas/file-types.js";
+import { Upload, UploadForm } from "../schemas/files.js";
 import { ref } from "../schemas/values.js";
 
 /** Files from people in a world: `/storage/upload/`. */

@@ -1,8 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Faults, Problem } from "./errors.js";
 import { FileProblem, Upload, UploadForm } from "./files.js";
-import { PermissionConfig, Rule } from "./permissions.js";
 import { Module, Room, RoomChanges, RoomDraft, RoomList } from "./rooms.js";
+import { PermissionConfig, Rule } from "./rules.js";
 import { UserName } from "./users.js";
 import { World, WorldChanges, WorldKey } from "./worlds.js";
 

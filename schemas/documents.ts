@@ -2,7 +2,8 @@ import { Type, type Static } from "@sinclair/typebox";
 import type { Faults } from "./errors.js";
 import { RoomDraft } from "./rooms.js";
 import { compileValidator, InvalidData } from "./validate.js";
-import { Expected, OneOf, Text } from "./values.js";
+import { Expected } from "./texts.js";
+import { OneOf, Text } from "./values.js";
 import { World } from "./worlds.js";
 
 /** Counts the changes of a thing: with it, the copy on another server has the same `ETag`. */

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { WorldParams } from "./worlds.js";
-import { PermissionConfig } from "./permissions.js";
+import { PermissionConfig } from "./rules.js";
 import { Domain, List, OneOf, ref, Text, Title } from "./values.js";
 
 /** One piece of a room's content: its type, and what that type needs. */

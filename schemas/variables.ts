@@ -1,8 +1,6 @@
 import { isIP } from "node:net";
-import { Type, type TSchema } from "@sinclair/typebox";
-import { fileTypes } from "./files.js";
-import { OneOf, Text } from "./values.js";
-import { compileValidator } from "./validate.js";
+import { fileTypes } from "./file-types.js";
+import { textFault } from "./texts.js";
 
 // How the text of a variable becomes what it stands for. Each reader throws a
 // BadValue that says what a good one looks like.
@@ -13,34 +11,28 @@ export class BadValue extends Error {}
 /** Turns text into what it stands for. */
 export type Reader<T> = (text: string) => T;
 
-function matching<T>(schema: TSchema, parse: (text: string) => unknown) {
-  const validate = compileValidator(schema);
-  return (text: string): T => {
-    const value = parse(text);
-    const messages = Object.values(validate(value)?.faults ?? {}).flat();
-    if (messages.length > 0) throw new BadValue(messages.join(" "));
-    return value as T;
-  };
-}
-
 /** Any text. */
-export const someText: Reader<string> = matching(
-  Text({ minLength: 1 }),
-  (text) => text,
-);
+export const someText: Reader<string> = (text) => text;
 
-/** A whole number between two others; text that is none stays text, for the schema to refuse. */
-export const whole = (
-  minimum: number,
-  maximum = Number.MAX_SAFE_INTEGER,
-): Reader<number> =>
-  matching(Type.Integer({ minimum, maximum }), (text) =>
-    /^\d+$/.test(text) ? Number(text) : text,
-  );
+/** A whole number between two others. */
+export const whole =
+  (minimum: number, maximum = Number.MAX_SAFE_INTEGER): Reader<number> =>
+  (text) => {
+    if (!/^\d+$/.test(text)) throw new BadValue("Must be a whole number.");
+    const value = Number(text);
+    if (value < minimum) throw new BadValue(`Must be at least ${minimum}.`);
+    if (value > maximum) throw new BadValue(`Must be at most ${maximum}.`);
+    return value;
+  };
 
 /** One of a few words. */
-export const wordOf = (...words: string[]): Reader<string> =>
-  matching(OneOf(...words), (text) => text);
+export const wordOf =
+  (...words: string[]): Reader<string> =>
+  (text) => {
+    const fault = textFault({ enum: words }, text);
+    if (fault) throw new BadValue(fault);
+    return text;
+  };
 
 const listOf = (text: string) => text.split(",").map((entry) => entry.trim());
 

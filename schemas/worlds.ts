@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { PermissionConfig } from "./permissions.js";
+import { PermissionConfig } from "./rules.js";
 import { Domain, List, ref, Text, Title, WorldId } from "./values.js";
 
 /** A key that signs the tokens of a world. */

@@ -126,12 +126,17 @@ const pointer = (key: string[]): string =>
     .join("/")}`;
 
 const contracts = new WeakMap<FastifyInstance, Contract>();
+/** By the text of the document: most applications of a test have the same, and Ajv takes long. */
+const compiled = new Map<string, Contract>();
 
 /** The contract of an application, made when it is first asked for. */
 export function contractOf(app: FastifyInstance): Contract {
   let contract = contracts.get(app);
   if (!contract) {
-    contract = new Contract(app.openapi());
+    const document = app.openapi();
+    const text = JSON.stringify(document);
+    contract = compiled.get(text) ?? new Contract(document);
+    compiled.set(text, contract);
     contracts.set(app, contract);
   }
   return contract;

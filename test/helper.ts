@@ -344,7 +344,7 @@ export async function startFoyer(
   let over: Finished | undefined;
   void running.finished.then((finished) => (over = finished));
   // The log goes to the same stream, one line an entry.
-  const printed = () => /^\{\n[^]*?^\}$/m.exec(running.said.stdout)?.[0];
+  const printed = () => /^\{"address":.*$/m.exec(running.said.stdout)?.[0];
   await until(() => over !== undefined || printed() !== undefined);
   const json = printed();
   if (json === undefined) throw new Error(`It ended: ${over?.stderr}`);

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { accessSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { StoreError } from "../store.js";
@@ -27,7 +28,11 @@ export function openForWriting(
 ): Connection {
   return explained(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    const db = new Database(fileOf(dataDir), { timeout: UPGRADE_TIMEOUT });
+    const file = fileOf(dataDir);
+    // The folder may have been there before, and be open to everybody. What
+    // SQLite puts beside the file gets the rights of the file.
+    closeSync(openSync(file, "a", 0o600));
+    const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
     try {
       // First of all, as the mode of the journal is written to the file.
       db.transaction(versionOf)(db);
@@ -84,7 +89,7 @@ function turnToWal(db: Connection): void {
  */
 export function openForInspection(dataDir: string): Connection {
   const file = fileOf(dataDir);
-  if (!existsSync(file)) {
+  if (isMissing(file)) {
     throw new StoreError("unusable", `there is no database in ${dataDir}`);
   }
   return explained(dataDir, () => {
@@ -95,6 +100,7 @@ export function openForInspection(dataDir: string): Connection {
         db.pragma("query_only = ON");
         return db;
       }
+      if (version === 0) throw new StoreError("unusable", "it is empty");
       throw new StoreError(
         "unusable",
         `it has version ${version}, and not yet ${LATEST}; foyer serve upgrades it`,
@@ -106,14 +112,53 @@ export function openForInspection(dataDir: string): Connection {
   });
 }
 
+/** Not so when it cannot be told, as the folder is closed to this user. */
+function isMissing(file: string): boolean {
+  try {
+    accessSync(file);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT";
+  }
+}
+
 function explained<T>(dataDir: string, open: () => T): T {
   try {
     return open();
   } catch (error) {
+    const { code = "", message } = error as Error & { code?: string };
+    // Of a native part that is missing, the rest is where it was looked for.
+    const [first = ""] = message.split("\n", 1);
+    const advice = first.startsWith("Could not locate the bindings file")
+      ? " It was not built for this Node.js: npm rebuild better-sqlite3"
+      : adviceOn(code);
     throw new StoreError(
       "unusable",
-      `cannot open the database in ${dataDir}: ${(error as Error).message}`,
+      `cannot open the database in ${dataDir}: ${first}${advice}`,
     );
+  }
+}
+
+/** What an operator can do about an error of SQLite or of the system. */
+function adviceOn(code: string): string {
+  if (/^(EACCES|EPERM|EROFS|SQLITE_(CANTOPEN|READONLY|PERM))/.test(code)) {
+    return `; the user ${userName()} must be able to read and write there`;
+  }
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+    return "; the file is damaged, so stop the server and restore a backup";
+  }
+  if (/^(ENOSPC|EDQUOT|SQLITE_FULL)/.test(code)) {
+    return "; make room on the disk";
+  }
+  return "";
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // One without a name, as in a container.
+    return `with the number ${process.getuid?.()}`;
   }
 }
 
@@ -126,7 +171,7 @@ export function storeErrorOf(error: unknown): StoreError | undefined {
     return new StoreError("busy", message);
   if (code === "SQLITE_FULL") return new StoreError("full", message);
   if (/^SQLITE_(IOERR|CORRUPT|NOTADB|CANTOPEN|READONLY|PERM)/.test(code)) {
-    return new StoreError("unusable", message);
+    return new StoreError("unusable", message + adviceOn(code));
   }
   return undefined;
 }

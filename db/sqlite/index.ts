@@ -9,6 +9,7 @@ import { openForReading, openForWriting, storeErrorOf } from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
 import { roomReads } from "./room-reads.js";
 import { toRoom, toWorld, versioned } from "./rows.js";
+import { emptyLog } from "./scrub.js";
 import { Snapshot } from "./snapshot.js";
 import { copyReads } from "./world-copies.js";
 import { worldReads } from "./world-reads.js";
@@ -48,6 +49,8 @@ export function openSqliteStore(
     snapshot.lookAgain();
     return listRooms(...args)!;
   });
+  // A process that was killed may have left in it what it had erased.
+  emptyLog(migrated);
   migrated.close();
 
   return {

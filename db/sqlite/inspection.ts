@@ -56,7 +56,10 @@ export function openCopy(file: string): Connection {
     versionOf(db);
     const [fault] = damageOf(db);
     if (fault !== undefined) {
-      throw new StoreError("unusable", `the database is damaged: ${fault}`);
+      throw new StoreError(
+        "unusable",
+        `the database is damaged: ${fault}; restore an earlier backup`,
+      );
     }
     db.pragma("query_only = ON");
     return db;
@@ -82,12 +85,14 @@ export function allFiles(db: Connection): FileRecord[] {
     .all();
 }
 
-/** What SQLite finds wrong with how a database is written down. */
+/** What SQLite finds wrong with how a database is written down; of much, the beginning. */
 export function damageOf(db: Connection): string[] {
-  const lines = db.pragma("integrity_check") as { integrity_check: string }[];
-  return lines
-    .map(({ integrity_check }) => integrity_check)
-    .filter((line) => line !== "ok");
+  const rows = db.pragma("integrity_check(10)") as {
+    integrity_check: string;
+  }[];
+  return rows
+    .flatMap(({ integrity_check }) => integrity_check.split("\n"))
+    .filter((line) => line !== "ok" && !line.startsWith("***"));
 }
 
 /** What is wrong with what a database says: rows that point nowhere, and counts that are none. */

@@ -6,6 +6,7 @@ import {
 import { StoreError } from "../store.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { roomWrites } from "./room-writes.js";
+import { emptyLog, rewriteUsers } from "./scrub.js";
 import { userWrites } from "./user-writes.js";
 import { copyWrites } from "./world-copies.js";
 import { worldWrites } from "./world-writes.js";
@@ -13,9 +14,6 @@ import type { Answer, Call, Message, Writes } from "./writer.js";
 
 // The only thread of this process that writes. Whatever arrived while the disk
 // was syncing goes into the next transaction together: one sync for all of it.
-
-/** Writes after which the old bytes may not stay anywhere in the files of the database. */
-const ERASING = new Set<keyof Writes>(["eraseUser", "deleteWorld"]);
 
 /** After how many milliseconds it is tried again, when another process was in the way. */
 const RETRY = 500;
@@ -39,6 +37,9 @@ const savepoint = db.prepare("SAVEPOINT write");
 const release = db.prepare("RELEASE write");
 const rollBack = db.prepare("ROLLBACK TO write");
 
+/** Whether rows of users were deleted whose bytes may still be there. */
+let stained = false;
+
 port.on("message", (first: Message) => {
   const calls: Call[] = [];
   let message: Message | undefined = first;
@@ -46,8 +47,11 @@ port.on("message", (first: Message) => {
     calls.push(...message);
     message = calls.length < MAX_BATCH ? next() : undefined;
   }
-  const answers = commit(calls);
-  if (calls.some(({ write }) => ERASING.has(write))) scrub();
+  const erasures = calls.filter(({ write }) => write === "eraseUser");
+  const others = calls.filter(({ write }) => write !== "eraseUser");
+  const answers = commit(others);
+  stained ||= others.some(({ write }) => write === "deleteWorld");
+  if (erasures.length > 0 || stained) answers.push(...erase(erasures));
   port.postMessage(answers);
   if (message !== "close") return;
   db.close();
@@ -61,50 +65,63 @@ function next(): Message | undefined {
 }
 
 /**
- * Leaves nothing in the files but what is in the tables. To overwrite what is
- * deleted (`secure_delete`) is not enough: when SQLite moves a row to another
- * page, its bytes stay behind in the old one, where no deletion finds them. So
- * the whole database is written anew, and then the log is emptied.
+ * Erases users, and all bytes of them in the same transaction: what is answered
+ * is gone from the database, and from its log as soon as nobody reads that.
  */
-function scrub(): void {
-  if (!db.open) return;
-  if (!done(() => void db.exec("VACUUM"))) setTimeout(scrub, RETRY);
-  else emptyLog();
-}
-
-function emptyLog(): void {
-  if (!db.open) return;
-  // It must not wait: a backup or a replication may read for a long time, and
-  // what is to be written would wait with it.
-  const patience = db.pragma("busy_timeout", { simple: true }) as number;
-  db.pragma("busy_timeout = 0");
-  const emptied = done(() => {
-    const busy = db.pragma("wal_checkpoint(TRUNCATE)", { simple: true });
-    if (busy !== 0) throw new StoreError("busy", "somebody reads the log");
-  });
-  db.pragma(`busy_timeout = ${patience}`);
-  if (!emptied) setTimeout(emptyLog, RETRY);
-}
-
-/** Whether something could be done that the writes before it do not depend on. */
-function done(work: () => void): boolean {
+function erase(erasures: Call[]): Answer[] {
+  db.pragma("foreign_keys = OFF");
   try {
-    work();
-    return true;
-  } catch {
-    return false;
+    const answers = transact(erasures, (answers) => {
+      if (stained || answers.some((answer) => "result" in answer)) {
+        rewriteUsers(db);
+      }
+    });
+    stained = false;
+    return answers;
+  } catch (error) {
+    return refusals(erasures, error);
+  } finally {
+    db.pragma("foreign_keys = ON");
+    cleanUp();
   }
+}
+
+let nextTry: NodeJS.Timeout | undefined;
+
+/** Empties the log, and goes on with what could not be done as another process was in the way. */
+function cleanUp(): void {
+  clearTimeout(nextTry);
+  if (!db.open) return;
+  if (stained) nextTry = setTimeout(() => erase([]), RETRY);
+  else if (!emptyLog(db)) nextTry = setTimeout(cleanUp, RETRY);
 }
 
 /** Does all calls in one transaction; each stands or falls alone, unless the commit falls. */
 function commit(batch: Call[]): Answer[] {
   if (batch.length === 0) return [];
   try {
-    return db.transaction(() => batch.map(attempt)).immediate();
+    return transact(batch);
   } catch (error) {
-    const { problem, message } = storeErrorOf(error) ?? fault(error);
-    return batch.map(({ id }) => ({ id, problem, message }));
+    return refusals(batch, error);
   }
+}
+
+function transact(
+  batch: Call[],
+  finish?: (answers: Answer[]) => void,
+): Answer[] {
+  return db
+    .transaction(() => {
+      const answers = batch.map(attempt);
+      finish?.(answers);
+      return answers;
+    })
+    .immediate();
+}
+
+function refusals(batch: Call[], error: unknown): Answer[] {
+  const { problem, message } = storeErrorOf(error) ?? fault(error);
+  return batch.map(({ id }) => ({ id, problem, message }));
 }
 
 function attempt({ id, write, args }: Call): Answer {

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import sharp from "sharp";
-import type { ImageFormat } from "../../schemas/files.js";
+import type { ImageFormat } from "../../schemas/file-types.js";
 import type { ImageJob, ImageOutcome } from "./images.js";
 
 // The process behind images.ts: gets jobs, and answers each with its outcome.

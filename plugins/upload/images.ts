@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import pLimit from "p-limit";
 import { StoreError } from "../../db/store.js";
 import { FileRefusal } from "../errors.js";
-import type { ImageFormat } from "../../schemas/files.js";
+import type { ImageFormat } from "../../schemas/file-types.js";
 
 /** What the image process is asked for: a clean copy of one file as another. */
 export interface ImageJob {
@@ -65,13 +65,15 @@ export class ImageCleaner {
     if (!this.#process?.connected) this.#process = this.#start();
     const worker = this.#process;
     const timer = setTimeout(() => worker.kill("SIGKILL"), PATIENCE);
+    let fail = () => {};
     try {
       const outcome = await new Promise<ImageOutcome>((resolve) => {
+        fail = () => resolve("unusable");
         worker.once("message", resolve);
         // An image that ends the process is not one to keep.
         worker.once("exit", () => resolve("refused"));
-        worker.once("error", () => resolve("unusable"));
-        worker.send(job, (error) => error && resolve("unusable"));
+        worker.once("error", fail);
+        worker.send(job, (error) => error && fail());
       });
       if (outcome === "refused") throw new FileRefusal("file.type");
       if (outcome !== "done")
@@ -80,6 +82,8 @@ export class ImageCleaner {
       clearTimeout(timer);
       worker.removeAllListeners("message");
       worker.removeAllListeners("exit");
+      // And no other: one stays for as long as the process lives.
+      worker.off("error", fail);
       this.#idle = setTimeout(() => this.close(), IDLE).unref();
     }
   }

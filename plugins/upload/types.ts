@@ -1,11 +1,7 @@
-import { XmlTextDetector } from "@file-type/xml";
-import { FileTypeParser } from "file-type";
-import type { FileType } from "../../schemas/files.js";
+import type { FileType } from "../../schemas/file-types.js";
 
 /** How much of a file is looked at to tell what it is, in bytes: an SVG may begin with a long comment. */
 export const HEAD = 64 * 1024;
-
-const parser = new FileTypeParser();
 
 /**
  * Whether the content of a file is what its name says.
@@ -13,14 +9,19 @@ const parser = new FileTypeParser();
  */
 export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
   if (type.found.includes("svg")) return isSvg(head);
-  const found = await parser.fromBuffer(head).catch(() => undefined);
+  // Loaded with the first upload, and not at the start, which would wait for it.
+  const { FileTypeParser } = await import("file-type");
+  const found = await new FileTypeParser()
+    .fromBuffer(head)
+    .catch(() => undefined);
   // The tag in front of an MP3 may be larger than what is looked at, or padded.
   const ext = found?.ext ?? (head.toString("latin1", 0, 3) === "ID3" && "mp3");
   return ext !== false && type.found.includes(ext);
 }
 
 /** By its root element; comments, white space and a document type may stand before it. */
-function isSvg(head: Buffer): boolean {
+async function isSvg(head: Buffer): Promise<boolean> {
+  const { XmlTextDetector } = await import("@file-type/xml");
   const mark = head.toString("latin1", 0, 2);
   const encoding =
     mark === "\xff\xfe"

@@ -75,12 +75,22 @@ void t.test("a damaged database", async (t) => {
   }
   await file.close();
   const found = await findings(t, dataDir);
-  t.ok(found.length > 0);
-  t.match(found[0], /^database /);
+  t.match(found[0], /^database Tree \d+ page \d+/, "where");
+  t.ok(found.length > 1 && found.length < 20, "of much, the beginning");
+  t.ok(found.every((line) => line.startsWith("database ")));
+  t.match(await foyer(t, dataDir, ["backup", join(dataDir, "x.tar")]), {
+    code: 1,
+    stderr: /^foyer: .*(damaged|malformed).*restore .*backup\n$/,
+  });
+  writeFileSync(join(dataDir, "foyer.db"), "");
+  t.match(await foyer(t, dataDir, ["check"]), {
+    code: 1,
+    stderr: /^foyer: .*it is empty\n$/,
+  });
   writeFileSync(join(dataDir, "foyer.db"), "no database at all".repeat(100));
   t.match(await foyer(t, dataDir, ["check"]), {
     code: 1,
-    stderr: /^foyer: .*file is not a database\n$/,
+    stderr: /^foyer: .*file is not a database; .*restore a backup\n$/,
   });
 });
 

@@ -112,7 +112,14 @@ void t.test("a bad variable stops the start, and is named", async (t) => {
     [{ PUBLIC_URL: "rooms.example.org" }, /^foyer: PUBLIC_URL: .+\n$/],
     [{ TRUST_PROXY: "yes" }, /^foyer: TRUST_PROXY: .+\n$/],
     [{ TRUST_PROXY: "10.0.0.0/33" }, /^foyer: TRUST_PROXY: .+\n$/],
-    [{ PORT: port }, /^foyer: .*address already in use 127\.0\.0\.1:\d+\n$/],
+    [
+      { HOST: "192.0.2.1" },
+      /^foyer: cannot listen at HOST and PORT: .*; it is no address of this machine\n$/,
+    ],
+    [
+      { PORT: port },
+      /^foyer: cannot listen at HOST and PORT: .*address already in use 127\.0\.0\.1:\d+; another process has this port\n$/,
+    ],
   ];
   await runAll(
     t,

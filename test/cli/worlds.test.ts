@@ -2,7 +2,7 @@ import t from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import { defaultPermissionConfig } from "../../schemas/permissions.js";
 import type { World } from "../../schemas/worlds.js";
-import { foyer } from "../helper.js";
+import { admin, foyer, serve, worldOf } from "../helper.js";
 
 void t.test("worlds are made, listed, shown and deleted", async (t) => {
   const dataDir = t.testdir();
@@ -83,4 +83,55 @@ void t.test("worlds are made, listed, shown and deleted", async (t) => {
   const store = openSqliteStore(dataDir);
   t.teardown(() => store.close());
   t.strictSame(await store.worlds.list(), []);
+});
+
+void t.test("a world that nobody can reach is opened again", async (t) => {
+  const { dataDir, call, store } = await serve(t, [
+    worldOf("demo", { permission_config: {} }),
+    worldOf("other"),
+  ]);
+  const room = await store.rooms.create("demo", { name: "x" });
+  const url = "/api/v1/worlds/demo/";
+  const status = async (as: string) => (await call({ url, as })).status;
+  const old = admin("demo");
+  t.equal(await status(old), 403, "whatever a token says");
+
+  const update = (...args: string[]) =>
+    foyer(t, dataDir, ["world", "update", "demo", ...args]);
+  const text = await update("--default-rules");
+  t.same([text.code, text.stderr], [0, ""]);
+  t.match(text.stdout, /^ {2}world\.api +\["admin","api"\]$/m);
+  t.equal(await status(old), 200, "also beside a server");
+
+  const change = ["--title", "New", "--domain", "new.org", "--new-key"];
+  const { code, stdout } = await update(...change, "--json");
+  t.equal(code, 0);
+  const { value } = (await store.worlds.get("demo"))!;
+  t.strictSame(JSON.parse(stdout), value);
+  t.match(value, {
+    title: "New",
+    domain: "new.org",
+    permission_config: defaultPermissionConfig,
+    config: { JWT_secrets: [{ issuer: "foyer", secret: /^\w{64}$/ }] },
+  });
+  t.equal(value.config.JWT_secrets.length, 1);
+  t.equal(await status(old), 401, "the old key is gone");
+  const token = await foyer(t, dataDir, ["token", "demo"]);
+  t.equal(await status(`Bearer ${token.stdout.trim()}`), 200);
+  t.ok(await store.rooms.get("demo", room.value.id), "and all else is there");
+
+  const refused: [args: string[], code: number, says: RegExp][] = [
+    [[], 2, /name what to change/],
+    [["--domain", "No!"], 2, /host name in lower case/],
+    [
+      ["--domain", "other.example.org"],
+      1,
+      /^foyer: The domain .* is taken\.\n$/,
+    ],
+  ];
+  for (const [args, code, says] of refused) {
+    const got = await update(...args);
+    t.match(got, { code, stdout: "", stderr: says }, args.join(" "));
+  }
+  t.strictSame((await store.worlds.get("demo"))!.value, value);
 });

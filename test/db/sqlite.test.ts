@@ -112,6 +112,7 @@ void t.test("nobody but its owner gets into a new folder", async (t) => {
   const dataDir = join(parent, "a", "b");
   await openSqliteStore(dataDir).close();
   t.equal(statSync(dataDir).mode & 0o777, 0o700);
+  t.equal(statSync(fileOf(dataDir)).mode & 0o777, 0o600);
 });
 
 void t.test("a folder that is there keeps what is in it", async (t) => {

@@ -1,6 +1,8 @@
-import { readFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import t from "tap";
+import { check } from "../../db/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { User } from "../../schemas/users.js";
 import { worldOf } from "../helper.js";
@@ -19,7 +21,7 @@ void t.test("what is erased is in no byte of the database", async (t) => {
   await store.worlds.create(worldOf("demo"));
   // So many, of such different lengths and in such an order, that SQLite moves
   // rows from page to page, and leaves the bytes of some in the old ones.
-  const COUNT = 6000;
+  const COUNT = 3000;
   const idOf = (i: number) =>
     `user-${i}-${"n".repeat(10 + ((i * 37) % 180))}-end`;
   for (let round = 0; round < 2; round++) {
@@ -63,4 +65,49 @@ void t.test("what is erased is in no byte of the database", async (t) => {
   const found = (user: User) => textsOf(user).some((text) => there.has(text));
   t.strictSame(doomed.filter(found), []);
   t.equal(users.filter(found).length, COUNT / 2, "the others stay");
+
+  const { findings, files } = await check(dataDir, () => {});
+  t.strictSame(
+    findings.filter(({ subject }) => subject === "database"),
+    [],
+  );
+  t.equal(files, 2 * COUNT);
+  const db = new Database(join(dataDir, "foyer.db"), { readonly: true });
+  t.teardown(() => db.close());
+  const owned = db.prepare("SELECT count(*) FROM files WHERE user_id NOT NULL");
+  t.equal(owned.pluck().get(), COUNT, "and keep their files");
+});
+
+void t.test("what a killed process left in the log is gone next", async (t) => {
+  const dataDir = t.testdir();
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  await store.worlds.create(worldOf("demo"));
+  const name = `ada-${"x".repeat(50)}`;
+  await store.files.add(
+    "demo",
+    { tokenId: name, traits: new Set() },
+    { key: "a", size: 1, sha256: "00" },
+    1e9,
+  );
+  // Somebody reads, so that the log cannot be emptied.
+  const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
+  t.teardown(() => reader.close());
+  reader.exec("BEGIN; SELECT * FROM users");
+  reader.prepare("SELECT * FROM users").all();
+  await store.users.erase("demo", { token_id: name });
+  const crashed = join(dataDir, "crashed");
+  mkdirSync(crashed);
+  for (const file of ["foyer.db", "foyer.db-wal"]) {
+    copyFileSync(join(dataDir, file), join(crashed, file));
+  }
+  const held = () =>
+    ["foyer.db", "foyer.db-wal"].filter((file) =>
+      readFileSync(join(crashed, file)).includes(name),
+    );
+  t.strictSame(held(), ["foyer.db-wal"]);
+  const next = openSqliteStore(crashed);
+  t.teardown(() => next.close());
+  t.strictSame(held(), []);
+  t.strictSame(await next.users.list("demo"), []);
 });

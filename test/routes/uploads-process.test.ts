@@ -26,6 +26,8 @@ import {
 // Uploads to a server in a process of its own: killed, short of disk, weighed.
 
 const MIB = 1024 * 1024;
+/** What a server may grow by, in MiB. */
+const BOUND = 96;
 const path = "/storage/upload/";
 
 async function send(
@@ -138,7 +140,7 @@ void t.test("a stop lets an upload finish", async (t) => {
 });
 
 void t.test(
-  "ten files of 10 MiB at once do not fill the memory",
+  "150 MiB of files at once do not fill the memory",
   { skip: process.platform !== "linux" && "reads /proc" },
   async (t) => {
     const dataDir = t.testdir();
@@ -155,18 +157,21 @@ void t.test(
     t.equal((await send(server, "a.png", await images.png())).status, 201);
     const before = kib("VmRSS");
     const answers = await Promise.all(
-      Array.from({ length: 10 }, () => send(server, "a.pdf", body)),
+      Array.from({ length: 15 }, () => send(server, "a.pdf", body)),
     );
     t.ok(answers.every(({ status }) => status === 201));
     const grown = (kib("VmHWM") - before) / 1024;
     t.comment(`it grew by ${grown.toFixed(1)} MiB at most`);
-    t.ok(grown < 64, `${grown} MiB`);
+    // What a chunk of a body was in is garbage as soon as it is on the disk. V8
+    // collects that when it is as much as twice its young generation: 32 MiB
+    // with Node.js 20, 64 with 26, however much is sent.
+    t.ok(grown < BOUND, `${grown} MiB`);
 
     // What unfolds does so elsewhere: this one to 300 MB.
     const bomb = await send(server, "a.png", pngBomb(9000, 9000));
     t.equal(bomb.status, 201, "81 million pixels fit");
     const unfolded = (kib("VmHWM") - before) / 1024;
-    t.ok(unfolded < 64, `${unfolded} MiB`);
+    t.ok(unfolded < BOUND, `${unfolded} MiB`);
   },
 );
 

@@ -50,3 +50,15 @@ void t.test("one broken image among others", async (t) => {
     "no copy is left",
   );
 });
+
+void t.test("many images leave nothing behind in the process", async (t) => {
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on("warning", warned);
+  t.teardown(() => process.off("warning", warned));
+  const { clean } = await cleanerOf(t);
+  const png = await images.png();
+  for (let i = 0; i < 15; i++) await clean(png);
+  await new Promise(setImmediate);
+  t.strictSame(warnings, []);
+});

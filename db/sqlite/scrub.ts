@@ -1,0 +1,54 @@
+import type { Connection } from "./database.js";
+
+// To delete a name is not enough. SQLite overwrites what it deletes
+// (`secure_delete`), but when it moves a row to another page, the bytes stay
+// behind in the old one, where no deletion finds them.
+
+/**
+ * Writes the rows of all users anew, and with them every page that ever held
+ * one: the cost is that of the users, however large the rest of the database is.
+ * To be run in a transaction, and with `foreign_keys` off: otherwise to empty
+ * the table would take the users from their files.
+ */
+export function rewriteUsers(db: Connection): void {
+  // Made of the same columns and indexes, as then SQLite copies from table to
+  // table without taking rows apart, or sorting them into the indexes one by one.
+  const definitions = db
+    .prepare<[], string>(
+      "SELECT sql FROM main.sqlite_schema WHERE tbl_name = 'users' AND sql IS NOT NULL ORDER BY type DESC",
+    )
+    .pluck()
+    .all();
+  for (const sql of definitions) {
+    db.exec(
+      sql
+        .replace(/^CREATE TABLE \w+/, "CREATE TEMP TABLE kept_users")
+        .replace(/ INDEX (\w+) ON \w+/, " INDEX temp.$1 ON kept_users"),
+    );
+  }
+  // A page that is emptied as a whole is overwritten as a whole.
+  db.exec(`
+    INSERT INTO temp.kept_users SELECT * FROM main.users;
+    DELETE FROM main.users;
+    INSERT INTO main.users SELECT * FROM temp.kept_users;
+    DROP TABLE temp.kept_users;
+  `);
+}
+
+/**
+ * Empties the write-ahead log, which holds pages as they were before.
+ * @returns whether it is empty: it is not while another process reads.
+ */
+export function emptyLog(db: Connection): boolean {
+  // It must not wait: a backup or a replication may read for a long time, and
+  // what is to be written would wait with it.
+  const patience = db.pragma("busy_timeout", { simple: true }) as number;
+  db.pragma("busy_timeout = 0");
+  try {
+    return db.pragma("wal_checkpoint(TRUNCATE)", { simple: true }) === 0;
+  } catch {
+    return false;
+  } finally {
+    db.pragma(`busy_timeout = ${patience}`);
+  }
+}

@@ -1,0 +1,31 @@
+/** A kind of file that may be uploaded. */
+export interface FileType {
+  /** As in Content-Type. */
+  mime: string;
+  /** What its content may be found to be, in the words of file-type. */
+  found: readonly string[];
+  /** Whether it goes through the image library. */
+  image?: ImageFormat;
+}
+
+export type ImageFormat = "jpeg" | "png" | "gif" | "webp";
+
+const jpeg: FileType = { mime: "image/jpeg", found: ["jpg"], image: "jpeg" };
+
+/** By the extension of a name. */
+export const fileTypes: Readonly<Record<string, FileType>> = {
+  png: { mime: "image/png", found: ["png", "apng"], image: "png" },
+  jpg: jpeg,
+  jpeg,
+  gif: { mime: "image/gif", found: ["gif"], image: "gif" },
+  webp: { mime: "image/webp", found: ["webp"], image: "webp" },
+  pdf: { mime: "application/pdf", found: ["pdf"] },
+  svg: { mime: "image/svg+xml", found: ["svg"] },
+  mp4: { mime: "video/mp4", found: ["mp4", "m4v"] },
+  webm: { mime: "video/webm", found: ["webm"] },
+  mp3: { mime: "audio/mpeg", found: ["mp3"] },
+};
+
+/** The extension of a file name, in lower case; empty where there is none. */
+export const extensionOf = (name: string): string =>
+  /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
