@@ -1,6 +1,7 @@
 import fp from "fastify-plugin";
 import pino, { type Logger } from "pino";
 import pretty from "pino-pretty";
+import { logOutput } from "./log-output.js";
 
 /**
  * The log of the server: JSON on stdout, or lines for people on a terminal.
@@ -14,7 +15,7 @@ export function createLogger(level: string): Logger {
         { level },
         pretty({ ignore: "pid,hostname,reqId", translateTime: "HH:MM:ss" }),
       )
-    : pino({ level });
+    : pino({ level }, logOutput());
 }
 
 /**

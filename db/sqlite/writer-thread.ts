@@ -39,6 +39,8 @@ const savepoint = db.prepare("SAVEPOINT write");
 const release = db.prepare("RELEASE write");
 const rollBack = db.prepare("ROLLBACK TO write");
 
+// Says that it has begun.
+port.postMessage([] satisfies Answer[]);
 port.on("message", (first: Message) => {
   const messages = [first, ...waiting(MAX_BATCH - 1)];
   const calls = messages.filter((message) => message !== "close");
@@ -101,7 +103,8 @@ function commit(batch: Call[]): Answer[] {
   try {
     return db.transaction(() => batch.map(attempt)).immediate();
   } catch (error) {
-    const { problem, message } = storeErrorOf(error) ?? fault(error);
+    const { problem, message } =
+      doubt(error) ?? storeErrorOf(error) ?? fault(error);
     return batch.map(({ id }) => ({ id, problem, message }));
   }
 }
@@ -120,6 +123,17 @@ function attempt({ id, write, args }: Call): Answer {
     const { problem, message, field } = storeErrorOf(error) ?? fault(error);
     return { id, problem, message, ...(field !== undefined && { field }) };
   }
+}
+
+/**
+ * A disk that fails in a commit may have taken all of it: what is in the log
+ * then counts after a crash, although it does not now.
+ */
+function doubt(error: unknown): StoreError | undefined {
+  const { code = "", message } = error as Error & { code?: string };
+  return code.startsWith("SQLITE_IOERR")
+    ? new StoreError("doubtful", message)
+    : undefined;
 }
 
 /** A fault of our own: no word of it goes to a client, all of it to the log. */

@@ -56,16 +56,20 @@ export class Writer {
     write: W,
     ...args: Parameters<Writes[W]>
   ): Promise<ReturnType<Writes[W]>> {
-    if (this.#closed) return Promise.reject(closed());
+    if (this.#closed) {
+      const closed = new StoreError("unusable", "The store is closed.");
+      return Promise.reject(closed);
+    }
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, {
-        resolve: resolve,
-        reject,
-      });
       // A thread that died is replaced by the next write: a passing fault of
       // the disk must not end the service.
-      this.#worker ??= this.#start();
+      try {
+        this.#worker ??= this.#start();
+      } catch (error) {
+        throw new StoreError("unusable", (error as Error).message);
+      }
+      this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, write, args } satisfies Message);
     });
   }
@@ -86,14 +90,20 @@ export class Writer {
       // What the process was told to load or to watch is not for this thread.
       execArgv: [],
     });
-    let reason = closed();
-    worker.on("message", (answers: Answer[]) => answers.forEach(this.#settle));
-    worker.on("error", (error) => {
-      reason = new StoreError("unusable", error.message);
+    let begun = false;
+    let reason = "The store is closed.";
+    worker.on("message", (answers: Answer[]) => {
+      begun = true;
+      answers.forEach(this.#settle);
     });
+    worker.on("error", ({ message }) => (reason = message));
     worker.on("exit", () => {
       this.#worker = undefined;
-      for (const { reject } of this.#waiting.values()) reject(reason);
+      // It may have died after a commit, and before its answer.
+      const problem = begun ? "doubtful" : "unusable";
+      for (const { reject } of this.#waiting.values()) {
+        reject(new StoreError(problem, reason));
+      }
       this.#waiting.clear();
     });
     return worker;
@@ -112,5 +122,3 @@ export class Writer {
     }
   };
 }
-
-const closed = () => new StoreError("unusable", "The store is closed.");
