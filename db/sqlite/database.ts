@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { StoreError } from "../store.js";
@@ -11,6 +11,9 @@ const LOCK_TIMEOUT = 2000;
 
 /** How long it waits at the start: another process may be upgrading a large database. */
 const UPGRADE_TIMEOUT = 10 * 60 * 1000;
+
+/** How much of the write-ahead log is kept for the next writes, in bytes. */
+const LOG_KEPT = 64 * 1024 * 1024;
 
 const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
 
@@ -27,6 +30,7 @@ export function openForWriting(
 ): Connection {
   return explained(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    refuseRemains(dataDir);
     const db = new Database(fileOf(dataDir), { timeout: UPGRADE_TIMEOUT });
     try {
       // First of all, as the mode of the journal is written to the file.
@@ -34,6 +38,8 @@ export function openForWriting(
       turnToWal(db);
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");
+      // A log that grew behind a long backup gives its room back.
+      db.pragma(`journal_size_limit = ${LOG_KEPT}`);
       db.pragma("foreign_keys = ON");
       // What is deleted is overwritten: an erased name is gone from the file too.
       db.pragma("secure_delete = ON");
@@ -46,6 +52,31 @@ export function openForWriting(
     }
   });
 }
+
+/**
+ * Without a database, or with an empty one, SQLite would begin anew, and first
+ * of all delete the log that may hold what was written last.
+ */
+function refuseRemains(dataDir: string): void {
+  if (sizeOf(fileOf(dataDir)) > 0) return;
+  const remains = (what: string) => {
+    throw new StoreError("unusable", what);
+  };
+  if (existsSync(join(dataDir, "restore"))) {
+    remains("a restore into it has not ended; wait for it, or start it again");
+  }
+  if (sizeOf(`${fileOf(dataDir)}-wal`) > 0) {
+    remains("foyer.db is gone, and its log is there; restore a backup");
+  }
+  if (existsSync(join(dataDir, "media", "pub"))) {
+    remains(
+      "foyer.db is gone, and uploaded files are there; restore a backup, or move media away to begin anew",
+    );
+  }
+}
+
+const sizeOf = (path: string) =>
+  statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
  * Opens an existing database for reading. It never waits for a lock: in WAL
@@ -63,13 +94,16 @@ export function openForReading(dataDir: string): Connection {
  * for that by itself: of processes that open it at once, some would fail.
  */
 function turnToWal(db: Connection): void {
-  const deadline = Date.now() + LOCK_TIMEOUT;
+  const deadline = performance.now() + LOCK_TIMEOUT;
   for (;;) {
     try {
       db.pragma("journal_mode = WAL");
       return;
     } catch (error) {
-      if (storeErrorOf(error)?.problem !== "busy" || Date.now() > deadline) {
+      if (
+        storeErrorOf(error)?.problem !== "busy" ||
+        performance.now() > deadline
+      ) {
         throw error;
       }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
