@@ -7,6 +7,7 @@ import {
 import { countReads } from "./count-reads.js";
 import { openForReading, openForWriting, storeErrorOf } from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
+import { marksIn } from "./erasures.js";
 import { roomReads } from "./room-reads.js";
 import { toRoom, toWorld, versioned } from "./rows.js";
 import { Snapshot } from "./snapshot.js";
@@ -47,6 +48,7 @@ export function openSqliteStore(
     },
   );
   migrated.close();
+  if (marksIn(dataDir).length > 0) writer.begin();
 
   return {
     worlds: {

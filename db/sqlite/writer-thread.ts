@@ -5,6 +5,7 @@ import {
 } from "node:worker_threads";
 import { StoreError } from "../store.js";
 import { openForWriting, storeErrorOf } from "./database.js";
+import { Erasures } from "./erasures.js";
 import { roomWrites } from "./room-writes.js";
 import { userWrites } from "./user-writes.js";
 import { copyWrites } from "./world-copies.js";
@@ -17,14 +18,20 @@ import type { Answer, Call, Message, Writes } from "./writer.js";
 /** Writes after which the old bytes may not stay anywhere in the files of the database. */
 const ERASING = new Set<keyof Writes>(["eraseUser", "deleteWorld"]);
 
-/** After how many milliseconds it is tried again, when another process was in the way. */
+/**
+ * After how many milliseconds it is tried again, when another process was in
+ * the way or the disk was full; it doubles.
+ */
 const RETRY = 500;
+const LONGEST_RETRY = 60_000;
 
 /** More in one transaction would make the first wait for the last. */
 const MAX_BATCH = 500;
 
 const port = parentPort!;
-const db = openForWriting((workerData as { dataDir: string }).dataDir);
+const { dataDir } = workerData as { dataDir: string };
+const db = openForWriting(dataDir);
+const erasures = new Erasures(dataDir);
 const worlds = worldWrites(db);
 const rooms = roomWrites(db);
 const writes: Writes = {
@@ -39,18 +46,28 @@ const savepoint = db.prepare("SAVEPOINT write");
 const release = db.prepare("RELEASE write");
 const rollBack = db.prepare("ROLLBACK TO write");
 
-// Says that it has begun.
-port.postMessage([] satisfies Answer[]);
 port.on("message", (first: Message) => {
   const messages = [first, ...waiting(MAX_BATCH - 1)];
   const calls = messages.filter((message) => message !== "close");
-  const answers = commit(calls);
-  if (calls.some(({ write }) => ERASING.has(write))) scrub();
+  const isErasing = calls.some(({ write }) => ERASING.has(write));
+  const answers = commit(calls, isErasing);
+  if (isErasing) scrubAll();
   port.postMessage(answers);
   if (calls.length === messages.length) return;
+  // What is still to be scrubbed is marked, and done by who opens it next.
+  clearTimeout(retry);
   db.close();
   port.close();
 });
+
+/** What is left to be done of scrubbing: all of it, or the log only. */
+let due: "all" | "log" | undefined;
+let pause = RETRY;
+let retry: NodeJS.Timeout | undefined;
+
+if (done(() => erasures.adopt()) && erasures.due) scrubAll();
+// Says that it has begun.
+port.postMessage([] satisfies Answer[]);
 
 /** What else has arrived. */
 function* waiting(most: number): Generator<Message> {
@@ -61,6 +78,12 @@ function* waiting(most: number): Generator<Message> {
   }
 }
 
+function scrubAll(): void {
+  due = "all";
+  pause = RETRY;
+  scrub();
+}
+
 /**
  * Leaves nothing in the files but what is in the tables. To overwrite what is
  * deleted (`secure_delete`) is not enough: when SQLite moves a row to another
@@ -68,13 +91,17 @@ function* waiting(most: number): Generator<Message> {
  * the whole database is written anew, and then the log is emptied.
  */
 function scrub(): void {
-  if (!db.open) return;
-  if (!done(() => void db.exec("VACUUM"))) setTimeout(scrub, RETRY);
-  else emptyLog();
+  clearTimeout(retry);
+  if (due === "all" && done(() => void db.exec("VACUUM"))) due = "log";
+  if (due === "log" && emptyLog() && done(() => erasures.end())) {
+    due = undefined;
+    return;
+  }
+  retry = setTimeout(scrub, pause);
+  pause = Math.min(2 * pause, LONGEST_RETRY);
 }
 
-function emptyLog(): void {
-  if (!db.open) return;
+function emptyLog(): boolean {
   // It must not wait: a backup or a replication may read for a long time, and
   // what is to be written would wait with it.
   const patience = db.pragma("busy_timeout", { simple: true }) as number;
@@ -84,7 +111,7 @@ function emptyLog(): void {
     if (busy !== 0) throw new StoreError("busy", "somebody reads the log");
   });
   db.pragma(`busy_timeout = ${patience}`);
-  if (!emptied) setTimeout(emptyLog, RETRY);
+  return emptied;
 }
 
 /** Whether something could be done that the writes before it do not depend on. */
@@ -98,9 +125,10 @@ function done(work: () => void): boolean {
 }
 
 /** Does all calls in one transaction; each stands or falls alone, unless the commit falls. */
-function commit(batch: Call[]): Answer[] {
+function commit(batch: Call[], isErasing: boolean): Answer[] {
   if (batch.length === 0) return [];
   try {
+    if (isErasing) erasures.begin();
     return db.transaction(() => batch.map(attempt)).immediate();
   } catch (error) {
     const { problem, message } =

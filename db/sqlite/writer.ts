@@ -74,6 +74,11 @@ export class Writer {
     });
   }
 
+  /** Starts the thread, which takes up what a crash left undone. */
+  begin(): void {
+    this.#worker ??= this.#start();
+  }
+
   /** Finishes what was begun, and ends the thread. */
   async close(): Promise<void> {
     this.#closed = true;
