@@ -21,6 +21,9 @@ export const files: Record<string, Buffer> = {
   "large.png": await images.png(1200, 900),
 };
 
+/** Who is killed hangs up: to wait without end would be a fault of its own. */
+const patience = () => AbortSignal.timeout(30_000);
+
 /** Sends a request to a server, with a token of a key. */
 export async function ask(
   address: string,
@@ -30,6 +33,7 @@ export async function ask(
 ): Promise<{ status: number; body: unknown }> {
   const answer = await fetch(`${address}/api/v1/worlds/${path}`, {
     method,
+    signal: patience(),
     headers: {
       authorization: `Bearer ${tokenOf(key, ALL)}`,
       ...(body !== undefined && { "content-type": "application/json" }),
@@ -193,6 +197,7 @@ export class Client {
       const token = tokenOf(this.key, { uid, traits: [] });
       const answer = await fetch(`${this.address}/storage/upload/`, {
         method: "POST",
+        signal: patience(),
         headers: { authorization: `Bearer ${token}` },
         body: form,
       });
