@@ -213,7 +213,7 @@ export class LocalFiles implements FileStore {
     const release = holdLock(`${this.#work}.lock`);
     if (!release) throw new Error(`${this.#work}.lock is held by another`);
     try {
-      await mkdir(this.#work, { mode: 0o700 });
+      await mkdir(this.#work, { recursive: true, mode: 0o700 });
       await syncFolder(this.#workRoot);
     } catch (error) {
       release();
