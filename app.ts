@@ -13,6 +13,7 @@ import { openSqliteStore } from "./db/sqlite/index.js";
 import type { Store } from "./db/store.js";
 import address from "./plugins/address.js";
 import expectContinue from "./plugins/expect-continue.js";
+import answers from "./plugins/answers.js";
 import auth from "./plugins/auth.js";
 import cors from "./plugins/cors.js";
 import docs from "./plugins/docs.js";
@@ -90,6 +91,7 @@ export const foyer = fp<FoyerOptions>(
     app.register(permissions);
     app.register(pressure, { limits: load });
     app.register(uploaders);
+    app.register(answers);
     app.register(versions);
     app.register(docs);
     app.register(storage, { files });
@@ -121,6 +123,9 @@ export function fastifyOptions({
     // Instead, plugins/logging.ts writes one line where it is asked for.
     logController: new Fastify.LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
+    // A logger for each request would cost more than most requests: what is
+    // logged of one says which.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: 1024 * 1024,
     trustProxy,
     // A request that comes while the server stops gets an answer in our words.

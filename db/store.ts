@@ -112,6 +112,14 @@ export interface Store {
   readonly files: FileRecords;
   /** How much there is. */
   counts(): Promise<Counts>;
+  /**
+   * Allows one look at what other processes wrote to serve all reads until the
+   * event loop turns: for whoever knows that all it will answer until then was
+   * asked before now.
+   */
+  lookOnce(): void;
+  /** Takes that back for what is read from now on. */
+  lookAgain(): void;
   /** Finishes the writes under way, then lets go of the database. */
   close(): Promise<void>;
 }

@@ -21,21 +21,20 @@ export default fp(
     let onIdle = () => {};
 
     app.decorate("draining", { getter: () => draining });
+    const onClose = () => {
+      if (--inFlight === 0) onIdle();
+    };
     app.server.on("request", (_, response) => {
       inFlight++;
-      response.once("close", () => {
-        if (--inFlight === 0) onIdle();
-      });
+      response.on("close", onClose);
     });
 
-    app.addHook("onRequest", async (request, reply) => {
-      if (!draining) return;
+    app.addHook("onRequest", (request, reply, done) => {
+      if (!draining) return done();
       reply.header("connection", "close");
-      if (request.routeOptions.url !== "/healthz") {
-        throw new Refusal(503, "The server is stopping.", {
-          "retry-after": "5",
-        });
-      }
+      if (request.routeOptions.url === "/healthz") return done();
+      const headers = { "retry-after": "5" };
+      done(new Refusal(503, "The server is stopping.", headers));
     });
 
     app.decorate("drain", async (deadline: number) => {

@@ -116,7 +116,7 @@ export function answerError(
   const status = refusal?.statusCode ?? 500;
   // A refusal is on purpose: under load, a line for each would be more load.
   if (status >= 500 && error !== refusal) {
-    request.log.error({ err: error }, "request failed");
+    request.log.error({ reqId: request.id, err: error }, "request failed");
   }
   stamp(request, reply);
   reply.code(status);
@@ -140,8 +140,9 @@ export default fp(
       throw new Refusal(404, "Not found.");
     });
 
-    app.addHook("onRequest", async (request, reply) => {
+    app.addHook("onRequest", (request, reply, done) => {
       stamp(request, reply);
+      done();
     });
   },
   { name: "errors" },

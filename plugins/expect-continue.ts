@@ -16,9 +16,16 @@ export default fp(
       },
     );
     // Runs after whatever refuses, and before the body is read.
-    app.addHook("preParsing", (_request, reply, payload, done) => {
-      if (asking.has(reply.raw)) reply.raw.writeContinue();
-      done(null, payload);
+    app.addHook("onRoute", (route) => {
+      // Nobody reads the body of these, if there is one.
+      if (route.method === "GET" || route.method === "HEAD") return;
+      route.preParsing = [
+        ...[route.preParsing ?? []].flat(),
+        (_request, reply, payload, done) => {
+          if (asking.has(reply.raw)) reply.raw.writeContinue();
+          done(null, payload);
+        },
+      ];
     });
   },
   { name: "expect-continue" },

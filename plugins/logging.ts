@@ -29,6 +29,7 @@ export default fp(
     app.addHook("onResponse", async (request, reply) => {
       request.log.debug(
         {
+          reqId: request.id,
           method: request.method,
           path: request.url.split("?", 1)[0],
           from: request.ip,

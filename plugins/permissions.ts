@@ -1,12 +1,15 @@
 import type {
   FastifyInstance,
-  FastifyReply,
   FastifyRequest,
   onRequestAsyncHookHandler,
 } from "fastify";
 import fp from "fastify-plugin";
 import type { Versioned } from "../db/store.js";
-import { allows, type PermissionKey } from "../schemas/permissions.js";
+import {
+  allows,
+  type PermissionConfig,
+  type PermissionKey,
+} from "../schemas/permissions.js";
 import type { Room } from "../schemas/rooms.js";
 import { forbidden } from "./errors.js";
 
@@ -27,7 +30,6 @@ declare module "fastify" {
      */
     authorize(
       request: FastifyRequest,
-      reply: FastifyReply,
       requires: readonly PermissionKey[],
     ): Promise<void>;
   }
@@ -58,7 +60,9 @@ export function guardRoutes(app: FastifyInstance): void {
     if (requires === "public") return;
     const guard: onRequestAsyncHookHandler = async (request, reply) => {
       await app.authenticate(request);
-      await app.authorize(request, reply, requires);
+      await app.authorize(request, requires);
+      // What one caller may see is not for a cache that serves others.
+      reply.header("cache-control", "private, no-cache");
     };
     route.onRequest = [guard, ...[route.onRequest ?? []].flat()];
   });
@@ -71,30 +75,26 @@ export default fp(
 
     app.decorate(
       "authorize",
-      async (
-        request: FastifyRequest,
-        reply: FastifyReply,
-        requires: readonly PermissionKey[],
-      ) => {
-        const { caller, world } = request;
+      async (request: FastifyRequest, requires: readonly PermissionKey[]) => {
+        const { caller, world, params } = request;
         if (!world || caller.worldId !== world.value.id) throw forbidden();
         const { id, permission_config } = world.value;
         if (!allows("world.api", caller.traits, permission_config)) {
           throw forbidden();
         }
-        const configs = [permission_config];
-        const { room_id } = request.params as { room_id?: string };
+        const { room_id } = params as { room_id?: string };
+        let nearest: PermissionConfig | undefined;
         if (room_id !== undefined) {
           const room = await app.store.rooms.get(id, room_id);
           if (!room) throw forbidden();
           request.room = room;
-          configs.unshift(room.value.permission_config);
+          nearest = room.value.permission_config;
         }
         for (const key of requires) {
-          if (!allows(key, caller.traits, ...configs)) throw forbidden();
+          if (!allows(key, caller.traits, permission_config, nearest)) {
+            throw forbidden();
+          }
         }
-        // What one caller may see is not for a cache that serves others.
-        reply.header("cache-control", "private, no-cache");
       },
     );
   },

@@ -22,8 +22,8 @@ export function unrouted({ method, url, server }: FastifyRequest): Refusal {
 /** Answers what has no route before its body is read: whatever it is, nobody waits for it. */
 export default fp(
   async (app) => {
-    app.addHook("onRequest", async (request) => {
-      if (request.is404) throw unrouted(request);
+    app.addHook("onRequest", (request, _reply, done) => {
+      done(request.is404 ? unrouted(request) : undefined);
     });
   },
   { name: "unrouted", dependencies: ["errors"] },

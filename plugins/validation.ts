@@ -41,6 +41,8 @@ function compile({
   schema: TObject;
   httpPart?: string;
 }): (data: unknown) => { value: unknown } | { error: InvalidData } {
+  // A path that names nothing is told by whoever looks for what it names.
+  if (httpPart === "params") return (value) => ({ value });
   const validate = compileValidator(
     components.find(({ $id }) => $id === schema.$ref) ?? schema,
   );

@@ -30,26 +30,23 @@ export default fp(
       return tagsOf(header).flatMap((tag) => /^"(.*)"$/.exec(tag)?.[1] ?? []);
     });
 
-    app.decorateReply(
-      "sendVersioned",
-      function (this: FastifyReply, { value, version }) {
-        const tag = `"${version}"`;
-        this.header("etag", tag);
-        const { method, headers } = this.request;
-        const known = headers["if-none-match"];
-        if (
-          known !== undefined &&
-          (method === "GET" || method === "HEAD") &&
-          (known === "*" ||
-            tagsOf(known).some((other) => other.replace(/^W\//, "") === tag))
-        ) {
-          return this.code(304).send();
-        }
-        return this.send(value);
-      },
-    );
+    app.decorateReply("sendVersioned", function (this: FastifyReply, record) {
+      const tag = `"${record.version}"`;
+      this.header("etag", tag);
+      const { method, headers } = this.request;
+      const known = headers["if-none-match"];
+      if (
+        known !== undefined &&
+        (method === "GET" || method === "HEAD") &&
+        (known === "*" ||
+          tagsOf(known).some((other) => other.replace(/^W\//, "") === tag))
+      ) {
+        return this.code(304).send();
+      }
+      return this.sendRemembered(record, "", () => record.value);
+    });
   },
-  { name: "versions" },
+  { name: "versions", dependencies: ["answers"] },
 );
 
 /** Our tags hold no comma, so a list is split at every one. */

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import type { FastifyRequest } from "fastify";
 import { keepingId } from "../plugins/validation.js";
 import {
@@ -29,7 +29,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(RoomList) },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const {
         page = 1,
         page_size = 50,
@@ -37,7 +37,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
         type,
         search,
       } = request.query;
-      const { count, rooms } = await app.store.rooms.list(
+      const list = await app.store.rooms.list(
         request.params.world_id,
         {
           traits: request.caller.traits,
@@ -48,16 +48,20 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
           search,
         },
       );
-      const last = Math.ceil(count / page_size);
-      return {
-        count,
-        next: page < last ? pageLink(request, page + 1) : null,
-        previous:
-          page > 1 && last > 0
-            ? pageLink(request, Math.min(page - 1, last))
-            : null,
-        results: rooms,
-      };
+      const { base, url } = request;
+      return reply.sendRemembered(list, `${base}${url}`, () => {
+        const { count, rooms } = list;
+        const last = Math.ceil(count / page_size);
+        return {
+          count,
+          next: page < last ? pageLink(request, page + 1) : null,
+          previous:
+            page > 1 && last > 0
+              ? pageLink(request, Math.min(page - 1, last))
+              : null,
+          results: rooms,
+        } satisfies Static<typeof RoomList>;
+      });
     },
   );
 

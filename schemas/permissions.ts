@@ -90,16 +90,15 @@ export function holds(rule: Rule, traits: ReadonlySet<string>): boolean {
 
 /**
  * Whether somebody with these traits may do what a key stands for.
- * @param configs the rules to look in, the nearest first: a room's, then its world's.
+ * @param world the rules of the world.
+ * @param room the rules of the room in it, which come first.
  */
 export function allows(
   key: PermissionKey,
   traits: ReadonlySet<string>,
-  ...configs: PermissionConfig[]
+  world: PermissionConfig,
+  room?: PermissionConfig,
 ): boolean {
-  for (const config of configs) {
-    const rule = config[key];
-    if (rule) return holds(rule, traits);
-  }
-  return openByDefault.has(key);
+  const rule = room?.[key] ?? world[key];
+  return rule ? holds(rule, traits) : openByDefault.has(key);
 }

@@ -30,23 +30,25 @@ export function openSqliteStore(
   // close would take away the write-ahead log that a read-only one needs.
   const migrated = openForWriting(dataDir, tell);
   const db = openForReading(dataDir);
-  const writer = new Writer(dataDir);
   const snapshot = new Snapshot(db);
+  const writer = new Writer(dataDir, () => snapshot.lookAgain());
   const worlds = worldReads(db, snapshot);
   const rooms = roomReads(db, snapshot);
   const copies = copyReads(db);
   const users = userReads(db);
   const files = fileReads(db);
   const counts = countReads(db);
-  // Several statements, and the writer thread may commit between any two.
-  const listRooms = db.transaction(
-    (worldId: string, selection: RoomSelection): RoomPage => {
-      const world = worlds.get(worldId);
-      return world
-        ? rooms.list(world.value, selection)
-        : { count: 0, rooms: [] };
-    },
-  );
+  const listRooms = (
+    worldId: string,
+    selection: RoomSelection,
+  ): RoomPage | undefined => {
+    const world = worlds.get(worldId);
+    return world ? rooms.list(world, selection) : { count: 0, rooms: [] };
+  };
+  const readRooms = db.transaction((...args: Parameters<typeof listRooms>) => {
+    snapshot.lookAgain();
+    return listRooms(...args)!;
+  });
   migrated.close();
   if (marksIn(dataDir).length > 0) writer.begin();
 
@@ -68,8 +70,8 @@ export function openSqliteStore(
     },
     rooms: {
       get: async (worldId, id) => read(() => rooms.get(worldId, id)),
-      list: async (worldId, selection) =>
-        read(() => listRooms(worldId, selection)),
+      list: async (...args) =>
+        read(() => listRooms(...args) ?? readRooms(...args)),
       create: async (...args) =>
         versioned(await writer.run("createRoom", ...args), toRoom),
       update: async (...args) =>
@@ -93,6 +95,8 @@ export function openSqliteStore(
       size: async (worldId) => read(() => files.size(worldId)),
     },
     counts: async () => read(counts),
+    lookOnce: () => snapshot.lookOnce(),
+    lookAgain: () => snapshot.lookAgain(),
     async close() {
       db.close();
       await writer.close();

@@ -15,8 +15,31 @@ import type { Snapshot } from "./snapshot.js";
 /** Rooms that the same people may see; without a rule, the world's holds. */
 interface ViewGroup {
   id: number;
-  rule: string;
+  rule: Rule | undefined;
   rooms: number;
+}
+
+type ViewGroupRow = Omit<ViewGroup, "rule"> & { rule: string };
+
+/** What somebody may see of a world. */
+interface Visible {
+  world: World;
+  groups: ViewGroup[];
+  /** Of the groups, as JSON. */
+  ids: string;
+  /** How many rooms are in them. */
+  rooms: number;
+}
+
+/** Which rooms are asked for. */
+interface Chosen {
+  world: string;
+  /** Of their groups, as JSON. */
+  ids: string;
+  /** Of a module; empty for any. */
+  type: string;
+  /** With case folded; empty for any. */
+  search: string;
 }
 
 /** Each has an index that gives the rooms in this order. */
@@ -33,7 +56,7 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     `SELECT ${ROOM_COLUMNS} FROM rooms JOIN worlds ON worlds.id = rooms.world_id
      WHERE rooms.id = ? AND rooms.world_id = ?`,
   );
-  const selectGroups = db.prepare<[string], ViewGroup>(
+  const selectGroups = db.prepare<[string], ViewGroupRow>(
     "SELECT id, rule, rooms FROM view_groups WHERE world_id = ?",
   );
   const prepared = new Map<string, ReturnType<Connection["prepare"]>>();
@@ -45,14 +68,38 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     return statement;
   }
 
-  function visibleGroups(world: World, traits: ReadonlySet<string>) {
-    return selectGroups
-      .all(world.id)
-      .filter(({ rule }) =>
-        rule === ""
-          ? allows("room.view", traits, world.permission_config)
-          : holds(JSON.parse(rule) as Rule, traits),
-      );
+  function groupsOf(worldId: string): ViewGroup[] {
+    return snapshot.read(`groups ${worldId}`, () => {
+      const value = selectGroups
+        .all(worldId)
+        .map(({ rule, ...rest }) => ({
+          ...rest,
+          rule: rule === "" ? undefined : (JSON.parse(rule) as Rule),
+        }));
+      return { value, size: 200 * value.length };
+    })!;
+  }
+
+  // What one caller may see is worked out once for each state of the rules.
+  const visible = new WeakMap<ReadonlySet<string>, Visible>();
+
+  function visibleTo(traits: ReadonlySet<string>, world: World): Visible {
+    const groups = groupsOf(world.id);
+    const known = visible.get(traits);
+    if (known?.world === world && known.groups === groups) return known;
+    const seen = groups.filter(({ rule }) =>
+      rule
+        ? holds(rule, traits)
+        : allows("room.view", traits, world.permission_config),
+    );
+    const found = {
+      world,
+      groups,
+      ids: JSON.stringify(seen.map(({ id }) => id)),
+      rooms: seen.reduce((sum, { rooms }) => sum + rooms, 0),
+    };
+    visible.set(traits, found);
+    return found;
   }
 
   function get(worldId: string, id: string): Versioned<Room> | undefined {
@@ -62,41 +109,65 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     });
   }
 
-  function list(world: World, selection: RoomSelection): RoomPage {
-    const { page, pageSize, ordering, type, search } = selection;
-    const groups = visibleGroups(world, selection.traits);
-    const binding = {
-      world: world.id,
-      groups: JSON.stringify(groups.map(({ id }) => id)),
-      type,
-      search: search && foldCase(search),
-      limit: pageSize,
-      offset: (page - 1) * pageSize,
-    };
-    // The plus keeps SQLite from going by group and sorting: the index of the
-    // order holds the group too, and gives the page without sorting anything.
-    const chosen = `FROM worlds CROSS JOIN rooms ON rooms.world_id = worlds.id
-      WHERE worlds.id = @world AND +view_group IN (SELECT value FROM json_each(@groups))
-      ${type ? "AND EXISTS (SELECT 1 FROM room_modules WHERE room_id = rooms.id AND type = @type)" : ""}
-      ${search ? "AND (instr(name_folded, @search) OR instr(description_folded, @search))" : ""}`;
-    const count =
-      type || search
-        ? (
-            prepare(`SELECT count(*) AS count ${chosen}`).get(
-              binding,
-            ) as RoomPage
-          ).count
-        : groups.reduce((sum, { rooms }) => sum + rooms, 0);
-    if (binding.offset >= count) return { count, rooms: [] };
+  /**
+   * A page that is remembered. To read one takes several statements, between any
+   * two of which the writer thread may commit: without a transaction, it is not read.
+   */
+  function list(
+    { value: world }: Versioned<World>,
+    { traits, ...asked }: RoomSelection,
+  ): RoomPage | undefined {
+    const { ids, rooms } = visibleTo(traits, world);
+    const { page, pageSize, ordering, type = "", search = "" } = asked;
+    const chosen = { world: world.id, ids, type, search: foldCase(search) };
+    const among = JSON.stringify(Object.values(chosen));
+    return snapshot.read(`page ${page} ${pageSize} ${ordering} ${among}`, () => {
+      if (!db.inTransaction) return undefined;
+      const count =
+        type || search
+          ? snapshot.read(`count ${among}`, () => ({
+              value: selectCount(chosen),
+              size: 0,
+            }))!.count
+          : rooms;
+      const offset = (page - 1) * pageSize;
+      const rows =
+        offset < count
+          ? selectPage(ordering, { ...chosen, limit: pageSize, offset })
+          : [];
+      return {
+        value: { count, rooms: rows.map(toRoom) },
+        size: rows.reduce((sum, row) => sum + sizeOf(row), 0),
+      };
+    });
+  }
+
+  function selectCount(chosen: Chosen): { count: number } {
+    return prepare(`SELECT count(*) AS count ${fromRooms(chosen)}`).get(
+      chosen,
+    ) as { count: number };
+  }
+
+  function selectPage(
+    ordering: RoomOrdering,
+    chosen: Chosen & { limit: number; offset: number },
+  ): RoomRow[] {
     const order = orders[ordering].replace(/\b(name|id|sorting)/g, "rooms.$1");
-    const rows = prepare(
-      `SELECT ${ROOM_COLUMNS} ${chosen} ORDER BY ${order} LIMIT @limit OFFSET @offset`,
-    ).all(binding) as RoomRow[];
-    return { count, rooms: rows.map(toRoom) };
+    return prepare(
+      `SELECT ${ROOM_COLUMNS} ${fromRooms(chosen)} ORDER BY ${order} LIMIT @limit OFFSET @offset`,
+    ).all(chosen) as RoomRow[];
   }
 
   return { get, list };
 }
+
+// The plus keeps SQLite from going by group and sorting: the index of the
+// order holds the group too, and gives the page without sorting anything.
+const fromRooms = ({ type, search }: Chosen) =>
+  `FROM worlds CROSS JOIN rooms ON rooms.world_id = worlds.id
+   WHERE worlds.id = @world AND +view_group IN (SELECT value FROM json_each(@ids))
+   ${type ? "AND EXISTS (SELECT 1 FROM room_modules WHERE room_id = rooms.id AND type = @type)" : ""}
+   ${search ? "AND (instr(name_folded, @search) OR instr(description_folded, @search))" : ""}`;
 
 const sizeOf = (row: RoomRow) =>
   row.description.length +

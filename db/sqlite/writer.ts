@@ -39,13 +39,16 @@ interface Waiting {
 /** The near side of the writer thread. */
 export class Writer {
   readonly #dataDir: string;
+  readonly #onWritten: () => void;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #lastId = 0;
   #closed = false;
 
-  constructor(dataDir: string) {
+  /** @param onWritten is called before whoever waits for a write is told. */
+  constructor(dataDir: string, onWritten: () => void) {
     this.#dataDir = dataDir;
+    this.#onWritten = onWritten;
   }
 
   /**
@@ -99,11 +102,13 @@ export class Writer {
     let reason = "The store is closed.";
     worker.on("message", (answers: Answer[]) => {
       begun = true;
+      this.#onWritten();
       answers.forEach(this.#settle);
     });
     worker.on("error", ({ message }) => (reason = message));
     worker.on("exit", () => {
       this.#worker = undefined;
+      this.#onWritten();
       // It may have died after a commit, and before its answer.
       const problem = begun ? "doubtful" : "unusable";
       for (const { reject } of this.#waiting.values()) {

@@ -76,6 +76,8 @@ export class ImageCleaner {
         // An image that ends the process is not one to keep.
         worker.once("exit", () => resolve("refused"));
         worker.once("error", () => resolve("unusable"));
+        // One that could not be started, for want of descriptors, has no channel.
+        if (!worker.connected) return;
         worker.send(job, (error) => error && resolve("unusable"));
       });
       if (outcome === "refused") throw new FileRefusal("file.type");

@@ -1,7 +1,7 @@
 import type { WorldKey } from "../../schemas/worlds.js";
 import { images, PDF } from "../files.js";
 import { tokenOf } from "../helper.js";
-import { isLost, type Model, type Thing } from "./model.js";
+import { isLost, type Model, type Thing, type UserThing } from "./model.js";
 import type { Random } from "./random.js";
 
 /** The world that all write to; another has its keys changed all the time. */
@@ -189,7 +189,7 @@ export class Client {
     const { model, random } = this;
     const file = random.pick(Object.keys(files));
     const uid = `uploader-${this.round}-${++serial}-with-a-name`;
-    const user: Thing<"there" | "gone"> = { sure: "gone" };
+    const user: UserThing = { sure: "gone", was: false };
     model.users.set(uid, user);
     const form = new FormData();
     form.append("file", new Blob([files[file] as BlobPart]), file);
@@ -210,6 +210,7 @@ export class Client {
       const { round } = this;
       model.uploads.push({ path: new URL(body.url).pathname, file, round });
       this.#mine.push(uid);
+      user.was = true;
       return true;
     });
     if (!answered) model.lostUploads++;

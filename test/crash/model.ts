@@ -13,6 +13,15 @@ export interface Thing<S = State> {
   maybe?: S | undefined;
 }
 
+/** Somebody who uploads once, and perhaps is erased. */
+export interface UserThing extends Thing<"there" | "gone"> {
+  /**
+   * Whether it ever was there. The name of one that never was may be in what
+   * SQLite had begun to write: it was not erased.
+   */
+  was: boolean;
+}
+
 /** An upload that was answered. */
 export interface Uploaded {
   path: string;
@@ -26,7 +35,7 @@ export class Model {
   readonly rooms = new Map<string, Thing>();
   /** Rooms whose creation was not answered, by their names. */
   readonly creating = new Map<string, Record<string, unknown>>();
-  readonly users = new Map<string, Thing<"there" | "gone">>();
+  readonly users = new Map<string, UserThing>();
   readonly uploads: Uploaded[] = [];
   /** Uploads without an answer: nobody knows their links. */
   lostUploads = 0;

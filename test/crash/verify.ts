@@ -137,10 +137,11 @@ export class Verifier {
       if (!settle(thing, there.delete(uid) ? "there" : "gone")) {
         faults.push(`the user ${uid}`);
       }
+      thing.was ||= thing.sure === "there";
     }
     for (const uid of there) faults.push(`nobody made the user ${uid}`);
     const gone = [...users].filter(([, { sure }]) => sure === "gone");
-    const names = gone.map(([uid]) => uid);
+    const names = gone.filter(([, { was }]) => was).map(([uid]) => uid);
     // A server that was just started sees to it in its own time.
     const deadline = performance.now() + 10_000;
     let left = names;
@@ -151,7 +152,7 @@ export class Verifier {
     for (const uid of left) {
       faults.push(`${uid} is erased, and in the bytes`);
     }
-    for (const uid of names) users.delete(uid);
+    for (const [uid] of gone) users.delete(uid);
     return faults;
   }
 

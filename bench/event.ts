@@ -1,0 +1,106 @@
+import { randomUUID } from "node:crypto";
+import { createSigner } from "fast-jwt";
+import { openSqliteStore } from "../db/sqlite/index.js";
+import {
+  type PermissionConfig,
+  defaultPermissionConfig,
+} from "../schemas/permissions.js";
+import type { RoomRecord } from "../schemas/documents.js";
+import type { World } from "../schemas/worlds.js";
+
+/** How many people call, each with a token of its own. */
+export const CALLERS = 64;
+
+/** Rooms that only some callers may see, in the event that has such rooms. */
+export const BACKSTAGE: PermissionConfig = { "room.view": ["backstage"] };
+
+/** What a world is made of. */
+export interface EventSize {
+  rooms: number;
+  /** Whether every other room is {@link BACKSTAGE}. */
+  halfHidden?: boolean;
+}
+
+/** A world of a benchmark. */
+export const worldOf = (id: string): World => ({
+  id,
+  title: `The ${id}`,
+  domain: `${id}.example.org`,
+  config: {
+    theme: { colors: { primary: "#3a6ea5" } },
+    JWT_secrets: [
+      {
+        issuer: `${id}-issuer`,
+        audience: `${id}-audience`,
+        secret: `${id}-`.padEnd(48, "s"),
+      },
+    ],
+  },
+  permission_config: defaultPermissionConfig,
+});
+
+/** The nth room of a world, of about 250 bytes, in the order of lists. */
+function roomOf(n: number, halfHidden: boolean): RoomRecord {
+  return {
+    id: randomUUID(),
+    name: `Room ${String(n).padStart(6, "0")}`,
+    description: "Where people meet.",
+    module_config: [
+      {
+        type: n % 10 === 0 ? "livestream.native" : "chat.native",
+        config: { volatile: true },
+      },
+    ],
+    permission_config: halfHidden && n % 2 ? BACKSTAGE : {},
+    sorting_priority: Math.floor(n / 100),
+    revision: 1,
+  };
+}
+
+/** Fills a new data folder with worlds. */
+export async function fill(
+  dataDir: string,
+  worlds: Record<string, EventSize>,
+): Promise<void> {
+  const store = openSqliteStore(dataDir);
+  try {
+    await Promise.all(
+      Object.entries(worlds).map(([id, { rooms, halfHidden = false }]) =>
+        store.worlds.import({
+          world: { ...worldOf(id), revision: 1 },
+          rooms: Array.from({ length: rooms }, (_, n) => roomOf(n, halfHidden)),
+        }),
+      ),
+    );
+  } finally {
+    await store.close();
+  }
+}
+
+/** Authorization headers of so many callers of a world, who may do everything. */
+export function callersOf(
+  id: string,
+  { count = CALLERS, traits = [] }: { count?: number; traits?: string[] } = {},
+): string[] {
+  const [key] = worldOf(id).config.JWT_secrets;
+  const sign = createSigner({ key: key!.secret, algorithm: "HS256" });
+  return Array.from(
+    { length: count },
+    (_, n) =>
+      `Bearer ${sign({
+        iss: key!.issuer,
+        aud: key!.audience,
+        exp: Math.floor(Date.now() / 1000) + 24 * 3600,
+        uid: `person-${n}`,
+        traits: ["admin", "api", ...traits],
+      })}`,
+  );
+}
+
+/** The same, with a signature that is wrong. */
+export function impostorsOf(id: string): string[] {
+  return callersOf(id).map((header) => {
+    const at = header.lastIndexOf(".") + 1;
+    return `${header.slice(0, at)}${header.slice(at).split("").reverse().join("")}`;
+  });
+}

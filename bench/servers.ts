@@ -1,0 +1,113 @@
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Interface } from "node:readline";
+import { createInterface } from "node:readline";
+import { type EventSize, fill } from "./event.js";
+
+/** A server of a benchmark, on this machine. */
+export interface Running {
+  port: number;
+  pid: number;
+  /** From its start to its first answer, in milliseconds. */
+  started: number;
+  stop(): Promise<void>;
+}
+
+const main = join(import.meta.dirname, "../cli/main.js");
+const bare = join(import.meta.dirname, "bare.js");
+
+/** An empty folder that is gone with the process. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "foyer-bench-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Makes a data folder with these worlds. */
+export async function newEvent(
+  worlds: Record<string, EventSize>,
+): Promise<string> {
+  const dataDir = newFolder();
+  await fill(dataDir, worlds);
+  return dataDir;
+}
+
+/** Starts Foyer as `foyer serve` does. */
+export async function startFoyer(
+  dataDir: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<Running> {
+  const begun = performance.now();
+  const child = spawn(process.execPath, [...(process.env.PROF ? ["--cpu-prof", "--cpu-prof-dir=/tmp/me/prof"] : []), main, "serve"], {
+    env: {
+      ...process.env,
+      PORT: "0",
+      DATA_DIR: dataDir,
+      UPLOADS_PER_MINUTE: "1000000",
+      WORLD_MAX_BYTES: String(2 ** 40),
+      LOG_LEVEL: "info",
+      ...env,
+    },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const lines = createInterface(child.stdout);
+  const port = await portIn(lines);
+  child.stdout.resume();
+  const health = await fetch(`http://127.0.0.1:${port}/healthz`);
+  await health.arrayBuffer();
+  return running(child, port, performance.now() - begun);
+}
+
+async function portIn(lines: Interface): Promise<number> {
+  for await (const line of lines) {
+    const port = /127\.0\.0\.1:(\d+)/.exec(line)?.[1];
+    if (port) return Number(port);
+  }
+  throw new Error("Foyer ended before it listened.");
+}
+
+/** What the bare server answers, and what it serves from a folder. */
+export interface Constants {
+  world: unknown;
+  room: unknown;
+  page: unknown;
+  media: string;
+}
+
+/** Starts the reference. */
+export async function startBare(constants: Constants): Promise<Running> {
+  const begun = performance.now();
+  const file = join(newFolder(), "constants.json");
+  writeFileSync(file, JSON.stringify(constants));
+  const child = fork(bare, [file, newFolder()], process.env.PROF ? { execArgv: ["--cpu-prof", "--cpu-prof-dir=/tmp/me/profb"] } : {});
+  const { port } = await Promise.race([
+    once(child, "message").then(([message]) => message as { port: number }),
+    endOf(child),
+  ]);
+  return running(child, port, performance.now() - begun);
+}
+
+/** Fails when a process ends. */
+async function endOf(child: ChildProcess): Promise<never> {
+  await once(child, "exit");
+  throw new Error("The server ended before it listened.");
+}
+
+function running(child: ChildProcess, port: number, started: number): Running {
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  return {
+    port,
+    pid: child.pid!,
+    started,
+    async stop() {
+      process.off("exit", kill);
+      const ended = once(child, "exit");
+      child.kill();
+      await ended;
+    },
+  };
+}
