@@ -37,17 +37,14 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
         type,
         search,
       } = request.query;
-      const list = await app.store.rooms.list(
-        request.params.world_id,
-        {
-          traits: request.caller.traits,
-          page,
-          pageSize: page_size,
-          ordering,
-          type,
-          search,
-        },
-      );
+      const list = await app.store.rooms.list(request.params.world_id, {
+        traits: request.caller.traits,
+        page,
+        pageSize: page_size,
+        ordering,
+        type,
+        search,
+      });
       const { base, url } = request;
       return reply.sendRemembered(list, `${base}${url}`, () => {
         const { count, rooms } = list;

@@ -70,12 +70,10 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
 
   function groupsOf(worldId: string): ViewGroup[] {
     return snapshot.read(`groups ${worldId}`, () => {
-      const value = selectGroups
-        .all(worldId)
-        .map(({ rule, ...rest }) => ({
-          ...rest,
-          rule: rule === "" ? undefined : (JSON.parse(rule) as Rule),
-        }));
+      const value = selectGroups.all(worldId).map(({ rule, ...rest }) => ({
+        ...rest,
+        rule: rule === "" ? undefined : (JSON.parse(rule) as Rule),
+      }));
       return { value, size: 200 * value.length };
     })!;
   }
@@ -121,25 +119,28 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     const { page, pageSize, ordering, type = "", search = "" } = asked;
     const chosen = { world: world.id, ids, type, search: foldCase(search) };
     const among = JSON.stringify(Object.values(chosen));
-    return snapshot.read(`page ${page} ${pageSize} ${ordering} ${among}`, () => {
-      if (!db.inTransaction) return undefined;
-      const count =
-        type || search
-          ? snapshot.read(`count ${among}`, () => ({
-              value: selectCount(chosen),
-              size: 0,
-            }))!.count
-          : rooms;
-      const offset = (page - 1) * pageSize;
-      const rows =
-        offset < count
-          ? selectPage(ordering, { ...chosen, limit: pageSize, offset })
-          : [];
-      return {
-        value: { count, rooms: rows.map(toRoom) },
-        size: rows.reduce((sum, row) => sum + sizeOf(row), 0),
-      };
-    });
+    return snapshot.read(
+      `page ${page} ${pageSize} ${ordering} ${among}`,
+      () => {
+        if (!db.inTransaction) return undefined;
+        const count =
+          type || search
+            ? snapshot.read(`count ${among}`, () => ({
+                value: selectCount(chosen),
+                size: 0,
+              }))!.count
+            : rooms;
+        const offset = (page - 1) * pageSize;
+        const rows =
+          offset < count
+            ? selectPage(ordering, { ...chosen, limit: pageSize, offset })
+            : [];
+        return {
+          value: { count, rooms: rows.map(toRoom) },
+          size: rows.reduce((sum, row) => sum + sizeOf(row), 0),
+        };
+      },
+    );
   }
 
   function selectCount(chosen: Chosen): { count: number } {
