@@ -11,6 +11,11 @@ import { startServer } from "./server.js";
 // replaces those that die, and passes on that it is time to stop. The workers
 // need not know of each other, as all they share is in the store.
 
+// Each worker takes connections from the port itself. By default the primary
+// would take them and hand them on; one that is on its way to a worker that dies
+// would then stay open, and its client wait for an answer without end.
+cluster.schedulingPolicy = cluster.SCHED_NONE;
+
 /** The pause before a worker is replaced, in milliseconds; it doubles with each that dies soon. */
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 30_000;

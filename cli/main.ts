@@ -30,6 +30,11 @@ const foyer = new Command("foyer")
 archiveCommands.forEach((archiving) => foyer.addCommand(archiving));
 withExits(foyer);
 
+// Whoever reads the output may want only its beginning, as `head` does.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") process.exitCode = exitCodeOf(error);
+});
+
 try {
   await foyer.parseAsync();
 } catch (error) {

@@ -13,6 +13,9 @@ import { draftWorld } from "./worlds.js";
 
 const DEMO = "sample";
 
+/** For how many milliseconds it waits at the end for who reads its log. */
+const LAST_WORDS = 1000;
+
 /** On an empty server, the demo world; on any other, what it already has. */
 async function demoWorld(store: Store): Promise<World | undefined> {
   const worlds = await store.worlds.list();
@@ -89,6 +92,8 @@ export const serveCommand = command(
     }
     await toldToStop();
     await server.stop();
+    // Only a reader of the log that stands still can hold it up now.
+    setTimeout(() => process.exit(), LAST_WORDS).unref();
   });
 
 async function startServer(config: Config) {

@@ -2,6 +2,7 @@ import {
   access,
   mkdtemp,
   open,
+  readdir,
   rename,
   rm,
   type FileHandle,
@@ -9,6 +10,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { ArchiveError, DATABASE, MEDIA, writeArchive } from "./archive.js";
 import { LocalFiles, syncFolder } from "./local-files.js";
+import { holdLock } from "./process-lock.js";
 import type { Report } from "./progress.js";
 import { openForInspection } from "./sqlite/database.js";
 import {
@@ -22,6 +24,10 @@ import { fileReads } from "./sqlite/user-reads.js";
 
 /** How often a backup is begun before it gives up. */
 const ATTEMPTS = 5;
+
+/** How the folder is named in which a backup grows, and what is locked in it for as long. */
+const PART = /\.part-[A-Za-z0-9]{6}$/;
+const LOCK = "backup.lock";
 
 /** What a backup holds. */
 export interface Backup extends Counts {
@@ -46,8 +52,10 @@ export async function backup(
   report: Report,
 ): Promise<Backup> {
   await refuseExisting(target);
+  await sweep(dirname(resolve(target)));
   for (let attempt = 1; ; attempt++) {
     const folder = await mkdtemp(`${resolve(target)}.part-`);
+    const release = holdLock(join(folder, LOCK))!;
     try {
       const archive = join(folder, "archive");
       await copyDatabase(dataDir, join(folder, DATABASE), report);
@@ -60,16 +68,32 @@ export async function backup(
       if (!(error instanceof Gone) || attempt === ATTEMPTS) throw error;
     } finally {
       await rm(folder, { recursive: true, force: true });
+      release();
     }
   }
 }
 
-async function refuseExisting(target: string): Promise<void> {
-  const exists = await access(target).then(
+/** Takes away what backups left that were killed: a copy of all data, keys included. */
+async function sweep(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const part = join(folder, name);
+    if (!PART.test(name) || !(await exists(join(part, LOCK)))) continue;
+    const release = holdLock(join(part, LOCK));
+    if (!release) continue;
+    await rm(part, { recursive: true, force: true });
+    release();
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
     () => true,
     () => false,
   );
-  if (exists) throw new ArchiveError(`${target} is there already.`);
+
+async function refuseExisting(target: string): Promise<void> {
+  if (await exists(target))
+    throw new ArchiveError(`${target} is there already.`);
 }
 
 async function pack(

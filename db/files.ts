@@ -13,7 +13,8 @@ export interface FileStore {
    * and also when the source or the record fails.
    * @param source the bytes; what it throws is thrown.
    * @param record says that they are there, where others will see it; called
-   *   when they lie safely in place. When it fails, they are taken away again.
+   *   when they lie safely in place. When it fails, they are taken away again; when
+   *   it is a {@link StoreError} `doubtful`, {@link sweep} does that, if nobody was told.
    * @throws {StoreError} `full` or `unusable`.
    */
   put(

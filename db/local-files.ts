@@ -14,6 +14,12 @@ import type { FileStore, StoredBytes } from "./files.js";
 import { holdLock } from "./process-lock.js";
 import { StoreError } from "./store.js";
 
+const isNote = (name: string) => name.endsWith(".note");
+
+/** Whether the store cannot tell if it did what it was asked: then a note is kept of it. */
+const isDoubtful = (error: unknown) =>
+  error instanceof StoreError && error.problem === "doubtful";
+
 /**
  * Files in a folder. Each process has a work folder of its own beside it, in
  * which a file grows until it is whole, and in which a note says which files are
@@ -26,6 +32,7 @@ export class LocalFiles implements FileStore {
   readonly root: string;
   readonly #workRoot: string;
   readonly #work: string;
+  readonly #settled = new Set<string>();
   #lock: Promise<() => void> | undefined;
 
   /** @param dataDir files lie in `media` in it, by their keys, and grow in `work`. */
@@ -44,21 +51,28 @@ export class LocalFiles implements FileStore {
     const path = join(this.root, key);
     const part = await this.#newPath();
     const note = `${part}.note`;
+    let inPlace = false;
     try {
+      await explained(() => writeFile(note, key, { flush: true }));
       const stored = await write(part, source);
       await explained(async () => {
-        await writeFile(note, key);
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+        // After a power cut, too, there is a note of what is in place.
+        await syncFolder(this.#work);
+        await this.#makeFolder(dirname(path));
         await rename(part, path);
         await syncFolder(dirname(path));
       });
+      inPlace = true;
       await record(stored);
     } catch (error) {
-      await Promise.all([part, path].map((left) => rm(left, { force: true })));
+      await rm(part, { force: true });
+      if (!(inPlace && isDoubtful(error))) {
+        await rm(path, { force: true });
+        await rm(note, { force: true });
+      }
       throw error;
-    } finally {
-      await rm(note, { force: true });
     }
+    await rm(note, { force: true });
   }
 
   async open(key: string): Promise<NodeJS.ReadableStream | undefined> {
@@ -78,13 +92,20 @@ export class LocalFiles implements FileStore {
     forget: () => Promise<readonly string[]>,
   ): Promise<void> {
     const note = `${await this.#newPath()}.note`;
+    let forgotten: readonly string[];
     try {
-      await explained(() => writeFile(note, keys.join("\n"), { flush: true }));
-      const forgotten = await forget();
-      for (const key of forgotten) await this.remove(key);
-    } finally {
-      await rm(note, { force: true });
+      await explained(async () => {
+        await writeFile(note, keys.join("\n"), { flush: true });
+        await syncFolder(this.#work);
+      });
+      forgotten = await forget();
+    } catch (error) {
+      if (!isDoubtful(error)) await rm(note, { force: true });
+      throw error;
     }
+    // The note stays when this fails: the next sweep goes on with it.
+    for (const key of forgotten) await this.remove(key);
+    await rm(note, { force: true });
   }
 
   /** The files in place, by their keys. */
@@ -107,10 +128,8 @@ export class LocalFiles implements FileStore {
   /** The keys that somebody is about to record, or to remove. */
   async unsettled(): Promise<Set<string>> {
     const keys = new Set<string>();
-    for (const name of await namesIn(this.#workRoot)) {
-      if (name.endsWith(".lock")) continue;
-      for (const key of await notedIn(join(this.#workRoot, name)))
-        keys.add(key);
+    for (const folder of await this.#workFolders()) {
+      for (const key of await notedIn(folder)) keys.add(key);
     }
     return keys;
   }
@@ -129,27 +148,53 @@ export class LocalFiles implements FileStore {
   }
 
   async sweep(isRecorded: (key: string) => Promise<boolean>): Promise<void> {
-    const names = await namesIn(this.#workRoot);
-    for (const name of names.filter((name) => !name.endsWith(".lock"))) {
-      const folder = join(this.#workRoot, name);
+    for (const folder of await this.#workFolders()) {
       const release = holdLock(`${folder}.lock`);
       if (!release) continue;
-      for (const key of await notedIn(folder)) {
-        if (!(await isRecorded(key))) await this.remove(key);
+      try {
+        for (const key of await notedIn(folder)) {
+          if (!(await isRecorded(key))) await this.remove(key);
+        }
+        await rm(folder, { recursive: true, force: true });
+        await rm(`${folder}.lock`, { force: true });
+      } finally {
+        release();
       }
-      await rm(folder, { recursive: true, force: true });
-      release();
-      await rm(`${folder}.lock`, { force: true });
     }
   }
 
-  /** Lets go of the work folder. */
+  /** Lets go of the work folder. Notes that are left in it are for the next sweep. */
   async close(): Promise<void> {
-    const release = await this.#lock;
+    const release = await this.#lock?.catch(() => undefined);
     if (!release) return;
-    await rm(this.#work, { recursive: true, force: true });
+    const names = await namesIn(this.#work);
+    if (!names.some(isNote)) {
+      await rm(this.#work, { recursive: true, force: true });
+      await rm(`${this.#work}.lock`, { force: true });
+    }
     release();
-    await rm(`${this.#work}.lock`, { force: true });
+  }
+
+  /** Makes a folder whose name, too, survives a power cut. */
+  async #makeFolder(path: string): Promise<void> {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    // Once in each process, as another may have made it and not come further.
+    if (this.#settled.has(path)) return;
+    for (let at = path; at !== dirname(this.root); at = dirname(at)) {
+      await syncFolder(dirname(at));
+    }
+    this.#settled.add(path);
+  }
+
+  /** Those of all processes, living and dead. */
+  async #workFolders(): Promise<string[]> {
+    const entries = await unlessMissing(
+      () => readdir(this.#workRoot, { withFileTypes: true }),
+      [],
+    );
+    return entries
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => join(this.#workRoot, name));
   }
 
   async #newPath(): Promise<string> {
@@ -164,10 +209,12 @@ export class LocalFiles implements FileStore {
 
   async #makeWork(): Promise<() => void> {
     await mkdir(this.#workRoot, { recursive: true, mode: 0o700 });
+    await syncFolder(dirname(this.#workRoot));
     const release = holdLock(`${this.#work}.lock`);
     if (!release) throw new Error(`${this.#work}.lock is held by another`);
     try {
-      await mkdir(this.#work, { mode: 0o700 });
+      await mkdir(this.#work, { recursive: true, mode: 0o700 });
+      await syncFolder(this.#workRoot);
     } catch (error) {
       release();
       throw error;
@@ -210,9 +257,7 @@ export async function syncFolder(path: string): Promise<void> {
 
 /** The keys in the notes of a work folder, each on a line. */
 async function notedIn(folder: string): Promise<string[]> {
-  const notes = (await namesIn(folder)).filter((name) =>
-    name.endsWith(".note"),
-  );
+  const notes = (await namesIn(folder)).filter(isNote);
   const texts = await Promise.all(
     notes.map((note) => readText(join(folder, note))),
   );

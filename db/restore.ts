@@ -1,4 +1,12 @@
-import { mkdir, readdir, rename, rm, rmdir, utimes } from "node:fs/promises";
+import {
+  access,
+  mkdir,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  utimes,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   ArchiveError,
@@ -37,6 +45,9 @@ export async function restore(
   }
   const folder = join(dataDir, WORK);
   try {
+    await refuseFull(dataDir);
+    // What one left that was killed: its database last, as it tells whose the rest is.
+    await rm(join(dataDir, MEDIA), { recursive: true, force: true });
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { mode: 0o700 });
     const members = await readArchive(archive, folder, report);
@@ -59,12 +70,32 @@ async function refuseFull(dataDir: string): Promise<void> {
     if (error.code === "ENOENT") return [];
     throw error;
   });
-  const odd = names.find((name) => !NOTHING.has(name));
+  const isCut = await wasCutOff(dataDir);
+  const odd = names.find(
+    (name) => !NOTHING.has(name) && !(isCut && `${name}/` === MEDIA),
+  );
   if (odd !== undefined) {
     throw new ArchiveError(
       `${dataDir} is not empty, and a backup is restored into nothing else.`,
     );
   }
+}
+
+/**
+ * Whether a restore was killed between its last two steps: the files are in
+ * place, and the database is where it was unpacked.
+ */
+async function wasCutOff(dataDir: string): Promise<boolean> {
+  const has = (path: string) =>
+    access(join(dataDir, path)).then(
+      () => true,
+      () => false,
+    );
+  return (
+    (await has(join(WORK, DATABASE))) &&
+    !(await has(join(WORK, MEDIA))) &&
+    !(await has(DATABASE))
+  );
 }
 
 function checkDatabase(archive: string, folder: string): Counts {
@@ -97,13 +128,19 @@ async function settle(folder: string, members: Member[]): Promise<void> {
 
 /** The database last: with it, all is there. */
 async function place(folder: string, dataDir: string): Promise<void> {
-  for (const name of [MEDIA, DATABASE]) {
-    await rename(join(folder, name), join(dataDir, name)).catch(
-      (error: NodeJS.ErrnoException) => {
-        // A server without files has no folder of them.
-        if (name !== MEDIA || error.code !== "ENOENT") throw error;
-      },
-    );
+  const media = join(dataDir, MEDIA);
+  await rename(join(folder, MEDIA), media).catch(
+    (error: NodeJS.ErrnoException) => {
+      // A server without files has no folder of them.
+      if (error.code !== "ENOENT") throw error;
+    },
+  );
+  try {
     await syncFolder(dataDir);
+    await rename(join(folder, DATABASE), join(dataDir, DATABASE));
+  } catch (error) {
+    await rm(media, { recursive: true, force: true });
+    throw error;
   }
+  await syncFolder(dataDir);
 }

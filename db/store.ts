@@ -68,6 +68,8 @@ export type StoreProblem =
   | "busy"
   /** The files of the world would be larger than they may be. */
   | "quota"
+  /** The disk failed at the wrong moment: it may have been done all the same. */
+  | "doubtful"
   /** The disk is full. */
   | "full"
   /** The store cannot be used: damaged, of a newer version, or closed. */
@@ -101,7 +103,7 @@ export interface Counts {
  * Everything the service keeps. Each method is one atomic operation, durable
  * once it resolves, and sees whatever any process wrote before it was called.
  * Every method may reject with a {@link StoreError} `busy` or `unusable`, a
- * write also with `full`.
+ * write also with `full` or `doubtful`.
  */
 export interface Store {
   readonly worlds: WorldStore;

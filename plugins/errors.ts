@@ -56,6 +56,8 @@ const storeRefusals: Record<
   busy: () =>
     unavailable("The database is in use by another process. Try again.", 1),
   quota: () => new FileRefusal("file.size"),
+  doubtful: () =>
+    unavailable("The disk failed. Look whether it was done, and try again.", 5),
   full: () => unavailable("There is no room on the disk. Try again later.", 60),
   unusable: () => unavailable("The database cannot be used right now.", 5),
 };

@@ -1,5 +1,6 @@
 import fp from "fastify-plugin";
 import pino, { type Logger } from "pino";
+import { logOutput } from "./log-output.js";
 
 /**
  * The log of the server: JSON on stdout, or lines for people on a terminal.
@@ -8,7 +9,7 @@ import pino, { type Logger } from "pino";
 export async function createLogger(level: string): Promise<Logger> {
   const readable =
     process.stdout.isTTY && process.env.NODE_ENV !== "production";
-  if (!readable) return pino({ level });
+  if (!readable) return pino({ level }, logOutput());
   const { default: pretty } = await import("pino-pretty");
   return pino(
     { level },

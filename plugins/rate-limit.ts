@@ -1,5 +1,6 @@
 import rateLimit from "@fastify/rate-limit";
 import fp from "fastify-plugin";
+import { LRUCache } from "lru-cache";
 import { Refusal } from "./errors.js";
 
 /** A client needs to know when to come again, and no more. */
@@ -17,6 +18,38 @@ export const tooMany =
       "retry-after": String(Math.ceil(ttl / 1000)),
     });
 
+/** How many callers are counted at a time; the longest unseen are forgotten first. */
+const MAX_CALLERS = 5000;
+
+/**
+ * What the rate limit counts in. Its own store goes by the clock, and once that
+ * is set back would lock callers out for as long.
+ */
+export class Tally {
+  readonly #counts = new LRUCache<string, { current: number; since: number }>({
+    max: MAX_CALLERS,
+  });
+
+  incr(
+    key: string,
+    done: (error: null, result: { current: number; ttl: number }) => void,
+    timeWindow: number,
+  ): void {
+    const now = performance.now();
+    let count = this.#counts.get(key);
+    if (!count || now - count.since >= timeWindow) {
+      count = { current: 0, since: now };
+      this.#counts.set(key, count);
+    }
+    count.current++;
+    done(null, { current: count.current, ttl: count.since + timeWindow - now });
+  }
+
+  child(): Tally {
+    return new Tally();
+  }
+}
+
 /**
  * A bound on the API calls of one token in a minute. It counts calls that were
  * let in: a token that is not known here cannot fill the memory.
@@ -25,6 +58,7 @@ export default fp<{ perMinute: number }>(
   async (app, { perMinute }) => {
     await app.register(rateLimit, {
       global: false,
+      store: Tally,
       addHeaders: quiet,
       addHeadersOnExceeding: quiet,
     });

@@ -4,7 +4,7 @@ import rateLimit from "@fastify/rate-limit";
 import type { FastifyPluginAsync } from "fastify";
 import type { Config } from "../config.js";
 import { answerError, FileRefusal } from "../plugins/errors.js";
-import { quiet, tooMany } from "../plugins/rate-limit.js";
+import { quiet, Tally, tooMany } from "../plugins/rate-limit.js";
 import { atMost, openForm, peek } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
@@ -28,6 +28,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   });
   await app.register(rateLimit, {
     global: false,
+    store: Tally,
     addHeaders: quiet,
     addHeadersOnExceeding: quiet,
   });

@@ -1,4 +1,11 @@
-import { accessSync, closeSync, mkdirSync, openSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -12,6 +19,9 @@ const LOCK_TIMEOUT = 2000;
 
 /** How long it waits at the start: another process may be upgrading a large database. */
 const UPGRADE_TIMEOUT = 10 * 60 * 1000;
+
+/** How much of the write-ahead log is kept for the next writes, in bytes. */
+const LOG_KEPT = 64 * 1024 * 1024;
 
 const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
 
@@ -28,6 +38,7 @@ export function openForWriting(
 ): Connection {
   return explained(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    refuseRemains(dataDir);
     const file = fileOf(dataDir);
     // The folder may have been there before, and be open to everybody. What
     // SQLite puts beside the file gets the rights of the file.
@@ -39,6 +50,8 @@ export function openForWriting(
       turnToWal(db);
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");
+      // A log that grew behind a long backup gives its room back.
+      db.pragma(`journal_size_limit = ${LOG_KEPT}`);
       db.pragma("foreign_keys = ON");
       // What is deleted is overwritten: an erased name is gone from the file too.
       db.pragma("secure_delete = ON");
@@ -51,6 +64,31 @@ export function openForWriting(
     }
   });
 }
+
+/**
+ * Without a database, or with an empty one, SQLite would begin anew, and first
+ * of all delete the log that may hold what was written last.
+ */
+function refuseRemains(dataDir: string): void {
+  if (sizeOf(fileOf(dataDir)) > 0) return;
+  const remains = (what: string) => {
+    throw new StoreError("unusable", what);
+  };
+  if (existsSync(join(dataDir, "restore"))) {
+    remains("a restore into it has not ended; wait for it, or start it again");
+  }
+  if (sizeOf(`${fileOf(dataDir)}-wal`) > 0) {
+    remains("foyer.db is gone, and its log is there; restore a backup");
+  }
+  if (existsSync(join(dataDir, "media", "pub"))) {
+    remains(
+      "foyer.db is gone, and uploaded files are there; restore a backup, or move media away to begin anew",
+    );
+  }
+}
+
+const sizeOf = (path: string) =>
+  statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
  * Opens an existing database for reading. It never waits for a lock: in WAL
@@ -68,13 +106,16 @@ export function openForReading(dataDir: string): Connection {
  * for that by itself: of processes that open it at once, some would fail.
  */
 function turnToWal(db: Connection): void {
-  const deadline = Date.now() + LOCK_TIMEOUT;
+  const deadline = performance.now() + LOCK_TIMEOUT;
   for (;;) {
     try {
       db.pragma("journal_mode = WAL");
       return;
     } catch (error) {
-      if (storeErrorOf(error)?.problem !== "busy" || Date.now() > deadline) {
+      if (
+        storeErrorOf(error)?.problem !== "busy" ||
+        performance.now() > deadline
+      ) {
         throw error;
       }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);

@@ -7,9 +7,9 @@ import {
 import { countReads } from "./count-reads.js";
 import { openForReading, openForWriting, storeErrorOf } from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
+import { marksIn } from "./erasures.js";
 import { roomReads } from "./room-reads.js";
 import { toRoom, toWorld, versioned } from "./rows.js";
-import { emptyLog } from "./scrub.js";
 import { Snapshot } from "./snapshot.js";
 import { copyReads } from "./world-copies.js";
 import { worldReads } from "./world-reads.js";
@@ -49,9 +49,8 @@ export function openSqliteStore(
     snapshot.lookAgain();
     return listRooms(...args)!;
   });
-  // A process that was killed may have left in it what it had erased.
-  emptyLog(migrated);
   migrated.close();
+  if (marksIn(dataDir).length > 0) writer.begin();
 
   return {
     worlds: {

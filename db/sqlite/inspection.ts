@@ -105,6 +105,12 @@ export function contradictionsIn(db: Connection): string[] {
       ({ table, parent }) =>
         `a row of ${table} belongs to one of ${parent} that is not there`,
     ),
+    ...rows<{ kind: string; id: string }>(
+      `SELECT 'world' AS kind, id FROM worlds
+         WHERE NOT (json_valid(config) AND json_valid(permission_config))
+       UNION ALL SELECT 'room', id FROM rooms
+         WHERE NOT (json_valid(module_config) AND json_valid(permission_config))`,
+    ).map(({ kind, id }) => `the ${kind} ${id} cannot be read`),
     ...rows<{ world_id: string; rooms: number; counted: number }>(
       `SELECT world_id, rooms, (SELECT count(*) FROM rooms WHERE view_group = view_groups.id) AS counted
        FROM view_groups WHERE rooms != counted`,

@@ -7,8 +7,8 @@ import type { Connection } from "./database.js";
 /**
  * Writes the rows of all users anew, and with them every page that ever held
  * one: the cost is that of the users, however large the rest of the database is.
- * To be run in a transaction, and with `foreign_keys` off: otherwise to empty
- * the table would take the users from their files.
+ * To be run in a transaction, and without foreign keys: otherwise to empty the
+ * table would take the users from their files.
  */
 export function rewriteUsers(db: Connection): void {
   // Made of the same columns and indexes, as then SQLite copies from table to
@@ -33,6 +33,16 @@ export function rewriteUsers(db: Connection): void {
     INSERT INTO main.users SELECT * FROM temp.kept_users;
     DROP TABLE temp.kept_users;
   `);
+}
+
+/** Foreign keys cannot be put off inside a transaction. */
+export function withoutForeignKeys<T>(db: Connection, work: () => T): T {
+  db.pragma("foreign_keys = OFF");
+  try {
+    return work();
+  } finally {
+    db.pragma("foreign_keys = ON");
+  }
 }
 
 /**

@@ -1,5 +1,12 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
-import { basename } from "node:path";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
@@ -37,57 +44,79 @@ export function versionOf(db: Connection): number {
  * @param tell is told in one line of an older one.
  */
 export function upgrade(db: Connection, tell: (line: string) => void): void {
+  nameCopies(db, tell);
   if (versionOf(db) === LATEST) return;
-  let copy: string | undefined;
+  let part: string | undefined;
   // Holds the lock of all writers from the copy to the end. Of two processes
   // one upgrades, and the other then finds nothing left to do.
   const run = db.transaction(() => {
     const version = versionOf(db);
-    if (version === LATEST) return version;
-    if (version > 0) copy = putAside(db.name, version);
+    if (version === LATEST) return;
+    if (version > 0) putAside(db.name, (part = partOf(db.name, version)));
     for (const migration of migrations.slice(version)) db.exec(migration);
     db.pragma(`application_id = ${APPLICATION_ID}`);
     db.pragma(`user_version = ${LATEST}`);
-    return version;
   });
   try {
-    const version = run.immediate();
-    if (copy === undefined) return;
-    tell(
-      `The database was upgraded from version ${version} to ${LATEST}. What it was before is kept in ${copy}.`,
-    );
+    run.immediate();
   } catch (error) {
-    // Whoever is started again and again would fill the disk with copies.
-    if (copy !== undefined) rmSync(copy, { force: true });
+    if (part !== undefined) rmSync(part, { force: true });
     if (error instanceof StoreError) throw error;
     throw new StoreError(
       "unusable",
       `the upgrade to version ${LATEST} failed, and changed nothing: ${(error as Error).message}`,
     );
   }
+  nameCopies(db, tell);
 }
 
-/** Copies what is committed, on a connection of its own, to a file that is whole once it has its name. */
-function putAside(file: string, version: number): string {
-  const time = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
-  const copy = `${file}.v${version}-${time}`;
-  const part = `${file}.v${version}.part`;
+/** What a version is copied to while it is upgraded. */
+const partOf = (file: string, version: number) => `${file}.v${version}.part`;
+
+/**
+ * Gives the copy of an upgrade its name once the upgrade is there. Not before:
+ * one that is killed and started again and again would fill the disk with
+ * them. And also at the next start, if it was killed in between.
+ */
+function nameCopies(db: Connection, tell: (line: string) => void): void {
+  for (let version = 1; version < LATEST; version++) {
+    const part = partOf(db.name, version);
+    if (!existsSync(part) || versionOf(db) <= version) continue;
+    const time = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
+    const copy = `${db.name}.v${version}-${time}`;
+    try {
+      renameSync(part, copy);
+    } catch (error) {
+      // Another process has just done it.
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") continue;
+      throw error;
+    }
+    tell(
+      `The database was upgraded from version ${version} to ${LATEST}. What it was before is kept in ${copy}.`,
+    );
+  }
+}
+
+/** Copies what is committed, on a connection of its own, to a file that is whole before the upgrade is. */
+function putAside(file: string, part: string): void {
   rmSync(part, { force: true });
   const db = new Database(file, { readonly: true });
   try {
     db.prepare("VACUUM INTO ?").run(part);
-    const written = openSync(part, "r+");
-    fsyncSync(written);
-    closeSync(written);
-    renameSync(part, copy);
-    return copy;
+    sync(part, "r+");
+    // Windows syncs no folders, and needs none.
+    if (process.platform !== "win32") sync(dirname(file), "r");
   } catch (error) {
-    rmSync(part, { force: true });
-    throw new Error(
-      `cannot put ${basename(copy)} aside: ${(error as Error).message}`,
-      { cause: error },
-    );
+    throw new Error(`cannot put a copy aside: ${(error as Error).message}`, {
+      cause: error,
+    });
   } finally {
     db.close();
   }
+}
+
+function sync(path: string, flags: string): void {
+  const opened = openSync(path, flags);
+  fsyncSync(opened);
+  closeSync(opened);
 }

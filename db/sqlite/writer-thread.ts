@@ -5,8 +5,9 @@ import {
 } from "node:worker_threads";
 import { StoreError } from "../store.js";
 import { openForWriting, storeErrorOf } from "./database.js";
+import { Erasures } from "./erasures.js";
 import { roomWrites } from "./room-writes.js";
-import { emptyLog, rewriteUsers } from "./scrub.js";
+import { emptyLog, rewriteUsers, withoutForeignKeys } from "./scrub.js";
 import { userWrites } from "./user-writes.js";
 import { copyWrites } from "./world-copies.js";
 import { worldWrites } from "./world-writes.js";
@@ -15,14 +16,23 @@ import type { Answer, Call, Message, Writes } from "./writer.js";
 // The only thread of this process that writes. Whatever arrived while the disk
 // was syncing goes into the next transaction together: one sync for all of it.
 
-/** After how many milliseconds it is tried again, when another process was in the way. */
+/** Writes after which the old bytes may not stay anywhere in the files of the database. */
+const ERASING = new Set<keyof Writes>(["eraseUser", "deleteWorld"]);
+
+/**
+ * After how many milliseconds it is tried again, when another process was in
+ * the way or the disk was full; it doubles.
+ */
 const RETRY = 500;
+const LONGEST_RETRY = 60_000;
 
 /** More in one transaction would make the first wait for the last. */
 const MAX_BATCH = 500;
 
 const port = parentPort!;
-const db = openForWriting((workerData as { dataDir: string }).dataDir);
+const { dataDir } = workerData as { dataDir: string };
+const db = openForWriting(dataDir);
+const marks = new Erasures(dataDir);
 const worlds = worldWrites(db);
 const rooms = roomWrites(db);
 const writes: Writes = {
@@ -37,9 +47,6 @@ const savepoint = db.prepare("SAVEPOINT write");
 const release = db.prepare("RELEASE write");
 const rollBack = db.prepare("ROLLBACK TO write");
 
-/** Whether rows of users were deleted whose bytes may still be there. */
-let stained = false;
-
 port.on("message", (first: Message) => {
   const calls: Call[] = [];
   let message: Message | undefined = first;
@@ -47,16 +54,30 @@ port.on("message", (first: Message) => {
     calls.push(...message);
     message = calls.length < MAX_BATCH ? next() : undefined;
   }
-  const erasures = calls.filter(({ write }) => write === "eraseUser");
+  const users = calls.filter(({ write }) => write === "eraseUser");
   const others = calls.filter(({ write }) => write !== "eraseUser");
-  const answers = commit(others);
-  stained ||= others.some(({ write }) => write === "deleteWorld");
-  if (erasures.length > 0 || stained) answers.push(...erase(erasures));
+  const answers = [...commit(others), ...erase(users)];
+  if (others.some(({ write }) => write === "deleteWorld")) due = "all";
+  else if (users.length > 0) due ??= "log";
+  if (due && calls.some(({ write }) => ERASING.has(write))) scrub(RETRY);
   port.postMessage(answers);
   if (message !== "close") return;
+  // What is still to be scrubbed is marked, and done by who opens it next.
+  clearTimeout(retry);
   db.close();
   port.close();
 });
+
+/** What is left to be done of scrubbing: all of it, or the log only. */
+let due: "all" | "log" | undefined;
+let retry: NodeJS.Timeout | undefined;
+
+if (done(() => marks.adopt()) && marks.due) {
+  due = "all";
+  scrub(RETRY);
+}
+// Says that it has begun.
+port.postMessage([] satisfies Answer[]);
 
 /** What else has arrived. */
 function next(): Message | undefined {
@@ -65,63 +86,65 @@ function next(): Message | undefined {
 }
 
 /**
+ * Leaves nothing of deleted users in the files of the database.
+ * @param pause after how many milliseconds it is tried again if it cannot be done.
+ */
+function scrub(pause: number): void {
+  clearTimeout(retry);
+  if (due === "all" && done(rewrite)) due = "log";
+  if (due === "log" && emptyLog(db) && done(() => marks.end())) {
+    due = undefined;
+    return;
+  }
+  retry = setTimeout(scrub, pause, Math.min(2 * pause, LONGEST_RETRY));
+}
+
+/** Whether something could be done that the writes before it do not depend on. */
+function done(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
  * Erases users, and all bytes of them in the same transaction: what is answered
  * is gone from the database, and from its log as soon as nobody reads that.
  */
-function erase(erasures: Call[]): Answer[] {
-  db.pragma("foreign_keys = OFF");
-  try {
-    const answers = transact(erasures, (answers) => {
-      if (stained || answers.some((answer) => "result" in answer)) {
-        rewriteUsers(db);
-      }
-    });
-    stained = false;
-    return answers;
-  } catch (error) {
-    return refusals(erasures, error);
-  } finally {
-    db.pragma("foreign_keys = ON");
-    cleanUp();
-  }
+function erase(users: Call[]): Answer[] {
+  return withoutForeignKeys(db, () =>
+    commit(users, (answers) => {
+      if (answers.some((answer) => "result" in answer)) rewriteUsers(db);
+    }),
+  );
 }
 
-let nextTry: NodeJS.Timeout | undefined;
-
-/** Empties the log, and goes on with what could not be done as another process was in the way. */
-function cleanUp(): void {
-  clearTimeout(nextTry);
-  if (!db.open) return;
-  if (stained) nextTry = setTimeout(() => erase([]), RETRY);
-  else if (!emptyLog(db)) nextTry = setTimeout(cleanUp, RETRY);
+function rewrite(): void {
+  withoutForeignKeys(db, () => db.transaction(rewriteUsers).immediate(db));
 }
 
-/** Does all calls in one transaction; each stands or falls alone, unless the commit falls. */
-function commit(batch: Call[]): Answer[] {
+/**
+ * Does all calls in one transaction; each stands or falls alone, unless the commit falls.
+ * @param finish belongs to the transaction.
+ */
+function commit(batch: Call[], finish?: (answers: Answer[]) => void): Answer[] {
   if (batch.length === 0) return [];
   try {
-    return transact(batch);
+    if (batch.some(({ write }) => ERASING.has(write))) marks.begin();
+    return db
+      .transaction(() => {
+        const answers = batch.map(attempt);
+        finish?.(answers);
+        return answers;
+      })
+      .immediate();
   } catch (error) {
-    return refusals(batch, error);
+    const { problem, message } =
+      doubt(error) ?? storeErrorOf(error) ?? fault(error);
+    return batch.map(({ id }) => ({ id, problem, message }));
   }
-}
-
-function transact(
-  batch: Call[],
-  finish?: (answers: Answer[]) => void,
-): Answer[] {
-  return db
-    .transaction(() => {
-      const answers = batch.map(attempt);
-      finish?.(answers);
-      return answers;
-    })
-    .immediate();
-}
-
-function refusals(batch: Call[], error: unknown): Answer[] {
-  const { problem, message } = storeErrorOf(error) ?? fault(error);
-  return batch.map(({ id }) => ({ id, problem, message }));
 }
 
 function attempt({ id, write, args }: Call): Answer {
@@ -138,6 +161,17 @@ function attempt({ id, write, args }: Call): Answer {
     const { problem, message, field } = storeErrorOf(error) ?? fault(error);
     return { id, problem, message, ...(field !== undefined && { field }) };
   }
+}
+
+/**
+ * A disk that fails in a commit may have taken all of it: what is in the log
+ * then counts after a crash, although it does not now.
+ */
+function doubt(error: unknown): StoreError | undefined {
+  const { code = "", message } = error as Error & { code?: string };
+  return code.startsWith("SQLITE_IOERR")
+    ? new StoreError("doubtful", message)
+    : undefined;
 }
 
 /** A fault of our own: no word of it goes to a client, all of it to the log. */

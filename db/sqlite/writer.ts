@@ -42,7 +42,7 @@ export class Writer {
   readonly #onWritten: () => void;
   readonly #waiting = new Map<number, Waiting>();
   /** What the thread was not told yet. */
-  #calls: Call[] = [];
+  #untold: (Waiting & { call: Call })[] = [];
   #worker: Worker | undefined;
   #lastId = 0;
   #closed = false;
@@ -61,26 +61,44 @@ export class Writer {
     write: W,
     ...args: Parameters<Writes[W]>
   ): Promise<ReturnType<Writes[W]>> {
-    if (this.#closed) return Promise.reject(closed());
+    if (this.#closed) {
+      const closed = new StoreError("unusable", "The store is closed.");
+      return Promise.reject(closed);
+    }
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, {
-        resolve: resolve,
-        reject,
-      });
+      const call = { id, write, args };
       // What came with the same turn of the event loop is told together: a
       // message costs as much as a small write.
-      if (this.#calls.push({ id, write, args }) === 1) setImmediate(this.#tell);
+      if (this.#untold.push({ call, resolve, reject }) === 1) {
+        setImmediate(this.#tell);
+      }
     });
   }
 
-  readonly #tell = (): void => {
-    if (this.#calls.length === 0) return;
-    // A thread that died is replaced by the next write: a passing fault of
-    // the disk must not end the service.
+  /** Starts the thread, which takes up what a crash left undone. */
+  begin(): void {
     this.#worker ??= this.#start();
-    this.#worker.postMessage(this.#calls satisfies Message);
-    this.#calls = [];
+  }
+
+  readonly #tell = (): void => {
+    if (this.#untold.length === 0) return;
+    const untold = this.#untold;
+    this.#untold = [];
+    try {
+      // A thread that died is replaced by the next write: a passing fault of
+      // the disk must not end the service.
+      this.begin();
+    } catch (error) {
+      const { message } = error as Error;
+      for (const { reject } of untold) {
+        reject(new StoreError("unusable", message));
+      }
+      return;
+    }
+    for (const { call, ...waiting } of untold)
+      this.#waiting.set(call.id, waiting);
+    this.#worker!.postMessage(untold.map(({ call }) => call) satisfies Message);
   };
 
   /** Finishes what was begun, and ends the thread. */
@@ -100,18 +118,22 @@ export class Writer {
       // What the process was told to load or to watch is not for this thread.
       execArgv: [],
     });
-    let reason = closed();
+    let begun = false;
+    let reason = "The store is closed.";
     worker.on("message", (answers: Answer[]) => {
+      begun = true;
       this.#onWritten();
       answers.forEach(this.#settle);
     });
-    worker.on("error", (error) => {
-      reason = new StoreError("unusable", error.message);
-    });
+    worker.on("error", ({ message }) => (reason = message));
     worker.on("exit", () => {
       this.#worker = undefined;
-      this.#calls = [];
-      for (const { reject } of this.#waiting.values()) reject(reason);
+      this.#onWritten();
+      // It may have died after a commit, and before its answer.
+      const problem = begun ? "doubtful" : "unusable";
+      for (const { reject } of this.#waiting.values()) {
+        reject(new StoreError(problem, reason));
+      }
       this.#waiting.clear();
     });
     return worker;
@@ -130,5 +152,3 @@ export class Writer {
     }
   };
 }
-
-const closed = () => new StoreError("unusable", "The store is closed.");

@@ -22,7 +22,8 @@ process.on("message", (job: ImageJob) => {
 // A stop is meant for the server, which may still want an image from here.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
-process.on("disconnect", () => process.exit());
+// The server is gone. An exit would wait for the image that is being worked on.
+process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
 
 async function run({ from, to, format }: ImageJob): Promise<ImageOutcome> {
   let clean: Buffer;

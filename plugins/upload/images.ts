@@ -22,6 +22,11 @@ const IDLE = 10_000;
 /** How long an image may take, in milliseconds. */
 const PATIENCE = 60_000;
 
+/** Opened when it is read: an error of a stream that nobody reads ends the server. */
+async function* bytesOf(path: string): AsyncGenerator<Buffer> {
+  yield* createReadStream(path) as AsyncIterable<Buffer>;
+}
+
 /**
  * Makes images anew from their pixels, in a process of its own: a decoded image
  * is many times as large as its file, and a decoder that a file can crash takes
@@ -46,7 +51,7 @@ export class ImageCleaner {
     const to = `${path}.clean`;
     try {
       await this.#queue(() => this.#run({ from: path, to, format }));
-      return await use(createReadStream(to));
+      return await use(bytesOf(to));
     } finally {
       await rm(to, { force: true });
     }
@@ -73,7 +78,8 @@ export class ImageCleaner {
         // An image that ends the process is not one to keep.
         worker.once("exit", () => resolve("refused"));
         worker.once("error", fail);
-        worker.send(job, (error) => error && fail());
+        // One that could not be started, for want of descriptors, has no channel.
+        if (worker.connected) worker.send(job, (error) => error && fail());
       });
       if (outcome === "refused") throw new FileRefusal("file.type");
       if (outcome !== "done")
