@@ -1,3 +1,5 @@
+import { XmlTextDetector } from "@file-type/xml";
+import { FileTypeParser } from "file-type";
 import type { FileType } from "../../schemas/file-types.js";
 
 /** How much of a file is looked at to tell what it is, in bytes: an SVG may begin with a long comment. */
@@ -9,8 +11,6 @@ export const HEAD = 64 * 1024;
  */
 export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
   if (type.found.includes("svg")) return isSvg(head);
-  // Loaded with the first upload, and not at the start, which would wait for it.
-  const { FileTypeParser } = await import("file-type");
   const found = await new FileTypeParser()
     .fromBuffer(head)
     .catch(() => undefined);
@@ -20,8 +20,7 @@ export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
 }
 
 /** By its root element; comments, white space and a document type may stand before it. */
-async function isSvg(head: Buffer): Promise<boolean> {
-  const { XmlTextDetector } = await import("@file-type/xml");
+function isSvg(head: Buffer): boolean {
   const mark = head.toString("latin1", 0, 2);
   const encoding =
     mark === "\xff\xfe"

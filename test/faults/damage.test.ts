@@ -122,19 +122,18 @@ void t.test("what cannot be opened is not made anew", async (t) => {
       /malformed/,
     ],
   ];
-  for (const [name, damage, why] of cases) {
+  const commands = [["serve"], ["world", "list"]];
+  for (const [i, [name, damage, why]] of cases.entries()) {
     const dataDir = join(t.testdirName, "damaged");
     cpSync(wrecked, dataDir, { recursive: true });
     damage(dataDir);
-    for (const args of [["serve"], ["world", "list"]]) {
-      const { code, stdout, stderr } = await foyer(t, dataDir, args, {
-        LOG_LEVEL: "silent",
-        PORT: "0",
-      });
-      t.same([code, stdout], [1, ""], name);
-      t.match(stderr, /^foyer: [^\n]+\n$/, `${name}: one line`);
-      t.match(stderr, why, name);
-    }
+    const { code, stdout, stderr } = await foyer(t, dataDir, commands[i % 2]!, {
+      LOG_LEVEL: "silent",
+      PORT: "0",
+    });
+    t.same([code, stdout], [1, ""], name);
+    t.match(stderr, /^foyer: [^\n]+\n$/, `${name}: one line`);
+    t.match(stderr, why, name);
     rmSync(dataDir, { recursive: true, force: true });
   }
 });
@@ -156,7 +155,7 @@ void t.test("damage anywhere", async (t) => {
   t.comment(`SEED=${seed}`);
   const random = randomOf(seed);
   const told: Record<string, number> = {};
-  for (let round = 0; round < Number(process.env.ROUNDS ?? 4); round++) {
+  for (let round = 0; round < Number(process.env.ROUNDS ?? 3); round++) {
     const dataDir = join(t.testdirName, "damaged");
     cpSync(wrecked, dataDir, { recursive: true });
     const path = database(dataDir) + random.pick(["", "", "-wal"]);

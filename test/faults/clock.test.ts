@@ -1,0 +1,76 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { GUEST, PDF } from "../files.js";
+import { foyer, startFoyer, type ServerProcess } from "../helper.js";
+
+// The clock of the machine is set, under a server that runs.
+
+const library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
+  .map((name) => `/usr/lib/${name}/faketime/libfaketime.so.1`)
+  .find((path) => existsSync(path));
+
+const ask = async ({ address, token }: ServerProcess, method = "GET") =>
+  (
+    await fetch(`${address}/api/v1/worlds/sample/rooms/`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+      },
+      ...(method === "POST" && { body: '{"name":"x"}' }),
+    })
+  ).status;
+
+async function upload({ address }: ServerProcess) {
+  const form = new FormData();
+  form.append("file", new Blob([PDF]), "a.pdf");
+  return fetch(`${address}/storage/upload/`, {
+    method: "POST",
+    headers: { authorization: GUEST },
+    body: form,
+  });
+}
+
+void t.test(
+  "a clock that is set",
+  { skip: library === undefined && "there is no libfaketime" },
+  async (t) => {
+    const dir = t.testdir();
+    const clock = join(dir, "clock");
+    const set = (offset: string) => writeFileSync(clock, offset);
+    set("+0");
+    const dataDir = join(dir, "data");
+    const server = await startFoyer(t, dataDir, ["--demo"], {
+      LD_PRELOAD: library!,
+      FAKETIME_TIMESTAMP_FILE: clock,
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+      UPLOADS_PER_MINUTE: "4",
+    });
+    t.equal(await ask(server), 200);
+    t.equal((await upload(server)).status, 201);
+
+    set("+31d");
+    t.equal(await ask(server), 401, "a token of 30 days is over");
+    t.equal((await upload(server)).status, 201, "an upload, in the future");
+
+    set("-2d");
+    t.equal(await ask(server), 200, "and holds again, as it says no start");
+    t.equal(await ask(server, "POST"), 201);
+    t.equal((await upload(server)).status, 201, "an upload, in the past");
+    t.equal((await upload(server)).status, 201);
+    const refused = await upload(server);
+    t.equal(refused.status, 429);
+    t.ok(
+      Number(refused.headers.get("retry-after")) <= 60,
+      "nobody is locked out until the clock is where it was",
+    );
+    server.signal("SIGTERM");
+    t.equal((await server.finished).code, 0);
+
+    const next = await startFoyer(t, dataDir);
+    t.equal(await ask({ ...next, token: server.token }, "POST"), 201);
+    t.match(await foyer(t, dataDir, ["check"]), { code: 0 });
+  },
+);
