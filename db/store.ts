@@ -68,6 +68,8 @@ export type StoreProblem =
   | "busy"
   /** The files of the world would be larger than they may be. */
   | "quota"
+  /** What was asked for is too large to be read at once. */
+  | "large"
   /** The disk is full. */
   | "full"
   /** The store cannot be used: damaged, of a newer version, or closed. */

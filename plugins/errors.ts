@@ -51,6 +51,10 @@ const storeRefusals: Record<
     new InvalidData({ [field]: ["Another world has it already."] }),
   busy: () =>
     unavailable("The database is in use by another process. Try again.", 1),
+  large: () =>
+    new InvalidData({
+      page_size: ["These rooms are too large for one page. Ask for fewer."],
+    }),
   quota: () => new FileRefusal("file.size"),
   full: () => unavailable("There is no room on the disk. Try again later.", 60),
   unusable: () => unavailable("The database cannot be used right now.", 5),

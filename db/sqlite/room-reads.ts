@@ -1,7 +1,12 @@
 import { allows, holds, type Rule } from "../../schemas/permissions.js";
 import type { Room, RoomOrdering } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
-import type { RoomPage, RoomSelection, Versioned } from "../store.js";
+import {
+  type RoomPage,
+  type RoomSelection,
+  StoreError,
+  type Versioned,
+} from "../store.js";
 import type { Connection } from "./database.js";
 import {
   foldCase,
@@ -18,6 +23,12 @@ interface ViewGroup {
   rule: string;
   rooms: number;
 }
+
+/** How many rooms are read without asking how large they are: none is larger than 1 MiB. */
+const FEW = 64;
+
+/** How large a page of more rooms may be, in characters. */
+const MAX_PAGE = 64 * 1024 * 1024;
 
 /** Each has an index that gives the rooms in this order. */
 const orders: Record<RoomOrdering, string> = {
@@ -89,13 +100,30 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
         : groups.reduce((sum, { rooms }) => sum + rooms, 0);
     if (binding.offset >= count) return { count, rooms: [] };
     const order = orders[ordering].replace(/\b(name|id|sorting)/g, "rooms.$1");
-    const rows = prepare(
+    const statement = prepare(
       `SELECT ${ROOM_COLUMNS} ${chosen} ORDER BY ${order} LIMIT @limit OFFSET @offset`,
-    ).all(binding) as RoomRow[];
-    return { count, rooms: rows.map(toRoom) };
+    );
+    const rows =
+      pageSize <= FEW
+        ? statement.all(binding)
+        : bounded(statement.iterate(binding) as Iterable<RoomRow>);
+    return { count, rooms: (rows as RoomRow[]).map(toRoom) };
   }
 
   return { get, list };
+}
+
+/** Rows one by one: a thousand rooms may be as large as the memory. */
+function bounded(rows: Iterable<RoomRow>): RoomRow[] {
+  const read: RoomRow[] = [];
+  let size = 0;
+  for (const row of rows) {
+    size += sizeOf(row);
+    if (size > MAX_PAGE)
+      throw new StoreError("large", "The page is too large.");
+    read.push(row);
+  }
+  return read;
 }
 
 const sizeOf = (row: RoomRow) =>
