@@ -48,7 +48,7 @@ export function originForm({
   headers: { host?: string | undefined };
 }): string {
   if (url.startsWith("/")) return url;
-  const [, host, rest = ""] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(url) ?? [];
+  const [, host, rest = ""] = /^https?:\/\/([^/?#]*)(.*)/is.exec(url) ?? [];
   if (host === undefined) return url;
   headers.host = host;
   return rest.startsWith("/") ? rest : `/${rest}`;

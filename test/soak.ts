@@ -25,6 +25,9 @@ interface Sample {
   walMiB: number;
 }
 
+const odd: Record<string, number> = {};
+const note = (what: string) => (odd[what] = (odd[what] ?? 0) + 1);
+
 const dataDir = await mkdtemp(join(tmpdir(), "foyer-soak-"));
 const server = spawn(
   process.execPath,
@@ -36,11 +39,13 @@ const server = spawn(
   ],
   {
     env: { DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "error" },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
   },
 );
 let died = false;
 server.once("exit", () => (died = true));
+// Such as Node's warning of a leak.
+server.stderr.on("data", (text) => note(`it said ${String(text).trim()}`));
 
 const { address, token } = await printedBy(server);
 const port = Number(new URL(address).port);
@@ -49,7 +54,6 @@ const headers = { authorization: `Bearer ${token}` };
 const asJson = { ...headers, "content-type": "application/json" };
 
 const counts: Record<string, number> = {};
-const odd: Record<string, number> = {};
 const took: number[] = [];
 
 /** Sends a request, reads its answer, and notes what was not expected. */
@@ -76,8 +80,6 @@ async function ask(
     return undefined;
   }
 }
-
-const note = (what: string) => (odd[what] = (odd[what] ?? 0) + 1);
 
 function form(file: string, name: string): FormData {
   const made = new FormData();

@@ -65,12 +65,20 @@ export class ImageCleaner {
     if (!this.#process?.connected) this.#process = this.#start();
     const worker = this.#process;
     const timer = setTimeout(() => worker.kill("SIGKILL"), PATIENCE);
+    let stopListening = () => {};
     try {
       const outcome = await new Promise<ImageOutcome>((resolve) => {
-        worker.once("message", resolve);
         // An image that ends the process is not one to keep.
-        worker.once("exit", () => resolve("refused"));
-        worker.once("error", () => resolve("unusable"));
+        const onExit = () => resolve("refused");
+        const onError = () => resolve("unusable");
+        worker.once("message", resolve);
+        worker.once("exit", onExit);
+        worker.once("error", onError);
+        stopListening = () => {
+          worker.off("message", resolve);
+          worker.off("exit", onExit);
+          worker.off("error", onError);
+        };
         worker.send(job, (error) => error && resolve("unusable"));
       });
       if (outcome === "refused") throw new FileRefusal("file.type");
@@ -78,8 +86,8 @@ export class ImageCleaner {
         throw new StoreError(outcome, "image not written");
     } finally {
       clearTimeout(timer);
-      worker.removeAllListeners("message");
-      worker.removeAllListeners("exit");
+      // A process that always has work would gather them, image by image.
+      stopListening();
       this.#idle = setTimeout(() => this.close(), IDLE).unref();
     }
   }

@@ -50,3 +50,15 @@ void t.test("one broken image among others", async (t) => {
     "no copy is left",
   );
 });
+
+void t.test("a process with many images keeps nothing of them", async (t) => {
+  const { clean } = await cleanerOf(t);
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on("warning", onWarning);
+  t.teardown(() => process.off("warning", onWarning));
+  const png = await images.png();
+  // Node warns of more than ten listeners for one event.
+  for (let count = 0; count < 12; count++) await clean(png);
+  t.strictSame(warnings, []);
+});
