@@ -124,6 +124,7 @@ export function answerError(
   reply.code(status);
   // Of what would have been sent, had it not failed.
   reply.removeHeader("content-type");
+  reply.removeHeader("content-security-policy");
   if (refusal instanceof InvalidData) return reply.send(refusal.faults);
   if (refusal instanceof FileRefusal)
     return reply.send({ error: refusal.code });
