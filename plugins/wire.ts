@@ -32,6 +32,13 @@ export default fp(
         app.server.emit("request", request, response);
       },
     );
+
+    // This is no proxy. Without a listener the connection ends at once, and
+    // takes with it what is not answered yet.
+    app.server.on("connect", (_request: IncomingMessage, socket: Socket) => {
+      socket.on("error", () => socket.destroy());
+      endAfterAll(socket, "400 Bad Request");
+    });
   },
   { name: "wire" },
 );
@@ -66,10 +73,14 @@ export function answerClientError(
     socket.destroy();
     return;
   }
+  endAfterAll(socket, statusOf(error));
+}
+
+function endAfterAll(socket: Socket, status: string): void {
   // The parser fails again with whatever else comes.
   if (ending.has(socket)) return;
   ending.add(socket);
-  whenItsTurn(socket, () => end(socket, statusOf(error)));
+  whenItsTurn(socket, () => end(socket, status));
 }
 
 function whenItsTurn(socket: Socket, act: () => void): void {

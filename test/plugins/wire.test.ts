@@ -37,6 +37,12 @@ void t.test("what was asked before nonsense is answered first", async (t) => {
     ["a chunk that is none", brokenChunk, [400]],
     ["a write, then such a chunk", post("e") + brokenChunk, [201, 400]],
     ["refused, then nonsense", rawRequest("GET /x") + nonsense, [404, 400]],
+    ["CONNECT", rawRequest("CONNECT a.org:443"), [400]],
+    [
+      "a write, then CONNECT",
+      post("e2") + rawRequest("CONNECT a.org:443"),
+      [201, 400],
+    ],
     ["more nonsense", post("f") + nonsense.repeat(99), [201, 400]],
   ];
   for (const [name, sent, statuses] of cases) {
@@ -57,7 +63,7 @@ void t.test("what was asked before nonsense is answered first", async (t) => {
   });
   t.strictSame(
     made.map(({ name }) => name),
-    ["a", "b", "c", "d", "e", "f"],
+    ["a", "b", "c", "d", "e", "e2", "f"],
     "what was answered with 201 is there, and nothing else",
   );
 });
