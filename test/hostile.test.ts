@@ -146,7 +146,7 @@ void t.test("hundreds who are slow, and those who are not", async (t) => {
     rawRequest(
       "POST /storage/upload/",
       {
-        ...(headers as Record<string, string>),
+        ...headers,
         Authorization: "Client a",
         Host: "demo.example.org",
         "Content-Length": String(body.length),

@@ -137,9 +137,16 @@ void t.test("whose word counts for where a request comes from", async (t) => {
     name: string,
     trustProxy: string[] | false,
     headers: Record<string, string>,
-    from: string,
+    from: string | undefined,
     base: string,
   ][] = [
+    [
+      "the proxy's, that is no address",
+      ["127.0.0.1"],
+      { "x-forwarded-for": "\u009b31m admin logged in" },
+      undefined,
+      "http://localhost",
+    ],
     ["nobody's", false, forged, "127.0.0.1", "http://localhost"],
     ["another's", ["10.0.0.0/8"], forged, "127.0.0.1", "http://localhost"],
     ["a neighbour's", ["127.0.0.2"], forged, "127.0.0.1", "http://localhost"],
