@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
-import type { Socket } from "node:net";
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -31,6 +30,7 @@ import unrouted from "./plugins/unrouted.js";
 import uploaders from "./plugins/uploaders.js";
 import validation from "./plugins/validation.js";
 import versions from "./plugins/versions.js";
+import wire, { answerClientError, originForm } from "./plugins/wire.js";
 import health from "./routes/health.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
@@ -73,6 +73,8 @@ export const foyer = fp<FoyerOptions>(
     const files = options.files ?? new LocalFiles(dataDir);
 
     guardRoutes(app);
+    // First: it has to know of a request before the parser goes on to the next.
+    app.register(wire);
     app.register(errors);
     if (corsOrigins) app.register(cors, { origins: corsOrigins });
     app.register(unrouted);
@@ -140,6 +142,11 @@ export function fastifyOptions({
     // Longer than proxies keep one, so that none sends into a closing connection.
     keepAliveTimeout: 72_000,
     http: {
+      // What may come once and comes twice is then no good value, and not the
+      // first of two, where somebody on the way may have taken the second.
+      joinDuplicateHeaders: true,
+      // plugins/wire.ts says it in our words.
+      requireHostHeader: false,
       headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),
       connectionsCheckingInterval: Math.min(5000, requestTimeout / 4),
     },
@@ -148,6 +155,7 @@ export function fastifyOptions({
       // A path as long as a header may be: an odd id names nothing, and is no other error.
       maxParamLength: 16 * 1024,
     },
+    rewriteUrl: originForm,
     frameworkErrors: (...failed) => void answerError(...failed),
     clientErrorHandler: answerClientError,
   };
@@ -189,32 +197,11 @@ export function createMetricsApp(
   const app = Fastify({
     genReqId: requestIds(),
     clientErrorHandler: answerClientError,
+    http: { requireHostHeader: false },
   });
+  app.register(wire);
   app.register(errors);
   app.register(unrouted);
   app.register(import("./routes/metrics.js"), { of, token });
   return app;
-}
-
-/** What is not even HTTP gets its error in the shape of all others. */
-function answerClientError(
-  error: Error & { code?: string },
-  socket: Socket,
-): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status =
-    error.code === "HPE_HEADER_OVERFLOW"
-      ? "431 Request Header Fields Too Large"
-      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? "408 Request Timeout"
-        : "400 Bad Request";
-  const body = JSON.stringify({ detail: `${status.slice(4)}.` });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${body.length}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${randomUUID()}\r\n` +
-      `Connection: close\r\n\r\n${body}`,
-  );
 }

@@ -1,9 +1,19 @@
 import js from "@eslint/js";
+import regexp from "eslint-plugin-regexp";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
   { ignores: ["dist", ".tap"] },
   js.configs.recommended,
+  {
+    ignores: ["test/**"],
+    plugins: { regexp },
+    rules: {
+      // What clients send is held against them: none may take longer than linearly.
+      "regexp/no-super-linear-backtracking": ["error", { report: "potential" }],
+      "regexp/no-super-linear-move": ["error", { report: "potential" }],
+    },
+  },
   {
     files: ["**/*.ts"],
     extends: [tseslint.configs.recommendedTypeChecked],

@@ -53,6 +53,19 @@ export function print(json: boolean | undefined, value: unknown, text: string) {
   process.stdout.write(`${json ? JSON.stringify(value, null, 2) : text}\n`);
 }
 
+/** What moves the cursor, colors the terminal or turns the direction of text. */
+const UNPRINTABLE =
+  // eslint-disable-next-line no-control-regex -- they are what it is about
+  /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+/** A text that somebody else chose, on one line and without a say in what a terminal does. */
+export const plain = (text: string): string =>
+  text.replace(
+    UNPRINTABLE,
+    (character) =>
+      `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
 /** A parser of arguments; a bad one is wrong usage. */
 export function checked(text: TextOptions): (value: string) => string {
   return (value) => {

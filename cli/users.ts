@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { command, print, withStore } from "./command.js";
+import { command, plain, print, withStore } from "./command.js";
 import { findWorld } from "./worlds.js";
 
 const list = command(
@@ -13,7 +13,7 @@ const list = command(
   });
   const lines = users.map(
     ({ id, token_id, client_id, traits, last_seen }) =>
-      `${id}\t${token_id === null ? `client ${client_id}` : `uid ${token_id}`}\t${new Date(last_seen).toISOString()}\t${traits.join(", ")}`,
+      `${id}\t${token_id === null ? `client ${client_id}` : `uid ${plain(token_id)}`}\t${new Date(last_seen).toISOString()}\t${plain(traits.join(", "))}`,
   );
   print(json, users, lines.join("\n") || "Nobody has uploaded anything yet.");
 });

@@ -8,7 +8,7 @@ import {
   worldId,
 } from "../schemas/texts.js";
 import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
-import { checked, command, print, withStore } from "./command.js";
+import { checked, command, plain, print, withStore } from "./command.js";
 import { Failure } from "../failure.js";
 
 interface Json {
@@ -63,14 +63,14 @@ export function describe({
 }: World) {
   const keys = config.JWT_secrets.map(
     ({ issuer, audience, secret }) =>
-      `  issuer    ${issuer}\n  audience  ${audience}\n  secret    ${secret}`,
+      `  issuer    ${plain(issuer)}\n  audience  ${plain(audience)}\n  secret    ${plain(secret)}`,
   );
   const rules = Object.entries(permission_config).map(
-    ([key, rule]) => `  ${key.padEnd(16)} ${JSON.stringify(rule)}`,
+    ([key, rule]) => `  ${key.padEnd(16)} ${plain(JSON.stringify(rule))}`,
   );
   return [
     `World   ${id}`,
-    `Title   ${title}`,
+    `Title   ${plain(title)}`,
     `Domain  ${domain}`,
     `Keys\n${keys.join("\n\n")}`,
     `Rules\n${rules.join("\n")}`,
@@ -166,7 +166,7 @@ const list = command("list", "list the worlds", "world list --json").action(
       json,
       worlds.map(({ id, title, domain }) => ({ id, title, domain })),
       worlds
-        .map(({ id, title, domain }) => `${id}\t${domain}\t${title}`)
+        .map(({ id, title, domain }) => `${id}\t${domain}\t${plain(title)}`)
         .join("\n") ||
         "There is no world yet. Make one with: foyer world create",
     );

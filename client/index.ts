@@ -64,7 +64,7 @@ export class Foyer {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#base = options.baseUrl.replace(/\/+$/, "");
+    this.#base = options.baseUrl.replace(/(?<!\/)\/+$/, "");
     this.#api = `${this.#base}/api/v1/worlds/${encodeURIComponent(options.world)}`;
   }
 

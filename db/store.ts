@@ -70,6 +70,8 @@ export type StoreProblem =
   | "quota"
   /** The disk failed at the wrong moment: it may have been done all the same. */
   | "doubtful"
+  /** What was asked for is too large to be read at once. */
+  | "large"
   /** The disk is full. */
   | "full"
   /** The store cannot be used: damaged, of a newer version, or closed. */

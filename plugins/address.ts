@@ -19,10 +19,19 @@ export default fp<{ publicUrl: string | undefined }>(
       getter(this: FastifyRequest) {
         if (publicUrl !== undefined) return publicUrl;
         // It goes into links that other people follow: nothing else may get in.
-        if (!HOST.test(this.host)) {
+        const { protocol, host } = this;
+        const address = `${protocol}://${host}`;
+        if (!HOST.test(host) || !URL.canParse(address)) {
           throw new Refusal(400, "The Host header is not a host name.");
         }
-        return `${this.protocol}://${this.host}`;
+        // A proxy that is trusted may pass on what a client said.
+        if (protocol !== "http" && protocol !== "https") {
+          throw new Refusal(
+            400,
+            "X-Forwarded-Proto is neither http nor https.",
+          );
+        }
+        return address;
       },
     });
   },

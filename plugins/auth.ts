@@ -4,7 +4,7 @@ import type { FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Memory } from "../db/memory.js";
 import type { Versioned } from "../db/store.js";
-import type { World, WorldKey } from "../schemas/worlds.js";
+import type { World } from "../schemas/worlds.js";
 import { lengthOf } from "../schemas/texts.js";
 import { unauthenticated } from "./errors.js";
 
@@ -22,35 +22,41 @@ declare module "fastify" {
     /** Sets `request.world` and `request.caller`, or answers 401. */
     authenticate(request: FastifyRequest): Promise<void>;
     /**
-     * Who sent an `Authorization: Bearer` header; known at once when it was
-     * proven before.
-     * @param world where the caller is expected; it may still be of another.
+     * Who sent an `Authorization: Bearer` header.
+     * @param worldId where the caller is expected; it may still be of another.
      * @throws {Refusal} 401.
      */
-    callerOf(
-      header: string | undefined,
-      world: World | undefined,
-    ): Caller | Promise<Caller>;
+    callerOf(header: string | undefined, worldId: string): Promise<Caller>;
   }
   interface FastifyRequest {
-    /** The world that the path names, if there is one. */
+    /** The world that the request is for, if the caller is of it. */
     world: Versioned<World> | undefined;
     /** Who is calling; set on every route that asks for a permission. */
     caller: Caller;
   }
 }
 
-/** What a token says, and which key of which world proved it. */
+/** What a token says, and which key proved it. */
 interface Proven extends Caller {
+  /** The world in which its key was seen last; weak, as it may be of the past. */
+  seenIn: WeakRef<World>;
   readonly iss: string;
   readonly aud: string;
   readonly secret: string;
   /** From when on and until when it holds, in seconds since 1970. */
   readonly nbf: number;
   readonly exp: number;
-  /** The keys among which its own was seen last. */
-  seenAmong: readonly WorldKey[];
 }
+
+/** A token before anything is proven. */
+interface Decoded {
+  header?: { alg?: unknown };
+  payload?: { iss?: unknown; aud?: unknown } | null;
+  signature?: string;
+}
+
+/** Takes the place of the key that is not there: a look for none takes as long as for one. */
+const decoy = randomBytes(32).toString("hex");
 
 /** How much is remembered of tokens, in characters. */
 const MAX_REMEMBERED = 8 * 1024 * 1024;
@@ -74,63 +80,62 @@ export default fp(
     // clock and the keys of the world are asked again on every use.
     const remembered = new Memory<Proven>(MAX_REMEMBERED);
 
-    function callerOf(
+    // A world is read only if the token may be of it: how long an answer takes
+    // says nothing of the world of the path to somebody who is not of it.
+    async function callerOf(
       header: string | undefined,
-      world: World | undefined,
-    ): Caller | Promise<Caller> {
-      const known = header === undefined ? undefined : remembered.get(header);
-      return known && world?.id === known.worldId && signs(world, known)
-        ? known
-        : askedFor(header, world, known);
-    }
-
-    async function askedFor(
-      header: string | undefined,
-      world: World | undefined,
-      known: Proven | undefined,
+      worldId: string,
     ): Promise<Caller> {
+      const known = header === undefined ? undefined : remembered.get(header);
+      if (known?.worldId === worldId) {
+        const world = await app.store.worlds.get(worldId);
+        if (world && signs(world.value, known)) return known;
+      }
       const token = bearerOf(header);
       const { iss, aud } = known ?? claimsOf(token);
-      for (const issuer of await worldsToAsk(world, iss, aud)) {
-        if (known && signs(issuer, known)) {
-          return { ...known, worldId: issuer.id };
+      const issuing = await worldsToAsk(worldId, iss, aud);
+      for (const world of issuing) {
+        if (known && signs(world, known)) {
+          return { ...known, worldId: world.id };
         }
-        const proven = prove(token, issuer, iss, aud);
+        const proven = prove(token, world, iss, aud);
         if (!proven) continue;
         remembered.set(header!, proven, 2 * header!.length + 1000);
         return proven;
       }
+      if (issuing.length === 0) isSignedWith(decoy, token);
       throw unauthenticated("The token was not signed with a key known here.");
     }
 
-    /** The world of the path first; then the others that such a token may be of. */
+    /** The world where the caller is expected first; then the others that such a token may be of. */
     async function worldsToAsk(
-      world: World | undefined,
+      worldId: string,
       iss: string,
       aud: string,
     ): Promise<World[]> {
       const issuing = await app.store.worlds.issuing(iss, aud);
-      const worlds = issuing.map(({ value }) => value);
-      return worlds.length < 2
-        ? worlds
-        : worlds.sort(
-            (a, b) => Number(b.id === world?.id) - Number(a.id === world?.id),
-          );
+      return issuing
+        .map(({ value }) => value)
+        .sort((a, b) => Number(b.id === worldId) - Number(a.id === worldId));
     }
 
-    /** What a token says of where it comes from, before anything is proven. */
+    /**
+     * What a token says of where it comes from, before anything is proven. What
+     * is wrong with it without a look at any key is said here: later, it would
+     * tell whether some world here has such an issuer.
+     */
     function claimsOf(token: string): { iss: string; aud: string } {
-      let decoded: {
-        header: { alg?: unknown };
-        payload: { iss?: unknown; aud?: unknown } | null;
-      };
+      let decoded: Decoded | null;
       try {
-        decoded = app.jwt.decode(token, { complete: true })!;
+        decoded = app.jwt.decode(token, { complete: true });
       } catch {
         throw unauthenticated("The token is malformed.");
       }
-      if (decoded.header.alg !== "HS256") {
-        throw unauthenticated("The algorithm of the token is not HS256.");
+      if (decoded?.header?.alg !== "HS256") {
+        throw unauthenticated("The algorithm of a token must be HS256.");
+      }
+      if (!decoded.signature) {
+        throw unauthenticated("The token is not signed.");
       }
       const { iss, aud } = decoded.payload ?? {};
       if (typeof iss !== "string" || typeof aud !== "string") {
@@ -139,30 +144,45 @@ export default fp(
       return { iss, aud };
     }
 
+    /**
+     * What a token says, if this secret signed it.
+     * @throws {Refusal} 401, when it did and the token is no good.
+     */
+    function claimsSignedBy(
+      key: string,
+      token: string,
+    ): Record<string, unknown> | undefined {
+      if (!isSignedWith(key, token)) return undefined;
+      try {
+        return app.jwt.verify(token, { key });
+      } catch (error) {
+        const { code = "", message } = error as Error & { code?: string };
+        if (code === "FAST_JWT_INVALID_KEY") return undefined;
+        throw unauthenticated(
+          code.startsWith("FAST_JWT_")
+            ? message
+            : "The exp, nbf and iat of a token are times.",
+        );
+      }
+    }
+
     function prove(
       token: string,
       world: World,
       iss: string,
       aud: string,
     ): Proven | undefined {
-      for (const key of world.config.JWT_secrets) {
-        if (key.issuer !== iss || key.audience !== aud) continue;
-        if (!isSignedWith(key.secret, token)) continue;
-        let claims: Record<string, unknown>;
-        try {
-          claims = app.jwt.verify(token, { key: key.secret });
-        } catch (error) {
-          const { code, message } = error as Error & { code?: string };
-          if (code === "FAST_JWT_INVALID_KEY") continue;
-          throw unauthenticated(message);
-        }
+      for (const { issuer, audience, secret } of world.config.JWT_secrets) {
+        if (issuer !== iss || audience !== aud) continue;
+        const claims = claimsSignedBy(secret, token);
+        if (!claims) continue;
         return {
           ...readClaims(claims),
           worldId: world.id,
           iss,
           aud,
-          secret: key.secret,
-          seenAmong: world.config.JWT_secrets,
+          secret,
+          seenIn: new WeakRef(world),
         };
       }
       return undefined;
@@ -173,12 +193,11 @@ export default fp(
     app.decorate("callerOf", callerOf);
     app.decorate("authenticate", async (request: FastifyRequest) => {
       const { world_id } = request.params as { world_id: string };
-      request.world = await app.store.worlds.get(world_id);
-      const caller = callerOf(
-        request.headers.authorization,
-        request.world?.value,
-      );
-      request.caller = caller instanceof Promise ? await caller : caller;
+      const caller = await callerOf(request.headers.authorization, world_id);
+      request.caller = caller;
+      if (caller.worldId === world_id) {
+        request.world = await app.store.worlds.get(world_id);
+      }
     });
   },
   { name: "auth", dependencies: ["errors", "store"] },
@@ -215,19 +234,18 @@ function isSignedWith(secret: string, token: string): boolean {
 }
 
 /** Whether a world still holds the key that a token was proven with, now that the token holds. */
-function signs({ config }: World, proven: Proven): boolean {
+function signs(world: World, proven: Proven): boolean {
+  const { iss, aud, secret, nbf, exp, seenIn } = proven;
   const now = Date.now() / 1000;
-  if (now >= proven.exp) throw unauthenticated("The token has expired.");
-  if (now < proven.nbf) throw unauthenticated("The token is not valid yet.");
-  const keys = config.JWT_secrets;
-  // The very list of before, as nobody has written in between.
-  if (keys === proven.seenAmong) return true;
-  const { iss, aud, secret } = proven;
-  const held = keys.some(
+  if (now >= exp) throw unauthenticated("The token has expired.");
+  if (now < nbf) throw unauthenticated("The token is not valid yet.");
+  // The very object of before, as nobody has written to it in between.
+  if (seenIn.deref() === world) return true;
+  const held = world.config.JWT_secrets.some(
     (key) =>
       key.secret === secret && key.issuer === iss && key.audience === aud,
   );
-  if (held) proven.seenAmong = keys;
+  if (held) proven.seenIn = new WeakRef(world);
   return held;
 }
 
@@ -240,7 +258,7 @@ function readClaims({
   iat = 0,
 }: Record<string, unknown>): Omit<
   Proven,
-  "worldId" | "iss" | "aud" | "secret" | "seenAmong"
+  "worldId" | "iss" | "aud" | "secret" | "seenIn"
 > {
   const times = [nbf, exp, iat];
   if (!times.every((time) => Number.isFinite(time))) {

@@ -55,6 +55,10 @@ const storeRefusals: Record<
     new InvalidData({ [field]: ["Another world has it already."] }),
   busy: () =>
     unavailable("The database is in use by another process. Try again.", 1),
+  large: () =>
+    new InvalidData({
+      page_size: ["These rooms are too large for one page. Ask for fewer."],
+    }),
   quota: () => new FileRefusal("file.size"),
   doubtful: () =>
     unavailable("The disk failed. Look whether it was done, and try again.", 5),
@@ -126,6 +130,7 @@ export function answerError(
   reply.code(status);
   // Of what would have been sent, had it not failed.
   reply.removeHeader("content-type");
+  reply.removeHeader("content-security-policy");
   if (refusal instanceof InvalidData) return reply.send(refusal.faults);
   if (refusal instanceof FileRefusal)
     return reply.send({ error: refusal.code });

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import fp from "fastify-plugin";
 import pino, { type Logger } from "pino";
 import { logOutput } from "./log-output.js";
@@ -31,7 +32,8 @@ export default fp(
           reqId: request.id,
           method: request.method,
           path: request.url.split("?", 1)[0],
-          from: request.ip,
+          // A proxy may pass on whatever a client says it is.
+          from: isIP(request.ip) ? request.ip : undefined,
           status: reply.statusCode,
           ms: Math.round(reply.elapsedTime),
         },

@@ -58,42 +58,60 @@ function shortened(name: string): string {
   return name.length > 200 ? `${name.slice(0, 199)}…` : name;
 }
 
+/** A list or an object, and where it stands; a path is shared by all that is below it. */
+interface Place {
+  container: object;
+  depth: number;
+  key?: string;
+  parent?: Place;
+}
+
+function pathTo({ key, parent }: Place): string[] {
+  return parent ? [...pathTo(parent), key!] : [];
+}
+
 /**
  * What no schema can say of JSON: strings that would not read back as they
  * were sent, numbers that JSON cannot give back, and nesting without end.
  */
 function findUnstorable(body: unknown, faults: FaultList): void {
-  const pending: { value: unknown; path: string[] }[] = [
-    { value: body, path: [] },
-  ];
+  // The body itself is looked at as what a container holds.
+  const pending: Place[] = [];
+  const look = (value: unknown, parent: Place | undefined, key: string) => {
+    const fault = unstorableValue(value);
+    if (fault) faults.add(parent ? [...pathTo(parent), key] : [], fault);
+    if (typeof value !== "object" || value === null) return;
+    const depth = parent ? parent.depth + 1 : 0;
+    pending.push({ container: value, depth, key, ...(parent && { parent }) });
+  };
+  look(body, undefined, "");
   for (let next; !faults.full && (next = pending.pop());) {
-    const { value, path } = next;
-    if (typeof value === "string") {
-      const fault = unstorable(value);
-      if (fault) faults.add(path, `Must be free of ${fault}.`);
-    } else if (typeof value === "number" && !Number.isFinite(value)) {
-      faults.add(path, "Must be a number that fits in 64 bits.");
-    } else if (typeof value === "object" && value !== null) {
-      if (path.length >= MAX_DEPTH) {
-        faults.add(
-          path.slice(0, 2),
-          `May not be nested more than ${MAX_DEPTH} levels deep.`,
-        );
-        return;
+    if (next.depth >= MAX_DEPTH) {
+      faults.add(
+        pathTo(next).slice(0, 2),
+        `May not be nested more than ${MAX_DEPTH} levels deep.`,
+      );
+      return;
+    }
+    const isList = Array.isArray(next.container);
+    for (const [key, inner] of Object.entries(next.container)) {
+      const fault = isList ? undefined : unstorable(key);
+      if (fault) {
+        faults.add(pathTo(next), `Names in it must be free of ${fault}.`);
       }
-      for (const [key, inner] of Object.entries(value)) {
-        const fault = unstorable(key);
-        if (fault) faults.add(path, `Names in it must be free of ${fault}.`);
-        if (
-          typeof inner === "object"
-            ? inner !== null
-            : typeof inner !== "boolean"
-        ) {
-          pending.push({ value: inner, path: [...path, key] });
-        }
-      }
+      look(inner, next, key);
     }
   }
+}
+
+function unstorableValue(value: unknown): string | undefined {
+  if (typeof value === "string") {
+    const fault = unstorable(value);
+    return fault && `Must be free of ${fault}.`;
+  }
+  return typeof value === "number" && !Number.isFinite(value)
+    ? "Must be a number that fits in 64 bits."
+    : undefined;
 }
 
 function unstorable(text: string): string | undefined {

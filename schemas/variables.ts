@@ -55,7 +55,7 @@ export const publicAddress: Reader<string> = (text) => {
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
     throw new BadValue("Must be an address like https://rooms.example.org.");
   }
-  return (url.origin + url.pathname).replace(/\/+$/, "");
+  return (url.origin + url.pathname).replace(/(?<!\/)\/+$/, "");
 };
 
 /** Names that stand for ranges of addresses, as Fastify knows them. */

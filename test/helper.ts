@@ -79,6 +79,8 @@ export interface Answer {
 
 export interface TestServer {
   app: FastifyInstance;
+  /** Each route as the router has it: `GET /healthz`. */
+  routes: ReadonlySet<string>;
   store: Store;
   dataDir: string;
   call: (request: Request) => Promise<Answer>;
@@ -110,9 +112,13 @@ export async function serve(
     ...(logger && { logger }),
   });
   t.teardown(() => app.close());
+  const routes = new Set<string>();
+  app.addHook("onRoute", ({ method, url }) => {
+    for (const name of [method].flat()) routes.add(`${name} ${url}`);
+  });
   for (const world of worlds) await store.worlds.create(world);
   await app.ready();
-  return { app, store, dataDir, call: (request) => call(app, request) };
+  return { app, routes, store, dataDir, call: (request) => call(app, request) };
 }
 
 /** Sends one request into the application, without a socket. */

@@ -1,7 +1,12 @@
 import { allows, holds, type Rule } from "../../schemas/permissions.js";
 import type { Room, RoomOrdering } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
-import type { RoomPage, RoomSelection, Versioned } from "../store.js";
+import {
+  type RoomPage,
+  type RoomSelection,
+  StoreError,
+  type Versioned,
+} from "../store.js";
 import type { Connection } from "./database.js";
 import {
   foldCase,
@@ -41,6 +46,12 @@ interface Chosen {
   /** With case folded; empty for any. */
   search: string;
 }
+
+/** How many rooms are read without asking how large they are: none is larger than 1 MiB. */
+const FEW = 64;
+
+/** How large a page of more rooms may be, in characters. */
+const MAX_PAGE = 64 * 1024 * 1024;
 
 /** Each has an index that gives the rooms in this order. */
 const orders: Record<RoomOrdering, string> = {
@@ -162,9 +173,14 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     chosen: Chosen & { limit: number; offset: number },
   ): RoomRow[] {
     const order = orders[ordering].replace(/\b(name|id|sorting)/g, "rooms.$1");
-    return prepare(
+    const statement = prepare(
       `SELECT ${ROOM_COLUMNS} ${fromRooms(chosen)} ORDER BY ${order} LIMIT @limit OFFSET @offset`,
-    ).all(chosen) as RoomRow[];
+    );
+    return (
+      chosen.limit <= FEW
+        ? statement.all(chosen)
+        : bounded(statement.iterate(chosen) as Iterable<RoomRow>)
+    ) as RoomRow[];
   }
 
   return { get, list };
@@ -177,6 +193,18 @@ const fromRooms = ({ type, search }: Chosen) =>
    WHERE worlds.id = @world AND +view_group IN (SELECT value FROM json_each(@ids))
    ${type ? "AND EXISTS (SELECT 1 FROM room_modules WHERE room_id = rooms.id AND type = @type)" : ""}
    ${search ? "AND (instr(name_folded, @search) OR instr(description_folded, @search))" : ""}`;
+/** Rows one by one: a thousand rooms may be as large as the memory. */
+function bounded(rows: Iterable<RoomRow>): RoomRow[] {
+  const read: RoomRow[] = [];
+  let size = 0;
+  for (const row of rows) {
+    size += sizeOf(row);
+    if (size > MAX_PAGE)
+      throw new StoreError("large", "The page is too large.");
+    read.push(row);
+  }
+  return read;
+}
 
 const sizeOf = (row: RoomRow) =>
   row.description.length +

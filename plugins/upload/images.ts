@@ -70,26 +70,30 @@ export class ImageCleaner {
     if (!this.#process?.connected) this.#process = this.#start();
     const worker = this.#process;
     const timer = setTimeout(() => worker.kill("SIGKILL"), PATIENCE);
-    let fail = () => {};
+    let stopListening = () => {};
     try {
       const outcome = await new Promise<ImageOutcome>((resolve) => {
-        fail = () => resolve("unusable");
-        worker.once("message", resolve);
         // An image that ends the process is not one to keep.
-        worker.once("exit", () => resolve("refused"));
-        worker.once("error", fail);
+        const onExit = () => resolve("refused");
+        const onError = () => resolve("unusable");
+        worker.once("message", resolve);
+        worker.once("exit", onExit);
+        worker.once("error", onError);
+        stopListening = () => {
+          worker.off("message", resolve);
+          worker.off("exit", onExit);
+          worker.off("error", onError);
+        };
         // One that could not be started, for want of descriptors, has no channel.
-        if (worker.connected) worker.send(job, (error) => error && fail());
+        if (worker.connected) worker.send(job, (error) => error && onError());
       });
       if (outcome === "refused") throw new FileRefusal("file.type");
       if (outcome !== "done")
         throw new StoreError(outcome, "image not written");
     } finally {
       clearTimeout(timer);
-      worker.removeAllListeners("message");
-      worker.removeAllListeners("exit");
-      // And no other: one stays for as long as the process lives.
-      worker.off("error", fail);
+      // A process that always has work would gather them, image by image.
+      stopListening();
       this.#idle = setTimeout(() => this.close(), IDLE).unref();
     }
   }

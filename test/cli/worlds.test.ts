@@ -135,3 +135,34 @@ void t.test("a world that nobody can reach is opened again", async (t) => {
   }
   t.strictSame((await store.worlds.get("demo"))!.value, value);
 });
+
+void t.test("what others chose has no say in the terminal", async (t) => {
+  const dataDir = t.testdir();
+  const evil = "a\u001b[31m\nforged\tevil.org\u009b2J\u202eb";
+  const store = openSqliteStore(dataDir);
+  const key = {
+    issuer: evil,
+    audience: evil,
+    secret: `${evil}${"x".repeat(40)}`,
+  };
+  await store.worlds.create(
+    worldOf("demo", { title: evil, config: { JWT_secrets: [key] } }),
+  );
+  const uploader = { tokenId: evil, traits: new Set([evil]) };
+  const file = { key: "pub/demo/a.pdf", size: 1, sha256: "x".repeat(64) };
+  await store.files.add("demo", uploader, file, 1e6);
+  await store.close();
+  for (const [line, lines] of [
+    ["world list", 1],
+    ["world show demo", undefined],
+    ["user list demo", 1],
+  ] as const) {
+    const { code, stdout } = await foyer(t, dataDir, line.split(" "));
+    t.equal(code, 0, line);
+    // eslint-disable-next-line no-control-regex -- they are what it is about
+    t.notMatch(stdout, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/, line);
+    t.notMatch(stdout, /^forged/m, line);
+    t.match(stdout, "\\u001b[31m\\u000aforged", `${line} shows what it is`);
+    if (lines) t.equal(stdout.trimEnd().split("\n").length, lines, line);
+  }
+});

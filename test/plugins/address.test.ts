@@ -76,6 +76,7 @@ void t.test("no Host gets into a link that is no host", async (t) => {
     "",
     "a:b:c",
     "a.org:123456",
+    "a.org:65536",
   ]) {
     const wire = dial(t, port);
     wire.send(
@@ -84,6 +85,29 @@ void t.test("no Host gets into a link that is no host", async (t) => {
     const { status, text } = await wire.answer();
     t.equal(status, 400, host);
     t.match(JSON.parse(text), { detail: /Host/ }, host);
+  }
+});
+
+void t.test("no scheme gets into a link but http and https", async (t) => {
+  const { call } = await serve(t, undefined, {
+    config: { trustProxy: ["loopback"] },
+  });
+  for (const [scheme, status] of [
+    ["https", 201],
+    ["http, https", 201],
+    ["javascript", 400],
+    ["https://evil.org/?", 400],
+    ["HTTPS", 400],
+  ] as const) {
+    const got = await call({
+      method: "POST",
+      url: rooms,
+      as,
+      headers: { "x-forwarded-proto": scheme },
+      body: { name: "x" },
+    });
+    t.equal(got.status, status, scheme);
+    if (status === 201) t.match(got.headers.location, /^https:\/\/localhost/);
   }
 });
 
@@ -99,9 +123,10 @@ void t.test("a target in absolute form makes the same links", async (t) => {
   );
   const { status, text } = await wire.answer();
   t.equal(status, 200);
-  t.match(JSON.parse(text), {
-    next: `http://localhost${rooms}?page_size=1&page=2`,
-  });
+  t.equal(
+    (JSON.parse(text) as { next: string }).next,
+    `http://localhost${rooms}?page_size=1&page=2`,
+  );
 });
 
 void t.test("whose word counts for where a request comes from", async (t) => {
@@ -112,9 +137,16 @@ void t.test("whose word counts for where a request comes from", async (t) => {
     name: string,
     trustProxy: string[] | false,
     headers: Record<string, string>,
-    from: string,
+    from: string | undefined,
     base: string,
   ][] = [
+    [
+      "the proxy's, that is no address",
+      ["127.0.0.1"],
+      { "x-forwarded-for": "\u009b31m admin logged in" },
+      undefined,
+      "http://localhost",
+    ],
     ["nobody's", false, forged, "127.0.0.1", "http://localhost"],
     ["another's", ["10.0.0.0/8"], forged, "127.0.0.1", "http://localhost"],
     ["a neighbour's", ["127.0.0.2"], forged, "127.0.0.1", "http://localhost"],

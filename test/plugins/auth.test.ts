@@ -294,6 +294,119 @@ void t.test("a world that is gone takes its tokens with it", async (t) => {
   t.equal((await call({ url, as })).status, 401);
 });
 
+void t.test(
+  "a wrong token tells of no issuer that is known here",
+  async (t) => {
+    const { call } = await serve(t);
+    const wrong = "wrong-secret".padEnd(40, "x");
+    const cases: [name: string, header: object, changes: object][] = [
+      ["a wrong secret", { alg: "HS256" }, {}],
+      ["expired", { alg: "HS256" }, { exp: 1 }],
+      ["not valid yet", { alg: "HS256" }, { nbf: now() + 60 }],
+      ["no exp", { alg: "HS256" }, { exp: undefined }],
+      ["no times", { alg: "HS256" }, { exp: -1e300, nbf: 1e300 }],
+      ["HS512", { alg: "HS512" }, {}],
+      ["none", { alg: "none" }, {}],
+      ["RS256", { alg: "RS256" }, {}],
+      ["a critical header", { alg: "HS256", crit: ["b64"], b64: false }, {}],
+      ["a key of its own", { alg: "HS256", kid: "../x", jku: "http://x" }, {}],
+      ["bad traits", { alg: "HS256" }, { traits: 1 }],
+    ];
+    for (const [name, header, changes] of cases) {
+      for (const cut of [false, true]) {
+        const [known, unknown] = await Promise.all(
+          [key, keyOf("nobody")].map(({ issuer: iss, audience: aud }) => {
+            const as = forge(claims({ iss, aud, ...changes }), header, wrong);
+            return call({ url, as: cut ? as.replace(/[^.]+$/, "") : as });
+          }),
+        );
+        t.equal(known?.status, 401, name);
+        t.equal(known?.text, unknown?.text, name);
+      }
+    }
+  },
+);
+
+void t.test(
+  "tokens that say odd things, signed by the right key",
+  async (t) => {
+    const { call } = await serve(t, [worldOf("demo"), worldOf("other")]);
+    const hs256 = { alg: "HS256" };
+    const text = JSON.stringify(claims());
+    const injected = (json: string) => forge(`${text.slice(0, -1)},${json}}`);
+    const least = claims({ traits: undefined });
+    const cases: [name: string, as: string, status: number][] = [
+      [
+        "keys from elsewhere",
+        forge(claims(), {
+          ...hs256,
+          jku: "http://127.0.0.1:1/",
+          x5u: "x",
+          kid: "' OR 1",
+        }),
+        200,
+      ],
+      [
+        "a key in the token",
+        forge(claims(), { ...hs256, jwk: { kty: "oct", k: "" } }),
+        200,
+      ],
+      [
+        "b64=false that is critical",
+        forge(claims(), { ...hs256, b64: false, crit: ["b64"] }),
+        401,
+      ],
+      ["the last of two exp", injected('"exp":1'), 401],
+      ["the last of two traits", injected('"traits":[]'), 403],
+      ["the last of two aud", injected('"aud":"x"'), 401],
+      [
+        "traits in a prototype",
+        forge(
+          `${JSON.stringify(least).slice(0, -1)},"__proto__":{"traits":["admin","api"]}}`,
+        ),
+        403,
+      ],
+      [
+        "exp in a prototype",
+        forge(
+          `${JSON.stringify(claims({ exp: undefined })).slice(0, -1)},"__proto__":{"exp":9999999999}}`,
+        ),
+        401,
+      ],
+      ["traits in one", forge(claims({ traits: ["admin,api"] })), 403],
+      [
+        "traits in a list in a list",
+        forge(claims({ traits: [["admin", "api"]] })),
+        401,
+      ],
+      [
+        "traits that are an object",
+        forge(claims({ traits: { 0: "admin", length: 1 } })),
+        401,
+      ],
+      ["an exp without end", injected('"exp":1e400'), 401],
+      ["an exp far away", forge(claims({ exp: 1e300 })), 200],
+      ["an exp long ago", forge(claims({ exp: -1e300 })), 401],
+      ["an nbf far away", forge(claims({ nbf: 1e300 })), 401],
+      ["an iat far away", forge(claims({ iat: 1e300 })), 200],
+      ["an exp of now", forge(claims({ exp: now() })), 401],
+      ["an aud of two", forge(claims({ aud: [key.audience, "x"] })), 401],
+      ["a uid of nothing", forge(claims({ uid: "" })), 200],
+      [
+        "another world in it",
+        forge(claims({ world: "other", world_id: "other" })),
+        200,
+      ],
+    ];
+    for (const [name, as, status] of cases) {
+      for (const again of ["", ", again"]) {
+        const got = await call({ url, as });
+        t.equal(got.status, status, name + again);
+      }
+    }
+  },
+);
+
 /** Everything that a client can see of an answer, but for what no two have in common. */
 async function seenBy(port: number, t: Test, line: string, as?: string) {
   const wire = dial(t, port);

@@ -357,3 +357,18 @@ void t.test("a list follows each change at once", async (t) => {
   await call({ method: "DELETE", url, as });
   t.equal(await count(), 0, "gone");
 });
+
+void t.test("a page that would not fit in memory", async (t) => {
+  const { call, store } = await serve(t);
+  const description = "d".repeat(1_048_000);
+  await Promise.all(
+    Array.from({ length: 65 }, () =>
+      store.rooms.create("demo", { name: "x", description }),
+    ),
+  );
+  const got = await call({ url: `${rooms}?page_size=1000`, as });
+  t.equal(got.status, 400);
+  t.match(got.body, { page_size: [/Ask for fewer/] });
+  const few = await call({ url: `${rooms}?page_size=4`, as });
+  t.match(few, { status: 200, body: { count: 65 } });
+});

@@ -1,0 +1,115 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import fp from "fastify-plugin";
+import { Refusal } from "./errors.js";
+
+// What HTTP asks of a server where its parser leaves off.
+
+/** The last request of a connection that was understood, and its answer. */
+const last = new WeakMap<Socket, ServerResponse>();
+
+/** Connections that end, with what is still to be said. */
+const ending = new WeakSet<Socket>();
+
+/** Which host a request is for is said once; and it is known which request came last. */
+export default fp(
+  async (app) => {
+    // No asynchronous hook: the parser would be at the next request by then.
+    app.addHook("onRequest", ({ raw }, reply, done) => {
+      last.set(raw.socket, reply.raw);
+      const { host } = raw.headers;
+      if (host === undefined ? raw.httpVersionMinor > 0 : host.includes(",")) {
+        done(new Refusal(400, "There must be one Host header."));
+      } else done();
+    });
+
+    // The parser would answer in a shape of its own. An expectation that
+    // nobody knows may be passed over (RFC 9110, section 10.1.1).
+    app.server.on(
+      "checkExpectation",
+      (request: IncomingMessage, response: ServerResponse) => {
+        app.server.emit("request", request, response);
+      },
+    );
+
+    // This is no proxy. Without a listener the connection ends at once, and
+    // takes with it what is not answered yet.
+    app.server.on("connect", (_request: IncomingMessage, socket: Socket) => {
+      socket.on("error", () => socket.destroy());
+      endAfterAll(socket, "400 Bad Request");
+    });
+  },
+  { name: "wire" },
+);
+
+/**
+ * The path of a target in absolute form, as proxies are sent one. Its host is
+ * the host of the request, whatever the header says (RFC 9112, section 3.2.2).
+ */
+export function originForm({
+  url = "/",
+  headers,
+}: {
+  url?: string | undefined;
+  headers: { host?: string | undefined };
+}): string {
+  if (url.startsWith("/")) return url;
+  const [, host, rest = ""] = /^https?:\/\/([^/?#]*)(.*)/is.exec(url) ?? [];
+  if (host === undefined) return url;
+  headers.host = host;
+  return rest.startsWith("/") ? rest : `/${rest}`;
+}
+
+/**
+ * What is not even HTTP gets its error in the shape of all others, after the
+ * answers to what came before it on the same connection, and in place of none.
+ */
+export function answerClientError(
+  error: Error & { code?: string },
+  socket: Socket,
+): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  endAfterAll(socket, statusOf(error));
+}
+
+function endAfterAll(socket: Socket, status: string): void {
+  // The parser fails again with whatever else comes.
+  if (ending.has(socket)) return;
+  ending.add(socket);
+  whenItsTurn(socket, () => end(socket, status));
+}
+
+function whenItsTurn(socket: Socket, act: () => void): void {
+  const before = last.get(socket);
+  if (!before || before.writableFinished) act();
+  // It came whole, or needed no more to be answered.
+  else if (before.req.complete || before.writableEnded) {
+    before.once("finish", act);
+  }
+  // Broken off, and behind others that are not answered yet.
+  else if (!before.socket) {
+    before.once("socket", () => whenItsTurn(socket, act));
+  } else if (before.headersSent) socket.destroy();
+  else act();
+}
+
+function statusOf({ code }: { code?: string }): string {
+  if (code === "HPE_HEADER_OVERFLOW") {
+    return "431 Request Header Fields Too Large";
+  }
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return "408 Request Timeout";
+  return "400 Bad Request";
+}
+
+function end(socket: Socket, status: string): void {
+  const body = JSON.stringify({ detail: `${status.slice(4)}.` });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${body.length}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${randomUUID()}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  );
+}

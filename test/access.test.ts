@@ -1,0 +1,339 @@
+import t, { type Test } from "tap";
+import type { JsonObject } from "../schemas/document.js";
+import { fileForm, PDF } from "./files.js";
+import {
+  admin,
+  type Answer,
+  keyOf,
+  rules,
+  serve,
+  tokenOf,
+  worldOf,
+  type Request,
+} from "./helper.js";
+
+// Who gets in: every route that there is, by every kind of caller. A route
+// without a row fails the first test below.
+
+const token = (id: string, claims: object, traits: string[]) =>
+  `Bearer ${tokenOf(keyOf(id), { uid: "u", traits, ...claims })}`;
+
+/** The columns of the table, in their order. */
+const callers: [name: string, as: string | undefined][] = [
+  ["nobody", undefined],
+  ["garbage", "Bearer garbage"],
+  ["expired", token("demo", { exp: 1 }, ["admin", "api"])],
+  ["of another world", token("other", {}, ["admin", "api", "crew"])],
+  ["a guest", "Client guest"],
+  ["attendee", token("demo", {}, ["attendee"])],
+  ["api only", token("demo", {}, ["api"])],
+  ["admin only", token("demo", {}, ["admin"])],
+  ["admin and api", token("demo", {}, ["admin", "api"])],
+  // On a room whose rules ask for crew, where the path names a room.
+  ["admitted by the room", token("demo", {}, ["admin", "api", "crew"])],
+  ["refused by the room", token("demo", {}, ["admin", "api"])],
+];
+
+//              no gar exp oth gue att api adm both rooms: admits, refuses
+const all200 = "200 200 200 200 200 200 200 200 200 200 200";
+const all404 = "404 404 404 404 404 404 404 404 404 404 404";
+const secret = "401 401 401 403 401 403 403 403 200 200 200";
+const inRoom = "401 401 401 403 401 403 403 403 200 200 403";
+
+/** Each route, and the status for each caller. GET stands for HEAD, too. */
+const table: Record<string, string> = {
+  "GET /": all404,
+  "GET /healthz": all200,
+  "GET /docs": all200,
+  "GET /docs/json": all200,
+  "GET /docs/yaml": all200,
+  "GET /docs/static/index.html": all200.replaceAll("200", "302"),
+  "GET /docs/static/swagger-initializer.js": all200,
+  "GET /docs/static/*": all200,
+  "GET /api/v1/openapi.json": all200,
+  // It has a token of its own, which none of these is.
+  "GET /metrics": "401 401 401 401 401 401 401 401 401 401 401",
+  "GET /media/pub/:world/:name": all200,
+  "GET /api/v1/worlds/:world_id/": secret,
+  "PATCH /api/v1/worlds/:world_id/": secret,
+  "POST /api/v1/worlds/:world_id/delete_user": secret.replaceAll("200", "204"),
+  "GET /api/v1/worlds/:world_id/rooms/": secret,
+  "POST /api/v1/worlds/:world_id/rooms/": secret.replaceAll("200", "201"),
+  "GET /api/v1/worlds/:world_id/rooms/:room_id/": inRoom,
+  "PATCH /api/v1/worlds/:world_id/rooms/:room_id/": inRoom,
+  "DELETE /api/v1/worlds/:world_id/rooms/:room_id/": inRoom.replaceAll(
+    "200",
+    "204",
+  ),
+  "POST /storage/upload/": "403 403 403 403 201 201 201 201 201 201 201",
+};
+
+/** The same on a world that asks for the trait `attendee`. */
+const closed: Record<string, string> = {
+  "POST /storage/upload/": "403 403 403 403 403 201 403 403 403 403 403",
+};
+
+/** Where nothing is, in place of what a path names. */
+const ABSENT_ROOM = "00000000-0000-4000-8000-000000000000";
+const ABSENT_WORLD = "missing";
+
+const { headers: formHeaders, body: formBody } = fileForm("a.pdf", PDF);
+
+/** What makes a call of each method complete. */
+function bodyOf(route: string): Partial<Request> {
+  if (route.endsWith("/delete_user")) return { body: { token_id: "subject" } };
+  if (route.startsWith("POST /storage/")) {
+    return { headers: formHeaders, body: formBody };
+  }
+  if (route.startsWith("POST")) return { body: { name: "made" } };
+  return route.startsWith("PATCH") ? { body: {} } : {};
+}
+
+/** The URL of a route, on things that exist. */
+const urlOf = (route: string, room: string, media: string): string =>
+  route
+    .replace(/^\w+ /, "")
+    .replace(":world_id", "demo")
+    .replace(":room_id", room)
+    .replace("/docs/static/*", "/docs/static/swagger-ui.css")
+    .replace("/media/pub/:world/:name", media);
+
+/** A server with all that may be asked for; two worlds, so that the host says which. */
+async function furnished(t: Test, permissions = rules({})) {
+  const server = await serve(
+    t,
+    [worldOf("demo", { permission_config: permissions }), worldOf("other")],
+    {
+      config: {
+        metrics: {
+          host: "127.0.0.1",
+          port: undefined,
+          token: "a-token-for-the-metrics",
+        },
+      },
+    },
+  );
+  const { store } = server;
+  const room = async (permission_config = {}) =>
+    (await store.rooms.create("demo", { name: "x", permission_config })).value
+      .id;
+  const closedRoom = () =>
+    room({
+      "room.view": ["crew"],
+      "room.update": ["crew"],
+      "room.delete": ["crew"],
+    });
+  const send = (route: string, request: Omit<Request, "method">) =>
+    server.call({
+      method: route.split(" ")[0]!,
+      ...bodyOf(route),
+      ...request,
+      headers: {
+        host: "demo.example.org",
+        ...bodyOf(route).headers,
+        ...request.headers,
+      },
+    });
+  const upload = async (as: string, host = "demo.example.org") => {
+    const got = await send("POST /storage/upload/", {
+      url: "/storage/upload/",
+      as,
+      headers: { host },
+    });
+    const { url } = got.body as { url: string };
+    return new URL(url).pathname;
+  };
+  return { ...server, room, closedRoom, send, upload };
+}
+
+const attendee = callers[5]![1]!;
+
+async function checkTable(
+  t: Test,
+  rows: Record<string, string>,
+  permissions = rules({}),
+) {
+  const { routes, store, room, closedRoom, send, upload } = await furnished(
+    t,
+    permissions,
+  );
+  const media = await upload(attendee);
+  for (const [route, row] of Object.entries(rows)) {
+    const statuses = row.split(" ").map(Number);
+    t.equal(statuses.length, callers.length, `${route} has each caller`);
+    for (const [i, [name, as]] of callers.entries()) {
+      const isClosed = i >= callers.length - 2;
+      const id = await (isClosed ? closedRoom() : room());
+      // Somebody to forget.
+      if (route.endsWith("/delete_user")) {
+        await upload(token("demo", { uid: "subject" }, ["attendee"]));
+      }
+      const url = urlOf(route, id, media);
+      const got = await send(route, { url, as });
+      t.equal(got.status, statuses[i], `${route} by ${name}`);
+      if (route.startsWith("DELETE")) {
+        const left = await store.rooms.get("demo", id);
+        t.equal(!left, got.status === 204, `${route} by ${name}: what is left`);
+      }
+      const head = route.replace("GET", "HEAD");
+      if (head === route) continue;
+      t.ok(routes.has(head), `${head} is there`);
+      const without = await send(head, { url, as });
+      t.equal(without.status, got.status, `${head} by ${name}`);
+      t.equal(without.text, "", `${head} by ${name} has no body`);
+    }
+  }
+}
+
+void t.test("each route has a row, and each row a route", async (t) => {
+  const { app, routes } = await furnished(t);
+  const rows = Object.keys(table);
+  const heads = rows.flatMap((row) =>
+    row.startsWith("GET ") ? [row.replace("GET", "HEAD")] : [],
+  );
+  t.strictSame([...routes].sort(), [...rows, ...heads].sort());
+  const { paths } = app.openapi() as { paths: Record<string, JsonObject> };
+  for (const [path, methods] of Object.entries(paths)) {
+    const pattern = path.replace(/\{(\w+)\}/g, ":$1");
+    for (const method of Object.keys(methods)) {
+      const row = `${method.toUpperCase()} ${pattern}`;
+      t.ok(row in table || `${row}/` in table, `${row}, of the document`);
+    }
+  }
+});
+
+void t.test("every route by every caller", (t) => checkTable(t, table));
+
+void t.test("a world that is closed to guests", (t) =>
+  checkTable(t, closed, rules({ "world.view": ["attendee"] })),
+);
+
+void t.test("what the list holds", async (t) => {
+  const { closedRoom, send } = await furnished(t);
+  const id = await closedRoom();
+  const url = "/api/v1/worlds/demo/rooms/";
+  for (const [name, sees] of [
+    ["admitted by the room", true],
+    ["refused by the room", false],
+  ] as const) {
+    const as = callers.find(([caller]) => caller === name)?.[1];
+    const { body } = await send("GET", { url, as });
+    const { count, results } = body as { count: number; results: object[] };
+    t.equal(count, sees ? 1 : 0, name);
+    t.equal(JSON.stringify(results).includes(id), sees, name);
+  }
+});
+
+/** All that a client can see of an answer, but for what no two have in common. */
+function seen({ status, headers, text }: Answer) {
+  const { date: _, "x-request-id": id, ...rest } = headers;
+  return { status, headers: rest, text, numbered: id !== undefined };
+}
+
+/** Whatever might make a difference to what is there, and to what is not. */
+const variations: Record<string, string>[] = [
+  {},
+  { "if-none-match": "*" },
+  { "if-match": '"x"' },
+  { "if-match": "*" },
+  { "content-type": "text/plain" },
+  { range: "bytes=0-0" },
+  { origin: "https://evil.example" },
+];
+
+const METHODS = ["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"];
+
+void t.test("what is there looks like what is not", async (t) => {
+  const { routes, room, closedRoom, send, upload } = await furnished(
+    t,
+    rules({ "world.view": ["attendee"] }),
+  );
+  const id = await closedRoom();
+  const open = await room();
+  const media = await upload(attendee);
+  const paths = new Set([...routes].map((route) => route.split(" ")[1]!));
+  const strangers = callers.slice(0, 5).map(([, as]) => as);
+  const refused = callers.at(-1)![1];
+  let compared = 0;
+  const same = async (
+    name: string,
+    method: string,
+    headers: Record<string, string>,
+    as: string | undefined,
+    there: string,
+    none: string,
+  ) => {
+    const [a, b] = [
+      await send(method, { url: there, as, headers }),
+      await send(method, { url: none, as, headers }),
+    ];
+    compared++;
+    t.strictSame(seen(a), seen(b), name);
+  };
+  for (const path of paths) {
+    for (const method of METHODS) {
+      for (const headers of variations) {
+        const name = `${method} ${path} ${JSON.stringify(headers)}`;
+        const there = urlOf(`${method} ${path}`, id, media);
+        if (path.includes(":world_id")) {
+          const none = there.replace("/demo/", `/${ABSENT_WORLD}/`);
+          for (const as of strangers) {
+            await same(`${name} of a world`, method, headers, as, there, none);
+          }
+        }
+        if (path.includes(":room_id")) {
+          const none = there.replace(id, ABSENT_ROOM);
+          for (const as of [...strangers, attendee, refused]) {
+            await same(`${name} of a room`, method, headers, as, there, none);
+          }
+          // Of another world it is as good as none.
+          const elsewhere = there.replace(id, open);
+          for (const as of strangers) {
+            await same(name, method, headers, as, elsewhere, none);
+          }
+        }
+        if (path.includes(":name")) {
+          const guessed = there.replace(/\.[\w-]{12}\./, ".aaaaaaaaaaaa.");
+          const none = guessed.replace("/demo/", `/${ABSENT_WORLD}/`);
+          await same(`${name} of a file`, method, headers, "", guessed, none);
+        }
+      }
+    }
+  }
+  t.ok(compared > 500, `${compared} pairs`);
+});
+
+void t.test("a host that is a world's looks like any other", async (t) => {
+  const { send } = await furnished(t, rules({ "world.view": ["attendee"] }));
+  for (const [name, as] of callers.slice(0, 5)) {
+    const [there, none] = await Promise.all(
+      ["demo.example.org", "missing.example.org"].map((host) =>
+        send("POST /storage/upload/", {
+          url: "/storage/upload/",
+          as,
+          headers: { host },
+        }),
+      ),
+    );
+    t.equal(there?.status, 403, name);
+    t.strictSame(seen(there!), seen(none!), name);
+  }
+});
+
+void t.test("users that are there, and those that are not", async (t) => {
+  const { send, upload } = await furnished(t);
+  await upload(token("demo", { uid: "subject" }, []));
+  await upload(token("other", { uid: "elsewhere" }, []), "other.example.org");
+  const route = "POST /api/v1/worlds/demo/delete_user";
+  const url = "/api/v1/worlds/demo/delete_user";
+  const ask = (token_id: string, as: string | undefined) =>
+    send(route, { url, as, body: { token_id } });
+  for (const [name, as] of callers.slice(0, 8)) {
+    const there = await ask("subject", as);
+    const none = await ask("nobody", as);
+    t.strictSame(seen(there), seen(none), name);
+  }
+  // Whoever may know them learns nothing of other worlds.
+  const as = admin("demo");
+  t.strictSame(seen(await ask("elsewhere", as)), seen(await ask("nobody", as)));
+});

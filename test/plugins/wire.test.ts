@@ -1,0 +1,152 @@
+import t from "tap";
+import { admin, dial, listen, rawRequest, serve } from "../helper.js";
+
+const as = admin("demo");
+const world = "/api/v1/worlds/demo/";
+const rooms = `${world}rooms/`;
+const json = { Authorization: as, "Content-Type": "application/json" };
+
+/** A request that makes a room, with or without its whole body. */
+const post = (name: string, length?: number) => {
+  const body = JSON.stringify({ name });
+  const size = length ?? body.length;
+  return rawRequest(
+    `POST ${rooms}`,
+    { ...json, "Content-Length": String(size) },
+    body,
+  );
+};
+const brokenChunk = rawRequest(
+  `POST ${rooms}`,
+  { ...json, "Transfer-Encoding": "chunked" },
+  "zz\r\n",
+);
+const nonsense = "NONSENSE\r\n\r\n";
+
+void t.test("what was asked before nonsense is answered first", async (t) => {
+  const { app, store } = await serve(t);
+  const port = await listen(app);
+  const cases: [name: string, sent: string, statuses: number[]][] = [
+    ["nonsense", nonsense, [400]],
+    ["one write", post("a") + nonsense, [201, 400]],
+    [
+      "three",
+      post("b") + post("c") + post("d") + nonsense,
+      [201, 201, 201, 400],
+    ],
+    ["a chunk that is none", brokenChunk, [400]],
+    ["a write, then such a chunk", post("e") + brokenChunk, [201, 400]],
+    ["refused, then nonsense", rawRequest("GET /x") + nonsense, [404, 400]],
+    ["CONNECT", rawRequest("CONNECT a.org:443"), [400]],
+    [
+      "a write, then CONNECT",
+      post("e2") + rawRequest("CONNECT a.org:443"),
+      [201, 400],
+    ],
+    ["more nonsense", post("f") + nonsense.repeat(99), [201, 400]],
+  ];
+  for (const [name, sent, statuses] of cases) {
+    const wire = dial(t, port);
+    wire.send(sent);
+    for (const status of statuses) {
+      const answer = await wire.answer();
+      t.equal(answer.status, status, name);
+      t.type(JSON.parse(answer.text), "object", name);
+    }
+    await t.rejects(wire.answer(), /ended/, `${name}: and then it hangs up`);
+  }
+  const { rooms: made } = await store.rooms.list("demo", {
+    traits: new Set(),
+    page: 1,
+    pageSize: 50,
+    ordering: "name",
+  });
+  t.strictSame(
+    made.map(({ name }) => name),
+    ["a", "b", "c", "d", "e", "e2", "f"],
+    "what was answered with 201 is there, and nothing else",
+  );
+});
+
+void t.test("one Host, or none before HTTP/1.1", async (t) => {
+  const { app, store } = await serve(t);
+  await store.rooms.create("demo", { name: "a" });
+  await store.rooms.create("demo", { name: "b" });
+  const port = await listen(app);
+  const get = (target: string, version: string, ...hosts: string[]) =>
+    [
+      `GET ${target} HTTP/${version}`,
+      ...hosts.map((host) => `Host: ${host}`),
+      `Authorization: ${as}`,
+      "\r\n",
+    ].join("\r\n");
+  const list = `${rooms}?page_size=1`;
+  const cases: [name: string, sent: string, status: number, answer: RegExp][] =
+    [
+      ["none", get(world, "1.1"), 400, /one Host/],
+      ["none at /healthz", get("/healthz", "1.1"), 400, /one Host/],
+      ["none in HTTP/1.0", get(world, "1.0"), 200, /"demo"/],
+      ["none, for a link", get(list, "1.0"), 400, /not a host name/],
+      ["two", get(world, "1.1", "a.org", "b.org"), 400, /one Host/],
+      ["the same twice", get(world, "1.1", "a.org", "a.org"), 400, /one Host/],
+      [
+        "one",
+        get(list, "1.1", "a.org"),
+        200,
+        /"next":"http:\/\/a\.org\/api\/v1/,
+      ],
+      [
+        "a port that is none",
+        get(list, "1.1", "a.org:65536"),
+        400,
+        /host name/,
+      ],
+      [
+        "that of a target in absolute form",
+        get(`http://b.org${list}`, "1.1", "a.org"),
+        200,
+        /"next":"http:\/\/b\.org\/api\/v1\/worlds\/demo\/rooms\/\?page_size=1&page=2"/,
+      ],
+      [
+        "a name and a password before it",
+        get(`http://a.org@b.org${list}`, "1.1", "a.org"),
+        400,
+        /not a host name/,
+      ],
+      ["no path behind it", get("http://b.org", "1.1", "a.org"), 404, /found/],
+      ["another scheme", get(`ftp://b.org${world}`, "1.1", "a.org"), 404, /./],
+    ];
+  for (const [name, sent, status, answer] of cases) {
+    const wire = dial(t, port);
+    wire.send(sent);
+    const got = await wire.answer();
+    t.equal(got.status, status, name);
+    t.match(got.text, answer, name);
+  }
+});
+
+void t.test("what comes twice is not what came first", async (t) => {
+  const { app } = await serve(t);
+  const port = await listen(app);
+  const twice = `${rawRequest(`GET ${world}`, { Authorization: as }).slice(0, -2)}Authorization: ${as}\r\n\r\n`;
+  const cases: [name: string, sent: string, status: number][] = [
+    ["Authorization", twice, 401],
+    [
+      "Content-Type",
+      post("x").replace("\r\n", "\r\nContent-Type: text/plain\r\n"),
+      415,
+    ],
+  ];
+  for (const [name, sent, status] of cases) {
+    const wire = dial(t, port);
+    wire.send(sent);
+    t.equal((await wire.answer()).status, status, name);
+  }
+});
+
+void t.test("an expectation that nobody knows is passed over", async (t) => {
+  const { app } = await serve(t);
+  const wire = dial(t, await listen(app));
+  wire.send(rawRequest(`GET ${world}`, { Authorization: as, Expect: "tea" }));
+  t.equal((await wire.answer()).status, 200);
+});

@@ -1,0 +1,104 @@
+import { readFileSync } from "node:fs";
+import t from "tap";
+
+// What npm brings into the house: package-lock.json is all of it.
+
+const read = (path: string) =>
+  JSON.parse(
+    readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"),
+  ) as unknown;
+
+interface Package {
+  version: string;
+  license?: string;
+  integrity?: string;
+  resolved?: string;
+  link?: boolean;
+  dev?: boolean;
+  hasInstallScript?: boolean;
+}
+
+const lock = read("package-lock.json") as {
+  lockfileVersion: number;
+  packages: Record<string, Package>;
+};
+const manifest = read("package.json") as {
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+  allowScripts: Record<string, boolean>;
+};
+const packages = Object.entries(lock.packages).filter(([path]) => path !== "");
+const nameOf = (path: string) =>
+  path.slice(path.lastIndexOf("node_modules/") + 13);
+
+/** Licences under which what is shipped with Foyer may be used and passed on with it. */
+const ALLOWED = [
+  /^0BSD$/,
+  /^Apache-2\.0$/,
+  /^BlueOak-1\.0\.0$/,
+  /^BSD-[23]-Clause$/,
+  /^ISC$/,
+  /^MIT$/,
+];
+
+/** The libraries of images: linked to, and replaceable, as the LGPL asks. */
+const LINKED = /^@img\/sharp-/;
+
+/** Whether an SPDX expression is allowed; each of several under AND, one under OR. */
+function isAllowed(license: string): boolean {
+  const text = license.replace(/^\((.*)\)$/, "$1");
+  if (text.includes(" OR ")) return text.split(" OR ").some(isAllowed);
+  if (text.includes(" AND ")) return text.split(" AND ").every(isAllowed);
+  return ALLOWED.some((allowed) => allowed.test(text));
+}
+
+void t.test("licences of what is installed with Foyer", async (t) => {
+  const shipped = packages.filter(([, { dev }]) => !dev);
+  t.ok(shipped.length > 50, `${shipped.length} packages`);
+  for (const [path, { license = "none" }] of shipped) {
+    const rest = LINKED.test(nameOf(path))
+      ? license.replace("LGPL-3.0-or-later", "MIT")
+      : license;
+    t.ok(isAllowed(rest), `${nameOf(path)}: ${license}`);
+  }
+  for (const license of [
+    "GPL-3.0",
+    "none",
+    "MIT AND AGPL-3.0",
+    "SEE LICENSE",
+  ]) {
+    t.notOk(isAllowed(license), `${license} is not`);
+  }
+});
+
+void t.test("who may run a script when installed", (t) => {
+  const scripted = packages.filter(
+    ([, { hasInstallScript }]) => hasInstallScript,
+  );
+  const allowed = Object.entries(manifest.allowScripts);
+  t.strictSame(
+    [...new Set(scripted.map(([path]) => nameOf(path)))].sort(),
+    allowed.flatMap(([name, may]) => (may ? [name] : [])).sort(),
+  );
+  t.end();
+});
+
+void t.test("nothing is installed but what was looked at", (t) => {
+  t.equal(lock.lockfileVersion, 3);
+  for (const [path, { integrity = "", resolved, link }] of packages) {
+    t.match(path, /^node_modules\//, `${path} is in its place`);
+    t.notOk(link, `${path} is no link`);
+    t.match(integrity, /^sha512-[\w+/]{86}==$/, `${path} has a checksum`);
+    // Where it comes from is for whoever installs to say.
+    t.equal(resolved, undefined, `${path} names no place`);
+  }
+  const { dependencies, devDependencies } = manifest;
+  for (const [name, version] of Object.entries({
+    ...dependencies,
+    ...devDependencies,
+  })) {
+    t.match(version, /^\d+\.\d+\.\d+$/, `${name} is exact`);
+    t.equal(lock.packages[`node_modules/${name}`]?.version, version, name);
+  }
+  t.end();
+});
