@@ -4,13 +4,13 @@ import { openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
-import { images, PDF, pngBomb, unfinished } from "../files.js";
-import { foyer, startFoyer, until, type ServerProcess } from "../helper.js";
+import { images, PDF, pngBomb, unfinished } from "../../files.js";
+import { foyer, startFoyer, until, type ServerProcess } from "../../helper.js";
 
 // What is around the server fails: its log, its descriptors, other processes.
 
 const rooms = "/api/v1/worlds/sample/rooms/";
-const main = fileURLToPath(new URL("../../cli/main.js", import.meta.url));
+const main = fileURLToPath(new URL("../../../cli/main.js", import.meta.url));
 const linux = { skip: process.platform !== "linux" && "needs /proc" };
 
 /** A request on a connection of its own; 0 where no answer came. */

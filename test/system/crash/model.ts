@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { WorldKey } from "../../schemas/worlds.js";
+import type { WorldKey } from "../../../schemas/worlds.js";
 
 /** A thing as the interface shows it, or that there is none. */
 export type State = Record<string, unknown> | "gone";

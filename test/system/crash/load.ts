@@ -1,6 +1,6 @@
-import type { WorldKey } from "../../schemas/worlds.js";
-import { images, PDF } from "../files.js";
-import { tokenOf } from "../helper.js";
+import type { WorldKey } from "../../../schemas/worlds.js";
+import { images, PDF } from "../../files.js";
+import { tokenOf } from "../../helper.js";
 import { isLost, type Model, type Thing, type UserThing } from "./model.js";
 import type { Random } from "./random.js";
 

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import fc from "fast-check";
 import t, { type Test } from "tap";
-import { LocalFiles } from "../db/local-files.js";
-import { openSqliteStore } from "../db/sqlite/index.js";
-import { answersIn, checkAnswer, conversation, converse } from "./hostile.js";
-import { fileForm, PDF } from "./files.js";
+import { LocalFiles } from "../../db/local-files.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import { answersIn, checkAnswer, conversation, converse } from "../hostile.js";
+import { fileForm, PDF } from "../files.js";
 import {
   admin,
   dial,
@@ -17,7 +17,7 @@ import {
   worldOf,
   type ServerProcess,
   type Wire,
-} from "./helper.js";
+} from "../helper.js";
 
 // SEED=… tries the same again, RUNS=… longer (`npm run fuzz`).
 

@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { GUEST, PDF } from "../files.js";
-import { foyer, startFoyer, type ServerProcess } from "../helper.js";
+import { GUEST, PDF } from "../../files.js";
+import { foyer, startFoyer, type ServerProcess } from "../../helper.js";
 
 // The clock of the machine is set, under a server that runs.
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import type { Test } from "tap";
-import type { WorldKey } from "../../schemas/worlds.js";
-import { textsBelow, unfinished } from "../files.js";
-import { foyer, until } from "../helper.js";
+import type { WorldKey } from "../../../schemas/worlds.js";
+import { textsBelow, unfinished } from "../../files.js";
+import { foyer, until } from "../../helper.js";
 import { ask, files, ROTATED, WORLD } from "./load.js";
 import { settle, type Model, type State } from "./model.js";
 

@@ -10,11 +10,11 @@ import {
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import { LocalFiles } from "../../db/local-files.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
-import { migrations } from "../../db/sqlite/migrations/index.js";
-import { finished, unfinished } from "../files.js";
-import { foyer, spawnFoyer, startFoyer, worldOf } from "../helper.js";
+import { LocalFiles } from "../../../db/local-files.js";
+import { openSqliteStore } from "../../../db/sqlite/index.js";
+import { migrations } from "../../../db/sqlite/migrations/index.js";
+import { finished, unfinished } from "../../files.js";
+import { foyer, spawnFoyer, startFoyer, worldOf } from "../../helper.js";
 import { plan, randomOf } from "./random.js";
 
 // Kills commands in the middle of their work: what they were to do is done

@@ -9,8 +9,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { PDF, unfinished } from "../files.js";
-import { foyer, startFoyer, until, type ServerProcess } from "../helper.js";
+import { PDF, unfinished } from "../../files.js";
+import { foyer, startFoyer, until, type ServerProcess } from "../../helper.js";
 
 // The disk itself fails, by real means: a small one, and a tracer between the
 // server and the system that lets calls fail, and tells their order.

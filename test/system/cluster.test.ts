@@ -7,7 +7,7 @@ import {
   startFoyer,
   until,
   type ServerProcess,
-} from "./helper.js";
+} from "../helper.js";
 
 interface Key {
   issuer: string;

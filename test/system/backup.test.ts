@@ -13,7 +13,7 @@ import {
   startFoyer,
   until,
 } from "../helper.js";
-import { furnished } from "./furnished.js";
+import { furnished } from "../cli/furnished.js";
 
 const API = "/api/v1/worlds/sample";
 

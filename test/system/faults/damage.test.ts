@@ -15,7 +15,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { randomOf } from "../crash/random.js";
-import { finished, GUEST, PDF } from "../files.js";
+import { finished, GUEST, PDF } from "../../files.js";
 import {
   admin,
   foyer,
@@ -25,8 +25,8 @@ import {
   until,
   worldOf,
   type ServerProcess,
-} from "../helper.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
+} from "../../helper.js";
+import { openSqliteStore } from "../../../db/sqlite/index.js";
 
 // What is damaged on the disk is told, to clients and to the operator, and
 // nothing is done that would make it worse.

@@ -1,12 +1,12 @@
 import t from "tap";
-import type { WorldKey } from "../../schemas/worlds.js";
+import type { WorldKey } from "../../../schemas/worlds.js";
 import {
   foyer,
   spawnFoyer,
   startFoyer,
   until,
   type ServerProcess,
-} from "../helper.js";
+} from "../../helper.js";
 import { ask, Client, DOMAIN, ROTATED, WORLD } from "./load.js";
 import { Model, type State } from "./model.js";
 import { plan, randomOf } from "./random.js";
