@@ -55,12 +55,13 @@ function isAllowed(license: string): boolean {
 void t.test("licences of what is installed with Foyer", async (t) => {
   const shipped = packages.filter(([, { dev }]) => !dev);
   t.ok(shipped.length > 50, `${shipped.length} packages`);
-  for (const [path, { license = "none" }] of shipped) {
-    const rest = LINKED.test(nameOf(path))
-      ? license.replace("LGPL-3.0-or-later", "MIT")
-      : license;
-    t.ok(isAllowed(rest), `${nameOf(path)}: ${license}`);
-  }
+  const others = shipped.filter(([path, { license = "none" }]) => {
+    const isLinked = LINKED.test(nameOf(path));
+    return !isAllowed(
+      isLinked ? license.replace("LGPL-3.0-or-later", "MIT") : license,
+    );
+  });
+  t.strictSame(others, []);
   for (const license of [
     "GPL-3.0",
     "none",
@@ -85,13 +86,15 @@ void t.test("who may run a script when installed", (t) => {
 
 void t.test("nothing is installed but what was looked at", (t) => {
   t.equal(lock.lockfileVersion, 3);
-  for (const [path, { integrity = "", resolved, link }] of packages) {
-    t.match(path, /^node_modules\//, `${path} is in its place`);
-    t.notOk(link, `${path} is no link`);
-    t.match(integrity, /^sha512-[\w+/]{86}==$/, `${path} has a checksum`);
-    // Where it comes from is for whoever installs to say.
-    t.equal(resolved, undefined, `${path} names no place`);
-  }
+  const others = packages.filter(
+    ([path, { integrity = "", resolved, link }]) =>
+      !path.startsWith("node_modules/") ||
+      link ||
+      !/^sha512-[\w+/]{86}==$/.test(integrity) ||
+      // Where it comes from is for whoever installs to say.
+      resolved !== undefined,
+  );
+  t.strictSame(others, []);
   const { dependencies, devDependencies } = manifest;
   for (const [name, version] of Object.entries({
     ...dependencies,
