@@ -142,9 +142,6 @@ export function fastifyOptions({
     // Longer than proxies keep one, so that none sends into a closing connection.
     keepAliveTimeout: 72_000,
     http: {
-      // What may come once and comes twice is then no good value, and not the
-      // first of two, where somebody on the way may have taken the second.
-      joinDuplicateHeaders: true,
       // plugins/wire.ts says it in our words.
       requireHostHeader: false,
       headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),

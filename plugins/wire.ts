@@ -6,22 +6,29 @@ import { Refusal } from "./errors.js";
 
 // What HTTP asks of a server where its parser leaves off.
 
-/** The last request of a connection that was understood, and its answer. */
-const last = new WeakMap<Socket, ServerResponse>();
+/** On a socket: the answer to the last request that was understood. */
+const kLast = Symbol("last answer");
+
+type Connection = Socket & { [kLast]?: ServerResponse };
 
 /** Connections that end, with what is still to be said. */
 const ending = new WeakSet<Socket>();
 
-/** Which host a request is for is said once; and it is known which request came last. */
+/** What a request is for, and from whom, is said once; and it is known which request came last. */
 export default fp(
   async (app) => {
     // No asynchronous hook: the parser would be at the next request by then.
     app.addHook("onRequest", ({ raw }, reply, done) => {
-      last.set(raw.socket, reply.raw);
-      const { host } = raw.headers;
-      if (host === undefined ? raw.httpVersionMinor > 0 : host.includes(",")) {
-        done(new Refusal(400, "There must be one Host header."));
-      } else done();
+      (raw.socket as Connection)[kLast] = reply.raw;
+      const name =
+        raw.headers.host === undefined && raw.httpVersionMinor > 0
+          ? "Host"
+          : repeated(raw.rawHeaders);
+      done(
+        name === undefined
+          ? undefined
+          : new Refusal(400, `There must be one ${name} header.`),
+      );
     });
 
     // The parser would answer in a shape of its own. An expectation that
@@ -42,6 +49,24 @@ export default fp(
   },
   { name: "wire" },
 );
+
+/** Of these the parser takes the first, where a proxy may have taken the last. */
+const ONCE = ["host", "content-type", "authorization"];
+
+/** A header that may come once and comes twice. */
+function repeated(rawHeaders: readonly string[]): string | undefined {
+  let seen = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    // Few names are as long as one of these.
+    if (!ONCE.some(({ length }) => length === name.length)) continue;
+    const index = ONCE.indexOf(name.toLowerCase());
+    if (index < 0) continue;
+    if (seen & (1 << index)) return name;
+    seen |= 1 << index;
+  }
+  return undefined;
+}
 
 /**
  * The path of a target in absolute form, as proxies are sent one. Its host is
@@ -83,8 +108,8 @@ function endAfterAll(socket: Socket, status: string): void {
   whenItsTurn(socket, () => end(socket, status));
 }
 
-function whenItsTurn(socket: Socket, act: () => void): void {
-  const before = last.get(socket);
+function whenItsTurn(socket: Connection, act: () => void): void {
+  const before = socket[kLast];
   if (!before || before.writableFinished) act();
   // It came whole, or needed no more to be answered.
   else if (before.req.complete || before.writableEnded) {
