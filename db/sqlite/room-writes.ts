@@ -61,7 +61,6 @@ export function roomWrites(db: Connection) {
   }
 
   function indexModules(id: string, modules: Room["module_config"]): void {
-    clearModules.run(id);
     for (const { type } of modules) insertModule.run(id, type);
   }
 
@@ -152,7 +151,10 @@ export function roomWrites(db: Connection) {
         Object.entries(asked).filter(([name, value]) => value !== old[name]),
       ) as Partial<RoomRow>;
       if (Object.keys(changes).length === 0) return seen;
-      if (changes.module_config) indexModules(id, module_config!);
+      if (changes.module_config) {
+        clearModules.run(id);
+        indexModules(id, module_config!);
+      }
       const row = { ...seen, ...changes, revision: seen.revision + 1 };
       update(id, {
         ...changes,

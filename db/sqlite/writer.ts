@@ -36,6 +36,9 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
+/** How many writes the thread is told of at once. */
+const MESSAGE = 8;
+
 /** The near side of the writer thread. */
 export class Writer {
   readonly #dataDir: string;
@@ -68,11 +71,12 @@ export class Writer {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const call = { id, write, args };
-      // What came with the same turn of the event loop is told together: a
-      // message costs as much as a small write.
-      if (this.#untold.push({ call, resolve, reject }) === 1) {
-        setImmediate(this.#tell);
-      }
+      // What comes with the same turn of the event loop is told together, as a
+      // message costs as much as a small write; but not all of a long turn, in
+      // which the thread would have nothing to do.
+      const untold = this.#untold.push({ call, resolve, reject });
+      if (untold === 1) setImmediate(this.#tell);
+      else if (untold === MESSAGE) this.#tell();
     });
   }
 
