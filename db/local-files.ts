@@ -53,8 +53,12 @@ export class LocalFiles implements FileStore {
     const note = `${part}.note`;
     let inPlace = false;
     try {
-      await explained(() => writeFile(note, key, { flush: true }));
-      const stored = await write(part, source);
+      const [noted, written] = await Promise.allSettled([
+        explained(() => writeFile(note, key, { flush: true })),
+        write(part, source),
+      ]);
+      if (noted.status === "rejected") throw noted.reason;
+      if (written.status === "rejected") throw written.reason;
       await explained(async () => {
         // After a power cut, too, there is a note of what is in place.
         await syncFolder(this.#work);
@@ -63,7 +67,7 @@ export class LocalFiles implements FileStore {
         await syncFolder(dirname(path));
       });
       inPlace = true;
-      await record(stored);
+      await record(written.value);
     } catch (error) {
       await rm(part, { force: true });
       if (!(inPlace && isDoubtful(error))) {
@@ -233,9 +237,10 @@ async function write(
   const file = await explained(() => open(path, "wx", 0o600));
   try {
     for await (const chunk of source) {
+      const written = explained(() => file.writeFile(chunk));
       sha256.update(chunk);
       size += chunk.length;
-      await explained(() => file.writeFile(chunk));
+      await written;
     }
     await explained(() => file.sync());
   } finally {
