@@ -10,8 +10,6 @@ import { unauthenticated } from "./errors.js";
 
 /** Somebody who proved to hold a token of a world. */
 export interface Caller {
-  /** The world whose key signed the token. */
-  readonly worldId: string;
   readonly uid: string | undefined;
   readonly traits: ReadonlySet<string>;
   readonly profile: Record<string, unknown> | undefined;
@@ -22,11 +20,14 @@ declare module "fastify" {
     /** Sets `request.world` and `request.caller`, or answers 401. */
     authenticate(request: FastifyRequest): Promise<void>;
     /**
-     * Who sent an `Authorization: Bearer` header.
+     * Who sent an `Authorization: Bearer` header, and the world whose key signed it.
      * @param worldId where the caller is expected; it may still be of another.
      * @throws {Refusal} 401.
      */
-    callerOf(header: string | undefined, worldId: string): Promise<Caller>;
+    callerOf(
+      header: string | undefined,
+      worldId: string,
+    ): Promise<{ caller: Caller; world: Versioned<World> }>;
   }
   interface FastifyRequest {
     /** The world that the request is for, if the caller is of it. */
@@ -38,6 +39,8 @@ declare module "fastify" {
 
 /** What a token says, and which key proved it. */
 interface Proven extends Caller {
+  /** Where it was proven first; perhaps not the only world with its key. */
+  readonly worldId: string;
   /** The world in which its key was seen last; weak, as it may be of the past. */
   seenIn: WeakRef<World>;
   readonly iss: string;
@@ -85,23 +88,21 @@ export default fp(
     async function callerOf(
       header: string | undefined,
       worldId: string,
-    ): Promise<Caller> {
+    ): Promise<{ caller: Caller; world: Versioned<World> }> {
       const known = header === undefined ? undefined : remembered.get(header);
       if (known?.worldId === worldId) {
         const world = await app.store.worlds.get(worldId);
-        if (world && signs(world.value, known)) return known;
+        if (world && signs(world.value, known)) return { caller: known, world };
       }
       const token = bearerOf(header);
       const { iss, aud } = known ?? claimsOf(token);
       const issuing = await worldsToAsk(worldId, iss, aud);
       for (const world of issuing) {
-        if (known && signs(world, known)) {
-          return { ...known, worldId: world.id };
-        }
-        const proven = prove(token, world, iss, aud);
+        if (known && signs(world.value, known)) return { caller: known, world };
+        const proven = prove(token, world.value, iss, aud);
         if (!proven) continue;
         remembered.set(header!, proven, 2 * header!.length + 1000);
-        return proven;
+        return { caller: proven, world };
       }
       if (issuing.length === 0) isSignedWith(decoy, token);
       throw unauthenticated("The token was not signed with a key known here.");
@@ -112,11 +113,11 @@ export default fp(
       worldId: string,
       iss: string,
       aud: string,
-    ): Promise<World[]> {
+    ): Promise<Versioned<World>[]> {
       const issuing = await app.store.worlds.issuing(iss, aud);
-      return issuing
-        .map(({ value }) => value)
-        .sort((a, b) => Number(b.id === worldId) - Number(a.id === worldId));
+      const isExpected = ({ value }: Versioned<World>) =>
+        Number(value.id === worldId);
+      return issuing.toSorted((a, b) => isExpected(b) - isExpected(a));
     }
 
     /**
@@ -193,11 +194,10 @@ export default fp(
     app.decorate("callerOf", callerOf);
     app.decorate("authenticate", async (request: FastifyRequest) => {
       const { world_id } = request.params as { world_id: string };
-      const caller = await callerOf(request.headers.authorization, world_id);
+      const { authorization } = request.headers;
+      const { caller, world } = await callerOf(authorization, world_id);
       request.caller = caller;
-      if (caller.worldId === world_id) {
-        request.world = await app.store.worlds.get(world_id);
-      }
+      if (world.value.id === world_id) request.world = world;
     });
   },
   { name: "auth", dependencies: ["errors", "store"] },

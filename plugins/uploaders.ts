@@ -42,9 +42,12 @@ export default fp(
       const clientId = CLIENT_ID.exec(authorization ?? "")?.[1];
       if (clientId !== undefined) return { clientId, traits: new Set() };
       try {
-        const caller = await app.callerOf(authorization, world.id);
+        const { caller, world: of } = await app.callerOf(
+          authorization,
+          world.id,
+        );
         const { uid, traits, profile } = caller;
-        if (caller.worldId !== world.id || !uid) return undefined;
+        if (of.value.id !== world.id || !uid) return undefined;
         return { tokenId: uid, traits, profile };
       } catch (error) {
         // Here a bad token is no different from no right to upload.
