@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 // `npm run test:crash`: the crash tests, a hundred rounds of each. ROUNDS and
 // SEED say how.
 
-const folder = new URL("crash/", import.meta.url);
+const folder = new URL("system/crash/", import.meta.url);
 for (const name of readdirSync(folder)) {
   if (!name.endsWith(".test.js")) continue;
   const { status } = spawnSync(

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 for (const [test, runs] of [
   ["properties.test.js", "1000"],
-  ["hostile.test.js", "20000"],
+  ["system/hostile.test.js", "20000"],
 ] as const) {
   const { status } = spawnSync(
     process.execPath,

@@ -1,0 +1,92 @@
+import { readFileSync } from "node:fs";
+import { CALLERS, callersOf } from "./event.js";
+import { load } from "./load.js";
+import { rooms, type Scene } from "./scene.js";
+import { newEvent, startFoyer } from "./servers.js";
+
+/** Something that is measured once, and has no reference beside it. */
+export interface Figure {
+  name: string;
+  value: number;
+  unit: string;
+  goal: string;
+}
+
+const TOKENS = 100_000;
+const REQUESTS = 1_000_000;
+const MIB = 1024;
+
+/** What a process holds in memory, in MiB. */
+function residentOf(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / MIB;
+}
+
+/** Measures memory, and the start of a server with a large world. */
+export async function figures({ large }: Scene): Promise<Figure[]> {
+  const dataDir = await newEvent({ bench: { rooms: 100, halfHidden: true } });
+  const server = await startFoyer(dataDir);
+  const idle = residentOf(server.pid);
+  const requests = callersOf("bench", { count: TOKENS }).map(
+    (authorization) => ({ path: rooms, headers: { authorization } }),
+  );
+  const held: number[] = [];
+  for (let sent = 0; sent < REQUESTS;) {
+    const asked = { requests, connections: CALLERS, seconds: 10 };
+    sent += Math.round(10 * (await load(server.port, asked)).rate);
+    held.push(residentOf(server.pid));
+  }
+  await server.stop();
+  const half = held.slice(0, Math.ceil(held.length / 2));
+  return [
+    { name: "memory, idle", value: idle, unit: "MiB", goal: "< 100" },
+    {
+      name: "memory, most of a million requests with 100,000 tokens",
+      value: Math.max(...held),
+      unit: "MiB",
+      goal: "flat",
+    },
+    {
+      name: "most of their second half, to that of the first",
+      value: Math.max(...held.slice(half.length)) / Math.max(...half),
+      unit: "",
+      goal: "≤ 1.1",
+    },
+    {
+      name: "start to first answer, 100,000 rooms",
+      value: large.started,
+      unit: "ms",
+      goal: "≤ 500",
+    },
+    {
+      name: "GET world a second, WORKERS=2 to 1",
+      value: await twoWorkers(),
+      unit: "",
+      goal: "stated",
+    },
+  ];
+}
+
+/** Requests a second of two workers, to those of one, on the cores that the client uses, too. */
+async function twoWorkers(): Promise<number> {
+  const dataDir = await newEvent({ bench: { rooms: 100 } });
+  const requests = callersOf("bench").map((authorization) => ({
+    path: "/api/v1/worlds/bench/",
+    headers: { authorization },
+  }));
+  const rates = new Map<string, number[]>();
+  for (let round = 0; round < 5; round++) {
+    for (const workers of ["1", "2"]) {
+      const server = await startFoyer(dataDir, { WORKERS: workers });
+      const asked = { requests, connections: CALLERS, seconds: 2 };
+      await load(server.port, asked);
+      const { rate } = await load(server.port, asked);
+      await server.stop();
+      rates.set(workers, [...(rates.get(workers) ?? []), rate]);
+    }
+  }
+  const [one, two] = ["1", "2"].map(
+    (workers) => rates.get(workers)!.toSorted((a, b) => a - b)[2]!,
+  );
+  return two! / one!;
+}
