@@ -70,21 +70,25 @@ export function openForWriting(
  * of all delete the log that may hold what was written last.
  */
 function refuseRemains(dataDir: string): void {
-  if (sizeOf(fileOf(dataDir)) > 0) return;
-  const remains = (what: string) => {
-    throw new StoreError("unusable", what);
-  };
+  // In this order: another process may be making the database, and then these.
+  const remains = remainsIn(dataDir);
+  if (remains && sizeOf(fileOf(dataDir)) === 0) {
+    throw new StoreError("unusable", remains);
+  }
+}
+
+/** What says that there was a database. */
+function remainsIn(dataDir: string): string | undefined {
   if (existsSync(join(dataDir, "restore"))) {
-    remains("a restore into it has not ended; wait for it, or start it again");
+    return "a restore into it has not ended; wait for it, or start it again";
   }
   if (sizeOf(`${fileOf(dataDir)}-wal`) > 0) {
-    remains("foyer.db is gone, and its log is there; restore a backup");
+    return "foyer.db is gone, and its log is there; restore a backup";
   }
   if (existsSync(join(dataDir, "media", "pub"))) {
-    remains(
-      "foyer.db is gone, and uploaded files are there; restore a backup, or move media away to begin anew",
-    );
+    return "foyer.db is gone, and uploaded files are there; restore a backup, or move media away to begin anew";
   }
+  return undefined;
 }
 
 const sizeOf = (path: string) =>
