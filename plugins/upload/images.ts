@@ -67,19 +67,43 @@ export class ImageCleaner {
 
   async #run(job: ImageJob): Promise<void> {
     clearTimeout(this.#idle);
+    try {
+      const wasThere = this.#process !== undefined;
+      let outcome = await this.#give(job);
+      // One that was there may have ended before this image came: only one that
+      // was started for it was ended by it.
+      if (wasThere && (outcome === "ended" || outcome === "unusable")) {
+        this.close();
+        outcome = await this.#give(job);
+      }
+      if (outcome === "refused" || outcome === "ended") {
+        throw new FileRefusal("file.type");
+      }
+      if (outcome !== "done")
+        throw new StoreError(outcome, "image not written");
+    } finally {
+      this.#idle = setTimeout(() => this.close(), IDLE).unref();
+    }
+  }
+
+  /** Has the process do a job; "ended" when it did not live to say what came of it. */
+  async #give(job: ImageJob): Promise<ImageOutcome | "ended"> {
     if (!this.#process?.connected) this.#process = this.#start();
     const worker = this.#process;
-    const timer = setTimeout(() => worker.kill("SIGKILL"), PATIENCE);
     let stopListening = () => {};
     try {
-      const outcome = await new Promise<ImageOutcome>((resolve) => {
-        // An image that ends the process is not one to keep.
-        const onExit = () => resolve("refused");
+      return await new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          this.close();
+          resolve("refused");
+        }, PATIENCE);
+        const onExit = () => resolve("ended");
         const onError = () => resolve("unusable");
         worker.once("message", resolve);
         worker.once("exit", onExit);
         worker.once("error", onError);
         stopListening = () => {
+          clearTimeout(timer);
           worker.off("message", resolve);
           worker.off("exit", onExit);
           worker.off("error", onError);
@@ -87,14 +111,9 @@ export class ImageCleaner {
         // One that could not be started, for want of descriptors, has no channel.
         if (worker.connected) worker.send(job, (error) => error && onError());
       });
-      if (outcome === "refused") throw new FileRefusal("file.type");
-      if (outcome !== "done")
-        throw new StoreError(outcome, "image not written");
     } finally {
-      clearTimeout(timer);
       // A process that always has work would gather them, image by image.
       stopListening();
-      this.#idle = setTimeout(() => this.close(), IDLE).unref();
     }
   }
 
