@@ -18,7 +18,7 @@ import cors from "./plugins/cors.js";
 import docs from "./plugins/docs.js";
 import draining from "./plugins/draining.js";
 import errors, { answerError } from "./plugins/errors.js";
-import logging from "./plugins/logging.js";
+import logging, { QuietRequests } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
 import permissions, { guardRoutes } from "./plugins/permissions.js";
@@ -127,11 +127,8 @@ export function fastifyOptions({
 }: Partial<Config> = {}): FastifyHttpOptions<Server> {
   return {
     // Instead, plugins/logging.ts writes one line where it is asked for.
-    logController: new Fastify.LogController({ disableRequestLogging: true }),
+    logController: new QuietRequests(),
     genReqId: requestIds(),
-    // A logger for each request would cost more than most requests: what is
-    // logged of one says which.
-    childLoggerFactory: (logger) => logger,
     bodyLimit: 1024 * 1024,
     trustProxy,
     // A request that comes while the server stops gets an answer in our words.
@@ -158,14 +155,23 @@ export function fastifyOptions({
   };
 }
 
-/** Names requests with UUIDs: a random part for all, and one that counts. */
+/** The digits that count within one part of a name. */
+const LAST = Array.from({ length: 16 ** 3 }, (_, n) =>
+  n.toString(16).padStart(3, "0"),
+);
+
+/**
+ * Names requests with UUIDs: a random part for each few thousand, and one that
+ * counts, as to draw or to write out a number for each would take longer.
+ */
 function requestIds(): () => string {
-  const random = randomUUID();
-  const process = random.slice(0, -12);
-  let count = Number.parseInt(random.slice(-12), 16);
+  let first = "";
+  let count = 0;
   return () => {
-    count = (count + 1) % 2 ** 48;
-    return process + count.toString(16).padStart(12, "0");
+    if (count === 0) first = randomUUID().slice(0, -3);
+    const last = LAST[count]!;
+    count = (count + 1) % LAST.length;
+    return first + last;
   };
 }
 
@@ -179,8 +185,11 @@ export function createApp({
 }: FoyerOptions & { logger?: FastifyBaseLogger } = {}): FastifyInstance {
   const app = Fastify({
     ...fastifyOptions(options.config),
-    ...(logger && { loggerInstance: logger }),
+    // Given as what it is, it would cost each request a child of it and two
+    // listeners, to log less than plugins/logging.ts does.
+    ...(logger && { childLoggerFactory: () => logger }),
   });
+  if (logger) app.log = logger;
   guardRoutes(app);
   app.register(foyer, options);
   return app;

@@ -1,5 +1,8 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
 import fp from "fastify-plugin";
 import { Refusal } from "./errors.js";
+import { lastAnswer } from "./wire.js";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -17,16 +20,14 @@ declare module "fastify" {
 export default fp(
   async (app) => {
     let draining = false;
-    let inFlight = 0;
-    let onIdle = () => {};
-
     app.decorate("draining", { getter: () => draining });
-    const onClose = () => {
-      if (--inFlight === 0) onIdle();
-    };
-    app.server.on("request", (_, response) => {
-      inFlight++;
-      response.on("close", onClose);
+
+    // Requests are looked for when somebody wants to know: to count them would
+    // cost each of them more.
+    const connections = new Set<Socket>();
+    app.server.on("connection", (socket: Socket) => {
+      connections.add(socket);
+      socket.once("close", () => connections.delete(socket));
     });
 
     app.addHook("onRequest", (request, reply, done) => {
@@ -39,16 +40,16 @@ export default fp(
 
     app.decorate("drain", async (deadline: number) => {
       draining = true;
-      if (inFlight === 0) return;
-      await new Promise<void>((resolve) => {
-        // A timer left behind would keep the process from ending.
-        const timer = setTimeout(resolve, deadline);
-        onIdle = () => {
-          clearTimeout(timer);
-          resolve();
-        };
+      const signal = AbortSignal.timeout(deadline);
+      // Answers leave in order: after the last of a connection, none is owed.
+      const owed = [...connections].map(async (socket) => {
+        const answer = lastAnswer(socket);
+        if (answer?.writableFinished === false) {
+          await once(answer, "close", { signal });
+        }
       });
+      await Promise.allSettled(owed);
     });
   },
-  { name: "draining", dependencies: ["errors"] },
+  { name: "draining", dependencies: ["errors", "wire"] },
 );

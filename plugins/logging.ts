@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import pino, { type Logger } from "pino";
 import { logOutput } from "./log-output.js";
@@ -16,6 +17,20 @@ export async function createLogger(level: string): Promise<Logger> {
     { level },
     pretty({ ignore: "pid,hostname,reqId", translateTime: "HH:MM:ss" }),
   );
+}
+
+/** Says nothing of requests that come and go, only of what fails on the way. */
+export class QuietRequests extends Fastify.LogController {
+  override incomingRequest(): void {}
+  override requestCompleted(): void {}
+  override streamError(
+    error: Error & { code?: string },
+    ...rest: [FastifyRequest, FastifyReply]
+  ): void {
+    // A client may go away whenever it likes.
+    if (error.code === "ERR_STREAM_PREMATURE_CLOSE") return;
+    super.streamError(error, ...rest);
+  }
 }
 
 /**

@@ -24,9 +24,9 @@ declare module "fastify" {
   }
   interface FastifyInstance {
     /**
-     * Sets `request.room` where the path names one.
+     * Sets `request.caller`, `request.world`, and `request.room` where the path names one.
      * @param requires what the caller needs beside `world.api`.
-     * @throws {Refusal} 403.
+     * @throws {Refusal} 401 or 403.
      */
     authorize(
       request: FastifyRequest,
@@ -37,6 +37,12 @@ declare module "fastify" {
     /** The room that the path names; set on every route that names one. */
     room: Versioned<Room>;
   }
+}
+
+/** What the path of a guarded route names. */
+interface Named {
+  world_id: string;
+  room_id?: string;
 }
 
 const guarded = new WeakSet<FastifyInstance>();
@@ -59,7 +65,6 @@ export function guardRoutes(app: FastifyInstance): void {
     }
     if (requires === "public") return;
     const guard: onRequestAsyncHookHandler = async (request, reply) => {
-      await app.authenticate(request);
       await app.authorize(request, requires);
       // What one caller may see is not for a cache that serves others.
       reply.header("cache-control", "private, no-cache");
@@ -76,13 +81,18 @@ export default fp(
     app.decorate(
       "authorize",
       async (request: FastifyRequest, requires: readonly PermissionKey[]) => {
-        const { caller, world, params } = request;
-        if (!world) throw forbidden();
+        const { world_id, room_id } = request.params as Named;
+        const { caller, world } = await app.callerOf(
+          request.headers.authorization,
+          world_id,
+        );
         const { id, permission_config } = world.value;
+        if (id !== world_id) throw forbidden();
+        request.caller = caller;
+        request.world = world;
         if (!allows("world.api", caller.traits, permission_config)) {
           throw forbidden();
         }
-        const { room_id } = params as { room_id?: string };
         let nearest: PermissionConfig | undefined;
         if (room_id !== undefined) {
           const room = await app.store.rooms.get(id, room_id);

@@ -70,10 +70,11 @@ export default fp<{ limits: LoadLimits }>(
     if (most === 0) return;
     const delay = watchEventLoop(app, 2 * most);
     app.addHook("onRequest", (request, _reply, done) => {
-      const { url } = request.routeOptions;
+      if (delay() <= most) return done();
+      const { url = "" } = request.routeOptions;
       // Whoever restarts what is unwell, or measures it, has to get through.
-      const isLate = url !== "/healthz" && url !== "/metrics" && delay() > most;
-      done(isLate ? tooBusy("the event loop is late") : undefined);
+      if (["/healthz", "/metrics"].includes(url)) return done();
+      done(tooBusy("the event loop is late"));
     });
   },
   { name: "pressure", dependencies: ["errors", "permissions"] },

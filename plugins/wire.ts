@@ -11,6 +11,10 @@ const kLast = Symbol("last answer");
 
 type Connection = Socket & { [kLast]?: ServerResponse };
 
+/** The answer to the last request of a connection that was understood, under way or sent. */
+export const lastAnswer = (socket: Connection): ServerResponse | undefined =>
+  socket[kLast];
+
 /** Connections that end, with what is still to be said. */
 const ending = new WeakSet<Socket>();
 
@@ -109,7 +113,7 @@ function endAfterAll(socket: Socket, status: string): void {
 }
 
 function whenItsTurn(socket: Connection, act: () => void): void {
-  const before = socket[kLast];
+  const before = lastAnswer(socket);
   if (!before || before.writableFinished) act();
   // It came whole, or needed no more to be answered.
   else if (before.req.complete || before.writableEnded) {

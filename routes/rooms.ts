@@ -100,7 +100,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Room) },
       },
     },
-    async (request, reply) => reply.sendVersioned(request.room),
+    (request, reply) => void reply.sendVersioned(request.room),
   );
 
   app.patch(

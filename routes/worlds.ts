@@ -17,7 +17,7 @@ const worlds: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(World) },
       },
     },
-    async (request, reply) => reply.sendVersioned(request.world!),
+    (request, reply) => void reply.sendVersioned(request.world!),
   );
 
   app.patch(

@@ -50,6 +50,7 @@ export function openSqliteStore(
     return listRooms(...args)!;
   });
   migrated.close();
+  let closed = false;
   if (marksIn(dataDir).length > 0) writer.begin();
 
   return {
@@ -98,13 +99,14 @@ export function openSqliteStore(
     lookOnce: () => snapshot.lookOnce(),
     lookAgain: () => snapshot.lookAgain(),
     async close() {
+      closed = true;
       db.close();
       await writer.close();
     },
   };
 
   function read<T>(run: () => T): T {
-    if (!db.open) throw new StoreError("unusable", "The store is closed.");
+    if (closed) throw new StoreError("unusable", "The store is closed.");
     try {
       return run();
     } catch (error) {
