@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import fp from "fastify-plugin";
 import { Refusal } from "./errors.js";
 import { lastAnswer } from "./wire.js";
@@ -40,15 +41,14 @@ export default fp(
 
     app.decorate("drain", async (deadline: number) => {
       draining = true;
-      const signal = AbortSignal.timeout(deadline);
       // Answers leave in order: after the last of a connection, none is owed.
       const owed = [...connections].map(async (socket) => {
         const answer = lastAnswer(socket);
-        if (answer?.writableFinished === false) {
-          await once(answer, "close", { signal });
-        }
+        if (answer?.writableFinished === false) await once(answer, "close");
       });
-      await Promise.allSettled(owed);
+      // A timer that is left behind must not keep the process from ending.
+      const over = setTimeout(deadline, undefined, { ref: false });
+      await Promise.race([Promise.allSettled(owed), over]);
     });
   },
   { name: "draining", dependencies: ["errors", "wire"] },
