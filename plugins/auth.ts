@@ -1,18 +1,14 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import jwt from "@fastify/jwt";
 import fp from "fastify-plugin";
 import { Memory } from "../db/memory.js";
 import type { Versioned } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
-import { lengthOf } from "../schemas/texts.js";
 import { unauthenticated } from "./errors.js";
+import { bearerOf, type Claims, isSignedWith, readClaims } from "./tokens.js";
 
 /** Somebody who proved to hold a token of a world. */
-export interface Caller {
-  readonly uid: string | undefined;
-  readonly traits: ReadonlySet<string>;
-  readonly profile: Record<string, unknown> | undefined;
-}
+export type Caller = Pick<Claims, "uid" | "traits" | "profile">;
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -34,20 +30,26 @@ declare module "fastify" {
   }
 }
 
-/** What a token says, and which key proved it. */
-interface Proven extends Caller {
-  /** The header that was proven. */
+/** A header that was seen before, and where its token says that it is from. */
+interface Seen {
   readonly header: string;
+  readonly iss: string;
+  readonly aud: string;
+}
+
+/** What a token says, and which key proved it. */
+interface Proven extends Seen, Claims {
   /** Where it was proven first; perhaps not the only world with its key. */
   readonly worldId: string;
   /** The version of its world in which its key was seen last. */
   seenIn: string;
-  readonly iss: string;
-  readonly aud: string;
   readonly secret: string;
-  /** From when on and until when it holds, in seconds since 1970. */
-  readonly nbf: number;
-  readonly exp: number;
+}
+
+/** A token that no key proved. */
+interface Refused extends Seen {
+  /** The versions of the worlds whose keys were tried. */
+  readonly tried: string;
 }
 
 /** A token before anything is proven. */
@@ -60,14 +62,17 @@ interface Decoded {
 /** Takes the place of the key that is not there: a look for none takes as long as for one. */
 const decoy = randomBytes(32).toString("hex");
 
-/** How much is remembered of tokens, in characters. */
-const MAX_REMEMBERED = 8 * 1024 * 1024;
+/** How much is remembered of tokens that were proven, and of others, in characters. */
+const MAX_PROVEN = 8 * 1024 * 1024;
+const MAX_REFUSED = 1024 * 1024;
 
 /** The length of a signature by HMAC-SHA256, in characters of base64url. */
 const SIGNATURE = 43;
 
-/** The longest `uid`, in characters. */
-const MAX_UID = 200;
+/** Made once: whoever comes with bad tokens comes with many. */
+const unproven = unauthenticated(
+  "The token was not signed with a key known here.",
+);
 
 /** Turns the Authorization header into a caller. */
 export default fp(
@@ -75,6 +80,7 @@ export default fp(
     await app.register(jwt, {
       // Never used: each token is verified with the keys of its world.
       secret: randomBytes(32).toString("hex"),
+      decode: { complete: true },
       verify: {
         algorithms: ["HS256"],
         requiredClaims: ["iss", "aud", "exp"],
@@ -83,13 +89,8 @@ export default fp(
 
     // A signature is checked once, and its outcome remembered. The clock and the
     // keys of the world are asked again on every use.
-    const remembered = new Memory<Proven>(MAX_REMEMBERED);
-
-    /** Who sent just this header before. */
-    function recall(header = ""): Proven | undefined {
-      const known = remembered.get(endOf(header));
-      return known?.header === header ? known : undefined;
-    }
+    const proven = new Memory<Proven>(MAX_PROVEN);
+    const refused = new Memory<Refused>(MAX_REFUSED);
 
     // A world is read only if the token may be of it: how long an answer takes
     // says nothing of the world of the path to somebody who is not of it.
@@ -97,23 +98,29 @@ export default fp(
       header: string | undefined,
       worldId: string,
     ): Promise<{ caller: Caller; world: Versioned<World> }> {
-      const known = recall(header);
+      if (header === undefined) {
+        throw unauthenticated("Authentication credentials were not provided.");
+      }
+      const known = recall(proven, header);
       if (known?.worldId === worldId) {
         const world = await app.store.worlds.get(worldId);
         if (world && signs(world, known)) return { caller: known, world };
       }
-      const token = bearerOf(header);
-      const { iss, aud } = known ?? claimsOf(token);
+      const unknown = recall(refused, header);
+      const { iss, aud } = known ?? unknown ?? claimsOf(bearerOf(header));
       const issuing = await worldsToAsk(worldId, iss, aud);
+      const tried = issuing.map(({ version }) => version).join();
+      if (unknown?.tried === tried) throw unproven;
       for (const world of issuing) {
         if (known && signs(world, known)) return { caller: known, world };
-        const proven = prove(header!, token, world, iss, aud);
-        if (!proven) continue;
-        remembered.set(endOf(header!), proven, 2 * header!.length + 1000);
-        return { caller: proven, world };
+        const caller = prove({ header, iss, aud }, world);
+        if (!caller) continue;
+        remember(proven, caller);
+        return { caller, world };
       }
-      if (issuing.length === 0) isSignedWith(decoy, token);
-      throw unauthenticated("The token was not signed with a key known here.");
+      if (issuing.length === 0) isSignedWith(decoy, bearerOf(header));
+      remember(refused, { header, iss, aud, tried });
+      throw unproven;
     }
 
     /** The world where the caller is expected first; then the others that such a token may be of. */
@@ -136,7 +143,7 @@ export default fp(
     function claimsOf(token: string): { iss: string; aud: string } {
       let decoded: Decoded | null;
       try {
-        decoded = app.jwt.decode(token, { complete: true });
+        decoded = app.jwt.decode(token);
       } catch {
         throw unauthenticated("The token is malformed.");
       }
@@ -176,24 +183,21 @@ export default fp(
     }
 
     function prove(
-      header: string,
-      token: string,
+      { header, iss, aud }: Seen,
       { value: world, version }: Versioned<World>,
-      iss: string,
-      aud: string,
     ): Proven | undefined {
       for (const { issuer, audience, secret } of world.config.JWT_secrets) {
         if (issuer !== iss || audience !== aud) continue;
-        const claims = claimsSignedBy(secret, token);
+        const claims = claimsSignedBy(secret, bearerOf(header));
         if (!claims) continue;
         return {
           ...readClaims(claims),
           header,
-          worldId: world.id,
           iss,
           aud,
-          secret,
+          worldId: world.id,
           seenIn: version,
+          secret,
         };
       }
       return undefined;
@@ -205,39 +209,6 @@ export default fp(
   },
   { name: "auth", dependencies: ["errors", "store"] },
 );
-
-/** What tells headers apart, the signature, takes a fifth of the time to look for. */
-const endOf = (header: string) => header.slice(-SIGNATURE);
-
-function bearerOf(header: string | undefined): string {
-  if (header === undefined) {
-    throw unauthenticated("Authentication credentials were not provided.");
-  }
-  const token = /^Bearer +([\w.~+/=-]+)$/i.exec(header)?.[1];
-  if (token === undefined) {
-    throw unauthenticated(
-      "The header must read: Authorization: Bearer <token>.",
-    );
-  }
-  return token;
-}
-
-/**
- * Whether a token carries the signature of a secret, in a time that does not
- * depend on how wrong it is. To learn it from the library takes ten times as
- * long, which whoever sends bad tokens would like.
- */
-function isSignedWith(secret: string, token: string): boolean {
-  const end = token.lastIndexOf(".");
-  const expected = createHmac("sha256", secret)
-    .update(token.slice(0, end))
-    .digest("base64url");
-  const given = Buffer.from(token.slice(end + 1));
-  return (
-    given.length === expected.length &&
-    timingSafeEqual(given, Buffer.from(expected))
-  );
-}
 
 /** Whether a world still holds the key that a token was proven with, now that the token holds. */
 function signs(
@@ -257,57 +228,18 @@ function signs(
   return held;
 }
 
-function readClaims({
-  uid,
-  traits = [],
-  profile,
-  nbf = 0,
-  exp,
-  iat = 0,
-}: Record<string, unknown>): Omit<
-  Proven,
-  "header" | "worldId" | "iss" | "aud" | "secret" | "seenIn"
-> {
-  const times = [nbf, exp, iat];
-  if (!times.every((time) => Number.isFinite(time))) {
-    throw unauthenticated("The exp, nbf and iat of a token are numbers.");
-  }
-  if (
-    !Array.isArray(traits) ||
-    !traits.every((trait): trait is string => typeof trait === "string")
-  ) {
-    throw unauthenticated("The traits of a token are a list of strings.");
-  }
-  if (
-    profile !== undefined &&
-    (typeof profile !== "object" || profile === null || Array.isArray(profile))
-  ) {
-    throw unauthenticated("The profile of a token is an object.");
-  }
-  return {
-    nbf: nbf as number,
-    exp: exp as number,
-    uid: readUid(uid),
-    traits: new Set(traits),
-    profile: profile as Record<string, unknown> | undefined,
-  };
+/** What tells headers apart, the signature, takes a fifth of the time to look for. */
+const keyOf = (header: string) => header.slice(-SIGNATURE);
+
+function recall<S extends Seen>(
+  memory: Memory<S>,
+  header: string,
+): S | undefined {
+  const seen = memory.get(keyOf(header));
+  return seen?.header === header ? seen : undefined;
 }
 
-/** A number that JSON cannot hold exactly would make one user of several. */
-function readUid(uid: unknown): string | undefined {
-  if (uid === undefined) return undefined;
-  const text =
-    typeof uid === "number" && Math.abs(uid) <= Number.MAX_SAFE_INTEGER
-      ? String(uid)
-      : uid;
-  if (
-    typeof text !== "string" ||
-    lengthOf(text) > MAX_UID ||
-    !text.isWellFormed()
-  ) {
-    throw unauthenticated(
-      `The uid of a token is a string or a number of at most ${MAX_UID} characters.`,
-    );
-  }
-  return text;
+function remember<S extends Seen>(memory: Memory<S>, seen: S): void {
+  const { header } = seen;
+  memory.set(keyOf(header), seen, 2 * header.length + 1000);
 }

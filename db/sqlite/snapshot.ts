@@ -8,8 +8,8 @@ const MAX_SIZE = 32 * 1024 * 1024;
 /** Values of one kind, by their names. */
 export interface Kept<V extends object> {
   /**
-   * @param load reads it, and says how large it is in characters; what is not
-   *   there is not remembered, so that nobody can fill the memory with misses.
+   * @param load reads it, and says how large it is in characters; nothing, when
+   *   it is not to be remembered.
    * @returns the same object for as long as nobody has written.
    */
   read(
@@ -52,9 +52,12 @@ export class Snapshot {
     this.#version = db.prepare<[], number>("PRAGMA data_version").pluck();
   }
 
-  /** Room for one kind of values. */
-  keep<V extends object>(): Kept<V> {
-    const memory = new Memory<V>(MAX_SIZE);
+  /**
+   * Room for one kind of values.
+   * @param size of all together at most, in characters of what was read.
+   */
+  keep<V extends object>(size = MAX_SIZE): Kept<V> {
+    const memory = new Memory<V>(size);
     this.#memories.push(memory);
     return {
       read: (key, load) => {

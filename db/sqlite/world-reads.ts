@@ -4,6 +4,9 @@ import type { Connection } from "./database.js";
 import { toWorld, versioned, WORLD_COLUMNS, type WorldRow } from "./rows.js";
 import type { Snapshot } from "./snapshot.js";
 
+/** How much is remembered of who issues tokens, in characters: anybody may ask for issuers that are not there. */
+const MAX_ISSUERS = 2 * 1024 * 1024;
+
 /** The reads of worlds. */
 export function worldReads(db: Connection, snapshot: Snapshot) {
   const select = db.prepare<[string], WorldRow>(
@@ -27,7 +30,7 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
     .pluck();
 
   const kept = snapshot.keepRows<WorldRow, Versioned<World>>();
-  const issuers = snapshot.keep<Versioned<World>[]>();
+  const issuers = snapshot.keep<Versioned<World>[]>(MAX_ISSUERS);
 
   function get(id: string): Versioned<World> | undefined {
     return kept.read(
@@ -49,11 +52,12 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
     at,
     list: (): World[] => selectAll.all().map(toWorld),
     issuing: (issuer: string, audience: string): Versioned<World>[] =>
-      issuers.read(JSON.stringify([issuer, audience]), () => {
-        const value = selectIssuing
+      // That there is none is remembered, too: it must not take longer.
+      issuers.read(JSON.stringify([issuer, audience]), () => ({
+        value: selectIssuing
           .all(issuer, audience)
-          .flatMap((id) => get(id) ?? []);
-        return value.length ? { value, size: 0 } : undefined;
-      }) ?? [],
+          .flatMap((id) => get(id) ?? []),
+        size: 0,
+      }))!,
   };
 }

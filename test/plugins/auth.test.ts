@@ -1,5 +1,7 @@
 import { createHmac } from "node:crypto";
 import t, { type Test } from "tap";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import type { WorldChanges } from "../../schemas/worlds.js";
 import {
   admin,
   bearer,
@@ -292,6 +294,50 @@ void t.test("a world that is gone takes its tokens with it", async (t) => {
   await store.worlds.delete("other");
   t.equal((await call(asked)).status, 401);
   t.equal((await call({ url, as })).status, 401);
+});
+
+void t.test("a token that was refused holds once its key does", async (t) => {
+  const { call, store, dataDir } = await serve(t);
+  const elsewhere = openSqliteStore(dataDir);
+  t.teardown(() => elsewhere.close());
+  const other = keyOf("other");
+  const as = admin("other");
+  const status = async () => {
+    const twice = [await call({ url, as }), await call({ url, as })];
+    return twice.map((answer) => answer.status);
+  };
+  const keep = (...JWT_secrets: object[]) =>
+    ({ config: { JWT_secrets } }) as WorldChanges;
+  const steps: [name: string, run: () => Promise<unknown>, status: number][] = [
+    ["nobody has its key", async () => {}, 401],
+    ["another world has", () => store.worlds.create(worldOf("other")), 403],
+    ["that is gone", () => store.worlds.delete("other"), 401],
+    ["the world has", () => store.worlds.update("demo", keep(other, key)), 200],
+    ["no longer", () => store.worlds.update("demo", keep(key)), 401],
+    [
+      "with another secret",
+      () =>
+        store.worlds.update(
+          "demo",
+          keep(key, { ...other, secret: "x".repeat(64) }),
+        ),
+      401,
+    ],
+    [
+      "another process wrote the right one",
+      () => elsewhere.worlds.update("demo", keep(key, other)),
+      200,
+    ],
+    [
+      "another process took it away",
+      () => elsewhere.worlds.update("demo", keep(key)),
+      401,
+    ],
+  ];
+  for (const [name, run, expected] of steps) {
+    await run();
+    t.strictSame(await status(), [expected, expected], name);
+  }
 });
 
 void t.test(
