@@ -4,6 +4,7 @@ import {
   workerData,
 } from "node:worker_threads";
 import { StoreError } from "../store.js";
+import { batches, fault } from "./batches.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { Erasures } from "./erasures.js";
 import { roomWrites } from "./room-writes.js";
@@ -41,11 +42,7 @@ const writes: Writes = {
   ...userWrites(db),
   ...copyWrites(db, worlds, rooms),
 };
-const byName = writes as Record<string, (...args: unknown[]) => unknown>;
-
-const savepoint = db.prepare("SAVEPOINT write");
-const release = db.prepare("RELEASE write");
-const rollBack = db.prepare("ROLLBACK TO write");
+const attempt = batches(db, writes);
 
 port.on("message", (first: Message) => {
   const calls: Call[] = [];
@@ -135,33 +132,11 @@ function commit(batch: Call[], finish?: (answers: Answer[]) => void): Answer[] {
   if (batch.length === 0) return [];
   try {
     if (batch.some(({ write }) => ERASING.has(write))) marks.begin();
-    return db
-      .transaction(() => {
-        const answers = batch.map(attempt);
-        finish?.(answers);
-        return answers;
-      })
-      .immediate();
+    return attempt(batch, finish);
   } catch (error) {
     const { problem, message } =
       doubt(error) ?? storeErrorOf(error) ?? fault(error);
     return batch.map(({ id }) => ({ id, problem, message }));
-  }
-}
-
-function attempt({ id, write, args }: Call): Answer {
-  savepoint.run();
-  try {
-    const result = byName[write]!(...args);
-    release.run();
-    return { id, result };
-  } catch (error) {
-    // SQLite gives up the whole transaction by itself when the disk fails it.
-    if (!db.inTransaction) throw error;
-    rollBack.run();
-    release.run();
-    const { problem, message, field } = storeErrorOf(error) ?? fault(error);
-    return { id, problem, message, ...(field !== undefined && { field }) };
   }
 }
 
@@ -174,13 +149,4 @@ function doubt(error: unknown): StoreError | undefined {
   return code.startsWith("SQLITE_IOERR")
     ? new StoreError("doubtful", message)
     : undefined;
-}
-
-/** A fault of our own: no word of it goes to a client, all of it to the log. */
-function fault(error: unknown): Pick<StoreError, "message"> & {
-  problem: "fault";
-  field?: undefined;
-} {
-  const { stack, message } = error as Error;
-  return { problem: "fault", message: stack ?? message };
 }

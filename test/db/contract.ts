@@ -494,6 +494,30 @@ export async function storeContract(
     t.equal(good.status, "fulfilled");
     t.match(bad, { reason: { problem: "taken" } });
     t.equal(alsoGood.status, "fulfilled");
+
+    // Not even when it fails after it has written something.
+    const name = "beside it";
+    const half = {
+      world: worldOf("half"),
+      rooms: [ABSENT, id].map((id) => ({ id, name })),
+    };
+    const around = await Promise.allSettled([
+      store.rooms.update("demo", id, { name }),
+      store.worlds.import(half),
+      store.rooms.update("demo", id, { name: "too late" }, [version]),
+      store.rooms.create("good", { name }),
+      store.worlds.import(half),
+    ]);
+    t.match(around, [
+      { value: { value: { id, name } } },
+      { reason: { problem: "taken", field: "rooms" } },
+      { reason: { problem: "changed" } },
+      { value: { value: { name } } },
+      { reason: { problem: "taken", field: "rooms" } },
+    ]);
+    t.equal((await store.rooms.get("demo", id))?.value.name, name);
+    t.equal(await store.worlds.get("half"), undefined);
+    t.equal((await store.rooms.list("good", selection())).count, 2);
   });
 
   await contract("a page is of one moment", async (t, store) => {
