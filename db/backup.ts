@@ -9,7 +9,8 @@ import {
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ArchiveError, DATABASE, MEDIA, writeArchive } from "./archive.js";
-import { LocalFiles, syncFolder } from "./local-files.js";
+import { syncFolder } from "./disk.js";
+import { LocalFiles } from "./local-files.js";
 import { holdLock } from "./process-lock.js";
 import type { Report } from "./progress.js";
 import { openForInspection } from "./sqlite/database.js";

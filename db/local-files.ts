@@ -1,20 +1,34 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import {
   mkdir,
   open,
   readdir,
-  readFile,
   rename,
   rm,
+  rmdir,
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import {
+  explained,
+  readText,
+  syncFolder,
+  unlessMissing,
+  unlinked,
+  write,
+} from "./disk.js";
 import type { FileStore, StoredBytes } from "./files.js";
 import { holdLock } from "./process-lock.js";
 import { StoreError } from "./store.js";
 
-const isNote = (name: string) => name.endsWith(".note");
+const NOTE = ".note";
+
+const isNote = (name: string) => name.endsWith(NOTE);
+
+/** The name of the note of one key, and back: a key has slashes in it. */
+const noteOf = (key: string) => `${encodeURIComponent(key)}${NOTE}`;
+const keyIn = (note: string) => decodeURIComponent(note.slice(0, -NOTE.length));
 
 /** Whether the store cannot tell if it did what it was asked: then a note is kept of it. */
 const isDoubtful = (error: unknown) =>
@@ -50,33 +64,34 @@ export class LocalFiles implements FileStore {
   ): Promise<void> {
     const path = join(this.root, key);
     const part = await this.#newPath();
-    const note = `${part}.note`;
+    const note = join(this.#work, noteOf(key));
     let inPlace = false;
     try {
       const [noted, written] = await Promise.allSettled([
-        explained(() => writeFile(note, key, { flush: true })),
+        explained(async () => {
+          await mkdir(note);
+          // After a power cut, too, there is a note of what is in place.
+          await syncFolder(this.#work);
+        }),
         write(part, source),
       ]);
       if (noted.status === "rejected") throw noted.reason;
       if (written.status === "rejected") throw written.reason;
       await explained(async () => {
-        // After a power cut, too, there is a note of what is in place.
-        await syncFolder(this.#work);
-        await this.#makeFolder(dirname(path));
-        await rename(part, path);
+        await this.#move(part, path);
         await syncFolder(dirname(path));
       });
       inPlace = true;
       await record(written.value);
     } catch (error) {
-      await rm(part, { force: true });
+      await unlinked(part);
       if (!(inPlace && isDoubtful(error))) {
-        await rm(path, { force: true });
-        await rm(note, { force: true });
+        await unlinked(path);
+        await unlessMissing(() => rmdir(note), undefined);
       }
       throw error;
     }
-    await rm(note, { force: true });
+    await rmdir(note);
   }
 
   async open(key: string): Promise<NodeJS.ReadableStream | undefined> {
@@ -88,14 +103,14 @@ export class LocalFiles implements FileStore {
   }
 
   async remove(key: string): Promise<void> {
-    await rm(join(this.root, key), { force: true });
+    await unlinked(join(this.root, key));
   }
 
   async discard(
     keys: readonly string[],
     forget: () => Promise<readonly string[]>,
   ): Promise<void> {
-    const note = `${await this.#newPath()}.note`;
+    const note = `${await this.#newPath()}${NOTE}`;
     let forgotten: readonly string[];
     try {
       await explained(async () => {
@@ -104,12 +119,12 @@ export class LocalFiles implements FileStore {
       });
       forgotten = await forget();
     } catch (error) {
-      if (!isDoubtful(error)) await rm(note, { force: true });
+      if (!isDoubtful(error)) await unlinked(note);
       throw error;
     }
     // The note stays when this fails: the next sweep goes on with it.
     for (const key of forgotten) await this.remove(key);
-    await rm(note, { force: true });
+    await unlinked(note);
   }
 
   /** The files in place, by their keys. */
@@ -147,7 +162,7 @@ export class LocalFiles implements FileStore {
       await write(path, source);
       return await use(path);
     } finally {
-      await rm(path, { force: true });
+      await unlinked(path);
     }
   }
 
@@ -160,7 +175,7 @@ export class LocalFiles implements FileStore {
           if (!(await isRecorded(key))) await this.remove(key);
         }
         await rm(folder, { recursive: true, force: true });
-        await rm(`${folder}.lock`, { force: true });
+        await unlinked(`${folder}.lock`);
       } finally {
         release();
       }
@@ -174,16 +189,28 @@ export class LocalFiles implements FileStore {
     const names = await namesIn(this.#work);
     if (!names.some(isNote)) {
       await rm(this.#work, { recursive: true, force: true });
-      await rm(`${this.#work}.lock`, { force: true });
+      await unlinked(`${this.#work}.lock`);
     }
     release();
+  }
+
+  /** Moves a file into a folder that may not be there yet. */
+  async #move(from: string, to: string): Promise<void> {
+    const folder = dirname(to);
+    // Once in each process, as another may have made it and not come further.
+    if (!this.#settled.has(folder)) await this.#makeFolder(folder);
+    try {
+      await rename(from, to);
+    } catch (error) {
+      // Somebody took it away.
+      this.#settled.delete(folder);
+      throw error;
+    }
   }
 
   /** Makes a folder whose name, too, survives a power cut. */
   async #makeFolder(path: string): Promise<void> {
     await mkdir(path, { recursive: true, mode: 0o700 });
-    // Once in each process, as another may have made it and not come further.
-    if (this.#settled.has(path)) return;
     for (let at = path; at !== dirname(this.root); at = dirname(at)) {
       await syncFolder(dirname(at));
     }
@@ -227,73 +254,25 @@ export class LocalFiles implements FileStore {
   }
 }
 
-/** Writes all of a source to a new file, down to the disk. */
-async function write(
-  path: string,
-  source: AsyncIterable<Uint8Array>,
-): Promise<StoredBytes> {
-  const sha256 = createHash("sha256");
-  let size = 0;
-  const file = await explained(() => open(path, "wx", 0o600));
-  try {
-    for await (const chunk of source) {
-      const written = explained(() => file.writeFile(chunk));
-      sha256.update(chunk);
-      size += chunk.length;
-      await written;
-    }
-    await explained(() => file.sync());
-  } finally {
-    await file.close();
-  }
-  return { size, sha256: sha256.digest("hex") };
-}
-
-/** Makes a rename in a folder survive a power cut. Windows has no such call, and needs none. */
-export async function syncFolder(path: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const folder = await open(path);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-/** The keys in the notes of a work folder, each on a line. */
+/**
+ * The keys in the notes of a work folder. A note of one key is a folder of its
+ * name, made in one step; that of several a file with each on a line.
+ */
 async function notedIn(folder: string): Promise<string[]> {
-  const notes = (await namesIn(folder)).filter(isNote);
-  const texts = await Promise.all(
-    notes.map((note) => readText(join(folder, note))),
+  const entries = await unlessMissing(
+    () => readdir(folder, { withFileTypes: true }),
+    [],
   );
-  return texts.flatMap((text) => text.split("\n").filter((key) => key !== ""));
+  const keys = entries
+    .filter(({ name }) => isNote(name))
+    .map(async (entry) => {
+      const { name } = entry;
+      if (entry.isDirectory()) return [keyIn(name)];
+      const text = await readText(join(folder, name));
+      return text.split("\n").filter((key) => key !== "");
+    });
+  return (await Promise.all(keys)).flat();
 }
 
 const namesIn = (folder: string): Promise<string[]> =>
   unlessMissing(() => readdir(folder), []);
-
-const readText = (path: string): Promise<string> =>
-  unlessMissing(() => readFile(path, "utf8"), "");
-
-async function unlessMissing<T>(
-  read: () => Promise<T>,
-  otherwise: T,
-): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return otherwise;
-    throw error;
-  }
-}
-
-/** The store's words for what the disk reports. */
-async function explained<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const { code = "", message } = error as NodeJS.ErrnoException;
-    const full = code === "ENOSPC" || code === "EDQUOT";
-    throw new StoreError(full ? "full" : "unusable", message);
-  }
-}

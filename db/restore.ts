@@ -15,7 +15,7 @@ import {
   readArchive,
   type Member,
 } from "./archive.js";
-import { syncFolder } from "./local-files.js";
+import { syncFolder } from "./disk.js";
 import { holdLock } from "./process-lock.js";
 import type { Report } from "./progress.js";
 import { count, type Counts, openCopy } from "./sqlite/inspection.js";

@@ -1,3 +1,4 @@
+import type { Dirent } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
@@ -108,22 +109,27 @@ export async function follow(
   };
 }
 
-/** The paths of all files below a folder; of none if it is not there. */
-export async function filesBelow(folder: string): Promise<string[]> {
+/** The paths of all files below a folder, and of what else counts; of none if it is not there. */
+export async function filesBelow(
+  folder: string,
+  alsoCounts: (entry: Dirent) => boolean = () => false,
+): Promise<string[]> {
   const entries = await readdir(folder, {
     recursive: true,
     withFileTypes: true,
   }).catch(() => []);
   return entries
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() || alsoCounts(entry))
     .map(({ parentPath, name }) => join(parentPath, name));
 }
 
-/** The files of a server that are not whole, or not known to anybody yet. */
+/** The files of a server that are not whole, or not known to anybody yet, and the notes of them. */
 export const unfinished = async (dataDir: string): Promise<string[]> =>
-  (await filesBelow(join(dataDir, "work"))).filter(
+  (await filesBelow(join(dataDir, "work"), isNote)).filter(
     (path) => !path.endsWith(".lock"),
   );
+
+const isNote = ({ name }: Dirent) => name.endsWith(".note");
 
 /** The files that a server has taken. */
 export const finished = (dataDir: string): Promise<string[]> =>

@@ -48,8 +48,8 @@ function wreck(dataDir: string, name: string): void {
   writeFileSync(`${work}.lock`, "");
   writeFileSync(join(work, "1"), "half a file");
   writeFileSync(join(work, "2.clean"), "half an image");
-  writeFileSync(join(work, "3.note"), `pub/demo/${name}-told`);
-  writeFileSync(join(work, "4.note"), `pub/demo/${name}-untold`);
+  mkdirSync(join(work, `pub%2Fdemo%2F${name}-told.note`));
+  mkdirSync(join(work, `pub%2Fdemo%2F${name}-untold.note`));
   writeFileSync(join(work, "5.note"), `pub/demo/${name}-never`);
   writeFileSync(join(work, "6.note"), "");
   for (const end of ["told", "untold", "old"]) {
