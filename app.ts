@@ -24,6 +24,7 @@ import openapi from "./plugins/openapi/index.js";
 import permissions, { guardRoutes } from "./plugins/permissions.js";
 import pressure from "./plugins/pressure.js";
 import rateLimit from "./plugins/rate-limit.js";
+import serialization from "./plugins/serialization.js";
 import storage from "./plugins/storage.js";
 import storePlugin from "./plugins/store.js";
 import unrouted from "./plugins/unrouted.js";
@@ -82,6 +83,7 @@ export const foyer = fp<FoyerOptions>(
     app.register(draining);
     app.register(expectContinue);
     app.register(validation);
+    app.register(serialization);
     app.register(storePlugin, { store });
     app.register(address, { publicUrl });
     app.register(openapi, { publicUrl });

@@ -2,6 +2,8 @@ import { readFile } from "node:fs/promises";
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import t from "tap";
+import { createApp } from "../../app.js";
+import { loadConfig } from "../../config.js";
 import type { JsonObject } from "../../schemas/document.js";
 import { serve } from "../helper.js";
 
@@ -64,4 +66,25 @@ void t.test("a browser that opens / lands on the page", async (t) => {
   const page = await call({ url: "/", headers: { accept: "text/html" } });
   t.match(page, { status: 302, headers: { location: "/docs" } });
   t.equal((await call({ url: "/" })).status, 404, "a program does not");
+});
+
+void t.test("answers of other routes go by schemas of their own", async (t) => {
+  const answerOf = async (kind: string) => {
+    const app = createApp({
+      config: { ...loadConfig({}), dataDir: t.testdir() },
+    });
+    t.teardown(() => app.close());
+    app.register(async (scope) => {
+      const properties = { [kind]: { type: "string" } };
+      app.addSchema({ $id: "Mine", type: "object", properties });
+      scope.get(
+        "/mine",
+        { schema: { response: { 200: { $ref: "Mine#" } } } },
+        async () => ({ a: "a", b: "b" }),
+      );
+    });
+    return (await app.inject("/mine")).body;
+  };
+  t.equal(await answerOf("a"), '{"a":"a"}');
+  t.equal(await answerOf("b"), '{"b":"b"}', "by the same name");
 });
