@@ -121,6 +121,7 @@ export class Writer {
       workerData: { dataDir: this.#dataDir },
       // What the process was told to load or to watch is not for this thread.
       execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: "" },
     });
     let begun = false;
     let reason = "The store is closed.";
