@@ -12,8 +12,9 @@ import { ref } from "../schemas/values.js";
 import { World } from "../schemas/worlds.js";
 import type { Constants } from "./servers.js";
 
-// The ceiling: Fastify as it comes, answering the same JSON through the same
-// response schemas, without asking who calls, and without a database.
+// The ceiling: Fastify as it comes, answering the same requests with the same
+// JSON through the same response schemas, without asking who calls, and without
+// a database.
 
 const [, , constants = "", folder = ""] = process.argv;
 const { world, room, page, media } = JSON.parse(
@@ -28,12 +29,17 @@ await app.register(fastifyStatic, { root: media, prefix: "/media/" });
 const answers = (status: number, schema: typeof World) => ({
   schema: { response: { [status]: ref(schema) } },
 });
-app.get("/world", answers(200, World), async () => world);
-app.get("/room", answers(200, Room as never), async () => room);
-app.get("/rooms", answers(200, RoomList as never), async () => page);
+const paths = {
+  world: "/api/v1/worlds/:world_id/",
+  rooms: "/api/v1/worlds/:world_id/rooms/",
+  room: "/api/v1/worlds/:world_id/rooms/:room_id/",
+};
+app.get(paths.world, answers(200, World), async () => world);
+app.get(paths.room, answers(200, Room as never), async () => room);
+app.get(paths.rooms, answers(200, RoomList as never), async () => page);
 
 app.post(
-  "/rooms",
+  paths.rooms,
   { schema: { body: ref(RoomDraft), response: { 201: ref(Room) } } },
   async (request, reply) => {
     reply.code(201);
@@ -41,12 +47,12 @@ app.post(
   },
 );
 app.patch(
-  "/room",
+  paths.room,
   { schema: { body: ref(RoomChanges), response: { 200: ref(Room) } } },
   async (request) => ({ ...(room as object), ...(request.body as object) }),
 );
 
-app.post("/upload", async (request, reply) => {
+app.post("/storage/upload/", async (request, reply) => {
   const form = await request.file();
   const name = join(folder, randomUUID());
   const file = await open(name, "wx");
