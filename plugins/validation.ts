@@ -1,10 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { TObject } from "@sinclair/typebox";
-import type {
-  FastifyRequest,
-  FastifySchemaCompiler,
-  preHandlerAsyncHookHandler,
-} from "fastify";
+import type { FastifySchemaCompiler, preHandlerHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import { components } from "../schemas/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
@@ -79,11 +75,11 @@ function withNumbers(schema: TObject, query: Query): Query {
  */
 export function keepingId(param: string): {
   attachValidation: true;
-  preHandler: preHandlerAsyncHookHandler;
+  preHandler: preHandlerHookHandler;
 } {
   return {
     attachValidation: true,
-    preHandler: async (request: FastifyRequest) => {
+    preHandler: (request, _reply, done) => {
       // The compiler above makes no other error.
       const found = request.validationError as unknown as
         InvalidData | undefined;
@@ -93,9 +89,8 @@ export function keepingId(param: string): {
         id !== (request.params as Record<string, string>)[param]
       ) {
         const { id: _, ...others } = found?.faults ?? {};
-        throw new InvalidData({ id: ["May not be changed."], ...others });
-      }
-      if (found) throw found;
+        done(new InvalidData({ id: ["May not be changed."], ...others }));
+      } else done(found);
     },
   };
 }

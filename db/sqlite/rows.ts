@@ -49,7 +49,14 @@ export function versioned<R extends WorldRow | RoomRow, T>(
   row: R,
   read: (row: R) => T,
 ): Versioned<T> {
-  return { value: read(row), version: versionOf(row) };
+  let version: string | undefined;
+  return {
+    value: read(row),
+    // Most of what is read while there are writes is not sent to anybody.
+    get version() {
+      return (version ??= versionOf(row));
+    },
+  };
 }
 
 export function toWorld(row: WorldRow): World {
