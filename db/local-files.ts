@@ -91,7 +91,7 @@ export class LocalFiles implements FileStore {
       }
       throw error;
     }
-    await rmdir(note);
+    await unlessMissing(() => rmdir(note), undefined);
   }
 
   async open(key: string): Promise<NodeJS.ReadableStream | undefined> {
