@@ -76,7 +76,7 @@ export function openSqliteStore(
       create: async (...args) =>
         versioned(await writer.run("createRoom", ...args), toRoom),
       update: async (...args) =>
-        versioned(await writer.run("updateRoom", ...args), toRoom),
+        rooms.changed(args[0], await writer.run("updateRoom", ...args)),
       delete: (...args) => writer.run("deleteRoom", ...args),
     },
     users: {

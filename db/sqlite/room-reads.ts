@@ -129,6 +129,13 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     return found?.worldId === worldId ? found.room : undefined;
   }
 
+  /** A room as it was just changed: who reads or changes it next need not make it again. */
+  function changed(worldId: string, row: RoomRow): Versioned<Room> {
+    const room = versioned(row, toRoom);
+    kept.rooms.keep(row.id, row, { worldId, room });
+    return room;
+  }
+
   /**
    * A page that is remembered. To read one takes several statements, between any
    * two of which the writer thread may commit: without a transaction, it is not read.
@@ -183,7 +190,7 @@ export function roomReads(db: Connection, snapshot: Snapshot) {
     ) as RoomRow[];
   }
 
-  return { get, list };
+  return { get, changed, list };
 }
 
 // The plus keeps SQLite from going by group and sorting: the index of the

@@ -29,6 +29,8 @@ export interface KeptRows<R extends object, V extends object> {
     select: () => R | undefined,
     make: (row: R) => V,
   ): V | undefined;
+  /** Keeps what was made of a row as it was just written; it is compared with the row before it is given to anybody. */
+  keep(key: string, row: R, value: V): void;
 }
 
 /** For an entry itself, in characters, whatever it holds. */
@@ -77,7 +79,11 @@ export class Snapshot {
   /** Room for one kind of values that outlive the writes of other rows. */
   keepRows<R extends object, V extends object>(): KeptRows<R, V> {
     const memory = new Memory<{ row: R; value: V; seen: unknown }>(MAX_SIZE);
+    // Of the row, of what is made of it, and of the answer.
+    const keep = (key: string, row: R, value: V, seen?: unknown) =>
+      memory.set(key, { row, value, seen }, ENTRY + 3 * sizeOf(row));
     return {
+      keep,
       read: (key, select, make) => {
         if (!this.#looked) this.#look();
         const kept = memory.get(key);
@@ -90,8 +96,7 @@ export class Snapshot {
           return kept.value;
         }
         const value = make(row);
-        // Of the row, of what is made of it, and of the answer.
-        memory.set(key, { row, value, seen }, ENTRY + 3 * sizeOf(row));
+        keep(key, row, value, seen);
         return value;
       },
     };
