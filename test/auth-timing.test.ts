@@ -24,8 +24,13 @@ const SIGNATURE = 43;
 const url = "/api/v1/worlds/demo/";
 
 void t.test("a wrong secret, however wrong it is", async (t) => {
-  const { call } = await serve(t, [worldOf("demo"), worldOf("other")]);
   const key = keyOf("demo");
+  const shared = { config: { JWT_secrets: [key] } };
+  const { call } = await serve(t, [
+    worldOf("demo"),
+    worldOf("other"),
+    ...["clone", "copy"].map((id) => worldOf(id, shared)),
+  ]);
   const right = tokenOf(key, { traits: ["admin", "api"] });
   const [head, body, signature] = right.split(".") as [string, string, string];
   const spoil = (at: number) =>
