@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import pino, { type Logger } from "pino";
 import { logOutput } from "./log-output.js";
@@ -19,17 +19,22 @@ export async function createLogger(level: string): Promise<Logger> {
   );
 }
 
-/** Says nothing of requests that come and go, only of what fails on the way. */
+/**
+ * Of what Fastify says of requests by itself, in which headers are, only that an
+ * answer broke off: nothing else tells that.
+ */
 export class QuietRequests extends Fastify.LogController {
-  override incomingRequest(): void {}
-  override requestCompleted(): void {}
+  constructor() {
+    super({ disableRequestLogging: true });
+  }
+
   override streamError(
     error: Error & { code?: string },
-    ...rest: [FastifyRequest, FastifyReply]
+    { id, log }: FastifyRequest,
   ): void {
     // A client may go away whenever it likes.
     if (error.code === "ERR_STREAM_PREMATURE_CLOSE") return;
-    super.streamError(error, ...rest);
+    log.warn({ reqId: id, err: error }, "the answer broke off");
   }
 }
 

@@ -1,6 +1,8 @@
-import { Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import pino from "pino";
 import t from "tap";
+import { createApp } from "../../app.js";
+import { loadConfig } from "../../config.js";
 import { StoreError, type Store, type StoreProblem } from "../../db/store.js";
 import {
   admin,
@@ -205,6 +207,46 @@ void t.test("a fault of the server's own stays its own", async (t) => {
     "the log has it, under the number of the answer",
   );
 });
+
+void t.test(
+  "an answer that breaks off is for the operator to know",
+  async (t) => {
+    let log = "";
+    const stream = { write: (text: string) => void (log += text) };
+    const logger = pino({}, stream);
+    const app = createApp({
+      config: { ...loadConfig({}), dataDir: t.testdir() },
+      logger,
+    });
+    t.teardown(() => app.close());
+    const ends: Record<string, Error> = {
+      fault: new Error("the disk failed"),
+      gone: Object.assign(new Error("gone"), {
+        code: "ERR_STREAM_PREMATURE_CLOSE",
+      }),
+    };
+    app.get<{ Params: { end: string } }>("/broken/:end", (request, reply) => {
+      async function* bytes() {
+        yield "a";
+        throw await Promise.resolve(ends[request.params.end]!);
+      }
+      return reply.send(Readable.from(bytes()));
+    });
+    for (const end of Object.keys(ends)) {
+      await t.rejects(
+        app.inject({ url: `/broken/${end}`, headers: { authorization: as } }),
+      );
+    }
+    const lines = log.trim().split("\n");
+    t.equal(lines.length, 1, "that a client went away is nothing to write of");
+    t.match(JSON.parse(lines[0]!), {
+      level: 40,
+      reqId: /^[0-9a-f-]{36}$/,
+      err: { message: "the disk failed" },
+    });
+    t.notMatch(log, as, "no header");
+  },
+);
 
 void t.test("what a store may answer", async (t) => {
   let problem: StoreProblem = "busy";
