@@ -17,7 +17,7 @@ export default tseslint.config(
   {
     files: ["**/*.ts"],
     extends: [tseslint.configs.recommendedTypeChecked],
-    languageOptions: { parserOptions: { projectService: true } },
+    languageOptions: { parserOptions: { project: "./tsconfig.json" } },
     rules: {
       // A Fastify plugin and a Store method are asynchronous by contract, whether or not they wait.
       "@typescript-eslint/require-await": "off",

@@ -74,9 +74,10 @@ const toCeiling = (
     name,
     goal,
     (scene) => {
-      const { refused: _, ...answered } = asked(scene);
+      const whole = asked(scene);
+      const { refused: _, ...answered } = whole;
       return [
-        [scene.foyer, asked(scene)],
+        [scene.foyer, whole],
         [scene.bare, answered],
       ];
     },

@@ -202,9 +202,10 @@ export class LocalFiles implements FileStore {
     try {
       await rename(from, to);
     } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
       // Somebody took it away.
-      this.#settled.delete(folder);
-      throw error;
+      await this.#makeFolder(folder);
+      await rename(from, to);
     }
   }
 

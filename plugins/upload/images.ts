@@ -68,7 +68,7 @@ export class ImageCleaner {
   async #run(job: ImageJob): Promise<void> {
     clearTimeout(this.#idle);
     try {
-      const wasThere = this.#process !== undefined;
+      const wasThere = this.#process?.connected;
       let outcome = await this.#give(job);
       // One that was there may have ended before this image came: only one that
       // was started for it was ended by it.

@@ -115,6 +115,16 @@ void t.test("what another process works on is left alone", async (t) => {
   t.strictSame(await unfinished(dataDir), []);
 });
 
+void t.test("a folder that was taken away is made again", async (t) => {
+  const dataDir = t.testdir();
+  const files = filesIn(t, dataDir);
+  for (const key of ["pub/demo/a", "pub/demo/b"]) {
+    await files.put(key, pieces(Buffer.from("x")), untold);
+    t.ok(existsSync(join(dataDir, "media", key)), key);
+    rmSync(join(dataDir, "media/pub"), { recursive: true });
+  }
+});
+
 void t.test("a fault of the disk passes", async (t) => {
   const dataDir = t.testdir();
   const files = filesIn(t, dataDir);
