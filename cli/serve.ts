@@ -18,8 +18,8 @@ const LAST_WORDS = 1000;
 
 /** On an empty server, the demo world; on any other, what it already has. */
 async function demoWorld(store: Store): Promise<World | undefined> {
-  const worlds = await store.worlds.list();
-  if (worlds.length > 0) return worlds.find(({ id }) => id === DEMO);
+  const [any] = await store.worlds.list({ limit: 1 });
+  if (any) return (await store.worlds.get(DEMO))?.value;
   const { value } = await store.worlds.create(
     draftWorld(DEMO, "Sample event", "localhost"),
   );

@@ -15,6 +15,9 @@ interface Json {
   json?: boolean;
 }
 
+/** How many worlds are read at a time. */
+const PAGE = 100;
+
 /** A key of 256 bits that nobody else has. */
 const freshKey = (id: string): WorldKey => ({
   issuer: "foyer",
@@ -161,10 +164,10 @@ const update = command(
 
 const list = command("list", "list the worlds", "world list --json").action(
   async ({ json }: Json) => {
-    const worlds = await withStore((store) => store.worlds.list());
+    const worlds = await withStore(listWorlds);
     print(
       json,
-      worlds.map(({ id, title, domain }) => ({ id, title, domain })),
+      worlds,
       worlds
         .map(({ id, title, domain }) => `${id}\t${domain}\t${plain(title)}`)
         .join("\n") ||
@@ -172,6 +175,22 @@ const list = command("list", "list the worlds", "world list --json").action(
     );
   },
 );
+
+/** What is listed of each world; a page at a time, as a world may be large. */
+async function listWorlds(store: Store) {
+  const listed: Pick<World, "id" | "title" | "domain">[] = [];
+  let page: World[];
+  do {
+    page = await store.worlds.list({
+      ...(listed.length > 0 && { after: listed.at(-1)!.id }),
+      limit: PAGE,
+    });
+    for (const { id, title, domain } of page) {
+      listed.push({ id, title, domain });
+    }
+  } while (page.length === PAGE);
+  return listed;
+}
 
 const show = command(
   "show <id>",

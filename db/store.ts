@@ -9,13 +9,22 @@ import type { User, UserName } from "../schemas/users.js";
 import type { World, WorldChanges } from "../schemas/worlds.js";
 
 /**
- * Something stored, and the name of the state it was read in: it changes with
- * every change of what a reader sees, and the same state has the same name on
- * every server.
+ * A record and the version it was read in. The version changes with every
+ * change that a reader sees, and is computed from the values that a reader sees:
+ * equal versions mean equal values, on every server and every engine. It is the
+ * only identity there is; the same record read twice may be two objects. Values
+ * are frozen, as readers share them.
  */
 export interface Versioned<T> {
   readonly value: T;
   readonly version: string;
+}
+
+/** Which part of all worlds is asked for. */
+export interface WorldSelection {
+  /** Only worlds whose id comes after this one. */
+  after?: string;
+  limit: number;
 }
 
 /** Which page of the rooms of a world somebody asks for. */
@@ -34,8 +43,8 @@ export interface RoomSelection {
 
 export interface RoomPage {
   /** The number of rooms on all pages. */
-  count: number;
-  rooms: Room[];
+  readonly count: number;
+  readonly rooms: readonly Room[];
 }
 
 /** Somebody who uploads: by the `uid` of a token, or as a guest by a client ID. */
@@ -102,10 +111,16 @@ export interface Counts {
 }
 
 /**
- * Everything the service keeps. Each method is one atomic operation, durable
- * once it resolves, and sees whatever any process wrote before it was called.
- * Every method may reject with a {@link StoreError} `busy` or `unusable`, a
- * write also with `full` or `doubtful`.
+ * Everything the service keeps. Each method is one atomic operation. It may
+ * reject with a {@link StoreError} `busy` or `unusable`, a write also with `full`
+ * or `doubtful`.
+ *
+ * A read sees every write of this store that has resolved, and every write of
+ * other processes that was committed before the present turn of the event loop.
+ * Reads of one turn may share one state.
+ *
+ * A write is durable once it resolves. An engine may run a write more than once
+ * before it commits, so what a write does must touch nothing but the database.
  */
 export interface Store {
   readonly worlds: WorldStore;
@@ -114,15 +129,7 @@ export interface Store {
   readonly files: FileRecords;
   /** How much there is. */
   counts(): Promise<Counts>;
-  /**
-   * Allows one look at what other processes wrote to serve all reads until the
-   * event loop turns: for whoever knows that all it will answer until then was
-   * asked before now.
-   */
-  lookOnce(): void;
-  /** Takes that back for what is read from now on. */
-  lookAgain(): void;
-  /** Finishes the writes under way, then lets go of the database. */
+  /** Finishes the writes under way, then closes the database. */
   close(): Promise<void>;
 }
 
@@ -134,11 +141,18 @@ export interface WorldStore {
    * @param host as in a Host header, in lower case.
    */
   at(host: string): Promise<Versioned<World> | undefined>;
-  /** Every world, by id. */
-  list(): Promise<World[]>;
+  /** Worlds in the order of their ids. */
+  list(selection: WorldSelection): Promise<World[]>;
   /** The worlds that have a key with this issuer and audience. */
-  issuing(issuer: string, audience: string): Promise<Versioned<World>[]>;
-  /** @throws {StoreError} `taken` on `id` or `domain`. */
+  issuing(
+    issuer: string,
+    audience: string,
+  ): Promise<readonly Versioned<World>[]>;
+  /**
+   * Creates a world. Two worlds may share a host name only if the domains of
+   * both name different ports.
+   * @throws {StoreError} `taken` on `id` or `domain`.
+   */
   create(world: World): Promise<Versioned<World>>;
   /**
    * Replaces the named fields; a `config` without `JWT_secrets` keeps the keys.
@@ -171,7 +185,8 @@ export interface WorldStore {
 
 export interface RoomStore {
   get(worldId: string, id: string): Promise<Versioned<Room> | undefined>;
-  list(worldId: string, selection: RoomSelection): Promise<RoomPage>;
+  /** @throws {StoreError} `large` when the page would take more than a few MiB. */
+  list(worldId: string, selection: RoomSelection): Promise<Versioned<RoomPage>>;
   /** @throws {StoreError} `absent` when the world is not there. */
   create(worldId: string, draft: RoomDraft): Promise<Versioned<Room>>;
   /**

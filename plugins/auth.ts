@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import jwt from "@fastify/jwt";
 import fp from "fastify-plugin";
-import { Memory } from "../db/memory.js";
+import { Cache } from "../db/cache.js";
 import type { Versioned } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
 import { unauthenticated } from "./errors.js";
@@ -89,8 +89,8 @@ export default fp(
 
     // A signature is checked once, and its outcome remembered. The clock and the
     // keys of the world are asked again on every use.
-    const proven = new Memory<Proven>(MAX_PROVEN);
-    const refused = new Memory<Refused>(MAX_REFUSED);
+    const proven = new Cache<Proven>(MAX_PROVEN);
+    const refused = new Cache<Refused>(MAX_REFUSED);
 
     // A world is read only if the token may be of it: how long an answer takes
     // says nothing of the world of the path to somebody who is not of it.
@@ -239,7 +239,7 @@ function signs(
 const keyOf = (header: string) => header.slice(-SIGNATURE);
 
 function recall<S extends Seen>(
-  memory: Memory<S>,
+  memory: Cache<S>,
   header: string,
 ): S | undefined {
   const seen = memory.get(keyOf(header));
@@ -247,7 +247,7 @@ function recall<S extends Seen>(
 }
 
 /** @param more characters that it holds beside what all hold. */
-function remember<S extends Seen>(memory: Memory<S>, seen: S, more = 0): void {
+function remember<S extends Seen>(memory: Cache<S>, seen: S, more = 0): void {
   const { header } = seen;
   memory.set(keyOf(header), seen, 2 * header.length + 1000 + more);
 }

@@ -46,8 +46,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
         search,
       });
       const { base, url } = request;
-      return reply.sendRemembered(list, `${base}${url}`, () => {
-        const { count, rooms } = list;
+      return reply.sendCached(list, `${base}${url}`, ({ count, rooms }) => {
         const last = Math.ceil(count / page_size);
         return {
           count,
@@ -56,7 +55,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
             page > 1 && last > 0
               ? pageLink(request, Math.min(page - 1, last))
               : null,
-          results: rooms,
+          results: rooms as Room[],
         } satisfies Static<typeof RoomList>;
       });
     },

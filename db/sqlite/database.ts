@@ -40,9 +40,7 @@ export function openForWriting(
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     refuseRemains(dataDir);
     const file = fileOf(dataDir);
-    // The folder may have been there before, and be open to everybody. What
-    // SQLite puts beside the file gets the rights of the file.
-    closeSync(openSync(file, "a", 0o600));
+    createForOwner(file);
     const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
     try {
       // First of all, as the mode of the journal is written to the file.
@@ -63,6 +61,21 @@ export function openForWriting(
       throw error;
     }
   });
+}
+
+/**
+ * Creates the file that SQLite will fill, readable by its owner only: the folder
+ * may be open to everybody, and SQLite gives its log the mode of the database.
+ * Nothing but SQLite may ever open a database that exists. Closing any descriptor
+ * of a file drops all POSIX locks that the process holds on it, after which other
+ * processes may delete the log (https://sqlite.org/howtocorrupt.html, section 2.2).
+ */
+function createForOwner(file: string): void {
+  try {
+    closeSync(openSync(file, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
 
 /**

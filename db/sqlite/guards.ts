@@ -1,23 +1,24 @@
 import { StoreError } from "../store.js";
-import { versionOf, type RoomRow, type WorldRow } from "./rows.js";
 
 export const absent = (kind: "world" | "room" | "user") =>
   new StoreError("absent", `There is no such ${kind}.`);
 
-/** The row, if it is there in one of the versions that the caller knows. */
-export function existing<T extends WorldRow | RoomRow>(
-  kind: "world" | "room",
-  row: T | undefined,
-  versions?: readonly string[],
-): T {
-  if (!row) throw absent(kind);
-  if (versions && !versions.includes(versionOf(row))) {
+/**
+ * Checks the precondition of a write.
+ * @param version of the record as it is now.
+ * @param versions the versions in which the caller wants the write to happen.
+ * @throws {StoreError} `changed`.
+ */
+export function expectVersion(
+  version: () => string,
+  versions: readonly string[] | undefined,
+): void {
+  if (versions && !versions.includes(version())) {
     throw new StoreError("changed", "It was changed in between.");
   }
-  return row;
 }
 
-/** Whether a row still says what it said: then it is not written again. */
+/** Whether a row has the same values as before. */
 export function same<T extends object>(old: T, row: T): boolean {
   return (Object.keys(row) as (keyof T)[]).every((k) => row[k] === old[k]);
 }

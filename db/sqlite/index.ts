@@ -1,16 +1,12 @@
-import {
-  type RoomPage,
-  type RoomSelection,
-  type Store,
-  StoreError,
-} from "../store.js";
+import { type Store, StoreError } from "../store.js";
 import { countReads } from "./count-reads.js";
 import { openForReading, openForWriting, storeErrorOf } from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
 import { marksIn } from "./erasures.js";
+import { ReadCache } from "./read-cache.js";
+import { roomLists } from "./room-lists.js";
 import { roomReads } from "./room-reads.js";
-import { toRoom, toWorld, versioned } from "./rows.js";
-import { Snapshot } from "./snapshot.js";
+import { readRoom, readWorld } from "./rows.js";
 import { copyReads } from "./world-copies.js";
 import { worldReads } from "./world-reads.js";
 import { Writer } from "./writer.js";
@@ -30,25 +26,15 @@ export function openSqliteStore(
   // close would take away the write-ahead log that a read-only one needs.
   const migrated = openForWriting(dataDir, tell);
   const db = openForReading(dataDir);
-  const snapshot = new Snapshot(db);
-  const writer = new Writer(dataDir, () => snapshot.lookAgain());
-  const worlds = worldReads(db, snapshot);
-  const rooms = roomReads(db, snapshot);
+  const cache = new ReadCache(db);
+  const writer = new Writer(dataDir, () => cache.refresh());
+  const worlds = worldReads(db, cache);
+  const rooms = roomReads(db, cache);
+  const lists = roomLists(dataDir, cache, worlds, rooms);
   const copies = copyReads(db);
   const users = userReads(db);
   const files = fileReads(db);
   const counts = countReads(db);
-  const listRooms = (
-    worldId: string,
-    selection: RoomSelection,
-  ): RoomPage | undefined => {
-    const world = worlds.get(worldId);
-    return world ? rooms.list(world, selection) : { count: 0, rooms: [] };
-  };
-  const readRooms = db.transaction((...args: Parameters<typeof listRooms>) => {
-    snapshot.lookAgain();
-    return listRooms(...args)!;
-  });
   migrated.close();
   let closed = false;
   if (marksIn(dataDir).length > 0) writer.begin();
@@ -57,26 +43,25 @@ export function openSqliteStore(
     worlds: {
       get: async (id) => read(() => worlds.get(id)),
       at: async (host) => read(() => worlds.at(host)),
-      list: async () => read(() => worlds.list()),
+      list: async (selection) => read(() => worlds.list(selection)),
       issuing: async (issuer, audience) =>
         read(() => worlds.issuing(issuer, audience)),
       create: async (world) =>
-        versioned(await writer.run("createWorld", world), toWorld),
+        readWorld(await writer.run("createWorld", world)),
       update: async (...args) =>
-        versioned(await writer.run("updateWorld", ...args), toWorld),
+        readWorld(await writer.run("updateWorld", ...args)),
       delete: (id) => writer.run("deleteWorld", id),
       export: async (id) => read(() => copies.exportWorld(id)),
       import: async (copy, { dryRun = false } = {}) =>
-        versioned(await writer.run("importWorld", copy, dryRun), toWorld),
+        readWorld(await writer.run("importWorld", copy, dryRun)),
     },
     rooms: {
       get: async (worldId, id) => read(() => rooms.get(worldId, id)),
-      list: async (...args) =>
-        read(() => listRooms(...args) ?? readRooms(...args)),
+      list: async (...args) => read(() => lists.list(...args)),
       create: async (...args) =>
-        versioned(await writer.run("createRoom", ...args), toRoom),
+        readRoom(await writer.run("createRoom", ...args)),
       update: async (...args) =>
-        rooms.changed(args[0], await writer.run("updateRoom", ...args)),
+        rooms.written(args[0], await writer.run("updateRoom", ...args)),
       delete: (...args) => writer.run("deleteRoom", ...args),
     },
     users: {
@@ -96,18 +81,17 @@ export function openSqliteStore(
       size: async (worldId) => read(() => files.size(worldId)),
     },
     counts: async () => read(counts),
-    lookOnce: () => snapshot.lookOnce(),
-    lookAgain: () => snapshot.lookAgain(),
     async close() {
       closed = true;
       db.close();
-      await writer.close();
+      await Promise.all([writer.close(), lists.close()]);
     },
   };
 
   function read<T>(run: () => T): T {
     if (closed) throw new StoreError("unusable", "The store is closed.");
     try {
+      cache.enter();
       return run();
     } catch (error) {
       throw storeErrorOf(error) ?? error;

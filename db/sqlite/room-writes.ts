@@ -4,8 +4,8 @@ import type { PermissionConfig } from "../../schemas/permissions.js";
 import type { Room, RoomChanges, RoomDraft } from "../../schemas/rooms.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
-import { absent, existing } from "./guards.js";
-import { foldCase, ROOM_COLUMNS, type RoomRow } from "./rows.js";
+import { absent, expectVersion } from "./guards.js";
+import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
 
 /** What is kept of a room and not shown as it is. */
 interface HiddenColumns {
@@ -112,7 +112,7 @@ export function roomWrites(db: Connection) {
     const row = select.get(id, worldId);
     if (!row) throw absent("room");
     const { view_group, own_domain, ...seen } = row;
-    existing("room", seen, versions);
+    expectVersion(() => readRoom(seen).version, versions);
     return { seen, hidden: { view_group, own_domain } };
   }
 

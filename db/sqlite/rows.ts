@@ -1,8 +1,8 @@
-import { hash } from "node:crypto";
 import type { PermissionConfig } from "../../schemas/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
 import type { Versioned } from "../store.js";
+import { versionedRoom, versionedWorld } from "../versions.js";
 
 export interface WorldRow {
   id: string;
@@ -33,31 +33,13 @@ export const WORLD_COLUMNS =
 export const ROOM_COLUMNS =
   "rooms.id, rooms.name, rooms.description, rooms.module_config, rooms.permission_config, rooms.sorting_priority, coalesce(rooms.domain, worlds.domain) AS domain, rooms.revision";
 
-/**
- * Names a state by its content, so that it is the same on every server, and by
- * its revision, so that a change and its reversal do not pass for no change.
- */
-export function versionOf(row: WorldRow | RoomRow): string {
-  return hash("sha256", JSON.stringify(Object.values(row)), "base64url").slice(
-    0,
-    22,
-  );
-}
+/** What a row of a world says, with its version. */
+export const readWorld = (row: WorldRow): Versioned<World> =>
+  versionedWorld(toWorld(row), row.revision);
 
-/** What a row says, and the name of its state. */
-export function versioned<R extends WorldRow | RoomRow, T>(
-  row: R,
-  read: (row: R) => T,
-): Versioned<T> {
-  let version: string | undefined;
-  return {
-    value: read(row),
-    // Most of what is read while there are writes is not sent to anybody.
-    get version() {
-      return (version ??= versionOf(row));
-    },
-  };
-}
+/** What a row of a room says, with its version. */
+export const readRoom = (row: RoomRow): Versioned<Room> =>
+  versionedRoom(toRoom(row), row.revision);
 
 export function toWorld(row: WorldRow): World {
   const { revision: _, config, permission_config, ...rest } = row;

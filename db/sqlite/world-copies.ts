@@ -19,17 +19,17 @@ export function copyReads(db: Connection) {
     `SELECT id, name, description, module_config, permission_config, sorting_priority, domain, revision
      FROM rooms WHERE world_id = ? ORDER BY sorting_priority, name, id`,
   );
-  // Several statements, and the writer thread may commit between any two.
-  const read = db.transaction((id: string): WorldCopy | undefined => {
-    const row = selectWorld.get(id);
-    return (
-      row && {
-        world: { ...toWorld(row), revision: row.revision },
-        rooms: selectRooms.all(id).map(toRecord),
-      }
-    );
-  });
-  return { exportWorld: (id: string) => read(id) };
+  return {
+    exportWorld(id: string): WorldCopy | undefined {
+      const row = selectWorld.get(id);
+      return (
+        row && {
+          world: { ...toWorld(row), revision: row.revision },
+          rooms: selectRooms.all(id).map(toRecord),
+        }
+      );
+    },
+  };
 }
 
 /** A room with a domain only if it has one of its own. */

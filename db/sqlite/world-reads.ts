@@ -1,14 +1,14 @@
-import type { Versioned } from "../store.js";
+import type { Versioned, WorldSelection } from "../store.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Connection } from "./database.js";
-import { toWorld, versioned, WORLD_COLUMNS, type WorldRow } from "./rows.js";
-import type { Snapshot } from "./snapshot.js";
+import type { ReadCache } from "./read-cache.js";
+import { readWorld, WORLD_COLUMNS, type WorldRow } from "./rows.js";
 
-/** How much is remembered of who issues tokens, in characters: anybody may ask for issuers that are not there. */
+/** The bound for known issuers, in characters: anybody may ask for issuers that do not exist. */
 const MAX_ISSUERS = 2 * 1024 * 1024;
 
 /** The reads of worlds. */
-export function worldReads(db: Connection, snapshot: Snapshot) {
+export function worldReads(db: Connection, cache: ReadCache) {
   const select = db.prepare<[string], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
   );
@@ -20,8 +20,8 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
   const selectTwo = db
     .prepare<[], string>("SELECT id FROM worlds LIMIT 2")
     .pluck();
-  const selectAll = db.prepare<[], WorldRow>(
-    `SELECT ${WORLD_COLUMNS} FROM worlds ORDER BY id`,
+  const selectAfter = db.prepare<[string, number], WorldRow>(
+    `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id > ? ORDER BY id LIMIT ?`,
   );
   const selectIssuing = db
     .prepare<[string, string], string>(
@@ -29,35 +29,34 @@ export function worldReads(db: Connection, snapshot: Snapshot) {
     )
     .pluck();
 
-  const kept = snapshot.keepRows<WorldRow, Versioned<World>>();
-  const issuers = snapshot.keep<Versioned<World>[]>(MAX_ISSUERS);
+  const worlds = cache.rows<WorldRow, Versioned<World>>();
+  const issuers = cache.reads<readonly Versioned<World>[]>(MAX_ISSUERS);
 
-  function get(id: string): Versioned<World> | undefined {
-    return kept.read(
-      id,
-      () => select.get(id),
-      (row) => versioned(row, toWorld),
-    );
-  }
-
-  function at(host: string): Versioned<World> | undefined {
-    const id = selectByDomain.get(host, host.replace(/:\d+$/, ""), host);
-    if (id !== undefined) return get(id);
-    const [only, another] = selectTwo.all();
-    return only !== undefined && another === undefined ? get(only) : undefined;
-  }
+  const get = (id: string): Versioned<World> | undefined =>
+    worlds.read(id, () => select.get(id), readWorld);
 
   return {
     get,
-    at,
-    list: (): World[] => selectAll.all().map(toWorld),
-    issuing: (issuer: string, audience: string): Versioned<World>[] =>
-      // That there is none is remembered, too: it must not take longer.
+
+    at(host: string): Versioned<World> | undefined {
+      const id = selectByDomain.get(host, host.replace(/:\d+$/, ""), host);
+      if (id !== undefined) return get(id);
+      const [only, another] = selectTwo.all();
+      return only !== undefined && another === undefined
+        ? get(only)
+        : undefined;
+    },
+
+    list: ({ after = "", limit }: WorldSelection): World[] =>
+      selectAfter.all(after, limit).map((row) => readWorld(row).value),
+
+    issuing: (issuer: string, audience: string): readonly Versioned<World>[] =>
+      // That there is none is kept as well: it must not take longer.
       issuers.read(JSON.stringify([issuer, audience]), () => ({
         value: selectIssuing
           .all(issuer, audience)
           .flatMap((id) => get(id) ?? []),
         size: 0,
-      }))!,
+      })),
   };
 }

@@ -1,10 +1,9 @@
-import Database from "better-sqlite3";
 import type { WorldCopy } from "../../schemas/documents.js";
 import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
-import { absent, existing, same } from "./guards.js";
-import { WORLD_COLUMNS, type WorldRow } from "./rows.js";
+import { absent, expectVersion, same } from "./guards.js";
+import { readWorld, WORLD_COLUMNS, type WorldRow } from "./rows.js";
 
 /** The writes of worlds, each to be run inside a transaction of its caller's. */
 export function worldWrites(db: Connection) {
@@ -23,6 +22,13 @@ export function worldWrites(db: Connection) {
   const selectFiles = db
     .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")
     .pluck();
+  const selectRivals = db
+    .prepare<{ id: string; host: string; domain: string }, string>(
+      // Next to a colon in ASCII is the semicolon: between them lie all ports.
+      `SELECT domain FROM worlds WHERE id != @id AND
+         (domain = @host OR domain = @domain OR (domain > @host || ':' AND domain < @host || ';'))`,
+    )
+    .pluck();
   const clearIssuers = db.prepare<[string]>(
     "DELETE FROM world_issuers WHERE world_id = ?",
   );
@@ -37,6 +43,22 @@ export function worldWrites(db: Connection) {
     }
   }
 
+  /**
+   * Uploads go by the host of a request, first with its port and then without.
+   * So two worlds may share a host name only if both name a port: otherwise one
+   * would take the uploads of the other on that port.
+   */
+  function claimDomain({ id, domain }: WorldRow): void {
+    const [host = ""] = domain.split(":", 1);
+    const rivals = selectRivals.all({ id, host, domain });
+    const taken = rivals.some(
+      (other) => other === domain || other === host || domain === host,
+    );
+    if (taken) {
+      throw new StoreError("taken", `The domain ${domain} is taken.`, "domain");
+    }
+  }
+
   return {
     createWorld({ revision = 1, ...world }: WorldCopy["world"]): WorldRow {
       if (select.get(world.id)) {
@@ -48,10 +70,10 @@ export function worldWrites(db: Connection) {
         permission_config: JSON.stringify(world.permission_config),
         revision,
       };
-      claimingDomain(row, () => insert.run(row));
+      claimDomain(row);
+      insert.run(row);
       indexIssuers(world.id, world.config);
-      // As it is read: the order of its columns is part of its version.
-      return select.get(world.id)!;
+      return row;
     },
 
     updateWorld(
@@ -59,7 +81,9 @@ export function worldWrites(db: Connection) {
       { config, permission_config, ...rest }: WorldChanges,
       versions?: readonly string[],
     ): WorldRow {
-      const old = existing("world", select.get(id), versions);
+      const old = select.get(id);
+      if (!old) throw absent("world");
+      expectVersion(() => readWorld(old).version, versions);
       const row: WorldRow = { ...old, ...rest };
       if (permission_config) {
         row.permission_config = JSON.stringify(permission_config);
@@ -72,7 +96,8 @@ export function worldWrites(db: Connection) {
       }
       if (same(old, row)) return old;
       row.revision++;
-      claimingDomain(row, () => update.run(row));
+      if (row.domain !== old.domain) claimDomain(row);
+      update.run(row);
       return row;
     },
 
@@ -82,18 +107,4 @@ export function worldWrites(db: Connection) {
       return keys;
     },
   };
-}
-
-function claimingDomain({ domain }: WorldRow, write: () => void): void {
-  try {
-    write();
-  } catch (error) {
-    if (
-      error instanceof Database.SqliteError &&
-      error.code === "SQLITE_CONSTRAINT_UNIQUE"
-    ) {
-      throw new StoreError("taken", `The domain ${domain} is taken.`, "domain");
-    }
-    throw error;
-  }
 }

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { StoreError, type StoreProblem } from "../store.js";
+import { fault } from "./batches.js";
 import type { roomWrites } from "./room-writes.js";
 import type { userWrites } from "./user-writes.js";
 import type { copyWrites } from "./world-copies.js";
@@ -100,10 +101,27 @@ export class Writer {
       }
       return;
     }
-    for (const { call, ...waiting } of untold)
+    for (const { call, ...waiting } of untold) {
       this.#waiting.set(call.id, waiting);
-    this.#worker!.postMessage(untold.map(({ call }) => call) satisfies Message);
+    }
+    const calls = untold.map(({ call }) => call);
+    try {
+      this.#post(calls);
+    } catch {
+      // One that cannot be copied to the thread must fail alone.
+      for (const call of calls) {
+        try {
+          this.#post([call]);
+        } catch (error) {
+          this.#settle({ id: call.id, ...fault(error) });
+        }
+      }
+    }
   };
+
+  #post(message: Message): void {
+    this.#worker!.postMessage(message);
+  }
 
   /** Finishes what was begun, and ends the thread. */
   async close(): Promise<void> {
@@ -112,7 +130,7 @@ export class Writer {
     const worker = this.#worker;
     if (!worker) return;
     const ended = new Promise((resolve) => worker.once("exit", resolve));
-    worker.postMessage("close" satisfies Message);
+    this.#post("close");
     await ended;
   }
 

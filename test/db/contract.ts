@@ -4,6 +4,7 @@ import type {
   Store,
   StoreProblem,
   Versioned,
+  WorldSelection,
 } from "../../db/store.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
@@ -22,6 +23,11 @@ const selection = (changes: Partial<RoomSelection> = {}): RoomSelection => ({
   ordering: "sorting_priority",
   ...changes,
 });
+
+const isFrozen = (value: unknown): boolean =>
+  typeof value !== "object" ||
+  value === null ||
+  (Object.isFrozen(value) && Object.values(value).every(isFrozen));
 
 /**
  * What every store keeps to, whatever it is made of.
@@ -74,7 +80,10 @@ export async function storeContract(
     t.strictSame(made.value, world);
     t.match(made.version, /^[^",]+$/, "a version fits in an ETag");
     t.strictSame(await store.worlds.get("new"), made);
-    t.strictSame(await store.worlds.list(), [worldOf("demo"), world]);
+    t.strictSame(await store.worlds.list({ limit: 100 }), [
+      worldOf("demo"),
+      world,
+    ]);
     t.equal(await store.worlds.get("missing"), undefined);
   });
 
@@ -95,7 +104,7 @@ export async function storeContract(
       "domain",
     );
     t.same((await store.worlds.get("other"))?.value, worldOf("other"));
-    t.equal((await store.worlds.list()).length, 2);
+    t.equal((await store.worlds.list({ limit: 100 })).length, 2);
     t.equal(
       (await store.worlds.update("demo", { domain })).value.domain,
       domain,
@@ -104,6 +113,146 @@ export async function storeContract(
     await store.worlds.delete("demo");
     await store.worlds.update("other", { domain });
     t.equal((await store.worlds.get("other"))?.value.domain, domain);
+  });
+
+  await contract(
+    "a host name is shared only by worlds that all name a port",
+    async (t, store) => {
+      const place = (id: string, domain: string) =>
+        store.worlds.create(worldOf(id, { domain }));
+      await place("bare", "bare.org");
+      await place("a", "ported.org:8001");
+      await place("b", "ported.org:8002");
+      const taken = [
+        "bare.org",
+        "bare.org:8001",
+        "ported.org",
+        "ported.org:8001",
+      ];
+      for (const domain of taken) {
+        await fails(t, place("c", domain), "taken", "domain");
+        await fails(
+          t,
+          store.worlds.update("demo", { domain }),
+          "taken",
+          "domain",
+        );
+        const copy = { world: worldOf("c", { domain }), rooms: [] };
+        await fails(t, store.worlds.import(copy), "taken", "domain");
+      }
+      const free = [
+        "ported.org:800",
+        "ported.org:80012",
+        "bare.org.uk",
+        "x.bare.org",
+        "x.ported.org:8001",
+        "bare.orgx:1",
+      ];
+      for (const [i, domain] of free.entries()) {
+        t.equal((await place(`free-${i}`, domain)).value.domain, domain);
+      }
+      const moved = await store.worlds.update("bare", {
+        domain: "bare.org:8001",
+      });
+      t.equal(moved.value.domain, "bare.org:8001", "its own host stays free");
+      t.equal(
+        (await store.worlds.at("ported.org:8001"))?.value.id,
+        "a",
+        "each port leads to its world",
+      );
+      t.equal(await store.worlds.at("ported.org"), undefined);
+    },
+  );
+
+  await contract("worlds are listed page by page", async (t, store) => {
+    for (const id of ["b", "a", "c"]) await store.worlds.create(worldOf(id));
+    const ids = async (selection: WorldSelection) =>
+      (await store.worlds.list(selection)).map(({ id }) => id).join();
+    t.equal(await ids({ limit: 2 }), "a,b");
+    t.equal(await ids({ after: "b", limit: 2 }), "c,demo");
+    t.equal(await ids({ after: "bb", limit: 1 }), "c");
+    t.equal(await ids({ after: "demo", limit: 2 }), "");
+  });
+
+  await contract(
+    "values are frozen, and versions name them",
+    async (t, store) => {
+      const module_config = [{ type: "a", config: { deep: [{ x: 1 }] } }];
+      const made = await store.rooms.create("demo", {
+        name: "a",
+        module_config,
+      });
+      const first = await store.rooms.list("demo", selection());
+      const records: [name: string, record: Versioned<object> | undefined][] = [
+        ["a world", await store.worlds.get("demo")],
+        ["a made world", await store.worlds.create(worldOf("new"))],
+        ["a room", await store.rooms.get("demo", made.value.id)],
+        ["a made room", made],
+        ["a page", first],
+        [
+          "a search",
+          await store.rooms.list("demo", selection({ search: "A" })),
+        ],
+      ];
+      for (const [name, record] of records) {
+        t.ok(Object.isFrozen(record), name);
+        t.ok(isFrozen(record!.value), `${name}, with all that is in it`);
+      }
+      t.equal(
+        (await store.rooms.list("demo", selection())).version,
+        first.version,
+        "the same page has the same version",
+      );
+      t.equal(
+        (await store.rooms.list("demo", selection({ search: "a" }))).version,
+        first.version,
+        "however it was found",
+      );
+      await store.rooms.update("demo", made.value.id, { name: "b" });
+      t.not(
+        (await store.rooms.list("demo", selection())).version,
+        first.version,
+        "and another one has another",
+      );
+    },
+  );
+
+  await contract("a page is bounded by its bytes", async (t, store) => {
+    const description = "é".repeat(500_000);
+    for (let i = 0; i < 5; i++) {
+      await store.rooms.create("demo", { name: `${i}`, description });
+    }
+    for (const filter of [{}, { search: "ÉÉ" }]) {
+      const list = (pageSize: number) =>
+        store.rooms.list("demo", selection({ ...filter, pageSize }));
+      await fails(t, list(5), "large");
+      t.equal((await list(4)).value.rooms.length, 4);
+      t.equal((await list(1)).value.count, 5);
+    }
+  });
+
+  await contract("searches at the same time", async (t, store) => {
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        store.rooms.create("demo", { name: `room ${i % 4}` }),
+      ),
+    );
+    const counts = await Promise.all(
+      Array.from({ length: 12 }, async (_, i) => {
+        const asked = selection({ search: `ROOM ${i % 5}`, page: 1 + (i % 2) });
+        return (await store.rooms.list("demo", asked)).value.count;
+      }),
+    );
+    t.strictSame(counts, [5, 5, 5, 5, 0, 5, 5, 5, 5, 0, 5, 5]);
+    const change = store.rooms.create("demo", { name: "room 0" });
+    await store.rooms.list("demo", selection({ search: "room 0" }));
+    await change;
+    t.equal(
+      (await store.rooms.list("demo", selection({ search: "room 0" }))).value
+        .count,
+      6,
+      "a list that was read beside a write is not kept for after it",
+    );
   });
 
   await contract("a world is changed by fields", async (t, store) => {
@@ -185,7 +334,7 @@ export async function storeContract(
     await store.worlds.delete("demo");
     t.equal(await store.worlds.get("demo"), undefined);
     t.equal(await store.rooms.get("demo", room.id), undefined);
-    t.strictSame(await store.rooms.list("demo", selection()), {
+    t.strictSame((await store.rooms.list("demo", selection())).value, {
       count: 0,
       rooms: [],
     });
@@ -196,7 +345,7 @@ export async function storeContract(
 
     await store.worlds.create(worldOf("demo"));
     t.strictSame(
-      await store.rooms.list("demo", selection()),
+      (await store.rooms.list("demo", selection())).value,
       { count: 0, rooms: [] },
       "a new world of that id has none of them",
     );
@@ -249,7 +398,9 @@ export async function storeContract(
         selection({ traits: new Set(["crew"]) }),
         selection({ traits: new Set(["crew"]), type: "m" }),
         selection({ search: "CHANGED" }),
-      ].map(async (asked) => (await store.rooms.list("demo", asked)).count),
+      ].map(
+        async (asked) => (await store.rooms.list("demo", asked)).value.count,
+      ),
     );
     t.strictSame(counts, [1, 2, 1, 1], "found as it was");
   });
@@ -278,7 +429,7 @@ export async function storeContract(
       }
       const made = await store.worlds.import(copyOf(worldOf("new"), ABSENT));
       t.same(made.value, worldOf("new"));
-      t.equal((await store.rooms.list("new", selection())).count, 1);
+      t.equal((await store.rooms.list("new", selection())).value.count, 1);
 
       const whole = (await store.worlds.export("new"))!;
       let writing = true;
@@ -453,12 +604,15 @@ export async function storeContract(
       [{ search: "grüße", traits: crew, pageSize: 1, page: 2 }, 2, "d"],
     ];
     for (const [changes, count, names] of cases) {
-      const page = await store.rooms.list("demo", selection(changes));
+      const { value: page } = await store.rooms.list(
+        "demo",
+        selection(changes),
+      );
       const name = JSON.stringify({ ...changes, traits: undefined });
       t.equal(page.count, count, name);
       t.equal(page.rooms.map(({ name }) => name).join(""), names, name);
     }
-    const [first] = (await store.rooms.list("demo", selection())).rooms;
+    const [first] = (await store.rooms.list("demo", selection())).value.rooms;
     t.strictSame(
       first,
       (await store.rooms.get("demo", first!.id))?.value,
@@ -473,7 +627,7 @@ export async function storeContract(
       ),
     );
     t.equal(new Set(made.map(({ value }) => value.id)).size, 100);
-    t.equal((await store.rooms.list("demo", selection())).count, 100);
+    t.equal((await store.rooms.list("demo", selection())).value.count, 100);
 
     const { id } = made[0]!.value;
     const { version } = made[0]!;
@@ -517,7 +671,7 @@ export async function storeContract(
     ]);
     t.equal((await store.rooms.get("demo", id))?.value.name, name);
     t.equal(await store.worlds.get("half"), undefined);
-    t.equal((await store.rooms.list("good", selection())).count, 2);
+    t.equal((await store.rooms.list("good", selection())).value.count, 2);
   });
 
   await contract("a page is of one moment", async (t, store) => {
@@ -538,7 +692,7 @@ export async function storeContract(
     let torn = 0;
     let pages = 0;
     while (writing) {
-      const page = await store.rooms.list("demo", selection());
+      const { value: page } = await store.rooms.list("demo", selection());
       if (page.count !== page.rooms.length) torn++;
       pages++;
       await new Promise(setImmediate);
@@ -674,12 +828,12 @@ export async function storeContract(
       const get = () => reader.rooms.get("demo", value.id);
       const list = () => reader.rooms.list("demo", selection());
       t.same((await get())?.value, value);
-      t.equal((await list()).count, 1);
+      t.equal((await list()).value.count, 1);
       const updated = await writer.rooms.update("demo", value.id, {
         name: "b",
       });
       t.strictSame(await get(), updated, "with the same version");
-      t.equal((await list()).rooms[0]?.name, "b");
+      t.equal((await list()).value.rooms[0]?.name, "b");
       await fails(
         t,
         reader.rooms.update("demo", value.id, { name: "c" }, ["x"]),
@@ -693,7 +847,7 @@ export async function storeContract(
       t.strictSame(await reader.worlds.issuing(issuer, audience), [world]);
       await writer.rooms.delete("demo", value.id);
       t.equal(await get(), undefined);
-      t.equal((await list()).count, 0);
+      t.equal((await list()).value.count, 0);
     }
 
     const writes = await Promise.allSettled(
@@ -705,7 +859,7 @@ export async function storeContract(
     );
     const made = writes.filter(({ status }) => status === "fulfilled");
     t.equal(made.length, 20, "each was made by one of them");
-    t.equal((await store.worlds.list()).length, 21);
+    t.equal((await store.worlds.list({ limit: 100 })).length, 21);
   });
 
   await contract(
@@ -766,7 +920,7 @@ export async function storeContract(
     await store.close();
     for (const use of [
       () => store.worlds.get("demo"),
-      () => store.worlds.list(),
+      () => store.worlds.list({ limit: 100 }),
       () => store.rooms.list("demo", selection()),
       () => store.counts(),
       () => store.worlds.update("demo", {}),

@@ -1,6 +1,6 @@
-import { fork } from "node:child_process";
+import { fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
@@ -158,7 +158,7 @@ void t.test("processes that open a new folder at the same time", async (t) => {
     );
     t.strictSame(answers, ["done", "done", "done", "done"]);
     const store = openSqliteStore(dataDir);
-    t.equal((await store.worlds.list()).length, 4);
+    t.equal((await store.worlds.list({ limit: 100 })).length, 4);
     await store.close();
   }
 });
@@ -203,11 +203,72 @@ void t.test("a lock that another process keeps", async (t) => {
   t.equal((await call({ url: `${rooms}${id}/`, as })).status, 200);
 });
 
+void t.test(
+  "other programs cannot take the log away",
+  { skip: process.platform !== "linux" && "it reads /proc/locks" },
+  async (t) => {
+    const dataDir = t.testdir();
+    const store = openSqliteStore(dataDir);
+    t.teardown(() => store.close());
+    const { ino } = statSync(fileOf(dataDir));
+    const locks = () =>
+      readFileSync("/proc/locks", "utf8")
+        .split("\n")
+        .filter((line) => line.includes(`:${ino} `)).length;
+    t.ok(locks() > 0, "SQLite holds its lock");
+    // The first write starts the writer thread, which opens the database again.
+    await store.worlds.create(worldOf("demo"));
+    t.ok(locks() > 0, "and still does");
+
+    const python = spawnSync("python3", [
+      "-c",
+      "import sqlite3, sys\nd = sqlite3.connect(sys.argv[1])\nprint(d.execute('SELECT count(*) FROM worlds').fetchone()[0])\nd.close()",
+      fileOf(dataDir),
+    ]);
+    if (python.status !== 0) return t.comment("there is no python3");
+    t.equal(String(python.stdout), "1\n");
+    await store.worlds.create(worldOf("next"));
+    const copy = `${dataDir}-crashed`;
+    t.teardown(() => rmSync(copy, { recursive: true, force: true }));
+    // By another process, as this one must not open the files.
+    spawnSync("cp", ["-r", dataDir, copy]);
+    const crashed = openSqliteStore(copy);
+    t.teardown(() => crashed.close());
+    t.equal(
+      (await crashed.worlds.list({ limit: 9 })).length,
+      2,
+      "what was written after it looked is on the disk",
+    );
+  },
+);
+
+void t.test("a write that cannot be handed to the thread", async (t) => {
+  const { store } = await serve(t);
+  let deep: unknown = null;
+  for (let i = 0; i < 20_000; i++) deep = [deep];
+  const draft = (name: string, config: unknown) =>
+    store.rooms.create("demo", {
+      name,
+      module_config: [{ type: "x", config }],
+    });
+  const [before, failed, after] = await Promise.allSettled([
+    draft("before", 1),
+    draft("deep", deep),
+    draft("uncloneable", () => {}),
+    draft("after", 2),
+  ]).then(([first, ...rest]) => [first, rest.slice(0, 2), rest[2]] as const);
+  t.equal(before.status, "fulfilled");
+  for (const { status } of failed) t.equal(status, "rejected");
+  t.equal(after!.status, "fulfilled");
+});
+
 void t.test("what another process writes is read at once", async (t) => {
   const { call, dataDir } = await serve(t);
   const url = "/api/v1/worlds/demo/";
   for (const title of ["a", "b", "c"]) {
     t.equal((await call({ url, as })).status, 200);
+    // Another process writes in no turn of this one.
+    await new Promise(setImmediate);
     tamper(dataDir, `UPDATE worlds SET title = '${title}'`);
     t.match((await call({ url, as })).body, { title });
   }

@@ -55,14 +55,14 @@ void t.test("what was asked before nonsense is answered first", async (t) => {
     }
     await t.rejects(wire.answer(), /ended/, `${name}: and then it hangs up`);
   }
-  const { rooms: made } = await store.rooms.list("demo", {
+  const { value: page } = await store.rooms.list("demo", {
     traits: new Set(),
     page: 1,
     pageSize: 50,
     ordering: "name",
   });
   t.strictSame(
-    made.map(({ name }) => name),
+    page.rooms.map(({ name }) => name),
     ["a", "b", "c", "d", "e", "e2", "f"],
     "what was answered with 201 is there, and nothing else",
   );

@@ -360,8 +360,8 @@ void t.test("which world a host stands for", async (t) => {
       },
     ],
     [
-      ["one.org", "one.org:81", "two.org:80"],
-      { "one.org:81": "w1", "one.org:82": "w0", "two.org": null },
+      ["one.org:80", "one.org:81", "two.org"],
+      { "one.org:81": "w1", "one.org:82": null, "two.org:80": "w2" },
     ],
   ];
   for (const [domains, hosts] of table) {

@@ -1,0 +1,51 @@
+interface Entry<V> {
+  value: V;
+  size: number;
+}
+
+/** The part of a generation that one entry may take: a larger one would push out too many others. */
+const LARGEST_SHARE = 1 / 16;
+
+/**
+ * A cache that is bounded by the size of its values. It keeps two generations:
+ * when the younger one is full, it replaces the older one, and entries of the
+ * older one survive only if they are read again. Unlike in an LRU list, a hit
+ * in the younger generation writes nothing.
+ */
+export class Cache<V> {
+  readonly #generation: number;
+  #young = new Map<string, Entry<V>>();
+  #old = new Map<string, Entry<V>>();
+  #size = 0;
+
+  /** @param size the bound for all values together, in whatever unit `set` is given. */
+  constructor(size: number) {
+    this.#generation = size / 2;
+  }
+
+  get(key: string): V | undefined {
+    const young = this.#young.get(key);
+    if (young) return young.value;
+    const old = this.#old.get(key);
+    if (old) this.set(key, old.value, old.size);
+    return old?.value;
+  }
+
+  /** Keeps a value, unless it is too large to be worth its room. */
+  set(key: string, value: V, size: number): void {
+    if (size > this.#generation * LARGEST_SHARE) return;
+    if (this.#size + size > this.#generation) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#size = 0;
+    }
+    this.#young.set(key, { value, size });
+    this.#size += size;
+  }
+
+  clear(): void {
+    this.#young.clear();
+    this.#old.clear();
+    this.#size = 0;
+  }
+}

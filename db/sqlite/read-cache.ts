@@ -1,0 +1,156 @@
+import { Cache } from "../cache.js";
+import type { Connection } from "./database.js";
+import { same } from "./guards.js";
+
+/** The bound for the values of one kind, in characters of what was read. */
+const MAX_SIZE = 32 * 1024 * 1024;
+
+/** What an entry takes beside its value, in characters. */
+const ENTRY = 500;
+
+/** Values of one kind that hold until anybody writes anything. */
+export interface CachedReads<V> {
+  /** @param load reads the value, and its size in characters. */
+  read(key: string, load: () => { value: V; size: number }): V;
+  /** The value, if it was read since the last write. */
+  find(key: string): V | undefined;
+  /** Keeps a value that was read elsewhere. */
+  keep(key: string, value: V, size: number): void;
+}
+
+/** Values that are each made of one row and hold until that row changes. */
+export interface CachedRows<R extends object, V> {
+  /** @param select reads the row; that there is none is not kept. */
+  read(
+    key: string,
+    select: () => R | undefined,
+    make: (row: R) => V,
+  ): V | undefined;
+  /** Keeps what was made of a row that was just written. It is compared with the row before its first use. */
+  keep(key: string, row: R, value: V): void;
+}
+
+/**
+ * The reads of one connection, and a cache of what they gave. Whoever reads
+ * calls {@link enter} first.
+ *
+ * All reads within one turn of the event loop see one state of the database: the
+ * first one begins a transaction, which ends when the turn does. So the
+ * statements of one read belong together, and SQLite looks into shared memory
+ * once in a turn instead of for each statement. Writes of other processes are
+ * seen from the next turn on, and those of this process from {@link refresh} on.
+ *
+ * `PRAGMA data_version` changes with every commit of another connection. The
+ * connection of this cache never writes, so an unchanged number means that
+ * nothing changed at all.
+ */
+export class ReadCache {
+  readonly #db: Connection;
+  readonly #begin;
+  readonly #version;
+  readonly #commit;
+  readonly #caches: Cache<unknown>[] = [];
+  /** The state that the caches hold. */
+  #seen = -1;
+  #reading = false;
+  #ending = false;
+
+  constructor(db: Connection) {
+    this.#db = db;
+    this.#begin = db.prepare("BEGIN");
+    this.#version = db.prepare<[], number>("PRAGMA data_version").pluck();
+    this.#commit = db.prepare("COMMIT");
+  }
+
+  /** Names the state that all reads see until the turn ends. */
+  get state(): number {
+    this.enter();
+    return this.#seen;
+  }
+
+  /** Lets the next read see what was committed until now. */
+  refresh(): void {
+    this.#reading = false;
+    if (this.#db.open && this.#db.inTransaction) this.#commit.run();
+  }
+
+  /**
+   * A cache for one kind of values.
+   * @param size the bound for all of them, in characters of what was read.
+   */
+  reads<V>(size = MAX_SIZE): CachedReads<V> {
+    const cache = new Cache<V>(size);
+    this.#caches.push(cache as Cache<unknown>);
+    const find = (key: string) => cache.get(key);
+    const keep = (key: string, value: V, size: number) =>
+      cache.set(key, value, ENTRY + key.length + size);
+    return {
+      find,
+      keep,
+      read(key, load) {
+        const known = find(key);
+        if (known !== undefined) return known;
+        const { value, size } = load();
+        keep(key, value, size);
+        return value;
+      },
+    };
+  }
+
+  /** A cache for values that outlive the writes of other rows. */
+  rows<R extends object, V>(): CachedRows<R, V> {
+    const cache = new Cache<{ row: R; value: V; seen: number }>(MAX_SIZE);
+    // The row and what is made of it take about the same.
+    const keep = (key: string, row: R, value: V, seen = -1) =>
+      cache.set(key, { row, value, seen }, ENTRY + 2 * sizeOf(row));
+    return {
+      keep,
+      read: (key, select, make) => {
+        const known = cache.get(key);
+        if (known?.seen === this.#seen) return known.value;
+        const row = select();
+        if (!row) return undefined;
+        if (known && same(known.row, row)) {
+          known.seen = this.#seen;
+          return known.value;
+        }
+        const value = make(row);
+        keep(key, row, value, this.#seen);
+        return value;
+      },
+    };
+  }
+
+  /** Has all reads until the end of this turn see one state. */
+  enter(): void {
+    if (this.#reading) return;
+    this.#begin.run();
+    try {
+      const version = this.#version.get()!;
+      if (version !== this.#seen) {
+        for (const cache of this.#caches) cache.clear();
+        this.#seen = version;
+      }
+    } catch (error) {
+      this.refresh();
+      throw error;
+    }
+    this.#reading = true;
+    if (this.#ending) return;
+    this.#ending = true;
+    setImmediate(this.#endTurn);
+  }
+
+  readonly #endTurn = (): void => {
+    this.#ending = false;
+    this.refresh();
+  };
+}
+
+function sizeOf(row: object): number {
+  let size = 0;
+  for (const value of Object.values(row)) {
+    if (typeof value === "string") size += value.length;
+  }
+  return size;
+}

@@ -1,0 +1,97 @@
+import { Worker } from "node:worker_threads";
+import {
+  type RoomPage,
+  type RoomSelection,
+  StoreError,
+  type StoreProblem,
+} from "../store.js";
+
+/** A list as it travels to the thread. */
+export interface Search {
+  id: number;
+  worldId: string;
+  selection: RoomSelection;
+}
+
+/** What comes back: a page with its size in bytes, or why there is none. */
+export type Found =
+  | { id: number; page: RoomPage; size: number }
+  | { id: number; problem: StoreProblem | "fault"; message: string };
+
+interface Waiting {
+  resolve: (found: { page: RoomPage; size: number }) => void;
+  reject: (error: Error) => void;
+}
+
+/** How many lists may wait for the thread. */
+const MAX_WAITING = 64;
+
+/**
+ * The near side of the thread that reads lists which have to look at every room.
+ * The thread starts with the first of them: most servers never need it.
+ */
+export class Searcher {
+  readonly #dataDir: string;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #lastId = 0;
+  #closed = false;
+
+  constructor(dataDir: string) {
+    this.#dataDir = dataDir;
+  }
+
+  /** @throws {StoreError} `busy` when too many lists wait, or what reading throws. */
+  list(
+    worldId: string,
+    selection: RoomSelection,
+  ): Promise<{ page: RoomPage; size: number }> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) {
+        throw new StoreError("unusable", "The store is closed.");
+      }
+      if (this.#waiting.size >= MAX_WAITING) {
+        throw new StoreError("busy", "Too many searches are waiting.");
+      }
+      this.#worker ??= this.#start();
+      const id = ++this.#lastId;
+      this.#worker.postMessage({ id, worldId, selection } satisfies Search);
+      this.#waiting.set(id, { resolve, reject });
+    });
+  }
+
+  /** Ends the thread; what waits for it fails. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#worker?.terminate();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL("./search-thread.js", import.meta.url), {
+      workerData: { dataDir: this.#dataDir },
+      // What the process was told to load or to watch is not for this thread.
+      execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: "" },
+    });
+    let reason = "The store is closed.";
+    worker.on("message", this.#settle);
+    worker.on("error", ({ message }) => (reason = message));
+    worker.on("exit", () => {
+      this.#worker = undefined;
+      for (const { reject } of this.#waiting.values()) {
+        reject(new StoreError("unusable", reason));
+      }
+      this.#waiting.clear();
+    });
+    return worker;
+  }
+
+  readonly #settle = (found: Found): void => {
+    const waiting = this.#waiting.get(found.id);
+    this.#waiting.delete(found.id);
+    if ("page" in found) waiting?.resolve(found);
+    else if (found.problem === "fault") {
+      waiting?.reject(new Error(found.message));
+    } else waiting?.reject(new StoreError(found.problem, found.message));
+  };
+}

@@ -1,0 +1,68 @@
+import { hash } from "node:crypto";
+import type { Room } from "../schemas/rooms.js";
+import type { World } from "../schemas/worlds.js";
+import type { RoomPage, Versioned } from "./store.js";
+
+// A version names a state by the values that a reader sees, so it is the same on
+// every server and every engine. It includes the revision: a change followed by
+// its reversal must not look like no change.
+
+/** How many characters of a SHA-256 in base64url make a version: 132 bits. */
+const LENGTH = 22;
+
+const digest = (values: unknown[]) =>
+  hash("sha256", JSON.stringify(values), "base64url").slice(0, LENGTH);
+
+/**
+ * A value with a version that is computed when somebody first asks for it: most
+ * records that are read while others are written are never sent.
+ */
+function versioned<T>(value: T, compute: (value: T) => string): Versioned<T> {
+  let version: string | undefined;
+  return Object.freeze({
+    value,
+    get version() {
+      return (version ??= compute(value));
+    },
+  });
+}
+
+/**
+ * A world with its version.
+ * @param world is frozen.
+ * @param revision counts its changes, from 1.
+ */
+export const versionedWorld = (
+  world: World,
+  revision: number,
+): Versioned<World> =>
+  versioned(frozen(world), ({ id, title, config, permission_config, domain }) =>
+    digest([id, title, config, permission_config, domain, revision]),
+  );
+
+/** A room with its version; see {@link versionedWorld}. */
+export const versionedRoom = (room: Room, revision: number): Versioned<Room> =>
+  versioned(frozen(room), (it) =>
+    digest([
+      it.id,
+      it.name,
+      it.description,
+      it.module_config,
+      it.permission_config,
+      it.sorting_priority,
+      it.domain,
+      revision,
+    ]),
+  );
+
+/** A page of rooms with its version, which is that of its content alone. */
+export const versionedPage = (page: RoomPage): Versioned<RoomPage> =>
+  versioned(frozen(page), ({ count, rooms }) => digest([count, rooms]));
+
+/** Freezes a value with all that it holds: it is shared by all who read it. */
+function frozen<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) {
+    if (typeof inner === "object" && inner !== null) frozen(inner as object);
+  }
+  return Object.freeze(value);
+}
