@@ -9,13 +9,7 @@ import {
 } from "../store.js";
 import type { Connection } from "./database.js";
 import type { ReadCache } from "./read-cache.js";
-import {
-  foldCase,
-  readRoom,
-  ROOM_COLUMNS,
-  type RoomRow,
-  toRoom,
-} from "./rows.js";
+import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
 
 /** Rooms that the same people may see. Rooms without a rule follow the world's. */
 interface ViewGroup {
@@ -92,12 +86,12 @@ export function roomReads(db: Connection, cache: ReadCache) {
     });
   }
 
+  function read(worldId: string, id: string, row: () => RoomRow | undefined) {
+    return rooms.read(id, row, (row) => ({ worldId, room: readRoom(row) }));
+  }
+
   function get(worldId: string, id: string): Versioned<Room> | undefined {
-    const found = rooms.read(
-      id,
-      () => select.get(id, worldId),
-      (row) => ({ worldId, room: readRoom(row) }),
-    );
+    const found = read(worldId, id, () => select.get(id, worldId));
     return found?.worldId === worldId ? found.room : undefined;
   }
 
@@ -150,7 +144,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
         }))
       : visible;
     const offset = (page - 1) * pageSize;
-    const rooms: Room[] = [];
+    const found: Room[] = [];
     let size = 0;
     if (offset < count) {
       const rows = selectPage(ordering).iterate({
@@ -163,10 +157,11 @@ export function roomReads(db: Connection, cache: ReadCache) {
         if (size > MAX_PAGE) {
           throw new StoreError("large", "The page is too large.");
         }
-        rooms.push(toRoom(row));
+        // Most rooms of a page have not changed since it was read last.
+        found.push(read(filter.world, row.id, () => row)!.room.value);
       }
     }
-    return { page: { count, rooms }, size };
+    return { page: { count, rooms: found }, size };
 
     function selectPage(ordering: RoomOrdering) {
       const order = orders[ordering].replace(
