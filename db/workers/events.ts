@@ -1,0 +1,66 @@
+import type { ChildProcess } from "node:child_process";
+import type { Events, Listener, WorldEvent } from "../events.js";
+import { LocalEvents, type OnFault } from "../local/events.js";
+
+/** What travels between a worker and the primary. */
+interface EventMessage {
+  foyer: "event";
+  event: WorldEvent;
+}
+
+const isEventMessage = (message: unknown): message is EventMessage =>
+  (message as EventMessage | null)?.foyer === "event";
+
+/**
+ * Events between the workers of one machine. Each worker tells its own listeners
+ * and the primary process, which passes the event on to all other workers (see
+ * {@link relayEvents}).
+ */
+export class WorkerEvents implements Events {
+  readonly #local: LocalEvents;
+  readonly #primary: NodeJS.Process;
+
+  /** @param primary this process, which has a channel to the primary. */
+  constructor(primary: NodeJS.Process, onFault: OnFault) {
+    this.#local = new LocalEvents(onFault);
+    this.#primary = primary;
+    primary.on("message", this.#receive);
+  }
+
+  publish(event: WorldEvent): void {
+    this.#local.publish(event);
+    // Without a primary this worker is about to end, as are all others.
+    if (!this.#primary.connected) return;
+    this.#primary.send!({ foyer: "event", event } satisfies EventMessage);
+  }
+
+  subscribe(listener: Listener): () => void {
+    return this.#local.subscribe(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#primary.off("message", this.#receive);
+    await this.#local.close();
+  }
+
+  readonly #receive = (message: unknown): void => {
+    if (isEventMessage(message)) this.#local.publish(message.event);
+  };
+}
+
+/**
+ * Passes the events of one worker on to the others; runs in the primary.
+ * @param others gives all workers that live now.
+ */
+export function relayEvents(
+  from: ChildProcess,
+  others: () => Iterable<ChildProcess>,
+): void {
+  from.on("message", (message: unknown) => {
+    if (!isEventMessage(message)) return;
+    for (const worker of others()) {
+      // One that has just died needs no events.
+      if (worker !== from && worker.connected) worker.send(message, () => {});
+    }
+  });
+}
