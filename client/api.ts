@@ -302,10 +302,10 @@ export interface components {
       permission_config?: components["schemas"]["PermissionConfig"];
       sorting_priority?: number;
       /**
-       * @description A host name in lower case, with an optional port.
+       * @description The room's own domain. With null it has none, and shows the world's.
        * @example live.example.org
        */
-      domain?: string;
+      domain?: string | null;
     };
     /**
      * @description The fields of a room to replace. Unknown fields are refused.
@@ -323,10 +323,10 @@ export interface components {
       permission_config?: components["schemas"]["PermissionConfig"];
       sorting_priority?: number;
       /**
-       * @description A host name in lower case, with an optional port.
+       * @description The room's own domain. With null it has none, and shows the world's.
        * @example live.example.org
        */
-      domain?: string;
+      domain?: string | null;
     };
     /**
      * @description A page of the rooms that the caller may see.
