@@ -32,6 +32,7 @@ import uploaders from "./plugins/uploaders.js";
 import validation from "./plugins/validation.js";
 import versions from "./plugins/versions.js";
 import wire, { answerClientError, originForm } from "./plugins/wire.js";
+import filesRoute from "./routes/files.js";
 import health from "./routes/health.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
@@ -115,6 +116,7 @@ export const foyer = fp<FoyerOptions>(
     app.register(worlds);
     app.register(rooms);
     app.register(users);
+    app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
     app.register(media);
     app.register(openapiRoute);

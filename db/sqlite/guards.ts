@@ -1,7 +1,7 @@
 import { StoreError } from "../store.js";
 import { versionOf, type RoomRow, type WorldRow } from "./rows.js";
 
-export const absent = (kind: "world" | "room" | "user") =>
+export const absent = (kind: "world" | "room" | "user" | "file") =>
   new StoreError("absent", `There is no such ${kind}.`);
 
 /** The row, if it is there in one of the versions that the caller knows. */

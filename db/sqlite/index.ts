@@ -80,7 +80,7 @@ export function openSqliteStore(
       delete: (...args) => writer.run("deleteRoom", ...args),
     },
     users: {
-      list: async (worldId) => read(() => users.list(worldId)),
+      list: async (...args) => read(() => users.list(...args)),
       erase: (...args) => writer.run("eraseUser", ...args),
     },
     files: {
@@ -92,7 +92,10 @@ export function openSqliteStore(
           ...args,
         ),
       has: async (key) => read(() => files.has(key)),
-      list: async (worldId) => read(() => files.list(worldId)),
+      get: async (...args) => read(() => files.get(...args)),
+      list: async (...args) => read(() => files.list(...args)),
+      keys: async (worldId) => read(() => files.keys(worldId)),
+      delete: (...args) => writer.run("deleteFile", ...args),
       size: async (worldId) => read(() => files.size(worldId)),
     },
     counts: async () => read(counts),

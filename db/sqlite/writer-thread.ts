@@ -8,7 +8,12 @@ import { batches, fault } from "./batches.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { Erasures } from "./erasures.js";
 import { roomWrites } from "./room-writes.js";
-import { emptyLog, rewriteUsers, withoutForeignKeys } from "./scrub.js";
+import {
+  emptyLog,
+  type ErasedTable,
+  rewriteTable,
+  withoutForeignKeys,
+} from "./scrub.js";
 import { userWrites } from "./user-writes.js";
 import { copyWrites } from "./world-copies.js";
 import { worldWrites } from "./world-writes.js";
@@ -18,7 +23,19 @@ import type { Answer, Call, Message, Writes } from "./writer.js";
 // was syncing goes into the next transaction together: one sync for all of it.
 
 /** Writes after which the old bytes may not stay anywhere in the files of the database. */
-const ERASING = new Set<keyof Writes>(["eraseUser", "deleteWorld"]);
+const ERASING = new Set<keyof Writes>([
+  "eraseUser",
+  "deleteWorld",
+  "deleteFile",
+]);
+
+/**
+ * How long after the deletion of a file its table is scrubbed, in milliseconds, so
+ * that deletions share the work; and how many times longer than the work took the
+ * last time. With 100,000 files it takes half a second, in which nothing is written.
+ */
+const FILES_DELAY = 1000;
+const FILES_DELAY_FACTOR = 10;
 
 /**
  * After how many milliseconds it is tried again, when another process was in
@@ -54,23 +71,30 @@ port.on("message", (first: Message) => {
   const users = calls.filter(({ write }) => write === "eraseUser");
   const others = calls.filter(({ write }) => write !== "eraseUser");
   const answers = [...commit(others), ...erase(users)];
-  if (others.some(({ write }) => write === "deleteWorld")) due = "all";
-  else if (users.length > 0) due ??= "log";
-  if (due && calls.some(({ write }) => ERASING.has(write))) scrub(RETRY);
+  const wrote = (name: keyof Writes) =>
+    calls.some(({ write }) => write === name);
+  if (wrote("deleteWorld")) due.add("users").add("files");
+  if (wrote("deleteFile")) due.add("files");
+  if (wrote("deleteWorld") || wrote("eraseUser")) scrub(RETRY);
+  else if (wrote("deleteFile")) {
+    retry ??= setTimeout(scrub, filesDelay, RETRY);
+  }
   port.postMessage(answers);
   if (message !== "close") return;
-  // What is still to be scrubbed is marked, and done by who opens it next.
+  // What cannot be scrubbed now is marked, and done by who opens it next.
+  if (due.size > 0) scrub(RETRY);
   clearTimeout(retry);
   db.close();
   port.close();
 });
 
-/** What is left to be done of scrubbing: all of it, or the log only. */
-let due: "all" | "log" | undefined;
+/** The tables that are left to be scrubbed; then the log is, while there is a mark. */
+const due = new Set<ErasedTable>();
 let retry: NodeJS.Timeout | undefined;
+let filesDelay = FILES_DELAY;
 
 if (done(() => marks.adopt()) && marks.due) {
-  due = "all";
+  due.add("users").add("files");
   scrub(RETRY);
 }
 // Says that it has begun.
@@ -83,16 +107,14 @@ function next(): Message | undefined {
 }
 
 /**
- * Leaves nothing of deleted users in the files of the database.
+ * Leaves nothing of what was erased in the files of the database.
  * @param pause after how many milliseconds it is tried again if it cannot be done.
  */
 function scrub(pause: number): void {
   clearTimeout(retry);
-  if (due === "all" && done(rewrite)) due = "log";
-  if (due === "log" && emptyLog(db) && done(() => marks.end())) {
-    due = undefined;
-    return;
-  }
+  retry = undefined;
+  if (due.size > 0 && done(rewrite)) due.clear();
+  if (due.size === 0 && emptyLog(db) && done(() => marks.end())) return;
   retry = setTimeout(scrub, pause, Math.min(2 * pause, LONGEST_RETRY));
 }
 
@@ -115,13 +137,21 @@ function erase(users: Call[]): Answer[] {
   if (users.length === 0) return [];
   return withoutForeignKeys(db, () =>
     commit(users, (answers) => {
-      if (answers.some((answer) => "result" in answer)) rewriteUsers(db);
+      if (answers.some((answer) => "result" in answer)) {
+        rewriteTable(db, "users");
+      }
     }),
   );
 }
 
 function rewrite(): void {
-  withoutForeignKeys(db, () => db.transaction(rewriteUsers).immediate(db));
+  const started = performance.now();
+  const run = db.transaction(() => {
+    for (const table of due) rewriteTable(db, table);
+  });
+  withoutForeignKeys(db, () => run.immediate());
+  const took = performance.now() - started;
+  filesDelay = Math.max(FILES_DELAY, FILES_DELAY_FACTOR * took);
 }
 
 /**
