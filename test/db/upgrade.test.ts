@@ -101,7 +101,10 @@ void t.test("what version 2 recorded is listed by the next", async (t) => {
   });
   t.match(await store.files.list("old", page), {
     count: 2,
-    files: [{ id: "f2", userId: null }, { id: "f1", userId: "u1" }],
+    files: [
+      { id: "f2", userId: null },
+      { id: "f1", userId: "u1" },
+    ],
   });
   t.equal(await store.files.delete("old", "f1"), "pub/old/f1.s.pdf");
   t.equal(await store.files.size("old"), 20);
