@@ -31,6 +31,7 @@ import uploaders from "./plugins/uploaders.js";
 import validation from "./plugins/validation.js";
 import replies from "./plugins/replies.js";
 import wire, { answerClientError, originForm } from "./plugins/wire.js";
+import filesRoute from "./routes/files.js";
 import health from "./routes/health.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
@@ -113,6 +114,7 @@ export const foyer = fp<FoyerOptions>(
     app.register(worlds);
     app.register(rooms);
     app.register(users);
+    app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
     app.register(media);
     app.register(openapiRoute);

@@ -29,7 +29,9 @@ export async function startServer(
   gather?: Gather,
 ): Promise<Server> {
   const logger = await createLogger(config.logLevel);
-  const store = openSqliteStore(config.dataDir, (line) => logger.info(line));
+  const store = openSqliteStore(config.dataDir, {
+    log: (line) => logger.info(line),
+  });
   const app = createApp({
     config,
     store,

@@ -31,9 +31,9 @@ export async function withStore<T>(
   const { dataDir } = loadConfig(process.env);
   const { openSqliteStore } = await import("../db/sqlite/index.js");
   const { LocalFiles } = await import("../db/local-files.js");
-  const store = openSqliteStore(dataDir, (line) =>
-    process.stderr.write(`foyer: ${line}\n`),
-  );
+  const store = openSqliteStore(dataDir, {
+    log: (line) => process.stderr.write(`foyer: ${line}\n`),
+  });
   const files = new LocalFiles(dataDir);
   try {
     return await run(store, files);

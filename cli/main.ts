@@ -5,6 +5,7 @@ import { StoreError } from "../db/store.js";
 import { archiveCommands } from "./archive.js";
 import { Failure } from "../failure.js";
 import { copyCommands } from "./copies.js";
+import { fileCommand } from "./files.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
@@ -23,6 +24,7 @@ const foyer = new Command("foyer")
   .addCommand(worldCommand)
   .addCommand(tokenCommand)
   .addCommand(userCommand)
+  .addCommand(fileCommand)
   .addHelpText(
     "after",
     "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads: foyer help serve",

@@ -1,22 +1,37 @@
 import { Command } from "commander";
 import { command, plain, print, withStore } from "./command.js";
+import { pages, printList } from "./lists.js";
 import { findWorld } from "./worlds.js";
 
 const list = command(
   "list <world>",
   "list who uploaded to a world, and what is kept of them",
   "user list summit --json",
-).action(async (world: string, { json }: { json?: boolean }) => {
-  const users = await withStore(async (store) => {
+).action((world: string, { json }: { json?: boolean }) =>
+  withStore(async (store) => {
     await findWorld(store, world);
-    return store.users.list(world);
-  });
-  const lines = users.map(
-    ({ id, token_id, client_id, traits, last_seen }) =>
-      `${id}\t${token_id === null ? `client ${client_id}` : `uid ${plain(token_id)}`}\t${new Date(last_seen).toISOString()}\t${plain(traits.join(", "))}`,
-  );
-  print(json, users, lines.join("\n") || "Nobody has uploaded anything yet.");
-});
+    const users = pages(
+      async (page) => (await store.users.list(world, page)).users,
+    );
+    const items = (async function* () {
+      for await (const { last_seen, ...user } of users) {
+        yield { ...user, last_seen: new Date(last_seen).toISOString() };
+      }
+    })();
+    await printList(
+      json,
+      items,
+      ({ id, token_id, client_id, traits, last_seen }) =>
+        [
+          id,
+          token_id === null ? `client ${client_id}` : `uid ${plain(token_id)}`,
+          last_seen,
+          plain(traits.join(", ")),
+        ].join("\t"),
+      "Nobody has uploaded anything yet.",
+    );
+  }),
+);
 
 const remove = command(
   "delete <world> <user-id>",

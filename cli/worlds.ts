@@ -210,11 +210,8 @@ const remove = command(
   .action(async (id: string, { json }: Json) => {
     await withStore(async (store, files) => {
       await findWorld(store, id);
-      const records = await store.files.list(id);
-      await files.discard(
-        records.map(({ key }) => key),
-        () => store.worlds.delete(id),
-      );
+      const keys = await store.files.keys(id);
+      await files.discard(keys, () => store.worlds.delete(id));
     });
     print(json, { deleted: id }, `The world ${id} is deleted.`);
   });

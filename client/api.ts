@@ -77,6 +77,26 @@ export interface paths {
     patch: operations["updateRoom"];
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/users": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the users of a world, the last seen first
+     * @description Erased users are not in it.
+     */
+    get: operations["listUsers"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/delete_user": {
     parameters: {
       query?: never;
@@ -92,6 +112,43 @@ export interface paths {
      */
     post: operations["deleteUser"];
     delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/files": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the files of a world, the newest first */
+    get: operations["listFiles"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/files/{file_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Delete a file
+     * @description Its bytes are gone, and its url is 404. Browsers that have it may keep it for a year. A body, if there is one, is JSON and is ignored.
+     */
+    delete: operations["deleteFile"];
     options?: never;
     head?: never;
     patch?: never;
@@ -302,10 +359,10 @@ export interface components {
       permission_config?: components["schemas"]["PermissionConfig"];
       sorting_priority?: number;
       /**
-       * @description A host name in lower case, with an optional port.
+       * @description The room's own domain. With null it has none, and shows the world's.
        * @example live.example.org
        */
-      domain?: string;
+      domain?: string | null;
     };
     /**
      * @description The fields of a room to replace. Unknown fields are refused.
@@ -323,10 +380,10 @@ export interface components {
       permission_config?: components["schemas"]["PermissionConfig"];
       sorting_priority?: number;
       /**
-       * @description A host name in lower case, with an optional port.
+       * @description The room's own domain. With null it has none, and shows the world's.
        * @example live.example.org
        */
-      domain?: string;
+      domain?: string | null;
     };
     /**
      * @description A page of the rooms that the caller may see.
@@ -406,6 +463,60 @@ export interface components {
      * @example []
      */
     Rule: (string | string[])[];
+    /** @description Somebody who uploaded. */
+    User: {
+      /**
+       * Format: uuid
+       * @description The service's internal user ID.
+       */
+      id: string;
+      /** @description The uid of its tokens; null for a guest. */
+      token_id: string | null;
+      /** @description The client ID of a guest. */
+      client_id: string | null;
+      /** @description As in the token of its first upload. */
+      profile: {
+        [key: string]: components["schemas"]["Json"];
+      } | null;
+      /** @description As in the token of its last upload. */
+      traits: string[];
+      /**
+       * Format: date-time
+       * @description When it last uploaded.
+       */
+      last_seen: string;
+    };
+    /**
+     * @description A page of the users of a world, the last seen first.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+     *           "token_id": "42",
+     *           "client_id": null,
+     *           "profile": {
+     *             "display_name": "Ada"
+     *           },
+     *           "traits": [
+     *             "attendee"
+     *           ],
+     *           "last_seen": "2027-01-31T09:30:00.000Z"
+     *         }
+     *       ]
+     *     }
+     */
+    UserList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["User"][];
+    };
     /**
      * @description A user, by exactly one of its names.
      * @example {
@@ -417,6 +528,51 @@ export interface components {
       user_id?: string;
       /** @description The uid of its tokens. */
       token_id?: string;
+    };
+    /** @description A file that was uploaded to a world. */
+    File: {
+      /** Format: uuid */
+      id: string;
+      /**
+       * Format: uri
+       * @description Where it is.
+       */
+      url: string;
+      /** @description In bytes. */
+      size: number;
+      /** @description Its MIME type. */
+      type: string;
+      /** @description Who uploaded it; null once that user is erased. */
+      user_id: string | null;
+      /** Format: date-time */
+      uploaded_at: string;
+    };
+    /**
+     * @description A page of the files of a world, the newest first.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
+     *           "url": "https://summit.example.org/media/pub/summit/0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10.dZxQJU8_ZgNT.jpg",
+     *           "size": 48213,
+     *           "type": "image/jpeg",
+     *           "user_id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+     *           "uploaded_at": "2027-01-31T09:30:00.000Z"
+     *         }
+     *       ]
+     *     }
+     */
+    FileList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["File"][];
     };
     /**
      * @description Where an uploaded file is.
@@ -1016,6 +1172,44 @@ export interface operations {
       503: components["responses"]["NotNow"];
     };
   };
+  listUsers: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example summit
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the users of a world, the last seen first. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["UserList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
   deleteUser: {
     parameters: {
       query?: never;
@@ -1036,6 +1230,84 @@ export interface operations {
     };
     responses: {
       /** @description It is forgotten. */
+      204: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listFiles: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example summit
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the files of a world, the newest first. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FileList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  deleteFile: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example summit
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a file.
+         * @example 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10
+         */
+        file_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is deleted. */
       204: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];

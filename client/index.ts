@@ -7,11 +7,22 @@ export type Room = Schemas["Room"];
 export type RoomDraft = Schemas["RoomDraft"];
 export type RoomChanges = Schemas["RoomChanges"];
 export type RoomList = Schemas["RoomList"];
+export type User = Schemas["User"];
+export type UserList = Schemas["UserList"];
 export type UserName = Schemas["UserName"];
+/** A file that was uploaded to the world; not the `File` of a browser. */
+export type StoredFile = Schemas["File"];
+export type FileList = Schemas["FileList"];
 /** Which rooms a list holds, and in which order. */
 export type RoomsQuery = NonNullable<
   paths["/api/v1/worlds/{world_id}/rooms"]["get"]["parameters"]["query"]
 >;
+
+/** Which page of users or files is asked for. */
+export interface PageQuery {
+  page?: number;
+  page_size?: number;
+}
 
 /** Something with the name of its state, to be sent back as `ifMatch`. */
 export type Versioned<T> = T & { readonly etag: string };
@@ -82,22 +93,13 @@ export class Foyer {
   }
 
   /** One page of the rooms that the caller may see. */
-  async listRooms(query: RoomsQuery = {}): Promise<RoomList> {
-    const params = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined) params.set(name, String(value));
-    }
-    const answer = await this.#send("GET", `/rooms/?${params.toString()}`);
-    return (await answer.json()) as RoomList;
+  listRooms(query: RoomsQuery = {}): Promise<RoomList> {
+    return this.#page<RoomList>("/rooms/", query);
   }
 
   /** All rooms that the caller may see, a page at a time as they are used. */
-  async *rooms(query: Omit<RoomsQuery, "page"> = {}): AsyncGenerator<Room> {
-    for (let page = 1; ; page++) {
-      const { results, next } = await this.listRooms({ ...query, page });
-      yield* results;
-      if (next === null) return;
-    }
+  rooms(query: Omit<RoomsQuery, "page"> = {}): AsyncGenerator<Room> {
+    return all((page) => this.listRooms({ ...query, page }));
   }
 
   /** One room. */
@@ -124,6 +126,31 @@ export class Foyer {
     await this.#send("DELETE", roomPath(id), undefined, options);
   }
 
+  /** One page of the users of the world, the last seen first. */
+  listUsers(query: PageQuery = {}): Promise<UserList> {
+    return this.#page<UserList>("/users/", query);
+  }
+
+  /** All users of the world, a page at a time as they are used. */
+  users(query: Omit<PageQuery, "page"> = {}): AsyncGenerator<User> {
+    return all((page) => this.listUsers({ ...query, page }));
+  }
+
+  /** One page of the files of the world, the newest first. */
+  listFiles(query: PageQuery = {}): Promise<FileList> {
+    return this.#page<FileList>("/files/", query);
+  }
+
+  /** All files of the world, a page at a time as they are used. */
+  files(query: Omit<PageQuery, "page"> = {}): AsyncGenerator<StoredFile> {
+    return all((page) => this.listFiles({ ...query, page }));
+  }
+
+  /** Deletes a file. */
+  async deleteFile(id: string): Promise<void> {
+    await this.#send("DELETE", `/files/${encodeURIComponent(id)}/`);
+  }
+
   /** Erases what tells who a user is. */
   async deleteUser(name: UserName): Promise<void> {
     await this.#send("POST", "/delete_user", name);
@@ -145,6 +172,15 @@ export class Foyer {
       headers: await this.#authorization(),
     });
     return ((await answer.json()) as Schemas["Upload"]).url;
+  }
+
+  async #page<T>(path: string, query: object): Promise<T> {
+    const params = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) params.set(name, String(value));
+    }
+    const answer = await this.#send("GET", `${path}?${params.toString()}`);
+    return (await answer.json()) as T;
   }
 
   async #versioned<T>(
@@ -192,6 +228,17 @@ export class Foyer {
     const answer = await send(url, init);
     if (answer.ok) return answer;
     throw await errorOf(answer);
+  }
+}
+
+/** What all pages of a list hold. */
+async function* all<T>(
+  read: (page: number) => Promise<{ results: T[]; next: string | null }>,
+): AsyncGenerator<T> {
+  for (let page = 1; ; page++) {
+    const { results, next } = await read(page);
+    yield* results;
+    if (next === null) return;
   }
 }
 

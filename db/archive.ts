@@ -11,7 +11,7 @@ import { Header, Parser, Pax, type ReadEntry } from "tar";
 import { Failure } from "../failure.js";
 import type { Report } from "./progress.js";
 
-// A backup is a tar: the database, the files, and last a manifest with the
+// A backup is a tar: the files, the database, and last a manifest with the
 // checksum of each. Any tar can take it apart; only a whole one has its end.
 
 const FORMAT = "foyer.backup";

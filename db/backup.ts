@@ -5,6 +5,7 @@ import {
   readdir,
   rename,
   rm,
+  stat,
   type FileHandle,
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -19,9 +20,11 @@ import {
   copyDatabase,
   count,
   type Counts,
+  dropFiles,
   openCopy,
+  whatBecameOf,
 } from "./sqlite/inspection.js";
-import { fileReads } from "./sqlite/user-reads.js";
+import type { FileRecord } from "./store.js";
 
 /** How often a backup is begun before it gives up. */
 const ATTEMPTS = 5;
@@ -38,13 +41,14 @@ export interface Backup extends Counts {
   damaged: string[];
 }
 
-/** A file went, with its world, after the database was copied. */
+/** A world was deleted with its files after the database was copied. */
 class Gone extends ArchiveError {}
 
 /**
  * Copies the database and the files of a folder into one file, as they are at
  * one moment, while a server writes to them: first the database, then the
- * files that the copy names, which nobody ever changes.
+ * files that the copy names, which nobody ever changes. A file that is deleted
+ * meanwhile is left out of both.
  * @param target a file that is not there yet; it is there whole or not at all.
  */
 export async function backup(
@@ -107,34 +111,44 @@ async function pack(
   const counts = count(copy);
   const records = allFiles(copy);
   copy.close();
-  const bytes = records.reduce((sum, { size }) => sum + size, 0);
   const { root } = new LocalFiles(dataDir);
   const damaged: string[] = [];
-  let of = 0;
+  const deleted = new Set<string>();
+  const { size } = await stat(join(folder, DATABASE));
+  const of = sizeOf(records) + size;
   let done = 0;
 
   async function* sources() {
-    const file = await open(join(folder, DATABASE));
-    of = bytes + (await file.stat()).size;
-    yield { path: DATABASE, file };
     for (const { key } of records) {
       const file = await openFile(join(root, key));
-      if (file) yield { path: MEDIA + key, file };
-      else if (isRecorded(dataDir, key)) damaged.push(key);
+      if (file) {
+        yield { path: MEDIA + key, file };
+        continue;
+      }
+      const fate = fateOf(dataDir, key);
+      if (fate === "recorded") damaged.push(key);
+      else if (fate === "deleted") deleted.add(key);
       else throw new Gone("Worlds were deleted all the while. Try again.");
     }
+    // Last, as it must not name a file that was deleted meanwhile.
+    if (deleted.size > 0) dropFiles(join(folder, DATABASE), deleted);
+    yield { path: DATABASE, file: await open(join(folder, DATABASE)) };
   }
 
   const members = await writeArchive(archive, sources(), (bytes) =>
     report("Writing the archive", (done += bytes), of),
   );
   const sums = new Map(members.map(({ path, sha256 }) => [path, sha256]));
-  for (const { key, sha256 } of records) {
+  const held = records.filter(({ key }) => !deleted.has(key));
+  for (const { key, sha256 } of held) {
     const sum = sums.get(MEDIA + key);
     if (sum !== undefined && sum !== sha256) damaged.push(key);
   }
-  return { ...counts, bytes, damaged };
+  return { ...counts, files: held.length, bytes: sizeOf(held), damaged };
 }
+
+const sizeOf = (records: FileRecord[]) =>
+  records.reduce((sum, { size }) => sum + size, 0);
 
 async function openFile(path: string): Promise<FileHandle | undefined> {
   try {
@@ -145,10 +159,10 @@ async function openFile(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-function isRecorded(dataDir: string, key: string): boolean {
+function fateOf(dataDir: string, key: string) {
   const db = openForInspection(dataDir);
   try {
-    return fileReads(db).has(key);
+    return whatBecameOf(db, key);
   } finally {
     db.close();
   }

@@ -27,13 +27,17 @@ export interface WorldSelection {
   limit: number;
 }
 
-/** Which page of the rooms of a world somebody asks for. */
-export interface RoomSelection {
-  /** The traits of the caller: rooms whose `room.view` refuses them are left out. */
-  traits: ReadonlySet<string>;
+/** Which page of a list somebody asks for. */
+export interface PageSelection {
   /** From 1. */
   page: number;
   pageSize: number;
+}
+
+/** Which page of the rooms of a world somebody asks for. */
+export interface RoomSelection extends PageSelection {
+  /** The traits of the caller: rooms whose `room.view` refuses them are left out. */
+  traits: ReadonlySet<string>;
   ordering: RoomOrdering;
   /** Only rooms with a module of this type. */
   type?: string | undefined;
@@ -55,6 +59,18 @@ export interface Uploader {
   profile?: Record<string, unknown> | undefined;
 }
 
+/** What is kept of somebody who uploaded. */
+export interface UserRecord extends Omit<User, "last_seen"> {
+  /** When it last uploaded, in milliseconds since 1970. */
+  last_seen: number;
+}
+
+export interface UserPage {
+  /** The number of users on all pages. */
+  count: number;
+  users: UserRecord[];
+}
+
 /** What is recorded of an uploaded file; its bytes lie elsewhere. */
 export interface FileRecord {
   /** The name of its bytes. */
@@ -63,6 +79,24 @@ export interface FileRecord {
   size: number;
   /** The checksum of its bytes, in hexadecimal. */
   sha256: string;
+}
+
+/** A file of a world. */
+export interface StoredFile extends FileRecord {
+  /** Names it in its world; it is a part of its key. */
+  id: string;
+  /** Its MIME type. */
+  type: string;
+  /** Who uploaded it; null once that user is erased. */
+  userId: string | null;
+  /** In milliseconds since 1970. */
+  uploadedAt: number;
+}
+
+export interface FilePage {
+  /** The number of files on all pages. */
+  count: number;
+  files: StoredFile[];
 }
 
 /** Why the store did not do what it was asked. */
@@ -212,8 +246,11 @@ export interface RoomStore {
 }
 
 export interface UserStore {
-  /** The users of a world that were not erased, the last seen first. */
-  list(worldId: string): Promise<User[]>;
+  /**
+   * The users of a world that were not erased: the last seen first, then by id.
+   * @throws {StoreError} `large` when the page would be.
+   */
+  list(worldId: string, selection: PageSelection): Promise<UserPage>;
   /**
    * Erases what tells who a user is, from the bytes of the database too. Its
    * files stay, and are nobody's.
@@ -225,7 +262,7 @@ export interface UserStore {
 export interface FileRecords {
   /**
    * Records a file whose bytes are in place, and who uploaded it: the first
-   * upload makes a user, later ones refresh it.
+   * upload makes a user, later ones refresh its traits and when it was last seen.
    * @param quota how many bytes the files of the world may have together.
    * @throws {StoreError} `quota`, or `absent` when the world is not there.
    */
@@ -236,8 +273,17 @@ export interface FileRecords {
     quota: number,
   ): Promise<void>;
   has(key: string): Promise<boolean>;
-  /** The files of a world. */
-  list(worldId: string): Promise<FileRecord[]>;
+  get(worldId: string, id: string): Promise<StoredFile | undefined>;
+  /** The files of a world, the newest first. */
+  list(worldId: string, selection: PageSelection): Promise<FilePage>;
+  /** The keys of all files of a world, as they were at one moment. */
+  keys(worldId: string): Promise<string[]>;
+  /**
+   * Deletes the record of a file, from the bytes of the database too, soon after.
+   * @returns the key of the file, whose bytes are nobody's now.
+   * @throws {StoreError} `absent`.
+   */
+  delete(worldId: string, id: string): Promise<string>;
   /** How many bytes the files of a world have together. */
   size(worldId: string): Promise<number>;
 }

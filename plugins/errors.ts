@@ -57,7 +57,7 @@ const storeRefusals: Record<
     unavailable("The database is in use by another process. Try again.", 1),
   large: () =>
     new InvalidData({
-      page_size: ["These rooms are too large for one page. Ask for fewer."],
+      page_size: ["The page would be too large. Ask for fewer."],
     }),
   quota: () => new FileRefusal("file.size"),
   doubtful: () =>

@@ -1,11 +1,44 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { Type } from "@sinclair/typebox";
-import { UserName } from "../schemas/users.js";
+import { PageQuery } from "../schemas/pages.js";
+import { UserList, UserName } from "../schemas/users.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
+import { pageLinks } from "./pages.js";
 
-/** The people of a world: they come by uploading, and are forgotten here. */
+/** The people of a world: they come by uploading, and are listed and forgotten here. */
 const users: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    "/api/v1/worlds/:world_id/users/",
+    {
+      config: { requires: ["world.update"] },
+      schema: {
+        operationId: "listUsers",
+        summary: "List the users of a world, the last seen first",
+        description: "Erased users are not in it.",
+        tags: ["users"],
+        params: WorldParams,
+        querystring: PageQuery,
+        response: { 200: ref(UserList) },
+      },
+    },
+    async (request) => {
+      const { page = 1, page_size: pageSize = 50 } = request.query;
+      const { count, users } = await app.store.users.list(
+        request.params.world_id,
+        { page, pageSize },
+      );
+      return {
+        count,
+        ...pageLinks(request, { page, pageSize, count }),
+        results: users.map(({ last_seen, ...user }) => ({
+          ...user,
+          last_seen: new Date(last_seen).toISOString(),
+        })),
+      };
+    },
+  );
+
   app.post(
     "/api/v1/worlds/:world_id/delete_user",
     {

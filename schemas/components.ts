@@ -1,9 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Faults, Problem } from "./errors.js";
-import { FileProblem, Upload, UploadForm } from "./files.js";
+import { File, FileList, FileProblem, Upload, UploadForm } from "./files.js";
 import { Module, Room, RoomChanges, RoomDraft, RoomList } from "./rooms.js";
 import { PermissionConfig, Rule } from "./rules.js";
-import { UserName } from "./users.js";
+import { User, UserList, UserName } from "./users.js";
 import { World, WorldChanges, WorldKey } from "./worlds.js";
 
 /** The schemas that have a name: what others refer to, in code and in documents. */
@@ -18,7 +18,11 @@ export const components: readonly TSchema[] = [
   Module,
   PermissionConfig,
   Rule,
+  User,
+  UserList,
   UserName,
+  File,
+  FileList,
   Upload,
   UploadForm,
   FileProblem,

@@ -29,3 +29,11 @@ export const fileTypes: Readonly<Record<string, FileType>> = {
 /** The extension of a file name, in lower case; empty where there is none. */
 export const extensionOf = (name: string): string =>
   /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
+
+/** The MIME type of a file, by its name or key. */
+export const mimeTypeOf = (name: string): string =>
+  fileTypes[extensionOf(name)]?.mime ?? "application/octet-stream";
+
+/** The id of a file in its key, `pub/<world>/<id>.<secret>.<extension>`. */
+export const fileIdOf = (key: string): string =>
+  key.slice(key.lastIndexOf("/") + 1).split(".", 1)[0]!;

@@ -1,5 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { OneOf } from "./values.js";
+import { PageOf } from "./pages.js";
+import { OneOf, Text } from "./values.js";
+import { WorldParams } from "./worlds.js";
 
 /** Where an uploaded file is. */
 export const Upload = Type.Object(
@@ -49,5 +51,43 @@ export const MediaParams = Type.Object({
   name: Type.String({
     description: "An id, a secret and the extension of its type.",
     examples: ["0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10.dZxQJU8_ZgNT.jpg"],
+  }),
+});
+
+/** A file as its world lists it. */
+export const File = Type.Object(
+  {
+    id: Text({ format: "uuid" }),
+    url: Type.String({ format: "uri", description: "Where it is." }),
+    size: Type.Integer({ description: "In bytes." }),
+    type: Type.String({ description: "Its MIME type." }),
+    user_id: Type.Unsafe<string | null>({
+      type: ["string", "null"],
+      description: "Who uploaded it; null once that user is erased.",
+    }),
+    uploaded_at: Type.String({ format: "date-time" }),
+  },
+  { $id: "File", description: "A file that was uploaded to a world." },
+);
+
+/** A page of the files of a world. */
+export const FileList = PageOf(File, {
+  $id: "FileList",
+  description: "A page of the files of a world, the newest first.",
+  example: {
+    id: "0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
+    url: "https://summit.example.org/media/pub/summit/0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10.dZxQJU8_ZgNT.jpg",
+    size: 48213,
+    type: "image/jpeg",
+    user_id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+    uploaded_at: "2027-01-31T09:30:00.000Z",
+  },
+});
+
+export const FileParams = Type.Object({
+  ...WorldParams.properties,
+  file_id: Type.String({
+    description: "The identifier of a file.",
+    examples: ["0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10"],
   }),
 });

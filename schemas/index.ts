@@ -2,6 +2,7 @@ export * from "./components.js";
 export * from "./errors.js";
 export * from "./file-types.js";
 export * from "./files.js";
+export * from "./pages.js";
 export * from "./permissions.js";
 export * from "./rooms.js";
 export * from "./rules.js";

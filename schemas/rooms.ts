@@ -1,7 +1,9 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { WorldParams } from "./worlds.js";
 import { PermissionConfig } from "./rules.js";
-import { Domain, List, OneOf, ref, Text, Title } from "./values.js";
+import { PageOf, PageQuery } from "./pages.js";
+import { domain } from "./texts.js";
+import { Domain, List, OneOf, ref, Text, TextOrNull, Title } from "./values.js";
 
 /** One piece of a room's content: its type, and what that type needs. */
 export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(
@@ -24,8 +26,14 @@ const optional = {
     minimum: -(2 ** 31),
     maximum: 2 ** 31 - 1,
   }),
-  domain: Domain,
 };
+
+/** In what a client sends, null stands for no domain of its own. */
+const ownDomain = TextOrNull({
+  ...domain,
+  description:
+    "The room's own domain. With null it has none, and shows the world's.",
+});
 
 const roomDraftExample = {
   name: "Main stage",
@@ -46,6 +54,7 @@ export const Room = Type.Object(
     id: Text({ format: "uuid" }),
     name: Title,
     ...optional,
+    domain: Domain,
   },
   { $id: "Room", description: "A place in a world.", examples: [roomExample] },
 );
@@ -53,7 +62,10 @@ export type Room = Static<typeof Room>;
 
 /** What a room is made of; only its name has no default. */
 export const RoomDraft = Type.Object(
-  { name: Title, ...Type.Partial(Type.Object(optional)).properties },
+  {
+    name: Title,
+    ...Type.Partial(Type.Object({ ...optional, domain: ownDomain })).properties,
+  },
   {
     $id: "RoomDraft",
     description: "What a new room is made of. Unknown fields are refused.",
@@ -69,6 +81,7 @@ export const RoomChanges = Type.Partial(
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
     name: Title,
     ...optional,
+    domain: ownDomain,
   }),
   {
     $id: "RoomChanges",
@@ -97,10 +110,7 @@ export type RoomOrdering = (typeof orderings)[number];
 
 /** How a list of rooms is asked for. Other parameters are kept in its links. */
 export const RoomsQuery = Type.Object({
-  page: Type.Optional(Type.Integer({ minimum: 1, default: 1 })),
-  page_size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 50 }),
-  ),
+  ...PageQuery.properties,
   ordering: Type.Optional(OneOf(...orderings)),
   type: Type.Optional(
     Text({ description: "Rooms with a module of this type." }),
@@ -109,24 +119,10 @@ export const RoomsQuery = Type.Object({
     Text({ description: "Rooms whose name or description holds this." }),
   ),
 });
-const Link = Type.Unsafe<string | null>({
-  type: ["string", "null"],
-  format: "uri",
-});
 
 /** A page of the rooms that the caller may see. */
-export const RoomList = Type.Object(
-  {
-    count: Type.Integer({ description: "How many there are on all pages." }),
-    next: Link,
-    previous: Link,
-    results: Type.Array(ref(Room)),
-  },
-  {
-    $id: "RoomList",
-    description: "A page of the rooms that the caller may see.",
-    examples: [
-      { count: 1, next: null, previous: null, results: [roomExample] },
-    ],
-  },
-);
+export const RoomList = PageOf(Room, {
+  $id: "RoomList",
+  description: "A page of the rooms that the caller may see.",
+  example: roomExample,
+});

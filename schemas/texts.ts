@@ -13,6 +13,8 @@ export interface TextOptions {
   maxLength?: number;
   pattern?: string;
   enum?: readonly string[];
+  /** Says where `null` is taken as well. */
+  type?: "string" | readonly ["string", "null"];
   [Expected]?: string;
 }
 
@@ -44,7 +46,11 @@ export function textFault(
   schema: TextOptions,
   value: unknown,
 ): string | undefined {
-  if (typeof value !== "string") return "Must be a string.";
+  const isNullable = Array.isArray(schema.type);
+  if (value === null && isNullable) return undefined;
+  if (typeof value !== "string") {
+    return `Must be a string${isNullable ? " or null" : ""}.`;
+  }
   const { minLength = 0, maxLength = Infinity, pattern } = schema;
   if (schema.enum && !schema.enum.includes(value)) {
     return `Must be one of ${schema.enum.join(", ")}.`;

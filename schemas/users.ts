@@ -1,4 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { PageOf } from "./pages.js";
 import { Text } from "./values.js";
 
 /** Which user to erase: by the internal id, or by the `uid` of its tokens. */
@@ -18,14 +19,48 @@ export const UserName = Type.Partial(
 );
 export type UserName = Static<typeof UserName>;
 
-/** What is kept of somebody who uploaded. */
-export interface User {
-  id: string;
-  /** The `uid` of its tokens. */
-  token_id: string | null;
-  client_id: string | null;
-  profile: Record<string, unknown> | null;
-  traits: string[];
-  /** When it last uploaded, in milliseconds since 1970. */
-  last_seen: number;
-}
+const orNull = <T>(type: "string" | "object", more: object = {}) =>
+  Type.Unsafe<T | null>({ ...more, type: [type, "null"] });
+
+/** Somebody who uploaded. */
+export const User = Type.Object(
+  {
+    id: Text({
+      format: "uuid",
+      description: "The service's internal user ID.",
+    }),
+    token_id: orNull<string>("string", {
+      description: "The uid of its tokens; null for a guest.",
+    }),
+    client_id: orNull<string>("string", {
+      description: "The client ID of a guest.",
+    }),
+    profile: orNull<Record<string, unknown>>("object", {
+      additionalProperties: true,
+      description: "As in the token of its first upload.",
+    }),
+    traits: Type.Array(Type.String(), {
+      description: "As in the token of its last upload.",
+    }),
+    last_seen: Type.String({
+      format: "date-time",
+      description: "When it last uploaded.",
+    }),
+  },
+  { $id: "User", description: "Somebody who uploaded." },
+);
+export type User = Static<typeof User>;
+
+/** A page of the users of a world. */
+export const UserList = PageOf(User, {
+  $id: "UserList",
+  description: "A page of the users of a world, the last seen first.",
+  example: {
+    id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+    token_id: "42",
+    client_id: null,
+    profile: { display_name: "Ada" },
+    traits: ["attendee"],
+    last_seen: "2027-01-31T09:30:00.000Z",
+  },
+});

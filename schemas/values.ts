@@ -32,6 +32,16 @@ export function Text(
   });
 }
 
+/** The same, or null. */
+export function TextOrNull(
+  options: TextOptions & SchemaOptions = {},
+): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({
+    ...Text(options),
+    type: ["string", "null"],
+  });
+}
+
 /** One of a few words. */
 export function OneOf<T extends string>(...words: readonly T[]): TUnsafe<T> {
   return Type.Unsafe<T>({ [Kind]: "Text", type: "string", enum: words });

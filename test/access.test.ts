@@ -58,6 +58,12 @@ const table: Record<string, string> = {
   "GET /api/v1/worlds/:world_id/": secret,
   "PATCH /api/v1/worlds/:world_id/": secret,
   "POST /api/v1/worlds/:world_id/delete_user": secret.replaceAll("200", "204"),
+  "GET /api/v1/worlds/:world_id/users/": secret,
+  "GET /api/v1/worlds/:world_id/files/": secret,
+  "DELETE /api/v1/worlds/:world_id/files/:file_id/": secret.replaceAll(
+    "200",
+    "204",
+  ),
   "GET /api/v1/worlds/:world_id/rooms/": secret,
   "POST /api/v1/worlds/:world_id/rooms/": secret.replaceAll("200", "201"),
   "GET /api/v1/worlds/:world_id/rooms/:room_id/": inRoom,
@@ -75,7 +81,7 @@ const closed: Record<string, string> = {
 };
 
 /** Where nothing is, in place of what a path names. */
-const ABSENT_ROOM = "00000000-0000-4000-8000-000000000000";
+const ABSENT_ID = "00000000-0000-4000-8000-000000000000";
 const ABSENT_WORLD = "missing";
 
 const { headers: formHeaders, body: formBody } = fileForm("a.pdf", PDF);
@@ -90,12 +96,21 @@ function bodyOf(route: string): Partial<Request> {
   return route.startsWith("PATCH") ? { body: {} } : {};
 }
 
+/** The id of a file, by the path of its link. */
+const idIn = (media: string) => media.split("/").at(-1)!.split(".")[0]!;
+
 /** The URL of a route, on things that exist. */
-const urlOf = (route: string, room: string, media: string): string =>
+const urlOf = (
+  route: string,
+  room: string,
+  media: string,
+  file = idIn(media),
+): string =>
   route
     .replace(/^\w+ /, "")
     .replace(":world_id", "demo")
     .replace(":room_id", room)
+    .replace(":file_id", file)
     .replace("/docs/static/*", "/docs/static/swagger-ui.css")
     .replace("/media/pub/:world/:name", media);
 
@@ -169,11 +184,17 @@ async function checkTable(
       if (route.endsWith("/delete_user")) {
         await upload(token("demo", { uid: "subject" }, ["attendee"]));
       }
-      const url = urlOf(route, id, media);
+      const file = route.includes(":file_id")
+        ? idIn(await upload(attendee))
+        : undefined;
+      const url = urlOf(route, id, media, file);
       const got = await send(route, { url, as });
       found.push(got.status);
       if (route.startsWith("DELETE")) {
-        const left = await store.rooms.get("demo", id);
+        const left =
+          file === undefined
+            ? await store.rooms.get("demo", id)
+            : await store.files.get("demo", file);
         t.equal(!left, got.status === 204, `${route} by ${name}: what is left`);
       }
       const head = route.replace("GET", "HEAD");
@@ -255,6 +276,7 @@ void t.test("what is there looks like what is not", async (t) => {
   const id = await closedRoom();
   const open = await room();
   const media = await upload(attendee);
+  const elsewhere = await upload(callers[3]![1]!, "other.example.org");
   const paths = new Set([...routes].map((route) => route.split(" ")[1]!));
   const strangers = callers.slice(0, 5).map(([, as]) => as);
   const refused = callers.at(-1)![1];
@@ -289,7 +311,7 @@ void t.test("what is there looks like what is not", async (t) => {
           }
         }
         if (path.includes(":room_id")) {
-          const none = there.replace(id, ABSENT_ROOM);
+          const none = there.replace(id, ABSENT_ID);
           for (const as of [...strangers, attendee, refused]) {
             await same(`${name} of a room`, method, headers, as, there, none);
           }
@@ -298,6 +320,16 @@ void t.test("what is there looks like what is not", async (t) => {
           for (const as of strangers) {
             await same(name, method, headers, as, elsewhere, none);
           }
+        }
+        if (path.includes(":file_id")) {
+          const none = there.replace(idIn(media), ABSENT_ID);
+          for (const as of [...strangers, attendee]) {
+            await same(`${name} of a file`, method, headers, as, there, none);
+          }
+          // Whoever may delete files learns nothing of other worlds.
+          const foreign = there.replace(idIn(media), idIn(elsewhere));
+          const as = admin("demo");
+          await same(`${name} elsewhere`, method, headers, as, foreign, none);
         }
         if (path.includes(":name")) {
           const guessed = there.replace(/\.[\w-]{12}\./, ".aaaaaaaaaaaa.");

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { Foyer, FoyerError } from "../client/index.js";
 import { keyOf, listen, serve, tokenOf } from "./helper.js";
+import { usersOf } from "./listed.js";
 
 /** A PDF, as far as anybody looks. */
 const PDF = "%PDF-1.4\n1 0 obj\n<<>>\nendobj\n%%EOF\n";
@@ -78,9 +79,20 @@ void t.test("uploads, and who made them", async (t) => {
     const answer = await fetch(await upload);
     t.equal(await answer.text(), PDF, name);
   }
-  t.equal((await store.users.list("demo")).length, 2);
+  t.equal((await usersOf(store, "demo")).length, 2);
+  const users = [];
+  for await (const user of foyer.users({ page_size: 1 })) users.push(user);
+  t.same(users.map(({ token_id }) => token_id).sort(), ["7", null]);
+  const files = [];
+  for await (const file of foyer.files({ page_size: 3 })) files.push(file);
+  t.equal(files.length, 4);
+  await foyer.deleteFile(files[0]!.id);
+  t.equal((await fetch(files[0]!.url)).status, 404);
+  const twice = foyer.deleteFile(files[0]!.id);
+  t.equal((await refusal(twice)).status, 403);
+  t.match(await foyer.listFiles(), { count: 3 });
   await foyer.deleteUser({ token_id: "7" });
-  t.equal((await store.users.list("demo")).length, 1);
+  t.equal((await usersOf(store, "demo")).length, 1);
 });
 
 void t.test("what a refusal says", async (t) => {

@@ -173,7 +173,7 @@ const faults: Record<"room" | "world", Arbitrary<Fault>> = {
     ),
     wrong(
       "domain",
-      fc.constantFrom("", "A.b", "a b", 1, null, "a:0", "a:99999", "-a"),
+      fc.constantFrom("", "A.b", "a b", 1, false, "a:0", "a:99999", "-a"),
     ),
     unknownField(),
   ),

@@ -25,7 +25,8 @@ export function changeWrites(db: Connection, origin: string) {
    * @returns the worlds where this hides the note of another origin.
    */
   return (calls: readonly Call[]): string[] => {
-    const worlds = new Set(calls.map(worldOf));
+    const worlds = new Set(calls.flatMap(worldOf));
+    if (worlds.size === 0) return [];
     const change = last.get()! + 1;
     const hidden: string[] = [];
     for (const world of worlds) {
@@ -39,15 +40,15 @@ export function changeWrites(db: Connection, origin: string) {
   };
 }
 
-/** The world that a write changes. */
-function worldOf({ write, args: [first] }: Call): string {
+/** The world that a write changes; none for a trial. */
+function worldOf({ write, args: [first, second] }: Call): string[] {
   switch (write) {
     case "createWorld":
-      return (first as { id: string }).id;
+      return [(first as { id: string }).id];
     case "importWorld":
-      return (first as { world: { id: string } }).world.id;
+      return second ? [] : [(first as { world: { id: string } }).world.id];
     default:
-      return first as string;
+      return [first as string];
   }
 }
 

@@ -1,6 +1,6 @@
 import { StoreError } from "../store.js";
 
-export const absent = (kind: "world" | "room" | "user") =>
+export const absent = (kind: "world" | "room" | "user" | "file") =>
   new StoreError("absent", `There is no such ${kind}.`);
 
 /**

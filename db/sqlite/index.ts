@@ -1,4 +1,11 @@
-import { type Store, StoreError } from "../store.js";
+import { randomUUID } from "node:crypto";
+import {
+  type RoomPage,
+  type Store,
+  StoreError,
+  type Versioned,
+} from "../store.js";
+import { changeReads } from "./changes.js";
 import { countReads } from "./count-reads.js";
 import { openForReading, openForWriting, storeErrorOf } from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
@@ -11,23 +18,42 @@ import { copyReads } from "./world-copies.js";
 import { worldReads } from "./world-reads.js";
 import { Writer } from "./writer.js";
 
+/** How often the changes of other origins are looked for, in milliseconds. */
+const POLL_INTERVAL = 250;
+
+export interface SqliteOptions {
+  /** Is told in one line of an upgrade that was made. */
+  log?: (line: string) => void;
+  /**
+   * Names the processes that share their events: a store tells nobody of what
+   * they write. By default this process shares with none.
+   */
+  origin?: string;
+  /** Is told of worlds in which processes of another origin changed something. */
+  onTouched?: (worlds: string[]) => void;
+}
+
 /**
- * Opens the store in a folder, and makes it or brings it up to date first.
- * Reads run here and now, as they take microseconds; writes in a thread of
- * their own, as they wait for the disk.
- * @param tell is told in one line of an upgrade that was made.
+ * Opens the store in a folder, and creates or upgrades it first. Reads run on the
+ * event loop, as they take microseconds; writes run in a thread, as they wait for
+ * the disk.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export function openSqliteStore(
   dataDir: string,
-  tell?: (line: string) => void,
+  { log, origin = randomUUID(), onTouched }: SqliteOptions = {},
 ): Store {
-  // Migrates, and stays open until the reader is there: the last connection to
-  // close would take away the write-ahead log that a read-only one needs.
-  const migrated = openForWriting(dataDir, tell);
+  // It stays open until the reader is there: the last connection to close would
+  // delete the write-ahead log, which a read-only connection cannot create.
+  const migrated = openForWriting(dataDir, log);
   const db = openForReading(dataDir);
   const cache = new ReadCache(db);
-  const writer = new Writer(dataDir, () => cache.refresh());
+  const writer = new Writer({
+    dataDir,
+    origin,
+    onWritten: () => cache.refresh(),
+    onTouched: (worlds) => onTouched?.(worlds),
+  });
   const worlds = worldReads(db, cache);
   const rooms = roomReads(db, cache);
   const lists = roomLists(dataDir, cache, worlds, rooms);
@@ -38,6 +64,7 @@ export function openSqliteStore(
   migrated.close();
   let closed = false;
   if (marksIn(dataDir).length > 0) writer.begin();
+  const stopWatching = onTouched && watch(onTouched);
 
   return {
     worlds: {
@@ -57,7 +84,10 @@ export function openSqliteStore(
     },
     rooms: {
       get: async (worldId, id) => read(() => rooms.get(worldId, id)),
-      list: async (...args) => read(() => lists.list(...args)),
+      list: (...args) =>
+        new Promise<Versioned<RoomPage>>((resolve) =>
+          resolve(read(() => lists.list(...args))),
+        ).catch(explain),
       create: async (...args) =>
         readRoom(await writer.run("createRoom", ...args)),
       update: async (...args) =>
@@ -65,7 +95,7 @@ export function openSqliteStore(
       delete: (...args) => writer.run("deleteRoom", ...args),
     },
     users: {
-      list: async (worldId) => read(() => users.list(worldId)),
+      list: async (...args) => read(() => users.list(...args)),
       erase: (...args) => writer.run("eraseUser", ...args),
     },
     files: {
@@ -77,12 +107,16 @@ export function openSqliteStore(
           ...args,
         ),
       has: async (key) => read(() => files.has(key)),
-      list: async (worldId) => read(() => files.list(worldId)),
+      get: async (...args) => read(() => files.get(...args)),
+      list: async (...args) => read(() => files.list(...args)),
+      keys: async (worldId) => read(() => files.keys(worldId)),
+      delete: (...args) => writer.run("deleteFile", ...args),
       size: async (worldId) => read(() => files.size(worldId)),
     },
     counts: async () => read(counts),
     async close() {
       closed = true;
+      stopWatching?.();
       db.close();
       await Promise.all([writer.close(), lists.close()]);
     },
@@ -94,7 +128,28 @@ export function openSqliteStore(
       cache.enter();
       return run();
     } catch (error) {
-      throw storeErrorOf(error) ?? error;
+      return explain(error);
     }
   }
+
+  /** @returns a function that ends the watch. */
+  function watch(tell: (worlds: string[]) => void): () => void {
+    const changes = changeReads(db, origin);
+    let state: number | undefined;
+    const timer = setInterval(() => {
+      try {
+        if (cache.state === state) return;
+        ({ state } = cache);
+        const worlds = changes();
+        if (worlds.length > 0) tell(worlds);
+      } catch {
+        // What keeps the database from being read may pass; requests report it.
+      }
+    }, POLL_INTERVAL).unref();
+    return () => clearInterval(timer);
+  }
+}
+
+function explain(error: unknown): never {
+  throw storeErrorOf(error) ?? error;
 }

@@ -6,6 +6,7 @@ import {
   openForInspection,
   storeErrorOf,
 } from "./database.js";
+import { rewriteTable, withoutForeignKeys } from "./scrub.js";
 import { versionOf } from "./upgrade.js";
 
 /** How many pages of a database are copied at once, between two reports. */
@@ -83,6 +84,47 @@ export function allFiles(db: Connection): FileRecord[] {
   return db
     .prepare<[], FileRecord>("SELECT key, size, sha256 FROM files ORDER BY key")
     .all();
+}
+
+/** What became of a file that a copy names: its record may be gone, alone or with its world. */
+export function whatBecameOf(
+  db: Connection,
+  key: string,
+): "recorded" | "deleted" | "gone with its world" {
+  const [, worldId] = key.split("/");
+  const found = db
+    .prepare<[string, string | undefined], { world: number; file: number }>(
+      `SELECT EXISTS (SELECT 1 FROM files WHERE key = ?) AS file,
+         EXISTS (SELECT 1 FROM worlds WHERE id = ?) AS world`,
+    )
+    .get(key, worldId)!;
+  if (found.file) return "recorded";
+  return found.world ? "deleted" : "gone with its world";
+}
+
+/** Takes the records of files out of a copy of a database, which nobody else uses. */
+export function dropFiles(file: string, keys: Iterable<string>): void {
+  const db = new Database(file, { fileMustExist: true });
+  try {
+    db.pragma("secure_delete = ON");
+    const remove = db.prepare<[string], { world_id: string; size: number }>(
+      "DELETE FROM files WHERE key = ? RETURNING world_id, size",
+    );
+    const takeBytes = db.prepare<[number, string]>(
+      "UPDATE worlds SET file_bytes = file_bytes - ? WHERE id = ?",
+    );
+    const drop = db.transaction(() => {
+      for (const key of keys) {
+        const row = remove.get(key);
+        if (row) takeBytes.run(row.size, row.world_id);
+      }
+      rewriteTable(db, "files");
+    });
+    withoutForeignKeys(db, drop);
+  } finally {
+    // With the last connection, SQLite takes away its log.
+    db.close();
+  }
 }
 
 /** What SQLite finds wrong with how a database is written down; of much, the beginning. */

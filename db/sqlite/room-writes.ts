@@ -7,6 +7,9 @@ import type { Connection } from "./database.js";
 import { absent, expectVersion } from "./guards.js";
 import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
 
+/** A row as it is stored: without a domain where the world's is shown. */
+type RoomColumns = Omit<RoomRow, "domain"> & { domain: string | null };
+
 /** What is kept of a room and not shown as it is. */
 interface HiddenColumns {
   view_group: number;
@@ -116,6 +119,16 @@ export function roomWrites(db: Connection) {
     return { seen, hidden: { view_group, own_domain } };
   }
 
+  /** The domain that a room shows once it is changed. */
+  function shownDomain(
+    worldId: string,
+    seen: RoomRow,
+    { domain }: Partial<RoomColumns>,
+  ): string {
+    if (domain === undefined) return seen.domain;
+    return domain ?? domainOf.get(worldId)!;
+  }
+
   return {
     createRoom: (worldId: string, draft: RoomDraft): RoomRow =>
       insertRoom(worldId, { id: newId(), ...draft }),
@@ -140,7 +153,7 @@ export function roomWrites(db: Connection) {
     ): RoomRow {
       const { seen, hidden } = find(worldId, id, versions);
       const { view_group, own_domain } = hidden;
-      const asked: Partial<RoomRow> = {
+      const asked: Partial<RoomColumns> = {
         ...rest,
         ...(module_config && { module_config: JSON.stringify(module_config) }),
         ...(permission_config && {
@@ -150,13 +163,18 @@ export function roomWrites(db: Connection) {
       const old: Record<string, unknown> = { ...seen, domain: own_domain };
       const changes = Object.fromEntries(
         Object.entries(asked).filter(([name, value]) => value !== old[name]),
-      ) as Partial<RoomRow>;
+      ) as Partial<RoomColumns>;
       if (Object.keys(changes).length === 0) return seen;
       if (changes.module_config) {
         clearModules.run(id);
         indexModules(id, module_config!);
       }
-      const row = { ...seen, ...changes, revision: seen.revision + 1 };
+      const row = {
+        ...seen,
+        ...changes,
+        domain: shownDomain(worldId, seen, changes),
+        revision: seen.revision + 1,
+      };
       update(id, {
         ...changes,
         ...folded(changes),

@@ -1,37 +1,42 @@
 import type { Connection } from "./database.js";
 
-// To delete a name is not enough. SQLite overwrites what it deletes
+// To delete a row is not enough. SQLite overwrites what it deletes
 // (`secure_delete`), but when it moves a row to another page, the bytes stay
 // behind in the old one, where no deletion finds them.
 
+/** The tables whose rows are erased: users have names, and files secret keys. */
+export type ErasedTable = "users" | "files";
+
 /**
- * Writes the rows of all users anew, and with them every page that ever held
- * one: the cost is that of the users, however large the rest of the database is.
+ * Writes all rows of a table anew, and with them every page that ever held one:
+ * the cost is that of the table, however large the rest of the database is. The
+ * rows keep their rowids.
  * To be run in a transaction, and without foreign keys: otherwise to empty the
- * table would take the users from their files.
+ * table of users would take them from their files, and nothing would be copied
+ * as it is.
  */
-export function rewriteUsers(db: Connection): void {
+export function rewriteTable(db: Connection, table: ErasedTable): void {
   // Made of the same columns and indexes, as then SQLite copies from table to
   // table without taking rows apart, or sorting them into the indexes one by one.
   const definitions = db
-    .prepare<[], string>(
-      "SELECT sql FROM main.sqlite_schema WHERE tbl_name = 'users' AND sql IS NOT NULL ORDER BY type DESC",
+    .prepare<[string], string>(
+      "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
     )
     .pluck()
-    .all();
+    .all(table);
   for (const sql of definitions) {
     db.exec(
       sql
-        .replace(/^CREATE TABLE \w+/, "CREATE TEMP TABLE kept_users")
-        .replace(/ INDEX (\w+) ON \w+/, " INDEX temp.$1 ON kept_users"),
+        .replace(/^CREATE TABLE \w+/, "CREATE TEMP TABLE kept_rows")
+        .replace(/ INDEX (\w+) ON \w+/, " INDEX temp.$1 ON kept_rows"),
     );
   }
   // A page that is emptied as a whole is overwritten as a whole.
   db.exec(`
-    INSERT INTO temp.kept_users SELECT * FROM main.users;
-    DELETE FROM main.users;
-    INSERT INTO main.users SELECT * FROM temp.kept_users;
-    DROP TABLE temp.kept_users;
+    INSERT INTO temp.kept_rows SELECT * FROM main.${table};
+    DELETE FROM main.${table};
+    INSERT INTO main.${table} SELECT * FROM temp.kept_rows;
+    DROP TABLE temp.kept_rows;
   `);
 }
 
@@ -45,15 +50,18 @@ export function withoutForeignKeys<T>(db: Connection, work: () => T): T {
   }
 }
 
+/** How long one turn of the event loop usually takes at most, in milliseconds. */
+const TURN = 50;
+
 /**
  * Empties the write-ahead log, which holds pages as they were before.
  * @returns whether it is empty: it is not while another process reads.
  */
 export function emptyLog(db: Connection): boolean {
-  // It must not wait: a backup or a replication may read for a long time, and
-  // what is to be written would wait with it.
+  // It waits for the other threads of this process, which read for one turn of
+  // the event loop, and not for a backup, as other writes would wait with it.
   const patience = db.pragma("busy_timeout", { simple: true }) as number;
-  db.pragma("busy_timeout = 0");
+  db.pragma(`busy_timeout = ${TURN}`);
   try {
     return db.pragma("wal_checkpoint(TRUNCATE)", { simple: true }) === 0;
   } catch {

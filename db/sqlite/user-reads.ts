@@ -1,42 +1,147 @@
+import { fileIdOf, mimeTypeOf } from "../../schemas/file-types.js";
 import type { User } from "../../schemas/users.js";
-import type { FileRecord } from "../store.js";
+import {
+  type FilePage,
+  type PageSelection,
+  StoreError,
+  type StoredFile,
+  type UserPage,
+  type UserRecord,
+} from "../store.js";
 import type { Connection } from "./database.js";
 
-interface UserRow extends Omit<User, "profile" | "traits"> {
+interface UserRow extends Omit<UserRecord, "profile" | "traits"> {
   profile: string | null;
   traits: string;
 }
 
+/**
+ * How large a page of users may be, in characters. A thousand profiles as large
+ * as a header can carry would keep the event loop busy for too long.
+ */
+const MAX_PAGE = 4 * 1024 * 1024;
+
+/** In the words of the partial index, which is used for no others. */
+const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
+
 /** The reads of users. */
 export function userReads(db: Connection) {
-  const select = db.prepare<[string], UserRow>(
+  const count = db
+    .prepare<[string], number>(
+      `SELECT count(*) FROM users WHERE world_id = ? AND ${IS_KNOWN}`,
+    )
+    .pluck();
+  const select = db.prepare<[string, number, number], UserRow>(
     `SELECT id, token_id, client_id, profile, traits, last_seen FROM users
-     WHERE world_id = ? AND (token_id IS NOT NULL OR client_id IS NOT NULL)
-     ORDER BY last_seen DESC, id`,
+     WHERE world_id = ? AND ${IS_KNOWN}
+     ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
+  );
+  // Two statements, and the writer thread may commit in between.
+  const read = db.transaction(
+    (worldId: string, { page, pageSize }: PageSelection): UserPage => ({
+      count: count.get(worldId)!,
+      users: bounded(
+        select.iterate(worldId, pageSize, (page - 1) * pageSize),
+      ).map(toUser),
+    }),
   );
   return {
-    list: (worldId: string): User[] =>
-      select.all(worldId).map(({ profile, traits, ...rest }) => ({
-        ...rest,
-        profile:
-          profile === null ? null : (JSON.parse(profile) as User["profile"]),
-        traits: JSON.parse(traits) as string[],
-      })),
+    list: (worldId: string, selection: PageSelection) =>
+      read(worldId, selection),
   };
 }
+
+/** Rows up to a size. A single one is never refused, as nobody could ask for less. */
+function bounded(rows: Iterable<UserRow>): UserRow[] {
+  const read: UserRow[] = [];
+  let size = 0;
+  for (const row of rows) {
+    size += row.traits.length + (row.profile?.length ?? 0);
+    if (size > MAX_PAGE && read.length > 0) {
+      throw new StoreError("large", "The page is too large.");
+    }
+    read.push(row);
+  }
+  return read;
+}
+
+const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
+  ...rest,
+  profile: profile === null ? null : (JSON.parse(profile) as User["profile"]),
+  traits: JSON.parse(traits) as string[],
+});
+
+interface FileRow {
+  key: string;
+  size: number;
+  sha256: string;
+  user_id: string | null;
+  created: number;
+}
+
+const FILE_COLUMNS = "key, size, sha256, user_id, created";
 
 /** The reads of what is recorded of files. */
 export function fileReads(db: Connection) {
   const exists = db.prepare("SELECT 1 FROM files WHERE key = ?");
-  const select = db.prepare<[string], FileRecord>(
-    "SELECT key, size, sha256 FROM files WHERE world_id = ? ORDER BY created, key",
+  const count = db
+    .prepare<[string], number>("SELECT count(*) FROM files WHERE world_id = ?")
+    .pluck();
+  const select = db.prepare<[string, number, number], FileRow>(
+    `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = ?
+     ORDER BY created DESC, rowid DESC LIMIT ? OFFSET ?`,
   );
+  const selectKeys = db
+    .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")
+    .pluck();
   const size = db
     .prepare<[string], number>("SELECT file_bytes FROM worlds WHERE id = ?")
     .pluck();
+  const find = fileFinder(db);
+  const read = db.transaction(
+    (worldId: string, { page, pageSize }: PageSelection): FilePage => ({
+      count: count.get(worldId)!,
+      files: select.all(worldId, pageSize, (page - 1) * pageSize).map(toFile),
+    }),
+  );
   return {
     has: (key: string): boolean => exists.get(key) !== undefined,
-    list: (worldId: string): FileRecord[] => select.all(worldId),
+    get(worldId: string, id: string): StoredFile | undefined {
+      const row = find(worldId, id);
+      return row && toFile(row);
+    },
+    list: (worldId: string, selection: PageSelection) =>
+      read(worldId, selection),
+    keys: (worldId: string): string[] => selectKeys.all(worldId),
     size: (worldId: string): number => size.get(worldId) ?? 0,
+  };
+}
+
+const toFile = ({
+  key,
+  size,
+  sha256,
+  user_id,
+  created,
+}: FileRow): StoredFile => ({
+  id: fileIdOf(key),
+  key,
+  size,
+  sha256,
+  type: mimeTypeOf(key),
+  userId: user_id,
+  uploadedAt: created,
+});
+
+/** What finds a file of a world by its id: by the beginning of its key, which has an index. */
+export function fileFinder(db: Connection) {
+  const select = db.prepare<[string, string, string], FileRow>(
+    `SELECT ${FILE_COLUMNS} FROM files WHERE key >= ? AND key < ? AND world_id = ?`,
+  );
+  return (worldId: string, id: string): FileRow | undefined => {
+    const start = `pub/${worldId}/${id}`;
+    // A slash follows the dot. An id with a dot in it is longer than an id.
+    const row = select.get(`${start}.`, `${start}/`, worldId);
+    return row && fileIdOf(row.key) === id ? row : undefined;
   };
 }

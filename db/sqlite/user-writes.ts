@@ -3,6 +3,7 @@ import type { UserName } from "../../schemas/users.js";
 import { StoreError, type FileRecord, type Uploader } from "../store.js";
 import type { Connection } from "./database.js";
 import { absent } from "./guards.js";
+import { fileFinder } from "./user-reads.js";
 
 /** The writes of users and of their files, each to be run inside a transaction of its caller's. */
 export function userWrites(db: Connection) {
@@ -11,8 +12,7 @@ export function userWrites(db: Connection) {
       .prepare<unknown[], string>(
         `INSERT INTO users (id, world_id, ${known}, profile, traits, last_seen) VALUES (?, ?, ?, ?, ?, ?)
          ON CONFLICT (world_id, ${known}) WHERE ${known} IS NOT NULL DO UPDATE SET
-           profile = coalesce(excluded.profile, profile), traits = excluded.traits,
-           last_seen = excluded.last_seen
+           traits = excluded.traits, last_seen = excluded.last_seen
          RETURNING id`,
       )
       .pluck();
@@ -38,6 +38,8 @@ export function userWrites(db: Connection) {
   const insertFile = db.prepare<unknown[]>(
     "INSERT INTO files (key, world_id, user_id, size, sha256, created) VALUES (?, ?, ?, ?, ?, ?)",
   );
+  const findFile = fileFinder(db);
+  const removeFile = db.prepare<[string]>("DELETE FROM files WHERE key = ?");
 
   return {
     addFile(
@@ -66,6 +68,14 @@ export function userWrites(db: Connection) {
         now,
       );
       insertFile.run(key, worldId, user, size, sha256, now);
+    },
+
+    deleteFile(worldId: string, id: string): string {
+      const file = findFile(worldId, id);
+      if (!file) throw absent("file");
+      removeFile.run(file.key);
+      addBytes.get(-file.size, worldId);
+      return file.key;
     },
 
     eraseUser(worldId: string, { user_id, token_id }: UserName): void {

@@ -5,20 +5,39 @@ import {
 } from "node:worker_threads";
 import { StoreError } from "../store.js";
 import { batches, fault } from "./batches.js";
+import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { Erasures } from "./erasures.js";
 import { roomWrites } from "./room-writes.js";
-import { emptyLog, rewriteUsers, withoutForeignKeys } from "./scrub.js";
+import {
+  emptyLog,
+  type ErasedTable,
+  rewriteTable,
+  withoutForeignKeys,
+} from "./scrub.js";
 import { userWrites } from "./user-writes.js";
 import { copyWrites } from "./world-copies.js";
 import { worldWrites } from "./world-writes.js";
-import type { Answer, Call, Message, Writes } from "./writer.js";
+import type { Answer, Call, Message, Report, Writes } from "./writer.js";
 
 // The only thread of this process that writes. Whatever arrived while the disk
 // was syncing goes into the next transaction together: one sync for all of it.
 
 /** Writes after which the old bytes may not stay anywhere in the files of the database. */
-const ERASING = new Set<keyof Writes>(["eraseUser", "deleteWorld"]);
+const ERASING = new Set<keyof Writes>([
+  "eraseUser",
+  "deleteWorld",
+  "deleteFile",
+]);
+
+/**
+ * The table of files is scrubbed with each deletion for as long as that is quick,
+ * in milliseconds. When it takes longer, deletions share the work: it is done
+ * once after so many times its duration. With 100,000 files it takes half a
+ * second, in which nothing else can be written.
+ */
+const QUICK = 25;
+const PAUSE_FACTOR = 10;
 
 /**
  * After how many milliseconds it is tried again, when another process was in
@@ -31,7 +50,7 @@ const LONGEST_RETRY = 60_000;
 const MAX_BATCH = 500;
 
 const port = parentPort!;
-const { dataDir } = workerData as { dataDir: string };
+const { dataDir, origin } = workerData as { dataDir: string; origin: string };
 const db = openForWriting(dataDir);
 const marks = new Erasures(dataDir);
 const worlds = worldWrites(db);
@@ -43,6 +62,9 @@ const writes: Writes = {
   ...copyWrites(db, worlds, rooms),
 };
 const attempt = batches(db, writes);
+const noteChanges = changeWrites(db, origin);
+/** The worlds in which the next report hides a change of another origin. */
+let touched: string[] = [];
 
 port.on("message", (first: Message) => {
   const calls: Call[] = [];
@@ -54,27 +76,37 @@ port.on("message", (first: Message) => {
   const users = calls.filter(({ write }) => write === "eraseUser");
   const others = calls.filter(({ write }) => write !== "eraseUser");
   const answers = [...commit(others), ...erase(users)];
-  if (others.some(({ write }) => write === "deleteWorld")) due = "all";
-  else if (users.length > 0) due ??= "log";
-  if (due && calls.some(({ write }) => ERASING.has(write))) scrub(RETRY);
-  port.postMessage(answers);
+  const wrote = (name: keyof Writes) =>
+    calls.some(({ write }) => write === name);
+  if (wrote("deleteWorld")) due.add("users").add("files");
+  if (wrote("deleteFile")) due.add("files");
+  if (wrote("deleteWorld") || wrote("eraseUser")) scrub(RETRY);
+  else if (wrote("deleteFile")) {
+    if (lastRewrite < QUICK) scrub(RETRY);
+    else retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite, RETRY);
+  }
+  port.postMessage({ answers, touched } satisfies Report);
+  touched = [];
   if (message !== "close") return;
-  // What is still to be scrubbed is marked, and done by who opens it next.
+  // What cannot be scrubbed now is marked, and done by who opens it next.
+  if (due.size > 0) scrub(RETRY);
   clearTimeout(retry);
   db.close();
   port.close();
 });
 
-/** What is left to be done of scrubbing: all of it, or the log only. */
-let due: "all" | "log" | undefined;
+/** The tables that are left to be scrubbed; then the log is, while there is a mark. */
+const due = new Set<ErasedTable>();
 let retry: NodeJS.Timeout | undefined;
+/** How long it took to write the due tables anew the last time, in milliseconds. */
+let lastRewrite = 0;
 
 if (done(() => marks.adopt()) && marks.due) {
-  due = "all";
+  due.add("users").add("files");
   scrub(RETRY);
 }
 // Says that it has begun.
-port.postMessage([] satisfies Answer[]);
+port.postMessage({ answers: [], touched } satisfies Report);
 
 /** What else has arrived. */
 function next(): Message | undefined {
@@ -83,16 +115,14 @@ function next(): Message | undefined {
 }
 
 /**
- * Leaves nothing of deleted users in the files of the database.
+ * Leaves nothing of what was erased in the files of the database.
  * @param pause after how many milliseconds it is tried again if it cannot be done.
  */
 function scrub(pause: number): void {
   clearTimeout(retry);
-  if (due === "all" && done(rewrite)) due = "log";
-  if (due === "log" && emptyLog(db) && done(() => marks.end())) {
-    due = undefined;
-    return;
-  }
+  retry = undefined;
+  if (due.size > 0 && done(rewrite)) due.clear();
+  if (due.size === 0 && emptyLog(db) && done(() => marks.end())) return;
   retry = setTimeout(scrub, pause, Math.min(2 * pause, LONGEST_RETRY));
 }
 
@@ -115,13 +145,20 @@ function erase(users: Call[]): Answer[] {
   if (users.length === 0) return [];
   return withoutForeignKeys(db, () =>
     commit(users, (answers) => {
-      if (answers.some((answer) => "result" in answer)) rewriteUsers(db);
+      if (answers.some((answer) => "result" in answer)) {
+        rewriteTable(db, "users");
+      }
     }),
   );
 }
 
 function rewrite(): void {
-  withoutForeignKeys(db, () => db.transaction(rewriteUsers).immediate(db));
+  const started = performance.now();
+  const run = db.transaction(() => {
+    for (const table of due) rewriteTable(db, table);
+  });
+  withoutForeignKeys(db, () => run.immediate());
+  lastRewrite = performance.now() - started;
 }
 
 /**
@@ -132,7 +169,11 @@ function commit(batch: Call[], finish?: (answers: Answer[]) => void): Answer[] {
   if (batch.length === 0) return [];
   try {
     if (batch.some(({ write }) => ERASING.has(write))) marks.begin();
-    return attempt(batch, finish);
+    return attempt(batch, (answers) => {
+      finish?.(answers);
+      const changes = batch.filter((_, i) => "result" in answers[i]!);
+      touched.push(...noteChanges(changes));
+    });
   } catch (error) {
     const { problem, message } =
       doubt(error) ?? storeErrorOf(error) ?? fault(error);

@@ -32,6 +32,24 @@ export type Answer =
       field?: string;
     };
 
+/** What the thread says after a transaction. */
+export interface Report {
+  answers: Answer[];
+  /** The worlds that processes of another origin have changed before. */
+  touched: string[];
+}
+
+/** Where the thread writes, and what is told of it. */
+export interface WriterOptions {
+  dataDir: string;
+  /** Names the processes that share their events. */
+  origin: string;
+  /** Is called after each transaction, before whoever waits for it is told. */
+  onWritten: () => void;
+  /** Is told of worlds that processes of another origin have changed. */
+  onTouched: (worlds: string[]) => void;
+}
+
 interface Waiting {
   resolve: (result: never) => void;
   reject: (error: Error) => void;
@@ -42,8 +60,7 @@ const MESSAGE = 8;
 
 /** The near side of the writer thread. */
 export class Writer {
-  readonly #dataDir: string;
-  readonly #onWritten: () => void;
+  readonly #options: WriterOptions;
   readonly #waiting = new Map<number, Waiting>();
   /** What the thread was not told yet. */
   #untold: (Waiting & { call: Call })[] = [];
@@ -51,10 +68,8 @@ export class Writer {
   #lastId = 0;
   #closed = false;
 
-  /** @param onWritten is called before whoever waits for a write is told. */
-  constructor(dataDir: string, onWritten: () => void) {
-    this.#dataDir = dataDir;
-    this.#onWritten = onWritten;
+  constructor(options: WriterOptions) {
+    this.#options = options;
   }
 
   /**
@@ -135,23 +150,25 @@ export class Writer {
   }
 
   #start(): Worker {
+    const { dataDir, origin, onWritten, onTouched } = this.#options;
     const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
-      workerData: { dataDir: this.#dataDir },
+      workerData: { dataDir, origin },
       // What the process was told to load or to watch is not for this thread.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },
     });
     let begun = false;
     let reason = "The store is closed.";
-    worker.on("message", (answers: Answer[]) => {
+    worker.on("message", ({ answers, touched }: Report) => {
       begun = true;
-      this.#onWritten();
+      onWritten();
       answers.forEach(this.#settle);
+      if (touched.length > 0) onTouched(touched);
     });
     worker.on("error", ({ message }) => (reason = message));
     worker.on("exit", () => {
       this.#worker = undefined;
-      this.#onWritten();
+      onWritten();
       // It may have died after a commit, and before its answer.
       const problem = begun ? "doubtful" : "unusable";
       for (const { reject } of this.#waiting.values()) {

@@ -36,6 +36,10 @@ void t.test("every command has help with an example", (t) =>
       "world show",
       "world delete",
       "token",
+      "user list",
+      "file list",
+      "file show",
+      "file delete",
     ].map((command) => ({ command, args: [...command.split(" "), "--help"] })),
     ({ command }, { code, stdout, stderr }) => {
       t.equal(code, 0, command);

@@ -40,7 +40,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
   t.equal((await foyer(t, dataDir, ["backup", good])).code, 0);
   const bytes = await readFile(good);
   const entries = entriesOf(bytes);
-  const [database, file, other, manifest] = entries as [
+  const [file, other, database, manifest] = entries as [
     Entry,
     Entry,
     Entry,
@@ -49,9 +49,9 @@ void t.test("an archive that is not whole is refused", async (t) => {
   t.same(
     entries.map(({ path }) => path),
     [
-      "foyer.db",
       "media/pub/demo/0.pdf",
       "media/pub/demo/1.pdf",
+      "foyer.db",
       "manifest.json",
     ],
   );
@@ -66,7 +66,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
   /** With another database, which the manifest names. */
   const swapped = (body: Buffer) =>
     withManifest([{ ...database, body }, file, other, manifest], (content) => {
-      content.members[0] = memberOf({ ...database, body }) as never;
+      content.members[2] = memberOf({ ...database, body }) as never;
     });
   const changedDatabase = (sql: string) => {
     const path = join(dir, "changed.db");
@@ -82,11 +82,11 @@ void t.test("an archive that is not whole is refused", async (t) => {
     ["text", Buffer.from("not a tar\n".repeat(200)), whole],
     ["zeros", Buffer.alloc(4096), `${whole}Unrecognized archive`],
     ["cut in the database", bytes.subarray(0, 9999), whole],
-    ["cut in a file", bytes.subarray(0, bytes.length - 3000), whole],
+    ["cut in a file", bytes.subarray(0, 520), whole],
     ["cut after an entry", tarOf(entries.slice(0, 2)), `${whole}it lacks its`],
     [
       "a byte of the database",
-      flipped(bytes, 512 + 5000),
+      flipped(bytes, bytes.indexOf(database.body) + 5000),
       `${whole}foyer.db has another checksum`,
     ],
     [
@@ -98,7 +98,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a byte of the manifest",
       flipped(bytes, bytes.indexOf('"sha256"') + 20),
-      `${whole}foyer.db has another checksum`,
+      `${whole}media/pub/demo/0.pdf has another checksum`,
     ],
     [
       "a missing file",

@@ -9,6 +9,7 @@ import type {
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import { keyOf, worldOf } from "../helper.js";
+import { filesOf, usersOf } from "../listed.js";
 
 /** Opens one more store on a place; all stores of a place hold the same. */
 export type Open = () => Store | Promise<Store>;
@@ -711,7 +712,7 @@ export async function storeContract(
   const guest = { clientId: "ada", traits: new Set<string>() };
 
   await contract("who uploads is a user", async (t, store) => {
-    const users = () => store.users.list("demo");
+    const users = () => usersOf(store, "demo");
     t.strictSame(await users(), []);
     const before = Date.now();
     await store.files.add("demo", ada, file("1"), 1000);
@@ -734,7 +735,7 @@ export async function storeContract(
 
     await store.worlds.create(worldOf("other"));
     await store.files.add("other", ada, file("4"), 1000);
-    const [there] = await store.users.list("other");
+    const [there] = await usersOf(store, "other");
     t.not(there?.id, first?.id, "of another world, another user");
   });
 
@@ -745,17 +746,14 @@ export async function storeContract(
     await fails(t, store.files.add("none", ada, file("2", 1), 1000), "absent");
     const eve = { tokenId: "eve", traits: new Set<string>() };
     await fails(t, store.files.add("demo", eve, file("2", 401), 1000), "quota");
-    t.equal((await store.users.list("demo")).length, 1, "no file, no user");
+    t.equal((await usersOf(store, "demo")).length, 1, "no file, no user");
     await store.files.add("demo", guest, file("2", 400), 1000);
     await store.files.add("other", ada, file("3", 1000), 1000);
     t.equal(await store.files.size("demo"), 1000);
     t.equal(await store.files.size("other"), 1000);
     t.equal(await store.files.size("none"), 0);
-    t.strictSame(await store.files.list("demo"), [
-      file("1", 600),
-      file("2", 400),
-    ]);
-    t.strictSame(await store.files.list("none"), []);
+    t.match(await filesOf(store, "demo"), [file("2", 400), file("1", 600)]);
+    t.strictSame(await filesOf(store, "none"), []);
     t.strictSame(
       await Promise.all(["1", "3", "4", ""].map((key) => store.files.has(key))),
       [true, true, false, false],
@@ -764,7 +762,7 @@ export async function storeContract(
     t.strictSame((await store.worlds.delete("demo")).sort(), ["1", "2"]);
     t.equal(await store.files.has("1"), false, "they go with their world");
     t.equal(await store.files.size("demo"), 0);
-    t.strictSame(await store.users.list("demo"), []);
+    t.strictSame(await usersOf(store, "demo"), []);
     t.equal(await store.files.has("3"), true);
     t.strictSame(await store.worlds.delete("other"), ["3"]);
   });
@@ -774,7 +772,7 @@ export async function storeContract(
     await store.files.add("demo", ada, file("1"), 1000);
     await store.files.add("demo", guest, file("2"), 1000);
     await store.files.add("other", ada, file("3"), 1000);
-    const users = await store.users.list("demo");
+    const users = await usersOf(store, "demo");
     const { id } = users.find(({ client_id }) => client_id !== null)!;
     for (const name of [
       { token_id: "eve" },
@@ -787,24 +785,24 @@ export async function storeContract(
     }
     await fails(t, store.users.erase("other", { user_id: id }), "absent");
     await fails(t, store.users.erase("none", { token_id: "ada" }), "absent");
-    t.equal((await store.users.list("demo")).length, 2);
+    t.equal((await usersOf(store, "demo")).length, 2);
 
     await store.users.erase("demo", { token_id: "ada" });
     t.strictSame(
-      (await store.users.list("demo")).map(({ client_id }) => client_id),
+      (await usersOf(store, "demo")).map(({ client_id }) => client_id),
       ["ada"],
       "and not the guest of the same name",
     );
     await fails(t, store.users.erase("demo", { token_id: "ada" }), "absent");
     await store.users.erase("demo", { user_id: id });
     await fails(t, store.users.erase("demo", { user_id: id }), "absent");
-    t.strictSame(await store.users.list("demo"), []);
-    t.equal((await store.users.list("other")).length, 1);
-    t.equal((await store.files.list("demo")).length, 2, "files stay");
+    t.strictSame(await usersOf(store, "demo"), []);
+    t.equal((await usersOf(store, "other")).length, 1);
+    t.equal((await filesOf(store, "demo")).length, 2, "files stay");
     t.equal(await store.files.size("demo"), 200);
 
     await store.files.add("demo", ada, file("4"), 1000);
-    const [back, ...rest] = await store.users.list("demo");
+    const [back, ...rest] = await usersOf(store, "demo");
     t.strictSame(rest, []);
     t.notOk(
       users.some((user) => user.id === back?.id),
@@ -925,7 +923,7 @@ export async function storeContract(
       () => store.counts(),
       () => store.worlds.update("demo", {}),
       () => store.rooms.create("demo", { name: "x" }),
-      () => store.users.list("demo"),
+      () => usersOf(store, "demo"),
       () => store.users.erase("demo", { token_id: "x" }),
       () => store.files.has("x"),
       () => store.files.add("demo", guest, file("x"), 1000),

@@ -1,19 +1,23 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t from "tap";
+import t, { type Test } from "tap";
 import { check } from "../../db/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
-import type { User } from "../../schemas/users.js";
+import type { UserRecord } from "../../db/store.js";
 import { until, worldOf } from "../helper.js";
+import { usersOf } from "../listed.js";
 import { storeContract } from "./contract.js";
+import { listContract } from "./list-contract.js";
 
-void t.test("SQLite", (t) =>
-  storeContract(t, (t) => {
+void t.test("SQLite", async (t) => {
+  const place = (t: Test) => {
     const dataDir = t.testdir();
     return () => openSqliteStore(dataDir);
-  }),
-);
+  };
+  await storeContract(t, place);
+  await listContract(t, place);
+});
 
 void t.test("what is erased is in no byte of the database", async (t) => {
   const dataDir = t.testdir();
@@ -42,8 +46,9 @@ void t.test("what is erased is in no byte of the database", async (t) => {
       }),
     );
   }
-  const users = await store.users.list("demo");
-  const numberOf = ({ token_id }: User) => Number(token_id!.split("-")[1]);
+  const users = await usersOf(store, "demo");
+  const numberOf = ({ token_id }: UserRecord) =>
+    Number(token_id!.split("-")[1]);
   const doomed = users.filter(
     (user) => (numberOf(user) * 7919) % COUNT < COUNT / 2,
   );
@@ -52,7 +57,7 @@ void t.test("what is erased is in no byte of the database", async (t) => {
     doomed.map(({ id }) => store.users.erase("demo", { user_id: id })),
   );
   await store.close();
-  const textsOf = (user: User) => [
+  const textsOf = (user: UserRecord) => [
     user.token_id!,
     ...user.traits,
     `profile-${numberOf(user)}-end`,
@@ -62,7 +67,8 @@ void t.test("what is erased is in no byte of the database", async (t) => {
       /(user|trait|profile)-\d+-(n*-|t*-)?end/g,
     ),
   );
-  const found = (user: User) => textsOf(user).some((text) => there.has(text));
+  const found = (user: UserRecord) =>
+    textsOf(user).some((text) => there.has(text));
   t.strictSame(doomed.filter(found), []);
   t.equal(users.filter(found).length, COUNT / 2, "the others stay");
 
@@ -110,5 +116,5 @@ void t.test("what a killed process left in the log is gone next", async (t) => {
   const next = openSqliteStore(crashed);
   t.teardown(() => next.close());
   await until(async () => held().length === 0);
-  t.strictSame(await next.users.list("demo"), []);
+  t.strictSame(await usersOf(next, "demo"), []);
 });

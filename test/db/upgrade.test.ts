@@ -3,6 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { migrations } from "../../db/sqlite/migrations/index.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
 import { foyer, keyOf, startFoyer, worldOf } from "../helper.js";
 
 const [first, ...later] = migrations as [string, ...string[]];
@@ -77,6 +78,38 @@ void t.test("an old database is upgraded after a copy", async (t) => {
   const check = await foyer(t, dataDir, ["check"]);
   t.equal(check.code, 0, check.stdout);
   t.same(copiesIn(dataDir), [copy]);
+});
+
+void t.test("what version 2 recorded is listed by the next", async (t) => {
+  const dataDir = versionOne(t);
+  const old = open(dataDir);
+  old.exec(`${later[0]};
+    PRAGMA user_version = 2;
+    INSERT INTO users VALUES ('u1', 'old', 'ada', NULL, NULL, '[]', 1000),
+      ('u2', 'old', NULL, 'guest', NULL, '["x"]', 2000),
+      ('u3', 'old', NULL, NULL, NULL, NULL, 3000);
+    INSERT INTO files VALUES ('pub/old/f1.s.pdf', 'old', 'u1', 10, '00', 1000),
+      ('pub/old/f2.s.png', 'old', NULL, 20, '00', 1000);
+    UPDATE worlds SET file_bytes = 30;`);
+  old.close();
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  const page = { page: 1, pageSize: 9 };
+  t.match(await store.users.list("old", page), {
+    count: 2,
+    users: [{ id: "u2" }, { id: "u1" }],
+  });
+  t.match(await store.files.list("old", page), {
+    count: 2,
+    files: [
+      { id: "f2", userId: null },
+      { id: "f1", userId: "u1" },
+    ],
+  });
+  t.equal(await store.files.delete("old", "f1"), "pub/old/f1.s.pdf");
+  t.equal(await store.files.size("old"), 20);
+  t.match(copiesIn(dataDir), [/^foyer\.db\.v2-/]);
+  t.match(look(dataDir), { version: latest, sound: "ok" });
 });
 
 void t.test("a new database has nothing to copy", async (t) => {

@@ -253,7 +253,7 @@ const fields: Cases = [
     400,
     { domain: ["Must be at most 253 characters."] },
   ],
-  ["no domain", { domain: null }, 400, { domain: ["Must be a string."] }],
+  ["a number", { domain: 1 }, 400, { domain: ["Must be a string or null."] }],
   [
     "an unknown field",
     { sort_order: 1, nmae: "x" },
@@ -446,6 +446,42 @@ void t.test("a room without a domain has that of its world", async (t) => {
   t.match((await call({ url: `${rooms}${own.value.id}/`, as })).body, {
     domain: "other.org",
   });
+});
+
+void t.test("null removes a room's own domain", async (t) => {
+  const { call, store } = await serve(t);
+  const send = (method: string, url: string, body: object, ifMatch?: string) =>
+    call({
+      method,
+      url,
+      as,
+      body,
+      headers: ifMatch === undefined ? {} : { "if-match": ifMatch },
+    });
+  const made = await send("POST", rooms, { name: "own", domain: "own.org" });
+  const url = `${rooms}${(made.body as Room).id}/`;
+  const removed = await send("PATCH", url, { domain: null }, made.headers.etag);
+  t.equal(removed.status, 200);
+  t.strictSame(removed.body, {
+    ...(made.body as Room),
+    domain: "demo.example.org",
+  });
+  t.not(removed.headers.etag, made.headers.etag);
+  const read = await call({ url, as });
+  t.strictSame(read.body, removed.body);
+  t.equal(read.headers.etag, removed.headers.etag);
+
+  const again = await send("PATCH", url, { domain: null, name: "own" });
+  t.equal(again.headers.etag, read.headers.etag, "nothing left to change");
+  const late = await send("PATCH", url, { domain: null }, made.headers.etag);
+  t.equal(late.status, 412);
+
+  await store.worlds.update("demo", { domain: "moved.org" });
+  t.match((await call({ url, as })).body, { domain: "moved.org" });
+  const back = await send("PATCH", url, { domain: "own.org" });
+  t.match(back.body, { domain: "own.org" });
+  const plain = await send("POST", rooms, { name: "plain", domain: null });
+  t.match(plain, { status: 201, body: { domain: "moved.org" } });
 });
 
 void t.test("a room of one world is not in another", async (t) => {

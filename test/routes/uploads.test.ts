@@ -46,6 +46,7 @@ import {
   urlOf,
   WEBM,
 } from "../files.js";
+import { filesOf, usersOf } from "../listed.js";
 
 const path = "/storage/upload/";
 const MIB = 1024 * 1024;
@@ -72,9 +73,9 @@ async function refuses(
   }
   t.strictSame(await unfinished(server.dataDir), [], "nothing is under way");
   t.strictSame(await finished(server.dataDir), [], "nothing was kept");
-  t.strictSame(await server.store.files.list("demo"), []);
+  t.strictSame(await filesOf(server.store, "demo"), []);
   t.equal(await server.store.files.size("demo"), 0);
-  t.strictSame(await server.store.users.list("demo"), []);
+  t.strictSame(await usersOf(server.store, "demo"), []);
 }
 
 void t.test("what is taken", async (t) => {
@@ -158,7 +159,7 @@ void t.test("what is taken", async (t) => {
   t.equal(urls.size, cases.length, "no two links are the same");
   t.equal((await finished(server.dataDir)).length, cases.length);
   t.strictSame(await unfinished(server.dataDir), []);
-  const records = await server.store.files.list("demo");
+  const records = await filesOf(server.store, "demo");
   t.equal(records.length, cases.length);
   t.equal(
     await server.store.files.size("demo"),
@@ -331,7 +332,7 @@ void t.test("who may upload", async (t) => {
         if (got.status === 403) t.equal(got.text, "", `${name}: no body`);
       }
       if (world !== open) return;
-      const users = await store.users.list("demo");
+      const users = await usersOf(store, "demo");
       t.strictSame(
         new Set(users.map(({ token_id, client_id }) => token_id ?? client_id)),
         new Set(["ada", "7", "0", "a.b_c~D-9", "x", "x".repeat(200)]),
@@ -1004,7 +1005,7 @@ void t.test("a client that hangs up", async (t) => {
     t.pass(name);
   }
   t.strictSame(await finished(dataDir), [], "nothing was kept");
-  t.strictSame(await store.files.list("demo"), []);
+  t.strictSame(await filesOf(store, "demo"), []);
   t.equal((await upload(server, fileForm("a.pdf", PDF))).status, 201);
 });
 

@@ -6,6 +6,7 @@ import {
   serve,
   startFoyer,
   tokenOf,
+  until,
   worldOf,
   type TestServer,
 } from "../helper.js";
@@ -18,6 +19,7 @@ import {
   upload,
   urlOf,
 } from "../files.js";
+import { filesOf, usersOf } from "../listed.js";
 
 const url = "/api/v1/worlds/demo/delete_user";
 const demo = { host: "demo.example.org" };
@@ -43,7 +45,7 @@ void t.test(
   "a user comes with the first upload, and later ones refresh it",
   async (t) => {
     const server = await serve(t);
-    const users = () => server.store.users.list("demo");
+    const users = () => usersOf(server.store, "demo");
     const before = Date.now();
     const profile = { display_name: "Ada" };
     await uploadAs(
@@ -61,7 +63,10 @@ void t.test(
     t.match(ada!.id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
     t.ok(ada!.last_seen >= before && ada!.last_seen <= Date.now());
 
-    await uploadAs(server, user("demo", "ada", { traits: ["z"] }));
+    await uploadAs(
+      server,
+      user("demo", "ada", { traits: ["z"], profile: { display_name: "B" } }),
+    );
     await uploadAs(server, "Client ada");
     const [guest, again, ...none] = await users();
     t.strictSame(none, []);
@@ -79,6 +84,62 @@ void t.test(
   },
 );
 
+void t.test("the users of a world, the last seen first", async (t) => {
+  const server = await serve(t, [worldOf("demo"), worldOf("other")]);
+  const profile = { display_name: "Ada", nested: { list: [1, null, "x"] } };
+  await uploadAs(server, user("demo", "ada", { traits: ["x"], profile }));
+  await uploadAs(server, user("demo", "gone"));
+  await server.store.users.erase("demo", { token_id: "gone" });
+  await uploadAs(server, user("other", "eve"), other);
+  const before = Date.now();
+  await until(() => Date.now() > before);
+  await uploadAs(server, "Client guest");
+  const { body } = await server.call({
+    url: "/api/v1/worlds/demo/users/",
+    as: admin("demo"),
+  });
+  const kept = await usersOf(server.store, "demo");
+  t.strictSame(body, {
+    count: 2,
+    next: null,
+    previous: null,
+    results: [
+      {
+        id: kept[0]!.id,
+        token_id: null,
+        client_id: "guest",
+        profile: null,
+        traits: [],
+        last_seen: new Date(kept[0]!.last_seen).toISOString(),
+      },
+      {
+        id: kept[1]!.id,
+        token_id: "ada",
+        client_id: null,
+        profile,
+        traits: ["x"],
+        last_seen: new Date(kept[1]!.last_seen).toISOString(),
+      },
+    ],
+  });
+
+  for (let i = 0; i < 5; i++) {
+    const { store } = server;
+    const file = { key: `pub/demo/${i}.s.pdf`, size: 1, sha256: "00" };
+    const large = { text: "x".repeat(1024 * 1024) };
+    const uploader = { tokenId: `l${i}`, traits: new Set<string>() };
+    await store.files.add("demo", { ...uploader, profile: large }, file, 1e9);
+  }
+  const tooLarge = await server.call({
+    url: "/api/v1/worlds/demo/users/?page_size=5",
+    as: admin("demo"),
+  });
+  t.equal(tooLarge.status, 400);
+  t.strictSame(tooLarge.body, {
+    page_size: ["The page would be too large. Ask for fewer."],
+  });
+});
+
 void t.test("what delete_user answers", async (t) => {
   const server = await serve(t, [worldOf("demo"), worldOf("other")]);
   const links = [
@@ -87,11 +148,11 @@ void t.test("what delete_user answers", async (t) => {
     await uploadAs(server, "Client guest"),
     await uploadAs(server, user("other", "eve"), other),
   ];
-  const users = await server.store.users.list("demo");
+  const users = await usersOf(server.store, "demo");
   const idOf = (name: string) =>
     users.find(({ token_id, client_id }) => (token_id ?? client_id) === name)!
       .id;
-  const [eve] = await server.store.users.list("other");
+  const [eve] = await usersOf(server.store, "other");
   const form = { as: admin("demo") };
   const forbidden = {
     detail: "You do not have permission to perform this action.",
@@ -144,13 +205,13 @@ void t.test("what delete_user answers", async (t) => {
     if (answer) t.match(got.body, answer, name);
     if (status === 204) t.equal(got.text, "", name);
   }
-  t.strictSame(await server.store.users.list("demo"), []);
-  t.equal((await server.store.users.list("other")).length, 1);
+  t.strictSame(await usersOf(server.store, "demo"), []);
+  t.equal((await usersOf(server.store, "other")).length, 1);
   for (const link of links) {
     t.equal((await follow(server, link)).status, 200, "files stay");
   }
   t.equal((await finished(server.dataDir)).length, 4);
-  t.equal((await server.store.files.list("demo")).length, 3);
+  t.equal((await filesOf(server.store, "demo")).length, 3);
 
   for (const path of [url, `${url}/`]) {
     const got = await server.call({ url: path, as: admin("demo") });
@@ -163,10 +224,10 @@ void t.test("who was erased may come again, as somebody new", async (t) => {
   const server = await serve(t);
   const as = user("demo", "ada", { traits: ["x"] });
   await uploadAs(server, as);
-  const [first] = await server.store.users.list("demo");
+  const [first] = await usersOf(server.store, "demo");
   t.equal((await erase(server, { token_id: "ada" })).status, 204);
   await uploadAs(server, as);
-  const [second, ...rest] = await server.store.users.list("demo");
+  const [second, ...rest] = await usersOf(server.store, "demo");
   t.strictSame(rest, []);
   t.not(second!.id, first!.id);
   t.equal((await erase(server, { user_id: first!.id })).status, 403);
@@ -199,7 +260,7 @@ void t.test("an erased name is in no byte of the data", async (t) => {
 
   const { openSqliteStore } = await import("../../db/sqlite/index.js");
   const store = openSqliteStore(dataDir);
-  const users = await store.users.list("sample");
+  const users = await usersOf(store, "sample");
   await store.close();
   const doomed = users.filter((_, i) => i % 2 === 0);
   for (const { id } of doomed) {

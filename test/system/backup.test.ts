@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -193,6 +193,39 @@ void t.test("a world that goes during a backup", async (t) => {
   t.equal((await foyer(t, to, ["restore", target])).code, 0);
   const check = await foyer(t, to, ["check"]);
   t.equal(check.code, 0, check.stdout);
+});
+
+void t.test("files that are deleted during a backup", async (t) => {
+  const { dataDir, store, files, keys } = await furnished(t, 4);
+  const target = join(dataDir, "../backup.tar");
+  const bytes = readFileSync(join(files.root, keys[0]!)).length;
+  let begun = 0;
+  const made = await backup(dataDir, target, (step, done) => {
+    if (step.startsWith("Copying") && done === 0) begun++;
+    if (!step.startsWith("Writing") || !existsSync(join(files.root, keys[3]!)))
+      return;
+    // At once, as the backup goes on with the files when this returns.
+    const db = new Database(join(dataDir, "foyer.db"));
+    db.prepare("DELETE FROM files WHERE key IN (?, ?)").run(keys[2], keys[3]);
+    db.prepare("UPDATE worlds SET file_bytes = ?").run(2 * bytes);
+    db.close();
+    for (const key of keys.slice(2)) rmSync(join(files.root, key));
+  });
+  t.ok(begun <= 1, "it did not begin again");
+  t.same(made, {
+    worlds: 1,
+    rooms: 2,
+    files: 2,
+    bytes: 2 * bytes,
+    damaged: [],
+  });
+  await store.close();
+  const to = join(dataDir, "../restored");
+  t.equal((await foyer(t, to, ["restore", target])).code, 0);
+  const check = await foyer(t, to, ["check"]);
+  t.equal(check.code, 0, check.stdout);
+  t.match(check.stdout, /1 world, 2 rooms, 2 files/);
+  t.notOk(readFileSync(target).includes(keys[3]!), "no byte of its key");
 });
 
 void t.test("a file that is lost already does not stop a backup", async (t) => {

@@ -22,6 +22,7 @@ import {
   pngBomb,
   unfinished,
 } from "../files.js";
+import { filesOf } from "../listed.js";
 
 // Uploads to a server in a process of its own: killed, short of disk, weighed.
 
@@ -108,7 +109,7 @@ void t.test("a kill leaves nothing behind", async (t) => {
   );
   t.ok(whole.every(Boolean), "what was answered is there");
   const store = openSqliteStore(dataDir);
-  const records = await store.files.list("sample");
+  const records = await filesOf(store, "sample");
   await store.close();
   t.strictSame(
     (await finished(dataDir)).sort(),

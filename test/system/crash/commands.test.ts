@@ -20,7 +20,7 @@ import { plan, randomOf } from "./random.js";
 // Kills commands in the middle of their work: what they were to do is done
 // wholly or not at all, and the same command can simply be given again.
 
-const { rounds, seed } = plan(6);
+const { rounds, seed } = plan(7);
 const ROOMS = 2000;
 const FILES = 40;
 const OLD_WORLDS = 2000;
@@ -130,6 +130,21 @@ const cases: Record<string, Case> = {
       return done;
     },
   },
+  "file delete": {
+    template: "full",
+    args: ({ dataDir }) => ["file", "delete", "full", oneOf(dataDir), "--yes"],
+    async judge(t, { dataDir }) {
+      const { files } = await check(t, dataDir);
+      const server = await startFoyer(t, dataDir);
+      t.strictSame(await unfinished(dataDir), [], "swept");
+      const left = await finished(dataDir);
+      t.equal(left.length, files, "the record and the bytes, or neither");
+      server.signal("SIGTERM");
+      await server.finished;
+      t.match(await check(t, dataDir), { worlds: 1, files });
+      return files === FILES - 1;
+    },
+  },
   "world delete": {
     template: "full",
     args: () => ["world", "delete", "full", "--yes"],
@@ -150,8 +165,12 @@ const cases: Record<string, Case> = {
 async function check(t: Test, dataDir: string) {
   const { code, stdout } = await foyer(t, dataDir, ["check", "--json"]);
   t.equal(code, 0, stdout);
-  return JSON.parse(stdout) as { worlds: number };
+  return JSON.parse(stdout) as { worlds: number; files: number };
 }
+
+/** The id of one of the files of a folder, by its name. */
+const oneOf = (dataDir: string) =>
+  readdirSync(join(dataDir, "media/pub/full"))[0]!.split(".")[0]!;
 
 const whole = async (t: Test, dataDir: string) =>
   t.match(await check(t, dataDir), { worlds: 1, rooms: ROOMS, files: FILES });

@@ -1,0 +1,100 @@
+import { Command } from "commander";
+import type { Readable } from "node:stream";
+import { command, print, withStore } from "./command.js";
+import type { StoredFile } from "../db/store.js";
+import { Failure } from "../failure.js";
+import { pages, printList } from "./lists.js";
+import { findWorld } from "./worlds.js";
+
+interface Json {
+  json?: boolean;
+}
+
+const toTime = (milliseconds: number) => new Date(milliseconds).toISOString();
+
+/** A file as machines read it, in the words of the API. */
+const toJson = ({ id, key, size, sha256, type, ...file }: StoredFile) => ({
+  id,
+  path: `/media/${key}`,
+  size,
+  type,
+  user_id: file.userId,
+  uploaded_at: toTime(file.uploadedAt),
+  key,
+  sha256,
+});
+
+const list = command(
+  "list <world>",
+  "list the files of a world, the newest first",
+  "file list summit --json",
+).action((world: string, { json }: Json) =>
+  withStore(async (store) => {
+    await findWorld(store, world);
+    const files = pages(
+      async (page) => (await store.files.list(world, page)).files,
+    );
+    const items = (async function* () {
+      for await (const file of files) yield toJson(file);
+    })();
+    await printList(
+      json,
+      items,
+      ({ id, size, type, uploaded_at, user_id }) =>
+        [id, size, type, uploaded_at, user_id ?? "nobody"].join("\t"),
+      "Nobody has uploaded anything yet.",
+    );
+  }),
+);
+
+const show = command(
+  "show <world> <file-id>",
+  "print what is recorded of a file, and whether its bytes are there",
+  "file show summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
+).action((world: string, id: string, { json }: Json) =>
+  withStore(async (store, files) => {
+    await findWorld(store, world);
+    const file = await store.files.get(world, id);
+    if (!file) throw new Failure(`There is no file ${id} in ${world}.`);
+    const bytes = await files.open(file.key);
+    (bytes as Readable | undefined)?.destroy();
+    const shown = { ...toJson(file), is_there: bytes !== undefined };
+    print(
+      json,
+      shown,
+      [
+        `File      ${shown.id}`,
+        `Path      ${shown.path}`,
+        `Type      ${shown.type}`,
+        `Size      ${shown.size} bytes`,
+        `SHA-256   ${shown.sha256}`,
+        `Uploaded  ${shown.uploaded_at}`,
+        `User      ${shown.user_id ?? "nobody"}`,
+        `Key       ${shown.key}`,
+        `Bytes     ${shown.is_there ? "there" : "missing; run foyer check"}`,
+      ].join("\n"),
+    );
+  }),
+);
+
+const remove = command(
+  "delete <world> <file-id>",
+  "delete a file, with its record",
+  "file delete summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10 --yes",
+)
+  .requiredOption("--yes", "confirm: nothing brings it back")
+  .action(async (world: string, id: string, { json }: Json) => {
+    const { deleteFile } = await import("../db/deletions.js");
+    await withStore(async (store, files) => {
+      await findWorld(store, world);
+      await deleteFile(store, files, world, id);
+    });
+    print(json, { deleted: id }, `The file ${id} is deleted.`);
+  });
+
+/** `foyer file …` */
+export const fileCommand = new Command("file")
+  .description("list, show and delete the files of a world")
+  .addCommand(list)
+  .addCommand(show)
+  .addCommand(remove);

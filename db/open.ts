@@ -1,0 +1,65 @@
+import { announcing } from "./announcing.js";
+import type { Events } from "./events.js";
+import type { FileStore } from "./files.js";
+import { LocalFiles } from "./local-files.js";
+import { LocalEvents } from "./local/events.js";
+import { openSqliteStore } from "./sqlite/index.js";
+import type { Store } from "./store.js";
+import { WorkerEvents } from "./workers/events.js";
+
+/** All that a server keeps, and how its processes tell each other of changes. */
+export interface Engines {
+  readonly store: Store;
+  readonly files: FileStore;
+  readonly events: Events;
+  /** Finishes what is under way and closes all three. */
+  close(): Promise<void>;
+}
+
+/** What selects the engines. */
+export interface EngineOptions {
+  /** The folder of the database and the files. */
+  dataDir: string;
+  /** Names the workers that this process shares its events with, if it is one of them. */
+  workers?: string;
+  /** Is told in one line of an upgrade that was made. */
+  log?: (line: string) => void;
+  /** Is told what a listener of events threw. */
+  onFault?: (error: unknown) => void;
+}
+
+/**
+ * Opens the store, the files and the events. The only place that names an engine.
+ * @throws {StoreError} `unusable`, with one line for the operator.
+ */
+export async function openEngines({
+  dataDir,
+  workers,
+  log,
+  onFault = (error) => queueMicrotask(() => Promise.reject(error as Error)),
+}: EngineOptions): Promise<Engines> {
+  const events =
+    workers === undefined
+      ? new LocalEvents(onFault)
+      : new WorkerEvents(process, onFault);
+  const store = openSqliteStore(dataDir, {
+    ...(log && { log }),
+    ...(workers !== undefined && { origin: workers }),
+    onTouched: (worlds) => {
+      for (const world of worlds) {
+        events.publish({ type: "world.touched", world });
+      }
+    },
+  });
+  const files = new LocalFiles(dataDir);
+  return {
+    store: announcing(store, events),
+    files,
+    events,
+    async close() {
+      await files.close();
+      await store.close();
+      await events.close();
+    },
+  };
+}

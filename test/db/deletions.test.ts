@@ -1,0 +1,225 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { hash, randomBytes, randomUUID } from "node:crypto";
+import { join } from "node:path";
+import t from "tap";
+import { check } from "../../db/check.js";
+import { deleteFile } from "../../db/deletions.js";
+import { LocalFiles } from "../../db/local-files.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import { type Store, StoreError } from "../../db/store.js";
+import { finished, textsBelow, unfinished } from "../files.js";
+import { until, worldOf } from "../helper.js";
+import { filesOf } from "../listed.js";
+import { pieces } from "./file-contract.js";
+
+const uploader = { clientId: "guest", traits: new Set<string>() };
+
+/** The key of a new file, and the two parts of it that nobody may know later. */
+function newKey() {
+  const id = randomUUID();
+  const secret = randomBytes(9).toString("base64url");
+  return { id, secret, key: `pub/demo/${id}.${secret}.pdf` };
+}
+
+const record = (store: Store, key: string) =>
+  store.files.add("demo", uploader, { key, size: 1, sha256: "00" }, 1e9);
+
+/** Which of some texts a database file holds. */
+const heldIn = (folder: string, texts: string[]) => {
+  const files = ["foyer.db", "foyer.db-wal"].flatMap((name) =>
+    readdirSync(folder).includes(name)
+      ? [readFileSync(join(folder, name))]
+      : [],
+  );
+  return texts.filter((text) => files.some((bytes) => bytes.includes(text)));
+};
+
+void t.test("the key of a deleted file is in no byte", async (t) => {
+  const dataDir = t.testdir();
+  const store = openSqliteStore(dataDir);
+  await store.worlds.create(worldOf("demo"));
+  // With these keys, in this order, SQLite moves some rows to other pages before
+  // they are deleted, and leaves their bytes in the old ones. It is rare: one
+  // key in thousands.
+  const added = Array.from({ length: 3000 }, (_, i) => {
+    const digits = hash("sha256", `1 ${i}`);
+    const id = [0, 8, 12, 16, 20]
+      .map((at, n) => digits.slice(at, [8, 12, 16, 20, 32][n]))
+      .join("-");
+    const secret = digits.slice(32, 44);
+    const extension = i % 3 === 0 ? "jpeg" : "pdf";
+    return { id, secret, key: `pub/demo/${id}.${secret}.${extension}` };
+  });
+  const bySecret = added
+    .slice(0, 2000)
+    .sort((a, b) => (a.secret < b.secret ? -1 : 1));
+  const rounds = [
+    { adds: added.slice(0, 2000), deletes: bySecret.slice(0, 1500) },
+    { adds: added.slice(2000), deletes: added.slice(2000, 2900) },
+  ];
+  for (const { adds, deletes } of rounds) {
+    await Promise.all(adds.map(({ key }) => record(store, key)));
+    await Promise.all(deletes.map(({ id }) => store.files.delete("demo", id)));
+  }
+  const doomed = rounds.flatMap(({ deletes }) => deletes);
+  const before = await filesOf(store, "demo");
+  // To close it scrubs what is due.
+  await store.close();
+  t.strictSame(
+    await textsBelow(
+      dataDir,
+      doomed.flatMap(({ id, secret }) => [id, secret]),
+    ),
+    [],
+  );
+  const gone = new Set(doomed);
+  const left = added
+    .filter((file) => !gone.has(file))
+    .map(({ secret }) => secret);
+  t.strictSame(await textsBelow(dataDir, left), left, "the others stay");
+
+  const again = openSqliteStore(dataDir);
+  t.teardown(() => again.close());
+  t.strictSame(await filesOf(again, "demo"), before, "in their order");
+  const { findings } = await check(dataDir, () => {});
+  t.strictSame(
+    findings.filter(({ subject }) => subject === "database"),
+    [],
+  );
+});
+
+void t.test("a store that stays open scrubs soon", async (t) => {
+  const dataDir = t.testdir();
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  await store.worlds.create(worldOf("demo"));
+  const { id, secret, key } = newKey();
+  await record(store, key);
+  await store.files.delete("demo", id);
+
+  // What a process leaves that is killed now.
+  const crashed = join(dataDir, "crashed");
+  mkdirSync(crashed);
+  for (const file of readdirSync(dataDir)) {
+    if (!/^foyer\.db(-wal|\.erasing-.*)?$/.test(file)) continue;
+    copyFileSync(join(dataDir, file), join(crashed, file));
+  }
+  t.strictSame(heldIn(crashed, [secret]), [secret], "in its log");
+
+  const marks = () =>
+    readdirSync(dataDir).filter((name) => name.includes("erasing"));
+  t.equal(marks().length, 1);
+  await until(() => marks().length === 0);
+  await store.close();
+  t.strictSame(heldIn(dataDir, [id, secret]), []);
+
+  const next = openSqliteStore(crashed);
+  t.teardown(() => next.close());
+  await until(() => heldIn(crashed, [id, secret]).length === 0);
+});
+
+void t.test("a world takes the keys of its files with it", async (t) => {
+  const dataDir = t.testdir();
+  const store = openSqliteStore(dataDir);
+  await store.worlds.create(worldOf("demo"));
+  await store.worlds.create(worldOf("other"));
+  const keys = Array.from({ length: 600 }, newKey);
+  for (const half of [keys.slice(0, 300), keys.slice(300)]) {
+    await Promise.all(half.map(({ key }) => record(store, key)));
+  }
+  t.equal((await store.worlds.delete("demo")).length, keys.length);
+  await store.close();
+  t.strictSame(
+    await textsBelow(
+      dataDir,
+      keys.map(({ secret }) => secret),
+    ),
+    [],
+  );
+});
+
+/** A folder with a file, by the parts of its key. */
+async function oneFile(dataDir: string) {
+  const store = openSqliteStore(dataDir);
+  const files = new LocalFiles(dataDir);
+  await store.worlds.create(worldOf("demo"));
+  const made = newKey();
+  await files.put(made.key, pieces(Buffer.from("x")), (stored) =>
+    store.files.add("demo", uploader, { key: made.key, ...stored }, 1e9),
+  );
+  return { ...made, store, files };
+}
+
+for (const [moment, isGone] of [
+  ["before", false],
+  ["after", true],
+] as const) {
+  void t.test(`a process is killed ${moment} the record goes`, async (t) => {
+    const dataDir = t.testdir();
+    const { id, key, store, files } = await oneFile(dataDir);
+    t.teardown(() => store.close());
+    t.teardown(() => files.close());
+    const module = (path: string) =>
+      JSON.stringify(new URL(`../../db/${path}`, import.meta.url));
+    const child = spawn(
+      process.execPath,
+      [
+        "--input-type=module",
+        "-e",
+        `import { deleteFile } from ${module("deletions.js")};
+         import { LocalFiles } from ${module("local-files.js")};
+         import { openSqliteStore } from ${module("sqlite/index.js")};
+         const dataDir = ${JSON.stringify(dataDir)};
+         const store = openSqliteStore(dataDir);
+         const remove = store.files.delete;
+         store.files.delete = async (...args) => {
+           if (${isGone}) await remove(...args);
+           process.kill(process.pid, "SIGKILL");
+           await new Promise(() => {});
+         };
+         await deleteFile(store, new LocalFiles(dataDir), "demo", ${JSON.stringify(id)});`,
+      ],
+      { stdio: "inherit" },
+    );
+    t.teardown(() => child.kill("SIGKILL"));
+    const [, signal] = (await once(child, "exit")) as [unknown, string];
+    t.equal(signal, "SIGKILL");
+    t.equal((await finished(dataDir)).length, 1, "its bytes are there");
+    t.equal((await unfinished(dataDir)).length, 1, "and a note of it");
+    t.equal(await store.files.has(key), !isGone);
+    const { findings } = await check(dataDir, () => {});
+    t.strictSame(findings, [], "no finding");
+
+    await files.sweep((key) => store.files.has(key));
+    t.equal((await finished(dataDir)).length, isGone ? 0 : 1);
+    t.strictSame(await unfinished(dataDir), []);
+    t.strictSame((await check(dataDir, () => {})).findings, []);
+  });
+}
+
+void t.test("what a failed deletion leaves", async (t) => {
+  const cases: [name: string, error: Error, notes: number][] = [
+    ["busy", new StoreError("busy", "x"), 0],
+    ["a fault", new Error("x"), 0],
+    // It may be deleted all the same: the next start looks.
+    ["doubtful", new StoreError("doubtful", "x"), 1],
+  ];
+  for (const [name, error, notes] of cases) {
+    const dataDir = t.testdir();
+    const { id, store, files } = await oneFile(dataDir);
+    const failing: Store = {
+      ...store,
+      files: { ...store.files, delete: () => Promise.reject(error) },
+    };
+    await t.rejects(deleteFile(failing, files, "demo", id), error, name);
+    t.equal((await finished(dataDir)).length, 1, name);
+    t.equal((await unfinished(dataDir)).length, notes, name);
+    t.strictSame((await check(dataDir, () => {})).findings, [], name);
+    await deleteFile(store, files, "demo", id);
+    t.strictSame(await finished(dataDir), [], `${name}: and again`);
+    await files.close();
+    await store.close();
+  }
+});

@@ -1,0 +1,15 @@
+import type { Store, StoredFile, UserRecord } from "../db/store.js";
+
+const all = { page: 1, pageSize: 10_000 };
+
+/** All users of a world, in one page. */
+export const usersOf = async (
+  store: Store,
+  world: string,
+): Promise<UserRecord[]> => (await store.users.list(world, all)).users;
+
+/** All files of a world, in one page. */
+export const filesOf = async (
+  store: Store,
+  world: string,
+): Promise<StoredFile[]> => (await store.files.list(world, all)).files;
