@@ -11,6 +11,7 @@ import { LocalFiles } from "./db/local-files.js";
 import { openSqliteStore } from "./db/sqlite/index.js";
 import type { Store } from "./db/store.js";
 import address from "./plugins/address.js";
+import { guardBodyLimits } from "./plugins/body-limits.js";
 import expectContinue from "./plugins/expect-continue.js";
 import answers from "./plugins/answers.js";
 import auth from "./plugins/auth.js";
@@ -74,6 +75,7 @@ export const foyer = fp<FoyerOptions>(
     const files = options.files ?? new LocalFiles(dataDir);
 
     guardRoutes(app);
+    guardBodyLimits(app);
     // First: it has to know of a request before the parser goes on to the next.
     app.register(wire);
     app.register(errors);
@@ -193,6 +195,7 @@ export function createApp({
   });
   if (logger) app.log = logger;
   guardRoutes(app);
+  guardBodyLimits(app);
   app.register(foyer, options);
   return app;
 }

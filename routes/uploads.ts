@@ -3,29 +3,38 @@ import multipart from "@fastify/multipart";
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyPluginAsync } from "fastify";
 import type { Config } from "../config.js";
-import { answerError, FileRefusal } from "../plugins/errors.js";
+import { FileRefusal } from "../plugins/errors.js";
 import { quiet, Tally, tooMany } from "../plugins/rate-limit.js";
-import { atMost, openForm, peek } from "../plugins/upload/form.js";
+import {
+  atMost,
+  dropRest,
+  openForm,
+  peek,
+  refuseOtherThanForms,
+} from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
 import { extensionOf, fileTypes } from "../schemas/file-types.js";
 import { Upload, UploadForm } from "../schemas/files.js";
 import { ref } from "../schemas/values.js";
 
+/**
+ * How much of a refused body is read and dropped: this many times the largest
+ * upload, and at least so many bytes. A client that sends more loses its connection.
+ */
+const DROPPED_UPLOADS = 16;
+const DROPPED_AT_LEAST = 64 * 1024 * 1024;
+
 /** Files from people in a world: `/storage/upload/`. */
 const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app,
   { config },
 ) => {
+  // No parser of this scope may read a body into memory.
+  app.removeAllContentTypeParsers();
   await app.register(multipart);
-  // Whatever else is sent is a form without a file, and not another media type.
-  app.addContentTypeParser("*", (_request, _body, done) => done(null));
-  // Many a client reads the answer only when it has sent everything: so what is
-  // left of a refused body is read and dropped, also past a parser that gave up.
-  app.addHook("onError", async ({ raw }) => {
-    raw.unpipe();
-    raw.resume();
-  });
+  const most = Math.max(DROPPED_AT_LEAST, DROPPED_UPLOADS * config.maxBytes);
+  app.addHook("onError", async ({ raw }) => dropRest(raw, most));
   await app.register(rateLimit, {
     global: false,
     store: Tally,
@@ -47,7 +56,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app.post(
     "/storage/upload/",
     {
-      onRequest: [app.admitUploader, limited],
+      onRequest: [app.admitUploader, limited, refuseOtherThanForms],
       schema: {
         operationId: "uploadFile",
         summary: "Upload a file",
@@ -60,15 +69,6 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       },
       // The form is read as it comes, and never is a value to be looked at.
       validatorCompiler: () => () => true,
-      bodyLimit: Number.MAX_SAFE_INTEGER,
-      // A media type that is none is still no form with a file.
-      errorHandler: (error, ...rest) =>
-        void answerError(
-          error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE"
-            ? new FileRefusal("file.missing")
-            : error,
-          ...rest,
-        ),
     },
     async (request, reply) => {
       const { base } = request;
