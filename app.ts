@@ -23,6 +23,7 @@ import logging, { QuietRequests } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
 import permissions, { guardRoutes } from "./plugins/permissions.js";
+import pipelining from "./plugins/pipelining.js";
 import pressure from "./plugins/pressure.js";
 import rateLimit from "./plugins/rate-limit.js";
 import serialization from "./plugins/serialization.js";
@@ -79,6 +80,7 @@ export const foyer = fp<FoyerOptions>(
     // First: it has to know of a request before the parser goes on to the next.
     app.register(wire);
     app.register(errors);
+    app.register(pipelining);
     if (corsOrigins) app.register(cors, { origins: corsOrigins });
     app.register(unrouted);
     app.register(logging);

@@ -188,8 +188,15 @@ export async function listen(app: FastifyInstance): Promise<number> {
   return (app.server.address() as AddressInfo).port;
 }
 
-/** Opens a socket to a port of this machine, closed with the test. */
-export function dial(t: Test, port: number): Wire {
+/**
+ * Opens a socket to a port of this machine, closed with the test.
+ * @param options.paused whether it reads nothing of what is sent to it.
+ */
+export function dial(
+  t: Test,
+  port: number,
+  { paused = false }: { paused?: boolean } = {},
+): Wire {
   const socket = connectSocket(port, "127.0.0.1");
   t.teardown(() => socket.destroy());
   let received = Buffer.alloc(0);
@@ -199,6 +206,7 @@ export function dial(t: Test, port: number): Wire {
     received = Buffer.concat([received, bytes]);
     wake();
   });
+  if (paused) socket.pause();
   // A reset after a whole answer is no news, and before it `answer` tells.
   socket.on("error", () => {});
   socket.on("close", () => {
