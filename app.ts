@@ -7,6 +7,7 @@ import Fastify, {
 } from "fastify";
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
+import type { FileStore } from "./db/files.js";
 import { LocalFiles } from "./db/local-files.js";
 import { openSqliteStore } from "./db/sqlite/index.js";
 import type { Store } from "./db/store.js";
@@ -45,6 +46,7 @@ import worlds from "./routes/worlds.js";
 // For those who embed it: what they may give, and what `app.store` is.
 export { LocalFiles } from "./db/local-files.js";
 export { openSqliteStore } from "./db/sqlite/index.js";
+export type * from "./db/files.js";
 export type * from "./db/store.js";
 export type * from "./plugins/store.js";
 
@@ -59,7 +61,7 @@ export interface FoyerOptions {
   config?: Partial<Config>;
   /** Opened in `config.dataDir` otherwise. Closed with the application, like the files. */
   store?: Store;
-  files?: LocalFiles;
+  files?: FileStore;
   /** Where its metrics become one with those of other processes. */
   gather?: Gather;
 }

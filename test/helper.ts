@@ -179,6 +179,8 @@ export interface Wire {
   send(text: string): void;
   /** The next answer; rejects when the other side hangs up before it is whole. */
   answer(): Promise<RawAnswer>;
+  /** The next answer is one to a HEAD. */
+  expectNoBody(): void;
   hangUp(): void;
 }
 
@@ -201,6 +203,7 @@ export function dial(
   t.teardown(() => socket.destroy());
   let received = Buffer.alloc(0);
   let ended = false;
+  let bodiless = false;
   let wake = () => {};
   socket.on("data", (bytes) => {
     received = Buffer.concat([received, bytes]);
@@ -227,15 +230,18 @@ export function dial(
       }),
     );
     const start = end + 4;
-    const stop = start + Number(headers["content-length"] ?? 0);
+    const length = bodiless ? 0 : Number(headers["content-length"] ?? 0);
+    const stop = start + length;
     if (received.length < stop) return undefined;
     const text = received.toString("utf8", start, stop);
     received = received.subarray(stop);
+    bodiless = false;
     return { status: Number(first.split(" ")[1]), headers, text };
   }
 
   return {
     send: (text) => void socket.write(text),
+    expectNoBody: () => void (bodiless = true),
     hangUp: () => void socket.destroy(),
     async answer() {
       for (;;) {
