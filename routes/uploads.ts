@@ -1,8 +1,10 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import multipart from "@fastify/multipart";
 import rateLimit from "@fastify/rate-limit";
-import type { FastifyPluginAsync } from "fastify";
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
+import type { StoredBytes } from "../db/files.js";
 import { FileRefusal } from "../plugins/errors.js";
 import { quiet, Tally, tooMany } from "../plugins/rate-limit.js";
 import {
@@ -13,6 +15,8 @@ import {
   refuseOtherThanForms,
 } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
+import { pixelsOf } from "../plugins/upload/pixels.js";
+import { type Counted, Quota } from "../plugins/upload/quota.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
 import { extensionOf, fileTypes } from "../schemas/file-types.js";
 import { Upload, UploadForm } from "../schemas/files.js";
@@ -42,6 +46,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     addHeadersOnExceeding: quiet,
   });
 
+  const quota = new Quota(app.store.files, config.worldMaxBytes);
   const images = new ImageCleaner();
   app.addHook("onClose", async () => images.close());
 
@@ -71,43 +76,69 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       validatorCompiler: () => () => true,
     },
     async (request, reply) => {
+      // First: it refuses a host that no link could have.
       const { base } = request;
-      const world = request.world!.value.id;
-      const used = await app.store.files.size(world);
-      const form = await openForm(request);
-      const extension = extensionOf(form.name);
-      const bytes = atMost(
-        Math.min(config.maxBytes, config.worldMaxBytes - used),
-        form.bytes,
+      const counted = await quota.begin(request.world!.value.id);
+      const key = await take(request, counted, closing(reply.raw)).finally(() =>
+        counted.end(),
       );
-      const type = config.types.includes(extension)
-        ? fileTypes[extension]
-        : undefined;
-      if (!type) throw await refusedType(bytes);
-      const { head, all } = await peek(HEAD, bytes);
-      if (head.length === 0) throw new FileRefusal("file.size");
-      if (!(await isOfType(type, head))) throw await refusedType(all);
-
-      const secret = randomBytes(9).toString("base64url");
-      const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
-      const store = (source: AsyncIterable<Uint8Array>) =>
-        app.files.put(key, source, async (stored) => {
-          await app.store.files.add(
-            world,
-            request.uploader,
-            { key, ...stored },
-            config.worldMaxBytes,
-          );
-          app.metrics?.uploaded(stored.size);
-        });
-      const { image } = type;
-      await (image
-        ? app.files.withScratch(all, (path) => images.clean(path, image, store))
-        : store(all));
       return reply.code(201).send({ url: `${base}/media/${key}` });
     },
   );
+
+  /**
+   * Takes the file of a form.
+   * @param gone aborts when the client has gone away.
+   * @returns its key.
+   */
+  async function take(
+    request: FastifyRequest,
+    counted: Counted,
+    gone: AbortSignal,
+  ): Promise<string> {
+    const world = request.world!.value.id;
+    const { maxBytes, worldMaxBytes } = config;
+    const form = await openForm(request);
+    const extension = extensionOf(form.name);
+    const bytes = atMost(maxBytes, form.bytes);
+    const type = config.types.includes(extension)
+      ? fileTypes[extension]
+      : undefined;
+    if (!type) throw await refusedType(bytes);
+    const { head, all } = await peek(HEAD, bytes);
+    if (head.length === 0) throw new FileRefusal("file.size");
+    if (!(await isOfType(type, head))) throw await refusedType(all);
+
+    const secret = randomBytes(9).toString("base64url");
+    const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
+    const record = async (stored: StoredBytes) => {
+      // The last moment before others see the file.
+      const file = { key, ...stored };
+      await app.store.files.add(world, request.uploader, file, worldMaxBytes);
+      counted.recorded(stored.size);
+      app.metrics?.uploaded(stored.size);
+    };
+    const store = (source: AsyncIterable<Uint8Array>) =>
+      app.files.put(key, source, record);
+    const written = counted.count(all);
+    const { image: format } = type;
+    if (!format) await store(written);
+    else {
+      const image = { format, pixels: pixelsOf(format, head), maxBytes };
+      await app.files.withScratch(written, (path) =>
+        images.clean(path, image, gone, store),
+      );
+    }
+    return key;
+  }
 };
+
+/** Aborts when a response is sent, or its client has gone away. */
+function closing(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  response.once("close", () => controller.abort());
+  return controller.signal;
+}
 
 /**
  * What a file of a wrong type is answered with, once it is known that the form
