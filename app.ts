@@ -7,10 +7,12 @@ import Fastify, {
 } from "fastify";
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
+import type { FileStore } from "./db/files.js";
 import { LocalFiles } from "./db/local-files.js";
 import { openSqliteStore } from "./db/sqlite/index.js";
 import type { Store } from "./db/store.js";
 import address from "./plugins/address.js";
+import { guardBodyLimits } from "./plugins/body-limits.js";
 import expectContinue from "./plugins/expect-continue.js";
 import auth from "./plugins/auth.js";
 import cors from "./plugins/cors.js";
@@ -21,6 +23,7 @@ import logging, { QuietRequests } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
 import permissions, { guardRoutes } from "./plugins/permissions.js";
+import pipelining from "./plugins/pipelining.js";
 import pressure from "./plugins/pressure.js";
 import rateLimit from "./plugins/rate-limit.js";
 import serialization from "./plugins/serialization.js";
@@ -43,6 +46,7 @@ import worlds from "./routes/worlds.js";
 // For those who embed it: what they may give, and what `app.store` is.
 export { LocalFiles } from "./db/local-files.js";
 export { openSqliteStore } from "./db/sqlite/index.js";
+export type * from "./db/files.js";
 export type * from "./db/store.js";
 export type * from "./plugins/store.js";
 
@@ -57,7 +61,7 @@ export interface FoyerOptions {
   config?: Partial<Config>;
   /** Opened in `config.dataDir` otherwise. Closed with the application, like the files. */
   store?: Store;
-  files?: LocalFiles;
+  files?: FileStore;
   /** Where its metrics become one with those of other processes. */
   gather?: Gather;
 }
@@ -74,9 +78,11 @@ export const foyer = fp<FoyerOptions>(
     const files = options.files ?? new LocalFiles(dataDir);
 
     guardRoutes(app);
+    guardBodyLimits(app);
     // First: it has to know of a request before the parser goes on to the next.
     app.register(wire);
     app.register(errors);
+    app.register(pipelining);
     if (corsOrigins) app.register(cors, { origins: corsOrigins });
     app.register(unrouted);
     app.register(logging);
@@ -193,6 +199,7 @@ export function createApp({
   });
   if (logger) app.log = logger;
   guardRoutes(app);
+  guardBodyLimits(app);
   app.register(foyer, options);
   return app;
 }

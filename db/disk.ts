@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
+import fs from "node:fs";
 import { type FileHandle, open, readFile, unlink } from "node:fs/promises";
-import type { StoredBytes } from "./files.js";
+import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import type { ByteRange, StoredBytes } from "./files.js";
 import { StoreError } from "./store.js";
 
 // What is asked of the disk, so that it is there after a power cut.
@@ -59,6 +62,37 @@ async function* inBlocks(
     size = 0;
   }
   if (size > 0) yield chunks;
+}
+
+// A stream of a FileHandle takes longer than one of a number.
+const openNumber = promisify(fs.open);
+
+/** For a stream that knows how much it has to read: to read nothing is then an error. */
+const strictly = {
+  close: fs.close,
+  read: ((fd, buffer, offset, length, position, done) => {
+    fs.read(fd, buffer, offset, length, position, (error, count, bytes) => {
+      const early = count === 0 ? new Error("The file ended early.") : null;
+      done(error ?? early, count, bytes);
+    });
+  }) as typeof fs.read,
+};
+
+/**
+ * Opens a part of a file.
+ * @returns its bytes, which fail if the file is too short; undefined where there is no file.
+ */
+export async function readPart(
+  path: string,
+  { start, end }: ByteRange,
+): Promise<Readable | undefined> {
+  const fd = await unlessMissing(() => openNumber(path, "r"), undefined);
+  if (fd === undefined) return undefined;
+  if (end < start) {
+    await promisify(fs.close)(fd);
+    return Readable.from([]);
+  }
+  return fs.createReadStream("", { fd, start, end, fs: strictly });
 }
 
 /** By their folders, the syncs that have not begun. */

@@ -1,7 +1,27 @@
+import type { Readable } from "node:stream";
 import type { FileRecord } from "./store.js";
 
 /** What storing some bytes came to. */
 export type StoredBytes = Omit<FileRecord, "key">;
+
+/** A part of a file, by the numbers of its first and its last byte. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/** What is known of a stored file before it is read. It holds nothing open. */
+export interface StoredFile {
+  /** In bytes. */
+  size: number;
+  modified: Date;
+  /**
+   * Opens the file. The stream fails if the file ends before its part does.
+   * @param range the whole file by default.
+   * @returns undefined if the file was removed since.
+   */
+  read(range?: ByteRange): Promise<Readable | undefined>;
+}
 
 /**
  * Where the bytes of files lie. A key is a path of names joined by slashes;
@@ -23,8 +43,8 @@ export interface FileStore {
     record: (stored: StoredBytes) => Promise<void>,
   ): Promise<void>;
 
-  /** @returns the bytes, or undefined where there are none. */
-  open(key: string): Promise<NodeJS.ReadableStream | undefined>;
+  /** @returns the file, or undefined where there is none. */
+  open(key: string): Promise<StoredFile | undefined>;
 
   /** Takes bytes away; nothing happens where there are none. */
   remove(key: string): Promise<void>;
@@ -54,4 +74,7 @@ export interface FileStore {
    * @param isRecorded whether others have been told of a key.
    */
   sweep(isRecorded: (key: string) => Promise<boolean>): Promise<void>;
+
+  /** Lets go of what this process holds. */
+  close(): Promise<void>;
 }

@@ -2,23 +2,24 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import {
   mkdir,
-  open,
   readdir,
   rename,
   rm,
   rmdir,
+  stat,
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import {
   explained,
+  readPart,
   readText,
   syncFolder,
   unlessMissing,
   unlinked,
   write,
 } from "./disk.js";
-import type { FileStore, StoredBytes } from "./files.js";
+import type { FileStore, StoredBytes, StoredFile } from "./files.js";
 import { holdLock } from "./process-lock.js";
 import { StoreError } from "./store.js";
 
@@ -94,12 +95,16 @@ export class LocalFiles implements FileStore {
     await unlessMissing(() => rmdir(note), undefined);
   }
 
-  async open(key: string): Promise<NodeJS.ReadableStream | undefined> {
-    const file = await unlessMissing(
-      () => open(join(this.root, key)),
-      undefined,
-    );
-    return file?.createReadStream();
+  async open(key: string): Promise<StoredFile | undefined> {
+    const path = join(this.root, key);
+    const found = await unlessMissing(() => stat(path), undefined);
+    if (!found?.isFile()) return undefined;
+    const { size, mtime: modified } = found;
+    return {
+      size,
+      modified,
+      read: (range = { start: 0, end: size - 1 }) => readPart(path, range),
+    };
   }
 
   async remove(key: string): Promise<void> {

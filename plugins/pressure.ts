@@ -1,8 +1,22 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { FastifyInstance, onRequestHookHandler } from "fastify";
+import type {
+  FastifyInstance,
+  onRequestHookHandler,
+  RouteOptions,
+} from "fastify";
 import fp from "fastify-plugin";
 import type { LoadLimits } from "../config.js";
 import { Refusal } from "./errors.js";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /**
+     * Keeps the slot of a request beyond its response; set on routes with a bound.
+     * @returns gives it back, once.
+     */
+    hold(): () => void;
+  }
+}
 
 /** The log names an overload this often at most, in milliseconds. */
 const LOG_INTERVAL = 10_000;
@@ -27,28 +41,58 @@ export default fp<{ limits: LoadLimits }>(
       });
     }
 
-    /** A bound on how many requests of some routes are under way at a time. */
-    function atMost(max: number, what: string): onRequestHookHandler {
+    /**
+     * Bounds how many requests of some routes are under way at a time. One is
+     * until its response is closed and its handler has settled: a client that
+     * goes away leaves its work behind.
+     */
+    function atMost(max: number, what: string): (route: RouteOptions) => void {
       let underWay = 0;
-      return (_request, reply, done) => {
+      const enter: onRequestHookHandler = (request, reply, done) => {
         if (underWay >= max) {
           done(tooBusy(`${max} ${what} are under way`));
           return;
         }
         underWay++;
-        let counted = true;
-        const over = () => {
-          if (counted) underWay--;
-          counted = false;
+        let holders = 1;
+        const release = () => {
+          if (--holders === 0) underWay--;
+        };
+        request.hold = () => {
+          holders++;
+          return release;
+        };
+        let closed = false;
+        const close = () => {
+          if (!closed) release();
+          closed = true;
         };
         // It was answered (an injected request never closes), or its client went away.
-        reply.raw.once("finish", over);
-        reply.raw.once("close", over);
+        reply.raw.once("finish", close);
+        reply.raw.once("close", close);
         done();
+      };
+      return (route) => {
+        // Before the caller is asked for: that is work, too.
+        route.onRequest = [enter, ...[route.onRequest ?? []].flat()];
+        const { handler } = route;
+        route.handler = function (request, reply) {
+          const release = request.hold();
+          try {
+            const result: unknown = handler.call(this, request, reply);
+            if (result instanceof Promise) result.then(release, release);
+            else release();
+            return result;
+          } catch (error) {
+            release();
+            throw error;
+          }
+        };
       };
     }
 
-    const bounds: [path: string, bound: onRequestHookHandler][] = [];
+    app.decorateRequest("hold", null as never);
+    const bounds: [path: string, bound: (route: RouteOptions) => void][] = [];
     if (limits.requests > 0) {
       bounds.push(["/api/v1/", atMost(limits.requests, "writes")]);
     }
@@ -60,9 +104,7 @@ export default fp<{ limits: LoadLimits }>(
       // from its socket: it never is under way beside another.
       if (route.method === "GET" || route.method === "HEAD") return;
       for (const [path, bound] of bounds) {
-        if (!route.url.startsWith(path)) continue;
-        // Before the caller is asked for: that is work, too.
-        route.onRequest = [bound, ...[route.onRequest ?? []].flat()];
+        if (route.url.startsWith(path)) bound(route);
       }
     });
 

@@ -1,9 +1,9 @@
-import type { ReadStream } from "node:fs";
-import fastifyStatic from "@fastify/static";
+import { Readable } from "node:stream";
 import type { FastifyBaseLogger, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
-import type { LocalFiles } from "../db/local-files.js";
 import type { FileStore } from "../db/files.js";
+import { Refusal } from "./errors.js";
+import { select } from "./selection.js";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -11,41 +11,62 @@ declare module "fastify" {
     files: FileStore;
   }
   interface FastifyReply {
-    /** Sends the bytes under a key, with ranges, an `ETag` and a year of caching; 404 where there are none. */
-    sendStored(key: string): FastifyReply;
+    /**
+     * Sends the bytes under a key: with ranges, an `ETag` and a year of caching.
+     * @throws {Refusal} 404, 412 or 416.
+     */
+    sendStored(key: string): Promise<FastifyReply>;
   }
 }
 
 /** How often what a killed process left is looked for, in milliseconds. */
 const SWEEP_INTERVAL = 10 * 60_000;
 
+const notFound = () => new Refusal(404, "Not found.");
+
 /** Keeps uploaded bytes, and hides where. */
-export default fp<{ files: LocalFiles }>(
+export default fp<{ files: FileStore }>(
   async (app, { files }) => {
     app.decorate("files", files);
-    await app.register(fastifyStatic, {
-      root: files.root,
-      serve: false,
-      dotfiles: "ignore",
-      immutable: true,
-      maxAge: "365d",
-    });
-    app.decorateReply("sendStored", function (this: FastifyReply, key) {
-      const { raw, log } = this;
-      // Whoever was promised more than comes would take what is answered next
-      // for the rest of it.
-      raw.once("pipe", (bytes: ReadStream) => {
-        bytes.prependOnceListener("end", () => {
-          if (bytes.bytesRead >= Number(this.getHeader("content-length")))
-            return;
-          log.error(`${key} ended early: it was cut while it was sent`);
-          raw.destroy();
-        });
+    app.decorateReply("sendStored", async function (this: FastifyReply, key) {
+      const { request, log } = this;
+      const file = await files.open(key);
+      if (!file) {
+        void tellIfMissing(key, log);
+        throw notFound();
+      }
+      const { size, modified } = file;
+      const time = modified.getTime();
+      const tag = `W/"${size.toString(16)}-${time.toString(16)}"`;
+      const part = select(request, {
+        size,
+        tag,
+        modified: time - (time % 1000),
       });
-      raw.once("finish", () => {
-        if (this.statusCode === 404) void tellIfMissing(key, log);
+      const { status } = part;
+      if (status === 412) throw new Refusal(412, "It is in another state.");
+      if (status === 416) {
+        const headers = { "content-range": `bytes */${size}` };
+        throw new Refusal(416, "The file has no such part.", headers);
+      }
+      this.code(status).headers({
+        etag: tag,
+        "last-modified": modified.toUTCString(),
+        "cache-control": "public, max-age=31536000, immutable",
+        "accept-ranges": "bytes",
       });
-      return this.sendFile(key);
+      if (status === 304) {
+        return this.removeHeader("content-type").send(Readable.from([]));
+      }
+      const range = status === 206 ? part.range : undefined;
+      const { start, end } = range ?? { start: 0, end: size - 1 };
+      this.header("content-length", end - start + 1);
+      if (range) this.header("content-range", `bytes ${start}-${end}/${size}`);
+      // Fastify's own HEAD would call an answer without a stream empty.
+      if (request.method === "HEAD") return this.send(Readable.from([]));
+      const bytes = await file.read(range);
+      if (!bytes) throw notFound();
+      return this.send(bytes);
     });
 
     /** A link that was given out and leads nowhere is for the operator to know. */
@@ -71,5 +92,5 @@ export default fp<{ files: LocalFiles }>(
       await files.close();
     });
   },
-  { name: "storage", dependencies: ["store"] },
+  { name: "storage", dependencies: ["errors", "store"] },
 );

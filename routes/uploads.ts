@@ -1,31 +1,44 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import multipart from "@fastify/multipart";
 import rateLimit from "@fastify/rate-limit";
-import type { FastifyPluginAsync } from "fastify";
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
-import { answerError, FileRefusal } from "../plugins/errors.js";
+import type { StoredBytes } from "../db/files.js";
+import { FileRefusal } from "../plugins/errors.js";
 import { quiet, Tally, tooMany } from "../plugins/rate-limit.js";
-import { atMost, openForm, peek } from "../plugins/upload/form.js";
+import {
+  atMost,
+  dropRest,
+  openForm,
+  peek,
+  refuseOtherThanForms,
+} from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
+import { pixelsOf } from "../plugins/upload/pixels.js";
+import { type Counted, Quota } from "../plugins/upload/quota.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
 import { extensionOf, fileTypes } from "../schemas/file-types.js";
 import { Upload, UploadForm } from "../schemas/files.js";
 import { ref } from "../schemas/values.js";
+
+/**
+ * How much of a refused body is read and dropped: this many times the largest
+ * upload, and at least so many bytes. A client that sends more loses its connection.
+ */
+const DROPPED_UPLOADS = 16;
+const DROPPED_AT_LEAST = 64 * 1024 * 1024;
 
 /** Files from people in a world: `/storage/upload/`. */
 const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app,
   { config },
 ) => {
+  // No parser of this scope may read a body into memory.
+  app.removeAllContentTypeParsers();
   await app.register(multipart);
-  // Whatever else is sent is a form without a file, and not another media type.
-  app.addContentTypeParser("*", (_request, _body, done) => done(null));
-  // Many a client reads the answer only when it has sent everything: so what is
-  // left of a refused body is read and dropped, also past a parser that gave up.
-  app.addHook("onError", async ({ raw }) => {
-    raw.unpipe();
-    raw.resume();
-  });
+  const most = Math.max(DROPPED_AT_LEAST, DROPPED_UPLOADS * config.maxBytes);
+  app.addHook("onError", async ({ raw }) => dropRest(raw, most));
   await app.register(rateLimit, {
     global: false,
     store: Tally,
@@ -33,6 +46,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     addHeadersOnExceeding: quiet,
   });
 
+  const quota = new Quota(app.store.files, config.worldMaxBytes);
   const images = new ImageCleaner();
   app.addHook("onClose", async () => images.close());
 
@@ -47,7 +61,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app.post(
     "/storage/upload/",
     {
-      onRequest: [app.admitUploader, limited],
+      onRequest: [app.admitUploader, limited, refuseOtherThanForms],
       schema: {
         operationId: "uploadFile",
         summary: "Upload a file",
@@ -60,54 +74,71 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       },
       // The form is read as it comes, and never is a value to be looked at.
       validatorCompiler: () => () => true,
-      bodyLimit: Number.MAX_SAFE_INTEGER,
-      // A media type that is none is still no form with a file.
-      errorHandler: (error, ...rest) =>
-        void answerError(
-          error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE"
-            ? new FileRefusal("file.missing")
-            : error,
-          ...rest,
-        ),
     },
     async (request, reply) => {
+      // First: it refuses a host that no link could have.
       const { base } = request;
-      const world = request.world!.value.id;
-      const used = await app.store.files.size(world);
-      const form = await openForm(request);
-      const extension = extensionOf(form.name);
-      const bytes = atMost(
-        Math.min(config.maxBytes, config.worldMaxBytes - used),
-        form.bytes,
+      const counted = await quota.begin(request.world!.value.id);
+      const key = await take(request, counted, closing(reply.raw)).finally(() =>
+        counted.end(),
       );
-      const type = config.types.includes(extension)
-        ? fileTypes[extension]
-        : undefined;
-      if (!type) throw await refusedType(bytes);
-      const { head, all } = await peek(HEAD, bytes);
-      if (head.length === 0) throw new FileRefusal("file.size");
-      if (!(await isOfType(type, head))) throw await refusedType(all);
-
-      const secret = randomBytes(9).toString("base64url");
-      const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
-      const store = (source: AsyncIterable<Uint8Array>) =>
-        app.files.put(key, source, async (stored) => {
-          await app.store.files.add(
-            world,
-            request.uploader,
-            { key, ...stored },
-            config.worldMaxBytes,
-          );
-          app.metrics?.uploaded(stored.size);
-        });
-      const { image } = type;
-      await (image
-        ? app.files.withScratch(all, (path) => images.clean(path, image, store))
-        : store(all));
       return reply.code(201).send({ url: `${base}/media/${key}` });
     },
   );
+
+  /**
+   * Takes the file of a form.
+   * @param gone aborts when the client has gone away.
+   * @returns its key.
+   */
+  async function take(
+    request: FastifyRequest,
+    counted: Counted,
+    gone: AbortSignal,
+  ): Promise<string> {
+    const world = request.world!.value.id;
+    const { maxBytes, worldMaxBytes } = config;
+    const form = await openForm(request);
+    const extension = extensionOf(form.name);
+    const bytes = atMost(maxBytes, form.bytes);
+    const type = config.types.includes(extension)
+      ? fileTypes[extension]
+      : undefined;
+    if (!type) throw await refusedType(bytes);
+    const { head, all } = await peek(HEAD, bytes);
+    if (head.length === 0) throw new FileRefusal("file.size");
+    if (!(await isOfType(type, head))) throw await refusedType(all);
+
+    const secret = randomBytes(9).toString("base64url");
+    const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
+    const record = async (stored: StoredBytes) => {
+      // The last moment before others see the file.
+      const file = { key, ...stored };
+      await app.store.files.add(world, request.uploader, file, worldMaxBytes);
+      counted.recorded(stored.size);
+      app.metrics?.uploaded(stored.size);
+    };
+    const store = (source: AsyncIterable<Uint8Array>) =>
+      app.files.put(key, source, record);
+    const written = counted.count(all);
+    const { image: format } = type;
+    if (!format) await store(written);
+    else {
+      const image = { format, pixels: pixelsOf(format, head), maxBytes };
+      await app.files.withScratch(written, (path) =>
+        images.clean(path, image, gone, store),
+      );
+    }
+    return key;
+  }
 };
+
+/** Aborts when a response is sent, or its client has gone away. */
+function closing(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  response.once("close", () => controller.abort());
+  return controller.signal;
+}
 
 /**
  * What a file of a wrong type is answered with, once it is known that the form

@@ -179,6 +179,8 @@ export interface Wire {
   send(text: string): void;
   /** The next answer; rejects when the other side hangs up before it is whole. */
   answer(): Promise<RawAnswer>;
+  /** The next answer is one to a HEAD. */
+  expectNoBody(): void;
   hangUp(): void;
 }
 
@@ -188,17 +190,26 @@ export async function listen(app: FastifyInstance): Promise<number> {
   return (app.server.address() as AddressInfo).port;
 }
 
-/** Opens a socket to a port of this machine, closed with the test. */
-export function dial(t: Test, port: number): Wire {
+/**
+ * Opens a socket to a port of this machine, closed with the test.
+ * @param options.paused whether it reads nothing of what is sent to it.
+ */
+export function dial(
+  t: Test,
+  port: number,
+  { paused = false }: { paused?: boolean } = {},
+): Wire {
   const socket = connectSocket(port, "127.0.0.1");
   t.teardown(() => socket.destroy());
   let received = Buffer.alloc(0);
   let ended = false;
+  let bodiless = false;
   let wake = () => {};
   socket.on("data", (bytes) => {
     received = Buffer.concat([received, bytes]);
     wake();
   });
+  if (paused) socket.pause();
   // A reset after a whole answer is no news, and before it `answer` tells.
   socket.on("error", () => {});
   socket.on("close", () => {
@@ -219,15 +230,18 @@ export function dial(t: Test, port: number): Wire {
       }),
     );
     const start = end + 4;
-    const stop = start + Number(headers["content-length"] ?? 0);
+    const length = bodiless ? 0 : Number(headers["content-length"] ?? 0);
+    const stop = start + length;
     if (received.length < stop) return undefined;
     const text = received.toString("utf8", start, stop);
     received = received.subarray(stop);
+    bodiless = false;
     return { status: Number(first.split(" ")[1]), headers, text };
   }
 
   return {
     send: (text) => void socket.write(text),
+    expectNoBody: () => void (bodiless = true),
     hangUp: () => void socket.destroy(),
     async answer() {
       for (;;) {

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import type { Multipart } from "@fastify/multipart";
-import type { FastifyRequest } from "fastify";
+import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import { FileRefusal } from "../errors.js";
 
 /** The file of a form that holds nothing else. */
@@ -9,12 +10,37 @@ export interface FormFile {
   bytes: AsyncGenerator<Buffer>;
 }
 
+/** Refuses a body of another type than a form, or of none, before it is read. */
+export const refuseOtherThanForms: onRequestHookHandler = (
+  { mediaType },
+  _reply,
+  done,
+) => {
+  const isForm = mediaType === "multipart/form-data";
+  done(isForm ? undefined : new FileRefusal("file.missing"));
+};
+
+/**
+ * Reads and drops what is left of a refused body: many clients read the answer
+ * only when they have sent everything.
+ * @param most how many bytes; with more, the connection ends.
+ */
+export function dropRest(body: IncomingMessage, most: number): void {
+  let left = most;
+  // The parser of forms may have stopped reading.
+  body.unpipe();
+  body.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) body.destroy();
+  });
+  body.resume();
+}
+
 /**
  * Opens a form that must have exactly one part: a file named `file`.
  * @throws {FileRefusal} `file.missing`, also while the bytes are read.
  */
 export async function openForm(request: FastifyRequest): Promise<FormFile> {
-  if (!request.isMultipart()) throw new FileRefusal("file.missing");
   const parts = request.parts({
     limits: {
       // Counts also those that the parser passes over in silence.

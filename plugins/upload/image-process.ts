@@ -1,20 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import sharp from "sharp";
-import type { ImageFormat } from "../../schemas/file-types.js";
 import type { ImageJob, ImageOutcome } from "./images.js";
 
 // The process behind images.ts: gets jobs, and answers each with its outcome.
 
 // An upload is seen once: nothing is gained by remembering it.
 sharp.cache(false);
-
-/**
- * The largest image, in pixels over all its frames: each takes up to four bytes
- * while it is worked on. Twice what the cameras of most telephones make.
- */
-const MAX_PIXELS = 100_000_000;
-
-const safely = { limitInputPixels: MAX_PIXELS, failOn: "error" } as const;
 
 process.on("message", (job: ImageJob) => {
   void run(job).then((outcome) => process.send!(outcome));
@@ -25,15 +16,16 @@ process.on("SIGTERM", () => {});
 // The server is gone. An exit would wait for the image that is being worked on.
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
 
-async function run({ from, to, format }: ImageJob): Promise<ImageOutcome> {
+async function run(job: ImageJob): Promise<ImageOutcome> {
   let clean: Buffer;
   try {
-    clean = await reencode(from, format);
+    clean = await reencode(job);
   } catch {
     return "refused";
   }
+  if (clean.length > job.maxBytes) return "large";
   try {
-    await writeFile(to, clean);
+    await writeFile(job.to, clean);
     return "done";
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOSPC"
@@ -43,7 +35,8 @@ async function run({ from, to, format }: ImageJob): Promise<ImageOutcome> {
 }
 
 /** Keeps the pixels, the frames and the way up; nothing before, behind or between them. */
-async function reencode(from: string, format: ImageFormat): Promise<Buffer> {
+async function reencode({ from, format, pixels }: ImageJob): Promise<Buffer> {
+  const safely = { limitInputPixels: pixels, failOn: "error" } as const;
   const {
     pages = 1,
     width,
@@ -51,7 +44,7 @@ async function reencode(from: string, format: ImageFormat): Promise<Buffer> {
     chromaSubsampling,
     isProgressive = false,
   } = await sharp(from, safely).metadata();
-  if (width * height * pages > MAX_PIXELS) throw new Error("too many pixels");
+  if (width * height * pages > pixels) throw new Error("too many pixels");
   const image =
     pages > 1
       ? sharp(from, { ...safely, animated: true })

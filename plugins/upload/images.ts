@@ -3,18 +3,38 @@ import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import pLimit from "p-limit";
 import { StoreError } from "../../db/store.js";
-import { FileRefusal } from "../errors.js";
+import { FileRefusal, Refusal } from "../errors.js";
 import type { ImageFormat } from "../../schemas/file-types.js";
+import { MAX_PIXELS } from "./pixels.js";
+
+/** An image to make anew. */
+export interface Image {
+  format: ImageFormat;
+  /** How many pixels it may have over all frames: what its header says. */
+  pixels: number;
+  /** How large the clean one may be. */
+  maxBytes: number;
+}
 
 /** What the image process is asked for: a clean copy of one file as another. */
-export interface ImageJob {
+export interface ImageJob extends Image {
   from: string;
   to: string;
-  format: ImageFormat;
 }
 
 /** What became of it; the image is refused, or the disk is in no state to take it. */
-export type ImageOutcome = "done" | "refused" | "full" | "unusable";
+export type ImageOutcome = "done" | "refused" | "large" | "full" | "unusable";
+
+/** How many pixels may wait: a few of the largest images, or dozens of photos. */
+const MAX_WAITING = 5 * MAX_PIXELS;
+
+const tooMany = () =>
+  new Refusal(503, "Too many images are waiting. Try again soon.", {
+    "retry-after": "10",
+  });
+
+/** Nobody reads this. */
+const abandoned = () => new Refusal(408, "The client went away.");
 
 /** After how many milliseconds without work the image process ends. */
 const IDLE = 10_000;
@@ -31,30 +51,68 @@ async function* bytesOf(path: string): AsyncGenerator<Buffer> {
  * Makes images anew from their pixels, in a process of its own: a decoded image
  * is many times as large as its file, and a decoder that a file can crash takes
  * nothing with it. One at a time; the process starts with the first, and ends
- * when there is nothing to do.
+ * when there is nothing to do. What waits is bounded by its pixels, and leaves
+ * when its client does.
  */
 export class ImageCleaner {
   readonly #queue = pLimit(1);
+  /** How many pixels wait, the image that is worked on left out. */
+  #waiting = 0;
   #process: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
 
   /**
    * @param path of a file that says it is an image.
+   * @param gone aborts when nobody waits for it any longer. What is being worked
+   *   on is finished, and then dropped.
    * @param use gets the bytes of the clean one.
-   * @throws {FileRefusal} `file.type` when it does not decode, or would not fit in memory.
+   * @throws {FileRefusal} `file.type` when it does not decode, or has more pixels
+   *   than it may have; `file.size` when the clean one is too large.
+   * @throws {Refusal} 503 when too many wait.
    */
   async clean<T>(
     path: string,
-    format: ImageFormat,
+    image: Image,
+    gone: AbortSignal,
     use: (bytes: AsyncIterable<Buffer>) => Promise<T>,
   ): Promise<T> {
+    if (image.pixels > MAX_PIXELS) throw new FileRefusal("file.type");
     const to = `${path}.clean`;
     try {
-      await this.#queue(() => this.#run({ from: path, to, format }));
+      await this.#inTurn(image.pixels, gone, () =>
+        this.#run({ ...image, from: path, to }),
+      );
+      if (gone.aborted) throw abandoned();
       return await use(bytesOf(to));
     } finally {
       await rm(to, { force: true });
     }
+  }
+
+  /** Works on an image after those that came before it, if somebody still waits then. */
+  async #inTurn(
+    pixels: number,
+    gone: AbortSignal,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    if (gone.aborted) throw abandoned();
+    if (this.#waiting > 0 && this.#waiting + pixels > MAX_WAITING) {
+      throw tooMany();
+    }
+    this.#waiting += pixels;
+    await new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        this.#waiting -= pixels;
+        reject(abandoned());
+      };
+      gone.addEventListener("abort", leave, { once: true });
+      void this.#queue(async () => {
+        if (gone.aborted) return;
+        gone.removeEventListener("abort", leave);
+        this.#waiting -= pixels;
+        await work().then(resolve, reject);
+      });
+    });
   }
 
   /** Ends the process. */
@@ -79,6 +137,7 @@ export class ImageCleaner {
       if (outcome === "refused" || outcome === "ended") {
         throw new FileRefusal("file.type");
       }
+      if (outcome === "large") throw new FileRefusal("file.size");
       if (outcome !== "done")
         throw new StoreError(outcome, "image not written");
     } finally {
@@ -93,11 +152,13 @@ export class ImageCleaner {
     let stopListening = () => {};
     try {
       return await new Promise((resolve) => {
+        let late = false;
         const timer = setTimeout(() => {
+          late = true;
           this.close();
-          resolve("refused");
         }, PATIENCE);
-        const onExit = () => resolve("ended");
+        // Until then, it may still write its copy.
+        const onExit = () => resolve(late ? "refused" : "ended");
         const onError = () => resolve("unusable");
         worker.once("message", resolve);
         worker.once("exit", onExit);

@@ -34,7 +34,7 @@ export async function fileStoreContract(
   ) => t.test(name, async (t) => run(t, await open(t)));
 
   const read = async (files: FileStore, key: string) => {
-    const stream = await files.open(key);
+    const stream = await (await files.open(key))?.read();
     return stream && buffer(stream);
   };
   const bytes = Buffer.from("some bytes ".repeat(2000));
@@ -56,6 +56,30 @@ export async function fileStoreContract(
       });
       t.same(await read(files, key), body, key);
     }
+  });
+
+  await contract("a file in parts", async (t, files) => {
+    await files.put("a", pieces(bytes), untold);
+    await files.put("empty", pieces(Buffer.alloc(0)), untold);
+    const file = (await files.open("a"))!;
+    t.equal(file.size, bytes.length);
+    t.ok(Math.abs(file.modified.getTime() - Date.now()) < 60_000);
+    const last = bytes.length - 1;
+    const ranges: [start: number, end: number][] = [
+      [0, 0],
+      [0, last],
+      [5, 10],
+      [last, last],
+    ];
+    for (const [start, end] of ranges) {
+      const part = await buffer((await file.read({ start, end }))!);
+      t.ok(part.equals(bytes.subarray(start, end + 1)), `${start} to ${end}`);
+    }
+    t.equal((await files.open("empty"))!.size, 0);
+    const tooMuch = await file.read({ start: 0, end: bytes.length });
+    await t.rejects(buffer(tooMuch!), /early/, "more than there is");
+    await files.remove("a");
+    t.equal(await file.read(), undefined, "removed since");
   });
 
   await contract("nothing is there of what failed", async (t, files) => {
@@ -116,7 +140,7 @@ export async function fileStoreContract(
     await files.remove("a");
     await files.remove("never/there");
     t.equal(await files.open("a"), undefined);
-    t.ok(await files.open("b").then((stream) => stream && buffer(stream)));
+    t.ok(await read(files, "b"));
   });
 
   await contract("a local file for a while", async (t, files) => {

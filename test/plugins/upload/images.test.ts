@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import sharp from "sharp";
 import t, { type Test } from "tap";
 import { ImageCleaner } from "../../../plugins/upload/images.js";
@@ -12,14 +13,14 @@ async function cleanerOf(t: Test) {
   const cleaner = new ImageCleaner();
   t.teardown(() => cleaner.close());
   let count = 0;
-  const clean = async (bytes: Buffer) => {
+  const clean = async (
+    bytes: Buffer,
+    { pixels = 1e6, gone = new AbortController().signal } = {},
+  ) => {
     const path = join(folder, String(count++));
     writeFileSync(path, bytes);
-    return cleaner.clean(path, "png", async (source) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of source) chunks.push(chunk);
-      return Buffer.concat(chunks);
-    });
+    const image = { format: "png", pixels, maxBytes: 1e6 } as const;
+    return cleaner.clean(path, image, gone, buffer);
   };
   return { cleaner, clean, folder };
 }
@@ -37,7 +38,7 @@ void t.test("one broken image among others", async (t) => {
   const good = await images.png();
   const broken = good.subarray(0, 40);
   const results = await Promise.allSettled(
-    [good, broken, good, broken, good].map(clean),
+    [good, broken, good, broken, good].map((bytes) => clean(bytes)),
   );
   t.strictSame(
     results.map(({ status }) => status),
@@ -61,4 +62,29 @@ void t.test("many images leave nothing behind in the process", async (t) => {
   for (let i = 0; i < 15; i++) await clean(png);
   await new Promise(setImmediate);
   t.strictSame(warnings, []);
+});
+
+void t.test("images that wait are bounded by their pixels", async (t) => {
+  const { clean } = await cleanerOf(t);
+  const png = await images.png();
+  const largest = { pixels: 1e8 };
+  const running = clean(png, largest);
+  await new Promise(setImmediate);
+  const leaving = new AbortController();
+  const waiting = Array.from({ length: 4 }, () => clean(png, largest));
+  const left = clean(png, { ...largest, gone: leaving.signal });
+  const tooMany = /Too many images are waiting/;
+  await t.rejects(clean(png, { pixels: 1 }), tooMany, "one pixel too many");
+  leaving.abort();
+  await t.rejects(left, /went away/, "at once");
+  const another = clean(png, largest);
+  await t.rejects(clean(png, largest), tooMany, "its place is taken");
+  for (const image of [running, ...waiting, another]) t.ok(await image);
+  t.ok(await clean(png, largest), "and all places are free");
+  await t.rejects(clean(png, { pixels: 1e8 + 1 }), { code: "file.type" });
+  await t.rejects(
+    clean(png, { pixels: 199 }),
+    { code: "file.type" },
+    "more pixels than were counted",
+  );
 });

@@ -1,0 +1,85 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { ByteRange } from "../db/files.js";
+
+/** What a file is compared by. */
+export interface Validators {
+  /** In bytes. */
+  size: number;
+  /** A weak entity tag. */
+  tag: string;
+  /** In milliseconds, in whole seconds. */
+  modified: number;
+}
+
+/** The answer that a request for a file gets, and of which bytes. */
+export type Selection =
+  { status: 200 | 304 | 412 | 416 } | { status: 206; range: ByteRange };
+
+const WHOLE: Selection = { status: 200 };
+
+/**
+ * Which part of a file a request asks for: by its preconditions in the order of
+ * RFC 9110, section 13.2.2, and then by its `Range`.
+ */
+export function select(
+  { method, headers }: { method: string; headers: IncomingHttpHeaders },
+  { size, tag, modified }: Validators,
+): Selection {
+  const { "if-match": match, "if-none-match": noneMatch, range } = headers;
+  const ifRange = headers["if-range"] as string | undefined;
+  if (match !== undefined) {
+    // The comparison is strong, and our tags are weak.
+    if (match !== "*") return { status: 412 };
+  } else if (modified > timeOf(headers["if-unmodified-since"])) {
+    return { status: 412 };
+  }
+  if (noneMatch !== undefined) {
+    if (noneMatch === "*" || tagsOf(noneMatch).includes(opaque(tag))) {
+      return { status: 304 };
+    }
+  } else if (modified <= timeOf(headers["if-modified-since"])) {
+    return { status: 304 };
+  }
+  if (range === undefined || method !== "GET") return WHOLE;
+  // Strong, too: the time has to be the same, and a weak tag never is.
+  if (ifRange !== undefined && timeOf(ifRange) !== modified) return WHOLE;
+  return rangeOf(range, size);
+}
+
+/** In milliseconds; NaN, which compares to nothing, for no time. */
+const timeOf = (date: string | undefined): number =>
+  date === undefined || date.includes('"') ? NaN : Date.parse(date);
+
+const opaque = (tag: string) => tag.replace(/^W\//, "");
+
+/** Our tags hold no comma, so a list is split at every one. */
+const tagsOf = (list: string) =>
+  list.split(",").map((tag) => opaque(tag.trim()));
+
+/**
+ * The one part of a file that a `Range` header names (RFC 9110, section 14.1.2).
+ * Another unit, a bad syntax and several parts stand for the whole file, as a
+ * server may decide. Written here because range-parser takes a suffix longer
+ * than the file for one that the file does not have.
+ */
+function rangeOf(header: string, size: number): Selection {
+  const set = /^bytes=(.+)$/i.exec(header)?.[1];
+  const specs = (set ?? "").split(",").map((spec) => spec.trim());
+  const named = specs.filter((spec) => spec !== "");
+  const ranges: ByteRange[] = [];
+  for (const spec of named) {
+    const [, first = "", last = ""] = /^(\d*)-(\d*)$/.exec(spec) ?? [];
+    if (first === "" && last === "") return WHOLE;
+    if (first !== "" && last !== "" && Number(last) < Number(first)) {
+      return WHOLE;
+    }
+    const start = first === "" ? size - Number(last) : Number(first);
+    const end = first === "" || last === "" ? size - 1 : Number(last);
+    const range = { start: Math.max(0, start), end: Math.min(end, size - 1) };
+    if (range.start <= range.end) ranges.push(range);
+  }
+  if (named.length === 0) return WHOLE;
+  const [range] = ranges;
+  if (!range) return { status: 416 };
+  return ranges.length === 1 ? { status: 206, range } : WHOLE;
+}

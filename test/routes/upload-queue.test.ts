@@ -1,0 +1,259 @@
+import { once } from "node:events";
+import { statSync } from "node:fs";
+import { connect } from "node:net";
+import sharp from "sharp";
+import t, { type Test } from "tap";
+import { loadConfig, type Config } from "../../config.js";
+import {
+  admin,
+  listen,
+  rawRequest,
+  serve,
+  until,
+  type TestServer,
+} from "../helper.js";
+import {
+  fileForm,
+  finished,
+  type Form,
+  gifBomb,
+  GUEST,
+  images,
+  PDF,
+  pngBomb,
+  unfinished,
+  upload,
+} from "../files.js";
+
+// Uploads that wait, and clients that do not.
+
+const MIB = 1024 * 1024;
+const { load, uploads } = loadConfig({});
+
+/** An image that takes seconds to make anew: 96 million pixels. */
+const slow = fileForm("a.png", pngBomb(9800, 9800));
+
+async function started(t: Test, config: Partial<Config> = {}) {
+  const server = await serve(t, undefined, { config });
+  return { ...server, port: await listen(server.app) };
+}
+
+/** Sends the beginning of an upload over a socket of its own. */
+function begin(t: Test, port: number, { headers, body }: Form, bytes?: number) {
+  const socket = connect(port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  socket.on("error", () => {});
+  socket.write(
+    rawRequest("POST /storage/upload/", {
+      ...headers,
+      Authorization: GUEST,
+      "Content-Length": String(body.length),
+    }),
+  );
+  socket.write(body.subarray(0, bytes));
+  return socket;
+}
+
+/** The images that wait or are worked on. */
+const scratches = async ({ dataDir }: TestServer) =>
+  (await unfinished(dataDir)).length;
+
+void t.test("an image whose client is gone leaves the queue", async (t) => {
+  const server = await started(t, { load: { ...load, uploads: 3 } });
+  const running = begin(t, server.port, slow);
+  const answered = once(running, "data") as Promise<[Buffer]>;
+  await until(async () => (await scratches(server)) === 1);
+  const waiting = [1, 2].map(() => begin(t, server.port, slow));
+  await until(async () => (await scratches(server)) === 3);
+  t.equal((await upload(server, fileForm("a.pdf", PDF))).status, 503, "full");
+  for (const socket of waiting) socket.destroy();
+  await until(async () => (await scratches(server)) === 1);
+  t.equal(running.bytesRead, 0, "while another is worked on");
+  await until(
+    async () => (await upload(server, fileForm("a.pdf", PDF))).status === 201,
+  );
+  t.equal(running.bytesRead, 0, "and its slot is free");
+  const [answer] = await answered;
+  t.match(answer.toString(), /^HTTP\/1.1 201 /, "who stays is answered");
+});
+
+void t.test("an image that is worked on keeps its slot", async (t) => {
+  const server = await started(t, { load: { ...load, uploads: 1 } });
+  const running = begin(t, server.port, slow);
+  await until(async () => (await scratches(server)) === 1);
+  running.destroy();
+  const closed = () =>
+    new Promise<boolean>((resolve) =>
+      server.app.server.getConnections((_, count) => resolve(count === 0)),
+    );
+  await until(closed);
+  const next = await upload(server, fileForm("a.pdf", PDF));
+  t.equal(next.status, 503, "it is not done yet");
+  await until(
+    async () => (await upload(server, fileForm("a.pdf", PDF))).status === 201,
+  );
+  t.equal(await scratches(server), 0);
+  t.equal((await finished(server.dataDir)).length, 1, "the image is dropped");
+});
+
+void t.test("a write keeps its slot when its client is gone", async (t) => {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  let begun = 0;
+  const server = await serve(t, undefined, {
+    config: { load: { ...load, requests: 1 } },
+    wrap: (store) => ({
+      ...store,
+      rooms: {
+        ...store.rooms,
+        create: async (...args) => {
+          begun++;
+          await opened;
+          return store.rooms.create(...args);
+        },
+      },
+    }),
+  });
+  const rooms = "/api/v1/worlds/demo/rooms/";
+  const write = {
+    method: "POST",
+    url: rooms,
+    as: admin("demo"),
+    body: { name: "B" },
+  };
+  const socket = connect(await listen(server.app), "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  const headers = {
+    Authorization: admin("demo"),
+    "Content-Type": "application/json",
+    "Content-Length": "12",
+  };
+  socket.write(rawRequest(`POST ${rooms}`, headers, '{"name":"A"}'));
+  await until(() => begun === 1);
+  socket.destroy();
+  await until(
+    () =>
+      new Promise<boolean>((resolve) =>
+        server.app.server.getConnections((_, count) => resolve(count === 0)),
+      ),
+  );
+  for (let i = 0; i < 3; i++) {
+    t.equal((await server.call(write)).status, 503, "it is not done yet");
+  }
+  open();
+  await until(async () => (await server.call(write)).status === 201);
+  t.equal((await server.call(write)).status, 201);
+});
+
+void t.test("a client that hangs up gives its slot back", async (t) => {
+  const server = await started(t, { load: { ...load, uploads: 1 } });
+  const form = fileForm("a.pdf", PDF.padEnd(2 * MIB, "x"));
+  const image = fileForm("a.png", await images.png(3000, 3000));
+  const { length } = form.body;
+  const cases: [name: string, form: Form, bytes: number][] = [
+    ["before the body", form, 0],
+    ["in the first boundary", form, 5],
+    ["in the head of the part", form, 60],
+    ["in what is looked at", form, 30_000],
+    ["in the bytes", form, MIB],
+    ["in the last boundary", form, length - 10],
+    ["before its dashes", form, length - 4],
+    ["after everything", form, length],
+    ["in an image", image, 300],
+    ["after an image", image, image.body.length],
+    ["in a file of a wrong type", fileForm("a.exe", "x".repeat(MIB)), 1000],
+    ["in a second part", { ...form, body: Buffer.concat([form.body.subarray(0, -4), Buffer.from("\r\nx")]) }, length - 2],
+  ]; // prettier-ignore
+  for (const [name, form, bytes] of cases) {
+    const requested = once(server.app.server, "request");
+    const socket = begin(t, server.port, form, bytes);
+    await requested;
+    socket.destroy();
+    await until(
+      async () => (await upload(server, fileForm("a.pdf", PDF))).status === 201,
+    );
+    t.equal(await scratches(server), 0, name);
+  }
+});
+
+void t.test("the pixels that an image says it has", async (t) => {
+  const server = await started(t);
+  const png = await images.png(30, 30);
+  const lying = Buffer.from(png);
+  lying.writeUInt32BE(1, 16);
+  const cases: [name: string, body: Buffer, status: number][] = [
+    ["a.png", pngBomb(20_000, 20_000), 400],
+    ["a.gif", gifBomb(5000, 5000, 5), 400],
+    ["a.png", lying, 400],
+    ["a.png", png, 201],
+    ["a.gif", await images.animatedGif(), 201],
+    ["a.webp", await images.animatedWebp(), 201],
+  ];
+  for (const [name, body, status] of cases) {
+    const got = await upload(server, fileForm(name, body));
+    t.equal(got.status, status, name);
+    if (status === 400) t.strictSame(got.body, { error: "file.type" }, name);
+  }
+});
+
+void t.test("an image that grows over the limit", async (t) => {
+  const noise = Buffer.alloc(300 * 300 * 3);
+  let state = 1;
+  for (let i = 0; i < noise.length; i++) {
+    state = (state * 1103515245 + 12345) & 0x7fffffff;
+    noise[i] = state >> 16;
+  }
+  const raw = { width: 300, height: 300, channels: 3 } as const;
+  const small = await sharp(noise, { raw }).jpeg({ quality: 20 }).toBuffer();
+  const again = await sharp(small).jpeg({ quality: 90 }).toBuffer();
+  t.ok(again.length > small.length + 1000, "it grows");
+  const form = fileForm("a.jpg", small);
+  const size = { error: "file.size" };
+
+  const limited = await serve(t, undefined, {
+    config: { uploads: { ...uploads, maxBytes: small.length + 100 } },
+  });
+  const refused = await upload(limited, form);
+  t.strictSame([refused.status, refused.body], [400, size], "of a file");
+  t.strictSame(await unfinished(limited.dataDir), []);
+  t.strictSame(await finished(limited.dataDir), []);
+
+  const full = await serve(t, undefined, {
+    config: { uploads: { ...uploads, worldMaxBytes: small.length + 100 } },
+  });
+  const none = await upload(full, form);
+  t.strictSame([none.status, none.body], [400, size], "of a world");
+  t.equal(await full.store.files.size("demo"), 0);
+  t.strictSame(await finished(full.dataDir), []);
+});
+
+void t.test("what is under way counts for the quota", async (t) => {
+  const server = await started(t, {
+    uploads: { ...uploads, worldMaxBytes: 3 * MIB },
+  });
+  const form = fileForm("a.pdf", PDF.padEnd(2 * MIB, "x"));
+  const first = begin(t, server.port, form, form.body.length - 100);
+  await until(async () => {
+    const paths = await unfinished(server.dataDir);
+    return paths.some((path) => statSync(path).size > MIB);
+  });
+  const second = await upload(server, form);
+  t.equal(second.status, 400, "the second does not fit beside the first");
+  t.strictSame(second.body, { error: "file.size" });
+  const answered = once(first, "data") as Promise<[Buffer]>;
+  first.write(form.body.subarray(form.body.length - 100));
+  t.match((await answered)[0].toString(), /^HTTP\/1.1 201 /);
+
+  const half = begin(
+    t,
+    server.port,
+    fileForm("b.pdf", PDF.padEnd(900_000)),
+    800_000,
+  );
+  await until(async () => (await scratches(server)) > 0);
+  half.destroy();
+  await until(async () => (await scratches(server)) === 0);
+  const fits = fileForm("a.pdf", PDF.padEnd(MIB, "x"));
+  await until(async () => (await upload(server, fits)).status === 201);
+  t.equal(await server.store.files.size("demo"), 3 * MIB, "to the last byte");
+});
