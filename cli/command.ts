@@ -1,14 +1,19 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../config.js";
 import type { FileStore } from "../db/files.js";
 import type { Store } from "../db/store.js";
 import { textFault, type TextOptions } from "../schemas/texts.js";
+import { warn } from "./output.js";
 
-// What a command works with is loaded when it runs, by `import()`: so that
-// `foyer help` is there at once, and a token does not wait for a server.
+// A command imports what it works with when it runs, by `import()`. So
+// `foyer help` answers at once, and `foyer token` does not load a server.
 
 /**
- * A command in the manner of all: `--json` for machines, an example in its help.
+ * Makes a command with what all commands have: `--json` for machines, and an
+ * example in its help.
  * @param nameAndArgs as in `show <id>`.
  */
 export function command(
@@ -24,16 +29,49 @@ export function command(
   return args.length > 0 ? made.arguments(args.join(" ")) : made;
 }
 
-/** Runs something with the stores of DATA_DIR, and closes them whatever happens. */
+/**
+ * Runs something with the stores of DATA_DIR, and closes them whatever happens.
+ * @param options.create make a database where there is none; otherwise the
+ *   command fails there, and not even the folder is made.
+ * @throws {StoreError} `unusable` with one line that names the folder.
+ */
 export async function withStore<T>(
+  run: (store: Store, files: FileStore) => Promise<T>,
+  { create = false }: { create?: boolean } = {},
+): Promise<T> {
+  const { dataDir } = loadConfig(process.env);
+  if (!create) {
+    const { refuseMissing } = await import("../db/sqlite/database.js");
+    refuseMissing(dataDir);
+  }
+  return withStoreIn(dataDir, run);
+}
+
+/**
+ * Like {@link withStore} for what changes nothing: where there is no database,
+ * it runs with an empty one in a temporary folder.
+ */
+export async function withStoreOrEmpty<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
   const { dataDir } = loadConfig(process.env);
+  const { hasDatabase } = await import("../db/sqlite/database.js");
+  if (hasDatabase(dataDir)) return withStoreIn(dataDir, run);
+  const folder = await mkdtemp(join(tmpdir(), "foyer-"));
+  try {
+    return await withStoreIn(folder, run);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function withStoreIn<T>(
+  dataDir: string,
+  run: (store: Store, files: FileStore) => Promise<T>,
+): Promise<T> {
   const { openSqliteStore } = await import("../db/sqlite/index.js");
   const { LocalFiles } = await import("../db/local-files.js");
-  const store = openSqliteStore(dataDir, (line) =>
-    process.stderr.write(`foyer: ${line}\n`),
-  );
+  const store = openSqliteStore(dataDir, warn);
   const files = new LocalFiles(dataDir);
   try {
     return await run(store, files);
@@ -43,30 +81,7 @@ export async function withStore<T>(
   }
 }
 
-/**
- * Prints a result.
- * @param json whether `--json` was given.
- * @param value for machines.
- * @param text for people.
- */
-export function print(json: boolean | undefined, value: unknown, text: string) {
-  process.stdout.write(`${json ? JSON.stringify(value, null, 2) : text}\n`);
-}
-
-/** What moves the cursor, colors the terminal or turns the direction of text. */
-const UNPRINTABLE =
-  // eslint-disable-next-line no-control-regex -- they are what it is about
-  /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
-
-/** A text that somebody else chose, on one line and without a say in what a terminal does. */
-export const plain = (text: string): string =>
-  text.replace(
-    UNPRINTABLE,
-    (character) =>
-      `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-
-/** A parser of arguments; a bad one is wrong usage. */
+/** Makes a parser of arguments: a value that is not such a text is wrong usage. */
 export function checked(text: TextOptions): (value: string) => string {
   return (value) => {
     const fault = textFault(text, value);

@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import { command, plain, print, withStore } from "./command.js";
+import { command, withStore } from "./command.js";
+import { type Line, print } from "./output.js";
 import { findWorld } from "./worlds.js";
 
 const list = command(
@@ -12,10 +13,15 @@ const list = command(
     return store.users.list(world);
   });
   const lines = users.map(
-    ({ id, token_id, client_id, traits, last_seen }) =>
-      `${id}\t${token_id === null ? `client ${client_id}` : `uid ${plain(token_id)}`}\t${new Date(last_seen).toISOString()}\t${plain(traits.join(", "))}`,
+    ({ id, token_id, client_id, traits, last_seen }): Line => [
+      id,
+      token_id === null ? `client ${client_id}` : `uid ${token_id}`,
+      new Date(last_seen).toISOString(),
+      traits.join(", "),
+    ],
   );
-  print(json, users, lines.join("\n") || "Nobody has uploaded anything yet.");
+  if (lines.length === 0) lines.push("Nobody has uploaded anything yet.");
+  print(json, users, lines);
 });
 
 const remove = command(
@@ -27,7 +33,7 @@ const remove = command(
     await findWorld(store, world);
     await store.users.erase(world, { user_id: id });
   });
-  print(json, { deleted: id }, `The user ${id} is erased.`);
+  print(json, { deleted: id }, [`The user ${id} is erased.`]);
 });
 
 /** `foyer user …` */

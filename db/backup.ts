@@ -13,7 +13,7 @@ import { syncFolder } from "./disk.js";
 import { LocalFiles } from "./local-files.js";
 import { holdLock } from "./process-lock.js";
 import type { Report } from "./progress.js";
-import { openForInspection } from "./sqlite/database.js";
+import { openForInspection, refuseMissing } from "./sqlite/database.js";
 import {
   allFiles,
   copyDatabase,
@@ -52,6 +52,7 @@ export async function backup(
   target: string,
   report: Report,
 ): Promise<Backup> {
+  refuseMissing(dataDir);
   await refuseExisting(target);
   await sweep(dirname(resolve(target)));
   for (let attempt = 1; ; attempt++) {
