@@ -46,6 +46,11 @@ const restoreCommand = command(
   print(json, { data_dir: to, ...held }, [
     `${to} has ${described(held)} again.`,
   ]);
+  if (held.untimed > 0) {
+    warn(
+      `warning: the file system keeps no times for ${held.untimed} of the files; browsers will load them again.`,
+    );
+  }
 });
 
 /** `foyer check` */

@@ -98,7 +98,7 @@ function cloneOf(
 
 async function readCopy(file: string): Promise<WorldCopy> {
   const name = file === "-" ? "stdin" : file;
-  const bytes = await (file === "-" ? buffer(process.stdin) : readFile(file));
+  const bytes = await (file === "-" ? buffer(process.stdin) : readAll(file));
   let document: unknown;
   try {
     document = JSON.parse(
@@ -119,6 +119,15 @@ async function readCopy(file: string): Promise<WorldCopy> {
     throw new Failure(
       `${name} is not the document of a world. ${faults.join(" ")}`,
     );
+  }
+}
+
+async function readAll(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new Failure(`${file} cannot be read: ${message}`, { cause: error });
   }
 }
 

@@ -106,7 +106,8 @@ function usageFault({ message }: CommanderError): string {
 }
 
 function adviceOn(error: Error): string {
-  const { problem, code } = error as { problem?: string; code?: string };
+  const reason = (error.cause ?? error) as { problem?: string; code?: string };
+  const { problem, code } = reason;
   if (problem === "busy") return "another process is writing, so try again";
   if (problem === "full" || code === "ENOSPC" || code === "EDQUOT") {
     return "make room on the disk, and try again";

@@ -127,7 +127,7 @@ void t.test("what is no world is refused whole", async (t) => {
   const missing = join(dataDir, "none.json");
   t.match(await foyer(t, dataDir, ["world", "import", missing]), {
     code: 1,
-    stderr: /^foyer: ENOENT.*\n$/,
+    stderr: /^foyer: .*none\.json cannot be read: ENOENT.*\n$/,
   });
   const least = await foyer(t, dataDir, args, {}, JSON.stringify(good));
   t.equal(least.code, 0, "fields with a default may be missing");
