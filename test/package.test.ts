@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
@@ -68,4 +68,18 @@ void t.test("the package", async (t) => {
       t.ok(anchorsOf(target).has(anchor), `${path} links to ${link}`);
     }
   }
+});
+
+void t.test("the unit finds the command in any prefix of npm", async (t) => {
+  const bin = join(t.testdir({ bin: {} }), "bin");
+  symlinkSync(join(root, "dist/cli/main.js"), join(bin, "foyer"));
+  chmodSync(join(root, "dist/cli/main.js"), 0o755);
+  const unit = readFileSync(join(root, "deploy/foyer.service"), "utf8");
+  const [, start = ""] = /^ExecStart=(.+) serve$/m.exec(unit) ?? [];
+  const path = `PATH=${bin}:${dirname(process.execPath)}`;
+  const words = ["-i", path, ...start.split(" "), "--version"];
+  t.match(
+    execFileSync("env", words, { encoding: "utf8" }),
+    /^\d+\.\d+\.\d+\n$/,
+  );
 });
