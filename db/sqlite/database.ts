@@ -155,9 +155,10 @@ export function openForInspection(dataDir: string): Connection {
 export function hasDatabase(dataDir: string): boolean {
   return explained(dataDir, () => {
     const stats = statSync(fileOf(dataDir), { throwIfNoEntry: false });
-    if (stats?.size === 0) throw new StoreError("unusable", "it is empty");
-    if (!stats) refuseRemains(dataDir);
-    return stats !== undefined;
+    if (stats && stats.size > 0) return true;
+    refuseRemains(dataDir);
+    if (stats) throw new StoreError("unusable", "it is empty");
+    return false;
   });
 }
 
