@@ -165,7 +165,7 @@ void t.test("a folder is named as it is, wherever one stands", async (t) => {
   const missing = join(t.testdir(), "missing");
   const given = relative(process.cwd(), missing);
   t.not(given, missing);
-  for (const args of [["world", "list"], ["check"], ["backup", "x.tar"]]) {
+  for (const args of [["world", "list"], ["check"], ["backup", join(missing, "x.tar")]]) {
     const { code, stderr } = await foyer(t, given, args);
     t.equal(code, 1);
     t.equal(stderr, `foyer: there is no database in ${missing}\n`);
