@@ -13,7 +13,7 @@ RUN npm ci
 COPY . .
 RUN npm run -s build \
   && npm prune --omit=dev \
-  && rm -rf dist/test dist/bench dist/.tsbuildinfo
+  && rm -rf dist/.tsbuildinfo dist/.built
 
 FROM node:22-bookworm-slim
 ENV NODE_ENV=production \

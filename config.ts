@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { Failure } from "./failure.js";
 import { fileTypes } from "./schemas/file-types.js";
 import {
@@ -132,6 +133,7 @@ export const variables = {
 export interface Config {
   host: string;
   port: number;
+  /** Absolute, so that an error which names it is clear wherever it is read. */
   dataDir: string;
   publicUrl: string | undefined;
   trustProxy: string[] | false;
@@ -194,7 +196,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   return {
     host: values.HOST,
     port: values.PORT,
-    dataDir: values.DATA_DIR,
+    dataDir: resolve(values.DATA_DIR),
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
     workers: values.WORKERS,

@@ -1,2 +1,2 @@
-/** What could not be done for a reason that its user understands: the message is one line that says it. */
+/** Something could not be done for a reason that the operator can act on. The message is one line. */
 export class Failure extends Error {}

@@ -1,7 +1,8 @@
 import { loadConfig } from "../config.js";
 import type { Counts } from "../db/sqlite/inspection.js";
-import { command, print } from "./command.js";
 import { Failure } from "../failure.js";
+import { command } from "./command.js";
+import { print, warn } from "./output.js";
 import { withProgress } from "./progress.js";
 
 interface Json {
@@ -27,11 +28,9 @@ const backupCommand = command(
 ).action(async (file: string, { json }: Json) => {
   const { backup } = await import("../db/backup.js");
   const made = await withProgress((report) => backup(dataDir(), file, report));
-  print(json, { file, ...made }, `${file} holds ${described(made)}.`);
+  print(json, { file, ...made }, [`${file} holds ${described(made)}.`]);
   for (const key of made.damaged) {
-    process.stderr.write(
-      `foyer: warning: ${key} was missing or damaged before.\n`,
-    );
+    warn(`warning: ${key} was missing or damaged before.`);
   }
 });
 
@@ -44,7 +43,14 @@ const restoreCommand = command(
   const { restore } = await import("../db/restore.js");
   const to = dataDir();
   const held = await withProgress((report) => restore(file, to, report));
-  print(json, { data_dir: to, ...held }, `${to} has ${described(held)} again.`);
+  print(json, { data_dir: to, ...held }, [
+    `${to} has ${described(held)} again.`,
+  ]);
+  if (held.untimed > 0) {
+    warn(
+      `warning: the file system keeps no times for ${held.untimed} of the files; browsers will load them again.`,
+    );
+  }
 });
 
 /** `foyer check` */
@@ -57,7 +63,8 @@ const checkCommand = command(
   const found = await withProgress((report) => check(dataDir(), report));
   const { findings } = found;
   const lines = findings.map(({ subject, problem }) => `${subject} ${problem}`);
-  print(json, found, lines.join("\n") || `All is well: ${described(found)}.`);
+  if (lines.length === 0) lines.push(`All is well: ${described(found)}.`);
+  print(json, found, lines);
   if (findings.length === 0) return;
   throw new Failure(
     `There ${findings.length === 1 ? "is 1 finding" : `are ${findings.length} findings`}.`,

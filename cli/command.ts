@@ -1,14 +1,19 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../config.js";
 import type { FileStore } from "../db/files.js";
 import type { Store } from "../db/store.js";
 import { textFault, type TextOptions } from "../schemas/texts.js";
+import { warn } from "./output.js";
 
-// What a command works with is loaded when it runs, by `import()`: so that
-// `foyer help` is there at once, and a token does not wait for a server.
+// A command imports what it works with when it runs, by `import()`. So
+// `foyer help` answers at once, and `foyer token` does not load a server.
 
 /**
- * A command in the manner of all: `--json` for machines, an example in its help.
+ * Makes a command with what all commands have: `--json` for machines, and an
+ * example in its help.
  * @param nameAndArgs as in `show <id>`.
  */
 export function command(
@@ -24,49 +29,52 @@ export function command(
   return args.length > 0 ? made.arguments(args.join(" ")) : made;
 }
 
-/** Runs something with the stores of DATA_DIR, and closes them whatever happens. */
+/**
+ * Runs something with the stores of DATA_DIR, and closes them whatever happens.
+ * @param options.create make a database where there is none; otherwise the
+ *   command fails there, and not even the folder is made.
+ * @throws {StoreError} `unusable` with one line that names the folder.
+ */
 export async function withStore<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
+  { create = false }: { create?: boolean } = {},
 ): Promise<T> {
-  const { dataDir } = loadConfig(process.env);
-  const { openSqliteStore } = await import("../db/sqlite/index.js");
-  const { LocalFiles } = await import("../db/local-files.js");
-  const store = openSqliteStore(dataDir, {
-    log: (line) => process.stderr.write(`foyer: ${line}\n`),
-  });
-  const files = new LocalFiles(dataDir);
-  try {
-    return await run(store, files);
-  } finally {
-    await files.close();
-    await store.close();
-  }
+  return withStoreIn(loadConfig(process.env).dataDir, create, run);
 }
 
 /**
- * Prints a result.
- * @param json whether `--json` was given.
- * @param value for machines.
- * @param text for people.
+ * Like {@link withStore} for what changes nothing: where there is no database,
+ * it runs with an empty one in a temporary folder.
  */
-export function print(json: boolean | undefined, value: unknown, text: string) {
-  process.stdout.write(`${json ? JSON.stringify(value, null, 2) : text}\n`);
+export async function withStoreOrEmpty<T>(
+  run: (store: Store, files: FileStore) => Promise<T>,
+): Promise<T> {
+  const { dataDir } = loadConfig(process.env);
+  const { hasStore } = await import("../db/open.js");
+  if (hasStore(dataDir)) return withStoreIn(dataDir, false, run);
+  const folder = await mkdtemp(join(tmpdir(), "foyer-"));
+  try {
+    return await withStoreIn(folder, true, run);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
-/** What moves the cursor, colors the terminal or turns the direction of text. */
-const UNPRINTABLE =
-  // eslint-disable-next-line no-control-regex -- they are what it is about
-  /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+async function withStoreIn<T>(
+  dataDir: string,
+  create: boolean,
+  run: (store: Store, files: FileStore) => Promise<T>,
+): Promise<T> {
+  const { openEngines } = await import("../db/open.js");
+  const engines = await openEngines({ dataDir, create, log: warn });
+  try {
+    return await run(engines.store, engines.files);
+  } finally {
+    await engines.close();
+  }
+}
 
-/** A text that somebody else chose, on one line and without a say in what a terminal does. */
-export const plain = (text: string): string =>
-  text.replace(
-    UNPRINTABLE,
-    (character) =>
-      `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-
-/** A parser of arguments; a bad one is wrong usage. */
+/** Makes a parser of arguments: a value that is not such a text is wrong usage. */
 export function checked(text: TextOptions): (value: string) => string {
   return (value) => {
     const fault = textFault(text, value);

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import type { WorldCopy } from "../schemas/documents.js";
-import { command, print, withStore } from "./command.js";
 import { Failure } from "../failure.js";
+import { command, withStore, withStoreOrEmpty } from "./command.js";
+import { print } from "./output.js";
 import {
   describe,
   draftWorld,
@@ -21,7 +22,7 @@ const exportWorld = command(
   const { toDocument } = await import("../schemas/documents.js");
   const copy = await withStore((store) => store.worlds.export(id));
   if (!copy) throw missingWorld(id);
-  print(true, toDocument(copy), "");
+  print(true, toDocument(copy), []);
 });
 
 /** `foyer world import …` */
@@ -36,14 +37,18 @@ const importWorld = command(
       const copy = await readCopy(file);
       const { id, domain } = copy.world;
       const { dryRun = false } = options;
-      await withStore((store) => store.worlds.import(copy, { dryRun }));
+      await (dryRun
+        ? withStoreOrEmpty((store) => store.worlds.import(copy, { dryRun }))
+        : withStore((store) => store.worlds.import(copy), { create: true }));
       const rooms = `${copy.rooms.length} room${copy.rooms.length === 1 ? "" : "s"}`;
       print(
         options.json,
         { id, domain, rooms: copy.rooms.length, dry_run: dryRun },
-        dryRun
-          ? `It would make the world ${id} at ${domain} with ${rooms}. Nothing was written.`
-          : `The world ${id} is at ${domain}, with ${rooms}.`,
+        [
+          dryRun
+            ? `It would make the world ${id} at ${domain} with ${rooms}. Nothing was written.`
+            : `The world ${id} is at ${domain}, with ${rooms}.`,
+        ],
       );
     },
   );
@@ -93,7 +98,7 @@ function cloneOf(
 
 async function readCopy(file: string): Promise<WorldCopy> {
   const name = file === "-" ? "stdin" : file;
-  const bytes = await (file === "-" ? buffer(process.stdin) : readFile(file));
+  const bytes = await (file === "-" ? buffer(process.stdin) : readAll(file));
   let document: unknown;
   try {
     document = JSON.parse(
@@ -114,6 +119,15 @@ async function readCopy(file: string): Promise<WorldCopy> {
     throw new Failure(
       `${name} is not the document of a world. ${faults.join(" ")}`,
     );
+  }
+}
+
+async function readAll(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new Failure(`${file} cannot be read: ${message}`, { cause: error });
   }
 }
 

@@ -1,9 +1,9 @@
 import { Command } from "commander";
-import type { Readable } from "node:stream";
-import { command, print, withStore } from "./command.js";
+import { command, withStore } from "./command.js";
 import type { StoredFile } from "../db/store.js";
 import { Failure } from "../failure.js";
 import { pages, printList } from "./lists.js";
+import { print } from "./output.js";
 import { findWorld } from "./worlds.js";
 
 interface Json {
@@ -40,8 +40,13 @@ const list = command(
     await printList(
       json,
       items,
-      ({ id, size, type, uploaded_at, user_id }) =>
-        [id, size, type, uploaded_at, user_id ?? "nobody"].join("\t"),
+      ({ id, size, type, uploaded_at, user_id }) => [
+        id,
+        String(size),
+        type,
+        uploaded_at,
+        user_id ?? "nobody",
+      ],
       "Nobody has uploaded anything yet.",
     );
   }),
@@ -56,24 +61,19 @@ const show = command(
     await findWorld(store, world);
     const file = await store.files.get(world, id);
     if (!file) throw new Failure(`There is no file ${id} in ${world}.`);
-    const bytes = await files.open(file.key);
-    (bytes as Readable | undefined)?.destroy();
-    const shown = { ...toJson(file), is_there: bytes !== undefined };
-    print(
-      json,
-      shown,
-      [
-        `File      ${shown.id}`,
-        `Path      ${shown.path}`,
-        `Type      ${shown.type}`,
-        `Size      ${shown.size} bytes`,
-        `SHA-256   ${shown.sha256}`,
-        `Uploaded  ${shown.uploaded_at}`,
-        `User      ${shown.user_id ?? "nobody"}`,
-        `Key       ${shown.key}`,
-        `Bytes     ${shown.is_there ? "there" : "missing; run foyer check"}`,
-      ].join("\n"),
-    );
+    const isThere = (await files.open(file.key)) !== undefined;
+    const shown = { ...toJson(file), is_there: isThere };
+    print(json, shown, [
+      `File      ${shown.id}`,
+      `Path      ${shown.path}`,
+      `Type      ${shown.type}`,
+      `Size      ${shown.size} bytes`,
+      `SHA-256   ${shown.sha256}`,
+      `Uploaded  ${shown.uploaded_at}`,
+      `User      ${shown.user_id ?? "nobody"}`,
+      `Key       ${shown.key}`,
+      `Bytes     ${shown.is_there ? "there" : "missing; run foyer check"}`,
+    ]);
   }),
 );
 
@@ -89,7 +89,7 @@ const remove = command(
       await findWorld(store, world);
       await deleteFile(store, files, world, id);
     });
-    print(json, { deleted: id }, `The file ${id} is deleted.`);
+    print(json, { deleted: id }, [`The file ${id} is deleted.`]);
   });
 
 /** `foyer file …` */

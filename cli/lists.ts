@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { textOf } from "./output.js";
 
 /** How many items of a list are read at once. */
 const PAGE = 100;
@@ -23,13 +24,13 @@ export async function* pages<T extends { id: string }>(
 /**
  * Prints a list as it comes, and never holds all of it.
  * @param json whether `--json` was given.
- * @param describe an item as a line for people.
+ * @param describe the cells of an item's line for people.
  * @param none what people read when there is nothing.
  */
 export async function printList<T>(
   json: boolean | undefined,
   items: AsyncIterable<T>,
-  describe: (item: T) => string,
+  describe: (item: T) => readonly string[],
   none: string,
 ): Promise<void> {
   const { stdout } = process;
@@ -37,7 +38,7 @@ export async function printList<T>(
   for await (const item of items) {
     const text = json
       ? `${count === 0 ? "[" : ","}\n${indented(item)}`
-      : `${describe(item)}\n`;
+      : textOf([describe(item)]);
     count++;
     if (!stdout.write(text)) {
       // Whoever reads it may want only the beginning.
@@ -52,6 +53,8 @@ export async function printList<T>(
   else if (count === 0) stdout.write(`${none}\n`);
 }
 
-/** As in a list that is written as a whole. */
+/** As in a list that is written as a whole, and escaped like all output. */
 const indented = (value: unknown) =>
-  JSON.stringify(value, null, 2).replace(/^/gm, "  ");
+  textOf(JSON.stringify(value, null, 2).split("\n"))
+    .trimEnd()
+    .replace(/^/gm, "  ");

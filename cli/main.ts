@@ -6,6 +6,7 @@ import { archiveCommands } from "./archive.js";
 import { Failure } from "../failure.js";
 import { copyCommands } from "./copies.js";
 import { fileCommand } from "./files.js";
+import { warn } from "./output.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
@@ -30,40 +31,85 @@ const foyer = new Command("foyer")
     "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads: foyer help serve",
   );
 archiveCommands.forEach((archiving) => foyer.addCommand(archiving));
-withExits(foyer);
+addHelp(foyer);
+letThrow(foyer);
 
 // Whoever reads the output may want only its beginning, as `head` does.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") process.exitCode = exitCodeOf(error);
+  if (error.code !== "EPIPE") process.exitCode = report(error);
 });
 
 try {
   await foyer.parseAsync();
 } catch (error) {
-  process.exitCode = exitCodeOf(error);
+  process.exitCode = report(error);
 }
 
-/** Commander is told to throw at every level, as it would exit with 1 on wrong usage. */
-function withExits(command: Command): void {
-  command.exitOverride();
-  command.commands.forEach(withExits);
+/** Adds `help [command...]` to a group and to those in it. Commander's own takes one word only. */
+function addHelp(group: Command): void {
+  if (group.commands.length === 0) return;
+  group.commands.forEach(addHelp);
+  group.helpCommand(false).addCommand(
+    new Command("help")
+      .argument("[command...]", "as it is called, such as: world create")
+      .description("display help for a command")
+      .action((names: string[]) => {
+        let found = group;
+        for (const name of names) {
+          const next = found.commands.find((one) => one.name() === name);
+          if (!next) return found.error(`unknown command '${name}'`);
+          found = next;
+        }
+        found.help();
+      }),
+  );
 }
 
-function exitCodeOf(error: unknown): number {
-  // Commander has printed its own errors already, and help is none.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  const expected =
+/**
+ * Makes Commander throw its errors at every level. By itself, it would print
+ * them in a manner of its own and exit with 1.
+ */
+function letThrow(command: Command): void {
+  command.exitOverride().configureOutput({ outputError: () => {} });
+  command.commands.forEach(letThrow);
+}
+
+/**
+ * Tells the operator what went wrong.
+ * @returns the exit code that belongs to it.
+ */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    // Of a group without a command, the help was printed instead.
+    if (error.code !== "commander.help") warn(usageFault(error));
+    return 2;
+  }
+  if (!(error instanceof Error)) throw error;
+  const isExpected =
     error instanceof Failure ||
     error instanceof StoreError ||
-    (error instanceof Error && "syscall" in error);
-  if (!expected) throw error;
-  const advice = adviceOn(error);
-  process.stderr.write(`foyer: ${error.message}${advice && `; ${advice}`}\n`);
+    "syscall" in error;
+  if (isExpected) {
+    const advice = adviceOn(error);
+    warn(`${error.message}${advice && `; ${advice}`}`);
+  } else {
+    // A fault of Foyer itself: only its stack tells where. What still runs must
+    // not keep the process up.
+    (error.stack ?? error.message).split("\n").forEach(warn);
+    process.exit(1);
+  }
   return 1;
 }
 
+/** What Commander says of wrong usage, as one line in the manner of Foyer. */
+function usageFault({ message }: CommanderError): string {
+  return message.replace(/^error: /, "").replace(/\n(?=\(Did you mean )/, " ");
+}
+
 function adviceOn(error: Error): string {
-  const { problem, code } = error as { problem?: string; code?: string };
+  const reason = (error.cause ?? error) as { problem?: string; code?: string };
+  const { problem, code } = reason;
   if (problem === "busy") return "another process is writing, so try again";
   if (problem === "full" || code === "ENOSPC" || code === "EDQUOT") {
     return "make room on the disk, and try again";

@@ -8,6 +8,7 @@ import {
 import type { Store } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
 import { command, withStore } from "./command.js";
+import { printLines } from "./output.js";
 import { ADMINISTRATOR, signToken } from "./token.js";
 import { draftWorld } from "./worlds.js";
 
@@ -74,20 +75,21 @@ export const serveCommand = command(
     // Workers that start at once shall find a database that is there.
     const world =
       demo || several
-        ? await withStore(async (store) =>
-            demo ? demoWorld(store) : undefined,
+        ? await withStore(
+            async (store) => (demo ? demoWorld(store) : undefined),
+            { create: true },
           )
         : undefined;
     const server = await (several ? startCluster(config) : startServer(config));
     if (demo || json) {
       const address = config.publicUrl ?? server.address;
       const sample = world && (await tourOf(world, address));
-      const { text = "", ...made } = sample ?? {};
-      // In one line: the lines around it are the log.
-      process.stdout.write(
+      const { lines = [], ...made } = sample ?? {};
+      printLines(
         json
-          ? `${JSON.stringify({ address, ...made })}\n`
-          : `\nFoyer serves ${address}\n${text}\n`,
+          ? // In one line: the lines around it are the log.
+            [JSON.stringify({ address, ...made })]
+          : ["", `Foyer serves ${address}`, ...lines, ""],
       );
     }
     await toldToStop();
@@ -116,16 +118,17 @@ async function tourOf(world: World, address: string) {
     trait: ADMINISTRATOR,
     expires: "30d",
   });
-  const text = `
-The world "${world.id}" is there to try things in. A token for 30 days:
-
-  ${token}
-
-Paste this into another shell to see its rooms:
-
-  curl -H "Authorization: Bearer ${token}" ${address}/api/v1/worlds/${world.id}/rooms/
-`;
-  return { world: world.id, token, text };
+  const lines = [
+    "",
+    `The world "${world.id}" is there to try things in. A token for 30 days:`,
+    "",
+    `  ${token}`,
+    "",
+    "Paste this into another shell to see its rooms:",
+    "",
+    `  curl -H "Authorization: Bearer ${token}" ${address}/api/v1/worlds/${world.id}/rooms/`,
+  ];
+  return { world: world.id, token, lines };
 }
 
 /** The first signal stops in good order; a second one ends the process where it is. */

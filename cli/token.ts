@@ -1,7 +1,8 @@
 import { InvalidArgumentError, Option } from "commander";
 import { trait, uid } from "../schemas/texts.js";
 import type { World } from "../schemas/worlds.js";
-import { checked, command, print, withStore } from "./command.js";
+import { checked, command, withStore } from "./command.js";
+import { print } from "./output.js";
 import { findWorld } from "./worlds.js";
 
 interface TokenOptions {
@@ -70,6 +71,6 @@ export const tokenCommand = command(
     ) => {
       const world = await withStore((store) => findWorld(store, id));
       const token = await signToken(world, { ...rest, trait });
-      print(json, { token }, token);
+      print(json, { token }, [token]);
     },
   );

@@ -1,6 +1,7 @@
 import { Command } from "commander";
-import { command, plain, print, withStore } from "./command.js";
+import { command, withStore } from "./command.js";
 import { pages, printList } from "./lists.js";
+import { print } from "./output.js";
 import { findWorld } from "./worlds.js";
 
 const list = command(
@@ -21,13 +22,12 @@ const list = command(
     await printList(
       json,
       items,
-      ({ id, token_id, client_id, traits, last_seen }) =>
-        [
-          id,
-          token_id === null ? `client ${client_id}` : `uid ${plain(token_id)}`,
-          last_seen,
-          plain(traits.join(", ")),
-        ].join("\t"),
+      ({ id, token_id, client_id, traits, last_seen }) => [
+        id,
+        token_id === null ? `client ${client_id}` : `uid ${token_id}`,
+        last_seen,
+        traits.join(", "),
+      ],
       "Nobody has uploaded anything yet.",
     );
   }),
@@ -42,7 +42,7 @@ const remove = command(
     await findWorld(store, world);
     await store.users.erase(world, { user_id: id });
   });
-  print(json, { deleted: id }, `The user ${id} is erased.`);
+  print(json, { deleted: id }, [`The user ${id} is erased.`]);
 });
 
 /** `foyer user …` */

@@ -8,8 +8,10 @@ import {
   worldId,
 } from "../schemas/texts.js";
 import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
-import { checked, command, plain, print, withStore } from "./command.js";
 import { Failure } from "../failure.js";
+import { checked, command, withStore } from "./command.js";
+import { printList } from "./lists.js";
+import { print } from "./output.js";
 
 interface Json {
   json?: boolean;
@@ -56,28 +58,42 @@ export async function findWorld(store: Store, id: string): Promise<World> {
 export const missingWorld = (id: string) =>
   new Failure(`There is no world ${id}.`);
 
-/** A world as people read it. */
+/** A world as people read it, with the secrets of its keys if it has them. */
 export function describe({
   id,
   title,
   domain,
   config,
   permission_config,
-}: World) {
-  const keys = config.JWT_secrets.map(
-    ({ issuer, audience, secret }) =>
-      `  issuer    ${plain(issuer)}\n  audience  ${plain(audience)}\n  secret    ${plain(secret)}`,
-  );
+}: WithoutSecrets): string[] {
+  const keys = config.JWT_secrets.map(({ issuer, audience, secret }) => [
+    `  issuer    ${issuer}`,
+    `  audience  ${audience}`,
+    ...(secret === undefined ? [] : [`  secret    ${secret}`]),
+  ]);
   const rules = Object.entries(permission_config).map(
-    ([key, rule]) => `  ${key.padEnd(16)} ${plain(JSON.stringify(rule))}`,
+    ([key, rule]) => `  ${key.padEnd(16)} ${JSON.stringify(rule)}`,
   );
   return [
     `World   ${id}`,
-    `Title   ${plain(title)}`,
+    `Title   ${title}`,
     `Domain  ${domain}`,
-    `Keys\n${keys.join("\n\n")}`,
-    `Rules\n${rules.join("\n")}`,
-  ].join("\n");
+    "Keys",
+    ...keys.flatMap((key, i) => (i === 0 ? key : ["", ...key])),
+    "Rules",
+    ...rules,
+  ];
+}
+
+/** A world whose keys may lack their secrets. */
+interface WithoutSecrets extends Omit<World, "config"> {
+  config: { JWT_secrets: (Omit<WorldKey, "secret"> & Partial<WorldKey>)[] };
+}
+
+/** A world as it may be shown to whoever looks on: its keys without what they sign with. */
+function withoutSecrets({ config, ...world }: World): WithoutSecrets {
+  const JWT_secrets = config.JWT_secrets.map(({ secret: _, ...key }) => key);
+  return { ...world, config: { ...config, JWT_secrets } };
 }
 
 /** What a command takes that makes a world. */
@@ -120,11 +136,11 @@ const create = namingWorld(
 )
   .option("--private", 'let only the trait "attendee" take part')
   .action(async (id: string, options: NewWorld & { private?: boolean }) => {
-    const { value } = await withStore((store) =>
-      store.worlds.create(
-        draftWorld(id, options.title, options.domain, options.private),
-      ),
-    );
+    const { title, domain } = options;
+    const draft = draftWorld(id, title, domain, options.private);
+    const { value } = await withStore((store) => store.worlds.create(draft), {
+      create: true,
+    });
     print(options.json, value, describe(value));
   });
 
@@ -141,7 +157,10 @@ const update = command(
   .addOption(titleOption())
   .addOption(domainOption())
   .option("--default-rules", "put the permission_config of a new world back")
-  .option("--new-key", "replace all keys by a fresh one; old tokens end")
+  .option(
+    "--new-key",
+    "replace all keys by a fresh one, and print it; old tokens end",
+  )
   .action(async (id: string, options: Update, self: Command) => {
     const { json, title, domain, defaultRules, newKey } = options;
     const changes: WorldChanges = {
@@ -150,7 +169,7 @@ const update = command(
       ...(defaultRules && { permission_config: defaultPermissionConfig }),
     };
     if (Object.keys(changes).length === 0 && !newKey) {
-      self.error("error: name what to change", { exitCode: 2 });
+      self.error("name what to change");
     }
     const { value } = await withStore(async (store) => {
       const { config } = await findWorld(store, id);
@@ -159,37 +178,33 @@ const update = command(
         ...(newKey && { config: { ...config, JWT_secrets: [freshKey(id)] } }),
       });
     });
-    print(json, value, describe(value));
+    const shown = newKey ? value : withoutSecrets(value);
+    print(json, shown, describe(shown));
   });
 
 const list = command("list", "list the worlds", "world list --json").action(
-  async ({ json }: Json) => {
-    const worlds = await withStore(listWorlds);
-    print(
-      json,
-      worlds,
-      worlds
-        .map(({ id, title, domain }) => `${id}\t${domain}\t${plain(title)}`)
-        .join("\n") ||
+  ({ json }: Json) =>
+    withStore((store) =>
+      printList(
+        json,
+        allWorlds(store),
+        ({ id, title, domain }) => [id, domain, title],
         "There is no world yet. Make one with: foyer world create",
-    );
-  },
+      ),
+    ),
 );
 
-/** What is listed of each world; a page at a time, as a world may be large. */
-async function listWorlds(store: Store) {
-  const listed: Pick<World, "id" | "title" | "domain">[] = [];
-  let page: World[];
+/** What is listed of each world, read a page at a time. */
+async function* allWorlds(store: Store) {
+  let page: World[] = [];
   do {
+    const last = page.at(-1);
     page = await store.worlds.list({
-      ...(listed.length > 0 && { after: listed.at(-1)!.id }),
+      ...(last && { after: last.id }),
       limit: PAGE,
     });
-    for (const { id, title, domain } of page) {
-      listed.push({ id, title, domain });
-    }
+    for (const { id, title, domain } of page) yield { id, title, domain };
   } while (page.length === PAGE);
-  return listed;
 }
 
 const show = command(
@@ -213,7 +228,7 @@ const remove = command(
       const keys = await store.files.keys(id);
       await files.discard(keys, () => store.worlds.delete(id));
     });
-    print(json, { deleted: id }, `The world ${id} is deleted.`);
+    print(json, { deleted: id }, [`The world ${id} is deleted.`]);
   });
 
 /** `foyer world …` */

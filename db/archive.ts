@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, open, stat, type FileHandle } from "node:fs/promises";
@@ -5,7 +6,7 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { text } from "node:stream/consumers";
-import { Type, type Static } from "@sinclair/typebox";
+import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Header, Parser, Pax, type ReadEntry } from "tar";
 import { Failure } from "../failure.js";
@@ -23,19 +24,27 @@ export const DATABASE = "foyer.db";
 export const MEDIA = "media/";
 const PATH = /^(foyer\.db|media(\/[\w-][\w.-]*)+)$/;
 
+/** The last moment that a `Date` can hold, in milliseconds since 1970 (ECMA-262, 21.4.1.1). */
+const LAST = 8.64e15;
+
 const Member = Type.Object({
-  path: Type.String(),
-  size: Type.Integer({ minimum: 0 }),
-  /** In milliseconds since 1970: a server tells it to clients, in an `ETag` too. */
-  modified: Type.Integer(),
-  sha256: Type.String(),
+  path: Type.RegExp(PATH),
+  size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  /** In milliseconds since 1970. The `ETag` of a file is made of it. */
+  modified: Type.Integer({ minimum: 0, maximum: LAST }),
+  sha256: Type.RegExp(/^[0-9a-f]{64}$/),
 });
 export type Member = Static<typeof Member>;
 
-const Manifest = Type.Object({
+const Head = Type.Object({
   format: Type.Literal(FORMAT),
   version: Type.Integer({ minimum: 1 }),
-  created: Type.String(),
+});
+
+const Manifest = Type.Object({
+  ...Head.properties,
+  /** When the backup was made, as `Date.prototype.toISOString` writes it. */
+  created: Type.RegExp(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   members: Type.Array(Member),
 });
 
@@ -58,7 +67,7 @@ export async function writeArchive(
     for await (const { path, file } of sources) {
       try {
         const { size, mtime } = await file.stat();
-        const member = { path, size, modified: mtime.getTime(), sha256: "" };
+        const member = { path, size, modified: timeOf(mtime), sha256: "" };
         yield* headerOf(member);
         const sha256 = createHash("sha256");
         let left = size;
@@ -95,6 +104,12 @@ export async function writeArchive(
   return members;
 }
 
+/** The time of a file; 1970 for one before it, or beyond what a `Date` can hold. */
+function timeOf(mtime: Date): number {
+  const time = mtime.getTime();
+  return time > 0 ? time : 0;
+}
+
 function* headerOf(member: Omit<Member, "sha256">): Generator<Buffer> {
   const { path, size } = member;
   const mtime = new Date(member.modified);
@@ -125,7 +140,9 @@ export async function readArchive(
   report: Report,
 ): Promise<Member[]> {
   const found = new Map<string, Pick<Member, "size" | "sha256">>();
-  const { size: of } = await stat(archive);
+  const stats = await stat(archive);
+  if (stats.isDirectory()) throw new ArchiveError(`${archive} is a folder.`);
+  const of = stats.size;
   let manifest: string | undefined;
   let done = 0;
 
@@ -135,7 +152,7 @@ export async function readArchive(
       throw new ArchiveError(`it holds more than it should: ${path}`);
     }
     if (path === MANIFEST) {
-      manifest = await text(entry as AsyncIterable<Buffer>);
+      manifest = await readText(entry);
     } else if (PATH.test(path)) {
       const file = await extract(entry, join(folder, path), (bytes) =>
         report("Reading the archive", (done += bytes), of),
@@ -168,24 +185,47 @@ export async function readArchive(
   }
 }
 
+function readText(entry: ReadEntry): Promise<string> {
+  if (entry.size > constants.MAX_STRING_LENGTH) {
+    throw new ArchiveError("its manifest is too large");
+  }
+  return text(entry as AsyncIterable<Buffer>);
+}
+
 function readManifest(json: string | undefined): Static<typeof Manifest> {
   if (json === undefined) throw new ArchiveError("it lacks its manifest");
   let manifest: unknown;
   try {
     manifest = JSON.parse(json);
   } catch {
-    // Then it is none.
+    throw new ArchiveError("its manifest is not JSON");
   }
-  if (!Value.Check(Manifest, manifest)) {
-    throw new ArchiveError("its manifest is none");
-  }
-  if (manifest.version > VERSION) {
+  // First of all, as a newer manifest may have other fields.
+  refuseFault(Head, manifest);
+  if ((manifest as Static<typeof Head>).version > VERSION) {
     throw new ArchiveError("it was made by a newer Foyer");
   }
-  if (!manifest.members.some(({ path }) => path === DATABASE)) {
-    throw new ArchiveError("it has no database");
+  refuseFault(Manifest, manifest);
+  const whole = manifest as Static<typeof Manifest>;
+  if (Number.isNaN(Date.parse(whole.created))) {
+    throw new ArchiveError("its manifest is wrong at /created: not a date");
   }
-  return manifest;
+  const paths = new Set<string>();
+  for (const { path } of whole.members) {
+    if (paths.has(path)) {
+      throw new ArchiveError(`its manifest names ${path} twice`);
+    }
+    paths.add(path);
+  }
+  if (!paths.has(DATABASE)) throw new ArchiveError("it has no database");
+  return whole;
+}
+
+function refuseFault(schema: TSchema, manifest: unknown): void {
+  const fault = Value.Errors(schema, manifest).First();
+  if (!fault) return;
+  const at = fault.path && ` at ${fault.path}`;
+  throw new ArchiveError(`its manifest is wrong${at}: ${fault.message}`);
 }
 
 /** Gives each entry of a tar to somebody, one after the other. */
@@ -232,10 +272,12 @@ async function extract(
   path: string,
   report: (bytes: number) => void,
 ): Promise<Pick<Member, "size" | "sha256">> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await create(path).catch((error: NodeJS.ErrnoException) => {
+    if (!UNPACKABLE.has(error.code ?? "")) throw error;
+    throw new ArchiveError(`${entry.path} cannot be unpacked: ${error.code}`);
+  });
   const sha256 = createHash("sha256");
   let size = 0;
-  const file = await open(path, "wx", 0o600);
   try {
     for await (const chunk of entry as AsyncIterable<Buffer>) {
       sha256.update(chunk);
@@ -248,4 +290,12 @@ async function extract(
     await file.close();
   }
   return { size, sha256: sha256.digest("hex") };
+}
+
+/** What a file system says of names that are too long, or that are a file and a folder at once. */
+const UNPACKABLE = new Set(["EEXIST", "EISDIR", "ENAMETOOLONG", "ENOTDIR"]);
+
+async function create(path: string): Promise<FileHandle> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  return open(path, "wx", 0o600);
 }

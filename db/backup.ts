@@ -14,7 +14,7 @@ import { syncFolder } from "./disk.js";
 import { LocalFiles } from "./local-files.js";
 import { holdLock } from "./process-lock.js";
 import type { Report } from "./progress.js";
-import { openForInspection } from "./sqlite/database.js";
+import { openForInspection, refuseMissing } from "./sqlite/database.js";
 import {
   allFiles,
   copyDatabase,
@@ -56,18 +56,20 @@ export async function backup(
   target: string,
   report: Report,
 ): Promise<Backup> {
-  await refuseExisting(target);
-  await sweep(dirname(resolve(target)));
+  refuseMissing(dataDir);
+  const path = resolve(target);
+  await refuseExisting(path);
+  await sweep(dirname(path));
   for (let attempt = 1; ; attempt++) {
-    const folder = await mkdtemp(`${resolve(target)}.part-`);
+    const folder = await mkdtemp(`${path}.part-`);
     const release = holdLock(join(folder, LOCK))!;
     try {
       const archive = join(folder, "archive");
       await copyDatabase(dataDir, join(folder, DATABASE), report);
       const made = await pack(dataDir, folder, archive, report);
-      await refuseExisting(target);
-      await rename(archive, target);
-      await syncFolder(dirname(resolve(target)));
+      await refuseExisting(path);
+      await rename(archive, path);
+      await syncFolder(dirname(path));
       return made;
     } catch (error) {
       if (!(error instanceof Gone) || attempt === ATTEMPTS) throw error;
@@ -96,9 +98,8 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-async function refuseExisting(target: string): Promise<void> {
-  if (await exists(target))
-    throw new ArchiveError(`${target} is there already.`);
+async function refuseExisting(path: string): Promise<void> {
+  if (await exists(path)) throw new ArchiveError(`${path} is there already.`);
 }
 
 async function pack(

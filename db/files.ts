@@ -11,7 +11,7 @@ export interface ByteRange {
 }
 
 /** What is known of a stored file before it is read. It holds nothing open. */
-export interface StoredFile {
+export interface OpenedFile {
   /** In bytes. */
   size: number;
   modified: Date;
@@ -44,7 +44,7 @@ export interface FileStore {
   ): Promise<void>;
 
   /** @returns the file, or undefined where there is none. */
-  open(key: string): Promise<StoredFile | undefined>;
+  open(key: string): Promise<OpenedFile | undefined>;
 
   /** Takes bytes away; nothing happens where there are none. */
   remove(key: string): Promise<void>;

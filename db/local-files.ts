@@ -19,7 +19,7 @@ import {
   unlinked,
   write,
 } from "./disk.js";
-import type { FileStore, StoredBytes, StoredFile } from "./files.js";
+import type { FileStore, StoredBytes, OpenedFile } from "./files.js";
 import { holdLock } from "./process-lock.js";
 import { StoreError } from "./store.js";
 
@@ -95,7 +95,7 @@ export class LocalFiles implements FileStore {
     await unlessMissing(() => rmdir(note), undefined);
   }
 
-  async open(key: string): Promise<StoredFile | undefined> {
+  async open(key: string): Promise<OpenedFile | undefined> {
     const path = join(this.root, key);
     const found = await unlessMissing(() => stat(path), undefined);
     if (!found?.isFile()) return undefined;

@@ -3,6 +3,7 @@ import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
 import { LocalFiles } from "./local-files.js";
 import { LocalEvents } from "./local/events.js";
+import { hasDatabase, refuseMissing } from "./sqlite/database.js";
 import { openSqliteStore } from "./sqlite/index.js";
 import type { Store } from "./store.js";
 import { WorkerEvents } from "./workers/events.js";
@@ -20,6 +21,8 @@ export interface Engines {
 export interface EngineOptions {
   /** The folder of the database and the files. */
   dataDir: string;
+  /** Whether to make a database where there is none; otherwise it must exist. */
+  create?: boolean;
   /** Names the workers that this process shares its events with, if it is one of them. */
   workers?: string;
   /** Is told in one line of an upgrade that was made. */
@@ -34,10 +37,12 @@ export interface EngineOptions {
  */
 export async function openEngines({
   dataDir,
+  create = true,
   workers,
   log,
   onFault = (error) => queueMicrotask(() => Promise.reject(error as Error)),
 }: EngineOptions): Promise<Engines> {
+  if (!create) refuseMissing(dataDir);
   const events =
     workers === undefined
       ? new LocalEvents(onFault)
@@ -63,3 +68,6 @@ export async function openEngines({
     },
   };
 }
+
+/** Whether a folder has a store that {@link openEngines} would open. */
+export const hasStore = (dataDir: string): boolean => hasDatabase(dataDir);

@@ -8,6 +8,7 @@ import {
   utimes,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { Failure } from "../failure.js";
 import {
   ArchiveError,
   DATABASE,
@@ -18,7 +19,9 @@ import {
 import { syncFolder } from "./disk.js";
 import { holdLock } from "./process-lock.js";
 import type { Report } from "./progress.js";
+import { storeErrorOf } from "./sqlite/database.js";
 import { count, type Counts, openCopy } from "./sqlite/inspection.js";
+import { StoreError } from "./store.js";
 
 /** In the folder itself, as this may be a volume of its own, out of which nothing can be renamed. */
 const WORK = "restore";
@@ -27,16 +30,41 @@ const LOCK = "restore.lock";
 /** What an empty folder may hold: what a restore that was killed left, and what a new volume has. */
 const NOTHING = new Set([WORK, LOCK, "lost+found"]);
 
+/** What was restored. */
+export interface Restored extends Counts {
+  /** How many files did not get their times back, as the file system takes none. */
+  untimed: number;
+}
+
 /**
  * Puts a backup in place in an empty or missing folder, once all of it is
  * checked. Until then nothing is where a server would look for it.
- * @throws {ArchiveError} or {StoreError}, with the folder as it was.
+ * @throws {Failure} with one line that says why; the folder is as it was.
  */
 export async function restore(
   archive: string,
   dataDir: string,
   report: Report,
-): Promise<Counts> {
+): Promise<Restored> {
+  try {
+    return await restoreInto(dataDir, archive, report);
+  } catch (error) {
+    if (error instanceof ArchiveError) throw error;
+    const fault = storeErrorOf(error) ?? error;
+    if (!(fault instanceof StoreError || isOfSystem(fault))) throw error;
+    const message = `cannot restore into ${dataDir}: ${fault.message}`;
+    throw new Failure(message, { cause: fault });
+  }
+}
+
+const isOfSystem = (error: unknown): error is Error =>
+  error instanceof Error && "syscall" in error;
+
+async function restoreInto(
+  dataDir: string,
+  archive: string,
+  report: Report,
+): Promise<Restored> {
   await refuseFull(dataDir);
   const made = await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const release = holdLock(join(dataDir, LOCK));
@@ -52,10 +80,10 @@ export async function restore(
     await mkdir(folder, { mode: 0o700 });
     const members = await readArchive(archive, folder, report);
     const counts = checkDatabase(archive, folder);
-    await settle(folder, members);
+    const untimed = await settle(folder, members);
     await refuseFull(dataDir);
     await place(folder, dataDir);
-    return counts;
+    return { ...counts, untimed };
   } finally {
     await rm(folder, { recursive: true, force: true });
     release();
@@ -113,17 +141,47 @@ function checkDatabase(archive: string, folder: string): Counts {
   }
 }
 
-/** Gives the files their times, and the folders to the disk. */
-async function settle(folder: string, members: Member[]): Promise<void> {
+/**
+ * Gives the files their times, and the folders to the disk.
+ * @returns how many files the file system gave no times.
+ */
+async function settle(folder: string, members: Member[]): Promise<number> {
   const folders = new Set([folder]);
+  let untimed = 0;
   for (const { path, modified } of members) {
     const file = join(folder, path);
-    await utimes(file, modified / 1000, modified / 1000);
+    if (!(await setTime(file, modified / 1000))) untimed++;
     for (let up = dirname(file); !folders.has(up); up = dirname(up)) {
       folders.add(up);
     }
   }
   for (const one of folders) await syncFolder(one);
+  return untimed;
+}
+
+/** What a file system says that keeps no times, or not this one. */
+const TIMELESS = new Set([
+  "EACCES",
+  "EINVAL",
+  "ENOSYS",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "EOVERFLOW",
+  "EPERM",
+]);
+
+/**
+ * @param seconds since 1970.
+ * @returns whether the file has this time now. The data is whole without it.
+ */
+async function setTime(file: string, seconds: number): Promise<boolean> {
+  try {
+    await utimes(file, seconds, seconds);
+    return true;
+  } catch (error) {
+    if (!TIMELESS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    return false;
+  }
 }
 
 /** The database last: with it, all is there. */

@@ -1,11 +1,4 @@
-import {
-  accessSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  statSync,
-} from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -146,12 +139,9 @@ function turnToWal(db: Connection): void {
  * @throws {StoreError} `unusable` with one line for the operator.
  */
 export function openForInspection(dataDir: string): Connection {
-  const file = fileOf(dataDir);
-  if (isMissing(file)) {
-    throw new StoreError("unusable", `there is no database in ${dataDir}`);
-  }
+  refuseMissing(dataDir);
   return explained(dataDir, () => {
-    const db = new Database(file, { timeout: LOCK_TIMEOUT });
+    const db = new Database(fileOf(dataDir), { timeout: LOCK_TIMEOUT });
     try {
       const version = versionOf(db);
       if (version === LATEST) {
@@ -170,13 +160,25 @@ export function openForInspection(dataDir: string): Connection {
   });
 }
 
-/** Not so when it cannot be told, as the folder is closed to this user. */
-function isMissing(file: string): boolean {
-  try {
-    accessSync(file);
+/**
+ * Tells whether a folder has a database, without opening or making anything.
+ * @throws {StoreError} `unusable` with one line for the operator, when it had
+ *   one, has an empty one, or is closed to this user.
+ */
+export function hasDatabase(dataDir: string): boolean {
+  return explained(dataDir, () => {
+    const stats = statSync(fileOf(dataDir), { throwIfNoEntry: false });
+    if (stats && stats.size > 0) return true;
+    refuseRemains(dataDir);
+    if (stats) throw new StoreError("unusable", "it is empty");
     return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ENOENT";
+  });
+}
+
+/** @throws {StoreError} like {@link hasDatabase}, and where there is none. */
+export function refuseMissing(dataDir: string): void {
+  if (!hasDatabase(dataDir)) {
+    throw new StoreError("unusable", `there is no database in ${dataDir}`);
   }
 }
 

@@ -1,4 +1,10 @@
-import { rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -85,8 +91,18 @@ void t.test("a damaged database", async (t) => {
   writeFileSync(join(dataDir, "foyer.db"), "");
   t.match(await foyer(t, dataDir, ["check"]), {
     code: 1,
-    stderr: /^foyer: .*it is empty\n$/,
+    stderr: /^foyer: .*uploaded files are there; restore a backup.*\n$/,
   });
+  const empty = join(dataDir, "empty");
+  mkdirSync(empty);
+  writeFileSync(join(empty, "foyer.db"), "");
+  for (const args of [["check"], ["world", "list"]]) {
+    t.match(await foyer(t, empty, args), {
+      code: 1,
+      stderr: /^foyer: .*it is empty\n$/,
+    });
+    t.equal(statSync(join(empty, "foyer.db")).size, 0, "and stays so");
+  }
   writeFileSync(join(dataDir, "foyer.db"), "no database at all".repeat(100));
   t.match(await foyer(t, dataDir, ["check"]), {
     code: 1,

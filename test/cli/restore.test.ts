@@ -1,11 +1,15 @@
+import { execFileSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
+  promises,
   readdirSync,
   readFileSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import Database from "better-sqlite3";
@@ -138,7 +142,50 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a manifest of something else",
       [database, { ...manifest, body: Buffer.from("[]") }],
-      `${whole}its manifest is none`,
+      `${whole}its manifest is wrong: Expected object`,
+    ],
+    [
+      "a manifest that is not JSON",
+      [database, { ...manifest, body: Buffer.from("{") }],
+      `${whole}its manifest is not JSON`,
+    ],
+    ...(
+      [
+        ["modified", 1e300],
+        ["modified", 8.64e15 + 1],
+        ["modified", -1],
+        ["modified", 0.5],
+        ["modified", null],
+        ["size", 1e300],
+        ["size", -1],
+        ["sha256", "x".repeat(64)],
+        ["sha256", ""],
+        ["path", "../evil"],
+        ["path", "foyer.db\n"],
+      ] as const
+    ).map(([field, value]): [string, Entry[], string] => [
+      `${field}: ${JSON.stringify(value)}`,
+      withManifest(entries, ({ members }) =>
+        Object.assign(members[1]!, { [field]: value }),
+      ),
+      `${whole}its manifest is wrong at /members/1/${field}: `,
+    ]),
+    ...["yesterday", "2027-13-01T00:00:00.000Z", ""].map(
+      (created): [string, Entry[], string] => [
+        `created: ${created}`,
+        withManifest(entries, (content) => Object.assign(content, { created })),
+        `${whole}its manifest is wrong at /created: `,
+      ],
+    ),
+    [
+      "a file that its manifest names twice",
+      withManifest(entries, ({ members }) => members.push(members[1]!)),
+      `${whole}its manifest names media/pub/demo/0.pdf twice`,
+    ],
+    [
+      "a file that is a folder as well",
+      [database, evil("media/pub"), file, other, manifest],
+      `${whole}media/pub/demo/0.pdf cannot be unpacked: E`,
     ],
     [
       "a database of a newer version",
@@ -175,7 +222,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     );
     t.ok(refused instanceof ArchiveError, name);
     t.match((refused as Error).message, /^[^\n]+$/, `${name}: one line`);
-    t.match((refused as Error).message, `${path} ${says}`, name);
+    t.match((refused as Error).message, new RegExp(`${path} ${says}`), name);
     t.notOk(existsSync(missing), `${name}: nothing is there`);
     t.same(readdirSync(empty), [], `${name}: nothing is there`);
 
@@ -216,10 +263,68 @@ void t.test("an archive that is not whole is refused", async (t) => {
     stderr: /^foyer: .*empty is not empty, .*\n$/,
   });
   t.same(readdirSync(to), before);
-  t.match(await foyer(t, missing, ["restore", join(dir, "none.tar")]), {
-    code: 1,
-    stderr: /^foyer: ENOENT.*\n$/,
+  for (const [source, says] of [
+    [join(dir, "none.tar"), `cannot restore into ${missing}: ENOENT`],
+    [dir, `${dir} is a folder.`],
+  ] as const) {
+    const got = await foyer(t, missing, ["restore", source]);
+    t.match(got, { code: 1, stdout: "" });
+    t.match(got.stderr, new RegExp(`^foyer: ${says}[^\\n]*\\n$`));
+    t.notOk(existsSync(missing));
+  }
+});
+
+void t.test("a folder that cannot be restored into is named", async (t) => {
+  const { dataDir } = await furnished(t, 0);
+  const dir = join(dataDir, "..");
+  const archive = join(dir, "good.tar");
+  t.equal((await foyer(t, dataDir, ["backup", archive])).code, 0);
+  const to = join(dir, "locked");
+  // A folder where the lock should be: what SQLite then says is not a word of the system's.
+  mkdirSync(join(to, "restore.lock"), { recursive: true });
+  const file = join(dir, "file");
+  writeFileSync(file, "");
+  for (const folder of [to, file, join(file, "below")]) {
+    const got = await foyer(t, folder, ["restore", archive]);
+    t.match(got, { code: 1, stdout: "" }, folder);
+    t.match(got.stderr, /^foyer: cannot restore into [^\n]+\n$/, folder);
+    t.match(got.stderr, `into ${folder}: `, folder);
+  }
+});
+
+void t.test("times that cannot be kept", async (t) => {
+  const { dataDir, files } = await furnished(t, 2);
+  const dir = join(dataDir, "..");
+  const archive = join(dir, "odd.tar");
+  // Before 1970: no archive says so.
+  execFileSync("touch", ["-d", "@-100", join(files.root, "pub/demo/0.pdf")]);
+  t.equal((await foyer(t, dataDir, ["backup", archive])).code, 0);
+  const to = join(dir, "restored");
+  t.match(await restore(archive, to, () => {}), { files: 2, untimed: 0 });
+  t.equal(statSync(join(to, "media/pub/demo/0.pdf")).mtimeMs, 0);
+
+  const { utimes } = promises;
+  const pretend = (code: string) => {
+    promises.utimes = async () => {
+      throw Object.assign(new Error(code), { code, syscall: "utime" });
+    };
+    syncBuiltinESMExports();
+  };
+  t.teardown(() => {
+    promises.utimes = utimes;
+    syncBuiltinESMExports();
   });
-  t.notOk(existsSync(missing));
-  t.equal((await foyer(t, missing, ["restore"])).code, 2);
+  pretend("EPERM");
+  const untimed = join(dir, "untimed");
+  t.match(await restore(archive, untimed, () => {}), { files: 2, untimed: 3 });
+  t.equal((await foyer(t, untimed, ["check"])).code, 0, "all else is there");
+  pretend("EIO");
+  const failed = join(dir, "failed");
+  await t.rejects(
+    restore(archive, failed, () => {}),
+    {
+      message: `cannot restore into ${failed}: EIO`,
+    },
+  );
+  t.notOk(existsSync(failed));
 });

@@ -1,8 +1,7 @@
 import t from "tap";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import { defaultPermissionConfig } from "../../schemas/permissions.js";
 import type { World } from "../../schemas/worlds.js";
-import { admin, foyer, serve, worldOf } from "../helper.js";
+import { admin, foyer, keyOf, serve, worldOf } from "../helper.js";
 
 void t.test("worlds are made, listed, shown and deleted", async (t) => {
   const dataDir = t.testdir();
@@ -14,9 +13,6 @@ void t.test("worlds are made, listed, shown and deleted", async (t) => {
     t.equal(stderr, "", line);
     return JSON.parse(stdout) as unknown;
   };
-
-  t.match((await run("world list")).stdout, /no world yet/);
-  t.strictSame(await json("world list"), []);
 
   const made = (await json(
     "world create a --domain a.org:8443",
@@ -80,9 +76,8 @@ void t.test("worlds are made, listed, shown and deleted", async (t) => {
   t.same(await json("world show a"), made);
   t.strictSame(await json("world delete a --yes"), { deleted: "a" });
   t.match((await run("world delete b --yes")).stdout, /b is deleted/);
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
-  t.strictSame(await store.worlds.list({ limit: 100 }), []);
+  t.match((await run("world list")).stdout, /no world yet/);
+  t.strictSame(await json("world list"), []);
 });
 
 void t.test("a world that nobody can reach is opened again", async (t) => {
@@ -102,6 +97,14 @@ void t.test("a world that nobody can reach is opened again", async (t) => {
   t.same([text.code, text.stderr], [0, ""]);
   t.match(text.stdout, /^ {2}world\.api +\["admin","api"\]$/m);
   t.equal(await status(old), 200, "also beside a server");
+
+  const { secret, ...key } = keyOf("demo");
+  t.notMatch(text.stdout, secret, "a secret is not shown in passing");
+  t.match(text.stdout, key.issuer);
+  const titled = await update("--title", "x", "--json");
+  t.strictSame((JSON.parse(titled.stdout) as World).config, {
+    JWT_secrets: [key],
+  });
 
   const change = ["--title", "New", "--domain", "new.org", "--new-key"];
   const { code, stdout } = await update(...change, "--json");
@@ -134,35 +137,4 @@ void t.test("a world that nobody can reach is opened again", async (t) => {
     t.match(got, { code, stdout: "", stderr: says }, args.join(" "));
   }
   t.strictSame((await store.worlds.get("demo"))!.value, value);
-});
-
-void t.test("what others chose has no say in the terminal", async (t) => {
-  const dataDir = t.testdir();
-  const evil = "a\u001b[31m\nforged\tevil.org\u009b2J\u202eb";
-  const store = openSqliteStore(dataDir);
-  const key = {
-    issuer: evil,
-    audience: evil,
-    secret: `${evil}${"x".repeat(40)}`,
-  };
-  await store.worlds.create(
-    worldOf("demo", { title: evil, config: { JWT_secrets: [key] } }),
-  );
-  const uploader = { tokenId: evil, traits: new Set([evil]) };
-  const file = { key: "pub/demo/a.pdf", size: 1, sha256: "x".repeat(64) };
-  await store.files.add("demo", uploader, file, 1e6);
-  await store.close();
-  for (const [line, lines] of [
-    ["world list", 1],
-    ["world show demo", undefined],
-    ["user list demo", 1],
-  ] as const) {
-    const { code, stdout } = await foyer(t, dataDir, line.split(" "));
-    t.equal(code, 0, line);
-    // eslint-disable-next-line no-control-regex -- they are what it is about
-    t.notMatch(stdout, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/, line);
-    t.notMatch(stdout, /^forged/m, line);
-    t.match(stdout, "\\u001b[31m\\u000aforged", `${line} shows what it is`);
-    if (lines) t.equal(stdout.trimEnd().split("\n").length, lines, line);
-  }
 });

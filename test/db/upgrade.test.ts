@@ -114,7 +114,15 @@ void t.test("what version 2 recorded is listed by the next", async (t) => {
 
 void t.test("a new database has nothing to copy", async (t) => {
   const dataDir = t.testdir();
-  const { code, stderr } = await foyer(t, dataDir, ["world", "list"]);
+  const { code, stderr } = await foyer(t, dataDir, [
+    "world",
+    "create",
+    "a",
+    "--title",
+    "A",
+    "--domain",
+    "a.org",
+  ]);
   t.same([code, stderr], [0, ""]);
   t.same(copiesIn(dataDir), []);
 });

@@ -1,0 +1,126 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+// `npm run build`: compiles what tsconfig.json includes into dist/, unless dist/
+// is the outcome of just these sources already. The compiler takes seconds to
+// find that out; this takes a fraction of one. It is no TypeScript, as it runs
+// before anything is compiled. The project is the folder it is run in.
+
+const OUT = "dist";
+/** What the compiler knows of its last run. It compiles only what has changed since. */
+const MEMORY = join(OUT, ".tsbuildinfo");
+/** The fingerprint of the last build that succeeded. */
+const STAMP = join(OUT, ".built");
+
+const sources = sourcesOf(JSON.parse(readFileSync("tsconfig.json", "utf8")));
+const expected = new Set(sources.flatMap(outputsOf));
+const before = filesBelow(OUT).filter((path) => isOutput(path));
+const extra = before.filter((path) => !expected.has(path));
+const isWhole = before.length - extra.length === expected.size;
+
+if (extra.length > 0 || !isWhole || read(STAMP) !== fingerprint()) build();
+
+function build() {
+  rmSync(STAMP, { force: true });
+  // Such as a test that was renamed, and would still be run.
+  for (const path of extra) rmSync(path);
+  // The compiler believes that what it once wrote is still there.
+  if (!isWhole) rmSync(MEMORY, { force: true });
+  const inputs = inputsOf();
+  const { status } = spawnSync(process.execPath, [compiler()], {
+    stdio: "inherit",
+  });
+  if (status !== 0) {
+    process.exitCode = status ?? 1;
+    return;
+  }
+  // A source may have changed meanwhile: then the next build begins again.
+  writeFileSync(STAMP, fingerprint(inputs));
+}
+
+function compiler() {
+  try {
+    return fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
+  } catch {
+    process.stderr.write("TypeScript is not installed: run npm ci\n");
+    process.exit(1);
+  }
+}
+
+/** What belongs together: the inputs of a build, and the memory of the compiler after it. */
+function fingerprint(inputs = inputsOf()) {
+  return `${inputs} ${hashOf([MEMORY])}\n`;
+}
+
+/** Everything that what is compiled depends on. */
+function inputsOf() {
+  return hashOf([
+    fileURLToPath(import.meta.url),
+    "tsconfig.json",
+    "package.json",
+    "package-lock.json",
+    // What is installed, with the types that come with it.
+    "node_modules/.package-lock.json",
+    ...sources,
+  ]);
+}
+
+function hashOf(paths) {
+  const hash = createHash("sha256");
+  for (const path of paths) {
+    const text = read(path);
+    hash.update(`${path} ${text?.length}\n`).update(text ?? "");
+  }
+  return hash.digest("hex");
+}
+
+/** The files that tsconfig.json includes: all of a folder, or `*.ts` in one. */
+function sourcesOf({ include }) {
+  return include.flatMap((pattern) => {
+    const [, folder, isFlat] = /^([\w./-]*?)(\/?\*\.ts)?$/.exec(pattern) ?? [];
+    if (folder === undefined) throw new Error(`Cannot read ${pattern}`);
+    const files = isFlat
+      ? readdirSync(folder || ".").map((name) => join(folder, name))
+      : filesBelow(folder);
+    return files.filter((path) => path.endsWith(".ts")).sort();
+  });
+}
+
+function outputsOf(source) {
+  if (source.endsWith(".d.ts")) return [];
+  const path = join(OUT, source.slice(0, -".ts".length));
+  return [`${path}.js`, `${path}.js.map`, `${path}.d.ts`];
+}
+
+/** Whether a file in dist/ is of the kind that the compiler writes. */
+function isOutput(path) {
+  return /\.(js|js\.map|d\.ts)$/.test(path);
+}
+
+/** All files in a folder and below; none where there is no folder. */
+function filesBelow(folder) {
+  let entries;
+  try {
+    entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  } catch (error) {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  }
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+}
+
+/** The text of a file; undefined where there is none. */
+function read(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,85 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+
+// What `npm pack` puts into the package. Tests run from dist/test.
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+function packed(): string[] {
+  // By way of env, as tap puts a loader into the environment of every child.
+  const { PATH = "", HOME = "" } = process.env;
+  const npm = ["npm", "pack", "--dry-run", "--json", "--ignore-scripts"];
+  const json = execFileSync(
+    "env",
+    ["-i", `PATH=${PATH}`, `HOME=${HOME}`, ...npm],
+    { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] },
+  );
+  // A list, or an object by the names of the packages, as the version of npm has it.
+  const [made] = Object.values(
+    JSON.parse(json) as Record<string, { files: { path: string }[] }>,
+  );
+  return made!.files.map(({ path }) => path);
+}
+
+/** The anchors of a Markdown file, as they are made of its headings. */
+const anchorsOf = (path: string) =>
+  new Set(
+    [...readFileSync(join(root, path), "utf8").matchAll(/^#+ (.+)$/gm)].map(
+      ([, heading]) =>
+        heading!
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N} _-]/gu, "")
+          .replaceAll(" ", "-"),
+    ),
+  );
+
+void t.test("the package", async (t) => {
+  const files = new Set(packed());
+  for (const path of [
+    "LICENSE",
+    "deploy/Caddyfile",
+    "deploy/compose.yaml",
+    "deploy/foyer.service",
+    "dist/cli/main.js",
+    "docs/openapi.json",
+  ]) {
+    t.ok(files.has(path), `has ${path}`);
+  }
+  const strange = /^dist\/(test|bench|scripts|\.)|\.map$|\.db/;
+  t.same(
+    [...files].filter((path) => strange.test(path)),
+    [],
+    "has nothing that nobody needs",
+  );
+
+  const documents = [...files].filter((path) => path.endsWith(".md"));
+  t.ok(documents.length > 10);
+  for (const path of documents) {
+    const text = readFileSync(join(root, path), "utf8");
+    for (const [, link] of text.matchAll(/\]\(<?([^)>\s]+)/g)) {
+      if (/^https?:/.test(link!)) continue;
+      const [name = "", anchor] = link!.split("#");
+      const target = name ? normalize(join(dirname(path), name)) : path;
+      t.ok(files.has(target), `${path} links to ${target}, which is packed`);
+      t.ok(existsSync(join(root, target)), `${target} is in the checkout`);
+      if (anchor === undefined) continue;
+      t.ok(anchorsOf(target).has(anchor), `${path} links to ${link}`);
+    }
+  }
+});
+
+void t.test("the unit finds the command in any prefix of npm", async (t) => {
+  const bin = join(t.testdir({ bin: {} }), "bin");
+  symlinkSync(join(root, "dist/cli/main.js"), join(bin, "foyer"));
+  chmodSync(join(root, "dist/cli/main.js"), 0o755);
+  const unit = readFileSync(join(root, "deploy/foyer.service"), "utf8");
+  const [, start = ""] = /^ExecStart=(.+) serve$/m.exec(unit) ?? [];
+  const path = `PATH=${bin}:${dirname(process.execPath)}`;
+  const words = ["-i", path, ...start.split(" "), "--version"];
+  t.match(
+    execFileSync("env", words, { encoding: "utf8" }),
+    /^\d+\.\d+\.\d+\n$/,
+  );
+});
