@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import Fastify, {
   type FastifyBaseLogger,
-  type FastifyInstance,
   type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyPluginCallback,
 } from "fastify";
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
@@ -66,7 +67,7 @@ export interface FoyerOptions {
  * The application as a Fastify plugin: its plugins, then its routes. For those
  * who embed it; their instance wants {@link fastifyOptions}.
  */
-export const foyer = fp<FoyerOptions>(
+export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
   async (app, options) => {
     const config = { ...loadConfig({}), ...options.config };
     const { publicUrl, dataDir, corsOrigins, load, metrics } = config;

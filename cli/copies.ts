@@ -4,9 +4,9 @@ import { buffer } from "node:stream/consumers";
 import type { WorldCopy } from "../schemas/documents.js";
 import { command, print, withStore } from "./command.js";
 import { Failure } from "../failure.js";
+import { draftWorld } from "../worlds.js";
 import {
   describe,
-  draftWorld,
   missingWorld,
   namingWorld,
   type NewWorld,

@@ -7,9 +7,8 @@ import {
 } from "../config.js";
 import type { Store } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
+import { draftWorld, signToken } from "../worlds.js";
 import { command, withStore } from "./command.js";
-import { ADMINISTRATOR, signToken } from "./token.js";
-import { draftWorld } from "./worlds.js";
 
 const DEMO = "sample";
 
@@ -112,10 +111,7 @@ async function runWorker(config: Config) {
 }
 
 async function tourOf(world: World, address: string) {
-  const token = await signToken(world, {
-    trait: ADMINISTRATOR,
-    expires: "30d",
-  });
+  const token = await signToken(world);
   const text = `
 The world "${world.id}" is there to try things in. A token for 30 days:
 

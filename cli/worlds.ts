@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { Argument, Command, Option } from "commander";
 import type { Store } from "../db/store.js";
 import { defaultPermissionConfig } from "../schemas/permissions.js";
@@ -7,40 +6,13 @@ import {
   title as titleText,
   worldId,
 } from "../schemas/texts.js";
-import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
+import type { World, WorldChanges } from "../schemas/worlds.js";
 import { checked, command, plain, print, withStore } from "./command.js";
 import { Failure } from "../failure.js";
+import { draftWorld, freshKey } from "../worlds.js";
 
 interface Json {
   json?: boolean;
-}
-
-/** A key of 256 bits that nobody else has. */
-const freshKey = (id: string): WorldKey => ({
-  issuer: "foyer",
-  audience: id,
-  secret: randomBytes(32).toString("hex"),
-});
-
-/** A new world, with a fresh key. */
-export function draftWorld(
-  id: string,
-  title: string,
-  domain: string,
-  isPrivate = false,
-): World {
-  return {
-    id,
-    title,
-    domain,
-    config: {
-      JWT_secrets: [freshKey(id)],
-    },
-    permission_config: {
-      ...defaultPermissionConfig,
-      ...(isPrivate && { "world.view": ["attendee"] }),
-    },
-  };
 }
 
 /** The world with an id; the operator is told where there is none. */
