@@ -190,7 +190,7 @@ export interface components {
       config: {
         JWT_secrets: components["schemas"]["WorldKey"][];
       } & {
-        [key: string]: components["schemas"]["Json"];
+        [key: string]: unknown;
       };
       permission_config: components["schemas"]["PermissionConfig"];
       /**
@@ -213,7 +213,7 @@ export interface components {
       config?: {
         JWT_secrets?: components["schemas"]["WorldKey"][];
       } & {
-        [key: string]: components["schemas"]["Json"];
+        [key: string]: unknown;
       };
       permission_config?: components["schemas"]["PermissionConfig"];
       /**
@@ -375,7 +375,7 @@ export interface components {
       /** @example chat.native */
       type: string;
     } & {
-      [key: string]: components["schemas"]["Json"];
+      [key: string]: unknown;
     };
     /**
      * @description Rules by permission key. Keys are open-ended; a key that neither room nor world has denies, but for world.view, room.view and file.upload, which then let in everybody.
@@ -430,6 +430,7 @@ export interface components {
     };
     /** @description Exactly one part, a file. */
     UploadForm: {
+      /** Format: binary */
       file: string;
     };
     /**
@@ -443,13 +444,28 @@ export interface components {
       error: "file.missing" | "file.type" | "file.size";
     };
     /**
-     * @description Why a call failed, in a sentence.
+     * @description Why a call failed: a sentence for people, a word for programs.
      * @example {
-     *       "detail": "You do not have permission to perform this action."
+     *       "detail": "You do not have permission to perform this action.",
+     *       "code": "forbidden"
      *     }
      */
     Problem: {
       detail: string;
+      /** @enum {string} */
+      code?:
+        | "unauthenticated"
+        | "forbidden"
+        | "not_found"
+        | "method_not_allowed"
+        | "unsupported_media_type"
+        | "too_large"
+        | "changed"
+        | "invalid_json"
+        | "invalid_request"
+        | "rate_limited"
+        | "unavailable"
+        | "fault";
     };
     /**
      * @description What is wrong with submitted data: messages by field, in dotted paths.
@@ -465,8 +481,6 @@ export interface components {
     Faults: {
       [key: string]: string[];
     };
-    /** @description Any JSON, nested at most 100 levels deep. */
-    Json: unknown;
   };
   responses: {
     /** @description The client has it already. */
@@ -506,7 +520,7 @@ export interface components {
           | components["schemas"]["Problem"];
       };
     };
-    /** @description Who is calling could not be told. */
+    /** @description The caller could not be identified. */
     Unauthenticated: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -672,7 +686,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The answer. */
+      /** @description Whether requests should be sent here. */
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -686,8 +700,9 @@ export interface operations {
           };
         };
       };
+      400: components["responses"]["Malformed"];
       500: components["responses"]["Failed"];
-      /** @description The answer. */
+      /** @description Whether requests should be sent here. */
       503: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -701,7 +716,6 @@ export interface operations {
           };
         };
       };
-      "4XX": components["responses"]["Malformed"];
     };
   };
   getWorld: {
@@ -714,7 +728,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -754,7 +768,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -805,7 +819,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -840,7 +854,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -886,7 +900,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
         /**
@@ -931,7 +945,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
         /**
@@ -975,7 +989,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
         /**
@@ -1023,7 +1037,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -1093,7 +1107,7 @@ export interface operations {
       path: {
         /**
          * @description The world in which it was uploaded.
-         * @example summit
+         * @example sample
          */
         world: string;
         /**
@@ -1120,15 +1134,15 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "image/png": unknown;
-          "image/jpeg": unknown;
-          "image/gif": unknown;
-          "image/webp": unknown;
-          "application/pdf": unknown;
-          "image/svg+xml": unknown;
-          "video/mp4": unknown;
-          "video/webm": unknown;
-          "audio/mpeg": unknown;
+          "image/png": string;
+          "image/jpeg": string;
+          "image/gif": string;
+          "image/webp": string;
+          "application/pdf": string;
+          "image/svg+xml": string;
+          "video/mp4": string;
+          "video/webm": string;
+          "audio/mpeg": string;
         };
       };
       /** @description A part of the file. */
@@ -1145,15 +1159,15 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "image/png": unknown;
-          "image/jpeg": unknown;
-          "image/gif": unknown;
-          "image/webp": unknown;
-          "application/pdf": unknown;
-          "image/svg+xml": unknown;
-          "video/mp4": unknown;
-          "video/webm": unknown;
-          "audio/mpeg": unknown;
+          "image/png": string;
+          "image/jpeg": string;
+          "image/gif": string;
+          "image/webp": string;
+          "application/pdf": string;
+          "image/svg+xml": string;
+          "video/mp4": string;
+          "video/webm": string;
+          "audio/mpeg": string;
         };
       };
       /** @description The client has it already. */
@@ -1171,6 +1185,7 @@ export interface operations {
         };
         content?: never;
       };
+      400: components["responses"]["Malformed"];
       404: components["responses"]["NotFound"];
       /** @description It is not in the state that was named. */
       412: {
@@ -1204,7 +1219,6 @@ export interface operations {
       };
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
-      "4XX": components["responses"]["Malformed"];
     };
   };
   getOpenapi: {
@@ -1227,9 +1241,9 @@ export interface operations {
           "application/json": Record<string, never>;
         };
       };
+      400: components["responses"]["Malformed"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
-      "4XX": components["responses"]["Malformed"];
     };
   };
 }
