@@ -34,6 +34,7 @@ import validation from "./plugins/validation.js";
 import versions from "./plugins/versions.js";
 import wire, { answerClientError, originForm } from "./plugins/wire.js";
 import health from "./routes/health.js";
+import home from "./routes/home.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
@@ -113,6 +114,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     }
 
     app.register(health);
+    app.register(home);
     app.register(worlds);
     app.register(rooms);
     app.register(users);

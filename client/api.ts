@@ -479,6 +479,9 @@ export interface components {
      *     }
      */
     Faults: {
+      /** @description What is wrong with the data as a whole. */
+      non_field_errors?: string[];
+    } & {
       [key: string]: string[];
     };
   };

@@ -35,17 +35,31 @@ export const Problem = Type.Object(
 );
 export type Problem = Static<typeof Problem>;
 
+const messages = Type.Array(Type.String());
+
 /** What is wrong with submitted data: messages by field, in dotted paths. */
-export const Faults = Type.Record(Type.String(), Type.Array(Type.String()), {
-  $id: "Faults",
-  description:
-    "What is wrong with submitted data: messages by field, in dotted paths.",
-  maxProperties: 20,
-  examples: [
+export const Faults = Type.Unsafe<Record<string, string[]>>(
+  // With a field of its own it is a class, and no bare map, to generators.
+  Type.Object(
     {
-      name: ["This field is required."],
-      "module_config.0.type": ["May not be empty."],
+      non_field_errors: Type.Optional({
+        ...messages,
+        description: "What is wrong with the data as a whole.",
+      }),
     },
-  ],
-});
+    {
+      $id: "Faults",
+      description:
+        "What is wrong with submitted data: messages by field, in dotted paths.",
+      additionalProperties: messages,
+      maxProperties: 20,
+      examples: [
+        {
+          name: ["This field is required."],
+          "module_config.0.type": ["May not be empty."],
+        },
+      ],
+    },
+  ),
+);
 export type Faults = Static<typeof Faults>;

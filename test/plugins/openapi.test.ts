@@ -172,13 +172,6 @@ void t.test("an answer that is not in it does not pass", async (t) => {
   );
 });
 
-void t.test("a browser that opens / lands on the page", async (t) => {
-  const { call } = await serve(t);
-  const page = await call({ url: "/", headers: { accept: "text/html" } });
-  t.match(page, { status: 302, headers: { location: "/docs" } });
-  t.equal((await call({ url: "/" })).status, 404, "a program does not");
-});
-
 void t.test("answers of other routes go by schemas of their own", async (t) => {
   const answerOf = async (kind: string) => {
     const app = createApp({
