@@ -58,7 +58,8 @@ async function verify(name: string, said: string, { baseUrl, token }: Access) {
     url: string;
   };
   const missing = ROOMS.filter((room) => !got.rooms.includes(room));
-  if (missing.length > 0) throw new Error(`It does not list ${missing.join()}.`);
+  if (missing.length > 0)
+    throw new Error(`It does not list ${missing.join()}.`);
   const foyer = new Foyer({ baseUrl, world: "sample", token });
   const room = await foyer.getRoom(got.created);
   const modules = JSON.stringify(room.module_config);
