@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import Fastify, {
   type FastifyBaseLogger,
-  type FastifyInstance,
   type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyPluginCallback,
 } from "fastify";
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
@@ -36,6 +37,7 @@ import replies from "./plugins/replies.js";
 import wire, { answerClientError, originForm } from "./plugins/wire.js";
 import filesRoute from "./routes/files.js";
 import health from "./routes/health.js";
+import home from "./routes/home.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
@@ -70,7 +72,7 @@ export interface FoyerOptions {
  * The application as a Fastify plugin: its plugins, then its routes. For those
  * who embed it; their instance wants {@link fastifyOptions}.
  */
-export const foyer = fp<FoyerOptions>(
+export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
   async (app, options) => {
     const config = { ...loadConfig({}), ...options.config };
     const { publicUrl, dataDir, corsOrigins, load, metrics } = config;
@@ -117,6 +119,7 @@ export const foyer = fp<FoyerOptions>(
     }
 
     app.register(health);
+    app.register(home);
     app.register(worlds);
     app.register(rooms);
     app.register(users);

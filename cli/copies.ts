@@ -5,9 +5,9 @@ import type { WorldCopy } from "../schemas/documents.js";
 import { Failure } from "../failure.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
 import { print } from "./output.js";
+import { draftWorld } from "../worlds.js";
 import {
   describe,
-  draftWorld,
   missingWorld,
   namingWorld,
   type NewWorld,

@@ -7,10 +7,9 @@ import {
 } from "../config.js";
 import type { Store } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
+import { draftWorld, signToken } from "../worlds.js";
 import { command, withStore } from "./command.js";
 import { printLines } from "./output.js";
-import { ADMINISTRATOR, signToken } from "./token.js";
-import { draftWorld } from "./worlds.js";
 
 const DEMO = "sample";
 
@@ -114,10 +113,7 @@ async function runWorker(config: Config) {
 }
 
 async function tourOf(world: World, address: string) {
-  const token = await signToken(world, {
-    trait: ADMINISTRATOR,
-    expires: "30d",
-  });
+  const token = await signToken(world);
   const lines = [
     "",
     `The world "${world.id}" is there to try things in. A token for 30 days:`,

@@ -1,35 +1,9 @@
 import { InvalidArgumentError, Option } from "commander";
 import { trait, uid } from "../schemas/texts.js";
-import type { World } from "../schemas/worlds.js";
+import { ADMINISTRATOR, signToken } from "../worlds.js";
 import { checked, command, withStore } from "./command.js";
 import { print } from "./output.js";
 import { findWorld } from "./worlds.js";
-
-interface TokenOptions {
-  uid?: string;
-  trait: string[];
-  expires: string;
-}
-
-/** Signs a token with the first key of a world. */
-export async function signToken(
-  { config }: World,
-  { uid, trait, expires }: TokenOptions,
-): Promise<string> {
-  const { createSigner } = await import("fast-jwt");
-  const { issuer, audience, secret } = config.JWT_secrets[0]!;
-  const sign = createSigner({
-    key: secret,
-    algorithm: "HS256",
-    iss: issuer,
-    aud: audience,
-    expiresIn: expires,
-  });
-  return sign({ ...(uid !== undefined && { uid }), traits: trait });
-}
-
-/** What may do everything, in a world that kept its default rules. */
-export const ADMINISTRATOR = ["admin", "api"];
 
 const checkTrait = checked(trait);
 
@@ -65,12 +39,17 @@ export const tokenCommand = command(
       id: string,
       {
         json,
-        trait = ADMINISTRATOR,
-        ...rest
-      }: Omit<TokenOptions, "trait"> & { trait?: string[]; json?: boolean },
+        uid,
+        trait,
+        expires,
+      }: { json?: boolean; uid?: string; trait?: string[]; expires: string },
     ) => {
       const world = await withStore((store) => findWorld(store, id));
-      const token = await signToken(world, { ...rest, trait });
+      const token = await signToken(world, {
+        uid,
+        ...(trait && { traits: trait }),
+        expiresIn: expires,
+      });
       print(json, { token }, [token]);
     },
   );

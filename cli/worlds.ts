@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { Argument, Command, Option } from "commander";
 import type { Store } from "../db/store.js";
 import { defaultPermissionConfig } from "../schemas/permissions.js";
@@ -7,8 +6,9 @@ import {
   title as titleText,
   worldId,
 } from "../schemas/texts.js";
-import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
+import type { World, WorldChanges } from "../schemas/worlds.js";
 import { Failure } from "../failure.js";
+import { draftWorld, freshKey } from "../worlds.js";
 import { checked, command, withStore } from "./command.js";
 import { printList } from "./lists.js";
 import { print } from "./output.js";
@@ -19,34 +19,6 @@ interface Json {
 
 /** How many worlds are read at a time. */
 const PAGE = 100;
-
-/** A key of 256 bits that nobody else has. */
-const freshKey = (id: string): WorldKey => ({
-  issuer: "foyer",
-  audience: id,
-  secret: randomBytes(32).toString("hex"),
-});
-
-/** A new world, with a fresh key. */
-export function draftWorld(
-  id: string,
-  title: string,
-  domain: string,
-  isPrivate = false,
-): World {
-  return {
-    id,
-    title,
-    domain,
-    config: {
-      JWT_secrets: [freshKey(id)],
-    },
-    permission_config: {
-      ...defaultPermissionConfig,
-      ...(isPrivate && { "world.view": ["attendee"] }),
-    },
-  };
-}
 
 /** The world with an id; the operator is told where there is none. */
 export async function findWorld(store: Store, id: string): Promise<World> {

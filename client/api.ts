@@ -247,7 +247,7 @@ export interface components {
       config: {
         JWT_secrets: components["schemas"]["WorldKey"][];
       } & {
-        [key: string]: components["schemas"]["Json"];
+        [key: string]: unknown;
       };
       permission_config: components["schemas"]["PermissionConfig"];
       /**
@@ -270,7 +270,7 @@ export interface components {
       config?: {
         JWT_secrets?: components["schemas"]["WorldKey"][];
       } & {
-        [key: string]: components["schemas"]["Json"];
+        [key: string]: unknown;
       };
       permission_config?: components["schemas"]["PermissionConfig"];
       /**
@@ -432,7 +432,7 @@ export interface components {
       /** @example chat.native */
       type: string;
     } & {
-      [key: string]: components["schemas"]["Json"];
+      [key: string]: unknown;
     };
     /**
      * @description Rules by permission key. Keys are open-ended; a key that neither room nor world has denies, but for world.view, room.view and file.upload, which then let in everybody.
@@ -586,6 +586,7 @@ export interface components {
     };
     /** @description Exactly one part, a file. */
     UploadForm: {
+      /** Format: binary */
       file: string;
     };
     /**
@@ -599,13 +600,28 @@ export interface components {
       error: "file.missing" | "file.type" | "file.size";
     };
     /**
-     * @description Why a call failed, in a sentence.
+     * @description Why a call failed: a sentence for people, a word for programs.
      * @example {
-     *       "detail": "You do not have permission to perform this action."
+     *       "detail": "You do not have permission to perform this action.",
+     *       "code": "forbidden"
      *     }
      */
     Problem: {
       detail: string;
+      /** @enum {string} */
+      code?:
+        | "unauthenticated"
+        | "forbidden"
+        | "not_found"
+        | "method_not_allowed"
+        | "unsupported_media_type"
+        | "too_large"
+        | "changed"
+        | "invalid_json"
+        | "invalid_request"
+        | "rate_limited"
+        | "unavailable"
+        | "fault";
     };
     /**
      * @description What is wrong with submitted data: messages by field, in dotted paths.
@@ -619,10 +635,11 @@ export interface components {
      *     }
      */
     Faults: {
+      /** @description What is wrong with the data as a whole. */
+      non_field_errors?: string[];
+    } & {
       [key: string]: string[];
     };
-    /** @description Any JSON, nested at most 100 levels deep. */
-    Json: unknown;
   };
   responses: {
     /** @description The client has it already. */
@@ -662,7 +679,7 @@ export interface components {
           | components["schemas"]["Problem"];
       };
     };
-    /** @description Who is calling could not be told. */
+    /** @description The caller could not be identified. */
     Unauthenticated: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -828,7 +845,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The answer. */
+      /** @description Whether requests should be sent here. */
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -842,8 +859,9 @@ export interface operations {
           };
         };
       };
+      400: components["responses"]["Malformed"];
       500: components["responses"]["Failed"];
-      /** @description The answer. */
+      /** @description Whether requests should be sent here. */
       503: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -857,7 +875,6 @@ export interface operations {
           };
         };
       };
-      "4XX": components["responses"]["Malformed"];
     };
   };
   getWorld: {
@@ -870,7 +887,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -910,7 +927,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -961,7 +978,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -996,7 +1013,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -1042,7 +1059,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
         /**
@@ -1087,7 +1104,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
         /**
@@ -1131,7 +1148,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
         /**
@@ -1217,7 +1234,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -1365,7 +1382,7 @@ export interface operations {
       path: {
         /**
          * @description The world in which it was uploaded.
-         * @example summit
+         * @example sample
          */
         world: string;
         /**
@@ -1392,15 +1409,15 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "image/png": unknown;
-          "image/jpeg": unknown;
-          "image/gif": unknown;
-          "image/webp": unknown;
-          "application/pdf": unknown;
-          "image/svg+xml": unknown;
-          "video/mp4": unknown;
-          "video/webm": unknown;
-          "audio/mpeg": unknown;
+          "image/png": string;
+          "image/jpeg": string;
+          "image/gif": string;
+          "image/webp": string;
+          "application/pdf": string;
+          "image/svg+xml": string;
+          "video/mp4": string;
+          "video/webm": string;
+          "audio/mpeg": string;
         };
       };
       /** @description A part of the file. */
@@ -1417,15 +1434,15 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "image/png": unknown;
-          "image/jpeg": unknown;
-          "image/gif": unknown;
-          "image/webp": unknown;
-          "application/pdf": unknown;
-          "image/svg+xml": unknown;
-          "video/mp4": unknown;
-          "video/webm": unknown;
-          "audio/mpeg": unknown;
+          "image/png": string;
+          "image/jpeg": string;
+          "image/gif": string;
+          "image/webp": string;
+          "application/pdf": string;
+          "image/svg+xml": string;
+          "video/mp4": string;
+          "video/webm": string;
+          "audio/mpeg": string;
         };
       };
       /** @description The client has it already. */
@@ -1443,6 +1460,7 @@ export interface operations {
         };
         content?: never;
       };
+      400: components["responses"]["Malformed"];
       404: components["responses"]["NotFound"];
       /** @description It is not in the state that was named. */
       412: {
@@ -1476,7 +1494,6 @@ export interface operations {
       };
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
-      "4XX": components["responses"]["Malformed"];
     };
   };
   getOpenapi: {
@@ -1499,9 +1516,9 @@ export interface operations {
           "application/json": Record<string, never>;
         };
       };
+      400: components["responses"]["Malformed"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
-      "4XX": components["responses"]["Malformed"];
     };
   };
 }

@@ -158,14 +158,16 @@ export class Foyer {
 
   /**
    * Uploads a file to the world.
-   * @param file a `File`, a `Blob`, or in Node the path of a file.
-   * @param name what it is called, with its extension; the file's own by default.
+   * @param file a `File`, or a `Blob` such as `openAsBlob` of `node:fs` gives.
+   * @param name what it is called, with its extension, which says its type. A
+   *   `File` has a name of its own; a `Blob` needs one.
    * @returns where it is.
    */
-  async upload(file: Blob | string, name?: string): Promise<string> {
+  upload(file: File, name?: string): Promise<string>;
+  upload(file: Blob, name: string): Promise<string>;
+  async upload(file: Blob & { name?: string }, name = file.name) {
     const form = new FormData();
-    const blob = typeof file === "string" ? await openPath(file) : file;
-    form.append("file", blob, name ?? nameOf(file));
+    form.append("file", file, name);
     const answer = await this.#fetch(`${this.#base}/storage/upload/`, {
       method: "POST",
       body: form,
@@ -262,17 +264,4 @@ async function errorOf(answer: Response): Promise<FoyerError> {
     ([field, messages]) => `${field}: ${messages.join(" ")}`,
   );
   return new FoyerError(status, told.join(" "), fields, retryAfter);
-}
-
-const nameOf = (file: Blob | string): string =>
-  typeof file === "string"
-    ? (file.split(/[\\/]/).pop() ?? "file")
-    : "name" in file
-      ? String(file.name)
-      : "file";
-
-/** The file system is Node's: a browser never gets here, and need not find the module. */
-async function openPath(path: string): Promise<Blob> {
-  const { openAsBlob } = await import("node:fs");
-  return openAsBlob(path);
 }

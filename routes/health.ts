@@ -2,7 +2,10 @@ import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { Type } from "@sinclair/typebox";
 import { OneOf } from "../schemas/values.js";
 
-const Health = Type.Object({ status: OneOf("ok", "stopping") });
+const Health = Type.Object(
+  { status: OneOf("ok", "stopping") },
+  { description: "Whether requests should be sent here." },
+);
 
 /** Whether requests should be sent here. */
 const health: FastifyPluginAsyncTypebox = async (app) => {

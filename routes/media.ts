@@ -17,7 +17,10 @@ const bytes = {
     "Last-Modified": { schema: { type: "string" } },
   },
   content: Object.fromEntries(
-    Object.values(fileTypes).map(({ mime }) => [mime, {}]),
+    Object.values(fileTypes).map(({ mime }) => [
+      mime,
+      { schema: { type: "string", format: "binary" } },
+    ]),
   ),
 };
 const { headers } = bytes;

@@ -3,24 +3,15 @@ import type { TSchema } from "@sinclair/typebox";
 /** A part of a document. */
 export type JsonObject = Record<string, unknown>;
 
-/** Names may not hold what no string may hold. */
+/** No stored string holds a NUL. */
 const storable = { type: "string", pattern: "^[^\\u0000]*$" };
 
-/** Any JSON that can be stored: what is under a name that the service does not know. */
-export const anyJson: JsonObject = {
-  description: "Any JSON, nested at most 100 levels deep.",
-  anyOf: [
-    { type: "null" },
-    { type: "boolean" },
-    { type: "number" },
-    storable,
-    { type: "array", items: { $ref: "#/components/schemas/Json" } },
-    {
-      type: "object",
-      propertyNames: storable,
-      additionalProperties: { $ref: "#/components/schemas/Json" },
-    },
-  ],
+/**
+ * What is under a name that the service does not know. It has no type: many
+ * generators fail on a schema for JSON, as that refers to itself.
+ */
+const anyJson: JsonObject = {
+  description: "Any JSON, nested at most 100 levels deep, without NULs.",
 };
 
 /**
@@ -49,7 +40,7 @@ function convert(value: unknown): unknown {
     converted.additionalProperties = convert(inner);
   } else if (rest.additionalProperties === true) {
     converted.propertyNames = storable;
-    converted.additionalProperties = { $ref: "#/components/schemas/Json" };
+    converted.additionalProperties = anyJson;
   }
   return converted;
 }

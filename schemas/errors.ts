@@ -1,29 +1,65 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { OneOf } from "./values.js";
+
+/** Why a call failed, in a word for programs. */
+export const problemCodes = [
+  "unauthenticated",
+  "forbidden",
+  "not_found",
+  "method_not_allowed",
+  "unsupported_media_type",
+  "too_large",
+  "changed",
+  "invalid_json",
+  "invalid_request",
+  "rate_limited",
+  "unavailable",
+  "fault",
+] as const;
+export type ProblemCode = (typeof problemCodes)[number];
 
 /** Why a call failed, in a sentence. */
 export const Problem = Type.Object(
-  { detail: Type.String() },
+  { detail: Type.String(), code: Type.Optional(OneOf(...problemCodes)) },
   {
     $id: "Problem",
-    description: "Why a call failed, in a sentence.",
+    description:
+      "Why a call failed: a sentence for people, a word for programs.",
     examples: [
-      { detail: "You do not have permission to perform this action." },
+      {
+        detail: "You do not have permission to perform this action.",
+        code: "forbidden",
+      },
     ],
   },
 );
 export type Problem = Static<typeof Problem>;
 
+const messages = Type.Array(Type.String());
+
 /** What is wrong with submitted data: messages by field, in dotted paths. */
-export const Faults = Type.Record(Type.String(), Type.Array(Type.String()), {
-  $id: "Faults",
-  description:
-    "What is wrong with submitted data: messages by field, in dotted paths.",
-  maxProperties: 20,
-  examples: [
+export const Faults = Type.Unsafe<Record<string, string[]>>(
+  // With a field of its own it is a class, and no bare map, to generators.
+  Type.Object(
     {
-      name: ["This field is required."],
-      "module_config.0.type": ["May not be empty."],
+      non_field_errors: Type.Optional({
+        ...messages,
+        description: "What is wrong with the data as a whole.",
+      }),
     },
-  ],
-});
+    {
+      $id: "Faults",
+      description:
+        "What is wrong with submitted data: messages by field, in dotted paths.",
+      additionalProperties: messages,
+      maxProperties: 20,
+      examples: [
+        {
+          name: ["This field is required."],
+          "module_config.0.type": ["May not be empty."],
+        },
+      ],
+    },
+  ),
+);
 export type Faults = Static<typeof Faults>;

@@ -32,6 +32,8 @@ export const UploadForm = Type.Object(
   {
     file: Type.Unsafe<Blob>({
       type: "string",
+      // Of OpenAPI 3.0: many generators know a file by nothing else.
+      format: "binary",
       contentMediaType: "application/octet-stream",
     }),
   },
@@ -46,7 +48,7 @@ export const UploadForm = Type.Object(
 export const MediaParams = Type.Object({
   world: Type.String({
     description: "The world in which it was uploaded.",
-    examples: ["summit"],
+    examples: ["sample"],
   }),
   name: Type.String({
     description: "An id, a secret and the extension of its type.",

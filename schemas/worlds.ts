@@ -90,6 +90,7 @@ export type WorldChanges = Static<typeof WorldChanges>;
 export const WorldParams = Type.Object({
   world_id: Type.String({
     description: "The identifier of a world.",
-    examples: ["summit"],
+    // The demo's: a call that is tried at /docs finds it.
+    examples: ["sample"],
   }),
 });

@@ -1,3 +1,4 @@
+import { openAsBlob } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -69,11 +70,12 @@ void t.test("uploads, and who made them", async (t) => {
   const path = join(t.testdir(), "slides.pdf");
   await writeFile(path, PDF);
   for (const [name, upload] of Object.entries({
-    "a path": foyer.upload(path),
+    "a file on the disk": foyer.upload(await openAsBlob(path), "slides.pdf"),
     "a blob": foyer.upload(new Blob([PDF]), "slides.pdf"),
     "a file": foyer.upload(new File([PDF], "slides.pdf")),
+    "another name": foyer.upload(new File([PDF], "slides"), "slides.pdf"),
     "a guest": new Foyer({ baseUrl, world: "demo", clientId: "me" }).upload(
-      path,
+      new File([PDF], "slides.pdf"),
     ),
   })) {
     const answer = await fetch(await upload);
@@ -116,7 +118,7 @@ void t.test("what a refusal says", async (t) => {
       ["no room", () => foyer.getRoom("x"), { status: 403, fields: {} }],
       [
         "no right to upload",
-        () => nobody.upload(new Blob(["x"])),
+        () => nobody.upload(new Blob(["x"]), "x.pdf"),
         { status: 403 },
       ],
       [

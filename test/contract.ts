@@ -30,7 +30,7 @@ export class Contract {
   constructor(document: JsonObject) {
     this.#document = document;
     addFormats.default(this.#ajv);
-    this.#ajv.addSchema(document, "document");
+    this.#ajv.addSchema(closed(document) as JsonObject, "document");
     this.#paths = Object.entries(document.paths as JsonObject).map(
       ([path, methods]) => ({
         path,
@@ -77,8 +77,7 @@ export class Contract {
 
   #responseOf(operation: JsonObject, status: number, place: string) {
     const responses = operation.responses as JsonObject;
-    const range = `${Math.floor(status / 100)}XX`;
-    const name = String(status) in responses ? String(status) : range;
+    const name = String(status);
     const response = responses[name] as JsonObject | undefined;
     if (!response) throw new Error(`${place}: undeclared status`);
     const ref = response.$ref as string | undefined;
@@ -117,6 +116,19 @@ export class Contract {
       throw new Error(`${place}: no X-Request-Id`);
     }
   }
+}
+
+/** Schemas that take no field they do not name: an answer has no other. */
+function closed(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closed);
+  if (typeof part !== "object" || part === null) return part;
+  const copy = Object.fromEntries(
+    Object.entries(part).map(([name, inner]) => [name, closed(inner)]),
+  );
+  if (copy.type === "object" && copy.properties !== undefined) {
+    copy.additionalProperties ??= false;
+  }
+  return copy;
 }
 
 const pointer = (key: string[]): string =>

@@ -1,5 +1,7 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import t from "tap";
+import ts from "typescript";
 
 // What npm brings into the house: package-lock.json is all of it.
 
@@ -103,5 +105,48 @@ void t.test("nothing is installed but what was looked at", (t) => {
     t.match(version, /^\d+\.\d+\.\d+$/, `${name} is exact`);
     t.equal(lock.packages[`node_modules/${name}`]?.version, version, name);
   }
+  t.end();
+});
+
+const root = new URL("../../", import.meta.url);
+
+/** The packages that a file names in an import, of values or of types. */
+function importedBy(path: string): string[] {
+  const { importedFiles } = ts.preProcessFile(
+    readFileSync(new URL(path, root), "utf8"),
+    true,
+    true,
+  );
+  return importedFiles
+    .map(({ fileName }) => fileName)
+    .filter((name) => !/^[./]/.test(name) && !isBuiltin(name))
+    .map((name) => name.split("/", name.startsWith("@") ? 2 : 1).join("/"));
+}
+
+/** Imports of the compiled files too: the compiler adds some to their types. */
+function filesUnder(folder: string): string[] {
+  return readdirSync(new URL(folder, root), { recursive: true })
+    .map((path) => `${folder}${String(path)}`)
+    .filter((path) => /\.(ts|js)$/.test(path));
+}
+
+void t.test("whatever is imported is declared", (t) => {
+  const files = [
+    ...["cli", "client", "db", "plugins", "routes", "schemas"],
+    ...["test", "bench", "scripts", "dist"],
+  ].flatMap((folder) => filesUnder(`${folder}/`));
+  files.push(...readdirSync(root).filter((name) => /\.(ts|js)$/.test(name)));
+  t.ok(files.length > 200, `${files.length} files`);
+  const undeclared = files.flatMap((path) => {
+    const isShipped = !/^(dist\/)?(test|bench|scripts)\/|\.config\./.test(path);
+    const declared = {
+      ...manifest.dependencies,
+      ...(!isShipped && manifest.devDependencies),
+    };
+    return importedBy(path)
+      .filter((name) => !(name in declared))
+      .map((name) => `${path}: ${name}`);
+  });
+  t.strictSame(undeclared, []);
   t.end();
 });

@@ -1,11 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { RouteOptions } from "fastify";
 import fp from "fastify-plugin";
-import {
-  anyJson,
-  toDocument,
-  type JsonObject,
-} from "../../schemas/document.js";
+import { toDocument, type JsonObject } from "../../schemas/document.js";
 import { components } from "../../schemas/components.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
@@ -26,7 +22,7 @@ const info = {
   version,
   summary: "An event rooms server.",
   description:
-    "Online events as *worlds* with *rooms*. What is not there and what is not allowed are both answered with 403. Every path works with and without its trailing slash.",
+    "Online events as *worlds* with *rooms*. What is not there and what is not allowed are both answered with 403. Every path works with and without its trailing slash. An unknown path is a 404, and another method on a known path a 405 that lists the allowed ones in `Allow`.",
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
 
@@ -71,7 +67,7 @@ export default fp<{ publicUrl: string | undefined }>(
         tags,
         paths,
         components: {
-          schemas: { ...schemas, Json: anyJson },
+          schemas,
           responses,
           headers,
           parameters,

@@ -128,21 +128,19 @@ function refusalsOf(route: RouteOptions): JsonObject {
   const upload = isUpload(route);
   const writes = route.method !== "GET";
   const condition = conditionOf(route);
-  const open = !guarded && !upload;
   const names: Record<string, ResponseName | false | undefined> = {
     304: condition === "IfNoneMatch" && "NotModified",
     400: upload
       ? "InvalidFile"
       : writes || route.schema?.querystring !== undefined
         ? "InvalidData"
-        : guarded && "Malformed",
+        : "Malformed",
     401: guarded && "Unauthenticated",
     403: upload ? "NoUpload" : guarded && "Forbidden",
     412: condition === "IfMatch" && "Changed",
     413: guarded && writes && "TooLarge",
     415: guarded && writes && "NotJson",
     429: (guarded || upload) && "TooMany",
-    "4XX": open && "Malformed",
     500: "Failed",
     503: "NotNow",
   };

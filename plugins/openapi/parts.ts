@@ -1,4 +1,4 @@
-import { Faults, Problem } from "../../schemas/errors.js";
+import { Faults, Problem, type ProblemCode } from "../../schemas/errors.js";
 import type { JsonObject } from "../../schemas/document.js";
 import { FileProblem } from "../../schemas/files.js";
 
@@ -71,9 +71,18 @@ export const parameters = {
 
 type Named = { $id?: string };
 
+/** Named examples of a body, as OpenAPI has them. */
+type Examples = Record<string, { value: object }>;
+
+/** What a Problem looks like, under the name of its code. */
+const problem = (code: ProblemCode, detail: string): Examples => ({
+  [code]: { value: { detail, code } },
+});
+
 function refusal(
   description: string,
-  bodies: readonly Named[],
+  examples: Examples,
+  bodies: readonly Named[] = [Problem],
   ...names: HeaderName[]
 ): JsonObject {
   const schemas = bodies.map(schemaRef);
@@ -84,11 +93,32 @@ function refusal(
       content: {
         "application/json": {
           schema: schemas.length === 1 ? schemas[0]! : { anyOf: schemas },
+          examples,
         },
       },
     }),
   };
 }
+
+/** A refusal of a Problem, to a call with a caller. */
+const refused = (
+  description: string,
+  code: ProblemCode,
+  detail: string,
+  ...names: HeaderName[]
+) =>
+  refusal(
+    description,
+    problem(code, detail),
+    [Problem],
+    ...names,
+    "Cache-Control",
+  );
+
+const badHost = problem(
+  "invalid_request",
+  "The Host header is not a host name.",
+);
 
 /** How calls are refused, by names that the operations refer to. */
 export const responses = {
@@ -98,42 +128,73 @@ export const responses = {
   },
   InvalidData: refusal(
     "What was sent is not valid.",
+    {
+      fields: {
+        value: {
+          name: ["This field is required."],
+          "module_config.0.type": ["May not be empty."],
+        },
+      },
+      ...problem("invalid_json", "The body is empty, and JSON was expected."),
+      ...badHost,
+    },
     [Faults, Problem],
     "Cache-Control",
   ),
-  InvalidFile: refusal("The file is not taken.", [FileProblem, Problem]),
+  InvalidFile: refusal(
+    "The file is not taken.",
+    {
+      missing: { value: { error: "file.missing" } },
+      type: { value: { error: "file.type" } },
+      size: { value: { error: "file.size" } },
+      ...badHost,
+    },
+    [FileProblem, Problem],
+  ),
   Unauthenticated: refusal(
-    "Who is calling could not be told.",
+    "The caller could not be identified.",
+    problem("unauthenticated", "Authentication credentials were not provided."),
     [Problem],
     "WWW-Authenticate",
   ),
-  Forbidden: refusal(
+  Forbidden: refused(
     "It does not exist, or the caller may not.",
-    [Problem],
-    "Cache-Control",
+    "forbidden",
+    "You do not have permission to perform this action.",
   ),
-  NoUpload: refusal("The caller may not upload here.", []),
-  NotFound: refusal("There is no such file.", [Problem]),
-  Malformed: refusal("The request is not valid HTTP.", [Problem]),
-  Changed: refusal("It was changed in between.", [Problem], "Cache-Control"),
-  TooLarge: refusal(
+  NoUpload: refusal("The caller may not upload here.", {}, []),
+  NotFound: refusal(
+    "There is no such file.",
+    problem("not_found", "Not found."),
+  ),
+  Malformed: refusal("The request is not valid HTTP.", badHost),
+  Changed: refused(
+    "It was changed in between.",
+    "changed",
+    "It was changed in between. Get it again, and try again.",
+  ),
+  TooLarge: refused(
     "The body is larger than 1 MiB.",
-    [Problem],
-    "Cache-Control",
+    "too_large",
+    "The body is too large.",
   ),
-  NotJson: refusal("The body is not JSON.", [Problem], "Cache-Control"),
-  TooMany: refusal(
+  NotJson: refused(
+    "The body is not JSON.",
+    "unsupported_media_type",
+    "The body must be JSON, sent with Content-Type: application/json.",
+  ),
+  TooMany: refused(
     "Too many requests in a minute.",
-    [Problem],
+    "rate_limited",
+    "Too many requests. Try again later.",
     "Retry-After",
-    "Cache-Control",
   ),
-  Failed: refusal("The server failed.", [Problem], "Cache-Control"),
-  NotNow: refusal(
+  Failed: refused("The server failed.", "fault", "Internal server error."),
+  NotNow: refused(
     "Not now. Try again.",
-    [Problem],
+    "unavailable",
+    "The server is too busy. Try again soon.",
     "Retry-After",
-    "Cache-Control",
   ),
 } satisfies Record<string, JsonObject>;
 export type ResponseName = keyof typeof responses;

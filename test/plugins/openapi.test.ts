@@ -5,6 +5,7 @@ import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
 import type { JsonObject } from "../../schemas/document.js";
+import { Contract } from "../contract.js";
 import { serve } from "../helper.js";
 
 const url = "/api/v1/openapi.json";
@@ -64,11 +65,114 @@ void t.test("its examples are valid", async (t) => {
   t.ok(count > 10, "and there are examples");
 });
 
-void t.test("a browser that opens / lands on the page", async (t) => {
-  const { call } = await serve(t);
-  const page = await call({ url: "/", headers: { accept: "text/html" } });
-  t.match(page, { status: 302, headers: { location: "/docs" } });
-  t.equal((await call({ url: "/" })).status, 404, "a program does not");
+void t.test("each refusal has examples of its own", async (t) => {
+  const { app } = await serve(t);
+  const document = app.openapi() as unknown as {
+    components: { responses: Record<string, JsonObject> };
+    paths: Record<string, Record<string, { responses: JsonObject }>>;
+  };
+  const ajv = new Ajv2020({ strict: false });
+  addFormats.default(ajv);
+  ajv.addSchema(document, "document");
+  const codes: Record<string, string[]> = {};
+  const { responses } = document.components;
+  for (const [name, { content }] of Object.entries(responses)) {
+    if (!content) continue;
+    const [[, media]] = Object.entries(content) as [
+      [string, { examples: Record<string, { value: Record<string, string> }> }],
+    ];
+    const validate = ajv.getSchema(
+      `document#/components/responses/${name}/content/application~1json/schema`,
+    );
+    for (const [key, { value }] of Object.entries(media.examples)) {
+      t.ok(validate?.(value), `${name}: ${key}`);
+    }
+    codes[name] = Object.values(media.examples).map(
+      ({ value }) => value.code ?? value.error ?? "fields",
+    );
+  }
+  t.same(codes, {
+    InvalidData: ["fields", "invalid_json", "invalid_request"],
+    InvalidFile: ["file.missing", "file.type", "file.size", "invalid_request"],
+    Unauthenticated: ["unauthenticated"],
+    Forbidden: ["forbidden"],
+    NotFound: ["not_found"],
+    Malformed: ["invalid_request"],
+    Changed: ["changed"],
+    TooLarge: ["too_large"],
+    NotJson: ["unsupported_media_type"],
+    TooMany: ["rate_limited"],
+    Failed: ["fault"],
+    NotNow: ["unavailable"],
+  });
+});
+
+/** What is known to make generators fail, or lose a type. */
+const unfit: [
+  name: string,
+  isUnfit: (part: JsonObject, key: string) => unknown,
+][] = [
+  ["a range of statuses", (_, key) => /^[1-5]XX$/.test(key)],
+  [
+    "a file without its format",
+    ({ contentMediaType, format }) =>
+      contentMediaType !== undefined && format !== "binary",
+  ],
+];
+
+void t.test("nothing in it that generators trip over", async (t) => {
+  const { app } = await serve(t);
+  const document = app.openapi() as { components: { schemas: JsonObject } };
+  const found: string[] = [];
+  const look = (part: unknown, path: string[]) => {
+    if (typeof part !== "object" || part === null) return;
+    const key = path.at(-1) ?? "";
+    for (const [name, isUnfit] of unfit) {
+      if (isUnfit(part as JsonObject, key)) {
+        found.push(`${path.join("/")}: ${name}`);
+      }
+    }
+    for (const [name, inner] of Object.entries(part)) {
+      look(inner, [...path, name]);
+    }
+  };
+  look(document, []);
+  t.same(found, []);
+
+  // None may hold itself.
+  const { schemas } = document.components;
+  const refsOf = (part: unknown): string[] =>
+    [...JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
+      ([, name]) => name!,
+    );
+  for (const name of Object.keys(schemas)) {
+    const reached = new Set(refsOf(schemas[name]));
+    for (const next of reached)
+      refsOf(schemas[next]).forEach((n) => reached.add(n));
+    t.notOk(reached.has(name), `${name} does not hold itself`);
+  }
+});
+
+void t.test("an answer that is not in it does not pass", async (t) => {
+  const { app } = await serve(t);
+  const contract = new Contract(app.openapi());
+  const headers = { "content-type": "application/json", "x-request-id": "1" };
+  const check = (got: { status?: number; body?: object; headers?: object }) =>
+    contract.check("GET", "/healthz", {
+      status: got.status ?? 200,
+      headers: { ...headers, ...got.headers },
+      body: got.body ?? { status: "ok" },
+      text: JSON.stringify(got.body ?? {}),
+    });
+  check({});
+  t.throws(() => check({ status: 418 }), /undeclared status/);
+  t.throws(() => check({ headers: { "x-mine": "1" } }), /undeclared header/);
+  t.throws(() => check({ body: { status: "odd" } }), /allowed values/);
+  t.throws(() => check({ body: { status: "ok", more: 1 } }), /additional/);
+  t.throws(
+    () => check({ status: 500, body: { detail: "", more: 1 } }),
+    /additional/,
+  );
 });
 
 void t.test("answers of other routes go by schemas of their own", async (t) => {

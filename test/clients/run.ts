@@ -1,0 +1,118 @@
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Foyer } from "../../client/index.js";
+import { run, Unavailable } from "./shell.js";
+import { root, tools, type Access, type Tool } from "./tools.js";
+
+// `npm run test:clients [tool…]`: generates a client with each tool from the
+// document of a server that runs, and uses it there. A tool that cannot be
+// installed is told, and is an error with CLIENTS=required.
+
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="40"/></svg>\n';
+const ROOMS = ["Main stage", "Hallway", "Backstage"];
+
+const folder = await mkdtemp(join(tmpdir(), "foyer-clients-"));
+const main = join(root, "dist/cli/main.js");
+const env = {
+  ...process.env,
+  DATA_DIR: join(folder, "data"),
+  PORT: "0",
+  CORS_ORIGIN: "*",
+  LOG_LEVEL: "silent",
+};
+const server = spawn(process.execPath, [main, "serve", "--demo", "--json"], {
+  env,
+  stdio: ["ignore", "pipe", "inherit"],
+});
+
+/** Reads what the server says once it serves, and gets ready to use it. */
+async function access(): Promise<Access> {
+  for await (const line of createInterface(server.stdout)) {
+    const { address, token } = JSON.parse(line) as Record<string, string>;
+    const uploader = await run(
+      root,
+      process.execPath,
+      [main, "token", "sample", "--uid", "ada", "--trait", "attendee"],
+      { DATA_DIR: env.DATA_DIR },
+    );
+    const file = join(folder, "dot.svg");
+    await writeFile(file, SVG);
+    return {
+      baseUrl: address!,
+      token: token!,
+      uploader: uploader.trim(),
+      file,
+    };
+  }
+  throw new Error("The server did not start.");
+}
+
+/** Whether the server has what a client says that it did there. */
+async function verify(name: string, said: string, { baseUrl, token }: Access) {
+  const got = JSON.parse(said.trim().split("\n").at(-1)!) as {
+    rooms: string[];
+    created: string;
+    url: string;
+  };
+  const missing = ROOMS.filter((room) => !got.rooms.includes(room));
+  if (missing.length > 0)
+    throw new Error(`It does not list ${missing.join()}.`);
+  const foyer = new Foyer({ baseUrl, world: "sample", token });
+  const room = await foyer.getRoom(got.created);
+  const modules = JSON.stringify(room.module_config);
+  if (
+    room.name !== `By ${name}` ||
+    modules !== '[{"type":"chat.native","config":{"volatile":true}}]'
+  ) {
+    throw new Error(`It created ${room.name} with ${modules}.`);
+  }
+  await foyer.deleteRoom(room.id);
+  const file = await (await fetch(got.url)).text();
+  if (file !== SVG) throw new Error(`It uploaded ${file}`);
+}
+
+const count = { passed: 0, failed: 0, skipped: 0 };
+
+async function tryTool(name: string, tool: Tool, server: Access) {
+  const place = join(folder, name.replace(/\W/g, "-"));
+  await mkdir(place);
+  await writeFile(join(place, "openapi.json"), document);
+  const since = Date.now();
+  try {
+    await verify(name, await tool(place, server), server);
+    count.passed++;
+    console.log(
+      `ok       ${name} (${Math.round((Date.now() - since) / 1000)} s)`,
+    );
+  } catch (error) {
+    const unavailable = error instanceof Unavailable;
+    const isFailure = !unavailable || process.env.CLIENTS === "required";
+    count[isFailure ? "failed" : "skipped"]++;
+    const { message } = error as Error;
+    console.log(`${unavailable ? "NOT HERE" : "FAILED  "} ${name}: ${message}`);
+  } finally {
+    await rm(place, { recursive: true, force: true });
+  }
+}
+
+const wanted = process.argv.slice(2);
+let document = "";
+try {
+  const ready = await access();
+  const answer = await fetch(`${ready.baseUrl}/api/v1/openapi.json`);
+  document = await answer.text();
+  for (const [name, tool] of Object.entries(tools)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
+    await tryTool(name, tool, ready);
+  }
+} finally {
+  server.kill();
+  await rm(folder, { recursive: true, force: true });
+}
+console.log(
+  `${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`,
+);
+process.exitCode = count.failed > 0 || count.passed === 0 ? 1 : 0;

@@ -1,0 +1,100 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import { createApp } from "./app.js";
+import type { Config } from "./config.js";
+import { Failure } from "./failure.js";
+import { compileValidator } from "./schemas/validate.js";
+import { World } from "./schemas/worlds.js";
+import { draftWorld, signToken, type TokenOptions } from "./worlds.js";
+
+export type { TokenOptions } from "./worlds.js";
+export type { World } from "./schemas/worlds.js";
+
+/** What a test may want different from a server with its defaults. */
+export interface TestServerOptions {
+  /** Without a `dataDir`, data is in a temporary folder that `close` deletes. */
+  config?: Partial<Config>;
+  /** It logs nowhere by default. */
+  logger?: FastifyBaseLogger;
+}
+
+/** A world for a test; only its id has no default. `config` gets a fresh key if it names none. */
+export type TestWorld = Pick<World, "id"> &
+  Partial<Omit<World, "id" | "config">> & { config?: Record<string, unknown> };
+
+/** A server in this process, with a database of its own. */
+export interface TestServer {
+  /** The Fastify instance: `app.inject` sends it a request without a socket. */
+  readonly app: FastifyInstance;
+  /** Where it listens: `http://127.0.0.1:<port>`. */
+  readonly baseUrl: string;
+  /**
+   * Makes a world.
+   * @throws {InvalidData} where the API would answer with 400; its `faults` say why.
+   * @throws {StoreError} if another world has the id or the domain.
+   */
+  createWorld(world: TestWorld): Promise<World>;
+  /**
+   * Signs a token with the first key that a world has now.
+   * @throws {Failure} if there is no such world.
+   */
+  token(world: string, options?: TokenOptions): Promise<string>;
+  /** Stops the server, and deletes its temporary folder. */
+  close(): Promise<void>;
+}
+
+const checkWorld = compileValidator(World);
+
+/**
+ * Starts a whole server in this process, for the tests of a program that uses
+ * Foyer. It reads no variables of the environment, and listens on a free port
+ * of 127.0.0.1.
+ */
+export async function startTestServer({
+  config,
+  logger,
+}: TestServerOptions = {}): Promise<TestServer> {
+  const temporary =
+    config?.dataDir === undefined
+      ? await mkdtemp(join(tmpdir(), "foyer-test-"))
+      : undefined;
+  const app = createApp({
+    config: { ...config, dataDir: config?.dataDir ?? temporary! },
+    ...(logger && { logger }),
+  });
+  const close = async () => {
+    await app.close();
+    if (temporary) await rm(temporary, { recursive: true, force: true });
+  };
+  try {
+    await app.listen({ host: "127.0.0.1", port: 0 });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const { port } = app.server.address() as AddressInfo;
+  return {
+    app,
+    baseUrl: `http://127.0.0.1:${port}`,
+    close,
+    async createWorld({ id, title, domain, config = {}, permission_config }) {
+      const draft = draftWorld(id, title ?? id, domain ?? `${id}.localhost`);
+      const world = {
+        ...draft,
+        config: { ...draft.config, ...config },
+        ...(permission_config && { permission_config }),
+      };
+      const fault = checkWorld(world);
+      if (fault) throw fault;
+      return (await app.store.worlds.create(world)).value;
+    },
+    async token(id, options) {
+      const world = await app.store.worlds.get(id);
+      if (!world) throw new Failure(`There is no world ${id}.`);
+      return signToken(world.value, options);
+    },
+  };
+}
