@@ -104,6 +104,17 @@ function findUnstorable(body: unknown, faults: FaultList): void {
   }
 }
 
+/**
+ * Looks for what no JSON value of this service may hold: NUL characters, unpaired
+ * surrogates, infinite numbers, and more than 100 levels.
+ * @returns what is wrong by field, or undefined.
+ */
+export function unstorableIn(value: unknown): Faults | undefined {
+  const faults = new FaultList();
+  findUnstorable(value, faults);
+  return faults.empty ? undefined : faults.toFaults();
+}
+
 function unstorableValue(value: unknown): string | undefined {
   if (typeof value === "string") {
     const fault = unstorable(value);
