@@ -443,13 +443,28 @@ export interface components {
       error: "file.missing" | "file.type" | "file.size";
     };
     /**
-     * @description Why a call failed, in a sentence.
+     * @description Why a call failed, in a sentence for people and a word for programs.
      * @example {
-     *       "detail": "You do not have permission to perform this action."
+     *       "detail": "You do not have permission to perform this action.",
+     *       "code": "forbidden"
      *     }
      */
     Problem: {
       detail: string;
+      /** @enum {string} */
+      code:
+        | "unauthenticated"
+        | "forbidden"
+        | "not_found"
+        | "method_not_allowed"
+        | "unsupported_media_type"
+        | "too_large"
+        | "changed"
+        | "invalid_json"
+        | "invalid_request"
+        | "rate_limited"
+        | "unavailable"
+        | "fault";
     };
     /**
      * @description What is wrong with submitted data: messages by field, in dotted paths.

@@ -4,7 +4,7 @@ import type { FastifySchemaCompiler, preHandlerHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import { components } from "../schemas/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
-import { Refusal } from "./errors.js";
+import { invalidJson } from "./errors.js";
 
 /** Bodies come as JSON, and TypeBox says what is wrong with them. */
 export default fp(
@@ -22,7 +22,7 @@ export default fp(
         // DELETE takes a JSON content type on nothing at all.
         if (body.length === 0 && request.method === "DELETE") done(null);
         else if (!isUtf8(body)) {
-          done(new Refusal(400, "The body is not valid UTF-8."));
+          done(invalidJson("The body is not valid UTF-8."));
         } else void parseJson(request, body.toString(), done);
       },
     );

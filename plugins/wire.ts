@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import fp from "fastify-plugin";
-import { Refusal } from "./errors.js";
+import { problemOf, Refusal } from "./errors.js";
 
 // What HTTP asks of a server where its parser leaves off.
 
@@ -135,7 +135,9 @@ function statusOf({ code }: { code?: string }): string {
 }
 
 function end(socket: Socket, status: string): void {
-  const body = JSON.stringify({ detail: `${status.slice(4)}.` });
+  const body = JSON.stringify(
+    problemOf(Number(status.slice(0, 3)), `${status.slice(4)}.`),
+  );
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${body.length}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${randomUUID()}\r\n` +

@@ -1,13 +1,35 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { OneOf } from "./values.js";
 
-/** Why a call failed, in a sentence. */
+/** Why a call failed, in a word for programs. */
+export const problemCodes = [
+  "unauthenticated",
+  "forbidden",
+  "not_found",
+  "method_not_allowed",
+  "unsupported_media_type",
+  "too_large",
+  "changed",
+  "invalid_json",
+  "invalid_request",
+  "rate_limited",
+  "unavailable",
+  "fault",
+] as const;
+export type ProblemCode = (typeof problemCodes)[number];
+
+/** Why a call failed, in a sentence for people and a word for programs. */
 export const Problem = Type.Object(
-  { detail: Type.String() },
+  { detail: Type.String(), code: OneOf(...problemCodes) },
   {
     $id: "Problem",
-    description: "Why a call failed, in a sentence.",
+    description:
+      "Why a call failed, in a sentence for people and a word for programs.",
     examples: [
-      { detail: "You do not have permission to perform this action." },
+      {
+        detail: "You do not have permission to perform this action.",
+        code: "forbidden",
+      },
     ],
   },
 );

@@ -185,8 +185,8 @@ void t.test("failed authentication", async (t) => {
     const got = await call({ url, as });
     t.equal(got.status, 401, name);
     t.equal(got.headers["www-authenticate"], "Bearer", name);
-    t.match(got.body, { detail }, name);
-    t.strictSame(Object.keys(got.body as object), ["detail"], name);
+    t.match(got.body, { detail, code: "unauthenticated" }, name);
+    t.strictSame(Object.keys(got.body as object), ["detail", "code"], name);
     // Once more: the outcome is no other when the token has been seen before.
     const again = await call({ url, as });
     t.equal(again.text, got.text, name);
