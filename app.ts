@@ -210,6 +210,7 @@ export function createMetricsApp(
   app.register(wire);
   app.register(errors);
   app.register(unrouted);
+  app.register(draining);
   app.register(import("./routes/metrics.js"), { of, token });
   return app;
 }
