@@ -82,7 +82,6 @@ export const foyer = fp<FoyerOptions>(
     app.register(logging);
     app.register(draining);
     app.register(expectContinue);
-    app.register(validation);
     app.register(serialization);
     app.register(storePlugin, { store });
     app.register(address, { publicUrl });
@@ -92,6 +91,7 @@ export const foyer = fp<FoyerOptions>(
       app.register(rateLimit, { perMinute: load.perMinute });
     }
     app.register(permissions);
+    app.register(validation);
     app.register(pressure, { limits: load });
     app.register(uploaders);
     app.register(answers);

@@ -527,6 +527,7 @@ export interface components {
         "X-Request-Id": components["headers"]["X-Request-Id"];
         "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+        "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
       content: {

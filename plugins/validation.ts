@@ -1,6 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import type { TObject } from "@sinclair/typebox";
-import type { FastifySchemaCompiler, preHandlerHookHandler } from "fastify";
+import type {
+  FastifyRequest,
+  FastifySchemaCompiler,
+  preHandlerHookHandler,
+} from "fastify";
 import fp from "fastify-plugin";
 import { components } from "../schemas/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
@@ -18,16 +22,23 @@ export default fp(
     app.addContentTypeParser<Buffer>(
       "application/json",
       { parseAs: "buffer" },
-      (request, body, done) => {
+      async (request: FastifyRequest, body: Buffer) => {
+        // The body may have taken minutes. Whoever lost the right meanwhile is
+        // told so, and not what is wrong with the body.
+        const { requires } = request;
+        if (requires) await app.authorize(request, requires);
         // DELETE takes a JSON content type on nothing at all.
-        if (body.length === 0 && request.method === "DELETE") done(null);
-        else if (!isUtf8(body)) {
-          done(invalidJson("The body is not valid UTF-8."));
-        } else void parseJson(request, body.toString(), done);
+        if (body.length === 0 && request.method === "DELETE") return null;
+        if (!isUtf8(body)) throw invalidJson("The body is not valid UTF-8.");
+        return new Promise((resolve, reject) => {
+          void parseJson(request, body.toString(), (error, value) =>
+            error ? reject(error) : resolve(value),
+          );
+        });
       },
     );
   },
-  { name: "validation", dependencies: ["errors"] },
+  { name: "validation", dependencies: ["errors", "permissions"] },
 );
 
 function compile({

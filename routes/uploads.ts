@@ -3,7 +3,7 @@ import multipart from "@fastify/multipart";
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyPluginAsync } from "fastify";
 import type { Config } from "../config.js";
-import { answerError, FileRefusal } from "../plugins/errors.js";
+import { answerError, FileRefusal, Refusal } from "../plugins/errors.js";
 import { quiet, Tally, tooMany } from "../plugins/rate-limit.js";
 import { atMost, openForm, peek } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
@@ -92,6 +92,9 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
       const store = (source: AsyncIterable<Uint8Array>) =>
         app.files.put(key, source, async (stored) => {
+          // The body may have taken minutes.
+          await app.admitUploader(request, reply);
+          if (request.world!.value.id !== world) throw new Refusal(403, "");
           await app.store.files.add(
             world,
             request.uploader,

@@ -106,6 +106,7 @@ export const responses = {
     "Who is calling could not be told.",
     [Problem],
     "WWW-Authenticate",
+    "Cache-Control",
   ),
   Forbidden: refusal(
     "It does not exist, or the caller may not.",
