@@ -4,11 +4,13 @@ import type {
   FastifyRequest,
   FastifySchemaCompiler,
   preHandlerHookHandler,
+  preParsingHookHandler,
 } from "fastify";
 import fp from "fastify-plugin";
+import { findLosses } from "../schemas/fidelity.js";
 import { components } from "../schemas/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
-import { invalidJson } from "./errors.js";
+import { invalidJson, Refusal } from "./errors.js";
 
 /** Bodies come as JSON, and TypeBox says what is wrong with them. */
 export default fp(
@@ -16,6 +18,12 @@ export default fp(
     app.setValidatorCompiler(compile as FastifySchemaCompiler<unknown>);
 
     for (const schema of components) app.addSchema(schema);
+
+    app.addHook("onRoute", (route) => {
+      if (!route.url.startsWith("/api/v1/")) return;
+      if (route.method === "GET" || route.method === "HEAD") return;
+      route.preParsing = [isPlain, ...[route.preParsing ?? []].flat()];
+    });
 
     app.removeAllContentTypeParsers();
     const parseJson = app.getDefaultJsonParser("error", "error");
@@ -30,16 +38,39 @@ export default fp(
         // DELETE takes a JSON content type on nothing at all.
         if (body.length === 0 && request.method === "DELETE") return null;
         if (!isUtf8(body)) throw invalidJson("The body is not valid UTF-8.");
-        return new Promise((resolve, reject) => {
-          void parseJson(request, body.toString(), (error, value) =>
+        const text = body.toString();
+        const value = await new Promise<unknown>((resolve, reject) => {
+          void parseJson(request, text, (error, value) =>
             error ? reject(error) : resolve(value),
           );
         });
+        // A DELETE ignores its body, so nothing is lost.
+        const losses = request.method !== "DELETE" && findLosses(text);
+        if (losses) throw losses;
+        return value;
       },
     );
   },
   { name: "validation", dependencies: ["errors", "permissions"] },
 );
+
+/** Refuses a body in another charset or coding, before it is read. */
+const isPlain: preParsingHookHandler = ({ headers }, _reply, payload, done) => {
+  const { "content-type": type = "", "content-encoding": coding } = headers;
+  if (coding !== undefined && !/^[\s,]*(identity[\s,]*)*$/i.test(coding)) {
+    done(new Refusal(415, "The body may have no Content-Encoding."));
+  } else if (!charsetsOf(type).every((charset) => /^utf-?8$/i.test(charset))) {
+    done(new Refusal(415, "The charset of the body must be UTF-8."));
+  } else done(null, payload);
+};
+
+const charsetsOf = (type: string): string[] =>
+  type === "application/json"
+    ? []
+    : Array.from(
+        type.matchAll(/;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/gi),
+        ([, quoted, bare]) => quoted ?? bare ?? "",
+      );
 
 function compile({
   schema,

@@ -12,7 +12,7 @@ import { Expected, textFault } from "./texts.js";
 const MAX_FAULTS = 20;
 
 /** As deep as any JSON parser a client may use will follow. */
-const MAX_DEPTH = 100;
+export const MAX_DEPTH = 100;
 
 /** Data that a schema refuses, with all that is wrong with it. */
 export class InvalidData extends Error {
@@ -29,7 +29,7 @@ export class InvalidData extends Error {
 }
 
 /** Faults as they are found: up to {@link MAX_FAULTS} fields, no message twice. */
-class FaultList {
+export class FaultList {
   readonly #fields = new Map<string, string[]>();
 
   get full(): boolean {

@@ -46,6 +46,14 @@ void t.test("what goes wrong before a route is asked", async (t) => {
     body,
     headers: { "content-type": type },
   });
+  const coded = (coding: string) => ({
+    ...post,
+    body,
+    headers: { "content-encoding": coding },
+  });
+  const code = "unsupported_media_type";
+  const charset = { detail: "The charset of the body must be UTF-8.", code };
+  const coding = { detail: "The body may have no Content-Encoding.", code };
   const notAllowed = (method: string) => ({
     detail: `Method ${method} is not allowed here.`,
     code: "method_not_allowed",
@@ -135,6 +143,23 @@ void t.test("what goes wrong before a route is asked", async (t) => {
     ["a patch type", typed("application/merge-patch+json"), 415, wrongType],
     ["no type", typed(""), 415, wrongType],
     ["a type that is none", typed(";;"), 415, wrongType],
+    [
+      "another charset",
+      typed("application/json; charset=latin1"),
+      415,
+      charset,
+    ],
+    ["UTF-16", typed('application/json; a=b; CHARSET="utf-16"'), 415, charset],
+    [
+      "a second charset",
+      typed("application/json;charset=utf-8;charset=x"),
+      415,
+      charset,
+    ],
+    ["UTF-8 in quotes", typed('application/json; charset="UTF-8"'), 201, body],
+    ["gzip", coded("gzip"), 415, coding],
+    ["gzip, then nothing", coded("gzip, identity"), 415, coding],
+    ["no coding", coded("Identity"), 201, body],
     ["JSON in capitals", typed("Application/JSON"), 201, body],
     ["JSON with a charset", typed("application/json;charset=utf-8"), 201, body],
     [
