@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { type Static, Type } from "@sinclair/typebox";
-import type { FastifyRequest } from "fastify";
 import { keepingId } from "../plugins/validation.js";
 import {
   Room,
@@ -12,6 +11,7 @@ import {
 } from "../schemas/rooms.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
+import { pageLinks } from "./pages.js";
 
 /** The rooms of a world: `/api/v1/worlds/{world_id}/rooms/`. */
 const rooms: FastifyPluginAsyncTypebox = async (app) => {
@@ -48,14 +48,9 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
       const { base, url } = request;
       return reply.sendRemembered(list, `${base}${url}`, () => {
         const { count, rooms } = list;
-        const last = Math.ceil(count / page_size);
         return {
           count,
-          next: page < last ? pageLink(request, page + 1) : null,
-          previous:
-            page > 1 && last > 0
-              ? pageLink(request, Math.min(page - 1, last))
-              : null,
+          ...pageLinks(request, { page, pageSize: page_size, count }),
           results: rooms,
         } satisfies Static<typeof RoomList>;
       });
@@ -156,14 +151,5 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
     },
   );
 };
-
-/** The address of another page of the same list. */
-function pageLink(request: FastifyRequest, page: number): string {
-  // A query may hold question marks of its own.
-  const [path, ...query] = request.url.split("?");
-  const params = new URLSearchParams(query.join("?"));
-  params.set("page", String(page));
-  return `${request.base}${path}?${params.toString()}`;
-}
 
 export default rooms;

@@ -1,0 +1,46 @@
+import { unescape } from "node:querystring";
+import type { FastifyRequest } from "fastify";
+
+/** Where in a list an answer is. */
+export interface PagePosition {
+  /** The number of this page, from 1. */
+  page: number;
+  /** How many entries a page has. */
+  pageSize: number;
+  /** How many entries the whole list has. */
+  count: number;
+}
+
+/**
+ * The addresses of the pages before and after this one of a list. They keep the
+ * path and the other query parameters exactly as they came.
+ * @returns absolute URLs, or null where there is no such page. Past the end,
+ *   `previous` is the last page that has any entries.
+ */
+export function pageLinks(
+  request: FastifyRequest,
+  { page, pageSize, count }: PagePosition,
+): { next: string | null; previous: string | null } {
+  const last = Math.ceil(count / pageSize);
+  return {
+    next: page < last ? linkTo(request, page + 1) : null,
+    previous:
+      page > 1 && last > 0 ? linkTo(request, Math.min(page - 1, last)) : null,
+  };
+}
+
+function linkTo({ base, url }: FastifyRequest, page: number): string {
+  // As the router splits it; the query may hold either character again.
+  const [path = ""] = url.split(/[?#]/, 1);
+  const query = url.slice(path.length + 1);
+  const parts = query === "" ? [] : query.split("&");
+  const at = parts.findIndex((part) => nameOf(part) === "page");
+  parts.splice(at < 0 ? parts.length : at, 1, `page=${page}`);
+  return `${base}${path}?${parts.join("&").replace(NOT_IN_A_QUERY, encodeURIComponent)}`;
+}
+
+/** Characters that a request may carry, and that a URL escapes in its query (WHATWG URL, section 1.3). */
+const NOT_IN_A_QUERY = /[^\x21-\x7e]|["#<>]/gu;
+
+/** The name of a query parameter; unlike decodeURIComponent, this takes any escape. */
+const nameOf = (part: string): string => unescape(part.split("=", 1)[0]!);
