@@ -90,7 +90,6 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(logging);
     app.register(draining);
     app.register(expectContinue);
-    app.register(validation);
     app.register(serialization);
     app.register(storePlugin, { store });
     app.register(address, { publicUrl });
@@ -100,6 +99,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       app.register(rateLimit, { perMinute: load.perMinute });
     }
     app.register(permissions);
+    app.register(validation);
     app.register(pressure, { limits: load });
     app.register(uploaders);
     app.register(replies);
@@ -220,6 +220,7 @@ export function createMetricsApp(
   app.register(wire);
   app.register(errors);
   app.register(unrouted);
+  app.register(draining);
   app.register(import("./routes/metrics.js"), { of, token });
   return app;
 }

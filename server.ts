@@ -96,8 +96,6 @@ function addressOf(app: FastifyInstance): string {
 async function stop(app: FastifyInstance): Promise<void> {
   app.log.info("stopping");
   await app.drain(PATIENCE);
-  const closed = app.close();
-  app.server.closeAllConnections();
-  await closed;
+  await app.close();
   app.log.info("stopped");
 }

@@ -99,17 +99,20 @@ function cloneOf(
 async function readCopy(file: string): Promise<WorldCopy> {
   const name = file === "-" ? "stdin" : file;
   const bytes = await (file === "-" ? buffer(process.stdin) : readAll(file));
+  let text: string;
   let document: unknown;
   try {
-    document = JSON.parse(
-      new TextDecoder("utf-8", { fatal: true }).decode(bytes),
-    );
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    document = JSON.parse(text);
   } catch {
     throw new Failure(`${name} is not JSON.`);
   }
+  const { findLosses } = await import("../schemas/fidelity.js");
   const { fromDocument } = await import("../schemas/documents.js");
   const { InvalidData } = await import("../schemas/validate.js");
   try {
+    const losses = findLosses(text);
+    if (losses) throw losses;
     return fromDocument(document);
   } catch (error) {
     if (!(error instanceof InvalidData)) throw error;

@@ -6,7 +6,7 @@ import {
   title as titleText,
   worldId,
 } from "../schemas/texts.js";
-import type { World, WorldChanges } from "../schemas/worlds.js";
+import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 import { Failure } from "../failure.js";
 import { draftWorld, freshKey } from "../worlds.js";
 import { checked, command, withStore } from "./command.js";

@@ -476,7 +476,7 @@ export interface components {
       client_id: string | null;
       /** @description As in the token of its first upload. */
       profile: {
-        [key: string]: components["schemas"]["Json"];
+        [key: string]: unknown;
       } | null;
       /** @description As in the token of its last upload. */
       traits: string[];
@@ -600,7 +600,7 @@ export interface components {
       error: "file.missing" | "file.type" | "file.size";
     };
     /**
-     * @description Why a call failed: a sentence for people, a word for programs.
+     * @description Why a call failed, in a sentence for people and a word for programs.
      * @example {
      *       "detail": "You do not have permission to perform this action.",
      *       "code": "forbidden"
@@ -609,7 +609,7 @@ export interface components {
     Problem: {
       detail: string;
       /** @enum {string} */
-      code?:
+      code:
         | "unauthenticated"
         | "forbidden"
         | "not_found"
@@ -685,6 +685,7 @@ export interface components {
         "X-Request-Id": components["headers"]["X-Request-Id"];
         "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
         "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+        "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
       content: {
@@ -1199,7 +1200,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -1276,7 +1277,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
       };
@@ -1311,7 +1312,7 @@ export interface operations {
       path: {
         /**
          * @description The identifier of a world.
-         * @example summit
+         * @example sample
          */
         world_id: string;
         /**

@@ -13,6 +13,10 @@ export type UserName = Schemas["UserName"];
 /** A file that was uploaded to the world; not the `File` of a browser. */
 export type StoredFile = Schemas["File"];
 export type FileList = Schemas["FileList"];
+/** Why the API refused a call. */
+export type ProblemCode = Schemas["Problem"]["code"];
+/** Why an upload was not taken. */
+export type UploadCode = Schemas["FileProblem"]["error"];
 /** Which rooms a list holds, and in which order. */
 export type RoomsQuery = NonNullable<
   paths["/api/v1/worlds/{world_id}/rooms"]["get"]["parameters"]["query"]
@@ -52,12 +56,15 @@ export class FoyerError extends Error {
    * @param detail why, in a sentence.
    * @param fields what is wrong with submitted data: messages by field, in dotted paths.
    * @param retryAfter after how many seconds to try again, where the server says so.
+   * @param code why, in a word for programs; for an upload, one of its own. Invalid
+   *   data has none.
    */
   constructor(
     readonly status: number,
     readonly detail: string,
     readonly fields: Readonly<Record<string, string[]>> = {},
     readonly retryAfter?: number,
+    readonly code?: ProblemCode | UploadCode,
   ) {
     super(`${status} ${detail}`);
     this.name = "FoyerError";
@@ -254,10 +261,13 @@ async function errorOf(answer: Response): Promise<FoyerError> {
   if (typeof body !== "object" || body === null) {
     return new FoyerError(status, answer.statusText, {}, retryAfter);
   }
-  const { detail, error } = body as { detail?: unknown; error?: unknown };
+  const { detail, error, code } = body as Partial<
+    Schemas["Problem"] & Schemas["FileProblem"]
+  >;
   const reason = detail ?? error;
+  // A field may be called "detail": its messages are a list.
   if (typeof reason === "string") {
-    return new FoyerError(status, reason, {}, retryAfter);
+    return new FoyerError(status, reason, {}, retryAfter, code ?? error);
   }
   const fields = body as Record<string, string[]>;
   const told = Object.entries(fields).map(

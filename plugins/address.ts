@@ -12,6 +12,17 @@ declare module "fastify" {
 /** A name or an IP address, with an optional port. */
 const HOST = /^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i;
 
+/** The last host that was one: most requests name the same. */
+let lastHost = "";
+
+/** Whether a text is a host name or an IP address, with an optional port. */
+export function isHost(text: string): boolean {
+  if (text === lastHost) return true;
+  if (!HOST.test(text) || !URL.canParse(`http://${text}`)) return false;
+  lastHost = text;
+  return true;
+}
+
 /** Knows where links have to point. */
 export default fp<{ publicUrl: string | undefined }>(
   async (app, { publicUrl }) => {
@@ -20,8 +31,7 @@ export default fp<{ publicUrl: string | undefined }>(
         if (publicUrl !== undefined) return publicUrl;
         // It goes into links that other people follow: nothing else may get in.
         const { protocol, host } = this;
-        const address = `${protocol}://${host}`;
-        if (!HOST.test(host) || !URL.canParse(address)) {
+        if (!isHost(host)) {
           throw new Refusal(400, "The Host header is not a host name.");
         }
         // A proxy that is trusted may pass on what a client said.
@@ -31,7 +41,7 @@ export default fp<{ publicUrl: string | undefined }>(
             "X-Forwarded-Proto is neither http nor https.",
           );
         }
-        return address;
+        return `${protocol}://${host}`;
       },
     });
   },

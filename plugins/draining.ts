@@ -17,16 +17,25 @@ declare module "fastify" {
   }
 }
 
+/** How long `close` waits for answers where nobody drained before, in milliseconds. */
+const PATIENCE = 2000;
+
 /** Ends the service without breaking off a request. */
 export default fp(
   async (app) => {
     let draining = false;
     app.decorate("draining", { getter: () => draining });
 
-    // Requests are looked for when somebody wants to know: to count them would
-    // cost each of them more.
+    let closing = false;
+
+    // In-flight requests are counted when a stop asks for them: to count them
+    // all the time would cost each of them more.
     const connections = new Set<Socket>();
     app.server.on("connection", (socket: Socket) => {
+      if (closing) {
+        socket.destroy();
+        return;
+      }
       connections.add(socket);
       socket.once("close", () => connections.delete(socket));
     });
@@ -44,11 +53,22 @@ export default fp(
       // Answers leave in order: after the last of a connection, none is owed.
       const owed = [...connections].map(async (socket) => {
         const answer = lastAnswer(socket);
-        if (answer?.writableFinished === false) await once(answer, "close");
+        if (answer?.writableFinished !== false) return;
+        // An answer that waits behind another has no socket yet, and hears
+        // nothing of its end.
+        await Promise.race([once(answer, "close"), once(socket, "close")]);
       });
       // A timer that is left behind must not keep the process from ending.
       const over = setTimeout(deadline, undefined, { ref: false });
       await Promise.race([Promise.allSettled(owed), over]);
+    });
+
+    // The server closes when its last connection has: one that sends nothing, or
+    // half a request, could hold it for minutes.
+    app.addHook("preClose", async () => {
+      if (!draining) await app.drain(PATIENCE);
+      closing = true;
+      for (const socket of connections) socket.destroy();
     });
   },
   { name: "draining", dependencies: ["errors", "wire"] },

@@ -1,28 +1,58 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { StoreError, type StoreProblem } from "../db/store.js";
-import type { Problem } from "../schemas/errors.js";
+import type { Problem, ProblemCode } from "../schemas/errors.js";
 import { InvalidData } from "../schemas/validate.js";
 
-/** A call that is answered with a status and a sentence. */
+/** The code of a problem by its status; every other 4xx is `invalid_request`. */
+const codes: Record<number, ProblemCode> = {
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "not_found",
+  405: "method_not_allowed",
+  412: "changed",
+  413: "too_large",
+  415: "unsupported_media_type",
+  429: "rate_limited",
+  500: "fault",
+  503: "unavailable",
+};
+
+/**
+ * The body of an answer that says why a call failed.
+ * @param code for programs; by default the one of the status.
+ */
+export const problemOf = (
+  status: number,
+  detail: string,
+  code: ProblemCode = codes[status] ?? "invalid_request",
+): Problem => ({ detail, code });
+
+/** A call that is answered with a status, a sentence, and a code for programs. */
 export class Refusal extends Error {
   /**
    * @param statusCode of the answer.
-   * @param detail a sentence for the client.
+   * @param detail a sentence for the client; with an empty one the answer has no body.
    * @param headers that go with it.
+   * @param code a word for programs; by default the one of the status.
    */
   constructor(
     readonly statusCode: number,
     detail: string,
     readonly headers: Record<string, string> = {},
+    readonly code?: ProblemCode,
   ) {
-    // Where it was made tells nobody anything, and takes longer than all the rest.
+    // A refusal needs no stack trace; capturing one would dominate its cost.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(detail);
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
+
+/** JSON that does not parse. */
+export const invalidJson = (detail: string) =>
+  new Refusal(400, detail, {}, "invalid_json");
 
 /** Who is calling could not be told. */
 export const unauthenticated = (detail: string) =>
@@ -71,12 +101,16 @@ const sentences: Record<string, string> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE:
     "The body must be JSON, sent with Content-Type: application/json.",
   FST_ERR_CTP_BODY_TOO_LARGE: "The body is too large.",
-  FST_ERR_CTP_EMPTY_JSON_BODY: "The body is empty, and JSON was expected.",
-  FST_ERR_CTP_INVALID_JSON_BODY:
-    "The body is not valid JSON, or has a name in it that no object may have (__proto__).",
   FST_ERR_CTP_INVALID_CONTENT_LENGTH:
     "The body has another length than its Content-Length.",
   FST_ERR_BAD_URL: "The path is not a valid URL.",
+};
+
+/** Fastify's own errors about JSON that does not parse. */
+const jsonFaults: Record<string, string> = {
+  FST_ERR_CTP_EMPTY_JSON_BODY: "The body is empty, and JSON was expected.",
+  FST_ERR_CTP_INVALID_JSON_BODY:
+    "The body is not valid JSON, or has a name in it that no object may have (__proto__).",
 };
 
 /** What a client is told; undefined when it is a fault of the server's own. */
@@ -101,6 +135,8 @@ function refusalOf(
     headers?: Record<string, string>;
   };
   if (statusCode >= 500) return undefined;
+  const jsonFault = jsonFaults[code];
+  if (jsonFault !== undefined) return invalidJson(jsonFault);
   return new Refusal(statusCode, sentences[code] ?? message, headers);
 }
 
@@ -136,9 +172,13 @@ export function answerError(
     return reply.send({ error: refusal.code });
   if (refusal) reply.headers(refusal.headers);
   if (refusal?.message === "") return reply.send();
-  return reply.send({
-    detail: refusal?.message ?? "Internal server error.",
-  } satisfies Problem);
+  return reply.send(
+    problemOf(
+      status,
+      refusal?.message ?? "Internal server error.",
+      refusal?.code,
+    ),
+  );
 }
 
 /** The shape of every error, and what every answer carries. */

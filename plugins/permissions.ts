@@ -34,6 +34,8 @@ declare module "fastify" {
     ): Promise<void>;
   }
   interface FastifyRequest {
+    /** What the caller needs beside `world.api`; undefined where nobody is asked. */
+    requires: readonly PermissionKey[] | undefined;
     /** The room that the path names; set on every route that names one. */
     room: Versioned<Room>;
   }
@@ -49,7 +51,9 @@ const guarded = new WeakSet<FastifyInstance>();
 
 /**
  * Has every route that is added from now on guarded by what it requires, before
- * its body is read. One under `/api/v1/` that declares nothing does not start.
+ * its body is read. plugins/validation.ts asks again when the body is there, as
+ * it may take minutes. With a route under `/api/v1/` that declares nothing, the
+ * server does not start.
  * Called before anything else, so that no route can come too early for it.
  */
 export function guardRoutes(app: FastifyInstance): void {
@@ -65,6 +69,7 @@ export function guardRoutes(app: FastifyInstance): void {
     }
     if (requires === "public") return;
     const guard: onRequestAsyncHookHandler = async (request, reply) => {
+      request.requires = requires;
       await app.authorize(request, requires);
       // What one caller may see is not for a cache that serves others.
       reply.header("cache-control", "private, no-cache");
@@ -76,6 +81,7 @@ export function guardRoutes(app: FastifyInstance): void {
 /** Decides what a caller may do. */
 export default fp(
   async (app) => {
+    app.decorateRequest("requires", undefined);
     app.decorateRequest("room", null as unknown as Versioned<Room>);
 
     app.decorate(

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { lengthOf } from "../schemas/texts.js";
+import { lengthOf, trait, uid as uidText } from "../schemas/texts.js";
+import { unstorableIn } from "../schemas/validate.js";
 import { unauthenticated } from "./errors.js";
 
 /** What a token says of who holds it, and when. */
@@ -12,8 +13,11 @@ export interface Claims {
   readonly exp: number;
 }
 
-/** The longest `uid`, in characters. */
-const MAX_UID = 200;
+/** How many traits a token may carry. */
+const MAX_TRAITS = 1000;
+
+/** The largest `profile`, in bytes of JSON. */
+const MAX_PROFILE = 16 * 1024;
 
 /**
  * The token of an `Authorization: Bearer` header.
@@ -47,40 +51,54 @@ export function isSignedWith(secret: string, token: string): boolean {
 }
 
 /**
- * What verified claims say.
- * @throws {Refusal} 401, when they are of another kind than they may be.
+ * Reads verified claims. Claims that are stored with a user have bounds: a
+ * token comes from whoever holds a key of a world, not from the operator.
+ * @throws {Refusal} 401 when a claim has the wrong type, is too large, or could
+ *   not be stored and read back as it was sent.
  */
-export function readClaims({
-  uid,
-  traits = [],
-  profile,
-  nbf = 0,
-  exp,
-  iat = 0,
-}: Record<string, unknown>): Claims {
+export function readClaims(claims: Record<string, unknown>): Claims {
+  const { uid, traits = [], profile, nbf = 0, exp, iat = 0 } = claims;
   const times = [nbf, exp, iat];
   if (!times.every((time) => Number.isFinite(time))) {
     throw unauthenticated("The exp, nbf and iat of a token are numbers.");
   }
-  if (
-    !Array.isArray(traits) ||
-    !traits.every((trait): trait is string => typeof trait === "string")
-  ) {
-    throw unauthenticated("The traits of a token are a list of strings.");
+  if (!areTraits(traits)) {
+    throw unauthenticated(
+      `The traits of a token are a list of at most ${MAX_TRAITS} strings of at most ${trait.maxLength} characters.`,
+    );
   }
-  if (
-    profile !== undefined &&
-    (typeof profile !== "object" || profile === null || Array.isArray(profile))
-  ) {
-    throw unauthenticated("The profile of a token is an object.");
+  if (profile !== undefined && !isProfile(profile)) {
+    throw unauthenticated(
+      `The profile of a token is an object of at most ${MAX_PROFILE / 1024} KiB that could be stored.`,
+    );
   }
   return {
     nbf: nbf as number,
     exp: exp as number,
     uid: readUid(uid),
     traits: new Set(traits),
-    profile: profile as Record<string, unknown> | undefined,
+    profile,
   };
+}
+
+/** A trait that no rule can ask for grants nothing, and is taken all the same. */
+function areTraits(traits: unknown): traits is string[] {
+  return (
+    Array.isArray(traits) &&
+    traits.length <= MAX_TRAITS &&
+    traits.every((text) => isText(text, trait.maxLength))
+  );
+}
+
+function isProfile(profile: unknown): profile is Record<string, unknown> {
+  return (
+    typeof profile === "object" &&
+    profile !== null &&
+    !Array.isArray(profile) &&
+    // Before its size is taken: JSON.stringify fails on deep nesting.
+    unstorableIn(profile) === undefined &&
+    Buffer.byteLength(JSON.stringify(profile)) <= MAX_PROFILE
+  );
 }
 
 /** A number that JSON cannot hold exactly would make one user of several. */
@@ -90,14 +108,16 @@ function readUid(uid: unknown): string | undefined {
     typeof uid === "number" && Math.abs(uid) <= Number.MAX_SAFE_INTEGER
       ? String(uid)
       : uid;
-  if (
-    typeof text !== "string" ||
-    lengthOf(text) > MAX_UID ||
-    !text.isWellFormed()
-  ) {
+  if (!isText(text, uidText.maxLength)) {
     throw unauthenticated(
-      `The uid of a token is a string or a number of at most ${MAX_UID} characters.`,
+      `The uid of a token is a string or a number of at most ${uidText.maxLength} characters, without NUL.`,
     );
   }
   return text;
 }
+
+const isText = (text: unknown, maxLength: number): text is string =>
+  typeof text === "string" &&
+  !text.includes("\0") &&
+  text.isWellFormed() &&
+  lengthOf(text) <= maxLength;

@@ -1,10 +1,16 @@
 import { isUtf8 } from "node:buffer";
 import type { TObject } from "@sinclair/typebox";
-import type { FastifySchemaCompiler, preHandlerHookHandler } from "fastify";
+import type {
+  FastifyRequest,
+  FastifySchemaCompiler,
+  preHandlerHookHandler,
+  preParsingHookHandler,
+} from "fastify";
 import fp from "fastify-plugin";
+import { findLosses } from "../schemas/fidelity.js";
 import { components } from "../schemas/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
-import { Refusal } from "./errors.js";
+import { invalidJson, Refusal } from "./errors.js";
 
 /** Bodies come as JSON, and TypeBox says what is wrong with them. */
 export default fp(
@@ -13,22 +19,58 @@ export default fp(
 
     for (const schema of components) app.addSchema(schema);
 
+    app.addHook("onRoute", (route) => {
+      if (!route.url.startsWith("/api/v1/")) return;
+      if (route.method === "GET" || route.method === "HEAD") return;
+      route.preParsing = [isPlain, ...[route.preParsing ?? []].flat()];
+    });
+
     app.removeAllContentTypeParsers();
     const parseJson = app.getDefaultJsonParser("error", "error");
     app.addContentTypeParser<Buffer>(
       "application/json",
       { parseAs: "buffer" },
-      (request, body, done) => {
+      async (request: FastifyRequest, body: Buffer) => {
+        // The body may have taken minutes. Whoever lost the right meanwhile is
+        // told so, and not what is wrong with the body.
+        const { requires } = request;
+        if (requires) await app.authorize(request, requires);
         // DELETE takes a JSON content type on nothing at all.
-        if (body.length === 0 && request.method === "DELETE") done(null);
-        else if (!isUtf8(body)) {
-          done(new Refusal(400, "The body is not valid UTF-8."));
-        } else void parseJson(request, body.toString(), done);
+        if (body.length === 0 && request.method === "DELETE") return null;
+        if (!isUtf8(body)) throw invalidJson("The body is not valid UTF-8.");
+        const text = body.toString();
+        const value = await new Promise<unknown>((resolve, reject) => {
+          void parseJson(request, text, (error, value) =>
+            error ? reject(error) : resolve(value),
+          );
+        });
+        // A DELETE ignores its body, so nothing is lost.
+        const losses = request.method !== "DELETE" && findLosses(text);
+        if (losses) throw losses;
+        return value;
       },
     );
   },
-  { name: "validation", dependencies: ["errors"] },
+  { name: "validation", dependencies: ["errors", "permissions"] },
 );
+
+/** Refuses a body in another charset or coding, before it is read. */
+const isPlain: preParsingHookHandler = ({ headers }, _reply, payload, done) => {
+  const { "content-type": type = "", "content-encoding": coding } = headers;
+  if (coding !== undefined && !/^[\s,]*(identity[\s,]*)*$/i.test(coding)) {
+    done(new Refusal(415, "The body may have no Content-Encoding."));
+  } else if (!charsetsOf(type).every((charset) => /^utf-?8$/i.test(charset))) {
+    done(new Refusal(415, "The charset of the body must be UTF-8."));
+  } else done(null, payload);
+};
+
+const charsetsOf = (type: string): string[] =>
+  type === "application/json"
+    ? []
+    : Array.from(
+        type.matchAll(/;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/gi),
+        ([, quoted, bare]) => quoted ?? bare ?? "",
+      );
 
 function compile({
   schema,

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import fp from "fastify-plugin";
-import { Refusal } from "./errors.js";
+import { isHost } from "./address.js";
+import { problemOf, Refusal } from "./errors.js";
 
 // What HTTP asks of a server where its parser leaves off.
 
@@ -18,21 +19,17 @@ export const lastAnswer = (socket: Connection): ServerResponse | undefined =>
 /** Connections that end, with what is still to be said. */
 const ending = new WeakSet<Socket>();
 
-/** What a request is for, and from whom, is said once; and it is known which request came last. */
+/** Refuses requests that name their target or sender ambiguously, and remembers which request of a connection came last. */
 export default fp(
   async (app) => {
+    // By default Node.js drops headers beyond the thousandth without a word: an
+    // If-Match, or a second Authorization. Their size is bounded all the same.
+    app.server.maxHeadersCount = 0;
+
     // No asynchronous hook: the parser would be at the next request by then.
     app.addHook("onRequest", ({ raw }, reply, done) => {
       (raw.socket as Connection)[kLast] = reply.raw;
-      const name =
-        raw.headers.host === undefined && raw.httpVersionMinor > 0
-          ? "Host"
-          : repeated(raw.rawHeaders);
-      done(
-        name === undefined
-          ? undefined
-          : new Refusal(400, `There must be one ${name} header.`),
-      );
+      done(faultOf(raw));
     });
 
     // The parser would answer in a shape of its own. An expectation that
@@ -53,6 +50,24 @@ export default fp(
   },
   { name: "wire" },
 );
+
+/** What is wrong with the headers of a request, whatever it asks for. */
+function faultOf({
+  headers: { host },
+  httpVersionMinor,
+  rawHeaders,
+}: IncomingMessage): Refusal | undefined {
+  const name =
+    host === undefined && httpVersionMinor > 0 ? "Host" : repeated(rawHeaders);
+  if (name !== undefined) {
+    return new Refusal(400, `There must be one ${name} header.`);
+  }
+  // RFC 9112, section 3.2. An empty one only means that there is no link.
+  if (host && !isHost(host)) {
+    return new Refusal(400, "The Host header is not a host name.");
+  }
+  return undefined;
+}
 
 /** Of these the parser takes the first, where a proxy may have taken the last. */
 const ONCE = ["host", "content-type", "authorization"];
@@ -135,7 +150,9 @@ function statusOf({ code }: { code?: string }): string {
 }
 
 function end(socket: Socket, status: string): void {
-  const body = JSON.stringify({ detail: `${status.slice(4)}.` });
+  const body = JSON.stringify(
+    problemOf(Number(status.slice(0, 3)), `${status.slice(4)}.`),
+  );
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${body.length}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${randomUUID()}\r\n` +

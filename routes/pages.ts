@@ -1,41 +1,46 @@
+import { unescape } from "node:querystring";
 import type { FastifyRequest } from "fastify";
 
-/** Which page of a list was asked for, and how many things all pages hold. */
-interface Page {
+/** Where in a list an answer is. */
+export interface PagePosition {
+  /** The number of this page, from 1. */
   page: number;
+  /** How many entries a page has. */
   pageSize: number;
+  /** How many entries the whole list has. */
   count: number;
 }
 
 /**
- * The addresses of the pages around one of a list, each null where there is none.
- * Other query parameters are kept byte for byte.
+ * The addresses of the pages before and after this one of a list. They keep the
+ * path and the other query parameters exactly as they came.
+ * @returns absolute URLs, or null where there is no such page. Past the end,
+ *   `previous` is the last page that has any entries.
  */
 export function pageLinks(
   request: FastifyRequest,
-  { page, pageSize, count }: Page,
+  { page, pageSize, count }: PagePosition,
 ): { next: string | null; previous: string | null } {
   const last = Math.ceil(count / pageSize);
   return {
     next: page < last ? linkTo(request, page + 1) : null,
-    // Past the end, it leads back to the last page that has anything.
     previous:
       page > 1 && last > 0 ? linkTo(request, Math.min(page - 1, last)) : null,
   };
 }
 
 function linkTo({ base, url }: FastifyRequest, page: number): string {
-  // A query may hold question marks of its own.
-  const [path = "", ...rest] = url.split("?");
-  const query = rest.join("?");
-  const pieces = query === "" ? [] : query.split("&");
-  const at = pieces.findIndex(isPage);
-  pieces[at < 0 ? pieces.length : at] = `page=${page}`;
-  return `${base}${path}?${pieces.join("&")}`;
+  // As the router splits it; the query may hold either character again.
+  const [path = ""] = url.split(/[?#]/, 1);
+  const query = url.slice(path.length + 1);
+  const parts = query === "" ? [] : query.split("&");
+  const at = parts.findIndex((part) => nameOf(part) === "page");
+  parts.splice(at < 0 ? parts.length : at, 1, `page=${page}`);
+  return `${base}${path}?${parts.join("&").replace(NOT_IN_A_QUERY, encodeURIComponent)}`;
 }
 
-/**
- * Whether a piece of a query is the parameter `page`, however it is encoded. The
- * ampersand keeps a question mark in its name, which would be dropped in front.
- */
-const isPage = (piece: string) => new URLSearchParams(`&${piece}`).has("page");
+/** Characters that a request may carry, and that a URL escapes in its query (WHATWG URL, section 1.3). */
+const NOT_IN_A_QUERY = /[^\x21-\x7e]|["#<>]/gu;
+
+/** The name of a query parameter; unlike decodeURIComponent, this takes any escape. */
+const nameOf = (part: string): string => unescape(part.split("=", 1)[0]!);

@@ -71,12 +71,14 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { world_id } = request.params;
+      // First, as it fails where the request names no host.
+      const { base } = request;
       const room = await app.store.rooms.create(world_id, request.body);
       reply
         .code(201)
         .header(
           "location",
-          `${request.base}/api/v1/worlds/${world_id}/rooms/${room.value.id}/`,
+          `${base}/api/v1/worlds/${world_id}/rooms/${room.value.id}/`,
         );
       return reply.sendVersioned(room);
     },

@@ -2,10 +2,10 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import multipart from "@fastify/multipart";
 import rateLimit from "@fastify/rate-limit";
-import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
 import type { StoredBytes } from "../db/files.js";
-import { FileRefusal } from "../plugins/errors.js";
+import { FileRefusal, Refusal } from "../plugins/errors.js";
 import { quiet, Tally, tooMany } from "../plugins/rate-limit.js";
 import {
   atMost,
@@ -79,7 +79,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       // First: it refuses a host that no link could have.
       const { base } = request;
       const counted = await quota.begin(request.world!.value.id);
-      const key = await take(request, counted, closing(reply.raw)).finally(() =>
+      const key = await take(request, reply, counted).finally(() =>
         counted.end(),
       );
       return reply.code(201).send({ url: `${base}/media/${key}` });
@@ -88,14 +88,14 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
 
   /**
    * Takes the file of a form.
-   * @param gone aborts when the client has gone away.
    * @returns its key.
    */
   async function take(
     request: FastifyRequest,
+    reply: FastifyReply,
     counted: Counted,
-    gone: AbortSignal,
   ): Promise<string> {
+    const gone = closing(reply.raw);
     const world = request.world!.value.id;
     const { maxBytes, worldMaxBytes } = config;
     const form = await openForm(request);
@@ -112,7 +112,9 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     const secret = randomBytes(9).toString("base64url");
     const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
     const record = async (stored: StoredBytes) => {
-      // The last moment before others see the file.
+      // The last moment before others see the file; the body may have taken minutes.
+      await app.admitUploader(request, reply);
+      if (request.world!.value.id !== world) throw new Refusal(403, "");
       const file = { key, ...stored };
       await app.store.files.add(world, request.uploader, file, worldMaxBytes);
       counted.recorded(stored.size);

@@ -18,13 +18,13 @@ export const problemCodes = [
 ] as const;
 export type ProblemCode = (typeof problemCodes)[number];
 
-/** Why a call failed, in a sentence. */
+/** Why a call failed, in a sentence for people and a word for programs. */
 export const Problem = Type.Object(
-  { detail: Type.String(), code: Type.Optional(OneOf(...problemCodes)) },
+  { detail: Type.String(), code: OneOf(...problemCodes) },
   {
     $id: "Problem",
     description:
-      "Why a call failed: a sentence for people, a word for programs.",
+      "Why a call failed, in a sentence for people and a word for programs.",
     examples: [
       {
         detail: "You do not have permission to perform this action.",

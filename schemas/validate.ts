@@ -12,7 +12,7 @@ import { Expected, textFault } from "./texts.js";
 const MAX_FAULTS = 20;
 
 /** As deep as any JSON parser a client may use will follow. */
-const MAX_DEPTH = 100;
+export const MAX_DEPTH = 100;
 
 /** Data that a schema refuses, with all that is wrong with it. */
 export class InvalidData extends Error {
@@ -29,7 +29,7 @@ export class InvalidData extends Error {
 }
 
 /** Faults as they are found: up to {@link MAX_FAULTS} fields, no message twice. */
-class FaultList {
+export class FaultList {
   readonly #fields = new Map<string, string[]>();
 
   get full(): boolean {
@@ -102,6 +102,17 @@ function findUnstorable(body: unknown, faults: FaultList): void {
       look(inner, next, key);
     }
   }
+}
+
+/**
+ * Looks for what no JSON value of this service may hold: NUL characters, unpaired
+ * surrogates, infinite numbers, and more than 100 levels.
+ * @returns what is wrong by field, or undefined.
+ */
+export function unstorableIn(value: unknown): Faults | undefined {
+  const faults = new FaultList();
+  findUnstorable(value, faults);
+  return faults.empty ? undefined : faults.toFaults();
 }
 
 function unstorableValue(value: unknown): string | undefined {

@@ -113,6 +113,7 @@ void t.test("what a refusal says", async (t) => {
         {
           status: 401,
           detail: "Authentication credentials were not provided.",
+          code: "unauthenticated",
         },
       ],
       ["no room", () => foyer.getRoom("x"), { status: 403, fields: {} }],
@@ -124,7 +125,7 @@ void t.test("what a refusal says", async (t) => {
       [
         "a file of no type",
         () => foyer.upload(new Blob(["x"]), "x.exe"),
-        { status: 400, detail: "file.type" },
+        { status: 400, detail: "file.type", code: "file.type" },
       ],
     ];
   for (const [name, call, wanted] of cases) {

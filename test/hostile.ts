@@ -79,7 +79,8 @@ export function checkAnswer({ status, headers, text }: WireAnswer): void {
   const isSentence = (value: unknown) => typeof value === "string";
   const isShaped =
     Object.keys(body).length > 0 &&
-    (isSentence(body.detail ?? body.error) ||
+    (isSentence(body.error) ||
+      (isSentence(body.detail) && isSentence(body.code)) ||
       Object.values(body).every(
         (value) => Array.isArray(value) && value.every(isSentence),
       ));

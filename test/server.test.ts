@@ -197,7 +197,10 @@ void t.test("what is no HTTP, and what the log tells of it all", async (t) => {
   broken.send("GET / HTTP/9.9\r\n\r\n");
   const answer = await broken.answer();
   t.equal(answer.status, 400);
-  t.same(JSON.parse(answer.text), { detail: "Bad Request." });
+  t.same(JSON.parse(answer.text), {
+    detail: "Bad Request.",
+    code: "invalid_request",
+  });
 
   const { stdout } = await foyer(t, dataDir, [
     "world",

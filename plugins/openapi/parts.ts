@@ -156,6 +156,7 @@ export const responses = {
     problem("unauthenticated", "Authentication credentials were not provided."),
     [Problem],
     "WWW-Authenticate",
+    "Cache-Control",
   ),
   Forbidden: refused(
     "It does not exist, or the caller may not.",

@@ -106,6 +106,11 @@ void t.test("what is no world is refused whole", async (t) => {
   const cases: [name: string, input: unknown, stderr: string][] = [
     ["no JSON", "{", "foyer: stdin is not JSON.\n"],
     [
+      "a number that is rounded, and a name that comes twice",
+      '{"format":"foyer.world","world":{"config":{"n":9007199254740993},"id":"a","id":"b"}}',
+      "foyer: stdin is not the document of a world. world.config.n: Must be a number that fits in 64 bits as it is written. world.id: This name may occur only once.\n",
+    ],
+    [
       "two faults",
       { ...world({ title: "" }), rooms: [{ name: "x" }] },
       "foyer: stdin is not the document of a world. world.title: May not be empty. rooms.0.id: This field is required.\n",

@@ -292,7 +292,10 @@ void t.test("a database that breaks while it serves", async (t) => {
     body: { name: "x", module_config: [{ type: "x" }] },
   });
   t.equal(broken.status, 500);
-  t.strictSame(broken.body, { detail: "Internal server error." });
+  t.strictSame(broken.body, {
+    detail: "Internal server error.",
+    code: "fault",
+  });
   t.match(
     (await call({ url: rooms, as })).body,
     { count: 0, results: [] },

@@ -42,9 +42,17 @@ function forge(
   secret = key.secret,
   digest = "sha256",
 ): string {
-  const text = `${encode(header)}.${encode(payload)}`;
+  const text = `${encode(header)}.${Buffer.isBuffer(payload) ? payload.toString("base64url") : encode(payload)}`;
   return `Bearer ${text}.${createHmac(digest, secret).update(text).digest("base64url")}`;
 }
+
+/** A token with one more claim, as JSON text that no library would write. */
+const claiming = (json: string) =>
+  forge(`${JSON.stringify(claims()).slice(0, -1)},${json}}`);
+
+/** An object in an object, so many levels of them. */
+const nested = (levels: number) =>
+  `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`;
 
 /** What is no authentication: header and token by what is wrong with them. */
 const refused: [name: string, as: string | undefined, detail: RegExp][] = [
@@ -124,13 +132,51 @@ const refused: [name: string, as: string | undefined, detail: RegExp][] = [
   ["a uid that is null", forge(claims({ uid: null })), /uid/],
   ["a uid of 201 characters", forge(claims({ uid: "u".repeat(201) })), /uid/],
   ["a uid that JSON rounds", forge(claims({ uid: 2 ** 53 })), /uid/],
-  [
-    "a uid that is no text",
-    forge(`${JSON.stringify(claims()).slice(0, -1)},"uid":"\\ud800"}`),
-    /uid/,
-  ],
+  ["a uid that is no text", claiming('"uid":"\\ud800"'), /uid/],
   ["a profile that is a list", forge(claims({ profile: [] })), /profile/],
   ["a profile that is text", forge(claims({ profile: "x" })), /profile/],
+  ["a uid with a NUL", forge(claims({ uid: "a\0b" })), /uid/],
+  [
+    "claims that are not UTF-8",
+    forge(
+      Buffer.from(
+        `{"uid":"\xff",${JSON.stringify(claims()).slice(1)}`,
+        "latin1",
+      ),
+    ),
+    /^The token is malformed/,
+  ],
+  ["a trait with a NUL", forge(claims({ traits: ["a\0"] })), /traits/],
+  ["a trait that is no text", claiming('"traits":["\\ud800"]'), /traits/],
+  [
+    "a trait of 201 characters",
+    forge(claims({ traits: ["t".repeat(201)] })),
+    /traits/,
+  ],
+  [
+    "1001 traits",
+    forge(claims({ traits: Array.from({ length: 1001 }, String) })),
+    /traits/,
+  ],
+  ["a profile of 101 levels", claiming(`"profile":${nested(101)}`), /profile/],
+  [
+    "a profile of 4000 levels",
+    claiming(`"profile":${nested(4000)}`),
+    /profile/,
+  ],
+  [
+    "a profile of more than 16 KiB",
+    forge(claims({ profile: { a: "é".repeat(8 * 1024) } })),
+    /profile/,
+  ],
+  ["a NUL in a profile", forge(claims({ profile: { a: ["\0"] } })), /profile/],
+  ["a NUL in a name", forge(claims({ profile: { "\0": 1 } })), /profile/],
+  [
+    "half a character in a profile",
+    claiming('"profile":{"a":"\\ud800"}'),
+    /profile/,
+  ],
+  ["a number without end", claiming('"profile":{"a":1e400}'), /profile/],
 ];
 
 void t.test("failed authentication", async (t) => {
@@ -139,8 +185,8 @@ void t.test("failed authentication", async (t) => {
     const got = await call({ url, as });
     t.equal(got.status, 401, name);
     t.equal(got.headers["www-authenticate"], "Bearer", name);
-    t.match(got.body, { detail }, name);
-    t.strictSame(Object.keys(got.body as object), ["detail"], name);
+    t.match(got.body, { detail, code: "unauthenticated" }, name);
+    t.strictSame(Object.keys(got.body as object), ["detail", "code"], name);
     // Once more: the outcome is no other when the token has been seen before.
     const again = await call({ url, as });
     t.equal(again.text, got.text, name);
@@ -158,6 +204,20 @@ void t.test("tokens that are taken", async (t) => {
     ["a uid of 200 emoji", forge(claims({ uid: "🎪".repeat(200) }))],
     ["a uid that is a number", forge(claims({ uid: 42 }))],
     ["a profile", forge(claims({ profile: { display_name: "Ada" } }))],
+    ["a profile of 100 levels", claiming(`"profile":${nested(100)}`)],
+    [
+      "a profile of 16 KiB",
+      forge(claims({ profile: { a: "x".repeat(16 * 1024 - 8) } })),
+    ],
+    ["depth where nobody looks", claiming(`"x":${nested(4000)}`)],
+    [
+      "1000 traits",
+      forge(
+        claims({
+          traits: ["admin", "api", ...Array.from({ length: 998 }, String)],
+        }),
+      ),
+    ],
     ["valid from now on", forge(claims({ nbf: now() - 1, iat: now() - 1 }))],
     ["claims that nobody asked for", forge(claims({ sub: "x", extra: [] }))],
     [
@@ -378,8 +438,6 @@ void t.test(
   async (t) => {
     const { call } = await serve(t, [worldOf("demo"), worldOf("other")]);
     const hs256 = { alg: "HS256" };
-    const text = JSON.stringify(claims());
-    const injected = (json: string) => forge(`${text.slice(0, -1)},${json}}`);
     const least = claims({ traits: undefined });
     const cases: [name: string, as: string, status: number][] = [
       [
@@ -402,9 +460,9 @@ void t.test(
         forge(claims(), { ...hs256, b64: false, crit: ["b64"] }),
         401,
       ],
-      ["the last of two exp", injected('"exp":1'), 401],
-      ["the last of two traits", injected('"traits":[]'), 403],
-      ["the last of two aud", injected('"aud":"x"'), 401],
+      ["the last of two exp", claiming('"exp":1'), 401],
+      ["the last of two traits", claiming('"traits":[]'), 403],
+      ["the last of two aud", claiming('"aud":"x"'), 401],
       [
         "traits in a prototype",
         forge(
@@ -430,7 +488,7 @@ void t.test(
         forge(claims({ traits: { 0: "admin", length: 1 } })),
         401,
       ],
-      ["an exp without end", injected('"exp":1e400'), 401],
+      ["an exp without end", claiming('"exp":1e400'), 401],
       ["an exp far away", forge(claims({ exp: 1e300 })), 200],
       ["an exp long ago", forge(claims({ exp: -1e300 })), 401],
       ["an nbf far away", forge(claims({ nbf: 1e300 })), 401],

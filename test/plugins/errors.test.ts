@@ -37,6 +37,7 @@ void t.test("what goes wrong before a route is asked", async (t) => {
   const { call } = await serve(t);
   const wrongType = {
     detail: "The body must be JSON, sent with Content-Type: application/json.",
+    code: "unsupported_media_type",
   };
   const post = { method: "POST", url: rooms, as };
   const body = { name: "x" };
@@ -45,31 +46,55 @@ void t.test("what goes wrong before a route is asked", async (t) => {
     body,
     headers: { "content-type": type },
   });
+  const coded = (coding: string) => ({
+    ...post,
+    body,
+    headers: { "content-encoding": coding },
+  });
+  const code = "unsupported_media_type";
+  const charset = { detail: "The charset of the body must be UTF-8.", code };
+  const coding = { detail: "The body may have no Content-Encoding.", code };
   const notAllowed = (method: string) => ({
     detail: `Method ${method} is not allowed here.`,
+    code: "method_not_allowed",
   });
 
   const cases: Case[] = [
-    ["the root", { url: "/" }, 404, { detail: "Not found." }],
-    ["an unknown path", { url: "/api/v1/x/" }, 404, { detail: "Not found." }],
+    [
+      "the root",
+      { url: "/" },
+      404,
+      { detail: "Not found.", code: "not_found" },
+    ],
+    [
+      "an unknown path",
+      { url: "/api/v1/x/" },
+      404,
+      { detail: "Not found.", code: "not_found" },
+    ],
     [
       "an unknown path, with a query and a body",
       { url: "/api/v1/?x=/healthz", method: "POST", body: "{" },
       404,
-      { detail: "Not found." },
+      { detail: "Not found.", code: "not_found" },
     ],
-    ["no world", { url: "/api/v1/worlds/" }, 404, { detail: "Not found." }],
+    [
+      "no world",
+      { url: "/api/v1/worlds/" },
+      404,
+      { detail: "Not found.", code: "not_found" },
+    ],
     [
       "a path below a room",
       { url: `${rooms}x/y/`, as },
       404,
-      { detail: "Not found." },
+      { detail: "Not found.", code: "not_found" },
     ],
     [
       "a path that cannot be decoded",
       { url: "/api/v1/worlds/%zz/", as },
       400,
-      { detail: "The path is not a valid URL." },
+      { detail: "The path is not a valid URL.", code: "invalid_request" },
     ],
     [
       "PUT of a world",
@@ -118,26 +143,46 @@ void t.test("what goes wrong before a route is asked", async (t) => {
     ["a patch type", typed("application/merge-patch+json"), 415, wrongType],
     ["no type", typed(""), 415, wrongType],
     ["a type that is none", typed(";;"), 415, wrongType],
+    [
+      "another charset",
+      typed("application/json; charset=latin1"),
+      415,
+      charset,
+    ],
+    ["UTF-16", typed('application/json; a=b; CHARSET="utf-16"'), 415, charset],
+    [
+      "a second charset",
+      typed("application/json;charset=utf-8;charset=x"),
+      415,
+      charset,
+    ],
+    ["UTF-8 in quotes", typed('application/json; charset="UTF-8"'), 201, body],
+    ["gzip", coded("gzip"), 415, coding],
+    ["gzip, then nothing", coded("gzip, identity"), 415, coding],
+    ["no coding", coded("Identity"), 201, body],
     ["JSON in capitals", typed("Application/JSON"), 201, body],
     ["JSON with a charset", typed("application/json;charset=utf-8"), 201, body],
     [
       "no body",
       { ...post, headers: { "content-type": "application/json" } },
       400,
-      { detail: "The body is empty, and JSON was expected." },
+      {
+        detail: "The body is empty, and JSON was expected.",
+        code: "invalid_json",
+      },
     ],
     [
       "half a body",
       { ...post, body: '{"name":' },
       400,
-      { detail: /^The body is not valid JSON/ },
+      { detail: /^The body is not valid JSON/, code: "invalid_json" },
     ],
     ["a body of 1 MiB", { ...post, body: sized(MIB) }, 201, {}],
     [
       "a body of 1 MiB and a byte",
       { ...post, body: sized(MIB + 1) },
       413,
-      { detail: "The body is too large." },
+      { detail: "The body is too large.", code: "too_large" },
     ],
   ];
   for (const [name, request, status, answer, headers = {}] of cases) {
@@ -148,7 +193,7 @@ void t.test("what goes wrong before a route is asked", async (t) => {
     t.match(got.headers["x-request-id"], UUID, name);
     t.match(got.headers["content-type"], /^application\/json/, name);
     if (status >= 400) {
-      t.strictSame(Object.keys(got.body as object), ["detail"], name);
+      t.strictSame(Object.keys(got.body as object), ["detail", "code"], name);
     }
   }
 });
@@ -193,7 +238,10 @@ void t.test("a fault of the server's own stays its own", async (t) => {
   });
   const got = await call({ url: rooms, as });
   t.equal(got.status, 500);
-  t.strictSame(got.body, { detail: "Internal server error." });
+  t.strictSame(got.body, {
+    detail: "Internal server error.",
+    code: "fault",
+  });
   t.notMatch(JSON.stringify(got.headers), /cause|foyer\.db/);
 
   const line = log.split("\n").find((text) => text.includes("the cause"));
@@ -253,17 +301,22 @@ void t.test("what a store may answer", async (t) => {
   const { call } = await serve(t, undefined, {
     wrap: failing(() => new StoreError(problem, "the cause")),
   });
-  const cases: [StoreProblem, status: number, retryAfter?: string][] = [
-    ["absent", 403],
-    ["busy", 503, "1"],
-    ["full", 503, "60"],
-    ["unusable", 503, "5"],
+  const cases: [
+    StoreProblem,
+    status: number,
+    code: string,
+    retryAfter?: string,
+  ][] = [
+    ["absent", 403, "forbidden"],
+    ["busy", 503, "unavailable", "1"],
+    ["full", 503, "unavailable", "60"],
+    ["unusable", 503, "unavailable", "5"],
   ];
-  for (const [next, status, retryAfter] of cases) {
+  for (const [next, status, code, retryAfter] of cases) {
     problem = next;
     const got = await call({ url: rooms, as });
     t.equal(got.status, status, problem);
-    t.match(got.body, { detail: /./ }, problem);
+    t.match(got.body, { detail: /./, code }, problem);
     t.notMatch(got.text, /cause/, problem);
     t.equal(got.headers["retry-after"], retryAfter, problem);
   }
@@ -320,7 +373,11 @@ void t.test("what is no HTTP gets an error like all others", async (t) => {
     t.equal(got.status, status, name);
     t.match(got.headers["content-type"], /^application\/json/, name);
     t.match(got.headers["x-request-id"], UUID, name);
-    t.match(JSON.parse(got.text), { detail: /^[A-Z].*\.$/ }, name);
+    t.match(
+      JSON.parse(got.text),
+      { detail: /^[A-Z].*\.$/, code: "invalid_request" },
+      name,
+    );
   }
   const wire = dial(t, port);
   wire.send(rawRequest("GET /healthz"));

@@ -10,7 +10,10 @@ const { load } = loadConfig({});
 const busy = (t: Test, { status, headers, body }: Busy, name: string) => {
   t.equal(status, 503, name);
   t.equal(headers["retry-after"], "1", name);
-  t.strictSame(body, { detail: "The server is too busy. Try again soon." });
+  t.strictSame(body, {
+    detail: "The server is too busy. Try again soon.",
+    code: "unavailable",
+  });
 };
 interface Busy {
   status: number;
@@ -139,7 +142,11 @@ void t.test("clients that take their time", async (t) => {
     wire.send(sent);
     const { status, headers, text } = await wire.answer();
     t.equal(status, 408, name);
-    t.strictSame(JSON.parse(text), { detail: "Request Timeout." }, name);
+    t.strictSame(
+      JSON.parse(text),
+      { detail: "Request Timeout.", code: "invalid_request" },
+      name,
+    );
     t.equal(headers["x-content-type-options"], "nosniff", name);
   }
 

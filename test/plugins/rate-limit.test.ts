@@ -30,7 +30,10 @@ void t.test("a token may call so often in a minute", async (t) => {
       const got = await call({ url: rooms, as });
       t.equal(got.status, status, name);
       if (status !== 429) continue;
-      t.strictSame(got.body, { detail: "Too many requests. Try again later." });
+      t.strictSame(got.body, {
+        detail: "Too many requests. Try again later.",
+        code: "rate_limited",
+      });
       t.match(got.headers["retry-after"], /^([1-9]|[1-5]\d|60)$/);
     }
   }

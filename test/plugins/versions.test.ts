@@ -121,7 +121,11 @@ void t.test("a write in a version that is no longer", async (t) => {
     t.equal(got.status, status, `${method} with ${name}`);
     const after = await call({ url, as });
     if (status === 412) {
-      t.match(got.body, { detail: /changed in between/ }, name);
+      t.match(
+        got.body,
+        { detail: /changed in between/, code: "changed" },
+        name,
+      );
       t.strictSame(after.body, before.body, `${name}: nothing was written`);
     } else if (status === 200) {
       t.equal(got.headers.etag, after.headers.etag, name);

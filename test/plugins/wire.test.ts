@@ -150,3 +150,116 @@ void t.test("an expectation that nobody knows is passed over", async (t) => {
   wire.send(rawRequest(`GET ${world}`, { Authorization: as, Expect: "tea" }));
   t.equal((await wire.answer()).status, 200);
 });
+
+void t.test("a header counts however many come before it", async (t) => {
+  const { app, store } = await serve(t);
+  const { value: room } = await store.rooms.create("demo", { name: "a" });
+  const port = await listen(app);
+  const filler = "a:\r\n".repeat(3000);
+  const behind = (text: string, header: string) =>
+    text
+      .replace("\r\n", `\r\n${filler}`)
+      .replace("\r\n\r\n", `\r\n${header}\r\n\r\n`);
+  const remove = rawRequest(`DELETE ${rooms}${room.id}/`, {
+    Authorization: as,
+  });
+  const cases: [name: string, sent: string, status: number][] = [
+    ["a stale If-Match", behind(remove, 'If-Match: "stale"'), 412],
+    [
+      "an If-Match in two lines",
+      behind(remove, 'If-Match: "x"\r\nIf-Match: "y"'),
+      412,
+    ],
+    ["a second Authorization", behind(remove, `Authorization: ${as}`), 400],
+    ["a second Host", behind(remove, "Host: localhost"), 400],
+    ["a second type", behind(post("x"), "Content-Type: text/plain"), 400],
+    [
+      "a known version",
+      behind(
+        rawRequest(`GET ${world}`, { Authorization: as }),
+        "If-None-Match: *",
+      ),
+      304,
+    ],
+  ];
+  for (const [name, sent, status] of cases) {
+    const wire = dial(t, port);
+    wire.send(sent);
+    t.equal((await wire.answer()).status, status, name);
+  }
+});
+
+void t.test("trailers are no headers", async (t) => {
+  const { app } = await serve(t);
+  const port = await listen(app);
+  const body = '{"name":"x"}';
+  const chunked = (headers: object, trailer: string) =>
+    rawRequest(
+      `POST ${rooms}`,
+      {
+        "Content-Type": "application/json",
+        "Transfer-Encoding": "chunked",
+        ...headers,
+      },
+      `${body.length.toString(16)}\r\n${body}\r\n0\r\n${trailer}\r\n\r\n`,
+    );
+  const cases: [name: string, sent: string, status: number][] = [
+    ["who is calling", chunked({}, `Authorization: ${as}`), 401],
+    [
+      "somebody else",
+      chunked({ Authorization: as }, "Authorization: Bearer x"),
+      201,
+    ],
+    ["another type", chunked(json, "Content-Type: text/plain"), 201],
+  ];
+  for (const [name, sent, status] of cases) {
+    const wire = dial(t, port);
+    wire.send(sent);
+    t.equal((await wire.answer()).status, status, name);
+  }
+});
+
+void t.test("a Host that is no host is refused on every path", async (t) => {
+  const { app, store } = await serve(t);
+  const port = await listen(app);
+  const form = { "Content-Type": "multipart/form-data; boundary=x" };
+  const guest = { Authorization: "Client guest", ...form };
+  const length = { "Content-Length": "900000" };
+  const requests: [name: string, line: string, headers: object][] = [
+    ["an upload", "POST /storage/upload/", { ...guest, ...length }],
+    ["a new room", `POST ${rooms}`, { ...json, ...length }],
+    ["a world", `GET ${world}`, json],
+    ["a file", "GET /media/pub/demo/x.png", {}],
+    ["the health", "GET /healthz", {}],
+  ];
+  for (const Host of ["a:99999", "a b", "a/b", "x@a", "[::", "a:1:2"]) {
+    for (const [name, line, headers] of requests) {
+      const wire = dial(t, port);
+      wire.send(rawRequest(line, { ...headers, Host }));
+      const { status, text } = await wire.answer();
+      t.equal(status, 400, `${name}: ${Host}, before its body`);
+      t.match(JSON.parse(text), {
+        detail: "The Host header is not a host name.",
+        code: "invalid_request",
+      });
+    }
+  }
+
+  // HTTP/1.0 asks for none; without one there is no link to what was made.
+  const none = dial(t, port);
+  none.send(
+    post("x")
+      .replace("HTTP/1.1", "HTTP/1.0")
+      .replace(/Host:.*\r\n/, ""),
+  );
+  t.equal((await none.answer()).status, 400);
+  const {
+    value: { count },
+  } = await store.rooms.list("demo", {
+    traits: new Set(),
+    page: 1,
+    pageSize: 1,
+    ordering: "name",
+  });
+  t.equal(count, 0, "and nothing was made");
+});

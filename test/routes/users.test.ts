@@ -156,6 +156,7 @@ void t.test("what delete_user answers", async (t) => {
   const form = { as: admin("demo") };
   const forbidden = {
     detail: "You do not have permission to perform this action.",
+    code: "forbidden",
   };
   const one = { non_field_errors: [/user_id.*token_id/] };
 

@@ -1,0 +1,98 @@
+import type { FastifyInstance } from "fastify";
+import t from "tap";
+import { createApp, createMetricsApp } from "../../app.js";
+import { admin, dial, listen, rawRequest, serve, until } from "../helper.js";
+
+const rooms = "/api/v1/worlds/demo/rooms/";
+const head = {
+  Authorization: admin("demo"),
+  "Content-Type": "application/json",
+  "Content-Length": "20",
+};
+
+/** How long something takes, in milliseconds. */
+async function timed(run: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await run();
+  return performance.now() - started;
+}
+
+/** How many connections a server has. */
+const open = ({ server }: FastifyInstance) =>
+  new Promise<number>((resolve, reject) =>
+    server.getConnections((error, count) =>
+      error ? reject(error) : resolve(count),
+    ),
+  );
+
+void t.test("an embedded server closes within three seconds", async (t) => {
+  const half = rawRequest(`POST ${rooms}`, { ...head, Expect: "100-continue" });
+  const cases: [name: string, sent: string, statuses: number[]][] = [
+    ["nothing", "", []],
+    ["half a line", "GET /hea", []],
+    ["half its headers", "GET /healthz HTTP/1.1\r\nHost: a\r\n", []],
+    ["no body", half, [100]],
+    ["two, and half a line", rawRequest("GET /healthz") + "GET", [200]],
+    ["another, and no body", rawRequest("GET /healthz") + half, [200, 100]],
+  ];
+  for (const [name, sent, statuses] of cases) {
+    const { app } = await serve(t);
+    const wire = dial(t, await listen(app));
+    wire.send(sent);
+    await until(async () => (await open(app)) === 1);
+    for (const status of statuses) {
+      t.equal((await wire.answer()).status, status, name);
+    }
+    const took = await timed(() => app.close());
+    t.ok(took < 3000, `${name}: ${took} ms`);
+  }
+});
+
+void t.test("the port of the metrics closes as soon", async (t) => {
+  const { app } = await serve(t);
+  const metrics = createMetricsApp(app, undefined);
+  const wire = dial(t, await listen(metrics));
+  wire.send("GET /met");
+  await until(async () => (await open(metrics)) === 1);
+  const took = await timed(() => metrics.close());
+  t.ok(took < 3000, `${took} ms`);
+});
+
+void t.test("a close answers what came whole", async (t) => {
+  const app = createApp({ config: { dataDir: t.testdir() } });
+  let begun = 0;
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  app.get("/held", async () => {
+    begun++;
+    await held;
+    return { held: true };
+  });
+  const wire = dial(t, await listen(app));
+  wire.send(rawRequest("GET /held"));
+  await until(() => begun === 1);
+  const closed = app.close();
+  setTimeout(answer, 200);
+  t.equal((await wire.answer()).text, '{"held":true}');
+  await closed;
+});
+
+void t.test("nothing waits for an answer that nobody reads", async (t) => {
+  const app = createApp({ config: { dataDir: t.testdir() } });
+  t.teardown(() => app.close());
+  let begun = 0;
+  app.get("/held", async () => {
+    begun++;
+    await new Promise(() => {});
+  });
+  const wire = dial(t, await listen(app));
+  // The second waits behind the first, and never gets a socket of its own.
+  wire.send(rawRequest("GET /held") + rawRequest("GET /held"));
+  await until(() => begun === 2);
+  const took = await timed(async () => {
+    const drained = app.drain(20_000);
+    wire.hangUp();
+    await drained;
+  });
+  t.ok(took < 5000, `${took} ms`);
+});
