@@ -8,15 +8,13 @@ import Fastify, {
 } from "fastify";
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
-import type { FileStore } from "./db/files.js";
-import { LocalFiles } from "./db/local-files.js";
-import { openSqliteStore } from "./db/sqlite/index.js";
-import type { Store } from "./db/store.js";
+import { type Engines, openEngines } from "./db/open.js";
 import address from "./plugins/address.js";
 import { guardBodyLimits } from "./plugins/body-limits.js";
 import expectContinue from "./plugins/expect-continue.js";
 import auth from "./plugins/auth.js";
 import cors from "./plugins/cors.js";
+import enginesPlugin from "./plugins/engines.js";
 import docs from "./plugins/docs.js";
 import draining from "./plugins/draining.js";
 import errors, { answerError } from "./plugins/errors.js";
@@ -29,7 +27,6 @@ import pressure from "./plugins/pressure.js";
 import rateLimit from "./plugins/rate-limit.js";
 import serialization from "./plugins/serialization.js";
 import storage from "./plugins/storage.js";
-import storePlugin from "./plugins/store.js";
 import unrouted from "./plugins/unrouted.js";
 import uploaders from "./plugins/uploaders.js";
 import validation from "./plugins/validation.js";
@@ -45,12 +42,12 @@ import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
 
-// For those who embed it: what they may give, and what `app.store` is.
-export { LocalFiles } from "./db/local-files.js";
-export { openSqliteStore } from "./db/sqlite/index.js";
+// For those who embed it: what they may give, and what the application gives.
+export * from "./db/open.js";
+export type * from "./db/events.js";
 export type * from "./db/files.js";
 export type * from "./db/store.js";
-export type * from "./plugins/store.js";
+export type * from "./plugins/engines.js";
 
 /** Within how many milliseconds the headers of a request have to come. */
 const HEADERS_TIMEOUT = 20_000;
@@ -61,9 +58,8 @@ const STALLED = 300_000;
 /** What the application is made of; whatever is not given is what `foyer serve` would take. */
 export interface FoyerOptions {
   config?: Partial<Config>;
-  /** Opened in `config.dataDir` otherwise. Closed with the application, like the files. */
-  store?: Store;
-  files?: FileStore;
+  /** Opened in `config.dataDir` otherwise. They are closed with the application. */
+  engines?: Engines;
   /** Where its metrics become one with those of other processes. */
   gather?: Gather;
 }
@@ -76,8 +72,12 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
   async (app, options) => {
     const config = { ...loadConfig({}), ...options.config };
     const { publicUrl, dataDir, corsOrigins, load, metrics } = config;
-    const store = options.store ?? openSqliteStore(dataDir);
-    const files = options.files ?? new LocalFiles(dataDir);
+    const engines =
+      options.engines ??
+      (await openEngines({
+        dataDir,
+        onFault: (error) => app.log.error(error),
+      }));
 
     guardRoutes(app);
     guardBodyLimits(app);
@@ -91,7 +91,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(draining);
     app.register(expectContinue);
     app.register(serialization);
-    app.register(storePlugin, { store });
+    app.register(enginesPlugin, { engines });
     app.register(address, { publicUrl });
     app.register(openapi, { publicUrl });
     app.register(auth);
@@ -104,7 +104,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(uploaders);
     app.register(replies);
     app.register(docs);
-    app.register(storage, { files });
+    app.register(storage);
     const { port, token } = metrics;
     if (port !== undefined || token !== undefined) {
       const { gather } = options;

@@ -1,7 +1,9 @@
 import cluster, { type Worker } from "node:cluster";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { AggregatorRegistry } from "prom-client";
 import type { Config } from "./config.js";
+import { relayEvents } from "./db/workers/events.js";
 import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
@@ -25,6 +27,9 @@ const SOUND = 60_000;
 
 /** After how many milliseconds a worker that was told to stop is ended: it stops within ten seconds. */
 const STOP_PATIENCE = 15_000;
+
+/** The variable that names all workers of one primary to each of them. */
+const WORKERS = "FOYER_WORKERS";
 
 /** What a worker tells the primary. */
 type News =
@@ -55,6 +60,7 @@ export interface Cluster {
 export async function startCluster(config: Config): Promise<Cluster> {
   const log = await createLogger(config.logLevel);
   const registry = new AggregatorRegistry();
+  const workers = randomUUID();
   const pauses = new Set<NodeJS.Timeout>();
   let resolve: (address: string) => void;
   let reject: (error: ClusterError) => void;
@@ -70,7 +76,8 @@ export async function startCluster(config: Config): Promise<Cluster> {
 
   function start(): void {
     const started = performance.now();
-    const worker = cluster.fork();
+    const worker = cluster.fork({ [WORKERS]: workers });
+    relayEvents(worker.process, () => living().map((other) => other.process));
     worker.on("message", (news: News) => {
       if (news.foyer === "serving") onServing(news.address);
       if (news.foyer === "failed") reason = news.reason;
@@ -154,7 +161,10 @@ export async function runWorker(
   new AggregatorRegistry();
   const stop = Promise.race([signalled, orderedToStop()]);
   try {
-    const server = await startServer(config, gatherAll());
+    const server = await startServer(config, {
+      workers: process.env[WORKERS]!,
+      gather: gatherAll(),
+    });
     const { metrics } = server.app;
     if (metrics) AggregatorRegistry.setRegistries([metrics.registry]);
     await tell({ foyer: "serving", address: server.address });

@@ -2,9 +2,8 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
-import { LocalFiles } from "./db/local-files.js";
+import { openEngines } from "./db/open.js";
 import { Failure } from "./failure.js";
-import { openSqliteStore } from "./db/sqlite/index.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
 
@@ -19,25 +18,35 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** What ties a server to others that serve the same worlds. */
+export interface Siblings {
+  /** Names all workers of one primary; see {@link EngineOptions.workers}. */
+  workers: string;
+  /** Where its metrics become one with those of other processes. */
+  gather: Gather;
+}
+
 /**
- * Opens the store and listens.
- * @param gather where its metrics become one with those of other processes.
+ * Opens the engines and listens.
+ * @param siblings if there are others.
  * @throws {StoreError} or an error of the listening socket, with one line that says why.
  */
 export async function startServer(
   config: Config,
-  gather?: Gather,
+  siblings?: Siblings,
 ): Promise<Server> {
   const logger = await createLogger(config.logLevel);
-  const store = openSqliteStore(config.dataDir, {
+  const engines = await openEngines({
+    dataDir: config.dataDir,
     log: (line) => logger.info(line),
+    onFault: (error) => logger.error(error),
+    ...(siblings && { workers: siblings.workers }),
   });
   const app = createApp({
     config,
-    store,
-    files: new LocalFiles(config.dataDir),
+    engines,
     logger,
-    ...(gather && { gather }),
+    ...(siblings && { gather: siblings.gather }),
   });
   try {
     await listen(app, config, "HOST and PORT");

@@ -31,6 +31,13 @@ export interface EngineOptions {
   onFault?: (error: unknown) => void;
 }
 
+/** Ends the process, as an error in a callback does that nobody handles. */
+function rethrow(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
+
 /**
  * Opens the store, the files and the events. The only place that names an engine.
  * @throws {StoreError} `unusable`, with one line for the operator.
@@ -40,7 +47,7 @@ export async function openEngines({
   create = true,
   workers,
   log,
-  onFault = (error) => queueMicrotask(() => Promise.reject(error as Error)),
+  onFault = rethrow,
 }: EngineOptions): Promise<Engines> {
   if (!create) refuseMissing(dataDir);
   const events =

@@ -221,7 +221,7 @@ export default fp(
     app.decorateRequest("caller", null as unknown as Caller);
     app.decorate("callerOf", callerOf);
   },
-  { name: "auth", dependencies: ["errors", "store"] },
+  { name: "auth", dependencies: ["errors", "engines"] },
 );
 
 /** Whether a world still holds the key that a token was proven with, now that the token holds. */

@@ -69,6 +69,14 @@ export default fp<{ gather?: Gather }>(
       registers,
     });
 
+    const events = new Counter({
+      name: "foyer_events_total",
+      help: "Events that this process published or received, by their type.",
+      labelNames: ["type"] as const,
+      registers,
+    });
+    app.events.subscribe(({ type }) => events.inc({ type }));
+
     // The gauges of a scrape are asked at once: one look at the store serves all.
     let looking: Promise<Counts> | undefined;
     const look = () =>
@@ -121,5 +129,5 @@ export default fp<{ gather?: Gather }>(
       text: () => gather(registry),
     } satisfies Metrics);
   },
-  { name: "metrics", dependencies: ["store"] },
+  { name: "metrics", dependencies: ["engines"] },
 );

@@ -114,5 +114,5 @@ export default fp(
       },
     );
   },
-  { name: "permissions", dependencies: ["auth", "errors", "store"] },
+  { name: "permissions", dependencies: ["auth", "errors", "engines"] },
 );

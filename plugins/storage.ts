@@ -1,15 +1,10 @@
 import { Readable } from "node:stream";
 import type { FastifyBaseLogger, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
-import type { FileStore } from "../db/files.js";
 import { Refusal } from "./errors.js";
 import { select } from "./selection.js";
 
 declare module "fastify" {
-  interface FastifyInstance {
-    /** The bytes of uploaded files. */
-    files: FileStore;
-  }
   interface FastifyReply {
     /**
      * Sends the bytes under a key: with ranges, an `ETag` and a year of caching.
@@ -24,10 +19,10 @@ const SWEEP_INTERVAL = 10 * 60_000;
 
 const notFound = () => new Refusal(404, "Not found.");
 
-/** Keeps uploaded bytes, and hides where. */
-export default fp<{ files: FileStore }>(
-  async (app, { files }) => {
-    app.decorate("files", files);
+/** Serves stored files, and sweeps what a killed process left of them. */
+export default fp(
+  async (app) => {
+    const { files } = app;
     app.decorateReply("sendStored", async function (this: FastifyReply, key) {
       const { request, log } = this;
       const file = await files.open(key);
@@ -87,10 +82,7 @@ export default fp<{ files: FileStore }>(
     }
     const timer = setInterval(() => void sweep(), SWEEP_INTERVAL).unref();
     app.addHook("onReady", sweep);
-    app.addHook("onClose", async () => {
-      clearInterval(timer);
-      await files.close();
-    });
+    app.addHook("onClose", async () => clearInterval(timer));
   },
-  { name: "storage", dependencies: ["errors", "store"] },
+  { name: "storage", dependencies: ["errors", "engines"] },
 );

@@ -56,7 +56,7 @@ export default fp(
       }
     }
   },
-  { name: "uploaders", dependencies: ["auth", "errors", "store"] },
+  { name: "uploaders", dependencies: ["auth", "errors", "engines"] },
 );
 
 function mayUpload({ traits }: Uploader, { value }: Versioned<World>): boolean {

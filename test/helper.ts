@@ -7,8 +7,7 @@ import type { Test } from "tap";
 import { createApp } from "../app.js";
 import { contractOf } from "./contract.js";
 import { loadConfig, type Config } from "../config.js";
-import { LocalFiles } from "../db/local-files.js";
-import { openSqliteStore } from "../db/sqlite/index.js";
+import { openEngines } from "../db/open.js";
 import type { Store } from "../db/store.js";
 import {
   defaultPermissionConfig,
@@ -104,11 +103,11 @@ export async function serve(
   { config, logger, wrap = (store) => store }: ServeOptions = {},
 ): Promise<TestServer> {
   const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
+  const engines = await openEngines({ dataDir });
+  const { store } = engines;
   const app = createApp({
     config: { ...loadConfig({}), ...config },
-    store: wrap(store),
-    files: new LocalFiles(dataDir),
+    engines: { ...engines, store: wrap(store) },
     ...(logger && { logger }),
   });
   t.teardown(() => app.close());

@@ -80,7 +80,7 @@ export class ReadCache {
    */
   reads<V>(size = MAX_SIZE): CachedReads<V> {
     const cache = new Cache<V>(size);
-    this.#caches.push(cache as Cache<unknown>);
+    this.#caches.push(cache);
     const find = (key: string) => cache.get(key);
     const keep = (key: string, value: V, size: number) =>
       cache.set(key, value, ENTRY + key.length + size);

@@ -31,7 +31,8 @@ export class WorkerEvents implements Events {
     this.#local.publish(event);
     // Without a primary this worker is about to end, as are all others.
     if (!this.#primary.connected) return;
-    this.#primary.send!({ foyer: "event", event } satisfies EventMessage);
+    const message: EventMessage = { foyer: "event", event };
+    this.#primary.send!(message, undefined, undefined, () => {});
   }
 
   subscribe(listener: Listener): () => void {

@@ -180,7 +180,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a file that its manifest names twice",
       withManifest(entries, ({ members }) => members.push(members[1]!)),
-      `${whole}its manifest names media/pub/demo/0.pdf twice`,
+      `${whole}its manifest names media/pub/demo/1.pdf twice`,
     ],
     [
       "a file that is a folder as well",

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { hash, randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import t from "tap";
 import { check } from "../../db/check.js";
 import { deleteFile } from "../../db/deletions.js";
@@ -90,13 +91,18 @@ void t.test("the key of a deleted file is in no byte", async (t) => {
   );
 });
 
-void t.test("a store that stays open scrubs soon", async (t) => {
+void t.test("a store that stays open scrubs at once", async (t) => {
   const dataDir = t.testdir();
   const store = openSqliteStore(dataDir);
   t.teardown(() => store.close());
   await store.worlds.create(worldOf("demo"));
   const { id, secret, key } = newKey();
   await record(store, key);
+  // Somebody reads, so that the log cannot be emptied.
+  const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
+  t.teardown(() => reader.close());
+  reader.exec("BEGIN");
+  reader.prepare("SELECT * FROM files").all();
   await store.files.delete("demo", id);
 
   // What a process leaves that is killed now.
@@ -111,6 +117,7 @@ void t.test("a store that stays open scrubs soon", async (t) => {
   const marks = () =>
     readdirSync(dataDir).filter((name) => name.includes("erasing"));
   t.equal(marks().length, 1);
+  reader.close();
   await until(() => marks().length === 0);
   await store.close();
   t.strictSame(heldIn(dataDir, [id, secret]), []);
@@ -118,6 +125,15 @@ void t.test("a store that stays open scrubs soon", async (t) => {
   const next = openSqliteStore(crashed);
   t.teardown(() => next.close());
   await until(() => heldIn(crashed, [id, secret]).length === 0);
+
+  const undisturbed = newKey();
+  await record(next, undisturbed.key);
+  await next.files.delete("demo", undisturbed.id);
+  t.strictSame(
+    heldIn(crashed, [undisturbed.secret]),
+    [],
+    "before the deletion is answered",
+  );
 });
 
 void t.test("a world takes the keys of its files with it", async (t) => {

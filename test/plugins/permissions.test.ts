@@ -1,8 +1,5 @@
 import t, { type Test } from "tap";
 import { createApp } from "../../app.js";
-import { loadConfig } from "../../config.js";
-import { LocalFiles } from "../../db/local-files.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { PermissionConfig, Rule } from "../../schemas/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import {
@@ -310,12 +307,7 @@ void t.test("what a route must declare to start", async (t) => {
     ];
   for (const [name, path, options, error] of cases) {
     await t.test(name, async (t) => {
-      const dataDir = t.testdir();
-      const app = createApp({
-        config: loadConfig({}),
-        store: openSqliteStore(dataDir),
-        files: new LocalFiles(dataDir),
-      });
+      const app = createApp({ config: { dataDir: t.testdir() } });
       t.teardown(() => app.close());
       app.register(async (scope) => {
         scope.get(path, options, async () => ({}));

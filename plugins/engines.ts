@@ -1,0 +1,27 @@
+import fp from "fastify-plugin";
+import type { Events } from "../db/events.js";
+import type { FileStore } from "../db/files.js";
+import type { Engines } from "../db/open.js";
+import type { Store } from "../db/store.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** All that the service keeps, except the bytes of files. */
+    store: Store;
+    /** The bytes of uploaded files. */
+    files: FileStore;
+    /** What happened in worlds, in this process and in others. */
+    events: Events;
+  }
+}
+
+/** Puts the engines where plugins and routes find them, and closes them with the application. */
+export default fp<{ engines: Engines }>(
+  async (app, { engines }) => {
+    app.decorate("store", engines.store);
+    app.decorate("files", engines.files);
+    app.decorate("events", engines.events);
+    app.addHook("onClose", () => engines.close());
+  },
+  { name: "engines" },
+);
