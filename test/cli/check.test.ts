@@ -8,7 +8,6 @@ import {
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { foyer } from "../helper.js";
 import { furnished } from "./furnished.js";
