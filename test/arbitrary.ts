@@ -20,7 +20,14 @@ export function arbitraryOf(
   if (schema.readOnly) return fc.constant(undefined);
   if (schema.enum) return fc.constantFrom(...(schema.enum as unknown[]));
   if (schema.anyOf) return fc.oneof(...(schema.anyOf as unknown[]).map(of));
+  if (Array.isArray(schema.type)) {
+    return fc.oneof(
+      ...schema.type.map((type) => of({ ...schema, type: type as unknown })),
+    );
+  }
   switch (schema.type) {
+    case "null":
+      return fc.constant(null);
     case "string":
       return textOf(schema);
     case "integer":

@@ -37,7 +37,7 @@ export function openForWriting(
     const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
     try {
       // First of all, as the mode of the journal is written to the file.
-      db.transaction(versionOf)(db);
+      versionOf(db);
       turnToWal(db);
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");

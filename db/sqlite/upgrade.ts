@@ -23,9 +23,12 @@ export const LATEST = migrations.length;
  * @throws {StoreError} `unusable`, when it is not Foyer's or of a newer one.
  */
 export function versionOf(db: Connection): number {
-  const owner = db.pragma("application_id", { simple: true });
-  const version = db.pragma("user_version", { simple: true }) as number;
-  const tables = db.prepare("SELECT count(*) FROM sqlite_schema").pluck().get();
+  // In one transaction, as another process may be creating the database.
+  const { owner, version, tables } = db.transaction(() => ({
+    owner: db.pragma("application_id", { simple: true }),
+    version: db.pragma("user_version", { simple: true }) as number,
+    tables: db.prepare("SELECT count(*) FROM sqlite_schema").pluck().get(),
+  }))();
   if (owner !== APPLICATION_ID && tables !== 0) {
     throw new StoreError("unusable", "it is not a database of Foyer");
   }
