@@ -154,7 +154,8 @@ export function roomReads(db: Connection, cache: ReadCache) {
       });
       for (const row of rows) {
         size += sizeOf(row);
-        if (size > MAX_PAGE) {
+        // A single room is never refused, as nobody could ask for less.
+        if (size > MAX_PAGE && found.length > 0) {
           throw new StoreError("large", "The page is too large.");
         }
         // Most rooms of a page have not changed since it was read last.

@@ -36,20 +36,21 @@ export function userReads(db: Connection) {
      WHERE world_id = ? AND ${IS_KNOWN}
      ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
   );
-  // Two statements, and the writer thread may commit in between.
-  const read = db.transaction(
-    (worldId: string, { page, pageSize }: PageSelection): UserPage => ({
-      count: count.get(worldId)!,
-      users: bounded(
-        select.iterate(worldId, pageSize, (page - 1) * pageSize),
-      ).map(toUser),
-    }),
-  );
   return {
-    list: (worldId: string, selection: PageSelection) =>
-      read(worldId, selection),
+    list(worldId: string, selection: PageSelection): UserPage {
+      const all = count.get(worldId)!;
+      const { limit, offset } = rangeOf(selection, all);
+      const rows = select.iterate(worldId, limit, offset);
+      return { count: all, users: bounded(rows).map(toUser) };
+    },
   };
 }
+
+/** The rows of a page. SQLite takes no offset beyond 64 bits, and a client may ask for any page. */
+const rangeOf = ({ page, pageSize }: PageSelection, count: number) => ({
+  limit: pageSize,
+  offset: Math.min((page - 1) * pageSize, count),
+});
 
 /** Rows up to a size. A single one is never refused, as nobody could ask for less. */
 function bounded(rows: Iterable<UserRow>): UserRow[] {
@@ -98,20 +99,20 @@ export function fileReads(db: Connection) {
     .prepare<[string], number>("SELECT file_bytes FROM worlds WHERE id = ?")
     .pluck();
   const find = fileFinder(db);
-  const read = db.transaction(
-    (worldId: string, { page, pageSize }: PageSelection): FilePage => ({
-      count: count.get(worldId)!,
-      files: select.all(worldId, pageSize, (page - 1) * pageSize).map(toFile),
-    }),
-  );
   return {
     has: (key: string): boolean => exists.get(key) !== undefined,
     get(worldId: string, id: string): StoredFile | undefined {
       const row = find(worldId, id);
       return row && toFile(row);
     },
-    list: (worldId: string, selection: PageSelection) =>
-      read(worldId, selection),
+    list(worldId: string, selection: PageSelection): FilePage {
+      const all = count.get(worldId)!;
+      const { limit, offset } = rangeOf(selection, all);
+      return {
+        count: all,
+        files: select.all(worldId, limit, offset).map(toFile),
+      };
+    },
     keys: (worldId: string): string[] => selectKeys.all(worldId),
     size: (worldId: string): number => size.get(worldId) ?? 0,
   };

@@ -232,6 +232,31 @@ export async function storeContract(
     }
   });
 
+  await contract(
+    "no page is too far, and no room too large",
+    async (t, store) => {
+      const far = { page: Number.MAX_SAFE_INTEGER, pageSize: 1000 };
+      t.strictSame(await store.users.list("demo", far), {
+        count: 0,
+        users: [],
+      });
+      t.strictSame(await store.files.list("demo", far), {
+        count: 0,
+        files: [],
+      });
+      const farther = { page: 1e23, pageSize: 1000 };
+      t.strictSame((await store.files.list("demo", farther)).files, []);
+      t.strictSame(
+        (await store.rooms.list("demo", selection(farther))).value.rooms,
+        [],
+      );
+      const description = "x".repeat(5 * 1024 * 1024);
+      await store.rooms.create("demo", { name: "large", description });
+      const { value } = await store.rooms.list("demo", selection());
+      t.equal(value.rooms[0]?.description.length, description.length);
+    },
+  );
+
   await contract("searches at the same time", async (t, store) => {
     await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
