@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { Failure } from "./failure.js";
-import { fileTypes } from "./schemas/file-types.js";
+import { fileTypes } from "./schemas/plain/file-types.js";
 import {
   BadValue,
   bearerToken,
@@ -12,7 +12,7 @@ import {
   someText,
   whole,
   wordOf,
-} from "./schemas/variables.js";
+} from "./schemas/plain/variables.js";
 
 /** One variable of the environment. */
 export interface Variable<T = unknown> {

@@ -5,15 +5,19 @@ import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { createApp } from "./app.js";
 import type { Config } from "./config.js";
-import { Failure } from "./failure.js";
 import { compileValidator } from "./schemas/validate.js";
 import { World } from "./schemas/worlds.js";
-import { draftWorld, signToken, type TokenOptions } from "./worlds.js";
+import {
+  draftWorld,
+  findWorld,
+  signToken,
+  type TokenOptions,
+} from "./worlds.js";
 
 export type { TokenOptions } from "./worlds.js";
 export type { World } from "./schemas/worlds.js";
 
-/** What a test may want different from a server with its defaults. */
+/** How the server of a test differs from one with its defaults. */
 export interface TestServerOptions {
   /** Without a `dataDir`, data is in a temporary folder that `close` deletes. */
   config?: Partial<Config>;
@@ -21,7 +25,7 @@ export interface TestServerOptions {
   logger?: FastifyBaseLogger;
 }
 
-/** A world for a test; only its id has no default. `config` gets a fresh key if it names none. */
+/** A world for a test; only its id has no default. A `config` without keys gets a fresh one. */
 export type TestWorld = Pick<World, "id"> &
   Partial<Omit<World, "id" | "config">> & { config?: Record<string, unknown> };
 
@@ -39,7 +43,7 @@ export interface TestServer {
   createWorld(world: TestWorld): Promise<World>;
   /**
    * Signs a token with the first key that a world has now.
-   * @throws {Failure} if there is no such world.
+   * @throws {StoreError} `absent` if there is no such world.
    */
   token(world: string, options?: TokenOptions): Promise<string>;
   /** Stops the server, and deletes its temporary folder. */
@@ -81,7 +85,11 @@ export async function startTestServer({
     baseUrl: `http://127.0.0.1:${port}`,
     close,
     async createWorld({ id, title, domain, config = {}, permission_config }) {
-      const draft = draftWorld(id, title ?? id, domain ?? `${id}.localhost`);
+      const draft = draftWorld({
+        id,
+        title: title ?? id,
+        domain: domain ?? `${id}.localhost`,
+      });
       const world = {
         ...draft,
         config: { ...draft.config, ...config },
@@ -92,9 +100,7 @@ export async function startTestServer({
       return (await app.store.worlds.create(world)).value;
     },
     async token(id, options) {
-      const world = await app.store.worlds.get(id);
-      if (!world) throw new Failure(`There is no world ${id}.`);
-      return signToken(world.value, options);
+      return signToken(await findWorld(app.store, id), options);
     },
   };
 }

@@ -1,12 +1,25 @@
-import { randomBytes } from "node:crypto";
-import { defaultPermissionConfig } from "./schemas/permissions.js";
-import type { World, WorldKey } from "./schemas/worlds.js";
+import { randomBytes, randomUUID } from "node:crypto";
+import type { Engines } from "./db/open.js";
+import { type Store, StoreError } from "./db/store.js";
+import { defaultPermissionConfig } from "./schemas/plain/permissions.js";
+import type { WorldCopy } from "./schemas/world-document.js";
+import type { World, WorldChanges, WorldKey } from "./schemas/worlds.js";
 
-// Operations on worlds that do not need a server: the CLI and the test server
-// share them.
+// Operations on worlds that are more than one call of the store. They need no
+// server and load no TypeBox, so commands and routes share them.
 
 /** The traits that the default rules of a new world let do everything. */
 export const ADMINISTRATOR = ["admin", "api"];
+
+/** Who a world is to people and to browsers; see `schemas/plain/texts.ts` for the limits. */
+export interface WorldNames {
+  id: string;
+  title: string;
+  domain: string;
+}
+
+/** Where worlds are kept: their records and the bytes of their files. */
+type Data = Pick<Engines, "store" | "files">;
 
 /** A fresh random key of 256 bits for the world `id`. */
 export const freshKey = (id: string): WorldKey => ({
@@ -16,28 +29,183 @@ export const freshKey = (id: string): WorldKey => ({
 });
 
 /**
- * A new world with a fresh key and the default rules.
+ * A new world with a fresh key and the default rules. It is not stored.
  * @param isPrivate adds a rule that lets only the trait `attendee` take part.
  */
-export function draftWorld(
-  id: string,
-  title: string,
-  domain: string,
+export const draftWorld = (
+  { id, title, domain }: WorldNames,
   isPrivate = false,
-): World {
-  return {
-    id,
-    title,
-    domain,
-    config: { JWT_secrets: [freshKey(id)] },
-    permission_config: {
-      ...defaultPermissionConfig,
-      ...(isPrivate && { "world.view": ["attendee"] }),
-    },
-  };
+): World => ({
+  id,
+  title,
+  domain,
+  config: { JWT_secrets: [freshKey(id)] },
+  permission_config: {
+    ...defaultPermissionConfig,
+    ...(isPrivate && { "world.view": ["attendee"] }),
+  },
+});
+
+/**
+ * The world with an id.
+ * @throws {StoreError} `absent`, with one line for the operator.
+ */
+export async function findWorld(store: Store, id: string): Promise<World> {
+  const world = await store.worlds.get(id);
+  if (!world) throw missingWorld(id);
+  return world.value;
 }
 
-/** What a token says of its bearer, and for how long it holds. */
+const missingWorld = (id: string) =>
+  new StoreError("absent", `There is no world ${id}.`);
+
+/**
+ * A world with its keys and all its rooms.
+ * @throws {StoreError} `absent`, with one line for the operator.
+ */
+export async function exportWorld(
+  store: Store,
+  id: string,
+): Promise<WorldCopy> {
+  const copy = await store.worlds.export(id);
+  if (!copy) throw missingWorld(id);
+  return copy;
+}
+
+/**
+ * Creates a world with the rules, settings and rooms of another. It has a fresh
+ * key, so tokens of the first world do not open it, and its rooms have new ids.
+ * @throws {StoreError} `absent`, or `taken` on `id` or `domain`.
+ */
+export async function cloneWorld(
+  store: Store,
+  id: string,
+  names: WorldNames,
+): Promise<World> {
+  const { world, rooms } = await exportWorld(store, id);
+  const { config, ...draft } = draftWorld(names);
+  const { value } = await store.worlds.import({
+    world: {
+      ...draft,
+      config: { ...world.config, ...config },
+      permission_config: world.permission_config,
+    },
+    rooms: rooms.map((room) => ({
+      ...room,
+      id: randomUUID(),
+      revision: 1,
+      // A room that shows its world's domain shows the new world's.
+      domain: room.domain === world.domain ? undefined : room.domain,
+    })),
+  });
+  return value;
+}
+
+/** What {@link changeWorld} replaces. */
+export interface WorldReset {
+  title?: string | undefined;
+  domain?: string | undefined;
+  /** Puts the rules of a new world back. */
+  defaultRules?: boolean | undefined;
+  /** Replaces all keys with a fresh one. Tokens that the old keys signed stop working. */
+  newKey?: boolean | undefined;
+}
+
+/**
+ * Changes a world, also one that no token can change any more.
+ * @throws {StoreError} `absent`, `taken` on `domain`, or `changed` if somebody
+ *   changed the world while its keys were replaced.
+ */
+export async function changeWorld(
+  store: Store,
+  id: string,
+  { title, domain, defaultRules, newKey }: WorldReset,
+): Promise<World> {
+  const world = await store.worlds.get(id);
+  if (!world) throw missingWorld(id);
+  const changes: WorldChanges = {
+    ...(title !== undefined && { title }),
+    ...(domain !== undefined && { domain }),
+    ...(defaultRules && { permission_config: defaultPermissionConfig }),
+    ...(newKey && {
+      config: { ...world.value.config, JWT_secrets: [freshKey(id)] },
+    }),
+  };
+  // The config is replaced as a whole, so it must be the one that was read.
+  const versions = newKey ? [world.version] : undefined;
+  return (await store.worlds.update(id, changes, versions)).value;
+}
+
+/**
+ * Deletes a world with its rooms, users and files. After a crash in between, the
+ * next start removes the bytes that are left.
+ * @throws {StoreError} `absent`, with one line for the operator.
+ */
+export async function deleteWorld(
+  { store, files }: Data,
+  id: string,
+): Promise<void> {
+  await findWorld(store, id);
+  const keys = await store.files.keys(id);
+  await files.discard(keys, () => store.worlds.delete(id));
+}
+
+/**
+ * Deletes a file: its record and its bytes. After a crash in between, the next
+ * start removes the bytes.
+ * @throws {StoreError} `absent`.
+ */
+export async function deleteFile(
+  { store, files }: Data,
+  worldId: string,
+  id: string,
+): Promise<void> {
+  const file = await store.files.get(worldId, id);
+  if (!file) throw new StoreError("absent", "There is no such file.");
+  await files.discard([file.key], async () => [
+    await store.files.delete(worldId, id),
+  ]);
+}
+
+/** The id of the demo world. */
+export const DEMO = "sample";
+
+/**
+ * Creates the demo world in an empty store.
+ * @returns the demo world; undefined if the store has other worlds and not this one.
+ */
+export async function ensureDemo(store: Store): Promise<World | undefined> {
+  const [any] = await store.worlds.list({ limit: 1 });
+  if (any) return (await store.worlds.get(DEMO))?.value;
+  const { value } = await store.worlds.create(
+    draftWorld({ id: DEMO, title: "Sample event", domain: "localhost" }),
+  );
+  await store.rooms.create(DEMO, {
+    name: "Main stage",
+    description: "Where the *keynotes* are.",
+    module_config: [
+      { type: "livestream.native", config: {} },
+      { type: "chat.native", config: { volatile: true } },
+    ],
+    sorting_priority: 1,
+  });
+  await store.rooms.create(DEMO, {
+    name: "Hallway",
+    description: "Meet the others.",
+    module_config: [{ type: "chat.native", config: { volatile: false } }],
+    sorting_priority: 2,
+  });
+  await store.rooms.create(DEMO, {
+    name: "Backstage",
+    description: "For speakers and admins.",
+    module_config: [{ type: "chat.native", config: { volatile: false } }],
+    permission_config: { "room.view": [["speaker", "admin"]] },
+    sorting_priority: 3,
+  });
+  return value;
+}
+
+/** What a token says of its bearer, and for how long it is valid. */
 export interface TokenOptions {
   /** The user's id in the service that issues the token; none by default. */
   uid?: string | undefined;
@@ -59,7 +227,7 @@ export async function signToken(
     expiresIn = "30d",
   }: TokenOptions = {},
 ): Promise<string> {
-  // Loaded here: most commands sign nothing.
+  // Imported here, because most commands sign nothing.
   const { createSigner } = await import("fast-jwt");
   const { issuer, audience, secret } = config.JWT_secrets[0]!;
   const sign = createSigner({

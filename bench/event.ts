@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { createSigner } from "fast-jwt";
-import { openSqliteStore } from "../db/sqlite/index.js";
+import { openEngines } from "../db/open.js";
 import {
   type PermissionConfig,
   defaultPermissionConfig,
-} from "../schemas/permissions.js";
-import type { RoomRecord } from "../schemas/documents.js";
+} from "../schemas/plain/permissions.js";
+import type { RoomRecord } from "../schemas/world-document.js";
 import type { World } from "../schemas/worlds.js";
 
 /** How many people call, each with a token of its own. */
@@ -22,7 +22,7 @@ export interface EventSize {
 }
 
 /** A world of a benchmark. */
-export const worldOf = (id: string): World => ({
+export const benchWorld = (id: string): World => ({
   id,
   title: `The ${id}`,
   domain: `${id}.example.org`,
@@ -62,18 +62,18 @@ export async function fill(
   dataDir: string,
   worlds: Record<string, EventSize>,
 ): Promise<void> {
-  const store = openSqliteStore(dataDir);
+  const engines = await openEngines({ dataDir });
   try {
     await Promise.all(
       Object.entries(worlds).map(([id, { rooms, halfHidden = false }]) =>
-        store.worlds.import({
-          world: { ...worldOf(id), revision: 1 },
+        engines.store.worlds.import({
+          world: { ...benchWorld(id), revision: 1 },
           rooms: Array.from({ length: rooms }, (_, n) => roomOf(n, halfHidden)),
         }),
       ),
     );
   } finally {
-    await store.close();
+    await engines.close();
   }
 }
 
@@ -82,7 +82,7 @@ export function callersOf(
   id: string,
   { count = CALLERS, traits = [] }: { count?: number; traits?: string[] } = {},
 ): string[] {
-  const [key] = worldOf(id).config.JWT_secrets;
+  const [key] = benchWorld(id).config.JWT_secrets;
   const sign = createSigner({ key: key!.secret, algorithm: "HS256" });
   return Array.from(
     { length: count },

@@ -1,17 +1,16 @@
 import { loadConfig } from "../config.js";
-import type { Counts } from "../db/sqlite/inspection.js";
+import type { Backup } from "../db/maintenance/backup.js";
 import { Failure } from "../failure.js";
 import { command } from "./command.js";
-import { print, warn } from "./output.js";
+import { type JsonOption, print, warn } from "./output.js";
 import { withProgress } from "./progress.js";
-
-interface Json {
-  json?: boolean;
-}
 
 const dataDir = () => loadConfig(process.env).dataDir;
 
-const described = ({ worlds, rooms, files }: Counts) =>
+type Contents = Pick<Backup, "worlds" | "rooms" | "files">;
+
+/** Such as "1 world, 3 rooms, 2 files". */
+const contentsOf = ({ worlds, rooms, files }: Contents) =>
   [
     [worlds, "world"],
     [rooms, "room"],
@@ -25,10 +24,10 @@ const backupCommand = command(
   "backup <file>",
   "copy all data and files into one new file, also while a server runs",
   "backup foyer-2027-01-31.tar",
-).action(async (file: string, { json }: Json) => {
-  const { backup } = await import("../db/backup.js");
+).action(async (file: string, { json }: JsonOption) => {
+  const { backup } = await import("../db/maintenance/backup.js");
   const made = await withProgress((report) => backup(dataDir(), file, report));
-  print(json, { file, ...made }, [`${file} holds ${described(made)}.`]);
+  print(json, { file, ...made }, [`${file} holds ${contentsOf(made)}.`]);
   for (const key of made.damaged) {
     warn(`warning: ${key} was missing or damaged before.`);
   }
@@ -37,14 +36,14 @@ const backupCommand = command(
 /** `foyer restore …` */
 const restoreCommand = command(
   "restore <file>",
-  "put a backup in place in an empty or missing DATA_DIR",
+  "restore a backup into an empty or missing DATA_DIR",
   "restore foyer-2027-01-31.tar",
-).action(async (file: string, { json }: Json) => {
-  const { restore } = await import("../db/restore.js");
+).action(async (file: string, { json }: JsonOption) => {
+  const { restore } = await import("../db/maintenance/restore.js");
   const to = dataDir();
   const held = await withProgress((report) => restore(file, to, report));
   print(json, { data_dir: to, ...held }, [
-    `${to} has ${described(held)} again.`,
+    `${to} has ${contentsOf(held)} again.`,
   ]);
   if (held.untimed > 0) {
     warn(
@@ -56,14 +55,14 @@ const restoreCommand = command(
 /** `foyer check` */
 const checkCommand = command(
   "check",
-  "read everything back, and say what is not as it should be",
+  "read everything back, and report what is wrong",
   "check --json",
-).action(async ({ json }: Json) => {
-  const { check } = await import("../db/check.js");
+).action(async ({ json }: JsonOption) => {
+  const { check } = await import("../db/maintenance/check.js");
   const found = await withProgress((report) => check(dataDir(), report));
   const { findings } = found;
   const lines = findings.map(({ subject, problem }) => `${subject} ${problem}`);
-  if (lines.length === 0) lines.push(`All is well: ${described(found)}.`);
+  if (lines.length === 0) lines.push(`All is well: ${contentsOf(found)}.`);
   print(json, found, lines);
   if (findings.length === 0) return;
   throw new Failure(

@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../config.js";
 import type { FileStore } from "../db/files.js";
 import type { Store } from "../db/store.js";
-import { textFault, type TextOptions } from "../schemas/texts.js";
+import { textFault, type TextOptions } from "../schemas/plain/texts.js";
 import { warn } from "./output.js";
 
 // A command imports what it works with when it runs, by `import()`. So

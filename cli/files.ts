@@ -1,19 +1,15 @@
 import { Command } from "commander";
 import { command, withStore } from "./command.js";
-import type { StoredFile } from "../db/store.js";
+import type { FileRecord } from "../db/store.js";
 import { Failure } from "../failure.js";
 import { pages, printList } from "./lists.js";
-import { print } from "./output.js";
-import { findWorld } from "./worlds.js";
-
-interface Json {
-  json?: boolean;
-}
+import { type JsonOption, print } from "./output.js";
+import { deleteFile, findWorld } from "../worlds.js";
 
 const toTime = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** A file as machines read it, in the words of the API. */
-const toJson = ({ id, key, size, sha256, type, ...file }: StoredFile) => ({
+/** A file with the field names of the API. */
+const toJson = ({ id, key, size, sha256, type, ...file }: FileRecord) => ({
   id,
   path: `/media/${key}`,
   size,
@@ -24,11 +20,11 @@ const toJson = ({ id, key, size, sha256, type, ...file }: StoredFile) => ({
   sha256,
 });
 
-const list = command(
+const listFiles = command(
   "list <world>",
-  "list the files of a world, the newest first",
+  "list the files of a world, newest first",
   "file list summit --json",
-).action((world: string, { json }: Json) =>
+).action((world: string, { json }: JsonOption) =>
   withStore(async (store) => {
     await findWorld(store, world);
     const files = pages(
@@ -52,11 +48,11 @@ const list = command(
   }),
 );
 
-const show = command(
+const showFile = command(
   "show <world> <file-id>",
-  "print what is recorded of a file, and whether its bytes are there",
+  "print the record of a file, and whether its bytes exist",
   "file show summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
-).action((world: string, id: string, { json }: Json) =>
+).action((world: string, id: string, { json }: JsonOption) =>
   withStore(async (store, files) => {
     await findWorld(store, world);
     const file = await store.files.get(world, id);
@@ -77,17 +73,16 @@ const show = command(
   }),
 );
 
-const remove = command(
+const deleteOneFile = command(
   "delete <world> <file-id>",
-  "delete a file, with its record",
+  "delete a file and its record",
   "file delete summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10 --yes",
 )
-  .requiredOption("--yes", "confirm: nothing brings it back")
-  .action(async (world: string, id: string, { json }: Json) => {
-    const { deleteFile } = await import("../db/deletions.js");
+  .requiredOption("--yes", "confirm: this cannot be undone")
+  .action(async (world: string, id: string, { json }: JsonOption) => {
     await withStore(async (store, files) => {
       await findWorld(store, world);
-      await deleteFile(store, files, world, id);
+      await deleteFile({ store, files }, world, id);
     });
     print(json, { deleted: id }, [`The file ${id} is deleted.`]);
   });
@@ -95,6 +90,6 @@ const remove = command(
 /** `foyer file …` */
 export const fileCommand = new Command("file")
   .description("list, show and delete the files of a world")
-  .addCommand(list)
-  .addCommand(show)
-  .addCommand(remove);
+  .addCommand(listFiles)
+  .addCommand(showFile)
+  .addCommand(deleteOneFile);

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { textOf } from "./output.js";
 
 /** How many items of a list are read at once. */
-const PAGE = 100;
+export const PAGE_SIZE = 100;
 
 /**
- * All that the pages of a list hold, a page at a time. While others write, what
- * moves back to the next page is not given again.
+ * The items of all pages of a list, read a page at a time. A write in between
+ * may move an item to the next page; it is not repeated.
  * @param read gives the items of a page.
  */
 export async function* pages<T extends { id: string }>(
@@ -14,23 +14,23 @@ export async function* pages<T extends { id: string }>(
 ): AsyncGenerator<T> {
   let seen = new Set<string>();
   for (let page = 1; ; page++) {
-    const items = await read({ page, pageSize: PAGE });
+    const items = await read({ page, pageSize: PAGE_SIZE });
     for (const item of items) if (!seen.has(item.id)) yield item;
-    if (items.length < PAGE) return;
+    if (items.length < PAGE_SIZE) return;
     seen = new Set(items.map(({ id }) => id));
   }
 }
 
 /**
- * Prints a list as it comes, and never holds all of it.
+ * Prints a list item by item, so memory does not grow with the list.
  * @param json whether `--json` was given.
- * @param describe the cells of an item's line for people.
- * @param none what people read when there is nothing.
+ * @param cellsOf the cells of an item's line for people.
+ * @param none the text for people when the list is empty.
  */
 export async function printList<T>(
   json: boolean | undefined,
   items: AsyncIterable<T>,
-  describe: (item: T) => readonly string[],
+  cellsOf: (item: T) => readonly string[],
   none: string,
 ): Promise<void> {
   const { stdout } = process;
@@ -38,10 +38,10 @@ export async function printList<T>(
   for await (const item of items) {
     const text = json
       ? `${count === 0 ? "[" : ","}\n${indented(item)}`
-      : textOf([describe(item)]);
+      : textOf([cellsOf(item)]);
     count++;
     if (!stdout.write(text)) {
-      // Whoever reads it may want only the beginning.
+      // The reader may close the pipe early, as `head` does.
       const goesOn = await once(stdout, "drain").then(
         () => true,
         () => false,
@@ -53,7 +53,7 @@ export async function printList<T>(
   else if (count === 0) stdout.write(`${none}\n`);
 }
 
-/** As in a list that is written as a whole, and escaped like all output. */
+/** The JSON of an item, indented as in `JSON.stringify` of the whole list, and escaped like all output. */
 const indented = (value: unknown) =>
   textOf(JSON.stringify(value, null, 2).split("\n"))
     .trimEnd()

@@ -15,6 +15,11 @@ export const plain = (text: string): string =>
       `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
+/** What every command takes. */
+export interface JsonOption {
+  json?: boolean;
+}
+
 /** A line for people; several cells are set apart by tabs. */
 export type Line = string | readonly string[];
 

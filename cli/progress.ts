@@ -1,4 +1,4 @@
-import type { Report } from "../db/progress.js";
+import type { Report } from "../db/maintenance/progress.js";
 import { Failure } from "../failure.js";
 
 /** How often a terminal is told, in milliseconds. */

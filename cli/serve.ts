@@ -5,50 +5,15 @@ import {
   type Variable,
   variables,
 } from "../config.js";
-import type { Store } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
-import { draftWorld, signToken } from "../worlds.js";
+import { DEMO, ensureDemo, signToken } from "../worlds.js";
 import { command, withStore } from "./command.js";
 import { printLines } from "./output.js";
 
-const DEMO = "sample";
+/** How long a stopped server waits until its log is read, in milliseconds. */
+const LOG_FLUSH_TIMEOUT = 1000;
 
-/** For how many milliseconds it waits at the end for who reads its log. */
-const LAST_WORDS = 1000;
-
-/** On an empty server, the demo world; on any other, what it already has. */
-async function demoWorld(store: Store): Promise<World | undefined> {
-  const [any] = await store.worlds.list({ limit: 1 });
-  if (any) return (await store.worlds.get(DEMO))?.value;
-  const { value } = await store.worlds.create(
-    draftWorld(DEMO, "Sample event", "localhost"),
-  );
-  await store.rooms.create(DEMO, {
-    name: "Main stage",
-    description: "Where the *keynotes* are.",
-    module_config: [
-      { type: "livestream.native", config: {} },
-      { type: "chat.native", config: { volatile: true } },
-    ],
-    sorting_priority: 1,
-  });
-  await store.rooms.create(DEMO, {
-    name: "Hallway",
-    description: "Meet the others.",
-    module_config: [{ type: "chat.native", config: { volatile: false } }],
-    sorting_priority: 2,
-  });
-  await store.rooms.create(DEMO, {
-    name: "Backstage",
-    description: "For speakers and admins.",
-    module_config: [{ type: "chat.native", config: { volatile: false } }],
-    permission_config: { "room.view": [["speaker", "admin"]] },
-    sorting_priority: 3,
-  });
-  return value;
-}
-
-/** The variables as people read them on a terminal. */
+/** The variables, for the help of the command. */
 const tableOfVariables = Object.entries<Variable>(variables)
   .map(([name, { fallback, means }]) => {
     const defaults = fallback && ` (${fallback})`;
@@ -70,46 +35,43 @@ export const serveCommand = command(
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const config = loadConfig(process.env);
     const several = config.workers > 1;
-    if (several && cluster.isWorker) return runWorker(config);
-    // Workers that start at once shall find a database that is there.
+    if (several && cluster.isWorker) {
+      const { runWorker } = await import("../cluster.js");
+      return runWorker(config, stopSignal());
+    }
+    // The database must exist before workers open it at the same time.
     const world =
       demo || several
         ? await withStore(
-            async (store) => (demo ? demoWorld(store) : undefined),
+            async (store) => (demo ? ensureDemo(store) : undefined),
             { create: true },
           )
         : undefined;
-    const server = await (several ? startCluster(config) : startServer(config));
+    const server = await start(config);
     if (demo || json) {
       const address = config.publicUrl ?? server.address;
       const sample = world && (await tourOf(world, address));
       const { lines = [], ...made } = sample ?? {};
       printLines(
         json
-          ? // In one line: the lines around it are the log.
+          ? // On one line, because the lines around it are the log.
             [JSON.stringify({ address, ...made })]
           : ["", `Foyer serves ${address}`, ...lines, ""],
       );
     }
-    await toldToStop();
+    await stopSignal();
     await server.stop();
-    // Only a reader of the log that stands still can hold it up now.
-    setTimeout(() => process.exit(), LAST_WORDS).unref();
+    // Now only a stalled reader of the log can keep the process running.
+    setTimeout(() => process.exit(), LOG_FLUSH_TIMEOUT).unref();
   });
 
-async function startServer(config: Config) {
-  const server = await import("../server.js");
-  return server.startServer(config);
-}
-
-async function startCluster(config: Config) {
-  const cluster = await import("../cluster.js");
-  return cluster.startCluster(config);
-}
-
-async function runWorker(config: Config) {
-  const cluster = await import("../cluster.js");
-  return cluster.runWorker(config, toldToStop());
+async function start(config: Config) {
+  if (config.workers > 1) {
+    const { startCluster } = await import("../cluster.js");
+    return startCluster(config);
+  }
+  const { startServer } = await import("../server.js");
+  return startServer(config);
 }
 
 async function tourOf(world: World, address: string) {
@@ -127,8 +89,8 @@ async function tourOf(world: World, address: string) {
   return { world: world.id, token, lines };
 }
 
-/** The first signal stops in good order; a second one ends the process where it is. */
-function toldToStop(): Promise<void> {
+/** Resolves with the first SIGTERM or SIGINT. A second one kills the process. */
+function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       process.once(signal, () => resolve());

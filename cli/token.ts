@@ -1,9 +1,8 @@
 import { InvalidArgumentError, Option } from "commander";
-import { trait, uid } from "../schemas/texts.js";
-import { ADMINISTRATOR, signToken } from "../worlds.js";
+import { trait, uid } from "../schemas/plain/texts.js";
+import { ADMINISTRATOR, findWorld, signToken } from "../worlds.js";
 import { checked, command, withStore } from "./command.js";
-import { print } from "./output.js";
-import { findWorld } from "./worlds.js";
+import { type JsonOption, print } from "./output.js";
 
 const checkTrait = checked(trait);
 
@@ -14,10 +13,13 @@ export const tokenCommand = command(
   "token summit --uid 42 --trait attendee --expires 12h",
 )
   .addOption(
-    new Option("--uid <uid>", "whose token it is").argParser(checked(uid)),
+    new Option("--uid <uid>", "the user it is for").argParser(checked(uid)),
   )
   .addOption(
-    new Option("--trait <trait>", "what its bearer is; may be given often")
+    new Option(
+      "--trait <trait>",
+      "a trait of its bearer; may be given more than once",
+    )
       .argParser((trait, traits: string[] = []) => [
         ...traits,
         checkTrait(trait),
@@ -25,7 +27,7 @@ export const tokenCommand = command(
       .default(undefined, ADMINISTRATOR.join(", ")),
   )
   .addOption(
-    new Option("--expires <time>", "how long it holds: 90s, 30m, 12h, 30d")
+    new Option("--expires <time>", "how long it is valid: 90s, 30m, 12h, 30d")
       .argParser((text) => {
         if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return text;
         throw new InvalidArgumentError(
@@ -42,7 +44,7 @@ export const tokenCommand = command(
         uid,
         trait,
         expires,
-      }: { json?: boolean; uid?: string; trait?: string[]; expires: string },
+      }: JsonOption & { uid?: string; trait?: string[]; expires: string },
     ) => {
       const world = await withStore((store) => findWorld(store, id));
       const token = await signToken(world, {

@@ -1,14 +1,14 @@
 import { Command } from "commander";
 import { command, withStore } from "./command.js";
 import { pages, printList } from "./lists.js";
-import { print } from "./output.js";
-import { findWorld } from "./worlds.js";
+import { type JsonOption, print } from "./output.js";
+import { findWorld } from "../worlds.js";
 
-const list = command(
+const listUsers = command(
   "list <world>",
-  "list who uploaded to a world, and what is kept of them",
+  "list the users of a world, and what is stored of each",
   "user list summit --json",
-).action((world: string, { json }: { json?: boolean }) =>
+).action((world: string, { json }: JsonOption) =>
   withStore(async (store) => {
     await findWorld(store, world);
     const users = pages(
@@ -33,11 +33,11 @@ const list = command(
   }),
 );
 
-const remove = command(
+const deleteUser = command(
   "delete <world> <user-id>",
-  "erase what tells who a user is; its files stay",
+  "erase what identifies a user; the files of the user stay",
   "user delete summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
-).action(async (world: string, id: string, { json }: { json?: boolean }) => {
+).action(async (world: string, id: string, { json }: JsonOption) => {
   await withStore(async (store) => {
     await findWorld(store, world);
     await store.users.erase(world, { user_id: id });
@@ -48,5 +48,5 @@ const remove = command(
 /** `foyer user …` */
 export const userCommand = new Command("user")
   .description("list and erase the users of a world")
-  .addCommand(list)
-  .addCommand(remove);
+  .addCommand(listUsers)
+  .addCommand(deleteUser);

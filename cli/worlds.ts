@@ -1,37 +1,24 @@
 import { Argument, Command, Option } from "commander";
 import type { Store } from "../db/store.js";
-import { defaultPermissionConfig } from "../schemas/permissions.js";
 import {
   domain as domainText,
   title as titleText,
   worldId,
-} from "../schemas/texts.js";
-import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
-import { Failure } from "../failure.js";
-import { draftWorld, freshKey } from "../worlds.js";
+} from "../schemas/plain/texts.js";
+import type { World, WorldKey } from "../schemas/worlds.js";
+import {
+  changeWorld,
+  deleteWorld,
+  draftWorld,
+  findWorld,
+  type WorldReset,
+} from "../worlds.js";
 import { checked, command, withStore } from "./command.js";
-import { printList } from "./lists.js";
-import { print } from "./output.js";
+import { PAGE_SIZE, printList } from "./lists.js";
+import { type JsonOption, print } from "./output.js";
 
-interface Json {
-  json?: boolean;
-}
-
-/** How many worlds are read at a time. */
-const PAGE = 100;
-
-/** The world with an id; the operator is told where there is none. */
-export async function findWorld(store: Store, id: string): Promise<World> {
-  const world = await store.worlds.get(id);
-  if (!world) throw missingWorld(id);
-  return world.value;
-}
-
-export const missingWorld = (id: string) =>
-  new Failure(`There is no world ${id}.`);
-
-/** A world as people read it, with the secrets of its keys if it has them. */
-export function describe({
+/** A world for people to read, with the secrets of its keys if it has them. */
+export function worldLines({
   id,
   title,
   domain,
@@ -62,152 +49,137 @@ interface WithoutSecrets extends Omit<World, "config"> {
   config: { JWT_secrets: (Omit<WorldKey, "secret"> & Partial<WorldKey>)[] };
 }
 
-/** A world as it may be shown to whoever looks on: its keys without what they sign with. */
+/** A world that anybody may see: its keys lack their secrets. */
 function withoutSecrets({ config, ...world }: World): WithoutSecrets {
   const JWT_secrets = config.JWT_secrets.map(({ secret: _, ...key }) => key);
   return { ...world, config: { ...config, JWT_secrets } };
 }
 
-/** What a command takes that makes a world. */
-export interface NewWorld extends Json {
+/** The options of a command that creates a world. */
+export interface NewWorld extends JsonOption {
   title: string;
   domain: string;
 }
 
 const titleOption = () =>
-  new Option("--title <title>", "what people call it").argParser(
+  new Option("--title <title>", "the name that people see").argParser(
     checked(titleText),
   );
 
 const domainOption = () =>
-  new Option("--domain <domain>", "the host name it is reached at").argParser(
+  new Option("--domain <domain>", "the host name of the world").argParser(
     checked(domainText),
   );
 
 /**
- * Lets a command ask how the world is to be named that it makes.
- * @param id the name of its argument for the id.
+ * Adds the arguments and options that name a new world.
+ * @param id the name of the argument for the id.
  */
-export const namingWorld = (id: string, made: Command): Command =>
-  made
+export const newWorldCommand = (id: string, base: Command): Command =>
+  base
     .addArgument(
-      new Argument(`<${id}>`, "a-z, 0-9 and -, for good").argParser(
-        checked(worldId),
-      ),
+      new Argument(
+        `<${id}>`,
+        "a-z, 0-9 and -; it cannot be changed later",
+      ).argParser(checked(worldId)),
     )
     .addOption(titleOption().makeOptionMandatory())
     .addOption(domainOption().makeOptionMandatory());
 
-const create = namingWorld(
+const createWorld = newWorldCommand(
   "id",
   command(
     "create",
-    "make a world with a fresh key, and print it",
+    "create a world with a fresh key, and print it",
     'world create summit --title "Summit 2027" --domain summit.example.org',
   ),
 )
   .option("--private", 'let only the trait "attendee" take part')
   .action(async (id: string, options: NewWorld & { private?: boolean }) => {
-    const { title, domain } = options;
-    const draft = draftWorld(id, title, domain, options.private);
+    const draft = draftWorld({ id, ...options }, options.private);
     const { value } = await withStore((store) => store.worlds.create(draft), {
       create: true,
     });
-    print(options.json, value, describe(value));
+    print(options.json, value, worldLines(value));
   });
 
-interface Update extends Json, Partial<NewWorld> {
-  defaultRules?: boolean;
-  newKey?: boolean;
-}
-
-const update = command(
+const updateWorld = command(
   "update <id>",
-  "change a world, also one that nobody can reach any more",
+  "change a world, also one that no token can change any more",
   "world update summit --default-rules",
 )
   .addOption(titleOption())
   .addOption(domainOption())
-  .option("--default-rules", "put the permission_config of a new world back")
+  .option("--default-rules", "restore the permission_config of a new world")
   .option(
     "--new-key",
-    "replace all keys by a fresh one, and print it; old tokens end",
+    "replace all keys with a fresh one, and print it; old tokens stop working",
   )
-  .action(async (id: string, options: Update, self: Command) => {
-    const { json, title, domain, defaultRules, newKey } = options;
-    const changes: WorldChanges = {
-      ...(title !== undefined && { title }),
-      ...(domain !== undefined && { domain }),
-      ...(defaultRules && { permission_config: defaultPermissionConfig }),
-    };
-    if (Object.keys(changes).length === 0 && !newKey) {
-      self.error("name what to change");
-    }
-    const { value } = await withStore(async (store) => {
-      const { config } = await findWorld(store, id);
-      return store.worlds.update(id, {
-        ...changes,
-        ...(newKey && { config: { ...config, JWT_secrets: [freshKey(id)] } }),
-      });
-    });
-    const shown = newKey ? value : withoutSecrets(value);
-    print(json, shown, describe(shown));
-  });
+  .action(
+    async (id: string, options: JsonOption & WorldReset, self: Command) => {
+      const { json, ...reset } = options;
+      if (Object.keys(reset).length === 0) self.error("name what to change");
+      const world = await withStore((store) => changeWorld(store, id, reset));
+      const shown = reset.newKey ? world : withoutSecrets(world);
+      print(json, shown, worldLines(shown));
+    },
+  );
 
-const list = command("list", "list the worlds", "world list --json").action(
-  ({ json }: Json) =>
-    withStore((store) =>
-      printList(
-        json,
-        allWorlds(store),
-        ({ id, title, domain }) => [id, domain, title],
-        "There is no world yet. Make one with: foyer world create",
-      ),
+const listWorlds = command(
+  "list",
+  "list the worlds",
+  "world list --json",
+).action(({ json }: JsonOption) =>
+  withStore((store) =>
+    printList(
+      json,
+      allWorlds(store),
+      ({ id, title, domain }) => [id, domain, title],
+      "There is no world yet. Create one with: foyer world create",
     ),
+  ),
 );
 
-/** What is listed of each world, read a page at a time. */
+/** The listed fields of all worlds, read a page at a time. */
 async function* allWorlds(store: Store) {
   let page: World[] = [];
   do {
     const last = page.at(-1);
     page = await store.worlds.list({
       ...(last && { after: last.id }),
-      limit: PAGE,
+      limit: PAGE_SIZE,
     });
     for (const { id, title, domain } of page) yield { id, title, domain };
-  } while (page.length === PAGE);
+  } while (page.length === PAGE_SIZE);
 }
 
-const show = command(
+const showWorld = command(
   "show <id>",
   "print a world with its keys and rules",
   "world show summit",
-).action(async (id: string, { json }: Json) => {
+).action(async (id: string, { json }: JsonOption) => {
   const world = await withStore((store) => findWorld(store, id));
-  print(json, world, describe(world));
+  print(json, world, worldLines(world));
 });
 
-const remove = command(
+const removeWorld = command(
   "delete <id>",
   "delete a world with its rooms, users and files",
   "world delete summit --yes",
 )
-  .requiredOption("--yes", "confirm: nothing brings it back")
-  .action(async (id: string, { json }: Json) => {
+  .requiredOption("--yes", "confirm: this cannot be undone")
+  .action(async (id: string, { json }: JsonOption) => {
     await withStore(async (store, files) => {
-      await findWorld(store, id);
-      const keys = await store.files.keys(id);
-      await files.discard(keys, () => store.worlds.delete(id));
+      await deleteWorld({ store, files }, id);
     });
     print(json, { deleted: id }, [`The world ${id} is deleted.`]);
   });
 
 /** `foyer world …` */
 export const worldCommand = new Command("world")
-  .description("make, list, show, change, delete and copy worlds")
-  .addCommand(create)
-  .addCommand(list)
-  .addCommand(show)
-  .addCommand(update)
-  .addCommand(remove);
+  .description("create, list, show, change, delete and copy worlds")
+  .addCommand(createWorld)
+  .addCommand(listWorlds)
+  .addCommand(showWorld)
+  .addCommand(updateWorld)
+  .addCommand(removeWorld);

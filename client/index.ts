@@ -106,7 +106,7 @@ export class Foyer {
 
   /** All rooms that the caller may see, a page at a time as they are used. */
   rooms(query: Omit<RoomsQuery, "page"> = {}): AsyncGenerator<Room> {
-    return all((page) => this.listRooms({ ...query, page }));
+    return allPages((page) => this.listRooms({ ...query, page }));
   }
 
   /** One room. */
@@ -140,7 +140,7 @@ export class Foyer {
 
   /** All users of the world, a page at a time as they are used. */
   users(query: Omit<PageQuery, "page"> = {}): AsyncGenerator<User> {
-    return all((page) => this.listUsers({ ...query, page }));
+    return allPages((page) => this.listUsers({ ...query, page }));
   }
 
   /** One page of the files of the world, the newest first. */
@@ -150,7 +150,7 @@ export class Foyer {
 
   /** All files of the world, a page at a time as they are used. */
   files(query: Omit<PageQuery, "page"> = {}): AsyncGenerator<StoredFile> {
-    return all((page) => this.listFiles({ ...query, page }));
+    return allPages((page) => this.listFiles({ ...query, page }));
   }
 
   /** Deletes a file. */
@@ -241,7 +241,7 @@ export class Foyer {
 }
 
 /** What all pages of a list hold. */
-async function* all<T>(
+async function* allPages<T>(
   read: (page: number) => Promise<{ results: T[]; next: string | null }>,
 ): AsyncGenerator<T> {
   for (let page = 1; ; page++) {

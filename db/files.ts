@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
-import type { FileRecord } from "./store.js";
+import type { FileDigest } from "./store.js";
 
 /** What storing some bytes came to. */
-export type StoredBytes = Omit<FileRecord, "key">;
+export type StoredBytes = Omit<FileDigest, "key">;
 
 /** A part of a file, by the numbers of its first and its last byte. */
 export interface ByteRange {
@@ -11,7 +11,7 @@ export interface ByteRange {
 }
 
 /** What is known of a stored file before it is read. It holds nothing open. */
-export interface OpenedFile {
+export interface ReadableFile {
   /** In bytes. */
   size: number;
   modified: Date;
@@ -44,7 +44,7 @@ export interface FileStore {
   ): Promise<void>;
 
   /** @returns the file, or undefined where there is none. */
-  open(key: string): Promise<OpenedFile | undefined>;
+  open(key: string): Promise<ReadableFile | undefined>;
 
   /** Takes bytes away; nothing happens where there are none. */
   remove(key: string): Promise<void>;

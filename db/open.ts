@@ -1,7 +1,7 @@
 import { announcing } from "./announcing.js";
 import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
-import { LocalFiles } from "./local-files.js";
+import { LocalFiles } from "./local/files.js";
 import { LocalEvents } from "./local/events.js";
 import { hasDatabase, refuseMissing } from "./sqlite/database.js";
 import { openSqliteStore } from "./sqlite/index.js";

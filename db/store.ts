@@ -1,4 +1,4 @@
-import type { WorldCopy } from "../schemas/documents.js";
+import type { WorldCopy } from "../schemas/world-document.js";
 import type {
   Room,
   RoomChanges,
@@ -72,7 +72,7 @@ export interface UserPage {
 }
 
 /** What is recorded of an uploaded file; its bytes lie elsewhere. */
-export interface FileRecord {
+export interface FileDigest {
   /** The name of its bytes. */
   key: string;
   /** In bytes. */
@@ -82,7 +82,7 @@ export interface FileRecord {
 }
 
 /** A file of a world. */
-export interface StoredFile extends FileRecord {
+export interface FileRecord extends FileDigest {
   /** Names it in its world; it is a part of its key. */
   id: string;
   /** Its MIME type. */
@@ -96,7 +96,7 @@ export interface StoredFile extends FileRecord {
 export interface FilePage {
   /** The number of files on all pages. */
   count: number;
-  files: StoredFile[];
+  files: FileRecord[];
 }
 
 /** Why the store did not do what it was asked. */
@@ -269,11 +269,11 @@ export interface FileRecords {
   add(
     worldId: string,
     uploader: Uploader,
-    file: FileRecord,
+    file: FileDigest,
     quota: number,
   ): Promise<void>;
   has(key: string): Promise<boolean>;
-  get(worldId: string, id: string): Promise<StoredFile | undefined>;
+  get(worldId: string, id: string): Promise<FileRecord | undefined>;
   /** The files of a world, the newest first. */
   list(worldId: string, selection: PageSelection): Promise<FilePage>;
   /** The keys of all files of a world, as they were at one moment. */

@@ -9,7 +9,7 @@ import {
   allows,
   type PermissionConfig,
   type PermissionKey,
-} from "../schemas/permissions.js";
+} from "../schemas/plain/permissions.js";
 import type { Room } from "../schemas/rooms.js";
 import { forbidden } from "./errors.js";
 

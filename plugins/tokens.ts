@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { lengthOf, trait, uid as uidText } from "../schemas/texts.js";
+import { lengthOf, trait, uid as uidText } from "../schemas/plain/texts.js";
 import { unstorableIn } from "../schemas/validate.js";
 import { unauthenticated } from "./errors.js";
 

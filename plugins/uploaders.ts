@@ -1,7 +1,7 @@
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import type { Uploader, Versioned } from "../db/store.js";
-import { allows } from "../schemas/permissions.js";
+import { allows } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
 import { Refusal } from "./errors.js";
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { Type } from "@sinclair/typebox";
-import { deleteFile } from "../db/deletions.js";
+import { deleteFile } from "../worlds.js";
 import { FileList, FileParams } from "../schemas/files.js";
 import { PageQuery } from "../schemas/pages.js";
 import { ref } from "../schemas/values.js";
@@ -60,7 +60,7 @@ const files: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { world_id, file_id } = request.params;
-      await deleteFile(app.store, app.files, world_id, file_id);
+      await deleteFile(app, world_id, file_id);
       return reply.code(204).send(null);
     },
   );

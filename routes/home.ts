@@ -5,9 +5,9 @@ const STYLE =
   "body{font:1.1rem/1.6 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem;color:#222;background:#fff}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#8bf}}";
 
 /** Nothing but its own style: no script, no form, no frame. */
-const POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const HOME_POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-const PAGE = `<!doctype html>
+const HOME_PAGE = `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
@@ -32,9 +32,9 @@ const home: FastifyPluginAsync = async (app) => {
     reply.header("vary", "accept");
     if (!headers.accept?.includes("text/html")) return reply.callNotFound();
     return reply
-      .header("content-security-policy", POLICY)
+      .header("content-security-policy", HOME_POLICY)
       .type("text/html; charset=utf-8")
-      .send(PAGE);
+      .send(HOME_PAGE);
   });
 };
 

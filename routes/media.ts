@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
 import { Refusal } from "../plugins/errors.js";
-import { extensionOf, fileTypes } from "../schemas/file-types.js";
+import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
 import { MediaParams } from "../schemas/files.js";
 
 /** As uploads are named: nothing else is looked for on the disk. */
@@ -24,7 +24,7 @@ const bytes = {
   ),
 };
 const { headers } = bytes;
-const answers = {
+const mediaAnswers = {
   200: { description: "The file.", ...bytes },
   206: { description: "A part of the file.", ...bytes },
   304: { description: "The client has it already.", headers },
@@ -38,7 +38,7 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/media/pub/:world/:name",
     {
-      config: { answers },
+      config: { mediaAnswers },
       schema: {
         operationId: "getFile",
         summary: "Get an uploaded file",

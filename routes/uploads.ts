@@ -18,7 +18,7 @@ import { ImageCleaner } from "../plugins/upload/images.js";
 import { pixelsOf } from "../plugins/upload/pixels.js";
 import { type Counted, Quota } from "../plugins/upload/quota.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
-import { extensionOf, fileTypes } from "../schemas/file-types.js";
+import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
 import { Upload, UploadForm } from "../schemas/files.js";
 import { ref } from "../schemas/values.js";
 

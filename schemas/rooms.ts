@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { WorldParams } from "./worlds.js";
 import { PermissionConfig } from "./rules.js";
 import { PageOf, PageQuery } from "./pages.js";
-import { domain } from "./texts.js";
+import { domain } from "./plain/texts.js";
 import { Domain, List, OneOf, ref, Text, TextOrNull, Title } from "./values.js";
 
 /** One piece of a room's content: its type, and what that type needs. */
@@ -18,7 +18,7 @@ export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(
   ),
 );
 
-const optional = {
+const optionalFields = {
   description: Text({ description: "Markdown." }),
   module_config: List(ref(Module), 100),
   permission_config: ref(PermissionConfig),
@@ -53,7 +53,7 @@ export const Room = Type.Object(
   {
     id: Text({ format: "uuid" }),
     name: Title,
-    ...optional,
+    ...optionalFields,
     domain: Domain,
   },
   { $id: "Room", description: "A place in a world.", examples: [roomExample] },
@@ -64,7 +64,8 @@ export type Room = Static<typeof Room>;
 export const RoomDraft = Type.Object(
   {
     name: Title,
-    ...Type.Partial(Type.Object({ ...optional, domain: ownDomain })).properties,
+    ...Type.Partial(Type.Object({ ...optionalFields, domain: ownDomain }))
+      .properties,
   },
   {
     $id: "RoomDraft",
@@ -80,7 +81,7 @@ export const RoomChanges = Type.Partial(
   Type.Object({
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
     name: Title,
-    ...optional,
+    ...optionalFields,
     domain: ownDomain,
   }),
   {

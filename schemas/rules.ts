@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { Expected, trait } from "./texts.js";
+import { Expected, trait } from "./plain/texts.js";
 import { List, ref, Text } from "./values.js";
 
 export const Trait = Text(trait);

@@ -6,7 +6,7 @@ import {
 } from "@sinclair/typebox/compiler";
 import { components } from "./components.js";
 import type { Faults } from "./errors.js";
-import { Expected, textFault } from "./texts.js";
+import { Expected, textFault } from "./plain/texts.js";
 
 /** How many fields an answer names at most; a client mends those first. */
 const MAX_FAULTS = 20;

@@ -14,7 +14,7 @@ import {
   title,
   worldId,
   type TextOptions,
-} from "./texts.js";
+} from "./plain/texts.js";
 
 /**
  * A string whose length counts characters (code points), as JSON Schema has it;

@@ -12,7 +12,7 @@ import type { Store } from "../db/store.js";
 import {
   defaultPermissionConfig,
   type PermissionConfig,
-} from "../schemas/permissions.js";
+} from "../schemas/plain/permissions.js";
 import type { World, WorldKey } from "../schemas/worlds.js";
 
 /** A key for a world: tests make as many as they like, all different. */

@@ -1,4 +1,4 @@
-import type { Store, StoredFile, UserRecord } from "../db/store.js";
+import type { Store, FileRecord, UserRecord } from "../db/store.js";
 
 const all = { page: 1, pageSize: 10_000 };
 
@@ -12,4 +12,4 @@ export const usersOf = async (
 export const filesOf = async (
   store: Store,
   world: string,
-): Promise<StoredFile[]> => (await store.files.list(world, all)).files;
+): Promise<FileRecord[]> => (await store.files.list(world, all)).files;

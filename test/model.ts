@@ -1,5 +1,5 @@
 import fc, { type AsyncCommand } from "fast-check";
-import type { PermissionConfig, Rule } from "../schemas/permissions.js";
+import type { PermissionConfig, Rule } from "../schemas/plain/permissions.js";
 import type { Room, RoomDraft, RoomOrdering } from "../schemas/rooms.js";
 import { bearer, rules, worldOf, type TestServer } from "./helper.js";
 import type { Effort } from "./properties.js";

@@ -1,6 +1,6 @@
 import type { StoreError } from "../store.js";
 import { type Connection, storeErrorOf } from "./database.js";
-import type { Answer, Call, Writes } from "./writer.js";
+import type { WriteAnswer, WriteCall, Writes } from "./writer.js";
 
 /** A write failed after it had changed something. */
 class HalfDone extends Error {}
@@ -20,19 +20,19 @@ export function batches(db: Connection, writes: Writes) {
    * Does one write, which cannot be undone.
    * @throws {HalfDone} when it would have to be.
    */
-  function attempt(call: Call): Answer {
+  function attempt(call: WriteCall): WriteAnswer {
     const before = rowsChanged.get();
     try {
       return resultOf(call);
     } catch (error) {
       if (!db.inTransaction) throw error;
       if (rowsChanged.get() !== before) throw new HalfDone();
-      return problemOf(call, error);
+      return failedAnswer(call, error);
     }
   }
 
   /** Does one write, or nothing of it. */
-  function attemptAlone(call: Call): Answer {
+  function attemptAlone(call: WriteCall): WriteAnswer {
     savepoint.run();
     try {
       const answer = resultOf(call);
@@ -43,19 +43,19 @@ export function batches(db: Connection, writes: Writes) {
       if (!db.inTransaction) throw error;
       rollBack.run();
       release.run();
-      return problemOf(call, error);
+      return failedAnswer(call, error);
     }
   }
 
-  function resultOf({ id, write, args }: Call): Answer {
+  function resultOf({ id, write, args }: WriteCall): WriteAnswer {
     return { id, result: byName[write]!(...args) };
   }
 
   const inTransaction = db.transaction(
     (
-      batch: Call[],
-      how: (call: Call) => Answer,
-      finish?: (answers: Answer[]) => void,
+      batch: WriteCall[],
+      how: (call: WriteCall) => WriteAnswer,
+      finish?: (answers: WriteAnswer[]) => void,
     ) => {
       const answers = batch.map(how);
       finish?.(answers);
@@ -63,7 +63,10 @@ export function batches(db: Connection, writes: Writes) {
     },
   );
 
-  return (batch: Call[], finish?: (answers: Answer[]) => void): Answer[] => {
+  return (
+    batch: WriteCall[],
+    finish?: (answers: WriteAnswer[]) => void,
+  ): WriteAnswer[] => {
     // A savepoint for each would take half as long again, as SQLite keeps what
     // was on every page; and a write that is refused has rarely changed anything.
     try {
@@ -75,13 +78,13 @@ export function batches(db: Connection, writes: Writes) {
   };
 }
 
-function problemOf({ id }: Call, error: unknown): Answer {
-  const { problem, message, field } = storeErrorOf(error) ?? fault(error);
+function failedAnswer({ id }: WriteCall, error: unknown): WriteAnswer {
+  const { problem, message, field } = storeErrorOf(error) ?? toFault(error);
   return { id, problem, message, ...(field !== undefined && { field }) };
 }
 
 /** A fault of our own: no word of it goes to a client, all of it to the log. */
-export function fault(error: unknown): Pick<StoreError, "message"> & {
+export function toFault(error: unknown): Pick<StoreError, "message"> & {
   problem: "fault";
   field?: undefined;
 } {

@@ -1,5 +1,5 @@
 import type { Connection } from "./database.js";
-import type { Call } from "./writer.js";
+import type { WriteCall } from "./writer.js";
 
 // Processes that share their events tell each other what they write. A command
 // beside a server shares none. So each transaction notes which worlds it changed,
@@ -24,8 +24,8 @@ export function changeWrites(db: Connection, origin: string) {
    * Notes the worlds of some calls.
    * @returns the worlds where this hides the note of another origin.
    */
-  return (calls: readonly Call[]): string[] => {
-    const worlds = new Set(calls.flatMap(worldOf));
+  return (calls: readonly WriteCall[]): string[] => {
+    const worlds = new Set(calls.flatMap(changedWorlds));
     if (worlds.size === 0) return [];
     const change = last.get()! + 1;
     const hidden: string[] = [];
@@ -41,7 +41,7 @@ export function changeWrites(db: Connection, origin: string) {
 }
 
 /** The world that a write changes; none for a trial. */
-function worldOf({ write, args: [first, second] }: Call): string[] {
+function changedWorlds({ write, args: [first, second] }: WriteCall): string[] {
   switch (write) {
     case "createWorld":
       return [(first as { id: string }).id];

@@ -1,11 +1,10 @@
-import { statSync } from "node:fs";
 import type { Counts } from "../store.js";
-import type { Connection } from "./database.js";
+import { type Connection, fileSize } from "./database.js";
 
 /**
- * Reads how much there is. Rooms and bytes are sums that writes keep up to
- * date, and users are counted in their indexes: nothing reads a row of a table
- * that grows.
+ * Counts what the store holds. Writes keep the sums of rooms and bytes up to
+ * date, and users are counted in their indexes, so no count reads the rows of a
+ * table that grows.
  */
 export function countReads(db: Connection): () => Counts {
   const select = db.prepare<[], Omit<Counts, "databaseBytes">>(
@@ -16,13 +15,10 @@ export function countReads(db: Connection): () => Counts {
        (SELECT count(*) FROM users WHERE client_id IS NOT NULL) AS users,
        (SELECT coalesce(sum(file_bytes), 0) FROM worlds) AS fileBytes`,
   );
-  // What was written and is not yet in the database proper is in its log.
+  // The write-ahead log holds what is not yet in the database file.
   const files = [db.name, `${db.name}-wal`];
   return () => ({
     ...select.get()!,
-    databaseBytes: files.reduce((sum, path) => sum + sizeOf(path), 0),
+    databaseBytes: files.reduce((sum, path) => sum + fileSize(path), 0),
   });
 }
-
-const sizeOf = (path: string) =>
-  statSync(path, { throwIfNoEntry: false })?.size ?? 0;

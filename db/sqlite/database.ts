@@ -3,7 +3,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { StoreError } from "../store.js";
-import { LATEST, upgrade, versionOf } from "./upgrade.js";
+import { LATEST, upgrade, schemaVersionOf } from "./upgrade.js";
 
 export type Connection = Database.Database;
 
@@ -29,7 +29,7 @@ export function openForWriting(
   dataDir: string,
   tell: (line: string) => void = () => {},
 ): Connection {
-  return explained(dataDir, () => {
+  return explainOpening(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     refuseRemains(dataDir);
     const file = fileOf(dataDir);
@@ -37,7 +37,7 @@ export function openForWriting(
     const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
     try {
       // First of all, as the mode of the journal is written to the file.
-      versionOf(db);
+      schemaVersionOf(db);
       turnToWal(db);
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");
@@ -78,7 +78,7 @@ function createForOwner(file: string): void {
 function refuseRemains(dataDir: string): void {
   // In this order: another process may be making the database, and then these.
   const remains = remainsIn(dataDir);
-  if (remains && sizeOf(fileOf(dataDir)) === 0) {
+  if (remains && fileSize(fileOf(dataDir)) === 0) {
     throw new StoreError("unusable", remains);
   }
 }
@@ -88,7 +88,7 @@ function remainsIn(dataDir: string): string | undefined {
   if (existsSync(join(dataDir, "restore"))) {
     return "a restore into it has not ended; wait for it, or start it again";
   }
-  if (sizeOf(`${fileOf(dataDir)}-wal`) > 0) {
+  if (fileSize(`${fileOf(dataDir)}-wal`) > 0) {
     return "foyer.db is gone, and its log is there; restore a backup";
   }
   if (existsSync(join(dataDir, "media", "pub"))) {
@@ -97,7 +97,8 @@ function remainsIn(dataDir: string): string | undefined {
   return undefined;
 }
 
-const sizeOf = (path: string) =>
+/** The size of a file in bytes; 0 where there is none. */
+export const fileSize = (path: string): number =>
   statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
@@ -105,7 +106,7 @@ const sizeOf = (path: string) =>
  * mode a reader meets one only while the database is being repaired.
  */
 export function openForReading(dataDir: string): Connection {
-  return explained(
+  return explainOpening(
     dataDir,
     () => new Database(fileOf(dataDir), { readonly: true, timeout: 0 }),
   );
@@ -140,10 +141,10 @@ function turnToWal(db: Connection): void {
  */
 export function openForInspection(dataDir: string): Connection {
   refuseMissing(dataDir);
-  return explained(dataDir, () => {
+  return explainOpening(dataDir, () => {
     const db = new Database(fileOf(dataDir), { timeout: LOCK_TIMEOUT });
     try {
-      const version = versionOf(db);
+      const version = schemaVersionOf(db);
       if (version === LATEST) {
         db.pragma("query_only = ON");
         return db;
@@ -166,7 +167,7 @@ export function openForInspection(dataDir: string): Connection {
  *   one, has an empty one, or is closed to this user.
  */
 export function hasDatabase(dataDir: string): boolean {
-  return explained(dataDir, () => {
+  return explainOpening(dataDir, () => {
     const stats = statSync(fileOf(dataDir), { throwIfNoEntry: false });
     if (stats && stats.size > 0) return true;
     refuseRemains(dataDir);
@@ -182,7 +183,7 @@ export function refuseMissing(dataDir: string): void {
   }
 }
 
-function explained<T>(dataDir: string, open: () => T): T {
+function explainOpening<T>(dataDir: string, open: () => T): T {
   try {
     return open();
   } catch (error) {
@@ -191,7 +192,7 @@ function explained<T>(dataDir: string, open: () => T): T {
     const [first = ""] = message.split("\n", 1);
     const advice = first.startsWith("Could not locate the bindings file")
       ? " It was not built for this Node.js: npm rebuild better-sqlite3"
-      : adviceOn(code);
+      : adviceOnCode(code);
     throw new StoreError(
       "unusable",
       `cannot open the database in ${dataDir}: ${first}${advice}`,
@@ -200,7 +201,7 @@ function explained<T>(dataDir: string, open: () => T): T {
 }
 
 /** What an operator can do about an error of SQLite or of the system. */
-function adviceOn(code: string): string {
+function adviceOnCode(code: string): string {
   if (/^(EACCES|EPERM|EROFS|SQLITE_(CANTOPEN|READONLY|PERM))/.test(code)) {
     return `; the user ${userName()} must be able to read and write there`;
   }
@@ -231,7 +232,7 @@ export function storeErrorOf(error: unknown): StoreError | undefined {
     return new StoreError("busy", message);
   if (code === "SQLITE_FULL") return new StoreError("full", message);
   if (/^SQLITE_(IOERR|CORRUPT|NOTADB|CANTOPEN|READONLY|PERM)/.test(code)) {
-    return new StoreError("unusable", message + adviceOn(code));
+    return new StoreError("unusable", message + adviceOnCode(code));
   }
   return undefined;
 }

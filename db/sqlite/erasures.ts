@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { holdLock } from "../process-lock.js";
+import { holdLock } from "../local/process-lock.js";
 
 const PREFIX = "foyer.db.erasing-";
 
@@ -10,7 +10,7 @@ const PREFIX = "foyer.db.erasing-";
  * A mark is locked for as long as the process lives that will see to it; one of
  * a dead process is seen to by whoever finds it.
  */
-export class Erasures {
+export class ErasureMarks {
   readonly #dataDir: string;
   /** The marks that are ours, and how to let go of them. */
   readonly #held = new Map<string, () => void>();

@@ -19,6 +19,6 @@ export function expectVersion(
 }
 
 /** Whether a row has the same values as before. */
-export function same<T extends object>(old: T, row: T): boolean {
+export function sameValues<T extends object>(old: T, row: T): boolean {
   return (Object.keys(row) as (keyof T)[]).every((k) => row[k] === old[k]);
 }

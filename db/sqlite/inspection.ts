@@ -1,19 +1,18 @@
 import Database from "better-sqlite3";
-import type { Report } from "../progress.js";
-import { type FileRecord, StoreError } from "../store.js";
+import { type FileDigest, StoreError } from "../store.js";
 import {
   type Connection,
   openForInspection,
   storeErrorOf,
 } from "./database.js";
 import { rewriteTable, withoutForeignKeys } from "./scrub.js";
-import { versionOf } from "./upgrade.js";
+import { schemaVersionOf } from "./upgrade.js";
 
 /** How many pages of a database are copied at once, between two reports. */
 const PAGES = 2500;
 
 /** What is counted of a database. */
-export interface Counts {
+export interface RowCounts {
   worlds: number;
   rooms: number;
   files: number;
@@ -26,17 +25,17 @@ export interface Counts {
 export async function copyDatabase(
   dataDir: string,
   target: string,
-  report: Report,
+  report: (copied: number, total: number) => void,
 ): Promise<void> {
   const db = openForInspection(dataDir);
   try {
     // Without a transaction around it, the copy would begin again with every
     // write of another process, and never end on a busy server.
     db.exec("BEGIN");
-    count(db);
+    countRows(db);
     await db.backup(target, {
       progress({ totalPages, remainingPages }) {
-        report("Copying the database", totalPages - remainingPages, totalPages);
+        report(totalPages - remainingPages, totalPages);
         return PAGES;
       },
     });
@@ -54,7 +53,7 @@ export async function copyDatabase(
 export function openCopy(file: string): Connection {
   const db = new Database(file, { fileMustExist: true });
   try {
-    versionOf(db);
+    schemaVersionOf(db);
     const [fault] = damageOf(db);
     if (fault !== undefined) {
       throw new StoreError(
@@ -70,9 +69,9 @@ export function openCopy(file: string): Connection {
   }
 }
 
-export function count(db: Connection): Counts {
+export function countRows(db: Connection): RowCounts {
   return db
-    .prepare<[], Counts>(
+    .prepare<[], RowCounts>(
       `SELECT (SELECT count(*) FROM worlds) AS worlds, (SELECT count(*) FROM rooms) AS rooms,
          (SELECT count(*) FROM files) AS files`,
     )
@@ -80,11 +79,15 @@ export function count(db: Connection): Counts {
 }
 
 /** The files of all worlds. */
-export function allFiles(db: Connection): FileRecord[] {
+export function allFiles(db: Connection): FileDigest[] {
   return db
-    .prepare<[], FileRecord>("SELECT key, size, sha256 FROM files ORDER BY key")
+    .prepare<[], FileDigest>("SELECT key, size, sha256 FROM files ORDER BY key")
     .all();
 }
+
+/** The size of all files together, in bytes. */
+export const totalSize = (files: readonly FileDigest[]): number =>
+  files.reduce((sum, { size }) => sum + size, 0);
 
 /** What became of a file that a copy names: its record may be gone, alone or with its world. */
 export function whatBecameOf(

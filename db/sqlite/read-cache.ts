@@ -1,12 +1,12 @@
 import { Cache } from "../cache.js";
 import type { Connection } from "./database.js";
-import { same } from "./guards.js";
+import { sameValues } from "./guards.js";
 
 /** The bound for the values of one kind, in characters of what was read. */
 const MAX_SIZE = 32 * 1024 * 1024;
 
 /** What an entry takes beside its value, in characters. */
-const ENTRY = 500;
+const ENTRY_OVERHEAD = 500;
 
 /** Values of one kind that hold until anybody writes anything. */
 export interface CachedReads<V> {
@@ -83,7 +83,7 @@ export class ReadCache {
     this.#caches.push(cache);
     const find = (key: string) => cache.get(key);
     const keep = (key: string, value: V, size: number) =>
-      cache.set(key, value, ENTRY + key.length + size);
+      cache.set(key, value, ENTRY_OVERHEAD + key.length + size);
     return {
       find,
       keep,
@@ -102,7 +102,11 @@ export class ReadCache {
     const cache = new Cache<{ row: R; value: V; seen: number }>(MAX_SIZE);
     // The row and what is made of it take about the same.
     const keep = (key: string, row: R, value: V, seen = -1) =>
-      cache.set(key, { row, value, seen }, ENTRY + 2 * sizeOf(row));
+      cache.set(
+        key,
+        { row, value, seen },
+        ENTRY_OVERHEAD + 2 * textSizeOf(row),
+      );
     return {
       keep,
       read: (key, select, make) => {
@@ -110,7 +114,7 @@ export class ReadCache {
         if (known?.seen === this.#seen) return known.value;
         const row = select();
         if (!row) return undefined;
-        if (known && same(known.row, row)) {
+        if (known && sameValues(known.row, row)) {
           known.seen = this.#seen;
           return known.value;
         }
@@ -147,7 +151,7 @@ export class ReadCache {
   };
 }
 
-function sizeOf(row: object): number {
+function textSizeOf(row: object): number {
   let size = 0;
   for (const value of Object.values(row)) {
     if (typeof value === "string") size += value.length;

@@ -1,4 +1,4 @@
-import { allows, holds, type Rule } from "../../schemas/permissions.js";
+import { allows, holds, type Rule } from "../../schemas/plain/permissions.js";
 import type { Room, RoomOrdering } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import {
@@ -42,7 +42,7 @@ export interface RoomQuery {
 }
 
 /** The largest page, in bytes: a larger one would hold up the event loop for too long. */
-const MAX_PAGE = 4 * 1024 * 1024;
+const MAX_ROOM_PAGE = 4 * 1024 * 1024;
 
 /** Each order has an index that gives the rooms in it. */
 const orders: Record<RoomOrdering, string> = {
@@ -120,7 +120,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
       search: foldCase(selection.search ?? ""),
     };
     return {
-      key: `${page} ${pageSize} ${ordering} ${keyOf(filter)}`,
+      key: `${page} ${pageSize} ${ordering} ${cacheKeyOf(filter)}`,
       filter,
       selection,
       visible: seen.reduce((sum, { rooms }) => sum + rooms, 0),
@@ -138,7 +138,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
   } {
     const { page, pageSize, ordering } = selection;
     const count = isFiltered(filter)
-      ? counts.read(keyOf(filter), () => ({
+      ? counts.read(cacheKeyOf(filter), () => ({
           value: selectCount(filter),
           size: 0,
         }))
@@ -153,9 +153,9 @@ export function roomReads(db: Connection, cache: ReadCache) {
         offset,
       });
       for (const row of rows) {
-        size += sizeOf(row);
+        size += byteSizeOf(row);
         // A single room is never refused, as nobody could ask for less.
-        if (size > MAX_PAGE && found.length > 0) {
+        if (size > MAX_ROOM_PAGE && found.length > 0) {
           throw new StoreError("large", "The page is too large.");
         }
         // Most rooms of a page have not changed since it was read last.
@@ -187,7 +187,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
 export const isFiltered = ({ type, search }: Filter): boolean =>
   type !== "" || search !== "";
 
-const keyOf = (filter: Filter) => JSON.stringify(Object.values(filter));
+const cacheKeyOf = (filter: Filter) => JSON.stringify(Object.values(filter));
 
 // The plus keeps SQLite from going by group and sorting: the index of the
 // order holds the group too, and gives the page without sorting anything.
@@ -197,7 +197,7 @@ const fromRooms = ({ type, search }: Filter) =>
    ${type ? "AND EXISTS (SELECT 1 FROM room_modules WHERE room_id = rooms.id AND type = @type)" : ""}
    ${search ? "AND (instr(name_folded, @search) OR instr(description_folded, @search))" : ""}`;
 
-const sizeOf = (row: RoomRow) =>
+const byteSizeOf = (row: RoomRow) =>
   Buffer.byteLength(row.description) +
   Buffer.byteLength(row.module_config) +
   Buffer.byteLength(row.permission_config);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { RoomRecord } from "../../schemas/documents.js";
-import type { PermissionConfig } from "../../schemas/permissions.js";
+import type { RoomRecord } from "../../schemas/world-document.js";
+import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room, RoomChanges, RoomDraft } from "../../schemas/rooms.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";

@@ -1,4 +1,4 @@
-import type { PermissionConfig } from "../../schemas/permissions.js";
+import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
 import type { Versioned } from "../store.js";

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { fault } from "./batches.js";
+import { toFault } from "./batches.js";
 import { openForReading, storeErrorOf } from "./database.js";
 import { ReadCache } from "./read-cache.js";
 import { roomReads } from "./room-reads.js";
-import type { Found, Search } from "./searcher.js";
+import type { SearchResult, Search } from "./searcher.js";
 import { worldReads } from "./world-reads.js";
 
 // Reads lists that have to look at every room. It works out by itself what the
@@ -17,19 +17,19 @@ const worlds = worldReads(db, cache);
 const rooms = roomReads(db, cache);
 
 port.on("message", (search: Search) => {
-  port.postMessage(answer(search));
+  port.postMessage(runSearch(search));
   // The next message must see what was written meanwhile.
   cache.refresh();
 });
 
-function answer({ id, worldId, selection }: Search): Found {
+function runSearch({ id, worldId, selection }: Search): SearchResult {
   try {
     cache.enter();
     const world = worlds.get(worldId);
     if (!world) return { id, page: { count: 0, rooms: [] }, size: 0 };
     return { id, ...rooms.readPage(rooms.query(world.value, selection)) };
   } catch (error) {
-    const { problem, message } = storeErrorOf(error) ?? fault(error);
+    const { problem, message } = storeErrorOf(error) ?? toFault(error);
     return { id, problem, message };
   }
 }

@@ -14,17 +14,17 @@ export interface Search {
 }
 
 /** What comes back: a page with its size in bytes, or why there is none. */
-export type Found =
+export type SearchResult =
   | { id: number; page: RoomPage; size: number }
   | { id: number; problem: StoreProblem | "fault"; message: string };
 
-interface Waiting {
+interface PendingSearch {
   resolve: (found: { page: RoomPage; size: number }) => void;
   reject: (error: Error) => void;
 }
 
 /** How many lists may wait for the thread. */
-const MAX_WAITING = 64;
+const MAX_PENDING_SEARCHES = 64;
 
 /**
  * The near side of the thread that reads lists which have to look at every room.
@@ -32,7 +32,7 @@ const MAX_WAITING = 64;
  */
 export class Searcher {
   readonly #dataDir: string;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingSearch>();
   #worker: Worker | undefined;
   #lastId = 0;
   #closed = false;
@@ -50,7 +50,7 @@ export class Searcher {
       if (this.#closed) {
         throw new StoreError("unusable", "The store is closed.");
       }
-      if (this.#waiting.size >= MAX_WAITING) {
+      if (this.#waiting.size >= MAX_PENDING_SEARCHES) {
         throw new StoreError("busy", "Too many searches are waiting.");
       }
       this.#worker ??= this.#start();
@@ -86,7 +86,7 @@ export class Searcher {
     return worker;
   }
 
-  readonly #settle = (found: Found): void => {
+  readonly #settle = (found: SearchResult): void => {
     const waiting = this.#waiting.get(found.id);
     this.#waiting.delete(found.id);
     if ("page" in found) waiting?.resolve(found);

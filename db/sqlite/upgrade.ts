@@ -22,7 +22,7 @@ export const LATEST = migrations.length;
  * Which version a database has; 0 while it is empty.
  * @throws {StoreError} `unusable`, when it is not Foyer's or of a newer one.
  */
-export function versionOf(db: Connection): number {
+export function schemaVersionOf(db: Connection): number {
   // In one transaction, as another process may be creating the database.
   const { owner, version, tables } = db.transaction(() => ({
     owner: db.pragma("application_id", { simple: true }),
@@ -48,12 +48,12 @@ export function versionOf(db: Connection): number {
  */
 export function upgrade(db: Connection, tell: (line: string) => void): void {
   nameCopies(db, tell);
-  if (versionOf(db) === LATEST) return;
+  if (schemaVersionOf(db) === LATEST) return;
   let part: string | undefined;
   // Holds the lock of all writers from the copy to the end. Of two processes
   // one upgrades, and the other then finds nothing left to do.
   const run = db.transaction(() => {
-    const version = versionOf(db);
+    const version = schemaVersionOf(db);
     if (version === LATEST) return;
     if (version > 0) putAside(db.name, (part = partOf(db.name, version)));
     for (const migration of migrations.slice(version)) db.exec(migration);
@@ -84,7 +84,7 @@ const partOf = (file: string, version: number) => `${file}.v${version}.part`;
 function nameCopies(db: Connection, tell: (line: string) => void): void {
   for (let version = 1; version < LATEST; version++) {
     const part = partOf(db.name, version);
-    if (!existsSync(part) || versionOf(db) <= version) continue;
+    if (!existsSync(part) || schemaVersionOf(db) <= version) continue;
     const time = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
     const copy = `${db.name}.v${version}-${time}`;
     try {

@@ -1,10 +1,10 @@
-import { fileIdOf, mimeTypeOf } from "../../schemas/file-types.js";
+import { fileIdOf, mimeTypeOf } from "../../schemas/plain/file-types.js";
 import type { User } from "../../schemas/users.js";
 import {
   type FilePage,
   type PageSelection,
   StoreError,
-  type StoredFile,
+  type FileRecord,
   type UserPage,
   type UserRecord,
 } from "../store.js";
@@ -19,7 +19,7 @@ interface UserRow extends Omit<UserRecord, "profile" | "traits"> {
  * How large a page of users may be, in characters. A thousand profiles as large
  * as a header can carry would keep the event loop busy for too long.
  */
-const MAX_PAGE = 4 * 1024 * 1024;
+const MAX_USER_PAGE = 4 * 1024 * 1024;
 
 /** In the words of the partial index, which is used for no others. */
 const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
@@ -58,7 +58,7 @@ function bounded(rows: Iterable<UserRow>): UserRow[] {
   let size = 0;
   for (const row of rows) {
     size += row.traits.length + (row.profile?.length ?? 0);
-    if (size > MAX_PAGE && read.length > 0) {
+    if (size > MAX_USER_PAGE && read.length > 0) {
       throw new StoreError("large", "The page is too large.");
     }
     read.push(row);
@@ -101,7 +101,7 @@ export function fileReads(db: Connection) {
   const find = fileFinder(db);
   return {
     has: (key: string): boolean => exists.get(key) !== undefined,
-    get(worldId: string, id: string): StoredFile | undefined {
+    get(worldId: string, id: string): FileRecord | undefined {
       const row = find(worldId, id);
       return row && toFile(row);
     },
@@ -124,7 +124,7 @@ const toFile = ({
   sha256,
   user_id,
   created,
-}: FileRow): StoredFile => ({
+}: FileRow): FileRecord => ({
   id: fileIdOf(key),
   key,
   size,

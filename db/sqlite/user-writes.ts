@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { UserName } from "../../schemas/users.js";
-import { StoreError, type FileRecord, type Uploader } from "../store.js";
+import { StoreError, type FileDigest, type Uploader } from "../store.js";
 import type { Connection } from "./database.js";
 import { absent } from "./guards.js";
 import { fileFinder } from "./user-reads.js";
@@ -50,7 +50,7 @@ export function userWrites(db: Connection) {
         traits,
         profile,
       }: Omit<Uploader, "traits"> & { traits: string[] },
-      { key, size, sha256 }: FileRecord,
+      { key, size, sha256 }: FileDigest,
       quota: number,
     ): void {
       const now = Date.now();

@@ -1,4 +1,4 @@
-import type { RoomRecord, WorldCopy } from "../../schemas/documents.js";
+import type { RoomRecord, WorldCopy } from "../../schemas/world-document.js";
 import type { Connection } from "./database.js";
 import type { roomWrites } from "./room-writes.js";
 import {

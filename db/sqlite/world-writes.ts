@@ -1,8 +1,8 @@
-import type { WorldCopy } from "../../schemas/documents.js";
+import type { WorldCopy } from "../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
-import { absent, expectVersion, same } from "./guards.js";
+import { absent, expectVersion, sameValues } from "./guards.js";
 import { readWorld, WORLD_COLUMNS, type WorldRow } from "./rows.js";
 
 /** The writes of worlds, each to be run inside a transaction of its caller's. */
@@ -94,7 +94,7 @@ export function worldWrites(db: Connection) {
         row.config = JSON.stringify(whole);
         indexIssuers(id, whole);
       }
-      if (same(old, row)) return old;
+      if (sameValues(old, row)) return old;
       row.revision++;
       if (row.domain !== old.domain) claimDomain(row);
       update.run(row);

@@ -4,10 +4,10 @@ import {
   workerData,
 } from "node:worker_threads";
 import { StoreError } from "../store.js";
-import { batches, fault } from "./batches.js";
+import { batches, toFault } from "./batches.js";
 import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
-import { Erasures } from "./erasures.js";
+import { ErasureMarks } from "./erasures.js";
 import { roomWrites } from "./room-writes.js";
 import {
   emptyLog,
@@ -18,7 +18,13 @@ import {
 import { userWrites } from "./user-writes.js";
 import { copyWrites } from "./world-copies.js";
 import { worldWrites } from "./world-writes.js";
-import type { Answer, Call, Message, Report, Writes } from "./writer.js";
+import type {
+  WriteAnswer,
+  WriteCall,
+  Message,
+  BatchReport,
+  Writes,
+} from "./writer.js";
 
 // The only thread of this process that writes. Whatever arrived while the disk
 // was syncing goes into the next transaction together: one sync for all of it.
@@ -52,7 +58,7 @@ const MAX_BATCH = 500;
 const port = parentPort!;
 const { dataDir, origin } = workerData as { dataDir: string; origin: string };
 const db = openForWriting(dataDir);
-const marks = new Erasures(dataDir);
+const marks = new ErasureMarks(dataDir);
 const worlds = worldWrites(db);
 const rooms = roomWrites(db);
 const writes: Writes = {
@@ -67,7 +73,7 @@ const noteChanges = changeWrites(db, origin);
 let touched: string[] = [];
 
 port.on("message", (first: Message) => {
-  const calls: Call[] = [];
+  const calls: WriteCall[] = [];
   let message: Message | undefined = first;
   while (message && message !== "close") {
     calls.push(...message);
@@ -85,7 +91,7 @@ port.on("message", (first: Message) => {
     if (lastRewrite < QUICK) scrub(RETRY);
     else retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite, RETRY);
   }
-  port.postMessage({ answers, touched } satisfies Report);
+  port.postMessage({ answers, touched } satisfies BatchReport);
   touched = [];
   if (message !== "close") return;
   // What cannot be scrubbed now is marked, and done by who opens it next.
@@ -106,7 +112,7 @@ if (done(() => marks.adopt()) && marks.due) {
   scrub(RETRY);
 }
 // Says that it has begun.
-port.postMessage({ answers: [], touched } satisfies Report);
+port.postMessage({ answers: [], touched } satisfies BatchReport);
 
 /** What else has arrived. */
 function next(): Message | undefined {
@@ -140,7 +146,7 @@ function done(work: () => void): boolean {
  * Erases users, and all bytes of them in the same transaction: what is answered
  * is gone from the database, and from its log as soon as nobody reads that.
  */
-function erase(users: Call[]): Answer[] {
+function erase(users: WriteCall[]): WriteAnswer[] {
   // To switch foreign keys makes SQLite prepare every statement anew.
   if (users.length === 0) return [];
   return withoutForeignKeys(db, () =>
@@ -165,7 +171,10 @@ function rewrite(): void {
  * Does all calls in one transaction; each stands or falls alone, unless the commit falls.
  * @param finish belongs to the transaction.
  */
-function commit(batch: Call[], finish?: (answers: Answer[]) => void): Answer[] {
+function commit(
+  batch: WriteCall[],
+  finish?: (answers: WriteAnswer[]) => void,
+): WriteAnswer[] {
   if (batch.length === 0) return [];
   try {
     if (batch.some(({ write }) => ERASING.has(write))) marks.begin();
@@ -176,7 +185,7 @@ function commit(batch: Call[], finish?: (answers: Answer[]) => void): Answer[] {
     });
   } catch (error) {
     const { problem, message } =
-      doubt(error) ?? storeErrorOf(error) ?? fault(error);
+      doubt(error) ?? storeErrorOf(error) ?? toFault(error);
     return batch.map(({ id }) => ({ id, problem, message }));
   }
 }

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { StoreError, type StoreProblem } from "../store.js";
-import { fault } from "./batches.js";
+import { toFault } from "./batches.js";
 import type { roomWrites } from "./room-writes.js";
 import type { userWrites } from "./user-writes.js";
 import type { copyWrites } from "./world-copies.js";
@@ -13,17 +13,17 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof copyWrites>;
 
 /** One write as it travels to the writer thread. */
-export interface Call {
+export interface WriteCall {
   id: number;
   write: keyof Writes;
   args: unknown[];
 }
 
 /** What the thread is told: writes, or to end. */
-export type Message = Call[] | "close";
+export type Message = WriteCall[] | "close";
 
 /** What comes back: the result, or why there is none. */
-export type Answer =
+export type WriteAnswer =
   | { id: number; result: unknown }
   | {
       id: number;
@@ -33,8 +33,8 @@ export type Answer =
     };
 
 /** What the thread says after a transaction. */
-export interface Report {
-  answers: Answer[];
+export interface BatchReport {
+  answers: WriteAnswer[];
   /** The worlds that processes of another origin have changed before. */
   touched: string[];
 }
@@ -50,7 +50,7 @@ export interface WriterOptions {
   onTouched: (worlds: string[]) => void;
 }
 
-interface Waiting {
+interface PendingWrite {
   resolve: (result: never) => void;
   reject: (error: Error) => void;
 }
@@ -61,9 +61,9 @@ const MESSAGE = 8;
 /** The near side of the writer thread. */
 export class Writer {
   readonly #options: WriterOptions;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingWrite>();
   /** What the thread was not told yet. */
-  #untold: (Waiting & { call: Call })[] = [];
+  #untold: (PendingWrite & { call: WriteCall })[] = [];
   #worker: Worker | undefined;
   #lastId = 0;
   #closed = false;
@@ -128,7 +128,7 @@ export class Writer {
         try {
           this.#post([call]);
         } catch (error) {
-          this.#settle({ id: call.id, ...fault(error) });
+          this.#settle({ id: call.id, ...toFault(error) });
         }
       }
     }
@@ -159,7 +159,7 @@ export class Writer {
     });
     let begun = false;
     let reason = "The store is closed.";
-    worker.on("message", ({ answers, touched }: Report) => {
+    worker.on("message", ({ answers, touched }: BatchReport) => {
       begun = true;
       onWritten();
       answers.forEach(this.#settle);
@@ -179,7 +179,7 @@ export class Writer {
     return worker;
   }
 
-  readonly #settle = (answer: Answer): void => {
+  readonly #settle = (answer: WriteAnswer): void => {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if ("result" in answer) waiting?.resolve(answer.result as never);

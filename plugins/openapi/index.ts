@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { RouteOptions } from "fastify";
 import fp from "fastify-plugin";
-import { toDocument, type JsonObject } from "../../schemas/document.js";
+import {
+  toOpenapiSchema,
+  type JsonObject,
+} from "../../schemas/openapi-schema.js";
 import { components } from "../../schemas/components.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
@@ -58,7 +61,7 @@ export default fp<{ publicUrl: string | undefined }>(
         paths[path] = { ...paths[path], [method]: operationOf(route) };
       }
       const schemas = Object.fromEntries(
-        components.map((schema) => [schema.$id!, toDocument(schema)]),
+        components.map((schema) => [schema.$id!, toOpenapiSchema(schema)]),
       );
       return {
         openapi: "3.1.0",

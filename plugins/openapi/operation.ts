@@ -1,7 +1,10 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { FastifySchema, RouteOptions } from "fastify";
 import { components } from "../../schemas/components.js";
-import { toDocument, type JsonObject } from "../../schemas/document.js";
+import {
+  toOpenapiSchema,
+  type JsonObject,
+} from "../../schemas/openapi-schema.js";
 import {
   headerRefs,
   responseRef,
@@ -47,7 +50,9 @@ export function operationOf(route: RouteOptions): JsonObject {
       requestBody: {
         required: true,
         content: {
-          [consumes?.[0] ?? "application/json"]: { schema: toDocument(body) },
+          [consumes?.[0] ?? "application/json"]: {
+            schema: toOpenapiSchema(body),
+          },
         },
       },
     }),
@@ -84,7 +89,7 @@ function parametersOf(route: RouteOptions) {
 
 function parametersIn(place: "path" | "query", schema?: TObject) {
   return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
-    const { description, examples, ...inner } = toDocument(property);
+    const { description, examples, ...inner } = toOpenapiSchema(property);
     return {
       name,
       in: place,
@@ -107,7 +112,7 @@ function answersOf(route: RouteOptions): JsonObject {
       description: named.description ?? "The answer.",
       headers: headerRefs(...headersOf(route, Number(status))),
       ...(body.type !== "null" && {
-        content: { "application/json": { schema: toDocument(body) } },
+        content: { "application/json": { schema: toOpenapiSchema(body) } },
       }),
     };
   }

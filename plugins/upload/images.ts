@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import pLimit from "p-limit";
 import { StoreError } from "../../db/store.js";
 import { FileRefusal, Refusal } from "../errors.js";
-import type { ImageFormat } from "../../schemas/file-types.js";
+import type { ImageFormat } from "../../schemas/plain/file-types.js";
 import { MAX_PIXELS } from "./pixels.js";
 
 /** An image to make anew. */

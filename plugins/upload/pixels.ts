@@ -2,7 +2,7 @@ import { GIF } from "image-size/types/gif";
 import { JPG } from "image-size/types/jpg";
 import { PNG } from "image-size/types/png";
 import { WEBP } from "image-size/types/webp";
-import type { ImageFormat } from "../../schemas/file-types.js";
+import type { ImageFormat } from "../../schemas/plain/file-types.js";
 import { HEAD } from "./types.js";
 
 /**

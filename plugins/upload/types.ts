@@ -1,6 +1,6 @@
 import { XmlTextDetector } from "@file-type/xml";
 import { FileTypeParser } from "file-type";
-import type { FileType } from "../../schemas/file-types.js";
+import type { FileType } from "../../schemas/plain/file-types.js";
 
 /** How much of a file is looked at to tell what it is, in bytes: an SVG may begin with a long comment. */
 export const HEAD = 64 * 1024;

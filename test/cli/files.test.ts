@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { LocalFiles } from "../../db/local-files.js";
+import { LocalFiles } from "../../db/local/files.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import { finished, textsBelow } from "../files.js";
 import { foyer, worldOf } from "../helper.js";

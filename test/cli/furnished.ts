@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Test } from "tap";
-import { LocalFiles } from "../../db/local-files.js";
+import { LocalFiles } from "../../db/local/files.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import { worldOf } from "../helper.js";
 

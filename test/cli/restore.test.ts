@@ -14,8 +14,8 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import Database from "better-sqlite3";
 import t from "tap";
-import { ArchiveError } from "../../db/archive.js";
-import { restore } from "../../db/restore.js";
+import { ArchiveError } from "../../db/maintenance/archive.js";
+import { restore } from "../../db/maintenance/restore.js";
 import { foyer } from "../helper.js";
 import { furnished } from "./furnished.js";
 import {

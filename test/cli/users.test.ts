@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { LocalFiles } from "../../db/local-files.js";
+import { LocalFiles } from "../../db/local/files.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { User } from "../../schemas/users.js";
 import { type Finished, foyer, worldOf } from "../helper.js";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { defaultPermissionConfig } from "../../schemas/permissions.js";
+import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 import { admin, foyer, keyOf, serve, worldOf } from "../helper.js";
 

@@ -5,14 +5,14 @@ import { hash, randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t from "tap";
-import { check } from "../../db/check.js";
-import { deleteFile } from "../../db/deletions.js";
-import { LocalFiles } from "../../db/local-files.js";
+import { check } from "../../db/maintenance/check.js";
+import { LocalFiles } from "../../db/local/files.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import { type Store, StoreError } from "../../db/store.js";
 import { finished, textsBelow, unfinished } from "../files.js";
 import { until, worldOf } from "../helper.js";
 import { filesOf } from "../listed.js";
+import { deleteFile } from "../../worlds.js";
 import { pieces } from "./file-contract.js";
 
 const uploader = { clientId: "guest", traits: new Set<string>() };
@@ -184,8 +184,8 @@ for (const [moment, isGone] of [
       [
         "--input-type=module",
         "-e",
-        `import { deleteFile } from ${module("deletions.js")};
-         import { LocalFiles } from ${module("local-files.js")};
+        `import { deleteFile } from ${module("../worlds.js")};
+         import { LocalFiles } from ${module("local/files.js")};
          import { openSqliteStore } from ${module("sqlite/index.js")};
          const dataDir = ${JSON.stringify(dataDir)};
          const store = openSqliteStore(dataDir);
@@ -195,7 +195,7 @@ for (const [moment, isGone] of [
            process.kill(process.pid, "SIGKILL");
            await new Promise(() => {});
          };
-         await deleteFile(store, new LocalFiles(dataDir), "demo", ${JSON.stringify(id)});`,
+         await deleteFile({ store, files: new LocalFiles(dataDir) }, "demo", ${JSON.stringify(id)});`,
       ],
       { stdio: "inherit" },
     );
@@ -229,11 +229,15 @@ void t.test("what a failed deletion leaves", async (t) => {
       ...store,
       files: { ...store.files, delete: () => Promise.reject(error) },
     };
-    await t.rejects(deleteFile(failing, files, "demo", id), error, name);
+    await t.rejects(
+      deleteFile({ store: failing, files }, "demo", id),
+      error,
+      name,
+    );
     t.equal((await finished(dataDir)).length, 1, name);
     t.equal((await unfinished(dataDir)).length, notes, name);
     t.strictSame((await check(dataDir, () => {})).findings, [], name);
-    await deleteFile(store, files, "demo", id);
+    await deleteFile({ store, files }, "demo", id);
     t.strictSame(await finished(dataDir), [], `${name}: and again`);
     await files.close();
     await store.close();

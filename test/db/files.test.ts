@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { LocalFiles } from "../../db/local-files.js";
+import { LocalFiles } from "../../db/local/files.js";
 import { finished, unfinished } from "../files.js";
 import { fileStoreContract, pieces, untold } from "./file-contract.js";
 
@@ -82,7 +82,7 @@ void t.test("what another process works on is left alone", async (t) => {
   const dataDir = t.testdir();
   const files = filesIn(t, dataDir);
   const module = JSON.stringify(
-    new URL("../../db/local-files.js", import.meta.url),
+    new URL("../../db/local/files.js", import.meta.url),
   );
   const child = spawn(
     process.execPath,

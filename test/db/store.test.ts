@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import { check } from "../../db/check.js";
+import { check } from "../../db/maintenance/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { UserRecord } from "../../db/store.js";
 import { until, worldOf } from "../helper.js";

@@ -4,7 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
-import type { JsonObject } from "../../schemas/document.js";
+import type { JsonObject } from "../../schemas/openapi-schema.js";
 import { Contract } from "../contract.js";
 import { serve } from "../helper.js";
 

@@ -1,6 +1,9 @@
 import t, { type Test } from "tap";
 import { createApp } from "../../app.js";
-import type { PermissionConfig, Rule } from "../../schemas/permissions.js";
+import type {
+  PermissionConfig,
+  Rule,
+} from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import {
   admin,

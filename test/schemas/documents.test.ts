@@ -1,5 +1,8 @@
 import t from "tap";
-import { fromDocument, toDocument } from "../../schemas/documents.js";
+import {
+  readWorldDocument,
+  toWorldDocument,
+} from "../../schemas/world-document.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { worldOf } from "../helper.js";
 
@@ -25,10 +28,13 @@ const deep = (levels: number): object =>
   levels === 0 ? {} : { x: deep(levels - 1) };
 
 void t.test("what is read is what was written", async (t) => {
-  const copy = fromDocument(good);
+  const copy = readWorldDocument(good);
   t.same(copy, { world: good.world, rooms: good.rooms });
-  t.same(fromDocument(JSON.parse(JSON.stringify(toDocument(copy)))), copy);
-  t.same(Object.keys(toDocument(copy)), [
+  t.same(
+    readWorldDocument(JSON.parse(JSON.stringify(toWorldDocument(copy)))),
+    copy,
+  );
+  t.same(Object.keys(toWorldDocument(copy)), [
     "format",
     "version",
     "world",
@@ -42,7 +48,7 @@ void t.test("what is read is what was written", async (t) => {
     world({ config: { JWT_secrets, x: deep(97) } }),
     room({ module_config: [{ type: "x", x: deep(96) }] }),
   ]) {
-    t.doesNotThrow(() => fromDocument(document));
+    t.doesNotThrow(() => readWorldDocument(document));
   }
 });
 
@@ -145,7 +151,7 @@ void t.test("what is wrong is said in the words of the API", async (t) => {
   ];
   for (const [name, document, faults] of cases) {
     try {
-      fromDocument(document);
+      readWorldDocument(document);
       t.fail(name);
     } catch (error) {
       t.ok(error instanceof InvalidData, name);

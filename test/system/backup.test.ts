@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import { backup } from "../../db/backup.js";
+import { backup } from "../../db/maintenance/backup.js";
 import {
   dial,
   foyer,

@@ -1,4 +1,4 @@
-import type { PermissionConfig, Rule } from "./rules.js";
+import type { PermissionConfig, Rule } from "../rules.js";
 
 export type { PermissionConfig, Rule };
 

@@ -1,22 +1,23 @@
 import { createHash } from "node:crypto";
 import { access, open } from "node:fs/promises";
 import { join } from "node:path";
-import { LocalFiles } from "./local-files.js";
+import { LocalFiles } from "../local/files.js";
 import type { Report } from "./progress.js";
 import {
   type Connection,
   openForInspection,
   storeErrorOf,
-} from "./sqlite/database.js";
+} from "../sqlite/database.js";
 import {
   allFiles,
   contradictionsIn,
-  count,
-  type Counts,
+  countRows,
+  type RowCounts,
   damageOf,
-} from "./sqlite/inspection.js";
-import { fileReads } from "./sqlite/user-reads.js";
-import type { FileRecord } from "./store.js";
+  totalSize,
+} from "../sqlite/inspection.js";
+import { fileReads } from "../sqlite/user-reads.js";
+import type { FileDigest } from "../store.js";
 
 /** Something that is not as it should be. */
 export interface Finding {
@@ -26,7 +27,7 @@ export interface Finding {
 }
 
 /** What a check read, and what it found wrong. */
-export interface Inspection extends Counts {
+export interface Inspection extends RowCounts {
   /** The size of all files, in bytes. */
   bytes: number;
   findings: Finding[];
@@ -63,7 +64,7 @@ export async function check(
         findings.push({ subject: "database", problem });
       }
     }
-    const counts = read(() => count(db));
+    const counts = read(() => countRows(db));
     const records = read(() => allFiles(db));
     if (!counts || !records) {
       return { worlds: 0, rooms: 0, files: 0, bytes: 0, findings };
@@ -71,8 +72,7 @@ export async function check(
     const files = new LocalFiles(dataDir);
     findings.push(...(await checkFiles(db, files, records, report)));
     findings.push(...(await findOrphans(db, files, records)));
-    const bytes = records.reduce((sum, { size }) => sum + size, 0);
-    return { ...counts, bytes, findings };
+    return { ...counts, bytes: totalSize(records), findings };
   } finally {
     db.close();
   }
@@ -81,16 +81,16 @@ export async function check(
 async function checkFiles(
   db: Connection,
   files: LocalFiles,
-  records: FileRecord[],
+  records: FileDigest[],
   report: Report,
 ): Promise<Finding[]> {
-  const of = records.reduce((sum, { size }) => sum + size, 0);
+  const of = totalSize(records);
   const { has } = fileReads(db);
   const findings: Finding[] = [];
   let done = 0;
   for (const { key, size, sha256 } of records) {
     const start = done;
-    const problem = await compare(
+    const problem = await differenceFrom(
       join(files.root, key),
       size,
       sha256,
@@ -104,7 +104,7 @@ async function checkFiles(
 }
 
 /** Says how a file differs from what is recorded of it. */
-async function compare(
+async function differenceFrom(
   path: string,
   size: number,
   sha256: string,
@@ -132,7 +132,7 @@ async function compare(
 async function findOrphans(
   db: Connection,
   files: LocalFiles,
-  records: FileRecord[],
+  records: FileDigest[],
 ): Promise<Finding[]> {
   const known = new Set(records.map(({ key }) => key));
   const suspects: string[] = [];

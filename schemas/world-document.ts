@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import type { Faults } from "./errors.js";
 import { RoomDraft } from "./rooms.js";
 import { compileValidator, InvalidData } from "./validate.js";
-import { Expected } from "./texts.js";
+import { Expected } from "./plain/texts.js";
 import { OneOf, Text } from "./values.js";
 import { World } from "./worlds.js";
 
@@ -55,7 +55,7 @@ const checkWorld = compileValidator(WorldRecord);
 const checkRoom = compileValidator(RoomRecord);
 
 /** The document that says all of a world. */
-export const toDocument = (copy: WorldCopy) => ({
+export const toWorldDocument = (copy: WorldCopy) => ({
   format: FORMAT,
   version: VERSION,
   ...copy,
@@ -65,7 +65,7 @@ export const toDocument = (copy: WorldCopy) => ({
  * Reads a document of this version or an older one.
  * @throws {InvalidData} with what is wrong, in the words of the API.
  */
-export function fromDocument(document: unknown): WorldCopy {
+export function readWorldDocument(document: unknown): WorldCopy {
   if (!isObject(document)) throw checkHead(document)!;
   const { world, rooms, ...head } = document;
   if (Number(head.version) > VERSION) {

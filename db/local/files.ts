@@ -11,7 +11,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import {
-  explained,
+  asStoreError,
   readPart,
   readText,
   syncFolder,
@@ -19,9 +19,9 @@ import {
   unlinked,
   write,
 } from "./disk.js";
-import type { FileStore, StoredBytes, OpenedFile } from "./files.js";
+import type { FileStore, StoredBytes, ReadableFile } from "../files.js";
 import { holdLock } from "./process-lock.js";
-import { StoreError } from "./store.js";
+import { StoreError } from "../store.js";
 
 const NOTE = ".note";
 
@@ -69,7 +69,7 @@ export class LocalFiles implements FileStore {
     let inPlace = false;
     try {
       const [noted, written] = await Promise.allSettled([
-        explained(async () => {
+        asStoreError(async () => {
           await mkdir(note);
           // After a power cut, too, there is a note of what is in place.
           await syncFolder(this.#work);
@@ -78,7 +78,7 @@ export class LocalFiles implements FileStore {
       ]);
       if (noted.status === "rejected") throw noted.reason;
       if (written.status === "rejected") throw written.reason;
-      await explained(async () => {
+      await asStoreError(async () => {
         await this.#move(part, path);
         await syncFolder(dirname(path));
       });
@@ -95,7 +95,7 @@ export class LocalFiles implements FileStore {
     await unlessMissing(() => rmdir(note), undefined);
   }
 
-  async open(key: string): Promise<OpenedFile | undefined> {
+  async open(key: string): Promise<ReadableFile | undefined> {
     const path = join(this.root, key);
     const found = await unlessMissing(() => stat(path), undefined);
     if (!found?.isFile()) return undefined;
@@ -118,7 +118,7 @@ export class LocalFiles implements FileStore {
     const note = `${await this.#newPath()}${NOTE}`;
     let forgotten: readonly string[];
     try {
-      await explained(async () => {
+      await asStoreError(async () => {
         await writeFile(note, keys.join("\n"), { flush: true });
         await syncFolder(this.#work);
       });
@@ -236,7 +236,7 @@ export class LocalFiles implements FileStore {
 
   async #newPath(): Promise<string> {
     this.#lock ??= this.#makeWork();
-    await explained(() => this.#lock!).catch((error: unknown) => {
+    await asStoreError(() => this.#lock!).catch((error: unknown) => {
       // A fault of the disk may pass.
       this.#lock = undefined;
       throw error;

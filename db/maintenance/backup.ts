@@ -10,31 +10,31 @@ import {
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ArchiveError, DATABASE, MEDIA, writeArchive } from "./archive.js";
-import { syncFolder } from "./disk.js";
-import { LocalFiles } from "./local-files.js";
-import { holdLock } from "./process-lock.js";
+import { syncFolder } from "../local/disk.js";
+import { LocalFiles } from "../local/files.js";
+import { holdLock } from "../local/process-lock.js";
 import type { Report } from "./progress.js";
-import { openForInspection, refuseMissing } from "./sqlite/database.js";
+import { openForInspection, refuseMissing } from "../sqlite/database.js";
 import {
   allFiles,
   copyDatabase,
-  count,
-  type Counts,
+  countRows,
+  type RowCounts,
   dropFiles,
   openCopy,
+  totalSize,
   whatBecameOf,
-} from "./sqlite/inspection.js";
-import type { FileRecord } from "./store.js";
+} from "../sqlite/inspection.js";
 
 /** How often a backup is begun before it gives up. */
 const ATTEMPTS = 5;
 
 /** How the folder is named in which a backup grows, and what is locked in it for as long. */
 const PART = /\.part-[A-Za-z0-9]{6}$/;
-const LOCK = "backup.lock";
+const BACKUP_LOCK = "backup.lock";
 
 /** What a backup holds. */
-export interface Backup extends Counts {
+export interface Backup extends RowCounts {
   /** The size of all files, in bytes. */
   bytes: number;
   /** The files that were missing or damaged already; the backup is good without them. */
@@ -42,7 +42,7 @@ export interface Backup extends Counts {
 }
 
 /** A world was deleted with its files after the database was copied. */
-class Gone extends ArchiveError {}
+class WorldGone extends ArchiveError {}
 
 /**
  * Copies the database and the files of a folder into one file, as they are at
@@ -62,17 +62,19 @@ export async function backup(
   await sweep(dirname(path));
   for (let attempt = 1; ; attempt++) {
     const folder = await mkdtemp(`${path}.part-`);
-    const release = holdLock(join(folder, LOCK))!;
+    const release = holdLock(join(folder, BACKUP_LOCK))!;
     try {
       const archive = join(folder, "archive");
-      await copyDatabase(dataDir, join(folder, DATABASE), report);
+      await copyDatabase(dataDir, join(folder, DATABASE), (copied, total) =>
+        report("Copying the database", copied, total),
+      );
       const made = await pack(dataDir, folder, archive, report);
       await refuseExisting(path);
       await rename(archive, path);
       await syncFolder(dirname(path));
       return made;
     } catch (error) {
-      if (!(error instanceof Gone) || attempt === ATTEMPTS) throw error;
+      if (!(error instanceof WorldGone) || attempt === ATTEMPTS) throw error;
     } finally {
       await rm(folder, { recursive: true, force: true });
       release();
@@ -84,8 +86,8 @@ export async function backup(
 async function sweep(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const part = join(folder, name);
-    if (!PART.test(name) || !(await exists(join(part, LOCK)))) continue;
-    const release = holdLock(join(part, LOCK));
+    if (!PART.test(name) || !(await exists(join(part, BACKUP_LOCK)))) continue;
+    const release = holdLock(join(part, BACKUP_LOCK));
     if (!release) continue;
     await rm(part, { recursive: true, force: true });
     release();
@@ -109,14 +111,14 @@ async function pack(
   report: Report,
 ): Promise<Backup> {
   const copy = openCopy(join(folder, DATABASE));
-  const counts = count(copy);
+  const counts = countRows(copy);
   const records = allFiles(copy);
   copy.close();
   const { root } = new LocalFiles(dataDir);
   const damaged: string[] = [];
   const deleted = new Set<string>();
   const { size } = await stat(join(folder, DATABASE));
-  const of = sizeOf(records) + size;
+  const of = totalSize(records) + size;
   let done = 0;
 
   async function* sources() {
@@ -129,7 +131,7 @@ async function pack(
       const fate = fateOf(dataDir, key);
       if (fate === "recorded") damaged.push(key);
       else if (fate === "deleted") deleted.add(key);
-      else throw new Gone("Worlds were deleted all the while. Try again.");
+      else throw new WorldGone("Worlds were deleted all the while. Try again.");
     }
     // Last, as it must not name a file that was deleted meanwhile.
     if (deleted.size > 0) dropFiles(join(folder, DATABASE), deleted);
@@ -145,11 +147,8 @@ async function pack(
     const sum = sums.get(MEDIA + key);
     if (sum !== undefined && sum !== sha256) damaged.push(key);
   }
-  return { ...counts, files: held.length, bytes: sizeOf(held), damaged };
+  return { ...counts, files: held.length, bytes: totalSize(held), damaged };
 }
-
-const sizeOf = (records: FileRecord[]) =>
-  records.reduce((sum, { size }) => sum + size, 0);
 
 async function openFile(path: string): Promise<FileHandle | undefined> {
   try {

@@ -9,14 +9,14 @@ import { text } from "node:stream/consumers";
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Header, Parser, Pax, type ReadEntry } from "tar";
-import { Failure } from "../failure.js";
+import { Failure } from "../../failure.js";
 import type { Report } from "./progress.js";
 
 // A backup is a tar: the files, the database, and last a manifest with the
 // checksum of each. Any tar can take it apart; only a whole one has its end.
 
-const FORMAT = "foyer.backup";
-const VERSION = 1;
+const ARCHIVE_FORMAT = "foyer.backup";
+const ARCHIVE_VERSION = 1;
 const MANIFEST = "manifest.json";
 
 /** What an archive may hold: nothing else is ever written to the disk. */
@@ -25,24 +25,24 @@ export const MEDIA = "media/";
 const PATH = /^(foyer\.db|media(\/[\w-][\w.-]*)+)$/;
 
 /** The last moment that a `Date` can hold, in milliseconds since 1970 (ECMA-262, 21.4.1.1). */
-const LAST = 8.64e15;
+const LATEST_TIME = 8.64e15;
 
 const Member = Type.Object({
   path: Type.RegExp(PATH),
   size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   /** In milliseconds since 1970. The `ETag` of a file is made of it. */
-  modified: Type.Integer({ minimum: 0, maximum: LAST }),
+  modified: Type.Integer({ minimum: 0, maximum: LATEST_TIME }),
   sha256: Type.RegExp(/^[0-9a-f]{64}$/),
 });
 export type Member = Static<typeof Member>;
 
-const Head = Type.Object({
-  format: Type.Literal(FORMAT),
+const ManifestHead = Type.Object({
+  format: Type.Literal(ARCHIVE_FORMAT),
   version: Type.Integer({ minimum: 1 }),
 });
 
 const Manifest = Type.Object({
-  ...Head.properties,
+  ...ManifestHead.properties,
   /** When the backup was made, as `Date.prototype.toISOString` writes it. */
   created: Type.RegExp(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   members: Type.Array(Member),
@@ -67,7 +67,7 @@ export async function writeArchive(
     for await (const { path, file } of sources) {
       try {
         const { size, mtime } = await file.stat();
-        const member = { path, size, modified: timeOf(mtime), sha256: "" };
+        const member = { path, size, modified: modifiedOf(mtime), sha256: "" };
         yield* headerOf(member);
         const sha256 = createHash("sha256");
         let left = size;
@@ -87,7 +87,12 @@ export async function writeArchive(
     }
     const created = new Date();
     const manifest = Buffer.from(
-      JSON.stringify({ format: FORMAT, version: VERSION, created, members }),
+      JSON.stringify({
+        format: ARCHIVE_FORMAT,
+        version: ARCHIVE_VERSION,
+        created,
+        members,
+      }),
     );
     const { length } = manifest;
     const modified = created.getTime();
@@ -105,7 +110,7 @@ export async function writeArchive(
 }
 
 /** The time of a file; 1970 for one before it, or beyond what a `Date` can hold. */
-function timeOf(mtime: Date): number {
+function modifiedOf(mtime: Date): number {
   const time = mtime.getTime();
   return time > 0 ? time : 0;
 }
@@ -152,7 +157,7 @@ export async function readArchive(
       throw new ArchiveError(`it holds more than it should: ${path}`);
     }
     if (path === MANIFEST) {
-      manifest = await readText(entry);
+      manifest = await readManifestText(entry);
     } else if (PATH.test(path)) {
       const file = await extract(entry, join(folder, path), (bytes) =>
         report("Reading the archive", (done += bytes), of),
@@ -185,7 +190,7 @@ export async function readArchive(
   }
 }
 
-function readText(entry: ReadEntry): Promise<string> {
+function readManifestText(entry: ReadEntry): Promise<string> {
   if (entry.size > constants.MAX_STRING_LENGTH) {
     throw new ArchiveError("its manifest is too large");
   }
@@ -201,8 +206,8 @@ function readManifest(json: string | undefined): Static<typeof Manifest> {
     throw new ArchiveError("its manifest is not JSON");
   }
   // First of all, as a newer manifest may have other fields.
-  refuseFault(Head, manifest);
-  if ((manifest as Static<typeof Head>).version > VERSION) {
+  refuseFault(ManifestHead, manifest);
+  if ((manifest as Static<typeof ManifestHead>).version > ARCHIVE_VERSION) {
     throw new ArchiveError("it was made by a newer Foyer");
   }
   refuseFault(Manifest, manifest);
@@ -272,7 +277,7 @@ async function extract(
   path: string,
   report: (bytes: number) => void,
 ): Promise<Pick<Member, "size" | "sha256">> {
-  const file = await create(path).catch((error: NodeJS.ErrnoException) => {
+  const file = await createFile(path).catch((error: NodeJS.ErrnoException) => {
     if (!UNPACKABLE.has(error.code ?? "")) throw error;
     throw new ArchiveError(`${entry.path} cannot be unpacked: ${error.code}`);
   });
@@ -295,7 +300,7 @@ async function extract(
 /** What a file system says of names that are too long, or that are a file and a folder at once. */
 const UNPACKABLE = new Set(["EEXIST", "EISDIR", "ENAMETOOLONG", "ENOTDIR"]);
 
-async function create(path: string): Promise<FileHandle> {
+async function createFile(path: string): Promise<FileHandle> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   return open(path, "wx", 0o600);
 }

@@ -19,7 +19,7 @@ const anyJson: JsonObject = {
  * TypeBox's own, names for references, and `patternProperties` in the form that
  * more tools read (one pattern and nothing else is a rule for names).
  */
-export function toDocument(schema: TSchema): JsonObject {
+export function toOpenapiSchema(schema: TSchema): JsonObject {
   return convert(JSON.parse(JSON.stringify(schema))) as JsonObject;
 }
 

@@ -3,8 +3,8 @@ import fs from "node:fs";
 import { type FileHandle, open, readFile, unlink } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
-import type { ByteRange, StoredBytes } from "./files.js";
-import { StoreError } from "./store.js";
+import type { ByteRange, StoredBytes } from "../files.js";
+import { StoreError } from "../store.js";
 
 // What is asked of the disk, so that it is there after a power cut.
 
@@ -21,17 +21,17 @@ export async function write(
 ): Promise<StoredBytes> {
   const sha256 = createHash("sha256");
   let size = 0;
-  const file = await explained(() => open(path, "wx", 0o600));
+  const file = await asStoreError(() => open(path, "wx", 0o600));
   try {
     for await (const chunks of inBlocks(source)) {
-      const written = explained(() => writeAll(file, chunks));
+      const written = asStoreError(() => writeAll(file, chunks));
       for (const chunk of chunks) {
         sha256.update(chunk);
         size += chunk.length;
       }
       await written;
     }
-    await explained(() => file.sync());
+    await asStoreError(() => file.sync());
   } finally {
     await file.close();
   }
@@ -152,7 +152,7 @@ export async function unlessMissing<T>(
 }
 
 /** The store's words for what the disk reports. */
-export async function explained<T>(work: () => Promise<T>): Promise<T> {
+export async function asStoreError<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

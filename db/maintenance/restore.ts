@@ -8,7 +8,7 @@ import {
   utimes,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Failure } from "../failure.js";
+import { Failure } from "../../failure.js";
 import {
   ArchiveError,
   DATABASE,
@@ -16,22 +16,22 @@ import {
   readArchive,
   type Member,
 } from "./archive.js";
-import { syncFolder } from "./disk.js";
-import { holdLock } from "./process-lock.js";
+import { syncFolder } from "../local/disk.js";
+import { holdLock } from "../local/process-lock.js";
 import type { Report } from "./progress.js";
-import { storeErrorOf } from "./sqlite/database.js";
-import { count, type Counts, openCopy } from "./sqlite/inspection.js";
-import { StoreError } from "./store.js";
+import { storeErrorOf } from "../sqlite/database.js";
+import { countRows, type RowCounts, openCopy } from "../sqlite/inspection.js";
+import { StoreError } from "../store.js";
 
 /** In the folder itself, as this may be a volume of its own, out of which nothing can be renamed. */
 const WORK = "restore";
-const LOCK = "restore.lock";
+const RESTORE_LOCK = "restore.lock";
 
 /** What an empty folder may hold: what a restore that was killed left, and what a new volume has. */
-const NOTHING = new Set([WORK, LOCK, "lost+found"]);
+const NOTHING = new Set([WORK, RESTORE_LOCK, "lost+found"]);
 
 /** What was restored. */
-export interface Restored extends Counts {
+export interface Restored extends RowCounts {
   /** How many files did not get their times back, as the file system takes none. */
   untimed: number;
 }
@@ -67,7 +67,7 @@ async function restoreInto(
 ): Promise<Restored> {
   await refuseFull(dataDir);
   const made = await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const release = holdLock(join(dataDir, LOCK));
+  const release = holdLock(join(dataDir, RESTORE_LOCK));
   if (!release) {
     throw new ArchiveError(`A restore into ${dataDir} is under way already.`);
   }
@@ -87,7 +87,7 @@ async function restoreInto(
   } finally {
     await rm(folder, { recursive: true, force: true });
     release();
-    await rm(join(dataDir, LOCK), { force: true });
+    await rm(join(dataDir, RESTORE_LOCK), { force: true });
     // Only if it is empty, so only if nothing came of it.
     if (made !== undefined) await rmdir(dataDir).catch(() => {});
   }
@@ -126,11 +126,11 @@ async function wasCutOff(dataDir: string): Promise<boolean> {
   );
 }
 
-function checkDatabase(archive: string, folder: string): Counts {
+function checkDatabase(archive: string, folder: string): RowCounts {
   try {
     const db = openCopy(join(folder, DATABASE));
     try {
-      return count(db);
+      return countRows(db);
     } finally {
       db.close();
     }
