@@ -3,9 +3,6 @@ interface Entry<V> {
   size: number;
 }
 
-/** The part of a generation that one entry may take: a larger one would push out too many others. */
-const LARGEST_SHARE = 1 / 16;
-
 /**
  * A cache that is bounded by the size of its values. It keeps two generations:
  * when the younger one is full, it replaces the older one, and entries of the
@@ -31,9 +28,9 @@ export class Cache<V> {
     return old?.value;
   }
 
-  /** Keeps a value, unless it is too large to be worth its room. */
+  /** Keeps a value, unless it is larger than all together may be. */
   set(key: string, value: V, size: number): void {
-    if (size > this.#generation * LARGEST_SHARE) return;
+    if (size > this.#generation) return;
     if (this.#size + size > this.#generation) {
       this.#old = this.#young;
       this.#young = new Map();

@@ -18,6 +18,12 @@ import type { World, WorldChanges } from "../schemas/worlds.js";
 export interface Versioned<T> {
   readonly value: T;
   readonly version: string;
+  /**
+   * The value as compact JSON, its properties in the order of their schema. An
+   * engine that keeps JSON need not parse it to give this, so whoever only sends
+   * a record never pays for the objects in it.
+   */
+  readonly json: string;
 }
 
 /** Which part of all worlds is asked for. */
@@ -45,6 +51,7 @@ export interface RoomSelection extends PageSelection {
   search?: string | undefined;
 }
 
+/** A page of rooms; the JSON of its record is that of `rooms` alone. */
 export interface RoomPage {
   /** The number of rooms on all pages. */
   readonly count: number;

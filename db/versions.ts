@@ -1,68 +1,41 @@
 import { hash } from "node:crypto";
-import type { Room } from "../schemas/rooms.js";
-import type { World } from "../schemas/worlds.js";
-import type { RoomPage, Versioned } from "./store.js";
-
-// A version names a state by the values that a reader sees, so it is the same on
-// every server and every engine. It includes the revision: a change followed by
-// its reversal must not look like no change.
+import type { Versioned } from "./store.js";
 
 /** How many characters of a SHA-256 in base64url make a version: 132 bits. */
 const LENGTH = 22;
 
-const digest = (values: unknown[]) =>
-  hash("sha256", JSON.stringify(values), "base64url").slice(0, LENGTH);
-
 /**
- * A value with a version that is computed when somebody first asks for it: most
- * records that are read while others are written are never sent.
+ * Makes a record. Its JSON and its version are computed when somebody first asks
+ * for them: most records that are read while others are written are never sent.
+ * @param value is frozen already.
+ * @param toJson gives the value as compact JSON, the same on every engine.
+ * @param state what else a reader sees, such as a count; or the revision, so that
+ *   a change followed by its reversal does not look like no change.
  */
-function versioned<T>(value: T, compute: (value: T) => string): Versioned<T> {
+export function versioned<T>(
+  value: T,
+  toJson: () => string,
+  state: number,
+): Versioned<T> {
+  let json: string | undefined;
   let version: string | undefined;
   return Object.freeze({
     value,
+    get json() {
+      return (json ??= toJson());
+    },
     get version() {
-      return (version ??= compute(value));
+      return (version ??= digest(`${state} ${this.json}`));
     },
   });
 }
 
-/**
- * A world with its version.
- * @param world is frozen.
- * @param revision counts its changes, from 1.
- */
-export const versionedWorld = (
-  world: World,
-  revision: number,
-): Versioned<World> =>
-  versioned(frozen(world), ({ id, title, config, permission_config, domain }) =>
-    digest([id, title, config, permission_config, domain, revision]),
-  );
+const digest = (text: string) =>
+  hash("sha256", text, "base64url").slice(0, LENGTH);
 
-/** A room with its version; see {@link versionedWorld}. */
-export const versionedRoom = (room: Room, revision: number): Versioned<Room> =>
-  versioned(frozen(room), (it) =>
-    digest([
-      it.id,
-      it.name,
-      it.description,
-      it.module_config,
-      it.permission_config,
-      it.sorting_priority,
-      it.domain,
-      revision,
-    ]),
-  );
-
-/** A page of rooms with its version, which is that of its content alone. */
-export const versionedPage = (page: RoomPage): Versioned<RoomPage> =>
-  versioned(frozen(page), ({ count, rooms }) => digest([count, rooms]));
-
-/** Freezes a value with all that it holds: it is shared by all who read it. */
-function frozen<T extends object>(value: T): T {
-  for (const inner of Object.values(value)) {
-    if (typeof inner === "object" && inner !== null) frozen(inner as object);
-  }
+/** Freezes a value with all that it holds. */
+export function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  Object.values(value).forEach(frozen);
   return Object.freeze(value);
 }

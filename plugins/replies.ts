@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
-import { Cache } from "../db/cache.js";
 import type { Versioned } from "../db/store.js";
 
 declare module "fastify" {
@@ -18,47 +17,18 @@ declare module "fastify" {
   interface FastifyReply {
     /** Sends a record with its `ETag`, or 304 when the client has it already. */
     sendVersioned(record: Versioned<unknown>): FastifyReply;
-    /**
-     * Sends JSON, serialized once per version.
-     * @param record what the answer is made of.
-     * @param variant tells apart the answers that are made of one record.
-     * @param make gives what is to be sent.
-     */
-    sendCached<T>(
-      record: Versioned<T>,
-      variant: string,
-      make: (value: T) => unknown,
-    ): FastifyReply;
+    /** Sends a text that is JSON already. */
+    sendJson(json: string): FastifyReply;
   }
 }
 
-/** The bound for serialized answers, in characters. */
-const MAX_ANSWERS = 32 * 1024 * 1024;
-
-/** What an entry takes beside its text, in characters. */
-const ENTRY = 200;
-
-/**
- * Answers made of versioned records: conditional requests (RFC 9110, section 13),
- * and a cache of what was serialized.
- */
+/** Answers made of versioned records, and conditional requests (RFC 9110, section 13). */
 export default fp(
   async (app) => {
-    const answers = new Cache<string>(MAX_ANSWERS);
-
-    app.decorateReply(
-      "sendCached",
-      function (this: FastifyReply, { value, version }, variant, make) {
-        const key = version + variant;
-        let json = answers.get(key);
-        if (json === undefined) {
-          json = this.serialize(make(value)) as string;
-          answers.set(key, json, ENTRY + key.length + json.length);
-        }
-        this.header("content-type", "application/json; charset=utf-8");
-        return this.send(json);
-      },
-    );
+    app.decorateReply("sendJson", function (this: FastifyReply, json) {
+      this.header("content-type", "application/json; charset=utf-8");
+      return this.send(json);
+    });
 
     app.decorateRequest("expectedVersions", function (this: FastifyRequest) {
       const header = this.headers["if-match"];
@@ -80,7 +50,7 @@ export default fp(
       ) {
         return this.code(304).send();
       }
-      return this.sendCached(record, "", (value) => value);
+      return this.sendJson(record.json);
     });
   },
   { name: "replies" },

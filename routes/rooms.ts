@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { keepingId } from "../plugins/validation.js";
 import {
   Room,
@@ -45,14 +45,12 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
         type,
         search,
       });
-      const { base, url } = request;
-      return reply.sendCached(list, `${base}${url}`, ({ count, rooms }) => {
-        return {
-          count,
-          ...pageLinks(request, { page, pageSize: page_size, count }),
-          results: rooms as Room[],
-        } satisfies Static<typeof RoomList>;
-      });
+      const { count } = list.value;
+      const links = pageLinks(request, { page, pageSize: page_size, count });
+      const { next, previous } = links;
+      return reply.sendJson(
+        `{"count":${count},"next":${JSON.stringify(next)},"previous":${JSON.stringify(previous)},"results":${list.json}}`,
+      );
     },
   );
 

@@ -2,8 +2,11 @@ import { Cache } from "../cache.js";
 import type { Connection } from "./database.js";
 import { sameValues } from "./guards.js";
 
-/** The bound for the values of one kind, in characters of what was read. */
-const MAX_SIZE = 32 * 1024 * 1024;
+/**
+ * The bound for the values of one kind, in characters of what was read. What is
+ * parsed of it may take twenty times as much memory.
+ */
+const MAX_SIZE = 16 * 1024 * 1024;
 
 /** What an entry takes beside its value, in characters. */
 const ENTRY_OVERHEAD = 500;
@@ -100,7 +103,7 @@ export class ReadCache {
   /** A cache for values that outlive the writes of other rows. */
   rows<R extends object, V>(): CachedRows<R, V> {
     const cache = new Cache<{ row: R; value: V; seen: number }>(MAX_SIZE);
-    // The row and what is made of it take about the same.
+    // The row, and its JSON.
     const keep = (key: string, row: R, value: V, seen = -1) =>
       cache.set(
         key,

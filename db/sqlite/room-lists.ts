@@ -1,11 +1,13 @@
 import type { RoomPage, RoomSelection, Versioned } from "../store.js";
-import { versionedPage } from "../versions.js";
+import { versioned } from "../versions.js";
 import type { ReadCache } from "./read-cache.js";
-import { isFiltered, type roomReads } from "./room-reads.js";
+import { isFiltered, type RoomRows, type roomReads } from "./room-reads.js";
+import { readRoom } from "./rows.js";
 import { Searcher } from "./searcher.js";
 import type { worldReads } from "./world-reads.js";
 
-const NONE = versionedPage({ count: 0, rooms: [] });
+/** The largest page that is cached, in bytes. */
+const MAX_CACHED = 1024 * 1024;
 
 /** The lists of rooms, which are cached until anybody writes. */
 export function roomLists(
@@ -29,20 +31,32 @@ export function roomLists(
       selection: RoomSelection,
     ): Promise<Versioned<RoomPage>> {
       const world = worlds.get(worldId);
-      if (!world) return NONE;
+      if (!world) return pageOf({ count: 0, rows: [], size: 0 });
       const query = rooms.query(world.value, selection);
       const known = pages.find(query.key);
       if (known) return known;
       const { state } = cache;
-      const { page, size } = isFiltered(query.filter)
+      const found = isFiltered(query.filter)
         ? await searcher.list(worldId, selection)
         : rooms.readPage(query);
-      const made = versionedPage(page);
+      const made = pageOf(found);
       // The thread read at some moment in between: nothing may have changed.
-      if (cache.state === state) pages.keep(query.key, made, size);
+      if (found.size <= MAX_CACHED && cache.state === state) {
+        pages.keep(query.key, made, 2 * found.size);
+      }
       return made;
     },
 
     close: () => searcher.close(),
   };
+}
+
+function pageOf({ count, rows }: RoomRows): Versioned<RoomPage> {
+  const records = rows.map(readRoom);
+  const page = { count, rooms: Object.freeze(records.map((it) => it.value)) };
+  return versioned(
+    Object.freeze(page),
+    () => `[${records.map(({ json }) => json).join()}]`,
+    count,
+  );
 }

@@ -1,12 +1,7 @@
 import { allows, holds, type Rule } from "../../schemas/plain/permissions.js";
 import type { Room, RoomOrdering } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
-import {
-  type RoomPage,
-  type RoomSelection,
-  StoreError,
-  type Versioned,
-} from "../store.js";
+import { type RoomSelection, StoreError, type Versioned } from "../store.js";
 import type { Connection } from "./database.js";
 import type { ReadCache } from "./read-cache.js";
 import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
@@ -39,6 +34,15 @@ export interface RoomQuery {
   selection: RoomSelection;
   /** How many rooms the caller may see in all. */
   visible: number;
+}
+
+/** A page as it is read. */
+export interface RoomRows {
+  /** The number of rooms on all pages. */
+  count: number;
+  rows: RoomRow[];
+  /** In bytes. */
+  size: number;
 }
 
 /** The largest page, in bytes: a larger one would hold up the event loop for too long. */
@@ -86,12 +90,12 @@ export function roomReads(db: Connection, cache: ReadCache) {
     });
   }
 
-  function read(worldId: string, id: string, row: () => RoomRow | undefined) {
-    return rooms.read(id, row, (row) => ({ worldId, room: readRoom(row) }));
-  }
-
   function get(worldId: string, id: string): Versioned<Room> | undefined {
-    const found = read(worldId, id, () => select.get(id, worldId));
+    const found = rooms.read(
+      id,
+      () => select.get(id, worldId),
+      (row) => ({ worldId, room: readRoom(row) }),
+    );
     return found?.worldId === worldId ? found.room : undefined;
   }
 
@@ -129,13 +133,9 @@ export function roomReads(db: Connection, cache: ReadCache) {
 
   /**
    * Reads a page, row by row up to a bound.
-   * @returns the page, and its size in bytes.
    * @throws {StoreError} `large`.
    */
-  function readPage({ filter, selection, visible }: RoomQuery): {
-    page: RoomPage;
-    size: number;
-  } {
+  function readPage({ filter, selection, visible }: RoomQuery): RoomRows {
     const { page, pageSize, ordering } = selection;
     const count = isFiltered(filter)
       ? counts.read(cacheKeyOf(filter), () => ({
@@ -144,35 +144,27 @@ export function roomReads(db: Connection, cache: ReadCache) {
         }))
       : visible;
     const offset = (page - 1) * pageSize;
-    const found: Room[] = [];
+    const rows: RoomRow[] = [];
     let size = 0;
     if (offset < count) {
-      const rows = selectPage(ordering).iterate({
-        ...filter,
-        limit: pageSize,
-        offset,
-      });
-      for (const row of rows) {
+      const range = { ...filter, limit: pageSize, offset };
+      for (const row of selectPage(ordering, filter).iterate(range)) {
         size += byteSizeOf(row);
         // A single room is never refused, as nobody could ask for less.
-        if (size > MAX_ROOM_PAGE && found.length > 0) {
+        if (size > MAX_ROOM_PAGE && rows.length > 0) {
           throw new StoreError("large", "The page is too large.");
         }
-        // Most rooms of a page have not changed since it was read last.
-        found.push(read(filter.world, row.id, () => row)!.room.value);
+        rows.push(row);
       }
     }
-    return { page: { count, rooms: found }, size };
+    return { count, rows, size };
+  }
 
-    function selectPage(ordering: RoomOrdering) {
-      const order = orders[ordering].replace(
-        /\b(name|id|sorting)/g,
-        "rooms.$1",
-      );
-      return prepare(
-        `SELECT ${ROOM_COLUMNS} ${fromRooms(filter)} ORDER BY ${order} LIMIT @limit OFFSET @offset`,
-      ) as ReturnType<typeof db.prepare<object, RoomRow>>;
-    }
+  function selectPage(ordering: RoomOrdering, filter: Filter) {
+    const order = orders[ordering].replace(/\b(name|id|sorting)/g, "rooms.$1");
+    return prepare(
+      `SELECT ${ROOM_COLUMNS} ${fromRooms(filter)} ORDER BY ${order} LIMIT @limit OFFSET @offset`,
+    ) as ReturnType<typeof db.prepare<object, RoomRow>>;
   }
 
   function selectCount(filter: Filter): number {

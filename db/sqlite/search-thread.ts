@@ -26,7 +26,7 @@ function runSearch({ id, worldId, selection }: Search): SearchResult {
   try {
     cache.enter();
     const world = worlds.get(worldId);
-    if (!world) return { id, page: { count: 0, rooms: [] }, size: 0 };
+    if (!world) return { id, count: 0, rows: [], size: 0 };
     return { id, ...rooms.readPage(rooms.query(world.value, selection)) };
   } catch (error) {
     const { problem, message } = storeErrorOf(error) ?? toFault(error);

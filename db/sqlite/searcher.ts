@@ -1,10 +1,6 @@
 import { Worker } from "node:worker_threads";
-import {
-  type RoomPage,
-  type RoomSelection,
-  StoreError,
-  type StoreProblem,
-} from "../store.js";
+import { type RoomSelection, StoreError, type StoreProblem } from "../store.js";
+import type { RoomRows } from "./room-reads.js";
 
 /** A list as it travels to the thread. */
 export interface Search {
@@ -15,11 +11,11 @@ export interface Search {
 
 /** What comes back: a page with its size in bytes, or why there is none. */
 export type SearchResult =
-  | { id: number; page: RoomPage; size: number }
+  | ({ id: number } & RoomRows)
   | { id: number; problem: StoreProblem | "fault"; message: string };
 
 interface PendingSearch {
-  resolve: (found: { page: RoomPage; size: number }) => void;
+  resolve: (found: RoomRows) => void;
   reject: (error: Error) => void;
 }
 
@@ -42,10 +38,7 @@ export class Searcher {
   }
 
   /** @throws {StoreError} `busy` when too many lists wait, or what reading throws. */
-  list(
-    worldId: string,
-    selection: RoomSelection,
-  ): Promise<{ page: RoomPage; size: number }> {
+  list(worldId: string, selection: RoomSelection): Promise<RoomRows> {
     return new Promise((resolve, reject) => {
       if (this.#closed) {
         throw new StoreError("unusable", "The store is closed.");
@@ -89,7 +82,7 @@ export class Searcher {
   readonly #settle = (found: SearchResult): void => {
     const waiting = this.#waiting.get(found.id);
     this.#waiting.delete(found.id);
-    if ("page" in found) waiting?.resolve(found);
+    if ("rows" in found) waiting?.resolve(found);
     else if (found.problem === "fault") {
       waiting?.reject(new Error(found.message));
     } else waiting?.reject(new StoreError(found.problem, found.message));

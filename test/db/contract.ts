@@ -1,5 +1,6 @@
 import type { Test } from "tap";
 import type {
+  RoomPage,
   RoomSelection,
   Store,
   StoreProblem,
@@ -197,6 +198,14 @@ export async function storeContract(
       ];
       for (const [name, record] of records) {
         t.ok(Object.isFrozen(record), name);
+        const sent = name.includes("page") || name.includes("search");
+        t.equal(
+          record!.json,
+          JSON.stringify(
+            sent ? (record!.value as RoomPage).rooms : record!.value,
+          ),
+          `${name}, as JSON`,
+        );
         t.ok(isFrozen(record!.value), `${name}, with all that is in it`);
       }
       t.equal(
