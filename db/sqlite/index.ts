@@ -77,7 +77,7 @@ export function openSqliteStore(
         readWorld(await writer.run("createWorld", world)),
       update: async (...args) =>
         readWorld(await writer.run("updateWorld", ...args)),
-      delete: (id) => writer.run("deleteWorld", id),
+      delete: (id) => erasing(() => writer.run("deleteWorld", id)),
       export: async (id) => read(() => copies.exportWorld(id)),
       import: async (copy, { dryRun = false } = {}) =>
         readWorld(await writer.run("importWorld", copy, dryRun)),
@@ -96,7 +96,7 @@ export function openSqliteStore(
     },
     users: {
       list: async (...args) => read(() => users.list(...args)),
-      erase: (...args) => writer.run("eraseUser", ...args),
+      erase: (...args) => erasing(() => writer.run("eraseUser", ...args)),
     },
     files: {
       add: (worldId, { traits, ...uploader }, ...args) =>
@@ -110,7 +110,7 @@ export function openSqliteStore(
       get: async (...args) => read(() => files.get(...args)),
       list: async (...args) => read(() => files.list(...args)),
       keys: async (worldId) => read(() => files.keys(worldId)),
-      delete: (...args) => writer.run("deleteFile", ...args),
+      delete: (...args) => erasing(() => writer.run("deleteFile", ...args)),
       size: async (worldId) => read(() => files.size(worldId)),
     },
     counts: async () => read(counts),
@@ -129,6 +129,16 @@ export function openSqliteStore(
       return run();
     } catch (error) {
       return explain(error);
+    }
+  }
+
+  /** A search may read for so long that the log could not be emptied of what is erased. */
+  async function erasing<T>(write: () => Promise<T>): Promise<T> {
+    const resume = lists.pause();
+    try {
+      return await write();
+    } finally {
+      resume();
     }
   }
 

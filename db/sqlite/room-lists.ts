@@ -47,6 +47,7 @@ export function roomLists(
       return made;
     },
 
+    pause: () => searcher.pause(),
     close: () => searcher.close(),
   };
 }

@@ -50,23 +50,20 @@ export function withoutForeignKeys<T>(db: Connection, work: () => T): T {
   }
 }
 
-/** How long one turn of the event loop usually takes at most, in milliseconds. */
-const TURN = 50;
-
 /**
  * Empties the write-ahead log, which holds pages as they were before.
- * @returns whether it is empty: it is not while another process reads.
+ * @param patience how many milliseconds to wait for readers. Other writes wait
+ *   with it, so nobody should wait for the end of a backup.
+ * @returns whether it is empty.
  */
-export function emptyLog(db: Connection): boolean {
-  // It waits for the other threads of this process, which read for one turn of
-  // the event loop, and not for a backup, as other writes would wait with it.
-  const patience = db.pragma("busy_timeout", { simple: true }) as number;
-  db.pragma(`busy_timeout = ${TURN}`);
+export function emptyLog(db: Connection, patience: number): boolean {
+  const usual = db.pragma("busy_timeout", { simple: true }) as number;
+  db.pragma(`busy_timeout = ${patience}`);
   try {
     return db.pragma("wal_checkpoint(TRUNCATE)", { simple: true }) === 0;
   } catch {
     return false;
   } finally {
-    db.pragma(`busy_timeout = ${patience}`);
+    db.pragma(`busy_timeout = ${usual}`);
   }
 }

@@ -22,14 +22,14 @@ port.on("message", (search: Search) => {
   cache.refresh();
 });
 
-function runSearch({ id, worldId, selection }: Search): SearchResult {
+function runSearch({ worldId, selection }: Search): SearchResult {
   try {
     cache.enter();
     const world = worlds.get(worldId);
-    if (!world) return { id, count: 0, rows: [], size: 0 };
-    return { id, ...rooms.readPage(rooms.query(world.value, selection)) };
+    if (!world) return { count: 0, rows: [], size: 0 };
+    return rooms.readPage(rooms.query(world.value, selection));
   } catch (error) {
     const { problem, message } = storeErrorOf(error) ?? toFault(error);
-    return { id, problem, message };
+    return { problem, message };
   }
 }

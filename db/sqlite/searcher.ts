@@ -4,17 +4,16 @@ import type { RoomRows } from "./room-reads.js";
 
 /** A list as it travels to the thread. */
 export interface Search {
-  id: number;
   worldId: string;
   selection: RoomSelection;
 }
 
 /** What comes back: a page with its size in bytes, or why there is none. */
 export type SearchResult =
-  | ({ id: number } & RoomRows)
-  | { id: number; problem: StoreProblem | "fault"; message: string };
+  RoomRows | { problem: StoreProblem | "fault"; message: string };
 
 interface PendingSearch {
+  search: Search;
   resolve: (found: RoomRows) => void;
   reject: (error: Error) => void;
 }
@@ -24,13 +23,16 @@ const MAX_PENDING_SEARCHES = 64;
 
 /**
  * The near side of the thread that reads lists which have to look at every room.
- * The thread starts with the first of them: most servers never need it.
+ * The thread starts with the first of them: most servers never need it. It gets
+ * one list at a time, so that {@link pause} takes effect soon.
  */
 export class Searcher {
   readonly #dataDir: string;
-  readonly #waiting = new Map<number, PendingSearch>();
+  /** In the order they came; the thread works on the first if it is `#busy`. */
+  readonly #pending: PendingSearch[] = [];
   #worker: Worker | undefined;
-  #lastId = 0;
+  #busy = false;
+  #pauses = 0;
   #closed = false;
 
   constructor(dataDir: string) {
@@ -43,20 +45,39 @@ export class Searcher {
       if (this.#closed) {
         throw new StoreError("unusable", "The store is closed.");
       }
-      if (this.#waiting.size >= MAX_PENDING_SEARCHES) {
+      if (this.#pending.length >= MAX_PENDING_SEARCHES) {
         throw new StoreError("busy", "Too many searches are waiting.");
       }
-      this.#worker ??= this.#start();
-      const id = ++this.#lastId;
-      this.#worker.postMessage({ id, worldId, selection } satisfies Search);
-      this.#waiting.set(id, { resolve, reject });
+      this.#pending.push({ search: { worldId, selection }, resolve, reject });
+      this.#next();
     });
+  }
+
+  /**
+   * Begins no more lists, as long as a write runs that must not meet a reader.
+   * @returns what ends the pause.
+   */
+  pause(): () => void {
+    this.#pauses++;
+    return () => {
+      this.#pauses--;
+      this.#next();
+    };
   }
 
   /** Ends the thread; what waits for it fails. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#fail("The store is closed.");
     await this.#worker?.terminate();
+  }
+
+  #next(): void {
+    const [first] = this.#pending;
+    if (!first || this.#busy || this.#pauses > 0) return;
+    this.#busy = true;
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(first.search);
   }
 
   #start(): Worker {
@@ -66,25 +87,30 @@ export class Searcher {
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },
     });
-    let reason = "The store is closed.";
+    let reason = "The search ended.";
     worker.on("message", this.#settle);
     worker.on("error", ({ message }) => (reason = message));
     worker.on("exit", () => {
       this.#worker = undefined;
-      for (const { reject } of this.#waiting.values()) {
-        reject(new StoreError("unusable", reason));
-      }
-      this.#waiting.clear();
+      this.#busy = false;
+      this.#fail(reason);
     });
     return worker;
   }
 
-  readonly #settle = (found: SearchResult): void => {
-    const waiting = this.#waiting.get(found.id);
-    this.#waiting.delete(found.id);
-    if ("rows" in found) waiting?.resolve(found);
-    else if (found.problem === "fault") {
-      waiting?.reject(new Error(found.message));
-    } else waiting?.reject(new StoreError(found.problem, found.message));
+  #fail(reason: string): void {
+    for (const { reject } of this.#pending.splice(0)) {
+      reject(new StoreError("unusable", reason));
+    }
+  }
+
+  readonly #settle = (result: SearchResult): void => {
+    this.#busy = false;
+    const first = this.#pending.shift();
+    if ("rows" in result) first?.resolve(result);
+    else if (result.problem === "fault") {
+      first?.reject(new Error(result.message));
+    } else first?.reject(new StoreError(result.problem, result.message));
+    this.#next();
   };
 }

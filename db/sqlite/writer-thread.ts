@@ -42,15 +42,21 @@ const ERASING = new Set<keyof Writes>([
  * once after so many times its duration. With 100,000 files it takes half a
  * second, in which nothing else can be written.
  */
-const QUICK = 25;
+const QUICK = 100;
 const PAUSE_FACTOR = 10;
 
 /**
  * After how many milliseconds it is tried again, when another process was in
  * the way or the disk was full; it doubles.
  */
-const RETRY = 500;
+const RETRY = 100;
 const LONGEST_RETRY = 60_000;
+
+/**
+ * How long an erasure waits for the other threads of this process, which read for
+ * one turn of the event loop or for one search, in milliseconds.
+ */
+const PATIENCE = 2000;
 
 /** More in one transaction would make the first wait for the last. */
 const MAX_BATCH = 500;
@@ -86,16 +92,16 @@ port.on("message", (first: Message) => {
     calls.some(({ write }) => write === name);
   if (wrote("deleteWorld")) due.add("users").add("files");
   if (wrote("deleteFile")) due.add("files");
-  if (wrote("deleteWorld") || wrote("eraseUser")) scrub(RETRY);
+  if (wrote("deleteWorld") || wrote("eraseUser")) scrub(RETRY, PATIENCE);
   else if (wrote("deleteFile")) {
-    if (lastRewrite < QUICK) scrub(RETRY);
+    if (lastRewrite < QUICK) scrub(RETRY, PATIENCE);
     else retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite, RETRY);
   }
   port.postMessage({ answers, touched } satisfies BatchReport);
   touched = [];
   if (message !== "close") return;
   // What cannot be scrubbed now is marked, and done by who opens it next.
-  if (due.size > 0) scrub(RETRY);
+  if (due.size > 0) scrub(RETRY, PATIENCE);
   clearTimeout(retry);
   db.close();
   port.close();
@@ -109,7 +115,7 @@ let lastRewrite = 0;
 
 if (done(() => marks.adopt()) && marks.due) {
   due.add("users").add("files");
-  scrub(RETRY);
+  scrub(RETRY, PATIENCE);
 }
 // Says that it has begun.
 port.postMessage({ answers: [], touched } satisfies BatchReport);
@@ -123,12 +129,14 @@ function next(): Message | undefined {
 /**
  * Leaves nothing of what was erased in the files of the database.
  * @param pause after how many milliseconds it is tried again if it cannot be done.
+ * @param patience how many milliseconds to wait for readers.
  */
-function scrub(pause: number): void {
+function scrub(pause: number, patience = 0): void {
   clearTimeout(retry);
   retry = undefined;
   if (due.size > 0 && done(rewrite)) due.clear();
-  if (due.size === 0 && emptyLog(db) && done(() => marks.end())) return;
+  if (due.size === 0 && emptyLog(db, patience) && done(() => marks.end()))
+    return;
   retry = setTimeout(scrub, pause, Math.min(2 * pause, LONGEST_RETRY));
 }
 
