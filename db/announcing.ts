@@ -52,6 +52,7 @@ export function announcing(store: Store, events: Events): Store {
       delete: (_, world, room) => ({ type: "room.deleted", world, room }),
     }),
     users: announced(store.users, {
+      enter: ({ id }, world) => ({ type: "user.entered", world, user: id }),
       erase: (_, world) => ({ type: "user.erased", world }),
     }),
     files: announced(store.files, {

@@ -11,6 +11,7 @@ export type WorldEvent =
       world: string;
       room: string;
     }
+  | { type: "user.entered"; world: string; user: string }
   | { type: "user.erased"; world: string }
   | { type: "file.added" | "file.deleted"; world: string };
 

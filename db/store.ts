@@ -51,8 +51,11 @@ export interface RoomPage {
   readonly rooms: readonly Room[];
 }
 
-/** Somebody who uploads: by the `uid` of a token, or as a guest by a client ID. */
-export interface Uploader {
+/**
+ * Somebody who comes to a world, named by exactly one of the `uid` of a token and
+ * the client ID of a guest. With both, the token counts.
+ */
+export interface Visitor {
   tokenId?: string | undefined;
   clientId?: string | undefined;
   traits: ReadonlySet<string>;
@@ -247,6 +250,15 @@ export interface RoomStore {
 
 export interface UserStore {
   /**
+   * Lets somebody into a world. The first entry creates a user, with a new UUID
+   * as its id; later ones refresh its traits and `last_seen`, never its profile.
+   * Of first entries at the same time, in any processes, one creates the user.
+   * An erased user is not found again: the same name then creates a new one.
+   * @returns the user as it is now.
+   * @throws {StoreError} `absent` if the world does not exist.
+   */
+  enter(worldId: string, visitor: Visitor): Promise<UserRecord>;
+  /**
    * The users of a world that were not erased: the last seen first, then by id.
    * @throws {StoreError} `large` when the page would be.
    */
@@ -268,7 +280,7 @@ export interface FileRecords {
    */
   add(
     worldId: string,
-    uploader: Uploader,
+    uploader: Visitor,
     file: FileDigest,
     quota: number,
   ): Promise<void>;

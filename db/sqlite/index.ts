@@ -4,6 +4,7 @@ import {
   type Store,
   StoreError,
   type Versioned,
+  type Visitor,
 } from "../store.js";
 import { changeReads } from "./changes.js";
 import { countReads } from "./count-reads.js";
@@ -13,9 +14,10 @@ import { marksIn } from "./erasures.js";
 import { ReadCache } from "./read-cache.js";
 import { roomLists } from "./room-lists.js";
 import { roomReads } from "./room-reads.js";
-import { readRoom, readWorld } from "./rows.js";
+import { readRoom, readWorld, toUser } from "./rows.js";
 import { copyReads } from "./world-copies.js";
 import { worldReads } from "./world-reads.js";
+import type { SentVisitor } from "./user-writes.js";
 import { Writer } from "./writer.js";
 
 /** How often the changes of other origins are looked for, in milliseconds. */
@@ -95,17 +97,14 @@ export function openSqliteStore(
       delete: (...args) => writer.run("deleteRoom", ...args),
     },
     users: {
+      enter: async (worldId, visitor) =>
+        toUser(await writer.run("enterUser", worldId, sent(visitor))),
       list: async (...args) => read(() => users.list(...args)),
       erase: (...args) => writer.run("eraseUser", ...args),
     },
     files: {
-      add: (worldId, { traits, ...uploader }, ...args) =>
-        writer.run(
-          "addFile",
-          worldId,
-          { ...uploader, traits: [...traits] },
-          ...args,
-        ),
+      add: (worldId, visitor, ...args) =>
+        writer.run("addFile", worldId, sent(visitor), ...args),
       has: async (key) => read(() => files.has(key)),
       get: async (...args) => read(() => files.get(...args)),
       list: async (...args) => read(() => files.list(...args)),
@@ -149,6 +148,12 @@ export function openSqliteStore(
     return () => clearInterval(timer);
   }
 }
+
+/** A visitor as it travels to the writer thread. */
+const sent = ({ traits, ...visitor }: Visitor): SentVisitor => ({
+  ...visitor,
+  traits: [...traits],
+});
 
 function explain(error: unknown): never {
   throw storeErrorOf(error) ?? error;

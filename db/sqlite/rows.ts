@@ -1,7 +1,8 @@
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
+import type { User } from "../../schemas/users.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
-import type { Versioned } from "../store.js";
+import type { UserRecord, Versioned } from "../store.js";
 import { versionedRoom, versionedWorld } from "../versions.js";
 
 export interface WorldRow {
@@ -25,6 +26,11 @@ export interface RoomRow {
   revision: number;
 }
 
+export interface UserRow extends Omit<UserRecord, "profile" | "traits"> {
+  profile: string | null;
+  traits: string;
+}
+
 /** The columns of a {@link WorldRow}. */
 export const WORLD_COLUMNS =
   "id, title, config, permission_config, domain, revision";
@@ -32,6 +38,10 @@ export const WORLD_COLUMNS =
 /** The columns of a {@link RoomRow}, of `rooms` joined with `worlds`. */
 export const ROOM_COLUMNS =
   "rooms.id, rooms.name, rooms.description, rooms.module_config, rooms.permission_config, rooms.sorting_priority, coalesce(rooms.domain, worlds.domain) AS domain, rooms.revision";
+
+/** The columns of a {@link UserRow}. */
+export const USER_COLUMNS =
+  "id, token_id, client_id, profile, traits, last_seen";
 
 /** What a row of a world says, with its version. */
 export const readWorld = (row: WorldRow): Versioned<World> =>
@@ -58,6 +68,12 @@ export function toRoom(row: RoomRow): Room {
     permission_config: JSON.parse(permission_config) as PermissionConfig,
   };
 }
+
+export const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
+  ...rest,
+  profile: profile === null ? null : (JSON.parse(profile) as User["profile"]),
+  traits: JSON.parse(traits) as string[],
+});
 
 /**
  * Takes the differences of case out of a text. Both ways, as neither alone is

@@ -1,19 +1,13 @@
 import { fileIdOf, mimeTypeOf } from "../../schemas/plain/file-types.js";
-import type { User } from "../../schemas/users.js";
 import {
   type FilePage,
   type PageSelection,
   StoreError,
   type FileRecord,
   type UserPage,
-  type UserRecord,
 } from "../store.js";
 import type { Connection } from "./database.js";
-
-interface UserRow extends Omit<UserRecord, "profile" | "traits"> {
-  profile: string | null;
-  traits: string;
-}
+import { toUser, USER_COLUMNS, type UserRow } from "./rows.js";
 
 /**
  * How large a page of users may be, in characters. A thousand profiles as large
@@ -32,7 +26,7 @@ export function userReads(db: Connection) {
     )
     .pluck();
   const select = db.prepare<[string, number, number], UserRow>(
-    `SELECT id, token_id, client_id, profile, traits, last_seen FROM users
+    `SELECT ${USER_COLUMNS} FROM users
      WHERE world_id = ? AND ${IS_KNOWN}
      ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
   );
@@ -64,12 +58,6 @@ function bounded(rows: Iterable<UserRow>): UserRow[] {
   }
   return read;
 }
-
-const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
-  ...rest,
-  profile: profile === null ? null : (JSON.parse(profile) as User["profile"]),
-  traits: JSON.parse(traits) as string[],
-});
 
 interface FileRow {
   key: string;
