@@ -10,6 +10,7 @@ import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import { keyOf, worldOf } from "../helper.js";
 import { filesOf, usersOf } from "../listed.js";
+import { orderContract } from "./order-contract.js";
 import { usersContract } from "./users-contract.js";
 
 /** Opens one more store on a place; all stores of a place hold the same. */
@@ -934,4 +935,5 @@ export async function storeContract(
   });
 
   await usersContract(t, place);
+  await orderContract(t, place);
 }
