@@ -3,14 +3,14 @@ interface Entry<V> {
   size: number;
 }
 
-/** The part of a generation that one entry may take: a larger one would push out too many others. */
+/** The share of a generation that one entry may take. A larger one would push out too many others. */
 const LARGEST_SHARE = 1 / 16;
 
 /**
- * A cache that is bounded by the size of its values. It keeps two generations:
- * when the younger one is full, it replaces the older one, and entries of the
- * older one survive only if they are read again. Unlike in an LRU list, a hit
- * in the younger generation writes nothing.
+ * A cache that is bounded by the size of its values. It keeps two generations.
+ * When the younger one is full, it replaces the older one, whose entries survive
+ * only if they were read in the meantime. Unlike in an LRU list, a hit in the
+ * younger generation writes nothing.
  */
 export class Cache<V> {
   readonly #generation: number;
@@ -18,7 +18,7 @@ export class Cache<V> {
   #old = new Map<string, Entry<V>>();
   #size = 0;
 
-  /** @param size the bound for all values together, in whatever unit `set` is given. */
+  /** @param size the bound for all values together, in the unit that `set` is given. */
   constructor(size: number) {
     this.#generation = size / 2;
   }
@@ -31,7 +31,7 @@ export class Cache<V> {
     return old?.value;
   }
 
-  /** Keeps a value, unless it is too large to be worth its room. */
+  /** Keeps a value, unless it is too large; see {@link LARGEST_SHARE}. */
   set(key: string, value: V, size: number): void {
     if (size > this.#generation * LARGEST_SHARE) return;
     if (this.#size + size > this.#generation) {

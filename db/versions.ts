@@ -3,19 +3,19 @@ import type { Room } from "../schemas/rooms.js";
 import type { World } from "../schemas/worlds.js";
 import type { RoomPage, Versioned } from "./store.js";
 
-// A version names a state by the values that a reader sees, so it is the same on
-// every server and every engine. It includes the revision: a change followed by
+// A version is a hash of the values that a reader sees, so it is the same on every
+// server and every engine. It includes the revision, because a change followed by
 // its reversal must not look like no change.
 
-/** How many characters of a SHA-256 in base64url make a version: 132 bits. */
+/** The length of a version in characters of base64url: 132 bits of a SHA-256. */
 const LENGTH = 22;
 
 const digest = (values: unknown[]) =>
   hash("sha256", JSON.stringify(values), "base64url").slice(0, LENGTH);
 
 /**
- * A value with a version that is computed when somebody first asks for it: most
- * records that are read while others are written are never sent.
+ * A value with a version that is computed on first access. Most records that are
+ * read between writes are never sent, so their versions are never needed.
  */
 function versioned<T>(value: T, compute: (value: T) => string): Versioned<T> {
   let version: string | undefined;
@@ -29,8 +29,8 @@ function versioned<T>(value: T, compute: (value: T) => string): Versioned<T> {
 
 /**
  * A world with its version.
- * @param world is frozen.
- * @param revision counts its changes, from 1.
+ * @param world gets frozen.
+ * @param revision the number of its changes, from 1.
  */
 export const versionedWorld = (
   world: World,
@@ -55,11 +55,11 @@ export const versionedRoom = (room: Room, revision: number): Versioned<Room> =>
     ]),
   );
 
-/** A page of rooms with its version, which is that of its content alone. */
+/** A page of rooms with its version, which depends on its content alone. */
 export const versionedPage = (page: RoomPage): Versioned<RoomPage> =>
   versioned(frozen(page), ({ count, rooms }) => digest([count, rooms]));
 
-/** Freezes a value with all that it holds: it is shared by all who read it. */
+/** Freezes a value with all that it holds, because all readers share it. */
 function frozen<T extends object>(value: T): T {
   for (const inner of Object.values(value)) {
     if (typeof inner === "object" && inner !== null) frozen(inner as object);

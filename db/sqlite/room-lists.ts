@@ -7,7 +7,7 @@ import type { worldReads } from "./world-reads.js";
 
 const NONE = versionedPage({ count: 0, rooms: [] });
 
-/** The lists of rooms, which are cached until anybody writes. */
+/** The lists of rooms, cached until the next write of any process. */
 export function roomLists(
   dataDir: string,
   cache: ReadCache,
@@ -19,9 +19,8 @@ export function roomLists(
 
   return {
     /**
-     * A page of the rooms of a world. What has to look at every room, such as a
-     * search, runs in a thread of its own: it may take longer than other
-     * requests can wait.
+     * A page of the rooms of a world. A list that has to look at every room, such
+     * as a search, runs in a thread, because other requests could not wait for it.
      * @throws {StoreError} `large`, or `busy` when too many searches wait.
      */
     async list(
@@ -38,7 +37,7 @@ export function roomLists(
         ? await searcher.list(worldId, selection)
         : rooms.readPage(query);
       const made = versionedPage(page);
-      // The thread read at some moment in between: nothing may have changed.
+      // The thread read at an unknown moment, so the page is kept only if nothing changed.
       if (cache.state === state) pages.keep(query.key, made, size);
       return made;
     },

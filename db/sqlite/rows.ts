@@ -43,11 +43,11 @@ export const ROOM_COLUMNS =
 export const USER_COLUMNS =
   "id, token_id, client_id, profile, traits, last_seen";
 
-/** What a row of a world says, with its version. */
+/** The world in a row, with its version. */
 export const readWorld = (row: WorldRow): Versioned<World> =>
   versionedWorld(toWorld(row), row.revision);
 
-/** What a row of a room says, with its version. */
+/** The room in a row, with its version. */
 export const readRoom = (row: RoomRow): Versioned<Room> =>
   versionedRoom(toRoom(row), row.revision);
 
@@ -76,8 +76,8 @@ export const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
 });
 
 /**
- * Takes the differences of case out of a text. Both ways, as neither alone is
- * enough: upper case makes one of σ and ς, lower case of K and the Kelvin sign.
+ * Removes differences of case from a text. One conversion is not enough: only upper
+ * case unites σ and ς, and only lower case unites K and the Kelvin sign.
  */
 export function foldCase(text: string): string {
   return text.toLowerCase().toUpperCase();

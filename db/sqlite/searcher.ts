@@ -6,14 +6,14 @@ import {
   type StoreProblem,
 } from "../store.js";
 
-/** A list as it travels to the thread. */
+/** The message to the thread: a list to read. */
 export interface Search {
   id: number;
   worldId: string;
   selection: RoomSelection;
 }
 
-/** What comes back: a page with its size in bytes, or why there is none. */
+/** The answer of the thread: a page with its size in bytes, or a problem. */
 export type SearchResult =
   | { id: number; page: RoomPage; size: number }
   | { id: number; problem: StoreProblem | "fault"; message: string };
@@ -23,12 +23,12 @@ interface PendingSearch {
   reject: (error: Error) => void;
 }
 
-/** How many lists may wait for the thread. */
+/** How many lists may wait for the thread at a time. */
 const MAX_PENDING_SEARCHES = 64;
 
 /**
- * The near side of the thread that reads lists which have to look at every room.
- * The thread starts with the first of them: most servers never need it.
+ * Sends lists that have to look at every room to a thread. The thread starts with
+ * the first such list, because most servers never need it.
  */
 export class Searcher {
   readonly #dataDir: string;
@@ -60,7 +60,7 @@ export class Searcher {
     });
   }
 
-  /** Ends the thread; what waits for it fails. */
+  /** Ends the thread. Lists that wait for it fail. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#worker?.terminate();
@@ -69,7 +69,7 @@ export class Searcher {
   #start(): Worker {
     const worker = new Worker(new URL("./search-thread.js", import.meta.url), {
       workerData: { dataDir: this.#dataDir },
-      // What the process was told to load or to watch is not for this thread.
+      // Options of the process, such as what to preload, do not apply to this thread.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },
     });

@@ -10,12 +10,12 @@ import type { Connection } from "./database.js";
 import { toUser, USER_COLUMNS, type UserRow } from "./rows.js";
 
 /**
- * How large a page of users may be, in characters. A thousand profiles as large
- * as a header can carry would keep the event loop busy for too long.
+ * The largest page of users, in characters. A thousand profiles that fill a header
+ * each would block the event loop for too long.
  */
 const MAX_USER_PAGE = 4 * 1024 * 1024;
 
-/** In the words of the partial index, which is used for no others. */
+/** Exactly the condition of the partial index. SQLite uses the index for no other wording. */
 const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
 
 /** The reads of users. */
@@ -30,7 +30,7 @@ export function userReads(db: Connection) {
      WHERE world_id = ? AND ${IS_KNOWN}
      ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
   );
-  // Two statements, and the writer thread may commit in between.
+  // A transaction, because the writer thread may commit between the two statements.
   const read = db.transaction(
     (worldId: string, { page, pageSize }: PageSelection): UserPage => ({
       count: count.get(worldId)!,
@@ -45,7 +45,7 @@ export function userReads(db: Connection) {
   };
 }
 
-/** Rows up to a size. A single one is never refused, as nobody could ask for less. */
+/** Reads rows up to a size. A single row is never refused, because no page is smaller. */
 function bounded(rows: Iterable<UserRow>): UserRow[] {
   const read: UserRow[] = [];
   let size = 0;
@@ -69,7 +69,7 @@ interface FileRow {
 
 const FILE_COLUMNS = "key, size, sha256, user_id, created";
 
-/** The reads of what is recorded of files. */
+/** The reads of file records. */
 export function fileReads(db: Connection) {
   const exists = db.prepare("SELECT 1 FROM files WHERE key = ?");
   const count = db
@@ -121,14 +121,14 @@ const toFile = ({
   uploadedAt: created,
 });
 
-/** What finds a file of a world by its id: by the beginning of its key, which has an index. */
+/** Finds a file of a world by its id, which is the beginning of its key, which has an index. */
 export function fileFinder(db: Connection) {
   const select = db.prepare<[string, string, string], FileRow>(
     `SELECT ${FILE_COLUMNS} FROM files WHERE key >= ? AND key < ? AND world_id = ?`,
   );
   return (worldId: string, id: string): FileRow | undefined => {
     const start = `pub/${worldId}/${id}`;
-    // A slash follows the dot. An id with a dot in it is longer than an id.
+    // In ASCII, the slash follows the dot. An `id` with a dot in it would match too much.
     const row = select.get(`${start}.`, `${start}/`, worldId);
     return row && fileIdOf(row.key) === id ? row : undefined;
   };

@@ -9,7 +9,7 @@ import { USER_COLUMNS, type UserRow } from "./rows.js";
 /** A visitor as it travels to the writer thread. */
 export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
 
-/** The writes of users and of their files, each to be run inside a transaction of its caller's. */
+/** The writes of users and of their files. Each runs inside a transaction of its caller. */
 export function userWrites(db: Connection) {
   const upsert = (known: "token_id" | "client_id") =>
     db.prepare<unknown[], UserRow>(
