@@ -19,7 +19,7 @@ export type { World } from "./schemas/worlds.js";
 
 /** How the server of a test differs from one with its defaults. */
 export interface TestServerOptions {
-  /** Without a `dataDir`, data is in a temporary folder that `close` deletes. */
+  /** Without a `dataDir`, the data is in a temporary folder that `close` deletes. */
   config?: Partial<Config>;
   /** It logs nowhere by default. */
   logger?: FastifyBaseLogger;
@@ -33,11 +33,11 @@ export type TestWorld = Pick<World, "id"> &
 export interface TestServer {
   /** The Fastify instance: `app.inject` sends it a request without a socket. */
   readonly app: FastifyInstance;
-  /** Where it listens: `http://127.0.0.1:<port>`. */
+  /** Its URL: `http://127.0.0.1:<port>`. */
   readonly baseUrl: string;
   /**
-   * Makes a world.
-   * @throws {InvalidData} where the API would answer with 400; its `faults` say why.
+   * Creates a world.
+   * @throws {InvalidData} if the API would answer with 400; its `faults` say why.
    * @throws {StoreError} if another world has the id or the domain.
    */
   createWorld(world: TestWorld): Promise<World>;

@@ -12,9 +12,8 @@ import { ref } from "../schemas/values.js";
 import { World } from "../schemas/worlds.js";
 import type { Constants } from "./servers.js";
 
-// The ceiling: Fastify as it comes, answering the same requests with the same
-// JSON through the same response schemas, without asking who calls, and without
-// a database.
+// The reference: plain Fastify, which answers the same requests with the same JSON
+// through the same response schemas, without authentication and without a database.
 
 const [, , constants = "", folder = ""] = process.argv;
 const { world, room, page, media } = JSON.parse(

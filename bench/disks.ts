@@ -9,7 +9,7 @@ import { newEvent, newFolder, type Running, startFoyer } from "./servers.js";
 const run = promisify(execFile);
 const here = import.meta.dirname;
 
-/** A server that is written to, and the rooms that 32 people write to. */
+/** A server, with the rooms that 32 callers write to. */
 interface Desk extends Running {
   desks: string[];
 }
@@ -17,7 +17,7 @@ interface Desk extends Running {
 let shim: Promise<NodeJS.ProcessEnv> | undefined;
 let slow: Promise<Desk> | undefined;
 
-/** The environment under which every sync takes 4 ms; needs a C compiler. */
+/** An environment in which every sync takes 4 ms. It needs a C compiler. */
 function slowly(): Promise<NodeJS.ProcessEnv> {
   return (shim ??= (async () => {
     const library = join(newFolder(), "slow-sync.so");

@@ -8,13 +8,13 @@ import {
 import type { RoomRecord } from "../schemas/world-document.js";
 import type { World } from "../schemas/worlds.js";
 
-/** How many people call, each with a token of its own. */
+/** The number of callers, each with a token of its own. */
 export const CALLERS = 64;
 
 /** Rooms that only some callers may see, in the event that has such rooms. */
 export const BACKSTAGE: PermissionConfig = { "room.view": ["backstage"] };
 
-/** What a world is made of. */
+/** The size of a world. */
 export interface EventSize {
   rooms: number;
   /** Whether every other room is {@link BACKSTAGE}. */
@@ -77,7 +77,7 @@ export async function fill(
   }
 }
 
-/** Authorization headers of so many callers of a world, who may do everything. */
+/** Authorization headers of callers of a world, who may do everything. */
 export function callersOf(
   id: string,
   { count = CALLERS, traits = [] }: { count?: number; traits?: string[] } = {},
@@ -97,7 +97,7 @@ export function callersOf(
   );
 }
 
-/** The same, with a signature that is wrong. */
+/** The same headers with wrong signatures. */
 export function impostorsOf(id: string): string[] {
   return callersOf(id).map((header) => {
     const at = header.lastIndexOf(".") + 1;

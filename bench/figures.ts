@@ -4,7 +4,7 @@ import { load } from "./load.js";
 import { rooms, type Scene } from "./scene.js";
 import { newEvent, startFoyer } from "./servers.js";
 
-/** Something that is measured once, and has no reference beside it. */
+/** A value that is measured once, without a reference. */
 export interface Figure {
   name: string;
   value: number;
@@ -16,7 +16,7 @@ const TOKENS = 100_000;
 const REQUESTS = 1_000_000;
 const MIB = 1024;
 
-/** What a process holds in memory, in MiB. */
+/** The resident memory of a process, in MiB. */
 function residentOf(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / MIB;
@@ -67,7 +67,7 @@ export async function figures({ large }: Scene): Promise<Figure[]> {
   ];
 }
 
-/** Requests a second of two workers, to those of one, on the cores that the client uses, too. */
+/** The ratio of requests a second with two workers to one. The client shares their cores. */
 async function twoWorkers(): Promise<number> {
   const dataDir = await newEvent({ bench: { rooms: 100 } });
   const requests = callersOf("bench").map((authorization) => ({

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const script = join(import.meta.dirname, "../../bench/load.lua");
 
-/** A request as a client sends it. */
+/** A request of a client. */
 export interface Sent {
   method?: string;
   path: string;
@@ -15,29 +15,29 @@ export interface Sent {
   body?: string | Buffer;
 }
 
-/** How a server is asked. */
+/** The load on a server. */
 export interface Load {
   /** Sent in turn. */
   requests: Sent[];
-  /** How many wait for their answers at a time. */
+  /** The number of requests in flight. */
   connections: number;
   seconds: number;
-  /** Whether every answer is to be an error; otherwise none may be. */
+  /** Whether every answer must be an error. By default none may be. */
   refused?: boolean;
 }
 
-/** What came of it. */
+/** The result of a load. */
 export interface Outcome {
-  /** Answers in a second. */
+  /** Answers a second. */
   rate: number;
-  /** The latency that 99 of 100 answers keep to, in milliseconds. */
+  /** The 99th percentile of the latency, in milliseconds. */
   p99: number;
 }
 
 /**
- * Asks a server on this machine for a while, with wrk, which takes a fraction of
- * the processor that a client in JavaScript would take from the server.
- * @throws {Error} when an answer is not of the expected kind, or wrk is not installed.
+ * Loads a server on this machine with wrk, which needs a fraction of the processor
+ * time of a client in JavaScript.
+ * @throws {Error} if an answer is not as expected, or wrk is not installed.
  */
 export async function load(
   port: number,
@@ -78,7 +78,7 @@ export async function load(
   }
 }
 
-/** As it goes over the wire, with its length in front. */
+/** A request as it is sent, with its length in front. */
 function written({ method = "GET", path, headers = {}, body }: Sent): Buffer {
   const bytes = Buffer.from(body ?? "");
   const lines = Object.entries({

@@ -3,8 +3,8 @@ import Database from "better-sqlite3";
 import { join } from "node:path";
 import { newFolder } from "./servers.js";
 
-// How many durable writes a second SQLite does when each has a transaction of
-// its own, with nothing around it: printed after the seconds that are asked for.
+// Measures how many durable writes a second plain SQLite does when each write has a
+// transaction of its own. The argument is the duration in seconds.
 
 const seconds = Number(process.argv[2]);
 const db = new Database(join(newFolder(), "one.db"));

@@ -3,15 +3,15 @@ import type { Result } from "./run.js";
 const ROW = 26;
 const LEFT = 300;
 const WIDTH = 420;
-/** As far to the right as the goal is reached once. */
+/** The position of a goal, from the left. */
 const GOAL = WIDTH / 2;
 
-/** A bar for each work, drawn so that all goals are on one line. */
+/** An SVG with a bar for each work. All goals are on one line. */
 export function picture(results: Result[]): string {
   const height = ROW * (results.length + 2);
   const rows = results.map(
     ({ name, goal, median, lowest, highest, met }, n) => {
-      // Where less is better, the bar shows how many times it is below its goal.
+      // If less is better, the bar shows how many times the value is below its goal.
       const reached = (ratio: number) =>
         "atLeast" in goal ? ratio / goal.atLeast : goal.atMost / ratio;
       const x = (ratio: number) =>

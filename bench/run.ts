@@ -7,11 +7,11 @@ import { picture } from "./picture.js";
 import { openScene } from "./scene.js";
 import { type Work, works } from "./works.js";
 
-// `npm run bench [part of a name …]` measures, prints a table, and writes it as
-// JSON and as a picture to docs/ when everything was measured. ROUNDS and
-// SECONDS say for how long.
+// `npm run bench [part of a name …]` measures and prints a table. Without arguments
+// it also writes the table to docs/, as JSON and as a picture. ROUNDS and SECONDS
+// set the duration.
 
-/** What was measured of one work. */
+/** The result of one work. */
 export interface Result {
   name: string;
   of: string;
@@ -33,7 +33,7 @@ const scene = await openScene();
 let measuredOnce: Figure[] = [];
 const ratios = new Map<Work, number[]>(chosen.map((work) => [work, []]));
 try {
-  // Round by round, so that what else the machine does meets all alike.
+  // Round by round, so that other load on the machine affects all alike.
   for (let round = 0; round < rounds; round++) {
     for (const [work, measured] of ratios) {
       measured.push(await work.measure(scene, seconds, round % 2 === 1));
@@ -98,7 +98,7 @@ function round(ratio: number): number {
   return Number(ratio.toPrecision(3));
 }
 
-/** wrk tells its version with an error. */
+/** wrk prints its version and exits with an error. */
 function wrkVersion(): string {
   try {
     return execFileSync("wrk", ["--version"], { encoding: "utf8" });

@@ -11,7 +11,7 @@ import {
   startFoyer,
 } from "./servers.js";
 
-/** How many rooms a large world has. */
+/** The number of rooms in a large world. */
 export const LARGE = 100_000;
 
 /** The servers of a benchmark, all started before the first round. */
@@ -26,18 +26,18 @@ export interface Scene {
   bare: Running;
   /** A room of `bench` in `foyer`. */
   room: { id: string };
-  /** The rooms that 32 people write to. */
+  /** The rooms that 32 callers write to. */
   desks: string[];
   /** The path of an uploaded file, and of the same bytes in `bare`. */
   media: { foyer: string; bare: string };
-  /** Ends another server with these. */
+  /** Adds a server that `stop` ends too. */
   alsoStop(server: Running): void;
   stop(): Promise<void>;
 }
 
 export const rooms = "/api/v1/worlds/bench/rooms/";
 
-/** A PDF of so many bytes. */
+/** A PDF with a size in bytes. */
 export const pdf = (size: number): Buffer =>
   Buffer.concat([Buffer.from("%PDF-1.7\n"), randomBytes(size - 9)]);
 
@@ -56,7 +56,7 @@ export function form(bytes: Buffer): Pick<Sent, "headers" | "body"> {
   };
 }
 
-/** Starts what every benchmark needs. */
+/** Starts the servers that every benchmark needs. */
 export async function openScene(): Promise<Scene> {
   const foyer = await startFoyer(
     await newEvent({ bench: { rooms: 100, halfHidden: true } }),

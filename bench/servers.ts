@@ -10,7 +10,7 @@ import { type EventSize, fill } from "./event.js";
 export interface Running {
   port: number;
   pid: number;
-  /** From its start to its first answer, in milliseconds. */
+  /** The time from its start to its first answer, in milliseconds. */
   started: number;
   stop(): Promise<void>;
 }
@@ -21,7 +21,7 @@ const flags = process.env.NODE_FLAGS?.split(" ") ?? [];
 const main = join(import.meta.dirname, "../cli/main.js");
 const bare = join(import.meta.dirname, "bare.js");
 
-/** An empty folder that is gone with the process. */
+/** An empty folder that is deleted when the process exits. */
 export function newFolder(): string {
   process.setMaxListeners(50);
   const folder = mkdtempSync(join(tmpdir(), "foyer-bench-"));
@@ -29,7 +29,7 @@ export function newFolder(): string {
   return folder;
 }
 
-/** Makes a data folder with these worlds. */
+/** Creates a data folder with these worlds. */
 export async function newEvent(
   worlds: Record<string, EventSize>,
 ): Promise<string> {
@@ -71,7 +71,7 @@ async function portIn(lines: Interface): Promise<number> {
   throw new Error("Foyer ended before it listened.");
 }
 
-/** What the bare server answers, and what it serves from a folder. */
+/** The answers of the bare server, and the folder of files that it serves. */
 export interface Constants {
   world: unknown;
   room: unknown;
@@ -92,7 +92,7 @@ export async function startBare(constants: Constants): Promise<Running> {
   return running(child, port, performance.now() - begun);
 }
 
-/** Fails when a process ends. */
+/** Rejects when a process ends. */
 async function endOf(child: ChildProcess): Promise<never> {
   await once(child, "exit");
   throw new Error("The server ended before it listened.");

@@ -4,17 +4,17 @@ import { besideWrites, oneCommitEach, slowDisk } from "./disks.js";
 import { form, LARGE, pdf, rooms, type Scene } from "./scene.js";
 import type { Running } from "./servers.js";
 
-/** Something that is measured, always as a ratio. */
+/** A measurement, which is always a ratio. */
 export interface Work {
   name: string;
-  /** What the ratio is between. */
+  /** The two sides of the ratio. */
   of: string;
   goal: { atLeast: number } | { atMost: number };
-  /** Measures once, both sides for so many seconds. */
+  /** Measures both sides once, each for this many seconds. */
   measure(scene: Scene, seconds: number, turned: boolean): Promise<number>;
 }
 
-/** A server, and what it is asked. */
+/** A server and its load. */
 type Side = [server: Running, asked: Omit<Load, "seconds">];
 
 const CEILING = "requests a second, to those of bare Fastify";
@@ -25,7 +25,7 @@ const reads = (requests: Sent[]): Side[1] => ({
   connections: CALLERS,
 });
 
-/** The same request of many callers. */
+/** The same request from many callers. */
 const from = (callers: string[], sent: Sent): Sent[] =>
   callers.map((authorization) => ({
     ...sent,
@@ -36,7 +36,7 @@ const callers = callersOf("bench");
 const staff = callersOf("bench", { traits: ["backstage"] });
 const json = { "content-type": "application/json" };
 
-/** Both sides one after the other, the first of them first or last. */
+/** Measures both sides one after the other; `turned` begins with the second. */
 async function compare(
   sides: [Side, Side],
   seconds: number,
@@ -86,7 +86,7 @@ const toCeiling = (
 
 const roomPath = ({ room }: Scene) => `${rooms}${room.id}/`;
 
-/** Bodies that change something each time, for so many rooms. */
+/** Requests that change these rooms, each to another value than before. */
 const changes = (paths: string[]): Sent[] =>
   Array.from({ length: 50 }, (_, priority) =>
     paths.map((path, n) => ({
@@ -111,7 +111,7 @@ const drafts: Sent = {
   body: draft,
 };
 
-/** What it costs in a large world, to what it costs in a small one. */
+/** The cost in a large world, relative to that in a small one. */
 const grown = (name: string, query: string, people = callers): Work =>
   ratio(
     `GET rooms, ${name}`,
@@ -127,7 +127,7 @@ const grown = (name: string, query: string, people = callers): Work =>
     `cost with ${LARGE.toLocaleString("en")} rooms, to that with 100`,
   );
 
-/** Everything that is measured, in the order of the table. */
+/** All measurements, in the order of the table. */
 export const works: Work[] = [
   toCeiling("GET room", { atLeast: 0.95 }, (scene) =>
     reads(from(callers, { path: roomPath(scene) })),

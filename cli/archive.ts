@@ -29,7 +29,7 @@ const backupCommand = command(
   const made = await withProgress((report) => backup(dataDir(), file, report));
   print(json, { file, ...made }, [`${file} holds ${contentsOf(made)}.`]);
   for (const key of made.damaged) {
-    warn(`warning: ${key} was missing or damaged before.`);
+    warn(`warning: ${key} was already missing or damaged.`);
   }
 });
 
@@ -43,11 +43,11 @@ const restoreCommand = command(
   const to = dataDir();
   const held = await withProgress((report) => restore(file, to, report));
   print(json, { data_dir: to, ...held }, [
-    `${to} has ${contentsOf(held)} again.`,
+    `Restored ${contentsOf(held)} into ${to}.`,
   ]);
   if (held.untimed > 0) {
     warn(
-      `warning: the file system keeps no times for ${held.untimed} of the files; browsers will load them again.`,
+      `warning: the file system did not keep the times of ${held.untimed} files; browsers will load them again.`,
     );
   }
 });

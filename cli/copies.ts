@@ -38,7 +38,7 @@ const importCommand = command(
       { id, domain, rooms: copy.rooms.length, dry_run: dryRun },
       [
         dryRun
-          ? `It would make the world ${id} at ${domain} with ${rooms}. Nothing was written.`
+          ? `It would create the world ${id} at ${domain} with ${rooms}. Nothing was written.`
           : `The world ${id} is at ${domain}, with ${rooms}.`,
       ],
     );
@@ -84,9 +84,7 @@ async function readCopy(file: string): Promise<WorldCopy> {
     const faults = Object.entries(error.faults).map(
       ([field, messages]) => `${field}: ${messages.join(" ")}`,
     );
-    throw new Failure(
-      `${name} is not the document of a world. ${faults.join(" ")}`,
-    );
+    throw new Failure(`${name} is not a world document. ${faults.join(" ")}`);
   }
 }
 

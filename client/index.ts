@@ -13,51 +13,51 @@ export type UserName = Schemas["UserName"];
 /** A file that was uploaded to the world; not the `File` of a browser. */
 export type StoredFile = Schemas["File"];
 export type FileList = Schemas["FileList"];
-/** Why the API refused a call. */
+/** The code of an API error. */
 export type ProblemCode = Schemas["Problem"]["code"];
-/** Why an upload was not taken. */
+/** The code of an upload error. */
 export type UploadCode = Schemas["FileProblem"]["error"];
-/** Which rooms a list holds, and in which order. */
+/** Selects and orders rooms. */
 export type RoomsQuery = NonNullable<
   paths["/api/v1/worlds/{world_id}/rooms"]["get"]["parameters"]["query"]
 >;
 
-/** Which page of users or files is asked for. */
+/** Selects a page of users or files. */
 export interface PageQuery {
   page?: number;
   page_size?: number;
 }
 
-/** Something with the name of its state, to be sent back as `ifMatch`. */
+/** A value with the ETag of its state, for `ifMatch`. */
 export type Versioned<T> = T & { readonly etag: string };
 
 export interface ClientOptions {
   /** The address of the server, such as `https://rooms.example.org`. */
   baseUrl: string;
-  /** The world that is talked about. */
+  /** The id of the world. */
   world: string;
-  /** A JWT of the world; asked for before each request when it is a function. */
+  /** A JWT of the world. A function is called before each request. */
   token?: string | (() => string | Promise<string>);
-  /** Who uploads without a token: a name that the client chose and keeps. */
+  /** Names a guest that uploads without a token. The client chooses the name and keeps it. */
   clientId?: string;
-  /** Instead of the global `fetch`. */
+  /** Used instead of the global `fetch`. */
   fetch?: typeof fetch;
 }
 
-/** Do it only in the state that an ETag names; otherwise the call fails with 412. */
+/** With `ifMatch`, the call fails with 412 unless the resource has this ETag. */
 export interface WriteOptions {
   ifMatch?: string;
 }
 
-/** An answer that is not a success. */
+/** The server answered with an error. */
 export class FoyerError extends Error {
   /**
-   * @param status of the answer.
-   * @param detail why, in a sentence.
-   * @param fields what is wrong with submitted data: messages by field, in dotted paths.
-   * @param retryAfter after how many seconds to try again, where the server says so.
-   * @param code why, in a word for programs; for an upload, one of its own. Invalid
-   *   data has none.
+   * @param status the HTTP status.
+   * @param detail the reason, as a sentence.
+   * @param fields the messages about submitted data by field, in dotted paths.
+   * @param retryAfter after how many seconds to try again, if the server says so.
+   * @param code the reason, as a word for programs. Uploads have codes of their own;
+   *   invalid data has none.
    */
   constructor(
     readonly status: number,
@@ -114,7 +114,7 @@ export class Foyer {
     return this.#versioned<Room>("GET", roomPath(id));
   }
 
-  /** Makes a room. */
+  /** Creates a room. */
   createRoom(draft: RoomDraft): Promise<Versioned<Room>> {
     return this.#versioned<Room>("POST", "/rooms/", draft);
   }
@@ -158,7 +158,7 @@ export class Foyer {
     await this.#send("DELETE", `/files/${encodeURIComponent(id)}/`);
   }
 
-  /** Erases what tells who a user is. */
+  /** Erases what identifies a user. */
   async deleteUser(name: UserName): Promise<void> {
     await this.#send("POST", "/delete_user", name);
   }
@@ -166,9 +166,9 @@ export class Foyer {
   /**
    * Uploads a file to the world.
    * @param file a `File`, or a `Blob` such as `openAsBlob` of `node:fs` gives.
-   * @param name what it is called, with its extension, which says its type. A
-   *   `File` has a name of its own; a `Blob` needs one.
-   * @returns where it is.
+   * @param name the file name; its extension says the type. A `File` has a name of
+   *   its own, and a `Blob` needs one.
+   * @returns the URL of the file.
    */
   upload(file: File, name?: string): Promise<string>;
   upload(file: Blob, name: string): Promise<string>;
@@ -200,7 +200,7 @@ export class Foyer {
   ): Promise<Versioned<T>> {
     const answer = await this.#send(method, path, body, options);
     const value = (await answer.json()) as T;
-    // Not enumerable: what came can be changed and sent back as it is.
+    // Not enumerable, so that the value can be changed and sent back as it is.
     return Object.defineProperty(value, "etag", {
       value: answer.headers.get("etag") ?? "",
     }) as Versioned<T>;
@@ -240,7 +240,7 @@ export class Foyer {
   }
 }
 
-/** What all pages of a list hold. */
+/** The items of all pages of a list. */
 async function* allPages<T>(
   read: (page: number) => Promise<{ results: T[]; next: string | null }>,
 ): AsyncGenerator<T> {
@@ -265,13 +265,13 @@ async function errorOf(answer: Response): Promise<FoyerError> {
     Schemas["Problem"] & Schemas["FileProblem"]
   >;
   const reason = detail ?? error;
-  // A field may be called "detail": its messages are a list.
+  // A field may be called "detail", but its messages are a list.
   if (typeof reason === "string") {
     return new FoyerError(status, reason, {}, retryAfter, code ?? error);
   }
   const fields = body as Record<string, string[]>;
-  const told = Object.entries(fields).map(
+  const sentences = Object.entries(fields).map(
     ([field, messages]) => `${field}: ${messages.join(" ")}`,
   );
-  return new FoyerError(status, told.join(" "), fields, retryAfter);
+  return new FoyerError(status, sentences.join(" "), fields, retryAfter);
 }

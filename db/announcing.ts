@@ -4,13 +4,13 @@ import type { Store } from "./store.js";
 type Method = (...args: never[]) => Promise<unknown>;
 
 /**
- * A store that publishes an event for every write. It does so once, after the
- * commit, and before whoever asked for the write learns of it.
+ * A store that publishes one event for every write, after the commit and before
+ * the promise of the write resolves.
  */
 export function announcing(store: Store, events: Events): Store {
   /**
-   * Some methods of one part of the store, announced.
-   * @param eventOf makes the event of each, of its result and its arguments.
+   * Adds events to some methods of one part of the store.
+   * @param eventOf makes the event of a method from its result and its arguments.
    */
   function announced<P extends object>(
     part: P,
@@ -52,6 +52,7 @@ export function announcing(store: Store, events: Events): Store {
       delete: (_, world, room) => ({ type: "room.deleted", world, room }),
     }),
     users: announced(store.users, {
+      enter: ({ id }, world) => ({ type: "user.entered", world, user: id }),
       erase: (_, world) => ({ type: "user.erased", world }),
     }),
     files: announced(store.files, {

@@ -4,10 +4,10 @@ interface Entry<V> {
 }
 
 /**
- * A cache that is bounded by the size of its values. It keeps two generations:
- * when the younger one is full, it replaces the older one, and entries of the
- * older one survive only if they are read again. Unlike in an LRU list, a hit
- * in the younger generation writes nothing.
+ * A cache that is bounded by the size of its values. It keeps two generations.
+ * When the younger one is full, it replaces the older one, whose entries survive
+ * only if they were read in the meantime. Unlike in an LRU list, a hit in the
+ * younger generation writes nothing.
  */
 export class Cache<V> {
   readonly #generation: number;
@@ -15,7 +15,7 @@ export class Cache<V> {
   #old = new Map<string, Entry<V>>();
   #size = 0;
 
-  /** @param size the bound for all values together, in whatever unit `set` is given. */
+  /** @param size the bound for all values together, in the unit that `set` is given. */
   constructor(size: number) {
     this.#generation = size / 2;
   }

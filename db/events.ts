@@ -1,9 +1,9 @@
-/** Something that happened in a world and that others may have to know. */
+/** A change in a world. */
 export type WorldEvent =
   | { type: "world.created" | "world.updated" | "world.deleted"; world: string }
   /**
    * A process without events, such as a command, changed something in this
-   * world: nobody knows what, so whoever keeps anything of it looks again.
+   * world. What it changed is unknown, so listeners have to look again.
    */
   | { type: "world.touched"; world: string }
   | {
@@ -11,25 +11,26 @@ export type WorldEvent =
       world: string;
       room: string;
     }
+  | { type: "user.entered"; world: string; user: string }
   | { type: "user.erased"; world: string }
   | { type: "file.added" | "file.deleted"; world: string };
 
-/** Is called for each event. What it throws is logged and stops nobody. */
+/** Called for each event. What it throws is logged and does not affect other listeners. */
 export type Listener = (event: WorldEvent) => void;
 
 /**
- * Carries events to all who listen, in this process and in all others that
- * share the store. Every listener gets the events of one process once and in the
- * order of their publication. Events of different processes have no order.
+ * Delivers events to all listeners, in this process and in the others that share
+ * the store. Every listener gets the events of one process once, and in the order
+ * in which they were published. Events of different processes have no order.
  *
- * Events are plain JSON. They carry no data that a reader could not get from the
- * store, so a lost event costs time and never correctness.
+ * Events are plain JSON. They carry no data that the store does not have, so a
+ * lost event delays a listener and never makes it wrong.
  */
 export interface Events {
-  /** Tells all listeners. It returns at once and never throws. */
+  /** Sends an event to all listeners. It returns at once and never throws. */
   publish(event: WorldEvent): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void;
-  /** Takes no more events and calls no more listeners. */
+  /** Stops delivery: no listener is called any more. */
   close(): Promise<void>;
 }

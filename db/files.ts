@@ -1,40 +1,40 @@
 import type { Readable } from "node:stream";
 import type { FileDigest } from "./store.js";
 
-/** What storing some bytes came to. */
+/** The size and the checksum of stored bytes. */
 export type StoredBytes = Omit<FileDigest, "key">;
 
-/** A part of a file, by the numbers of its first and its last byte. */
+/** A part of a file: the offsets of its first and its last byte, from 0. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
-/** What is known of a stored file before it is read. It holds nothing open. */
+/** A stored file that can be read. It holds no resource open. */
 export interface ReadableFile {
   /** In bytes. */
   size: number;
   modified: Date;
   /**
-   * Opens the file. The stream fails if the file ends before its part does.
+   * Opens the file. The stream fails if the file ends before the range does.
    * @param range the whole file by default.
-   * @returns undefined if the file was removed since.
+   * @returns undefined if the file was removed in the meantime.
    */
   read(range?: ByteRange): Promise<Readable | undefined>;
 }
 
 /**
- * Where the bytes of files lie. A key is a path of names joined by slashes;
- * what makes one up sees to it that nobody else does.
+ * Stores the bytes of files under keys. A key is a path of names joined by
+ * slashes. The caller makes up keys and keeps them unique.
  */
 export interface FileStore {
   /**
-   * Stores bytes under a new key, whole or not at all: also after a crash,
-   * and also when the source or the record fails.
+   * Stores bytes under a new key, completely or not at all. That holds after a
+   * crash, and when the source or the record fails.
    * @param source the bytes; what it throws is thrown.
-   * @param record says that they are there, where others will see it; called
-   *   when they lie safely in place. When it fails, they are taken away again; when
-   *   it is a {@link StoreError} `doubtful`, {@link sweep} does that, if nobody was told.
+   * @param record makes the key known; called when the bytes are durable. If it
+   *   fails, the bytes are removed. If it fails with a `StoreError` `doubtful`, they
+   *   stay, and {@link sweep} removes them if the key is not recorded.
    * @throws {StoreError} `full` or `unusable`.
    */
   put(
@@ -46,14 +46,14 @@ export interface FileStore {
   /** @returns the file, or undefined where there is none. */
   open(key: string): Promise<ReadableFile | undefined>;
 
-  /** Takes bytes away; nothing happens where there are none. */
+  /** Removes the bytes of a key, if there are any. */
   remove(key: string): Promise<void>;
 
   /**
-   * Takes bytes away together with what names them: also when a crash comes
-   * between, as {@link sweep} then takes the rest.
-   * @param keys what is named as far as the caller knows.
-   * @param forget takes the names away, and tells the keys of all of them.
+   * Removes bytes together with their records. If a crash comes in between,
+   * {@link sweep} removes the bytes whose records are gone.
+   * @param keys the keys that the records are expected to have.
+   * @param forget removes the records, and returns their keys.
    */
   discard(
     keys: readonly string[],
@@ -61,8 +61,8 @@ export interface FileStore {
   ): Promise<void>;
 
   /**
-   * Keeps bytes in a local file while somebody works on it who cannot work on a stream.
-   * @param use gets the path of the file, which is gone when it returns.
+   * Keeps bytes in a local file, for a library that cannot read a stream.
+   * @param use gets the path of the file, which is deleted when `use` ends.
    */
   withScratch<T>(
     source: AsyncIterable<Uint8Array>,
@@ -70,11 +70,11 @@ export interface FileStore {
   ): Promise<T>;
 
   /**
-   * Takes away what crashed processes left half-done.
-   * @param isRecorded whether others have been told of a key.
+   * Removes what crashed processes left unfinished.
+   * @param isRecorded whether the store has a record with this key.
    */
   sweep(isRecorded: (key: string) => Promise<boolean>): Promise<void>;
 
-  /** Lets go of what this process holds. */
+  /** Releases the locks and the work folder of this process. */
   close(): Promise<void>;
 }

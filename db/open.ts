@@ -8,12 +8,12 @@ import { openSqliteStore } from "./sqlite/index.js";
 import type { Store } from "./store.js";
 import { WorkerEvents } from "./workers/events.js";
 
-/** All that a server keeps, and how its processes tell each other of changes. */
+/** The three engines of a server. */
 export interface Engines {
   readonly store: Store;
   readonly files: FileStore;
   readonly events: Events;
-  /** Finishes what is under way and closes all three. */
+  /** Finishes pending work and closes all three. */
   close(): Promise<void>;
 }
 
@@ -21,17 +21,17 @@ export interface Engines {
 export interface EngineOptions {
   /** The folder of the database and the files. */
   dataDir: string;
-  /** Whether to make a database where there is none; otherwise it must exist. */
+  /** Whether to create a missing database; true by default. Otherwise it must exist. */
   create?: boolean;
-  /** Names the workers that this process shares its events with, if it is one of them. */
+  /** The name that all workers of a server share; given in a worker process only. */
   workers?: string;
-  /** Is told in one line of an upgrade that was made. */
+  /** Gets one line about an upgrade of the database. */
   log?: (line: string) => void;
-  /** Is told what a listener of events threw. */
+  /** Gets what a listener of events threw. By default it ends the process. */
   onFault?: (error: unknown) => void;
 }
 
-/** Ends the process, as an error in a callback does that nobody handles. */
+/** Throws an error as an uncaught exception, which ends the process. */
 function rethrow(error: unknown): void {
   queueMicrotask(() => {
     throw error;
@@ -39,7 +39,8 @@ function rethrow(error: unknown): void {
 }
 
 /**
- * Opens the store, the files and the events. The only place that names an engine.
+ * Opens the store, the files and the events. Only this module and db/maintenance/
+ * name engines.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export async function openEngines({
@@ -76,5 +77,5 @@ export async function openEngines({
   };
 }
 
-/** Whether a folder has a store that {@link openEngines} would open. */
+/** Whether a folder has a store that {@link openEngines} opens without `create`. */
 export const hasStore = (dataDir: string): boolean => hasDatabase(dataDir);

@@ -8,15 +8,20 @@ import type {
 import type { User, UserName } from "../schemas/users.js";
 import type { World, WorldChanges } from "../schemas/worlds.js";
 
+// An engine is written from this file and tested by test/db/contract.ts. What
+// holds for every method is said at `Store`.
+
 /**
- * A record and the version it was read in. The version changes with every
- * change that a reader sees, and is computed from the values that a reader sees:
- * equal versions mean equal values, on every server and every engine. It is the
- * only identity there is; the same record read twice may be two objects. Values
- * are frozen, as readers share them.
+ * A record and its version. db/versions.ts computes the version from the values
+ * that a reader sees and from the revision, which counts the changes of the
+ * record from 1. So equal versions mean equal values, on every server and every
+ * engine, and a change followed by its reversal gives a third version. Nothing
+ * else identifies a state: the same record read twice may be two objects. The
+ * value is frozen with all that it holds, as readers share it.
  */
 export interface Versioned<T> {
   readonly value: T;
+  /** Of characters that an ETag may hold: no quotation mark and no comma. */
   readonly version: string;
   /**
    * The value as compact JSON, its properties in the order of their schema. An
@@ -26,28 +31,36 @@ export interface Versioned<T> {
   readonly json: string;
 }
 
-/** Which part of all worlds is asked for. */
+/** Selects worlds. */
 export interface WorldSelection {
   /** Only worlds whose id comes after this one. */
   after?: string;
+  /** How many worlds at most. */
   limit: number;
 }
 
-/** Which page of a list somebody asks for. */
+/** Selects a page of a list. A page past the end is empty. */
 export interface PageSelection {
-  /** From 1. */
+  /** From 1. `page * pageSize` is a safe integer. */
   page: number;
   pageSize: number;
 }
 
-/** Which page of the rooms of a world somebody asks for. */
+/** Selects a page of the rooms of a world. */
 export interface RoomSelection extends PageSelection {
-  /** The traits of the caller: rooms whose `room.view` refuses them are left out. */
+  /** The traits of the caller. Rooms whose `room.view` refuses them are left out. */
   traits: ReadonlySet<string>;
+  /**
+   * A minus sign reverses the named field only. Ties are broken by the other one of
+   * `sorting_priority` and `name`, ascending, and then by `id`.
+   */
   ordering: RoomOrdering;
-  /** Only rooms with a module of this type. */
+  /** Only rooms with a module of exactly this type; any room if empty. */
   type?: string | undefined;
-  /** Only rooms whose name or description holds this, in whatever case. */
+  /**
+   * Only rooms whose name or description contains this; any room if empty. Case
+   * is ignored as `text.toLowerCase().toUpperCase()` does, on both sides.
+   */
   search?: string | undefined;
 }
 
@@ -58,17 +71,22 @@ export interface RoomPage {
   readonly rooms: readonly Room[];
 }
 
-/** Somebody who uploads: by the `uid` of a token, or as a guest by a client ID. */
-export interface Uploader {
+/**
+ * Somebody who comes to a world, named by exactly one of the `uid` of a token and
+ * the client ID of a guest. With both, the token counts. A `uid` and a client ID
+ * of the same text name two users, and case matters in both.
+ */
+export interface Visitor {
   tokenId?: string | undefined;
   clientId?: string | undefined;
   traits: ReadonlySet<string>;
+  /** Any JSON object; none if the token has none. */
   profile?: Record<string, unknown> | undefined;
 }
 
-/** What is kept of somebody who uploaded. */
+/** A user of a world. `traits` are in the order in which they came. */
 export interface UserRecord extends Omit<User, "last_seen"> {
-  /** When it last uploaded, in milliseconds since 1970. */
+  /** When the user last entered or uploaded, in milliseconds since 1970. */
   last_seen: number;
 }
 
@@ -78,21 +96,21 @@ export interface UserPage {
   users: UserRecord[];
 }
 
-/** What is recorded of an uploaded file; its bytes lie elsewhere. */
+/** The key of a file, with the size and the checksum of its bytes. */
 export interface FileDigest {
-  /** The name of its bytes. */
+  /** Names the bytes in the `FileStore`: `pub/<world>/<id>.<secret>.<extension>`. */
   key: string;
   /** In bytes. */
   size: number;
-  /** The checksum of its bytes, in hexadecimal. */
+  /** The SHA-256 of its bytes, in lower-case hexadecimal. */
   sha256: string;
 }
 
-/** A file of a world. */
+/** The record of an uploaded file. Its bytes are in the `FileStore`. */
 export interface FileRecord extends FileDigest {
-  /** Names it in its world; it is a part of its key. */
+  /** Names the file in its world. It follows from the key (`fileIdOf`). */
   id: string;
-  /** Its MIME type. */
+  /** Its MIME type. It follows from the key (`mimeTypeOf`). */
   type: string;
   /** Who uploaded it; null once that user is erased. */
   userId: string | null;
@@ -108,26 +126,26 @@ export interface FilePage {
 
 /** Why the store did not do what it was asked. */
 export type StoreProblem =
-  /** What was to be changed is not there. */
+  /** The record to change does not exist, or not in this world. */
   | "absent"
-  /** It is there, but no longer in a version that the caller named. */
+  /** The record exists, but not in a version that the caller named. */
   | "changed"
-  /** An id or a domain belongs to another; `field` says which. */
+  /** Another record has the id or the domain; `field` says which of the two. */
   | "taken"
-  /** Another process holds the lock for too long; try again soon. */
+  /** Another process held the lock for too long, or too many reads wait; try again soon. */
   | "busy"
-  /** The files of the world would be larger than they may be. */
+  /** The files of the world would exceed their quota. */
   | "quota"
-  /** The disk failed at the wrong moment: it may have been done all the same. */
+  /** The commit failed in a way that leaves open whether it happened. */
   | "doubtful"
-  /** What was asked for is too large to be read at once. */
+  /** The answer would be too large to read at once; a smaller page may do. */
   | "large"
   /** The disk is full. */
   | "full"
-  /** The store cannot be used: damaged, of a newer version, or closed. */
+  /** The store cannot be used: damaged, of a newer version, unreachable, or closed. */
   | "unusable";
 
-/** The only error the store throws on purpose. Anything else is a fault of its own. */
+/** The only error that a store throws on purpose. Any other error is a bug. */
 export class StoreError extends Error {
   constructor(
     readonly problem: StoreProblem,
@@ -143,48 +161,69 @@ export class StoreError extends Error {
 export interface Counts {
   worlds: number;
   rooms: number;
-  /** Without those that were erased. */
+  /** Without erased users. */
   users: number;
-  /** What all uploaded files have together. */
+  /** The size of all uploaded files, as recorded. */
   fileBytes: number;
-  /** What the records take on the disk. */
+  /** The size of the database on its disk, with its log. */
   databaseBytes: number;
 }
 
 /**
- * Everything the service keeps. Each method is one atomic operation. It may
- * reject with a {@link StoreError} `busy` or `unusable`, a write also with `full`
- * or `doubtful`.
+ * Everything the service keeps, except the bytes of files.
  *
- * A read sees every write of this store that has resolved, and every write of
+ * **Atomicity.** Each method is one atomic operation: a method that fails changes
+ * nothing, and a method that returns several values returns those of one moment.
+ *
+ * **Errors.** Beside the errors that a method names, any method may reject with
+ * a {@link StoreError} `busy` or `unusable`, and a write with `full` or `doubtful`.
+ * Where a write has several reasons to fail, it reports the first of `absent`,
+ * `changed`, `taken` (`id` before `domain` before `rooms`) and `quota`.
+ *
+ * **Reads** see every write of this store that has resolved, and every write of
  * other processes that was committed before the present turn of the event loop.
- * Reads of one turn may share one state.
+ * Reads of one turn may share one state. A read of a world that does not exist
+ * gives undefined, 0, or an empty list, and never fails for that.
  *
- * A write is durable once it resolves. An engine may run a write more than once
- * before it commits, so what a write does must touch nothing but the database.
+ * **Writes** are durable once they resolve. An engine may run a write more than
+ * once before it commits, so a write touches nothing but the database. A write
+ * that leaves all values of a world or a room as they are keeps its version.
+ *
+ * **Values** are those that the schemas accept; the store does not validate them.
+ * Every string, number and JSON value reads back as it was written. That includes
+ * the order of the names in an object, on which versions depend.
+ *
+ * **Text** is compared and sorted by its code points (the bytes of UTF-8), and
+ * never by the rules of a language.
+ *
+ * **Results** other than frozen ones belong to the caller, who may change them.
  */
 export interface Store {
   readonly worlds: WorldStore;
   readonly rooms: RoomStore;
   readonly users: UserStore;
   readonly files: FileRecords;
-  /** How much there is. */
+  /** How much there is now. */
   counts(): Promise<Counts>;
-  /** Finishes the writes under way, then closes the database. */
+  /**
+   * Finishes the writes under way, then closes the database. Methods that are
+   * called later reject with `unusable`. A second call does nothing.
+   */
   close(): Promise<void>;
 }
 
 export interface WorldStore {
   get(id: string): Promise<Versioned<World> | undefined>;
   /**
-   * The world that a host name stands for: the one with this domain, first with
-   * the port and then without it; where there is only one world, that one.
-   * @param host as in a Host header, in lower case.
+   * The world that a host name stands for: the one with exactly this domain, or
+   * else the one with this domain without the port, or else the only world of the
+   * store if it has only one.
+   * @param host as in a Host header, in lower case, with or without a port.
    */
   at(host: string): Promise<Versioned<World> | undefined>;
-  /** Worlds in the order of their ids. */
+  /** Worlds in ascending order of their ids. They are frozen. */
   list(selection: WorldSelection): Promise<World[]>;
-  /** The worlds that have a key with this issuer and audience. */
+  /** The worlds that have a key with exactly this issuer and audience, in any order. */
   issuing(
     issuer: string,
     audience: string,
@@ -196,8 +235,10 @@ export interface WorldStore {
    */
   create(world: World): Promise<Versioned<World>>;
   /**
-   * Replaces the named fields; a `config` without `JWT_secrets` keeps the keys.
-   * @param versions do it only in one of these versions.
+   * Replaces the named fields as a whole. A `config` without `JWT_secrets` keeps
+   * the present keys, which then come first in it. An `id` must be the present one.
+   * @param versions change the world only if it is in one of these versions; an
+   *   empty list never matches, and without a list any version does.
    * @throws {StoreError} `absent`, `changed`, or `taken` on `domain`.
    */
   update(
@@ -206,17 +247,23 @@ export interface WorldStore {
     versions?: readonly string[],
   ): Promise<Versioned<World>>;
   /**
-   * Deletes a world with all that is in it.
-   * @returns the keys of its files, whose bytes are nobody's now.
+   * Deletes a world with its rooms, users and file records. What identifies its
+   * users and its files is also overwritten in the storage of the database, soon after.
+   * @returns the keys of its files, in any order. No record names them any more.
    * @throws {StoreError} `absent`.
    */
   delete(id: string): Promise<string[]>;
-  /** The world with all its rooms, in the order of lists, as they were at one moment. */
+  /**
+   * The world with all its rooms in the order of `sorting_priority`, each with its
+   * revision. A room has a `domain` only if it has one of its own.
+   */
   export(id: string): Promise<WorldCopy | undefined>;
   /**
-   * Makes a world with all its rooms, ids and versions included, or nothing of it.
-   * @param dryRun make nothing, but fail where it would.
-   * @throws {StoreError} `taken` on `id`, `domain`, or `rooms` for the id of one.
+   * Creates a world with all its rooms, ids and revisions included. A missing
+   * revision is 1.
+   * @param options.dryRun create nothing, but fail where the import would fail.
+   * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms` if any world
+   *   has a room with the id of one of them.
    */
   import(
     copy: WorldCopy,
@@ -224,15 +271,28 @@ export interface WorldStore {
   ): Promise<Versioned<World>>;
 }
 
+/**
+ * The rooms of worlds. The `domain` of a room that has none of its own is that of
+ * its world, so its version changes with it.
+ */
 export interface RoomStore {
+  /** The room with an id, if it is in this world. */
   get(worldId: string, id: string): Promise<Versioned<Room> | undefined>;
-  /** @throws {StoreError} `large` when the page would take more than a few MiB. */
+  /**
+   * The rooms that the caller may see. The version is that of the page's content.
+   * @throws {StoreError} `large` when the page would take more than a few MiB.
+   */
   list(worldId: string, selection: RoomSelection): Promise<Versioned<RoomPage>>;
-  /** @throws {StoreError} `absent` when the world is not there. */
+  /**
+   * Creates a room with a new UUID as its id, unique in the store. Fields that are
+   * not given get the defaults of the interface.
+   * @throws {StoreError} `absent` when the world does not exist.
+   */
   create(worldId: string, draft: RoomDraft): Promise<Versioned<Room>>;
   /**
-   * Replaces the named fields.
-   * @param versions do it only in one of these versions.
+   * Replaces the named fields as a whole. A `domain` of null removes the room's
+   * own. An `id` must be the present one.
+   * @param versions see {@link WorldStore.update}.
    * @throws {StoreError} `absent` or `changed`.
    */
   update(
@@ -242,7 +302,7 @@ export interface RoomStore {
     versions?: readonly string[],
   ): Promise<Versioned<Room>>;
   /**
-   * @param versions do it only in one of these versions.
+   * @param versions see {@link WorldStore.update}.
    * @throws {StoreError} `absent` or `changed`.
    */
   delete(
@@ -254,43 +314,64 @@ export interface RoomStore {
 
 export interface UserStore {
   /**
-   * The users of a world that were not erased: the last seen first, then by id.
-   * @throws {StoreError} `large` when the page would be.
+   * Lets somebody into a world. The first entry creates a user, with a new UUID
+   * as its id; later ones refresh its traits and `last_seen`, never its profile.
+   * Of first entries at the same time, in any processes, one creates the user.
+   * An erased user is not found again: the same name then creates a new one.
+   * @returns the user as it is now.
+   * @throws {StoreError} `absent` if the world does not exist.
+   */
+  enter(worldId: string, visitor: Visitor): Promise<UserRecord>;
+  /**
+   * The users of a world, without erased ones: the last seen first, and users of
+   * the same millisecond in ascending order of their ids.
+   * @throws {StoreError} `large` when the page would take more than a few MiB. A
+   *   page with one user is never refused.
    */
   list(worldId: string, selection: PageSelection): Promise<UserPage>;
   /**
-   * Erases what tells who a user is, from the bytes of the database too. Its
-   * files stay, and are nobody's.
-   * @throws {StoreError} `absent`.
+   * Erases what identifies a user: its names, profile and traits. They are also
+   * overwritten in the storage of the database, and in its log as soon as nobody
+   * reads that. The files of the user stay, without an owner.
+   * @param name exactly one of the id and the `uid`.
+   * @throws {StoreError} `absent`, also if the user is erased already.
    */
   erase(worldId: string, name: UserName): Promise<void>;
 }
 
 export interface FileRecords {
   /**
-   * Records a file whose bytes are in place, and who uploaded it: the first
-   * upload makes a user, later ones refresh its traits and when it was last seen.
-   * @param quota how many bytes the files of the world may have together.
-   * @throws {StoreError} `quota`, or `absent` when the world is not there.
+   * Records a file whose bytes are in place, and lets the uploader enter as
+   * {@link UserStore.enter} does. If it fails, no user is created or refreshed.
+   * @param file its key is new in the store, and names this world.
+   * @param quota how many bytes the files of the world may have together, this
+   *   one included.
+   * @throws {StoreError} `absent` when the world does not exist, or `quota`.
    */
   add(
     worldId: string,
-    uploader: Uploader,
+    uploader: Visitor,
     file: FileDigest,
     quota: number,
   ): Promise<void>;
+  /** Whether a file of any world has this key. */
   has(key: string): Promise<boolean>;
+  /** The file with an id, if it is in this world. */
   get(worldId: string, id: string): Promise<FileRecord | undefined>;
-  /** The files of a world, the newest first. */
+  /**
+   * The files of a world: the newest first, and of files of the same millisecond
+   * the one that was recorded last.
+   */
   list(worldId: string, selection: PageSelection): Promise<FilePage>;
-  /** The keys of all files of a world, as they were at one moment. */
+  /** The keys of all files of a world, in any order. */
   keys(worldId: string): Promise<string[]>;
   /**
-   * Deletes the record of a file, from the bytes of the database too, soon after.
-   * @returns the key of the file, whose bytes are nobody's now.
+   * Deletes the record of a file. Its key is also overwritten in the storage of
+   * the database, soon after.
+   * @returns the key of the file. No record names it any more.
    * @throws {StoreError} `absent`.
    */
   delete(worldId: string, id: string): Promise<string>;
-  /** How many bytes the files of a world have together. */
+  /** How many bytes the files of a world have together, as recorded. */
   size(worldId: string): Promise<number>;
 }

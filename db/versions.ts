@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { Versioned } from "./store.js";
 
-/** How many characters of a SHA-256 in base64url make a version: 132 bits. */
+/** The length of a version in characters of base64url: 132 bits of a SHA-256. */
 const LENGTH = 22;
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import fp from "fastify-plugin";
-import type { Uploader, Versioned } from "../db/store.js";
+import type { Visitor, Versioned } from "../db/store.js";
 import { allows } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
 import { Refusal } from "./errors.js";
@@ -15,7 +15,7 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     /** Who uploads; set where `admitUploader` ran. */
-    uploader: Uploader;
+    uploader: Visitor;
   }
 }
 
@@ -25,7 +25,7 @@ const CLIENT_ID = /^Client +([\w.~-]{1,200})$/i;
 /** Decides who may upload. */
 export default fp(
   async (app) => {
-    app.decorateRequest("uploader", null as unknown as Uploader);
+    app.decorateRequest("uploader", null as unknown as Visitor);
 
     app.decorate("admitUploader", async (request: FastifyRequest) => {
       const world = await app.store.worlds.at(request.host.toLowerCase());
@@ -38,7 +38,7 @@ export default fp(
     async function uploaderOf(
       { headers: { authorization } }: FastifyRequest,
       { value: world }: Versioned<World>,
-    ): Promise<Uploader | undefined> {
+    ): Promise<Visitor | undefined> {
       const clientId = CLIENT_ID.exec(authorization ?? "")?.[1];
       if (clientId !== undefined) return { clientId, traits: new Set() };
       try {
@@ -59,7 +59,7 @@ export default fp(
   { name: "uploaders", dependencies: ["auth", "errors", "engines"] },
 );
 
-function mayUpload({ traits }: Uploader, { value }: Versioned<World>): boolean {
+function mayUpload({ traits }: Visitor, { value }: Versioned<World>): boolean {
   return (
     allows("world.view", traits, value.permission_config) &&
     allows("file.upload", traits, value.permission_config)

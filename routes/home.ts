@@ -4,7 +4,7 @@ import type { FastifyPluginAsync } from "fastify";
 const STYLE =
   "body{font:1.1rem/1.6 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem;color:#222;background:#fff}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#8bf}}";
 
-/** Nothing but its own style: no script, no form, no frame. */
+/** Allows the page its own style and nothing else: no script, form, or frame. */
 const HOME_POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 const HOME_PAGE = `<!doctype html>
@@ -26,7 +26,7 @@ const HOME_PAGE = `<!doctype html>
 </html>
 `;
 
-/** What a person sees at `/`. A program gets the 404 of any unknown path. */
+/** The page at `/`, for people. A program gets the 404 of any unknown path. */
 const home: FastifyPluginAsync = async (app) => {
   app.get("/", async ({ headers }, reply) => {
     reply.header("vary", "accept");

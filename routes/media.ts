@@ -4,7 +4,7 @@ import { Refusal } from "../plugins/errors.js";
 import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
 import { MediaParams } from "../schemas/files.js";
 
-/** As uploads are named: nothing else is looked for on the disk. */
+/** The names of uploads. No other name is looked up on the disk. */
 const WORLD = /^[a-z0-9][a-z0-9-]{0,49}$/;
 const NAME = /^[0-9a-f-]{36}\.[\w-]{12}\.[a-z0-9]{3,4}$/;
 
@@ -33,7 +33,7 @@ const mediaAnswers = {
   416: { description: "The file has no such part.", headers },
 };
 
-/** What was uploaded, for everybody who has the link: `/media/pub/…`. */
+/** The uploaded files, for everybody who has the link: `/media/pub/…`. */
 const media: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/media/pub/:world/:name",
@@ -54,8 +54,8 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
       }
       reply.headers({
         "content-type": type.mime,
-        // On the domain of the world, no file may run a script or load a thing:
-        // an SVG and a PDF are documents too.
+        // SVG and PDF files are documents on the domain of the world, so they must
+        // not run scripts or load anything.
         "content-security-policy":
           "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; sandbox",
       });

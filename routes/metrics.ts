@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyPluginAsync } from "fastify";
 import { Registry } from "prom-client";
 import { unauthenticated } from "../plugins/errors.js";
 
-/** What Prometheus asks for: `/metrics`. */
+/** The metrics for Prometheus: `/metrics`. */
 const metrics: FastifyPluginAsync<{
-  /** Whose metrics they are. */
+  /** The application that is measured. */
   of: FastifyInstance;
-  /** Without it, everybody who gets here may read them. */
+  /** The token that readers need. Without one, everybody may read the metrics. */
   token: string | undefined;
 }> = async (app, { of, token }) => {
   app.get("/metrics", async ({ headers: { authorization = "" } }, reply) => {
@@ -23,7 +23,7 @@ const metrics: FastifyPluginAsync<{
   });
 };
 
-/** Compares in a time that tells nothing of where two texts differ, or of how long they are. */
+/** Compares in a time that reveals neither the lengths of the texts nor where they differ. */
 const equalInConstantTime = (a: string, b: string) =>
   timingSafeEqual(hash("sha256", a, "buffer"), hash("sha256", b, "buffer"));
 

@@ -1,7 +1,7 @@
 import { unescape } from "node:querystring";
 import type { FastifyRequest } from "fastify";
 
-/** Where in a list an answer is. */
+/** The position of a page in a list. */
 export interface PagePosition {
   /** The number of this page, from 1. */
   page: number;
@@ -12,10 +12,10 @@ export interface PagePosition {
 }
 
 /**
- * The addresses of the pages before and after this one of a list. They keep the
- * path and the other query parameters exactly as they came.
- * @returns absolute URLs, or null where there is no such page. Past the end,
- *   `previous` is the last page that has any entries.
+ * The links to the next and the previous page of a list. They keep the path and
+ * the other query parameters exactly as they came.
+ * @returns absolute URLs, or null if there is no such page. Past the end, `previous`
+ *   is the last page that has entries.
  */
 export function pageLinks(
   request: FastifyRequest,
@@ -30,7 +30,7 @@ export function pageLinks(
 }
 
 function linkTo({ base, url }: FastifyRequest, page: number): string {
-  // As the router splits it; the query may hold either character again.
+  // Split as the router does. The query may contain either character again.
   const [path = ""] = url.split(/[?#]/, 1);
   const query = url.slice(path.length + 1);
   const parts = query === "" ? [] : query.split("&");
@@ -39,8 +39,8 @@ function linkTo({ base, url }: FastifyRequest, page: number): string {
   return `${base}${path}?${parts.join("&").replace(NOT_IN_A_QUERY, encodeURIComponent)}`;
 }
 
-/** Characters that a request may carry, and that a URL escapes in its query (WHATWG URL, section 1.3). */
+/** Characters that a request target may contain and that the query of a URL escapes (WHATWG URL, section 1.3). */
 const NOT_IN_A_QUERY = /[^\x21-\x7e]|["#<>]/gu;
 
-/** The name of a query parameter; unlike decodeURIComponent, this takes any escape. */
+/** The name of a query parameter. Unlike decodeURIComponent, `unescape` accepts any escape. */
 const nameOf = (part: string): string => unescape(part.split("=", 1)[0]!);

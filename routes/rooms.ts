@@ -18,7 +18,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/api/v1/worlds/:world_id/rooms/",
     {
-      // room.view is asked for each room: the store leaves out what is hidden.
+      // room.view is checked for each room: the store leaves out hidden rooms.
       config: { requires: [] },
       schema: {
         operationId: "listRooms",
@@ -69,7 +69,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { world_id } = request.params;
-      // First, as it fails where the request names no host.
+      // This comes first, because it fails if the request names no host.
       const { base } = request;
       const room = await app.store.rooms.create(world_id, request.body);
       reply

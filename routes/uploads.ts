@@ -24,17 +24,17 @@ import { ref } from "../schemas/values.js";
 
 /**
  * How much of a refused body is read and dropped: this many times the largest
- * upload, and at least so many bytes. A client that sends more loses its connection.
+ * upload, and at least this many bytes. A client that sends more is disconnected.
  */
 const DROPPED_UPLOADS = 16;
 const DROPPED_AT_LEAST = 64 * 1024 * 1024;
 
-/** Files from people in a world: `/storage/upload/`. */
+/** Uploads to a world: `/storage/upload/`. */
 const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app,
   { config },
 ) => {
-  // No parser of this scope may read a body into memory.
+  // In this scope, no parser may read a body into memory.
   app.removeAllContentTypeParsers();
   await app.register(multipart);
   const most = Math.max(DROPPED_AT_LEAST, DROPPED_UPLOADS * config.maxBytes);
@@ -72,11 +72,11 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
         body: ref(UploadForm),
         response: { 201: ref(Upload) },
       },
-      // The form is read as it comes, and never is a value to be looked at.
+      // The form is read as a stream, so there is no value to validate.
       validatorCompiler: () => () => true,
     },
     async (request, reply) => {
-      // First: it refuses a host that no link could have.
+      // This comes first, because it refuses a host that no link can have.
       const { base } = request;
       const counted = await quota.begin(request.world!.value.id);
       const key = await take(request, reply, counted).finally(() =>
@@ -112,7 +112,8 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     const secret = randomBytes(9).toString("base64url");
     const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
     const record = async (stored: StoredBytes) => {
-      // The last moment before others see the file; the body may have taken minutes.
+      // The body may have taken minutes, so the right is checked again before the
+      // file becomes visible.
       await app.admitUploader(request, reply);
       if (request.world!.value.id !== world) throw new Refusal(403, "");
       const file = { key, ...stored };
@@ -135,7 +136,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   }
 };
 
-/** Aborts when a response is sent, or its client has gone away. */
+/** A signal that aborts when the response is sent or its client is gone. */
 function closing(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   response.once("close", () => controller.abort());
@@ -143,8 +144,8 @@ function closing(response: ServerResponse): AbortSignal {
 }
 
 /**
- * What a file of a wrong type is answered with, once it is known that the form
- * holds nothing else.
+ * The refusal of a file of a wrong type. It reads the rest of the form first, which
+ * may turn out to be `file.missing`.
  */
 async function refusedType(bytes: AsyncIterable<Buffer>): Promise<FileRefusal> {
   try {

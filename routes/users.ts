@@ -6,7 +6,7 @@ import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { pageLinks } from "./pages.js";
 
-/** The people of a world: they come by uploading, and are listed and forgotten here. */
+/** The users of a world: `/api/v1/worlds/{world_id}/users/` and `…/delete_user`. */
 const users: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/api/v1/worlds/:world_id/users/",

@@ -6,7 +6,7 @@ import { PermissionConfig, Rule } from "./rules.js";
 import { User, UserList, UserName } from "./users.js";
 import { World, WorldChanges, WorldKey } from "./worlds.js";
 
-/** The schemas that have a name: what others refer to, in code and in documents. */
+/** The named schemas, which others refer to in code and in the OpenAPI document. */
 export const components: readonly TSchema[] = [
   World,
   WorldChanges,

@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { OneOf } from "./values.js";
 
-/** Why a call failed, in a word for programs. */
+/** The codes for programs that say why a call failed. */
 export const problemCodes = [
   "unauthenticated",
   "forbidden",
@@ -39,7 +39,7 @@ const messages = Type.Array(Type.String());
 
 /** What is wrong with submitted data: messages by field, in dotted paths. */
 export const Faults = Type.Unsafe<Record<string, string[]>>(
-  // With a field of its own it is a class, and no bare map, to generators.
+  // With a named field, generators make a class of it instead of a plain map.
   Type.Object(
     {
       non_field_errors: Type.Optional({

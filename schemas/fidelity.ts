@@ -1,10 +1,10 @@
 import { FaultList, InvalidData, MAX_DEPTH } from "./validate.js";
 
-/** An object or a list that the scan is inside of. */
+/** An object or a list that contains the present position of the scan. */
 interface Container {
-  /** The names so far; undefined in a list. */
+  /** The names that occurred so far; undefined in a list. */
   readonly names: Set<string> | undefined;
-  /** The name or the index of the value that the scan is at. */
+  /** The name or the index of the present value. */
   key: string | number;
   /** Whether the next string is a name. */
   expectsName: boolean;
@@ -12,19 +12,19 @@ interface Container {
 
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** A decimal of so many characters reads back as it was written, if it has no exponent. */
+/** A decimal with at most this many characters and no exponent reads back as it was written. */
 const SHORT = 15;
 
 /**
  * Finds what parsing JSON loses: all but the last value of a name that occurs
- * twice in one object, and digits of a number that a double does not hold as it
- * is written. A double holds a number when the shortest decimal that reads as
- * this double has the same value. So 1.50, 1e2 and 0.1 are held;
- * 9007199254740993, 1e-400 and 0.1000000000000000055 are not. The sign of -0
- * does not count, and a number that is too large is for validation to find.
- * @param text JSON that a parser has taken.
- * @returns what is lost, by field; undefined when nothing is. Nesting far deeper
- *   than validation allows is not looked into.
+ * twice in one object, and the digits of a number that a double cannot hold as
+ * written. A double holds a number if the shortest decimal of this double has the
+ * same value. So 1.50, 1e2 and 0.1 are held; 9007199254740993, 1e-400 and
+ * 0.1000000000000000055 are not. The sign of -0 may get lost. Numbers that are too
+ * large are found by validation.
+ * @param text JSON that a parser has accepted.
+ * @returns what is lost, by field; undefined if nothing is. Nesting far deeper than
+ *   validation allows is not scanned.
  */
 export function findLosses(text: string): InvalidData | undefined {
   const faults = new FaultList();
@@ -72,7 +72,7 @@ export function findLosses(text: string): InvalidData | undefined {
   return faults.empty ? undefined : new InvalidData(faults.toFaults());
 }
 
-/** Where a string ends that begins at a quotation mark. */
+/** The position of the quotation mark that ends the string which begins at `start`. */
 function endOfString(text: string, start: number): number {
   for (let end = start; ;) {
     end = text.indexOf('"', end + 1);
@@ -91,12 +91,12 @@ function isHeld(number: string): boolean {
   return !Number.isFinite(value) || valueOf(number) === valueOf(String(value));
 }
 
-/** The value of a decimal without its sign, in one way of the many in which it may be written. */
+/** The value of a decimal in a normal form, without its sign. */
 function valueOf(decimal: string): string {
   const [, whole, fraction = "", exponent = "0"] =
     /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(decimal)!;
   const digits = whole! + fraction;
-  // No pattern: one for zeros at the end takes quadratic time.
+  // Not a pattern, because one for trailing zeros takes quadratic time.
   let first = 0;
   while (digits[first] === "0") first++;
   if (first === digits.length) return "0";

@@ -3,7 +3,7 @@ import { PageOf } from "./pages.js";
 import { OneOf, Text } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
-/** Where an uploaded file is. */
+/** The answer to an upload. */
 export const Upload = Type.Object(
   { url: Type.String({ format: "uri" }) },
   {
@@ -17,7 +17,7 @@ export const Upload = Type.Object(
   },
 );
 
-/** Why a file was not taken. */
+/** The answer to a refused upload. */
 export const FileProblem = Type.Object(
   { error: OneOf("file.missing", "file.type", "file.size") },
   {
@@ -27,12 +27,12 @@ export const FileProblem = Type.Object(
   },
 );
 
-/** The form that carries a file: exactly one part. */
+/** The form of an upload, with exactly one part. */
 export const UploadForm = Type.Object(
   {
     file: Type.Unsafe<Blob>({
       type: "string",
-      // Of OpenAPI 3.0: many generators know a file by nothing else.
+      // From OpenAPI 3.0. Many generators recognize a file by nothing else.
       format: "binary",
       contentMediaType: "application/octet-stream",
     }),
@@ -44,7 +44,7 @@ export const UploadForm = Type.Object(
   },
 );
 
-/** The two names in the link to a file. */
+/** The two names in the path of a file. */
 export const MediaParams = Type.Object({
   world: Type.String({
     description: "The world in which it was uploaded.",

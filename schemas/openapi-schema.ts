@@ -1,23 +1,24 @@
 import type { TSchema } from "@sinclair/typebox";
 
-/** A part of a document. */
+/** A part of an OpenAPI document. */
 export type JsonObject = Record<string, unknown>;
 
-/** No stored string holds a NUL. */
+/** A string without NUL characters. */
 const storable = { type: "string", pattern: "^[^\\u0000]*$" };
 
 /**
- * What is under a name that the service does not know. It has no type: many
- * generators fail on a schema for JSON, as that refers to itself.
+ * The schema of a field that the service does not know. It has no type, because
+ * many generators fail on a schema that refers to itself, as one for JSON would.
  */
 const anyJson: JsonObject = {
   description: "Any JSON, nested at most 100 levels deep, without NULs.",
 };
 
 /**
- * A schema as it stands in an OpenAPI document: JSON Schema 2020-12 without
- * TypeBox's own, names for references, and `patternProperties` in the form that
- * more tools read (one pattern and nothing else is a rule for names).
+ * Converts a schema for an OpenAPI document: to JSON Schema 2020-12 without
+ * TypeBox's own keywords, with references by name. `patternProperties` with one
+ * pattern becomes `propertyNames` and `additionalProperties`, which more tools
+ * understand.
  */
 export function toOpenapiSchema(schema: TSchema): JsonObject {
   return convert(JSON.parse(JSON.stringify(schema))) as JsonObject;
@@ -35,7 +36,7 @@ function convert(value: unknown): unknown {
   }
   if (patternProperties) {
     const [[pattern, inner] = ["", {}]] = Object.entries(patternProperties);
-    // TypeBox's pattern for any name, which a line break would not match.
+    // TypeBox's pattern for any name. It is left out, because it does not match line breaks.
     if (pattern !== "^(.*)$") converted.propertyNames ??= { pattern };
     converted.additionalProperties = convert(inner);
   } else if (rest.additionalProperties === true) {

@@ -1,7 +1,7 @@
 import { type Static, Type, type TSchema } from "@sinclair/typebox";
 import { ref } from "./values.js";
 
-/** Which page of a list is asked for. Other parameters are kept in its links. */
+/** Query parameters that select a page of a list. Links to other pages keep all other parameters. */
 export const PageQuery = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1, default: 1 })),
   page_size: Type.Optional(
@@ -15,9 +15,9 @@ const Link = Type.Unsafe<string | null>({
 });
 
 /**
- * A page of a list, as an answer.
- * @param item what the list holds; a schema with a name.
- * @param options the name of the page, what it is, and an example of an item.
+ * The schema of an answer with a page of a list.
+ * @param item the named schema of an item.
+ * @param options the name and description of the page, and an example of an item.
  */
 export const PageOf = <T extends TSchema>(
   item: T,

@@ -5,7 +5,7 @@ import { PageOf, PageQuery } from "./pages.js";
 import { domain } from "./plain/texts.js";
 import { Domain, List, OneOf, ref, Text, TextOrNull, Title } from "./values.js";
 
-/** One piece of a room's content: its type, and what that type needs. */
+/** A content module of a room: its type, and the settings of that type. */
 export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(
   Type.Object(
     { type: Text({ minLength: 1, examples: ["chat.native"] }) },
@@ -28,7 +28,7 @@ const optionalFields = {
   }),
 };
 
-/** In what a client sends, null stands for no domain of its own. */
+/** The domain in a request. Null means that the room has none of its own. */
 const ownDomain = TextOrNull({
   ...domain,
   description:
@@ -60,7 +60,7 @@ export const Room = Type.Object(
 );
 export type Room = Static<typeof Room>;
 
-/** What a room is made of; only its name has no default. */
+/** The fields of a new room. Only the name has no default. */
 export const RoomDraft = Type.Object(
   {
     name: Title,
@@ -76,7 +76,7 @@ export const RoomDraft = Type.Object(
 );
 export type RoomDraft = Static<typeof RoomDraft>;
 
-/** The fields of a room that may be changed; `id` only to what it is. */
+/** The fields of a room to change. An `id` must be the present one. */
 export const RoomChanges = Type.Partial(
   Type.Object({
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
@@ -109,7 +109,7 @@ const orderings = [
 ] as const;
 export type RoomOrdering = (typeof orderings)[number];
 
-/** How a list of rooms is asked for. Other parameters are kept in its links. */
+/** Query parameters of the list of rooms. Links to other pages keep all other parameters. */
 export const RoomsQuery = Type.Object({
   ...PageQuery.properties,
   ordering: Type.Optional(OneOf(...orderings)),

@@ -32,7 +32,7 @@ export const PermissionConfig = Type.Record(
       "Rules by permission key. Keys are open-ended; a key that neither room nor world has denies, but for world.view, room.view and file.upload, which then let in everybody.",
     additionalProperties: false,
     maxProperties: 200,
-    // The same as the pattern above, for those who read it elsewhere.
+    // The same as the pattern above, for readers of the OpenAPI document.
     propertyNames: { pattern: "^[a-z0-9_]+(\\.[a-z0-9_]+)+$", maxLength: 100 },
     examples: [{ "room.view": [["attendee", "speaker"]] }],
     [Expected]:

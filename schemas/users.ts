@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { PageOf } from "./pages.js";
 import { Text } from "./values.js";
 
-/** Which user to erase: by the internal id, or by the `uid` of its tokens. */
+/** Names the user to erase, by its internal id or by the `uid` of its tokens. */
 export const UserName = Type.Partial(
   Type.Object({
     user_id: Text({ description: "The service's internal user ID." }),
@@ -22,7 +22,7 @@ export type UserName = Static<typeof UserName>;
 const orNull = <T>(type: "string" | "object", more: object = {}) =>
   Type.Unsafe<T | null>({ ...more, type: [type, "null"] });
 
-/** Somebody who uploaded. */
+/** A user of a world. */
 export const User = Type.Object(
   {
     id: Text({

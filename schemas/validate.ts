@@ -53,12 +53,12 @@ export class FaultList {
   }
 }
 
-/** A name that a client made up is named back, but not a megabyte of it. */
+/** Shortens a field name that a client made up, which may be a megabyte long. */
 function shortened(name: string): string {
   return name.length > 200 ? `${name.slice(0, 199)}…` : name;
 }
 
-/** A list or an object, and where it stands; a path is shared by all that is below it. */
+/** A list or an object with its position. Nested positions share the path above them. */
 interface Place {
   container: object;
   depth: number;
@@ -71,11 +71,11 @@ function pathTo({ key, parent }: Place): string[] {
 }
 
 /**
- * What no schema can say of JSON: strings that would not read back as they
- * were sent, numbers that JSON cannot give back, and nesting without end.
+ * Finds what schemas cannot express: strings that would not read back as they were
+ * sent, numbers that JSON cannot represent, and nesting that is too deep.
  */
 function findUnstorable(body: unknown, faults: FaultList): void {
-  // The body itself is looked at as what a container holds.
+  // The body itself is checked like a value in a container.
   const pending: Place[] = [];
   const look = (value: unknown, parent: Place | undefined, key: string) => {
     const fault = unstorableValue(value);
@@ -105,7 +105,7 @@ function findUnstorable(body: unknown, faults: FaultList): void {
 }
 
 /**
- * Looks for what no JSON value of this service may hold: NUL characters, unpaired
+ * Finds what no JSON value of this service may contain: NUL characters, unpaired
  * surrogates, infinite numbers, and more than 100 levels.
  * @returns what is wrong by field, or undefined.
  */
@@ -131,7 +131,7 @@ function unstorable(text: string): string | undefined {
   return undefined;
 }
 
-/** JSON Pointer (RFC 6901) as TypeBox reports it, split and unescaped. */
+/** Splits and unescapes a JSON Pointer (RFC 6901) from TypeBox. */
 function pathOf(pointer: string): string[] {
   return pointer
     .split("/")
@@ -139,7 +139,7 @@ function pathOf(pointer: string): string[] {
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** What is wrong, for a person who reads it in a form; undefined where another error says it. */
+/** The message for a person who fills in a form; undefined if another error covers it. */
 function messageOf({ type, schema: s, value }: ValueError): string | undefined {
   const schema: TSchema & { [Expected]?: string } = s;
   switch (type) {
@@ -181,10 +181,10 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
 }
 
 /**
- * Compiles a schema into a check whose findings a person understands.
- * @param schema what data must be. Nothing is coerced and nothing is dropped.
- * @returns a function from data to undefined, or to an error that holds every
- *   fault at once, with at most 20 fields named.
+ * Compiles a schema into a check with messages for people.
+ * @param schema the schema. Nothing is coerced and nothing is dropped.
+ * @returns a function that returns undefined for valid data, and otherwise an error
+ *   with all faults at once, for at most 20 fields.
  */
 export function compileValidator(
   schema: TSchema,
@@ -192,7 +192,7 @@ export function compileValidator(
   const check = TypeCompiler.Compile(schema, [...components]);
   return (data) => {
     const faults = new FaultList();
-    // A list in place of an object has no fields that could be named.
+    // A list instead of an object has no fields that a message could name.
     if (!Array.isArray(data) || schema.type !== "object") {
       findUnstorable(data, faults);
     }

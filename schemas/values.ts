@@ -32,7 +32,7 @@ export function Text(
   });
 }
 
-/** The same, or null. */
+/** A {@link Text} or null. */
 export function TextOrNull(
   options: TextOptions & SchemaOptions = {},
 ): TUnsafe<string | null> {
@@ -42,7 +42,7 @@ export function TextOrNull(
   });
 }
 
-/** One of a few words. */
+/** One of several words. */
 export function OneOf<T extends string>(...words: readonly T[]): TUnsafe<T> {
   return Type.Unsafe<T>({ [Kind]: "Text", type: "string", enum: words });
 }
@@ -52,14 +52,14 @@ TypeRegistry.Set<TextOptions>(
   (schema, value) => textFault(schema, value) === undefined,
 );
 
-/** A schema by its name: in a document it is written once, however often it is used. */
+/** A reference to a named schema, which a document contains only once. */
 export function ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
   if (schema.$id === undefined)
     throw new Error("Only a named schema is referred to.");
   return Type.Unsafe<Static<T>>(Type.Ref(schema.$id));
 }
 
-/** A list; the only way a list of this service is bounded. */
+/** A list with a bound. All lists in requests are made with this function. */
 export function List<T extends TSchema>(
   items: T,
   maxItems: number,

@@ -6,7 +6,7 @@ import { Expected } from "./plain/texts.js";
 import { OneOf, Text } from "./values.js";
 import { World } from "./worlds.js";
 
-/** Counts the changes of a thing: with it, the copy on another server has the same `ETag`. */
+/** The number of changes. With it, a copy on another server has the same `ETag`. */
 const revision = Type.Optional(
   Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
 );
@@ -16,7 +16,7 @@ const WorldRecord = Type.Object(
   { additionalProperties: false },
 );
 
-/** A room as it is made, so without a `domain` where it shows the world's. */
+/** A room as it is created: without a `domain`, it shows the world's. */
 const RoomRecord = Type.Object(
   {
     id: Text({
@@ -30,7 +30,7 @@ const RoomRecord = Type.Object(
 );
 export type RoomRecord = Static<typeof RoomRecord>;
 
-/** A world with its keys and its rooms, as it moves to another server. */
+/** A world with its keys and its rooms, to be moved to another server. */
 export interface WorldCopy {
   world: Static<typeof WorldRecord>;
   rooms: RoomRecord[];
@@ -39,9 +39,8 @@ export interface WorldCopy {
 const FORMAT = "foyer.world";
 
 /**
- * The version of the documents that are written. A new field that may be left
- * out is no new version: what an older Foyer wrote does not have it, and is
- * read all the same.
+ * The version of the documents that are written. A new optional field is no new
+ * version, because documents of an older Foyer stay valid without it.
  */
 const VERSION = 1;
 
@@ -54,7 +53,7 @@ const checkHead = compileValidator(Head);
 const checkWorld = compileValidator(WorldRecord);
 const checkRoom = compileValidator(RoomRecord);
 
-/** The document that says all of a world. */
+/** The document of a world with its keys and rooms. */
 export const toWorldDocument = (copy: WorldCopy) => ({
   format: FORMAT,
   version: VERSION,
@@ -63,7 +62,7 @@ export const toWorldDocument = (copy: WorldCopy) => ({
 
 /**
  * Reads a document of this version or an older one.
- * @throws {InvalidData} with what is wrong, in the words of the API.
+ * @throws {InvalidData} with the same messages as the API.
  */
 export function readWorldDocument(document: unknown): WorldCopy {
   if (!isObject(document)) throw checkHead(document)!;
@@ -74,7 +73,7 @@ export function readWorldDocument(document: unknown): WorldCopy {
     });
   }
   const faults: Faults = {};
-  // Each part by itself: so the limits are those of one world or room, as in the API.
+  // Each part is checked by itself, so that the limits are those of the API.
   const note = (path: string, found: InvalidData | undefined) => {
     for (const [field, messages] of Object.entries(found?.faults ?? {})) {
       const whole = field === "non_field_errors";

@@ -22,7 +22,7 @@ export type WorldKey = Static<typeof WorldKey>;
 
 const keys = List(ref(WorldKey), 20, { minItems: 1 });
 
-/** Whatever the event needs, and the keys that sign its tokens. */
+/** The settings of an event, and the keys that sign its tokens. */
 export const WorldConfig = Type.Object(
   { JWT_secrets: keys },
   { additionalProperties: true },
@@ -62,7 +62,7 @@ export const World = Type.Object(
 );
 export type World = Static<typeof World>;
 
-/** The fields of a world that may be changed; `id` only to what it is. */
+/** The fields of a world to change. An `id` must be the present one. */
 export const WorldChanges = Type.Partial(
   Type.Object({
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
@@ -90,7 +90,7 @@ export type WorldChanges = Static<typeof WorldChanges>;
 export const WorldParams = Type.Object({
   world_id: Type.String({
     description: "The identifier of a world.",
-    // The demo's: a call that is tried at /docs finds it.
+    // The id of the demo world, so that a call tried at /docs finds it.
     examples: ["sample"],
   }),
 });

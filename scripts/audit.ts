@@ -1,16 +1,17 @@
 import { spawnSync } from "node:child_process";
 
-// `npm run check:audit`: a known vulnerability of what is shipped is an error,
-// one of a tool is told. That a registry cannot say is told too, as it is not
-// the same as none; with AUDIT=required it is an error.
+// `npm run check:audit` fails on a known vulnerability of a shipped package, and
+// prints those of development tools. A registry that does not answer is reported,
+// because no answer is not the same as no vulnerability. With AUDIT=required it is
+// an error.
 
 interface Audit {
-  /** Not there where the registry does not know. */
+  /** Missing if the registry does not support audits. */
   metadata?: object;
   vulnerabilities: Record<string, { severity: string; range: string }>;
 }
 
-/** What `npm audit` found. */
+/** The findings of `npm audit`; undefined if the registry does not support it. */
 function audit(...args: string[]): string[] | undefined {
   const { stdout } = spawnSync("npm", ["audit", "--json", ...args], {
     encoding: "utf8",

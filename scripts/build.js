@@ -5,13 +5,13 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
-// `npm run build`: compiles what tsconfig.json includes into dist/, unless dist/
-// is the outcome of just these sources already. The compiler takes seconds to
-// find that out; this takes a fraction of one. It is no TypeScript, as it runs
-// before anything is compiled. The project is the folder it is run in.
+// `npm run build` compiles what tsconfig.json includes into dist/, unless dist/ is
+// up to date. The compiler takes seconds to find that out; this script takes a
+// fraction of one. It is not TypeScript, because it runs before anything is
+// compiled. The project is the current folder.
 
 const OUT = "dist";
-/** What the compiler knows of its last run. It compiles only what has changed since. */
+/** The build info of the compiler, which compiles only what has changed since. */
 const MEMORY = join(OUT, ".tsbuildinfo");
 /** The fingerprint of the last build that succeeded. */
 const STAMP = join(OUT, ".built");
@@ -26,9 +26,9 @@ if (extra.length > 0 || !isWhole || read(STAMP) !== fingerprint()) build();
 
 function build() {
   rmSync(STAMP, { force: true });
-  // Such as a test that was renamed, and would still be run.
+  // The output of a test that was renamed would still be run.
   for (const path of extra) rmSync(path);
-  // The compiler believes that what it once wrote is still there.
+  // The compiler assumes that its earlier output still exists.
   if (!isWhole) rmSync(MEMORY, { force: true });
   const inputs = inputsOf();
   const { status } = spawnSync(process.execPath, [compiler()], {
@@ -38,7 +38,7 @@ function build() {
     process.exitCode = status ?? 1;
     return;
   }
-  // A source may have changed meanwhile: then the next build begins again.
+  // If a source has changed meanwhile, the next build starts again.
   writeFileSync(STAMP, fingerprint(inputs));
 }
 
@@ -51,19 +51,19 @@ function compiler() {
   }
 }
 
-/** What belongs together: the inputs of a build, and the memory of the compiler after it. */
+/** Identifies a build: a hash of its inputs and of the compiler's build info. */
 function fingerprint(inputs = inputsOf()) {
   return `${inputs} ${hashOf([MEMORY])}\n`;
 }
 
-/** Everything that what is compiled depends on. */
+/** A hash of everything that the output depends on. */
 function inputsOf() {
   return hashOf([
     fileURLToPath(import.meta.url),
     "tsconfig.json",
     "package.json",
     "package-lock.json",
-    // What is installed, with the types that come with it.
+    // The installed packages, with their types.
     "node_modules/.package-lock.json",
     ...sources,
   ]);
@@ -78,7 +78,7 @@ function hashOf(paths) {
   return hash.digest("hex");
 }
 
-/** The files that tsconfig.json includes: all of a folder, or `*.ts` in one. */
+/** The files that tsconfig.json includes: all in a folder, or `*.ts` in one. */
 function sourcesOf({ include }) {
   return include.flatMap((pattern) => {
     const [, folder, isFlat] = /^([\w./-]*?)(\/?\*\.ts)?$/.exec(pattern) ?? [];
@@ -96,12 +96,12 @@ function outputsOf(source) {
   return [`${path}.js`, `${path}.js.map`, `${path}.d.ts`];
 }
 
-/** Whether a file in dist/ is of the kind that the compiler writes. */
+/** Whether the compiler writes files with such a name. */
 function isOutput(path) {
   return /\.(js|js\.map|d\.ts)$/.test(path);
 }
 
-/** All files in a folder and below; none where there is no folder. */
+/** All files in a folder and below; none if the folder does not exist. */
 function filesBelow(folder) {
   let entries;
   try {
@@ -115,7 +115,7 @@ function filesBelow(folder) {
     .map(({ parentPath, name }) => join(parentPath, name));
 }
 
-/** The text of a file; undefined where there is none. */
+/** The text of a file; undefined if it does not exist. */
 function read(path) {
   try {
     return readFileSync(path, "utf8");

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import openapiTS, { astToString, type OpenAPI3 } from "openapi-typescript";
 import { createApp } from "../app.js";
 
-// Writes docs/openapi.json and client/api.ts: the interface as the routes have
-// it, committed so that a change of the contract is seen in review.
+// Writes docs/openapi.json and client/api.ts from the routes. Both are committed, so
+// that a review shows every change of the contract.
 
 const dataDir = await mkdtemp(join(tmpdir(), "foyer-"));
 const app = createApp({ config: { dataDir } });

@@ -6,15 +6,15 @@ import { promisify } from "node:util";
 import type { ByteRange, StoredBytes } from "../files.js";
 import { StoreError } from "../store.js";
 
-// What is asked of the disk, so that it is there after a power cut.
+// Reads and writes of files that survive a power cut.
 
 /**
- * How many bytes are written at once: to hand a write to another thread takes as
- * long as to write a few of the chunks that come from a socket.
+ * How many bytes are written at once. Handing a write to another thread costs as
+ * much as writing a few chunks of a socket.
  */
 const BLOCK = 512 * 1024;
 
-/** Writes all of a source to a new file, down to the disk. */
+/** Writes a source to a new file and syncs it to the disk. */
 export async function write(
   path: string,
   source: AsyncIterable<Uint8Array>,
@@ -38,7 +38,7 @@ export async function write(
   return { size, sha256: sha256.digest("hex") };
 }
 
-/** What one call writes may end early, as on a disk that is almost full. */
+/** Writes all chunks. A single call may write less, as on a disk that is almost full. */
 async function writeAll(file: FileHandle, chunks: Uint8Array[]): Promise<void> {
   let { bytesWritten: done } = await file.writev(chunks);
   for (const chunk of chunks) {
@@ -47,7 +47,7 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[]): Promise<void> {
   }
 }
 
-/** Bytes in blocks of at least {@link BLOCK}, but for the last. */
+/** Groups chunks into blocks of at least {@link BLOCK} bytes, except the last. */
 async function* inBlocks(
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array[]> {
@@ -64,10 +64,10 @@ async function* inBlocks(
   if (size > 0) yield chunks;
 }
 
-// A stream of a FileHandle takes longer than one of a number.
+// A stream of a file descriptor is faster than one of a FileHandle.
 const openNumber = promisify(fs.open);
 
-/** For a stream that knows how much it has to read: to read nothing is then an error. */
+/** The file system for a stream of known length. Reading nothing is an error. */
 const strictly = {
   close: fs.close,
   read: ((fd, buffer, offset, length, position, done) => {
@@ -80,7 +80,8 @@ const strictly = {
 
 /**
  * Opens a part of a file.
- * @returns its bytes, which fail if the file is too short; undefined where there is no file.
+ * @returns its bytes, as a stream that fails if the file is too short; undefined
+ *   if there is no file.
  */
 export async function readPart(
   path: string,
@@ -95,13 +96,14 @@ export async function readPart(
   return fs.createReadStream("", { fd, start, end, fs: strictly });
 }
 
-/** By their folders, the syncs that have not begun. */
+/** The syncs that have not begun yet, by folder. */
 const dueSyncs = new Map<string, Promise<void>>();
+/** The latest sync of each folder, begun or not. */
 const lastSyncs = new Map<string, Promise<void>>();
 
 /**
- * Makes what was renamed in a folder survive a power cut. Whoever asks while the
- * folder is being synced shares the next sync with all who do.
+ * Makes the names in a folder survive a power cut. All callers that ask while a
+ * sync of the folder runs share the next one.
  */
 export function syncFolder(path: string): Promise<void> {
   const due = dueSyncs.get(path);
@@ -119,7 +121,7 @@ export function syncFolder(path: string): Promise<void> {
   return next;
 }
 
-/** Windows has no such call, and needs none. */
+/** Windows cannot sync a folder and does not need to. */
 async function syncNow(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path);
@@ -130,15 +132,15 @@ async function syncNow(path: string): Promise<void> {
   }
 }
 
-/** The text of a file; none where there is none. */
+/** The text of a file; empty if there is no file. */
 export const readText = (path: string): Promise<string> =>
   unlessMissing(() => readFile(path, "utf8"), "");
 
-/** Like `rm` with force, which looks first and so costs twice as much. */
+/** Deletes a file if it exists. `rm` with `force` does so at twice the cost, as it looks first. */
 export const unlinked = (path: string): Promise<void> =>
   unlessMissing(() => unlink(path), undefined);
 
-/** What was read, or something else where there is nothing to read. */
+/** The result of `read`, or `otherwise` if the file does not exist. */
 export async function unlessMissing<T>(
   read: () => Promise<T>,
   otherwise: T,
@@ -151,7 +153,10 @@ export async function unlessMissing<T>(
   }
 }
 
-/** The store's words for what the disk reports. */
+/**
+ * Runs an operation of the file system.
+ * @throws {StoreError} `full` or `unusable` in place of its errors.
+ */
 export async function asStoreError<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

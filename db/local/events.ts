@@ -1,6 +1,6 @@
 import type { Events, Listener, WorldEvent } from "../events.js";
 
-/** Is told what a listener threw. */
+/** Gets what a listener threw. */
 export type OnFault = (error: unknown) => void;
 
 /** Events within one process. Listeners run before `publish` returns. */
@@ -23,7 +23,7 @@ export class LocalEvents implements Events {
   }
 
   subscribe(listener: Listener): () => void {
-    // A function of its own: the same listener may subscribe twice.
+    // A new function, so that the same listener may subscribe twice.
     const own: Listener = (event) => listener(event);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);

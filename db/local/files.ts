@@ -27,20 +27,21 @@ const NOTE = ".note";
 
 const isNote = (name: string) => name.endsWith(NOTE);
 
-/** The name of the note of one key, and back: a key has slashes in it. */
+/** The name of the note of one key, and back. It is encoded, because a key contains slashes. */
 const noteOf = (key: string) => `${encodeURIComponent(key)}${NOTE}`;
 const keyIn = (note: string) => decodeURIComponent(note.slice(0, -NOTE.length));
 
-/** Whether the store cannot tell if it did what it was asked: then a note is kept of it. */
+/** Whether a write may or may not have happened. Then the note stays. */
 const isDoubtful = (error: unknown) =>
   error instanceof StoreError && error.problem === "doubtful";
 
 /**
- * Files in a folder. Each process has a work folder of its own beside it, in
- * which a file grows until it is whole, and in which a note says which files are
- * in place but not yet recorded, or about to be no longer: so what a crash leaves
- * is found by looking there, and not by reading everything. A lock beside the folder says whether
- * its process lives; it is there before the folder and longer than it.
+ * Files in a folder. Each process writes in a work folder of its own, beside the
+ * folder of files. A file is written there until it is complete. Notes there name
+ * the files that are in place but not yet recorded, and those that are about to
+ * be deleted. So the remains of a crash are found by reading the notes, and not by
+ * reading all files. A lock beside the work folder tells whether its process is
+ * alive. It is created before the folder and deleted after it.
  */
 export class LocalFiles implements FileStore {
   /** The folder of all files. */
@@ -50,7 +51,7 @@ export class LocalFiles implements FileStore {
   readonly #settled = new Set<string>();
   #lock: Promise<() => void> | undefined;
 
-  /** @param dataDir files lie in `media` in it, by their keys, and grow in `work`. */
+  /** @param dataDir has the files in `media`, by their keys, and the work folders in `work`. */
   constructor(dataDir: string) {
     this.root = resolve(dataDir, "media");
     this.#workRoot = resolve(dataDir, "work");
@@ -71,7 +72,7 @@ export class LocalFiles implements FileStore {
       const [noted, written] = await Promise.allSettled([
         asStoreError(async () => {
           await mkdir(note);
-          // After a power cut, too, there is a note of what is in place.
+          // The note must survive a power cut as well as the file does.
           await syncFolder(this.#work);
         }),
         write(part, source),
@@ -127,12 +128,12 @@ export class LocalFiles implements FileStore {
       if (!isDoubtful(error)) await unlinked(note);
       throw error;
     }
-    // The note stays when this fails: the next sweep goes on with it.
+    // If this fails, the note stays, and the next sweep continues.
     for (const key of forgotten) await this.remove(key);
     await unlinked(note);
   }
 
-  /** The files in place, by their keys. */
+  /** The keys of all files in place. */
   async *keys(): AsyncGenerator<string> {
     const folders = [""];
     for (let folder; (folder = folders.pop()) !== undefined;) {
@@ -149,7 +150,7 @@ export class LocalFiles implements FileStore {
     }
   }
 
-  /** The keys that somebody is about to record, or to remove. */
+  /** The keys that some process is about to record or to remove. */
   async unsettled(): Promise<Set<string>> {
     const keys = new Set<string>();
     for (const folder of await this.#workFolders()) {
@@ -187,7 +188,7 @@ export class LocalFiles implements FileStore {
     }
   }
 
-  /** Lets go of the work folder. Notes that are left in it are for the next sweep. */
+  /** Releases the work folder. Notes that are left in it are for the next sweep. */
   async close(): Promise<void> {
     const release = await this.#lock?.catch(() => undefined);
     if (!release) return;
@@ -199,22 +200,22 @@ export class LocalFiles implements FileStore {
     release();
   }
 
-  /** Moves a file into a folder that may not be there yet. */
+  /** Moves a file into a folder, and creates the folder if needed. */
   async #move(from: string, to: string): Promise<void> {
     const folder = dirname(to);
-    // Once in each process, as another may have made it and not come further.
+    // Once in each process: another one may have created it and crashed before the sync.
     if (!this.#settled.has(folder)) await this.#makeFolder(folder);
     try {
       await rename(from, to);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      // Somebody took it away.
+      // Somebody removed the folder.
       await this.#makeFolder(folder);
       await rename(from, to);
     }
   }
 
-  /** Makes a folder whose name, too, survives a power cut. */
+  /** Creates a folder that survives a power cut. */
   async #makeFolder(path: string): Promise<void> {
     await mkdir(path, { recursive: true, mode: 0o700 });
     for (let at = path; at !== dirname(this.root); at = dirname(at)) {
@@ -223,7 +224,7 @@ export class LocalFiles implements FileStore {
     this.#settled.add(path);
   }
 
-  /** Those of all processes, living and dead. */
+  /** The work folders of all processes, alive and dead. */
   async #workFolders(): Promise<string[]> {
     const entries = await unlessMissing(
       () => readdir(this.#workRoot, { withFileTypes: true }),
@@ -237,7 +238,7 @@ export class LocalFiles implements FileStore {
   async #newPath(): Promise<string> {
     this.#lock ??= this.#makeWork();
     await asStoreError(() => this.#lock!).catch((error: unknown) => {
-      // A fault of the disk may pass.
+      // The fault may be temporary, so the next call tries again.
       this.#lock = undefined;
       throw error;
     });
@@ -261,8 +262,9 @@ export class LocalFiles implements FileStore {
 }
 
 /**
- * The keys in the notes of a work folder. A note of one key is a folder of its
- * name, made in one step; that of several a file with each on a line.
+ * The keys in the notes of a work folder. The note of one key is an empty folder
+ * with the key as its name, because that is created in one step. The note of
+ * several keys is a file with one key on each line.
  */
 async function notedIn(folder: string): Promise<string[]> {
   const entries = await unlessMissing(

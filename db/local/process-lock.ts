@@ -1,16 +1,16 @@
 import Database from "better-sqlite3";
 
 /**
- * Holds a lock that dies with this process, however it dies: SQLite's lock of
- * a file, which the operating system takes back. A number of a process tells
- * less: it is given out again, and means another thing in another container.
- * @param path of a file that is only there to be locked; made if missing.
- * @returns a function that lets go; undefined if somebody holds it.
+ * Takes a lock that the operating system releases when this process exits, however
+ * it exits: SQLite's lock of a file. A process id would tell less, because ids are
+ * reused and mean something else in another container.
+ * @param path a file that serves only as a lock; created if missing.
+ * @returns a function that releases the lock; undefined if somebody else holds it.
  */
 export function holdLock(path: string): (() => void) | undefined {
   const db = new Database(path, { timeout: 0 });
   try {
-    // Nothing is ever written, so nothing has to be rolled back.
+    // Nothing is ever written, so no journal file is needed.
     db.pragma("journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
     return () => db.close();

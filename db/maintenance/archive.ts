@@ -12,14 +12,14 @@ import { Header, Parser, Pax, type ReadEntry } from "tar";
 import { Failure } from "../../failure.js";
 import type { Report } from "./progress.js";
 
-// A backup is a tar: the files, the database, and last a manifest with the
-// checksum of each. Any tar can take it apart; only a whole one has its end.
+// A backup is a tar archive with the files, the database, and at the end a manifest
+// with their checksums. Any tar can unpack it. An incomplete one lacks the manifest.
 
 const ARCHIVE_FORMAT = "foyer.backup";
 const ARCHIVE_VERSION = 1;
 const MANIFEST = "manifest.json";
 
-/** What an archive may hold: nothing else is ever written to the disk. */
+/** The paths that an archive may have. No other is ever written to the disk. */
 export const DATABASE = "foyer.db";
 export const MEDIA = "media/";
 const PATH = /^(foyer\.db|media(\/[\w-][\w.-]*)+)$/;
@@ -30,7 +30,7 @@ const LATEST_TIME = 8.64e15;
 const Member = Type.Object({
   path: Type.RegExp(PATH),
   size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-  /** In milliseconds since 1970. The `ETag` of a file is made of it. */
+  /** In milliseconds since 1970. It is part of the `ETag` of a file. */
   modified: Type.Integer({ minimum: 0, maximum: LATEST_TIME }),
   sha256: Type.RegExp(/^[0-9a-f]{64}$/),
 });
@@ -48,13 +48,14 @@ const Manifest = Type.Object({
   members: Type.Array(Member),
 });
 
-/** An archive that is not what it should be; the message is one line that says why. */
+/** The archive is not valid, or cannot be made. The message is one line for the operator. */
 export class ArchiveError extends Failure {}
 
 /**
- * Writes an archive, down to the disk.
- * @param target a file that is not there yet.
- * @param sources what goes into it; each file is closed once it is read.
+ * Writes an archive and syncs it to the disk.
+ * @param target a file that does not exist yet.
+ * @param sources the files to archive; each is closed after it is read.
+ * @param report gets the number of bytes just read.
  */
 export async function writeArchive(
   target: string,
@@ -109,7 +110,7 @@ export async function writeArchive(
   return members;
 }
 
-/** The time of a file; 1970 for one before it, or beyond what a `Date` can hold. */
+/** The time of a file in milliseconds; 0 if it is before 1970 or beyond what a `Date` can hold. */
 function modifiedOf(mtime: Date): number {
   const time = mtime.getTime();
   return time > 0 ? time : 0;
@@ -135,9 +136,9 @@ const contentOf = (file: FileHandle, size: number) =>
       })) as AsyncIterable<Buffer>;
 
 /**
- * Takes an archive apart into a folder, and checks all of it: that there is
- * just what its manifest names, and each to the byte.
- * @throws {ArchiveError} what is wrong with it; the folder may then hold a part.
+ * Unpacks an archive into a folder, and checks that it has exactly the files that
+ * its manifest names, with their checksums.
+ * @throws {ArchiveError} if it does not. The folder may then have a part of it.
  */
 export async function readArchive(
   archive: string,
@@ -154,7 +155,7 @@ export async function readArchive(
   async function take(entry: ReadEntry): Promise<void> {
     const { path } = entry;
     if (manifest !== undefined || found.has(path) || entry.type !== "File") {
-      throw new ArchiveError(`it holds more than it should: ${path}`);
+      throw new ArchiveError(`it has an unexpected entry: ${path}`);
     }
     if (path === MANIFEST) {
       manifest = await readManifestText(entry);
@@ -163,7 +164,7 @@ export async function readArchive(
         report("Reading the archive", (done += bytes), of),
       );
       found.set(path, file);
-    } else throw new ArchiveError(`it holds what is none of it: ${path}`);
+    } else throw new ArchiveError(`it has an unexpected entry: ${path}`);
   }
 
   try {
@@ -173,7 +174,7 @@ export async function readArchive(
       const file = found.get(path);
       if (!file) throw new ArchiveError(`it lacks ${path}`);
       if (file.size !== size || file.sha256 !== sha256) {
-        throw new ArchiveError(`${path} has another checksum`);
+        throw new ArchiveError(`${path} has the wrong checksum`);
       }
       found.delete(path);
     }
@@ -185,7 +186,7 @@ export async function readArchive(
   } catch (error) {
     if (!(error instanceof ArchiveError)) throw error;
     throw new ArchiveError(
-      `${archive} is not a whole backup: ${error.message}`,
+      `${archive} is not a complete backup: ${error.message}`,
     );
   }
 }
@@ -205,7 +206,7 @@ function readManifest(json: string | undefined): Static<typeof Manifest> {
   } catch {
     throw new ArchiveError("its manifest is not JSON");
   }
-  // First of all, as a newer manifest may have other fields.
+  // The version comes first, because a newer manifest may have other fields.
   refuseFault(ManifestHead, manifest);
   if ((manifest as Static<typeof ManifestHead>).version > ARCHIVE_VERSION) {
     throw new ArchiveError("it was made by a newer Foyer");
@@ -233,7 +234,7 @@ function refuseFault(schema: TSchema, manifest: unknown): void {
   throw new ArchiveError(`its manifest is wrong${at}: ${fault.message}`);
 }
 
-/** Gives each entry of a tar to somebody, one after the other. */
+/** Calls `take` for each entry of a tar, one after the other. */
 async function parse(
   archive: string,
   take: (entry: ReadEntry) => Promise<void>,
@@ -247,7 +248,7 @@ async function parse(
       const parser = new Parser({
         strict: true,
         onReadEntry: (entry) => {
-          // An entry waits until it is read, and the next one until it is done.
+          // An entry waits until it is read, and the parser waits with the next one.
           current = entry;
           taken = taken.then(() => (failed ? undefined : take(entry)));
           taken.catch(reject);
@@ -262,7 +263,7 @@ async function parse(
     });
     await taken;
   } catch (error) {
-    // Nobody goes on with an entry whose end will not come.
+    // The end of the current entry will not come, so its reader must stop.
     failed = true;
     current?.destroy(error);
     await taken.catch(() => {});
@@ -297,7 +298,7 @@ async function extract(
   return { size, sha256: sha256.digest("hex") };
 }
 
-/** What a file system says of names that are too long, or that are a file and a folder at once. */
+/** The errors for names that are too long, or that are a file and a folder at once. */
 const UNPACKABLE = new Set(["EEXIST", "EISDIR", "ENAMETOOLONG", "ENOTDIR"]);
 
 async function createFile(path: string): Promise<FileHandle> {

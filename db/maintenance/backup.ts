@@ -26,30 +26,30 @@ import {
   whatBecameOf,
 } from "../sqlite/inspection.js";
 
-/** How often a backup is begun before it gives up. */
+/** After how many attempts a backup gives up. */
 const ATTEMPTS = 5;
 
-/** How the folder is named in which a backup grows, and what is locked in it for as long. */
+/** The end of the name of the folder in which a backup is written, and the lock in it. */
 const PART = /\.part-[A-Za-z0-9]{6}$/;
 const BACKUP_LOCK = "backup.lock";
 
-/** What a backup holds. */
+/** What a backup contains. */
 export interface Backup extends RowCounts {
   /** The size of all files, in bytes. */
   bytes: number;
-  /** The files that were missing or damaged already; the backup is good without them. */
+  /** The keys of files that were already missing or damaged. All else is backed up. */
   damaged: string[];
 }
 
-/** A world was deleted with its files after the database was copied. */
+/** A world was deleted after the database was copied, so the copy names files that are gone. */
 class WorldGone extends ArchiveError {}
 
 /**
  * Copies the database and the files of a folder into one file, as they are at
- * one moment, while a server writes to them: first the database, then the
- * files that the copy names, which nobody ever changes. A file that is deleted
- * meanwhile is left out of both.
- * @param target a file that is not there yet; it is there whole or not at all.
+ * one moment. A server may write meanwhile. The database is copied first, and then
+ * the files that the copy names, because files never change. A file that is
+ * deleted meanwhile is left out of both.
+ * @param target a file that does not exist yet. It appears complete or not at all.
  */
 export async function backup(
   dataDir: string,
@@ -82,7 +82,7 @@ export async function backup(
   }
 }
 
-/** Takes away what backups left that were killed: a copy of all data, keys included. */
+/** Removes what killed backups left: copies of all data, keys included. */
 async function sweep(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const part = join(folder, name);
@@ -101,7 +101,7 @@ const exists = (path: string): Promise<boolean> =>
   );
 
 async function refuseExisting(path: string): Promise<void> {
-  if (await exists(path)) throw new ArchiveError(`${path} is there already.`);
+  if (await exists(path)) throw new ArchiveError(`${path} exists already.`);
 }
 
 async function pack(
@@ -131,9 +131,12 @@ async function pack(
       const fate = fateOf(dataDir, key);
       if (fate === "recorded") damaged.push(key);
       else if (fate === "deleted") deleted.add(key);
-      else throw new WorldGone("Worlds were deleted all the while. Try again.");
+      else
+        throw new WorldGone(
+          "Worlds were deleted during every attempt. Try again.",
+        );
     }
-    // Last, as it must not name a file that was deleted meanwhile.
+    // The database is last, because it must not name a file that was deleted meanwhile.
     if (deleted.size > 0) dropFiles(join(folder, DATABASE), deleted);
     yield { path: DATABASE, file: await open(join(folder, DATABASE)) };
   }

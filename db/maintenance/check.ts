@@ -19,14 +19,14 @@ import {
 import { fileReads } from "../sqlite/user-reads.js";
 import type { FileDigest } from "../store.js";
 
-/** Something that is not as it should be. */
+/** Something that is wrong with the data. */
 export interface Finding {
-  /** What it is about: `database`, or the key of a file. */
+  /** `database`, or the key of a file. */
   subject: string;
   problem: string;
 }
 
-/** What a check read, and what it found wrong. */
+/** The result of a check. */
 export interface Inspection extends RowCounts {
   /** The size of all files, in bytes. */
   bytes: number;
@@ -34,8 +34,8 @@ export interface Inspection extends RowCounts {
 }
 
 /**
- * Reads everything back, also while a server writes. What is under way in
- * between is no finding.
+ * Reads all data back. A server may write meanwhile; an upload or a deletion in
+ * progress is no finding.
  */
 export async function check(
   dataDir: string,
@@ -58,7 +58,7 @@ export async function check(
       }
     };
     for (const look of [damageOf, contradictionsIn]) {
-      // In one transaction, as counts and what they count belong together.
+      // One transaction, so that counts are compared with the rows of the same moment.
       const problems = read(() => db.transaction(look)(db));
       for (const problem of problems ?? []) {
         findings.push({ subject: "database", problem });
@@ -97,13 +97,13 @@ async function checkFiles(
       (bytes) => report("Reading the files", (done += bytes), of),
     );
     done = start + size;
-    // Its world may have been deleted meanwhile: the record first, then the file.
+    // A deletion removes the record first and then the file, so it may have begun meanwhile.
     if (problem && has(key)) findings.push({ subject: key, problem });
   }
   return findings;
 }
 
-/** Says how a file differs from what is recorded of it. */
+/** How a file differs from its record; undefined if it does not. */
 async function differenceFrom(
   path: string,
   size: number,
@@ -124,11 +124,11 @@ async function differenceFrom(
     if (syscall === undefined) throw error;
     return code === "ENOENT" ? "is missing" : `cannot be read: ${code}`;
   }
-  if (bytes !== size) return `has ${bytes} bytes, and ${size} are recorded`;
-  return found.digest("hex") === sha256 ? undefined : "has another checksum";
+  if (bytes !== size) return `has ${bytes} bytes, but its record says ${size}`;
+  return found.digest("hex") === sha256 ? undefined : "has the wrong checksum";
 }
 
-/** The files that nobody has recorded, nor is about to record or to remove. */
+/** The files that have no record, and that no process is about to record or to remove. */
 async function findOrphans(
   db: Connection,
   files: LocalFiles,
@@ -139,9 +139,9 @@ async function findOrphans(
   for await (const key of files.keys()) if (!known.has(key)) suspects.push(key);
   if (suspects.length === 0) return [];
 
-  // A note is there from before a file is in place until it is recorded, and
-  // from before its record goes until the file is gone. So in this order,
-  // nothing that is under way looks like an orphan.
+  // A note exists from before a file is in place until it is recorded, and from
+  // before its record is deleted until the file is. So in this order, no file that
+  // is being added or deleted looks like an orphan.
   const { has } = fileReads(db);
   const before = await files.unsettled();
   const unrecorded = suspects.filter((key) => !before.has(key) && !has(key));
@@ -152,7 +152,7 @@ async function findOrphans(
       () => true,
       () => false,
     );
-    if (there) findings.push({ subject: key, problem: "is recorded nowhere" });
+    if (there) findings.push({ subject: key, problem: "has no record" });
   }
   return findings;
 }

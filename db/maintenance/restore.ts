@@ -23,23 +23,23 @@ import { storeErrorOf } from "../sqlite/database.js";
 import { countRows, type RowCounts, openCopy } from "../sqlite/inspection.js";
 import { StoreError } from "../store.js";
 
-/** In the folder itself, as this may be a volume of its own, out of which nothing can be renamed. */
+/** In DATA_DIR itself, which may be a volume of its own: a rename cannot cross volumes. */
 const WORK = "restore";
 const RESTORE_LOCK = "restore.lock";
 
-/** What an empty folder may hold: what a restore that was killed left, and what a new volume has. */
+/** What an empty DATA_DIR may contain: the remains of a killed restore, and what a new volume has. */
 const NOTHING = new Set([WORK, RESTORE_LOCK, "lost+found"]);
 
 /** What was restored. */
 export interface Restored extends RowCounts {
-  /** How many files did not get their times back, as the file system takes none. */
+  /** How many files did not get their times back, because the file system refused them. */
   untimed: number;
 }
 
 /**
- * Puts a backup in place in an empty or missing folder, once all of it is
- * checked. Until then nothing is where a server would look for it.
- * @throws {Failure} with one line that says why; the folder is as it was.
+ * Restores a backup into an empty or missing folder. All of it is checked before
+ * any part is moved to where a server would look for it.
+ * @throws {Failure} with one line for the operator; the folder is as it was.
  */
 export async function restore(
   archive: string,
@@ -74,7 +74,7 @@ async function restoreInto(
   const folder = join(dataDir, WORK);
   try {
     await refuseFull(dataDir);
-    // What one left that was killed: its database last, as it tells whose the rest is.
+    // The remains of a killed restore. Its database goes last, because wasCutOff looks for it.
     await rm(join(dataDir, MEDIA), { recursive: true, force: true });
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { mode: 0o700 });
@@ -88,7 +88,7 @@ async function restoreInto(
     await rm(folder, { recursive: true, force: true });
     release();
     await rm(join(dataDir, RESTORE_LOCK), { force: true });
-    // Only if it is empty, so only if nothing came of it.
+    // rmdir fails on a folder with contents, so this removes it only after a failure.
     if (made !== undefined) await rmdir(dataDir).catch(() => {});
   }
 }
@@ -104,14 +104,14 @@ async function refuseFull(dataDir: string): Promise<void> {
   );
   if (odd !== undefined) {
     throw new ArchiveError(
-      `${dataDir} is not empty, and a backup is restored into nothing else.`,
+      `${dataDir} is not empty; a backup can only be restored into an empty or missing folder.`,
     );
   }
 }
 
 /**
- * Whether a restore was killed between its last two steps: the files are in
- * place, and the database is where it was unpacked.
+ * Whether a restore was killed between its last two steps, when the files are in
+ * place and the database is still where it was unpacked.
  */
 async function wasCutOff(dataDir: string): Promise<boolean> {
   const has = (path: string) =>
@@ -142,8 +142,8 @@ function checkDatabase(archive: string, folder: string): RowCounts {
 }
 
 /**
- * Gives the files their times, and the folders to the disk.
- * @returns how many files the file system gave no times.
+ * Sets the times of the files, and syncs the folders to the disk.
+ * @returns how many files did not get their times.
  */
 async function settle(folder: string, members: Member[]): Promise<number> {
   const folders = new Set([folder]);
@@ -159,7 +159,7 @@ async function settle(folder: string, members: Member[]): Promise<number> {
   return untimed;
 }
 
-/** What a file system says that keeps no times, or not this one. */
+/** The errors of a file system that keeps no times, or cannot keep this one. */
 const TIMELESS = new Set([
   "EACCES",
   "EINVAL",
@@ -172,7 +172,7 @@ const TIMELESS = new Set([
 
 /**
  * @param seconds since 1970.
- * @returns whether the file has this time now. The data is whole without it.
+ * @returns whether the file has this time now. A file without it is still complete.
  */
 async function setTime(file: string, seconds: number): Promise<boolean> {
   try {
@@ -184,12 +184,12 @@ async function setTime(file: string, seconds: number): Promise<boolean> {
   }
 }
 
-/** The database last: with it, all is there. */
+/** Moves everything into place. The database is last, because it makes the folder a restored one. */
 async function place(folder: string, dataDir: string): Promise<void> {
   const media = join(dataDir, MEDIA);
   await rename(join(folder, MEDIA), media).catch(
     (error: NodeJS.ErrnoException) => {
-      // A server without files has no folder of them.
+      // A server without uploads has no such folder.
       if (error.code !== "ENOENT") throw error;
     },
   );

@@ -2,12 +2,13 @@ import type { StoreError } from "../store.js";
 import { type Connection, storeErrorOf } from "./database.js";
 import type { WriteAnswer, WriteCall, Writes } from "./writer.js";
 
-/** A write failed after it had changed something. */
+/** A write failed after it had changed something, so its batch must be repeated. */
 class HalfDone extends Error {}
 
 /**
- * Does several writes in one transaction, so that each stands or falls alone.
- * @returns what does them, and with them whatever is to be finished first.
+ * Runs several writes in one transaction, so that each succeeds or fails alone.
+ * @returns a function that runs a batch. Its second argument runs at the end of
+ *   the transaction.
  */
 export function batches(db: Connection, writes: Writes) {
   const byName = writes as Record<string, (...args: unknown[]) => unknown>;
@@ -17,8 +18,8 @@ export function batches(db: Connection, writes: Writes) {
   const rollBack = db.prepare("ROLLBACK TO write");
 
   /**
-   * Does one write, which cannot be undone.
-   * @throws {HalfDone} when it would have to be.
+   * Runs one write without a savepoint.
+   * @throws {HalfDone} if it failed and would have to be undone.
    */
   function attempt(call: WriteCall): WriteAnswer {
     const before = rowsChanged.get();
@@ -31,7 +32,7 @@ export function batches(db: Connection, writes: Writes) {
     }
   }
 
-  /** Does one write, or nothing of it. */
+  /** Runs one write in a savepoint, so that it can be undone alone. */
   function attemptAlone(call: WriteCall): WriteAnswer {
     savepoint.run();
     try {
@@ -39,7 +40,7 @@ export function batches(db: Connection, writes: Writes) {
       release.run();
       return answer;
     } catch (error) {
-      // SQLite gives up the whole transaction by itself when the disk fails it.
+      // On an error of the disk, SQLite rolls back the whole transaction by itself.
       if (!db.inTransaction) throw error;
       rollBack.run();
       release.run();
@@ -67,8 +68,8 @@ export function batches(db: Connection, writes: Writes) {
     batch: WriteCall[],
     finish?: (answers: WriteAnswer[]) => void,
   ): WriteAnswer[] => {
-    // A savepoint for each would take half as long again, as SQLite keeps what
-    // was on every page; and a write that is refused has rarely changed anything.
+    // A savepoint for each write would add half the time, because SQLite saves
+    // every page. A write that is refused has rarely changed anything.
     try {
       return inTransaction.immediate(batch, attempt, finish);
     } catch (error) {
@@ -83,7 +84,7 @@ function failedAnswer({ id }: WriteCall, error: unknown): WriteAnswer {
   return { id, problem, message, ...(field !== undefined && { field }) };
 }
 
-/** A fault of our own: no word of it goes to a client, all of it to the log. */
+/** A bug of Foyer. Its stack goes to the log, and nothing to the client. */
 export function toFault(error: unknown): Pick<StoreError, "message"> & {
   problem: "fault";
   field?: undefined;

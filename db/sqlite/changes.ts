@@ -1,12 +1,13 @@
 import type { Connection } from "./database.js";
 import type { WriteCall } from "./writer.js";
 
-// Processes that share their events tell each other what they write. A command
-// beside a server shares none. So each transaction notes which worlds it changed,
-// and for which group of processes (its origin): a server then finds the worlds
-// that somebody else changed, at the cost of one row for each world in a batch.
+// Processes that share events announce their writes to each other. A command
+// beside a server has no events. So each transaction records which worlds it
+// changed, and its origin, which names a group of processes that share events. A
+// server then finds the worlds that other origins changed. It costs one row for
+// each world in a batch.
 
-/** Notes the worlds that a transaction changes. */
+/** Records the worlds that a transaction changes. */
 export function changeWrites(db: Connection, origin: string) {
   const last = db
     .prepare<[], number>("SELECT coalesce(max(change), 0) FROM world_changes")
@@ -21,8 +22,9 @@ export function changeWrites(db: Connection, origin: string) {
   const known = last.get()!;
 
   /**
-   * Notes the worlds of some calls.
-   * @returns the worlds where this hides the note of another origin.
+   * Records the worlds of some calls.
+   * @returns the worlds where this overwrites the record of another origin, which
+   *   {@link changeReads} can then no longer find.
    */
   return (calls: readonly WriteCall[]): string[] => {
     const worlds = new Set(calls.flatMap(changedWorlds));
@@ -40,7 +42,7 @@ export function changeWrites(db: Connection, origin: string) {
   };
 }
 
-/** The world that a write changes; none for a trial. */
+/** The world that a write changes; none for a dry run. */
 function changedWorlds({ write, args: [first, second] }: WriteCall): string[] {
   switch (write) {
     case "createWorld":

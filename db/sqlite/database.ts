@@ -10,24 +10,24 @@ export type Connection = Database.Database;
 /** How long a writer waits for the lock of another process, in milliseconds. */
 const LOCK_TIMEOUT = 2000;
 
-/** How long it waits at the start: another process may be upgrading a large database. */
+/** How long a writer waits at the start, in milliseconds: another process may be upgrading a large database. */
 const UPGRADE_TIMEOUT = 10 * 60 * 1000;
 
-/** How much of the write-ahead log is kept for the next writes, in bytes. */
+/** The size to which the write-ahead log is cut after a checkpoint, in bytes. */
 const LOG_KEPT = 64 * 1024 * 1024;
 
 const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
 
 /**
- * Opens the database for writing, and makes it or brings it up to date first.
- * @param dataDir the folder it lies in; made if missing, for its owner only,
- *   as the database holds the keys of every world.
- * @param tell is told in one line of an upgrade that was made.
+ * Opens the database for writing, and creates or upgrades it first.
+ * @param dataDir its folder. A missing one is created for its owner only, because
+ *   the database has the keys of every world.
+ * @param log gets one line about an upgrade.
  * @throws {StoreError} `unusable` with one line for the operator.
  */
 export function openForWriting(
   dataDir: string,
-  tell: (line: string) => void = () => {},
+  log: (line: string) => void = () => {},
 ): Connection {
   return explainOpening(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -36,17 +36,17 @@ export function openForWriting(
     createForOwner(file);
     const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
     try {
-      // First of all, as the mode of the journal is written to the file.
+      // This check comes first, because the mode of the journal is written to the file.
       schemaVersionOf(db);
       turnToWal(db);
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");
-      // A log that grew behind a long backup gives its room back.
+      // A log that grew during a long backup shrinks again.
       db.pragma(`journal_size_limit = ${LOG_KEPT}`);
       db.pragma("foreign_keys = ON");
-      // What is deleted is overwritten: an erased name is gone from the file too.
+      // Deleted content is overwritten, so that an erased name leaves the file too.
       db.pragma("secure_delete = ON");
-      upgrade(db, tell);
+      upgrade(db, log);
       db.pragma(`busy_timeout = ${LOCK_TIMEOUT}`);
       return db;
     } catch (error) {
@@ -57,11 +57,12 @@ export function openForWriting(
 }
 
 /**
- * Creates the file that SQLite will fill, readable by its owner only: the folder
+ * Creates the empty file of a new database, readable by its owner only. The folder
  * may be open to everybody, and SQLite gives its log the mode of the database.
- * Nothing but SQLite may ever open a database that exists. Closing any descriptor
- * of a file drops all POSIX locks that the process holds on it, after which other
- * processes may delete the log (https://sqlite.org/howtocorrupt.html, section 2.2).
+ *
+ * Nothing but SQLite may open a database that exists. Closing any descriptor of a
+ * file drops all POSIX locks that the process holds on it, and other processes may
+ * then delete the log (https://sqlite.org/howtocorrupt.html, section 2.2).
  */
 function createForOwner(file: string): void {
   try {
@@ -72,27 +73,27 @@ function createForOwner(file: string): void {
 }
 
 /**
- * Without a database, or with an empty one, SQLite would begin anew, and first
- * of all delete the log that may hold what was written last.
+ * Refuses a folder that has lost its database. SQLite would start with an empty
+ * one, and first delete the log, which may contain the latest writes.
  */
 function refuseRemains(dataDir: string): void {
-  // In this order: another process may be making the database, and then these.
+  // In this order, because another process may be creating the database and then these.
   const remains = remainsIn(dataDir);
   if (remains && fileSize(fileOf(dataDir)) === 0) {
     throw new StoreError("unusable", remains);
   }
 }
 
-/** What says that there was a database. */
+/** The message about what remains of a lost database; undefined if nothing does. */
 function remainsIn(dataDir: string): string | undefined {
   if (existsSync(join(dataDir, "restore"))) {
-    return "a restore into it has not ended; wait for it, or start it again";
+    return "a restore into it has not finished; wait for it, or start it again";
   }
   if (fileSize(`${fileOf(dataDir)}-wal`) > 0) {
-    return "foyer.db is gone, and its log is there; restore a backup";
+    return "foyer.db is missing, but its log exists; restore a backup";
   }
   if (existsSync(join(dataDir, "media", "pub"))) {
-    return "foyer.db is gone, and uploaded files are there; restore a backup, or move media away to begin anew";
+    return "foyer.db is missing, but uploaded files exist; restore a backup, or move media away to start over";
   }
   return undefined;
 }
@@ -102,8 +103,8 @@ export const fileSize = (path: string): number =>
   statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
- * Opens an existing database for reading. It never waits for a lock: in WAL
- * mode a reader meets one only while the database is being repaired.
+ * Opens an existing database for reading. It never waits for a lock: in WAL mode, a
+ * lock excludes readers only while the database is being recovered.
  */
 export function openForReading(dataDir: string): Connection {
   return explainOpening(
@@ -113,8 +114,8 @@ export function openForReading(dataDir: string): Connection {
 }
 
 /**
- * A new database must be held alone to become WAL, and SQLite does not wait
- * for that by itself: of processes that open it at once, some would fail.
+ * Turns on WAL mode. That needs an exclusive lock on a new database, and SQLite does
+ * not wait for it: of several processes that open it at once, some would fail.
  */
 function turnToWal(db: Connection): void {
   const deadline = performance.now() + LOCK_TIMEOUT;
@@ -135,8 +136,8 @@ function turnToWal(db: Connection): void {
 }
 
 /**
- * Opens an existing database of this version to look at it or to copy it. It
- * changes nothing, but may be the last to close, and then tidies up the log.
+ * Opens an existing database of this version to inspect or copy it. It changes no
+ * data, but the last connection that closes deletes the log.
  * @throws {StoreError} `unusable` with one line for the operator.
  */
 export function openForInspection(dataDir: string): Connection {
@@ -152,7 +153,7 @@ export function openForInspection(dataDir: string): Connection {
       if (version === 0) throw new StoreError("unusable", "it is empty");
       throw new StoreError(
         "unusable",
-        `it has version ${version}, and not yet ${LATEST}; foyer serve upgrades it`,
+        `it has version ${version} instead of ${LATEST}; foyer serve upgrades it`,
       );
     } catch (error) {
       db.close();
@@ -162,9 +163,9 @@ export function openForInspection(dataDir: string): Connection {
 }
 
 /**
- * Tells whether a folder has a database, without opening or making anything.
- * @throws {StoreError} `unusable` with one line for the operator, when it had
- *   one, has an empty one, or is closed to this user.
+ * Whether a folder has a database. It opens and creates nothing.
+ * @throws {StoreError} `unusable` with one line for the operator, if the folder has
+ *   lost its database, has an empty one, or is not accessible to this user.
  */
 export function hasDatabase(dataDir: string): boolean {
   return explainOpening(dataDir, () => {
@@ -176,19 +177,23 @@ export function hasDatabase(dataDir: string): boolean {
   });
 }
 
-/** @throws {StoreError} like {@link hasDatabase}, and where there is none. */
+/** @throws {StoreError} like {@link hasDatabase}, and if there is none. */
 export function refuseMissing(dataDir: string): void {
   if (!hasDatabase(dataDir)) {
     throw new StoreError("unusable", `there is no database in ${dataDir}`);
   }
 }
 
+/**
+ * Opens something, and explains errors.
+ * @throws {StoreError} `unusable` with one line for the operator.
+ */
 function explainOpening<T>(dataDir: string, open: () => T): T {
   try {
     return open();
   } catch (error) {
     const { code = "", message } = error as Error & { code?: string };
-    // Of a native part that is missing, the rest is where it was looked for.
+    // The other lines of a missing native addon say where it was searched.
     const [first = ""] = message.split("\n", 1);
     const advice = first.startsWith("Could not locate the bindings file")
       ? " It was not built for this Node.js: npm rebuild better-sqlite3"
@@ -218,12 +223,12 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // One without a name, as in a container.
+    // The user has no name, as in some containers.
     return `with the number ${process.getuid?.()}`;
   }
 }
 
-/** The store's word for what SQLite reports; undefined if it is a fault of our own. */
+/** The {@link StoreError} for an error of SQLite; undefined if the error is a bug of Foyer. */
 export function storeErrorOf(error: unknown): StoreError | undefined {
   if (error instanceof StoreError) return error;
   if (!(error instanceof Database.SqliteError)) return undefined;

@@ -6,30 +6,30 @@ import { holdLock } from "../local/process-lock.js";
 const PREFIX = "foyer.db.erasing-";
 
 /**
- * Marks on the disk that erased bytes may still be in the files of the database.
- * A mark is locked for as long as the process lives that will see to it; one of
- * a dead process is seen to by whoever finds it.
+ * Marks on the disk that say: erased bytes may still be in the files of the
+ * database. The process that will scrub them holds a lock on its mark. The mark
+ * of a dead process is adopted by the next one that finds it.
  */
 export class ErasureMarks {
   readonly #dataDir: string;
-  /** The marks that are ours, and how to let go of them. */
+  /** The marks of this process, with the functions that release their locks. */
   readonly #held = new Map<string, () => void>();
 
   constructor(dataDir: string) {
     this.#dataDir = dataDir;
   }
 
-  /** Whether there is something to be done. */
+  /** Whether this process has something to scrub. */
   get due(): boolean {
     return this.#held.size > 0;
   }
 
-  /** Takes over the marks of the dead. */
+  /** Adopts the marks of dead processes. */
   adopt(): void {
     for (const name of marksIn(this.#dataDir)) this.#hold(name);
   }
 
-  /** Leaves a mark that a power cut, too, does not take away. */
+  /** Makes a mark that survives a power cut. */
   begin(): void {
     if (this.due) return;
     this.#hold(PREFIX + randomUUID());
@@ -39,7 +39,7 @@ export class ErasureMarks {
     closeSync(folder);
   }
 
-  /** Nothing erased is left. */
+  /** Removes the marks, because nothing erased is left. */
   end(): void {
     for (const [name, release] of this.#held) {
       rmSync(join(this.#dataDir, name), { force: true });

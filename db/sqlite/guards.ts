@@ -5,8 +5,8 @@ export const absent = (kind: "world" | "room" | "user" | "file") =>
 
 /**
  * Checks the precondition of a write.
- * @param version of the record as it is now.
- * @param versions the versions in which the caller wants the write to happen.
+ * @param version computes the present version of the record.
+ * @param versions the versions in which the write may happen; any if undefined.
  * @throws {StoreError} `changed`.
  */
 export function expectVersion(

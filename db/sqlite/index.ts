@@ -4,6 +4,7 @@ import {
   type Store,
   StoreError,
   type Versioned,
+  type Visitor,
 } from "../store.js";
 import { changeReads } from "./changes.js";
 import { countReads } from "./count-reads.js";
@@ -13,38 +14,39 @@ import { marksIn } from "./erasures.js";
 import { ReadCache } from "./read-cache.js";
 import { roomLists } from "./room-lists.js";
 import { roomReads } from "./room-reads.js";
-import { readRoom, readWorld } from "./rows.js";
+import { readRoom, readWorld, toUser } from "./rows.js";
 import { copyReads } from "./world-copies.js";
 import { worldReads } from "./world-reads.js";
+import type { SentVisitor } from "./user-writes.js";
 import { Writer } from "./writer.js";
 
-/** How often the changes of other origins are looked for, in milliseconds. */
+/** How often the store looks for changes of other origins, in milliseconds. */
 const POLL_INTERVAL = 250;
 
 export interface SqliteOptions {
-  /** Is told in one line of an upgrade that was made. */
+  /** Gets one line about an upgrade of the database. */
   log?: (line: string) => void;
   /**
-   * Names the processes that share their events: a store tells nobody of what
-   * they write. By default this process shares with none.
+   * Names a group of processes that share events. `onTouched` does not report what
+   * they write. By default this process is a group of its own.
    */
   origin?: string;
-  /** Is told of worlds in which processes of another origin changed something. */
+  /** Gets the worlds in which processes of another origin changed something. */
   onTouched?: (worlds: string[]) => void;
 }
 
 /**
- * Opens the store in a folder, and creates or upgrades it first. Reads run on the
- * event loop, as they take microseconds; writes run in a thread, as they wait for
- * the disk.
+ * Opens the store in a folder, and creates or upgrades it first. Reads take
+ * microseconds and run on the event loop. Writes wait for the disk and run in a
+ * thread.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export function openSqliteStore(
   dataDir: string,
   { log, origin = randomUUID(), onTouched }: SqliteOptions = {},
 ): Store {
-  // It stays open until the reader is there: the last connection to close would
-  // delete the write-ahead log, which a read-only connection cannot create.
+  // It stays open until the reader is open. The last connection that closes deletes
+  // the write-ahead log, and a read-only connection cannot create it.
   const migrated = openForWriting(dataDir, log);
   const db = openForReading(dataDir);
   const cache = new ReadCache(db);
@@ -95,17 +97,14 @@ export function openSqliteStore(
       delete: (...args) => writer.run("deleteRoom", ...args),
     },
     users: {
+      enter: async (worldId, visitor) =>
+        toUser(await writer.run("enterUser", worldId, sent(visitor))),
       list: async (...args) => read(() => users.list(...args)),
       erase: (...args) => erasing(() => writer.run("eraseUser", ...args)),
     },
     files: {
-      add: (worldId, { traits, ...uploader }, ...args) =>
-        writer.run(
-          "addFile",
-          worldId,
-          { ...uploader, traits: [...traits] },
-          ...args,
-        ),
+      add: (worldId, visitor, ...args) =>
+        writer.run("addFile", worldId, sent(visitor), ...args),
       has: async (key) => read(() => files.has(key)),
       get: async (...args) => read(() => files.get(...args)),
       list: async (...args) => read(() => files.list(...args)),
@@ -143,7 +142,7 @@ export function openSqliteStore(
   }
 
   /** @returns a function that ends the watch. */
-  function watch(tell: (worlds: string[]) => void): () => void {
+  function watch(onChanges: (worlds: string[]) => void): () => void {
     const changes = changeReads(db, origin);
     let state: number | undefined;
     const timer = setInterval(() => {
@@ -151,14 +150,20 @@ export function openSqliteStore(
         if (cache.state === state) return;
         ({ state } = cache);
         const worlds = changes();
-        if (worlds.length > 0) tell(worlds);
+        if (worlds.length > 0) onChanges(worlds);
       } catch {
-        // What keeps the database from being read may pass; requests report it.
+        // The fault may be temporary, and requests report it.
       }
     }, POLL_INTERVAL).unref();
     return () => clearInterval(timer);
   }
 }
+
+/** A visitor as it travels to the writer thread. */
+const sent = ({ traits, ...visitor }: Visitor): SentVisitor => ({
+  ...visitor,
+  traits: [...traits],
+});
 
 function explain(error: unknown): never {
   throw storeErrorOf(error) ?? error;

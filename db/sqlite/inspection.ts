@@ -8,10 +8,10 @@ import {
 import { rewriteTable, withoutForeignKeys } from "./scrub.js";
 import { schemaVersionOf } from "./upgrade.js";
 
-/** How many pages of a database are copied at once, between two reports. */
+/** How many pages of a database are copied between two reports. */
 const PAGES = 2500;
 
-/** What is counted of a database. */
+/** The numbers of rows in a database. */
 export interface RowCounts {
   worlds: number;
   rooms: number;
@@ -19,8 +19,9 @@ export interface RowCounts {
 }
 
 /**
- * Copies the database of a folder to a new file, as it is at one moment, while
- * others go on writing to it.
+ * Copies the database of a folder to a new file, as it is at one moment. Other
+ * processes may write to it meanwhile.
+ * @param report gets the numbers of pages that are copied and of all pages.
  */
 export async function copyDatabase(
   dataDir: string,
@@ -29,8 +30,8 @@ export async function copyDatabase(
 ): Promise<void> {
   const db = openForInspection(dataDir);
   try {
-    // Without a transaction around it, the copy would begin again with every
-    // write of another process, and never end on a busy server.
+    // Without a transaction around it, the copy would start over with every write
+    // of another process, and never end on a busy server.
     db.exec("BEGIN");
     countRows(db);
     await db.backup(target, {
@@ -47,8 +48,8 @@ export async function copyDatabase(
 }
 
 /**
- * Opens a database file that nobody else uses, and reads all of it.
- * @throws {StoreError} `unusable`, when it is damaged, not Foyer's, or of a newer one.
+ * Opens a database file that nobody else uses, and checks all of it.
+ * @throws {StoreError} `unusable` when it is damaged, not Foyer's, or of a newer Foyer.
  */
 export function openCopy(file: string): Connection {
   const db = new Database(file, { fileMustExist: true });
@@ -89,7 +90,7 @@ export function allFiles(db: Connection): FileDigest[] {
 export const totalSize = (files: readonly FileDigest[]): number =>
   files.reduce((sum, { size }) => sum + size, 0);
 
-/** What became of a file that a copy names: its record may be gone, alone or with its world. */
+/** What happened to a file that a copy of the database names. */
 export function whatBecameOf(
   db: Connection,
   key: string,
@@ -105,7 +106,7 @@ export function whatBecameOf(
   return found.world ? "deleted" : "gone with its world";
 }
 
-/** Takes the records of files out of a copy of a database, which nobody else uses. */
+/** Removes the records of files from a copy of a database that nobody else uses. */
 export function dropFiles(file: string, keys: Iterable<string>): void {
   const db = new Database(file, { fileMustExist: true });
   try {
@@ -125,12 +126,12 @@ export function dropFiles(file: string, keys: Iterable<string>): void {
     });
     withoutForeignKeys(db, drop);
   } finally {
-    // With the last connection, SQLite takes away its log.
+    // Closing the last connection also deletes the log.
     db.close();
   }
 }
 
-/** What SQLite finds wrong with how a database is written down; of much, the beginning. */
+/** What SQLite finds wrong with the structure of a database: at most the first ten problems. */
 export function damageOf(db: Connection): string[] {
   const rows = db.pragma("integrity_check(10)") as {
     integrity_check: string;
@@ -140,7 +141,7 @@ export function damageOf(db: Connection): string[] {
     .filter((line) => line !== "ok" && !line.startsWith("***"));
 }
 
-/** What is wrong with what a database says: rows that point nowhere, and counts that are none. */
+/** Contradictions in the data: references to missing rows, JSON that does not parse, wrong counts. */
 export function contradictionsIn(db: Connection): string[] {
   const rows = <T>(sql: string) => db.prepare<[], T>(sql).all();
   return [
@@ -148,7 +149,7 @@ export function contradictionsIn(db: Connection): string[] {
       db.pragma("foreign_key_check") as { table: string; parent: string }[]
     ).map(
       ({ table, parent }) =>
-        `a row of ${table} belongs to one of ${parent} that is not there`,
+        `a row of ${table} refers to a row of ${parent} that does not exist`,
     ),
     ...rows<{ kind: string; id: string }>(
       `SELECT 'world' AS kind, id FROM worlds
@@ -161,7 +162,7 @@ export function contradictionsIn(db: Connection): string[] {
        FROM view_groups WHERE rooms != counted`,
     ).map(
       ({ world_id, rooms, counted }) =>
-        `a view group of the world ${world_id} counts ${rooms} rooms, and has ${counted}`,
+        `a view group of the world ${world_id} counts ${rooms} rooms but has ${counted}`,
     ),
     ...rows<{ id: string; file_bytes: number; counted: number }>(
       `SELECT id, file_bytes,
@@ -169,7 +170,7 @@ export function contradictionsIn(db: Connection): string[] {
        FROM worlds WHERE file_bytes != counted`,
     ).map(
       ({ id, file_bytes, counted }) =>
-        `the world ${id} counts ${file_bytes} bytes of files, and has ${counted}`,
+        `the world ${id} counts ${file_bytes} bytes of files but has ${counted}`,
     ),
   ];
 }

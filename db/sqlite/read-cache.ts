@@ -8,44 +8,44 @@ import { sameValues } from "./guards.js";
  */
 const MAX_SIZE = 16 * 1024 * 1024;
 
-/** What an entry takes beside its value, in characters. */
+/** The memory of an entry beside its value, in characters. */
 const ENTRY_OVERHEAD = 500;
 
-/** Values of one kind that hold until anybody writes anything. */
+/** A cache for values of one kind that are valid until the next write of any process. */
 export interface CachedReads<V> {
   /** @param load reads the value, and its size in characters. */
   read(key: string, load: () => { value: V; size: number }): V;
-  /** The value, if it was read since the last write. */
+  /** The value, if it was read after the last write. */
   find(key: string): V | undefined;
   /** Keeps a value that was read elsewhere. */
   keep(key: string, value: V, size: number): void;
 }
 
-/** Values that are each made of one row and hold until that row changes. */
+/** A cache for values that are each made from one row and are valid until that row changes. */
 export interface CachedRows<R extends object, V> {
-  /** @param select reads the row; that there is none is not kept. */
+  /** @param select reads the row. A missing row is not cached. */
   read(
     key: string,
     select: () => R | undefined,
     make: (row: R) => V,
   ): V | undefined;
-  /** Keeps what was made of a row that was just written. It is compared with the row before its first use. */
+  /** Keeps a value made from a row that was just written. It is compared with the row before its first use. */
   keep(key: string, row: R, value: V): void;
 }
 
 /**
- * The reads of one connection, and a cache of what they gave. Whoever reads
- * calls {@link enter} first.
+ * The reads of one connection, with a cache of their results. Every read calls
+ * {@link enter} first.
  *
- * All reads within one turn of the event loop see one state of the database: the
- * first one begins a transaction, which ends when the turn does. So the
- * statements of one read belong together, and SQLite looks into shared memory
- * once in a turn instead of for each statement. Writes of other processes are
- * seen from the next turn on, and those of this process from {@link refresh} on.
+ * All reads within one turn of the event loop see one state of the database. The
+ * first read begins a transaction, which ends with the turn. So the statements
+ * of one read are consistent, and SQLite looks into shared memory once in a turn
+ * instead of once for each statement. Reads see writes of other processes from the
+ * next turn on, and writes of this process after {@link refresh}.
  *
  * `PRAGMA data_version` changes with every commit of another connection. The
- * connection of this cache never writes, so an unchanged number means that
- * nothing changed at all.
+ * connection of this cache never writes, so an unchanged number means an unchanged
+ * database.
  */
 export class ReadCache {
   readonly #db: Connection;
@@ -65,20 +65,20 @@ export class ReadCache {
     this.#commit = db.prepare("COMMIT");
   }
 
-  /** Names the state that all reads see until the turn ends. */
+  /** The number of the state that all reads see until the turn ends. */
   get state(): number {
     this.enter();
     return this.#seen;
   }
 
-  /** Lets the next read see what was committed until now. */
+  /** Makes the next read see everything that is committed by now. */
   refresh(): void {
     this.#reading = false;
     if (this.#db.open && this.#db.inTransaction) this.#commit.run();
   }
 
   /**
-   * A cache for one kind of values.
+   * A cache for values of one kind.
    * @param size the bound for all of them, in characters of what was read.
    */
   reads<V>(size = MAX_SIZE): CachedReads<V> {
@@ -100,7 +100,7 @@ export class ReadCache {
     };
   }
 
-  /** A cache for values that outlive the writes of other rows. */
+  /** A cache for values that stay valid when other rows are written. */
   rows<R extends object, V>(): CachedRows<R, V> {
     const cache = new Cache<{ row: R; value: V; seen: number }>(MAX_SIZE);
     // The row, and its JSON.
@@ -128,7 +128,7 @@ export class ReadCache {
     };
   }
 
-  /** Has all reads until the end of this turn see one state. */
+  /** Makes all reads until the end of this turn see one state. */
   enter(): void {
     if (this.#reading) return;
     this.#begin.run();

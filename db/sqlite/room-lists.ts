@@ -9,7 +9,7 @@ import type { worldReads } from "./world-reads.js";
 /** The largest page that is cached, in bytes. */
 const MAX_CACHED = 1024 * 1024;
 
-/** The lists of rooms, which are cached until anybody writes. */
+/** The lists of rooms, cached until the next write of any process. */
 export function roomLists(
   dataDir: string,
   cache: ReadCache,
@@ -21,9 +21,8 @@ export function roomLists(
 
   return {
     /**
-     * A page of the rooms of a world. What has to look at every room, such as a
-     * search, runs in a thread of its own: it may take longer than other
-     * requests can wait.
+     * A page of the rooms of a world. A list that has to look at every room, such
+     * as a search, runs in a thread, because other requests could not wait for it.
      * @throws {StoreError} `large`, or `busy` when too many searches wait.
      */
     async list(
@@ -40,7 +39,7 @@ export function roomLists(
         ? await searcher.list(worldId, selection)
         : rooms.readPage(query);
       const made = pageOf(found);
-      // The thread read at some moment in between: nothing may have changed.
+      // The thread read at an unknown moment, so the page is kept only if nothing changed.
       if (found.size <= MAX_CACHED && cache.state === state) {
         pages.keep(query.key, made, 2 * found.size);
       }

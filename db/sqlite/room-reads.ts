@@ -6,7 +6,7 @@ import type { Connection } from "./database.js";
 import type { ReadCache } from "./read-cache.js";
 import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
 
-/** Rooms that the same people may see. Rooms without a rule follow the world's. */
+/** Rooms that the same people may see. Without a rule, the world's applies. */
 interface ViewGroup {
   id: number;
   rule: Rule | undefined;
@@ -15,7 +15,7 @@ interface ViewGroup {
 
 type ViewGroupRow = Omit<ViewGroup, "rule"> & { rule: string };
 
-/** Which rooms are asked for. */
+/** Selects rooms, in the form of parameters for SQL. */
 interface Filter {
   world: string;
   /** The ids of the view groups, as JSON. */
@@ -26,13 +26,13 @@ interface Filter {
   search: string;
 }
 
-/** A page of rooms as somebody in particular asks for it. It holds for the state it was made in. */
+/** A page of rooms as one caller asks for it. It is valid in the state in which it was made. */
 export interface RoomQuery {
   /** Names the page in a cache. */
   key: string;
   filter: Filter;
   selection: RoomSelection;
-  /** How many rooms the caller may see in all. */
+  /** How many rooms of the world the caller may see. */
   visible: number;
 }
 
@@ -45,10 +45,10 @@ export interface RoomRows {
   size: number;
 }
 
-/** The largest page, in bytes: a larger one would hold up the event loop for too long. */
+/** The largest page, in bytes. A larger one would block the event loop for too long. */
 const MAX_ROOM_PAGE = 4 * 1024 * 1024;
 
-/** Each order has an index that gives the rooms in it. */
+/** Each order has an index that gives the rooms in that order. */
 const orders: Record<RoomOrdering, string> = {
   sorting_priority: "sorting_priority, name, id",
   "-sorting_priority": "sorting_priority DESC, name, id",
@@ -73,7 +73,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
   const counts = cache.reads<number>();
   const prepared = new Map<string, ReturnType<Connection["prepare"]>>();
 
-  /** A list is asked for in a few dozen forms; each is prepared when it is first used. */
+  /** There are a few dozen forms of lists. Each statement is prepared on first use. */
   function prepare(sql: string) {
     let statement = prepared.get(sql);
     if (!statement) prepared.set(sql, (statement = db.prepare(sql)));
@@ -99,14 +99,14 @@ export function roomReads(db: Connection, cache: ReadCache) {
     return found?.worldId === worldId ? found.room : undefined;
   }
 
-  /** Keeps a room that was just written: its next reader need not parse it again. */
+  /** Caches a room that was just written, so that its next reader need not parse it. */
   function written(worldId: string, row: RoomRow): Versioned<Room> {
     const room = readRoom(row);
     rooms.keep(row.id, row, { worldId, room });
     return room;
   }
 
-  /** Works out which rooms of a world a caller may see. */
+  /** Finds out which rooms of a world a caller may see. */
   function query(
     { id, permission_config }: World,
     selection: RoomSelection,
@@ -132,7 +132,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
   }
 
   /**
-   * Reads a page, row by row up to a bound.
+   * Reads a page, row by row, up to {@link MAX_ROOM_PAGE}.
    * @throws {StoreError} `large`.
    */
   function readPage({ filter, selection, visible }: RoomQuery): RoomRows {
@@ -175,14 +175,14 @@ export function roomReads(db: Connection, cache: ReadCache) {
   return { get, written, query, readPage };
 }
 
-/** Whether rooms have to be looked at to know if they belong to the answer. */
+/** Whether the list has to look at every room. */
 export const isFiltered = ({ type, search }: Filter): boolean =>
   type !== "" || search !== "";
 
 const cacheKeyOf = (filter: Filter) => JSON.stringify(Object.values(filter));
 
-// The plus keeps SQLite from going by group and sorting: the index of the
-// order holds the group too, and gives the page without sorting anything.
+// The plus keeps SQLite from selecting by group and then sorting. The index of the
+// order includes the group and gives the page without sorting.
 const fromRooms = ({ type, search }: Filter) =>
   `FROM worlds CROSS JOIN rooms ON rooms.world_id = worlds.id
    WHERE worlds.id = @world AND +view_group IN (SELECT value FROM json_each(@groups))

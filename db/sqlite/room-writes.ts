@@ -7,16 +7,16 @@ import type { Connection } from "./database.js";
 import { absent, expectVersion } from "./guards.js";
 import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
 
-/** A row as it is stored: without a domain where the world's is shown. */
+/** A row as it is stored. Without a domain of its own, the room shows the world's. */
 type RoomColumns = Omit<RoomRow, "domain"> & { domain: string | null };
 
-/** What is kept of a room and not shown as it is. */
+/** The stored columns that a {@link RoomRow} lacks. */
 interface HiddenColumns {
   view_group: number;
   own_domain: string | null;
 }
 
-/** The writes of rooms, each to be run inside a transaction of its caller's. */
+/** The writes of rooms. Each runs inside a transaction of its caller. */
 export function roomWrites(db: Connection) {
   const domainOf = db
     .prepare<[string], string>("SELECT domain FROM worlds WHERE id = ?")
@@ -79,7 +79,7 @@ export function roomWrites(db: Connection) {
     };
     const world = domainOf.get(worldId);
     if (world === undefined) throw absent("world");
-    // By place, in the order above: by name, it would take a quarter longer.
+    // By position, in the order of the columns above. By name would take a quarter longer.
     insert.run(
       ...Object.values(row),
       foldCase(row.name),
@@ -91,8 +91,8 @@ export function roomWrites(db: Connection) {
     return { ...row, domain: row.domain ?? world };
   }
 
-  // Only what changes is written, as each index over a column that is named is
-  // written anew. There are a few dozen ways to name columns.
+  // Only changed columns are named, because SQLite rewrites each index over a named
+  // column. There are a few dozen sets of columns.
   const updates = new Map<string, ReturnType<Connection["prepare"]>>();
 
   function update(id: string, columns: Record<string, unknown>): void {
@@ -106,7 +106,10 @@ export function roomWrites(db: Connection) {
     statement.run({ ...columns, id });
   }
 
-  /** The room, in one of the versions that the caller knows, and what is hidden of it. */
+  /**
+   * A room with its hidden columns.
+   * @throws {StoreError} `absent` or `changed`.
+   */
   function find(
     worldId: string,
     id: string,
@@ -119,7 +122,7 @@ export function roomWrites(db: Connection) {
     return { seen, hidden: { view_group, own_domain } };
   }
 
-  /** The domain that a room shows once it is changed. */
+  /** The domain that a room shows after a change. */
   function shownDomain(
     worldId: string,
     seen: RoomRow,
@@ -133,7 +136,7 @@ export function roomWrites(db: Connection) {
     createRoom: (worldId: string, draft: RoomDraft): RoomRow =>
       insertRoom(worldId, { id: newId(), ...draft }),
 
-    /** Makes a room that has an id already. */
+    /** Creates a room with a given id. */
     addRoom(worldId: string, record: RoomRecord): void {
       if (exists.get(record.id)) {
         throw new StoreError(
@@ -199,7 +202,7 @@ export function roomWrites(db: Connection) {
   };
 }
 
-/** What a search looks at, of the texts that are given. */
+/** The folded columns of the texts that are given. */
 const folded = ({
   name,
   description,
@@ -214,8 +217,9 @@ const folded = ({
 });
 
 /**
- * A UUID that begins with the time (version 7, RFC 9562, section 5.7): what is
- * made together lies together in every index, and fewer pages are to be written.
+ * A UUID that begins with the time (version 7, RFC 9562, section 5.7). Rooms that
+ * are created together are then close to each other in every index, so fewer
+ * pages are written.
  */
 function newId(): string {
   const time = Date.now().toString(16).padStart(12, "0");

@@ -1,7 +1,8 @@
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
+import type { User } from "../../schemas/users.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
-import type { Versioned } from "../store.js";
+import type { UserRecord, Versioned } from "../store.js";
 import { frozen, versioned } from "../versions.js";
 
 export interface WorldRow {
@@ -25,6 +26,11 @@ export interface RoomRow {
   revision: number;
 }
 
+export interface UserRow extends Omit<UserRecord, "profile" | "traits"> {
+  profile: string | null;
+  traits: string;
+}
+
 /** The columns of a {@link WorldRow}. */
 export const WORLD_COLUMNS =
   "id, title, config, permission_config, domain, revision";
@@ -33,11 +39,15 @@ export const WORLD_COLUMNS =
 export const ROOM_COLUMNS =
   "rooms.id, rooms.name, rooms.description, rooms.module_config, rooms.permission_config, rooms.sorting_priority, coalesce(rooms.domain, worlds.domain) AS domain, rooms.revision";
 
-/** What a row of a world says. */
+/** The columns of a {@link UserRow}. */
+export const USER_COLUMNS =
+  "id, token_id, client_id, profile, traits, last_seen";
+
+/** The world in a row, with its version. */
 export const readWorld = (row: WorldRow): Versioned<World> =>
   versioned(toWorld(row), () => worldJson(row), row.revision);
 
-/** What a row of a room says. */
+/** The room in a row, with its version. */
 export const readRoom = (row: RoomRow): Versioned<Room> =>
   versioned(toRoom(row), () => roomJson(row), row.revision);
 
@@ -86,10 +96,15 @@ const worldJson = (row: WorldRow) =>
 
 const roomJson = (row: RoomRow) =>
   `{"id":${JSON.stringify(row.id)},"name":${JSON.stringify(row.name)},"description":${JSON.stringify(row.description)},"module_config":${row.module_config},"permission_config":${row.permission_config},"sorting_priority":${row.sorting_priority},"domain":${JSON.stringify(row.domain)}}`;
+export const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
+  ...rest,
+  profile: profile === null ? null : (JSON.parse(profile) as User["profile"]),
+  traits: JSON.parse(traits) as string[],
+});
 
 /**
- * Takes the differences of case out of a text. Both ways, as neither alone is
- * enough: upper case makes one of σ and ς, lower case of K and the Kelvin sign.
+ * Removes differences of case from a text. One conversion is not enough: only upper
+ * case unites σ and ς, and only lower case unites K and the Kelvin sign.
  */
 export function foldCase(text: string): string {
   return text.toLowerCase().toUpperCase();

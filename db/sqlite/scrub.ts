@@ -1,23 +1,23 @@
 import type { Connection } from "./database.js";
 
-// To delete a row is not enough. SQLite overwrites what it deletes
-// (`secure_delete`), but when it moves a row to another page, the bytes stay
-// behind in the old one, where no deletion finds them.
+// Deleting a row is not enough. SQLite overwrites what it deletes
+// (`secure_delete`). But when it moves a row to another page, the old page keeps
+// its bytes, and no deletion finds them there.
 
-/** The tables whose rows are erased: users have names, and files secret keys. */
+/** The tables whose rows are erased. Users have names, and files have secret keys. */
 export type ErasedTable = "users" | "files";
 
 /**
- * Writes all rows of a table anew, and with them every page that ever held one:
- * the cost is that of the table, however large the rest of the database is. The
- * rows keep their rowids.
- * To be run in a transaction, and without foreign keys: otherwise to empty the
- * table of users would take them from their files, and nothing would be copied
- * as it is.
+ * Rewrites all rows of a table, and with them every page that ever held one. The
+ * cost depends on the size of the table, and not on that of the database. The rows
+ * keep their rowids.
+ *
+ * Runs in a transaction and without foreign keys. With them, emptying the table of
+ * users would remove the owners of files.
  */
 export function rewriteTable(db: Connection, table: ErasedTable): void {
-  // Made of the same columns and indexes, as then SQLite copies from table to
-  // table without taking rows apart, or sorting them into the indexes one by one.
+  // With the same columns and indexes, SQLite copies from table to table without
+  // decoding rows and without inserting them into the indexes one by one.
   const definitions = db
     .prepare<[string], string>(
       "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
@@ -31,7 +31,7 @@ export function rewriteTable(db: Connection, table: ErasedTable): void {
         .replace(/ INDEX (\w+) ON \w+/, " INDEX temp.$1 ON kept_rows"),
     );
   }
-  // A page that is emptied as a whole is overwritten as a whole.
+  // A page that becomes empty is overwritten completely.
   db.exec(`
     INSERT INTO temp.kept_rows SELECT * FROM main.${table};
     DELETE FROM main.${table};
@@ -40,7 +40,7 @@ export function rewriteTable(db: Connection, table: ErasedTable): void {
   `);
 }
 
-/** Foreign keys cannot be put off inside a transaction. */
+/** Runs something with foreign keys off. They cannot be switched inside a transaction. */
 export function withoutForeignKeys<T>(db: Connection, work: () => T): T {
   db.pragma("foreign_keys = OFF");
   try {

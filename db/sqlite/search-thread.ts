@@ -6,8 +6,8 @@ import { roomReads } from "./room-reads.js";
 import type { SearchResult, Search } from "./searcher.js";
 import { worldReads } from "./world-reads.js";
 
-// Reads lists that have to look at every room. It works out by itself what the
-// caller may see, so that rights and rooms are those of one state.
+// The thread that reads lists which have to look at every room. It finds out by
+// itself what the caller may see, so that rights and rooms are of the same state.
 
 const port = parentPort!;
 const { dataDir } = workerData as { dataDir: string };
@@ -18,7 +18,7 @@ const rooms = roomReads(db, cache);
 
 port.on("message", (search: Search) => {
   port.postMessage(runSearch(search));
-  // The next message must see what was written meanwhile.
+  // The next search must see what was written in the meantime.
   cache.refresh();
 });
 

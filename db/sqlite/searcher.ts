@@ -2,13 +2,13 @@ import { Worker } from "node:worker_threads";
 import { type RoomSelection, StoreError, type StoreProblem } from "../store.js";
 import type { RoomRows } from "./room-reads.js";
 
-/** A list as it travels to the thread. */
+/** The message to the thread: a list to read. */
 export interface Search {
   worldId: string;
   selection: RoomSelection;
 }
 
-/** What comes back: a page with its size in bytes, or why there is none. */
+/** The answer of the thread: a page with its size in bytes, or a problem. */
 export type SearchResult =
   RoomRows | { problem: StoreProblem | "fault"; message: string };
 
@@ -18,7 +18,7 @@ interface PendingSearch {
   reject: (error: Error) => void;
 }
 
-/** How many lists may wait for the thread. */
+/** How many lists may wait for the thread at a time. */
 const MAX_PENDING_SEARCHES = 64;
 
 /**
@@ -83,7 +83,7 @@ export class Searcher {
   #start(): Worker {
     const worker = new Worker(new URL("./search-thread.js", import.meta.url), {
       workerData: { dataDir: this.#dataDir },
-      // What the process was told to load or to watch is not for this thread.
+      // Options of the process, such as what to preload, do not apply to this thread.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },
     });

@@ -12,15 +12,15 @@ import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { migrations } from "./migrations/index.js";
 
-/** Marks the file as Foyer's (SQLite's application_id): "Foyr". */
+/** SQLite's application_id of a Foyer database: "Foyr". */
 const APPLICATION_ID = 0x466f7972;
 
-/** The version that this Foyer works on. */
+/** The version of the schema that this Foyer uses. */
 export const LATEST = migrations.length;
 
 /**
- * Which version a database has; 0 while it is empty.
- * @throws {StoreError} `unusable`, when it is not Foyer's or of a newer one.
+ * The version of the schema of a database; 0 if it is empty.
+ * @throws {StoreError} `unusable` when it is not Foyer's, or of a newer Foyer.
  */
 export function schemaVersionOf(db: Connection): number {
   // In one transaction, as another process may be creating the database.
@@ -30,7 +30,7 @@ export function schemaVersionOf(db: Connection): number {
     tables: db.prepare("SELECT count(*) FROM sqlite_schema").pluck().get(),
   }))();
   if (owner !== APPLICATION_ID && tables !== 0) {
-    throw new StoreError("unusable", "it is not a database of Foyer");
+    throw new StoreError("unusable", "it is not a Foyer database");
   }
   if (version > LATEST) {
     throw new StoreError(
@@ -42,16 +42,16 @@ export function schemaVersionOf(db: Connection): number {
 }
 
 /**
- * Makes a database of the latest version out of an empty or older one, or
- * leaves all as it was. An older one is first copied to a file beside it.
- * @param tell is told in one line of an older one.
+ * Upgrades an empty or older database to the latest version, or leaves it as it
+ * was. An older one is first copied to a file beside it.
+ * @param log gets one line about the upgrade of an older one.
  */
-export function upgrade(db: Connection, tell: (line: string) => void): void {
-  nameCopies(db, tell);
+export function upgrade(db: Connection, log: (line: string) => void): void {
+  nameCopies(db, log);
   if (schemaVersionOf(db) === LATEST) return;
   let part: string | undefined;
-  // Holds the lock of all writers from the copy to the end. Of two processes
-  // one upgrades, and the other then finds nothing left to do.
+  // The transaction holds the write lock from the copy to the end. Of two processes,
+  // one upgrades, and the other then finds nothing to do.
   const run = db.transaction(() => {
     const version = schemaVersionOf(db);
     if (version === LATEST) return;
@@ -70,18 +70,18 @@ export function upgrade(db: Connection, tell: (line: string) => void): void {
       `the upgrade to version ${LATEST} failed, and changed nothing: ${(error as Error).message}`,
     );
   }
-  nameCopies(db, tell);
+  nameCopies(db, log);
 }
 
-/** What a version is copied to while it is upgraded. */
+/** The file that a version is copied to while it is upgraded. */
 const partOf = (file: string, version: number) => `${file}.v${version}.part`;
 
 /**
- * Gives the copy of an upgrade its name once the upgrade is there. Not before:
- * one that is killed and started again and again would fill the disk with
- * them. And also at the next start, if it was killed in between.
+ * Gives the copy of an old version its final name after the upgrade. Until then
+ * the next attempt overwrites it, so a server that is killed again and again does
+ * not fill the disk. Runs also at the next start, in case this one was killed.
  */
-function nameCopies(db: Connection, tell: (line: string) => void): void {
+function nameCopies(db: Connection, log: (line: string) => void): void {
   for (let version = 1; version < LATEST; version++) {
     const part = partOf(db.name, version);
     if (!existsSync(part) || schemaVersionOf(db) <= version) continue;
@@ -90,29 +90,32 @@ function nameCopies(db: Connection, tell: (line: string) => void): void {
     try {
       renameSync(part, copy);
     } catch (error) {
-      // Another process has just done it.
+      // Another process has just renamed it.
       if ((error as NodeJS.ErrnoException).code === "ENOENT") continue;
       throw error;
     }
-    tell(
-      `The database was upgraded from version ${version} to ${LATEST}. What it was before is kept in ${copy}.`,
+    log(
+      `The database was upgraded from version ${version} to ${LATEST}. A copy of the old version is kept in ${copy}.`,
     );
   }
 }
 
-/** Copies what is committed, on a connection of its own, to a file that is whole before the upgrade is. */
+/** Copies the committed state, on a connection of its own, to a file that is durable before the upgrade is. */
 function putAside(file: string, part: string): void {
   rmSync(part, { force: true });
   const db = new Database(file, { readonly: true });
   try {
     db.prepare("VACUUM INTO ?").run(part);
     sync(part, "r+");
-    // Windows syncs no folders, and needs none.
+    // Windows cannot sync a folder and does not need to.
     if (process.platform !== "win32") sync(dirname(file), "r");
   } catch (error) {
-    throw new Error(`cannot put a copy aside: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw new Error(
+      `cannot copy the old version: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    );
   } finally {
     db.close();
   }

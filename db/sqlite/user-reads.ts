@@ -1,27 +1,21 @@
 import { fileIdOf, mimeTypeOf } from "../../schemas/plain/file-types.js";
-import type { User } from "../../schemas/users.js";
 import {
   type FilePage,
   type PageSelection,
   StoreError,
   type FileRecord,
   type UserPage,
-  type UserRecord,
 } from "../store.js";
 import type { Connection } from "./database.js";
-
-interface UserRow extends Omit<UserRecord, "profile" | "traits"> {
-  profile: string | null;
-  traits: string;
-}
+import { toUser, USER_COLUMNS, type UserRow } from "./rows.js";
 
 /**
- * How large a page of users may be, in characters. A thousand profiles as large
- * as a header can carry would keep the event loop busy for too long.
+ * The largest page of users, in characters. A thousand profiles that fill a header
+ * each would block the event loop for too long.
  */
 const MAX_USER_PAGE = 4 * 1024 * 1024;
 
-/** In the words of the partial index, which is used for no others. */
+/** Exactly the condition of the partial index. SQLite uses the index for no other wording. */
 const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
 
 /** The reads of users. */
@@ -32,7 +26,7 @@ export function userReads(db: Connection) {
     )
     .pluck();
   const select = db.prepare<[string, number, number], UserRow>(
-    `SELECT id, token_id, client_id, profile, traits, last_seen FROM users
+    `SELECT ${USER_COLUMNS} FROM users
      WHERE world_id = ? AND ${IS_KNOWN}
      ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
   );
@@ -52,7 +46,7 @@ const rangeOf = ({ page, pageSize }: PageSelection, count: number) => ({
   offset: Math.min((page - 1) * pageSize, count),
 });
 
-/** Rows up to a size. A single one is never refused, as nobody could ask for less. */
+/** Reads rows up to a size. A single row is never refused, because no page is smaller. */
 function bounded(rows: Iterable<UserRow>): UserRow[] {
   const read: UserRow[] = [];
   let size = 0;
@@ -66,12 +60,6 @@ function bounded(rows: Iterable<UserRow>): UserRow[] {
   return read;
 }
 
-const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
-  ...rest,
-  profile: profile === null ? null : (JSON.parse(profile) as User["profile"]),
-  traits: JSON.parse(traits) as string[],
-});
-
 interface FileRow {
   key: string;
   size: number;
@@ -82,7 +70,7 @@ interface FileRow {
 
 const FILE_COLUMNS = "key, size, sha256, user_id, created";
 
-/** The reads of what is recorded of files. */
+/** The reads of file records. */
 export function fileReads(db: Connection) {
   const exists = db.prepare("SELECT 1 FROM files WHERE key = ?");
   const count = db
@@ -134,14 +122,14 @@ const toFile = ({
   uploadedAt: created,
 });
 
-/** What finds a file of a world by its id: by the beginning of its key, which has an index. */
+/** Finds a file of a world by its id, which is the beginning of its key, which has an index. */
 export function fileFinder(db: Connection) {
   const select = db.prepare<[string, string, string], FileRow>(
     `SELECT ${FILE_COLUMNS} FROM files WHERE key >= ? AND key < ? AND world_id = ?`,
   );
   return (worldId: string, id: string): FileRow | undefined => {
     const start = `pub/${worldId}/${id}`;
-    // A slash follows the dot. An id with a dot in it is longer than an id.
+    // In ASCII, the slash follows the dot. An `id` with a dot in it would match too much.
     const row = select.get(`${start}.`, `${start}/`, worldId);
     return row && fileIdOf(row.key) === id ? row : undefined;
   };

@@ -1,23 +1,26 @@
 import { randomUUID } from "node:crypto";
 import type { UserName } from "../../schemas/users.js";
-import { StoreError, type FileDigest, type Uploader } from "../store.js";
+import { StoreError, type FileDigest, type Visitor } from "../store.js";
 import type { Connection } from "./database.js";
 import { absent } from "./guards.js";
 import { fileFinder } from "./user-reads.js";
+import { USER_COLUMNS, type UserRow } from "./rows.js";
 
-/** The writes of users and of their files, each to be run inside a transaction of its caller's. */
+/** A visitor as it travels to the writer thread. */
+export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
+
+/** The writes of users and of their files. Each runs inside a transaction of its caller. */
 export function userWrites(db: Connection) {
   const upsert = (known: "token_id" | "client_id") =>
-    db
-      .prepare<unknown[], string>(
-        `INSERT INTO users (id, world_id, ${known}, profile, traits, last_seen) VALUES (?, ?, ?, ?, ?, ?)
-         ON CONFLICT (world_id, ${known}) WHERE ${known} IS NOT NULL DO UPDATE SET
-           traits = excluded.traits, last_seen = excluded.last_seen
-         RETURNING id`,
-      )
-      .pluck();
+    db.prepare<unknown[], UserRow>(
+      `INSERT INTO users (id, world_id, ${known}, profile, traits, last_seen) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (world_id, ${known}) WHERE ${known} IS NOT NULL DO UPDATE SET
+         traits = excluded.traits, last_seen = excluded.last_seen
+       RETURNING ${USER_COLUMNS}`,
+    );
   const upsertByToken = upsert("token_id");
   const upsertByClient = upsert("client_id");
+  const findWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
   const find = db
     .prepare<UserName & { world_id: string }, string>(
       `SELECT id FROM users WHERE world_id = @world_id
@@ -41,15 +44,32 @@ export function userWrites(db: Connection) {
   const findFile = fileFinder(db);
   const removeFile = db.prepare<[string]>("DELETE FROM files WHERE key = ?");
 
+  /** Creates or refreshes a user of a world that exists. */
+  function enter(
+    worldId: string,
+    { tokenId, clientId, traits, profile }: SentVisitor,
+    now: number,
+  ): UserRow {
+    const statement = tokenId === undefined ? upsertByClient : upsertByToken;
+    return statement.get(
+      randomUUID(),
+      worldId,
+      tokenId ?? clientId,
+      profile ? JSON.stringify(profile) : null,
+      JSON.stringify(traits),
+      now,
+    )!;
+  }
+
   return {
+    enterUser(worldId: string, visitor: SentVisitor): UserRow {
+      if (!findWorld.get(worldId)) throw absent("world");
+      return enter(worldId, visitor, Date.now());
+    },
+
     addFile(
       worldId: string,
-      {
-        tokenId,
-        clientId,
-        traits,
-        profile,
-      }: Omit<Uploader, "traits"> & { traits: string[] },
+      visitor: SentVisitor,
       { key, size, sha256 }: FileDigest,
       quota: number,
     ): void {
@@ -59,15 +79,8 @@ export function userWrites(db: Connection) {
       if (total > quota) {
         throw new StoreError("quota", "The files of this world are too large.");
       }
-      const user = (tokenId === undefined ? upsertByClient : upsertByToken).get(
-        randomUUID(),
-        worldId,
-        tokenId ?? clientId,
-        profile ? JSON.stringify(profile) : null,
-        JSON.stringify(traits),
-        now,
-      );
-      insertFile.run(key, worldId, user, size, sha256, now);
+      const user = enter(worldId, visitor, now);
+      insertFile.run(key, worldId, user.id, size, sha256, now);
     },
 
     deleteFile(worldId: string, id: string): string {

@@ -10,7 +10,7 @@ import {
 } from "./rows.js";
 import type { worldWrites } from "./world-writes.js";
 
-/** The reads of worlds as a whole. */
+/** The reads of worlds with all their rooms. */
 export function copyReads(db: Connection) {
   const selectWorld = db.prepare<[string], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
@@ -32,7 +32,7 @@ export function copyReads(db: Connection) {
   };
 }
 
-/** A room with a domain only if it has one of its own. */
+/** A room whose domain is null unless it has one of its own. */
 type OwnRow = Omit<RoomRow, "domain"> & { domain: string | null };
 
 function toRecord({ domain, ...row }: OwnRow): RoomRecord {
@@ -43,7 +43,7 @@ function toRecord({ domain, ...row }: OwnRow): RoomRecord {
   };
 }
 
-/** The writes of worlds as a whole, each to be run inside a transaction of its caller's. */
+/** The writes of worlds with all their rooms. Each runs inside a transaction of its caller. */
 export function copyWrites(
   db: Connection,
   worlds: ReturnType<typeof worldWrites>,
@@ -58,7 +58,7 @@ export function copyWrites(
       savepoint.run();
       const row = worlds.createWorld(copy.world);
       for (const room of copy.rooms) rooms.addRoom(row.id, room);
-      // What fails is undone by the caller, as every write that fails.
+      // The caller undoes a write that fails.
       if (dryRun) undo.run();
       release.run();
       return row;

@@ -4,7 +4,7 @@ import type { Connection } from "./database.js";
 import type { ReadCache } from "./read-cache.js";
 import { readWorld, WORLD_COLUMNS, type WorldRow } from "./rows.js";
 
-/** The bound for known issuers, in characters: anybody may ask for issuers that do not exist. */
+/** The bound for cached issuers, in characters. Anybody can send tokens of issuers that do not exist. */
 const MAX_ISSUERS = 2 * 1024 * 1024;
 
 /** The reads of worlds. */
@@ -51,7 +51,7 @@ export function worldReads(db: Connection, cache: ReadCache) {
       selectAfter.all(after, limit).map((row) => readWorld(row).value),
 
     issuing: (issuer: string, audience: string): readonly Versioned<World>[] =>
-      // That there is none is kept as well: it must not take longer.
+      // An empty result is cached too, so that the time does not tell whether an issuer exists.
       issuers.read(JSON.stringify([issuer, audience]), () => ({
         value: selectIssuing
           .all(issuer, audience)

@@ -5,7 +5,7 @@ import type { Connection } from "./database.js";
 import { absent, expectVersion, sameValues } from "./guards.js";
 import { readWorld, WORLD_COLUMNS, type WorldRow } from "./rows.js";
 
-/** The writes of worlds, each to be run inside a transaction of its caller's. */
+/** The writes of worlds. Each runs inside a transaction of its caller. */
 export function worldWrites(db: Connection) {
   const select = db.prepare<[string], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
@@ -24,7 +24,7 @@ export function worldWrites(db: Connection) {
     .pluck();
   const selectRivals = db
     .prepare<{ id: string; host: string; domain: string }, string>(
-      // Next to a colon in ASCII is the semicolon: between them lie all ports.
+      // In ASCII, the semicolon follows the colon, so all ports are between them.
       `SELECT domain FROM worlds WHERE id != @id AND
          (domain = @host OR domain = @domain OR (domain > @host || ':' AND domain < @host || ';'))`,
     )
@@ -44,9 +44,10 @@ export function worldWrites(db: Connection) {
   }
 
   /**
-   * Uploads go by the host of a request, first with its port and then without.
-   * So two worlds may share a host name only if both name a port: otherwise one
-   * would take the uploads of the other on that port.
+   * Refuses a domain that conflicts with another world's. Uploads find their world
+   * by the host of the request, first with its port and then without it. So two
+   * worlds may share a host name only if both name a port; otherwise one would get
+   * the uploads of the other on that port.
    */
   function claimDomain({ id, domain }: WorldRow): void {
     const [host = ""] = domain.split(":", 1);

@@ -26,10 +26,10 @@ import type {
   Writes,
 } from "./writer.js";
 
-// The only thread of this process that writes. Whatever arrived while the disk
-// was syncing goes into the next transaction together: one sync for all of it.
+// The only thread of this process that writes. All writes that arrive while the disk
+// is syncing go into the next transaction together and share one sync.
 
-/** Writes after which the old bytes may not stay anywhere in the files of the database. */
+/** Writes whose old bytes must not stay anywhere in the files of the database. */
 const ERASING = new Set<keyof Writes>([
   "eraseUser",
   "deleteWorld",
@@ -37,19 +37,19 @@ const ERASING = new Set<keyof Writes>([
 ]);
 
 /**
- * The table of files is scrubbed with each deletion for as long as that is quick,
- * in milliseconds. When it takes longer, deletions share the work: it is done
- * once after so many times its duration. With 100,000 files it takes half a
+ * While scrubbing the table of files takes less than this, in milliseconds, every
+ * deletion scrubs it. When it takes longer, it runs once for many deletions, after
+ * a pause of this many times its duration. With 100,000 files it takes half a
  * second, in which nothing else can be written.
  */
-const QUICK = 100;
+const QUICK_SCRUB = 100;
 const PAUSE_FACTOR = 10;
 
 /**
- * After how many milliseconds it is tried again, when another process was in
- * the way or the disk was full; it doubles.
+ * The pause before a scrub is tried again, in milliseconds. Another process may have
+ * held the log, or the disk may have been full. The pause doubles each time.
  */
-const RETRY = 100;
+const FIRST_RETRY = 100;
 const LONGEST_RETRY = 60_000;
 
 /**
@@ -58,7 +58,7 @@ const LONGEST_RETRY = 60_000;
  */
 const PATIENCE = 2000;
 
-/** More in one transaction would make the first wait for the last. */
+/** The most writes in one transaction. The first waits for the last. */
 const MAX_BATCH = 500;
 
 const port = parentPort!;
@@ -75,7 +75,7 @@ const writes: Writes = {
 };
 const attempt = batches(db, writes);
 const noteChanges = changeWrites(db, origin);
-/** The worlds in which the next report hides a change of another origin. */
+/** The worlds where a transaction overwrote the record of another origin's change. */
 let touched: string[] = [];
 
 port.on("message", (first: Message) => {
@@ -92,56 +92,57 @@ port.on("message", (first: Message) => {
     calls.some(({ write }) => write === name);
   if (wrote("deleteWorld")) due.add("users").add("files");
   if (wrote("deleteFile")) due.add("files");
-  if (wrote("deleteWorld") || wrote("eraseUser")) scrub(RETRY, PATIENCE);
+  if (wrote("deleteWorld") || wrote("eraseUser")) scrub(FIRST_RETRY, PATIENCE);
   else if (wrote("deleteFile")) {
-    if (lastRewrite < QUICK) scrub(RETRY, PATIENCE);
-    else retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite, RETRY);
+    if (lastRewrite < QUICK_SCRUB) scrub(FIRST_RETRY, PATIENCE);
+    else retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite, FIRST_RETRY);
   }
   port.postMessage({ answers, touched } satisfies BatchReport);
   touched = [];
   if (message !== "close") return;
-  // What cannot be scrubbed now is marked, and done by who opens it next.
-  if (due.size > 0) scrub(RETRY, PATIENCE);
+  // What cannot be scrubbed now keeps its mark, and the next process scrubs it.
+  if (due.size > 0) scrub(FIRST_RETRY, PATIENCE);
   clearTimeout(retry);
   db.close();
   port.close();
 });
 
-/** The tables that are left to be scrubbed; then the log is, while there is a mark. */
+/** The tables that still have to be scrubbed. The log follows, as long as there is a mark. */
 const due = new Set<ErasedTable>();
 let retry: NodeJS.Timeout | undefined;
-/** How long it took to write the due tables anew the last time, in milliseconds. */
+/** How long the last rewrite of tables took, in milliseconds. */
 let lastRewrite = 0;
 
-if (done(() => marks.adopt()) && marks.due) {
+if (succeeds(() => marks.adopt()) && marks.due) {
   due.add("users").add("files");
-  scrub(RETRY, PATIENCE);
+  scrub(FIRST_RETRY, PATIENCE);
 }
-// Says that it has begun.
+// Reports that the thread has started.
 port.postMessage({ answers: [], touched } satisfies BatchReport);
 
-/** What else has arrived. */
+/** The next message that has arrived; undefined if there is none. */
 function next(): Message | undefined {
   const received = receiveMessageOnPort(port) as { message: Message } | null;
   return received?.message;
 }
 
 /**
- * Leaves nothing of what was erased in the files of the database.
- * @param pause after how many milliseconds it is tried again if it cannot be done.
+ * Removes everything that was erased from the files of the database.
+ * @param pause after how many milliseconds it is tried again if it fails.
  * @param patience how many milliseconds to wait for readers.
  */
 function scrub(pause: number, patience = 0): void {
   clearTimeout(retry);
   retry = undefined;
-  if (due.size > 0 && done(rewrite)) due.clear();
-  if (due.size === 0 && emptyLog(db, patience) && done(() => marks.end()))
+  if (due.size > 0 && succeeds(rewrite)) due.clear();
+  if (due.size === 0 && emptyLog(db, patience) && succeeds(() => marks.end())) {
     return;
+  }
   retry = setTimeout(scrub, pause, Math.min(2 * pause, LONGEST_RETRY));
 }
 
-/** Whether something could be done that the writes before it do not depend on. */
-function done(work: () => void): boolean {
+/** Whether some work succeeded. Earlier writes do not depend on it. */
+function succeeds(work: () => void): boolean {
   try {
     work();
     return true;
@@ -151,11 +152,11 @@ function done(work: () => void): boolean {
 }
 
 /**
- * Erases users, and all bytes of them in the same transaction: what is answered
- * is gone from the database, and from its log as soon as nobody reads that.
+ * Erases users and all their bytes in the same transaction. When the answer is sent,
+ * they are gone from the database file, and from its log as soon as nobody reads it.
  */
 function erase(users: WriteCall[]): WriteAnswer[] {
-  // To switch foreign keys makes SQLite prepare every statement anew.
+  // Switching foreign keys makes SQLite prepare every statement again.
   if (users.length === 0) return [];
   return withoutForeignKeys(db, () =>
     commit(users, (answers) => {
@@ -176,8 +177,9 @@ function rewrite(): void {
 }
 
 /**
- * Does all calls in one transaction; each stands or falls alone, unless the commit falls.
- * @param finish belongs to the transaction.
+ * Runs all calls in one transaction. Each succeeds or fails alone, unless the commit
+ * fails.
+ * @param finish runs at the end of the transaction.
  */
 function commit(
   batch: WriteCall[],
@@ -193,16 +195,16 @@ function commit(
     });
   } catch (error) {
     const { problem, message } =
-      doubt(error) ?? storeErrorOf(error) ?? toFault(error);
+      asDoubtful(error) ?? storeErrorOf(error) ?? toFault(error);
     return batch.map(({ id }) => ({ id, problem, message }));
   }
 }
 
 /**
- * A disk that fails in a commit may have taken all of it: what is in the log
- * then counts after a crash, although it does not now.
+ * The error for a disk that failed during a commit. The log may have the whole
+ * transaction, which then takes effect after a crash although it has none now.
  */
-function doubt(error: unknown): StoreError | undefined {
+function asDoubtful(error: unknown): StoreError | undefined {
   const { code = "", message } = error as Error & { code?: string };
   return code.startsWith("SQLITE_IOERR")
     ? new StoreError("doubtful", message)

@@ -6,23 +6,23 @@ import type { userWrites } from "./user-writes.js";
 import type { copyWrites } from "./world-copies.js";
 import type { worldWrites } from "./world-writes.js";
 
-/** Every write there is, by name. */
+/** All writes, by name. */
 export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof roomWrites> &
   ReturnType<typeof userWrites> &
   ReturnType<typeof copyWrites>;
 
-/** One write as it travels to the writer thread. */
+/** A write as it is sent to the writer thread. */
 export interface WriteCall {
   id: number;
   write: keyof Writes;
   args: unknown[];
 }
 
-/** What the thread is told: writes, or to end. */
+/** A message to the thread: writes, or the request to end. */
 export type Message = WriteCall[] | "close";
 
-/** What comes back: the result, or why there is none. */
+/** The answer to a write: its result, or a problem. */
 export type WriteAnswer =
   | { id: number; result: unknown }
   | {
@@ -32,21 +32,21 @@ export type WriteAnswer =
       field?: string;
     };
 
-/** What the thread says after a transaction. */
+/** A message of the thread after a transaction. */
 export interface BatchReport {
   answers: WriteAnswer[];
-  /** The worlds that processes of another origin have changed before. */
+  /** Worlds that processes of another origin have changed before. */
   touched: string[];
 }
 
-/** Where the thread writes, and what is told of it. */
+/** Options of a {@link Writer}. */
 export interface WriterOptions {
   dataDir: string;
-  /** Names the processes that share their events. */
+  /** Names the group of processes that share events. */
   origin: string;
-  /** Is called after each transaction, before whoever waits for it is told. */
+  /** Called after each transaction, before the promises of its writes resolve. */
   onWritten: () => void;
-  /** Is told of worlds that processes of another origin have changed. */
+  /** Gets the worlds that processes of another origin have changed. */
   onTouched: (worlds: string[]) => void;
 }
 
@@ -55,15 +55,15 @@ interface PendingWrite {
   reject: (error: Error) => void;
 }
 
-/** How many writes the thread is told of at once. */
-const MESSAGE = 8;
+/** How many writes are sent in one message at most. */
+const MAX_CALLS = 8;
 
-/** The near side of the writer thread. */
+/** Sends writes to the writer thread and receives their answers. */
 export class Writer {
   readonly #options: WriterOptions;
   readonly #waiting = new Map<number, PendingWrite>();
-  /** What the thread was not told yet. */
-  #untold: (PendingWrite & { call: WriteCall })[] = [];
+  /** The writes that are not sent yet. */
+  #unsent: (PendingWrite & { call: WriteCall })[] = [];
   #worker: Worker | undefined;
   #lastId = 0;
   #closed = false;
@@ -73,8 +73,8 @@ export class Writer {
   }
 
   /**
-   * Does one write, durably.
-   * @throws {StoreError} what the write throws, or that the store is in no state to write.
+   * Runs one write. It is durable when the promise resolves.
+   * @throws {StoreError} what the write throws, or a problem of the store.
    */
   run<W extends keyof Writes>(
     write: W,
@@ -87,43 +87,43 @@ export class Writer {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const call = { id, write, args };
-      // What comes with the same turn of the event loop is told together, as a
-      // message costs as much as a small write; but not all of a long turn, in
-      // which the thread would have nothing to do.
-      const untold = this.#untold.push({ call, resolve, reject });
-      if (untold === 1) setImmediate(this.#tell);
-      else if (untold === MESSAGE) this.#tell();
+      // Writes of the same turn of the event loop are sent together, because a
+      // message costs as much as a small write. But a long turn sends several
+      // messages, so that the thread is not idle meanwhile.
+      const count = this.#unsent.push({ call, resolve, reject });
+      if (count === 1) setImmediate(this.#send);
+      else if (count === MAX_CALLS) this.#send();
     });
   }
 
-  /** Starts the thread, which takes up what a crash left undone. */
+  /** Starts the thread, which also finishes what a crash interrupted. */
   begin(): void {
     this.#worker ??= this.#start();
   }
 
-  readonly #tell = (): void => {
-    if (this.#untold.length === 0) return;
-    const untold = this.#untold;
-    this.#untold = [];
+  readonly #send = (): void => {
+    if (this.#unsent.length === 0) return;
+    const unsent = this.#unsent;
+    this.#unsent = [];
     try {
-      // A thread that died is replaced by the next write: a passing fault of
-      // the disk must not end the service.
+      // The next write replaces a thread that died, because a temporary fault of the
+      // disk must not end the service.
       this.begin();
     } catch (error) {
       const { message } = error as Error;
-      for (const { reject } of untold) {
+      for (const { reject } of unsent) {
         reject(new StoreError("unusable", message));
       }
       return;
     }
-    for (const { call, ...waiting } of untold) {
+    for (const { call, ...waiting } of unsent) {
       this.#waiting.set(call.id, waiting);
     }
-    const calls = untold.map(({ call }) => call);
+    const calls = unsent.map(({ call }) => call);
     try {
       this.#post(calls);
     } catch {
-      // One that cannot be copied to the thread must fail alone.
+      // A write whose arguments cannot be copied to the thread must fail alone.
       for (const call of calls) {
         try {
           this.#post([call]);
@@ -138,10 +138,10 @@ export class Writer {
     this.#worker!.postMessage(message);
   }
 
-  /** Finishes what was begun, and ends the thread. */
+  /** Finishes the pending writes and ends the thread. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#tell();
+    this.#send();
     const worker = this.#worker;
     if (!worker) return;
     const ended = new Promise((resolve) => worker.once("exit", resolve));
@@ -153,7 +153,7 @@ export class Writer {
     const { dataDir, origin, onWritten, onTouched } = this.#options;
     const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
       workerData: { dataDir, origin },
-      // What the process was told to load or to watch is not for this thread.
+      // Options of the process, such as what to preload, do not apply to this thread.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },
     });
@@ -169,7 +169,7 @@ export class Writer {
     worker.on("exit", () => {
       this.#worker = undefined;
       onWritten();
-      // It may have died after a commit, and before its answer.
+      // It may have died between a commit and its answer.
       const problem = begun ? "doubtful" : "unusable";
       for (const { reject } of this.#waiting.values()) {
         reject(new StoreError(problem, reason));

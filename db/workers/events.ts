@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import type { Events, Listener, WorldEvent } from "../events.js";
 import { LocalEvents, type OnFault } from "../local/events.js";
 
-/** What travels between a worker and the primary. */
+/** The message between a worker and the primary. */
 interface EventMessage {
   foyer: "event";
   event: WorldEvent;
@@ -12,15 +12,15 @@ const isEventMessage = (message: unknown): message is EventMessage =>
   (message as EventMessage | null)?.foyer === "event";
 
 /**
- * Events between the workers of one machine. Each worker tells its own listeners
- * and the primary process, which passes the event on to all other workers (see
- * {@link relayEvents}).
+ * Events between the workers of one machine. A worker calls its own listeners and
+ * sends the event to the primary process, which relays it to all other workers
+ * (see {@link relayEvents}).
  */
 export class WorkerEvents implements Events {
   readonly #local: LocalEvents;
   readonly #primary: NodeJS.Process;
 
-  /** @param primary this process, which has a channel to the primary. */
+  /** @param primary this process, whose channel leads to the primary. */
   constructor(primary: NodeJS.Process, onFault: OnFault) {
     this.#local = new LocalEvents(onFault);
     this.#primary = primary;
@@ -29,7 +29,7 @@ export class WorkerEvents implements Events {
 
   publish(event: WorldEvent): void {
     this.#local.publish(event);
-    // Without a primary this worker is about to end, as are all others.
+    // Without a primary, this worker is about to end, and so are all others.
     if (!this.#primary.connected) return;
     const message: EventMessage = { foyer: "event", event };
     this.#primary.send!(message, undefined, undefined, () => {});
@@ -50,8 +50,8 @@ export class WorkerEvents implements Events {
 }
 
 /**
- * Passes the events of one worker on to the others; runs in the primary.
- * @param others gives all workers that live now.
+ * Relays the events of one worker to the others. Runs in the primary.
+ * @param others returns all workers that are alive now.
  */
 export function relayEvents(
   from: ChildProcess,
@@ -60,7 +60,7 @@ export function relayEvents(
   from.on("message", (message: unknown) => {
     if (!isEventMessage(message)) return;
     for (const worker of others()) {
-      // One that has just died needs no events.
+      // A worker that has just exited needs no events.
       if (worker !== from && worker.connected) worker.send(message, () => {});
     }
   });

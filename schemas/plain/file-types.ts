@@ -1,10 +1,10 @@
 /** A kind of file that may be uploaded. */
 export interface FileType {
-  /** As in Content-Type. */
+  /** The value of Content-Type. */
   mime: string;
-  /** What its content may be found to be, in the words of file-type. */
+  /** The extensions that the library file-type may find for its content. */
   found: readonly string[];
-  /** Whether it goes through the image library. */
+  /** The format for the image library; undefined if it is not an image to clean. */
   image?: ImageFormat;
 }
 
@@ -12,7 +12,7 @@ export type ImageFormat = "jpeg" | "png" | "gif" | "webp";
 
 const jpeg: FileType = { mime: "image/jpeg", found: ["jpg"], image: "jpeg" };
 
-/** By the extension of a name. */
+/** File types by extension. */
 export const fileTypes: Readonly<Record<string, FileType>> = {
   png: { mime: "image/png", found: ["png", "apng"], image: "png" },
   jpg: jpeg,
@@ -26,7 +26,7 @@ export const fileTypes: Readonly<Record<string, FileType>> = {
   mp3: { mime: "audio/mpeg", found: ["mp3"] },
 };
 
-/** The extension of a file name, in lower case; empty where there is none. */
+/** The extension of a file name, in lower case; empty if there is none. */
 export const extensionOf = (name: string): string =>
   /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
 

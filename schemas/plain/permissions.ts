@@ -2,7 +2,7 @@ import type { PermissionConfig, Rule } from "../rules.js";
 
 export type { PermissionConfig, Rule };
 
-/** The keys the server itself asks for. Worlds and rooms may carry others. */
+/** The keys that the server itself asks for. Worlds and rooms may have others. */
 export type PermissionKey =
   | "world.view"
   | "world.secrets"
@@ -14,14 +14,14 @@ export type PermissionKey =
   | "room.delete"
   | "file.upload";
 
-/** Taking part needs no configuration; everything else fails closed. */
+/** The keys that everybody has by default. All other keys fail closed. */
 const openByDefault: ReadonlySet<PermissionKey> = new Set([
   "world.view",
   "room.view",
   "file.upload",
 ]);
 
-/** What a new world starts with: the defaults of Venueless. */
+/** The rules of a new world, which are the defaults of Venueless. */
 export const defaultPermissionConfig: PermissionConfig = {
   "world.update": ["admin"],
   "world.secrets": ["admin", "api"],
@@ -34,7 +34,7 @@ export const defaultPermissionConfig: PermissionConfig = {
   "chat.moderate": ["admin"],
 };
 
-/** Whether somebody with these traits satisfies a rule. */
+/** Whether a rule holds for these traits: every entry must, and of a list one trait is enough. */
 export function holds(rule: Rule, traits: ReadonlySet<string>): boolean {
   return rule.every((entry) =>
     typeof entry === "string"
@@ -44,9 +44,9 @@ export function holds(rule: Rule, traits: ReadonlySet<string>): boolean {
 }
 
 /**
- * Whether somebody with these traits may do what a key stands for.
+ * Whether these traits grant a key.
  * @param world the rules of the world.
- * @param room the rules of the room in it, which come first.
+ * @param room the rules of a room in it, which take precedence.
  */
 export function allows(
   key: PermissionKey,

@@ -1,19 +1,19 @@
-// What short texts look like, without TypeBox: most commands need no more of the
-// schemas, and TypeBox alone takes longer to load than they take to run.
+// The rules for short texts, without TypeBox. Most commands need no other schemas,
+// and TypeBox alone takes longer to load than they take to run.
 
 /**
- * What a value should have been, in words that follow "Must be": validation
- * builds its message from it. A symbol, so that it never reaches a document.
+ * The keyword for what a value must be, in words that follow "Must be" in the message
+ * of validation. It is a symbol, so that it never reaches a document.
  */
 export const Expected = Symbol.for("foyer.expected");
 
-/** What a text must be, in the words of JSON Schema. */
+/** The rules for a text, as keywords of JSON Schema. */
 export interface TextOptions {
   minLength?: number;
   maxLength?: number;
   pattern?: string;
   enum?: readonly string[];
-  /** Says where `null` is taken as well. */
+  /** The list also accepts `null`. */
   type?: "string" | readonly ["string", "null"];
   [Expected]?: string;
 }
@@ -26,7 +26,7 @@ function patternOf(source: string): RegExp {
   return pattern;
 }
 
-/** How many characters (code points) a string has. */
+/** The length of a string in characters (code points). */
 export function lengthOf(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length - 1; i++) {
@@ -39,8 +39,8 @@ export function lengthOf(text: string): number {
 }
 
 /**
- * Why a value is not the text a schema asks for.
- * @returns a sentence, or undefined when it is.
+ * Checks a text against its rules.
+ * @returns a sentence that says what is wrong; undefined if nothing is.
  */
 export function textFault(
   schema: TextOptions,
@@ -69,7 +69,7 @@ const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 const port =
   "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]";
 
-/** Where a world or a room is reached: a host name with an optional port. */
+/** The domain of a world or a room: a host name with an optional port. */
 export const domain = {
   minLength: 1,
   maxLength: 253,
@@ -79,7 +79,7 @@ export const domain = {
   [Expected]: "a host name in lower case, with an optional :port",
 };
 
-/** The identifier of a world, fixed when it is made. */
+/** The id of a world, which cannot be changed. */
 export const worldId = {
   minLength: 1,
   maxLength: 50,
@@ -88,10 +88,10 @@ export const worldId = {
     "a-z, 0-9 and -, starting with a letter or a digit, at most 50 characters",
 };
 
-/** What people call a world or a room. */
+/** The title of a world, and the name of a room. */
 export const title = { minLength: 1, maxLength: 300 };
 
-/** What a token says of its bearer, and what a rule asks for. */
+/** A trait, which tokens grant and rules ask for. */
 export const trait = {
   minLength: 1,
   maxLength: 200,
@@ -100,5 +100,5 @@ export const trait = {
   [Expected]: "a trait: 1 to 200 characters without spaces, commas or |",
 };
 
-/** By what the tokens of a user name it. */
+/** The id of a user in the service that issues its tokens. */
 export const uid = { minLength: 1, maxLength: 200 };

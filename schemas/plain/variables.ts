@@ -2,13 +2,13 @@ import { isIP } from "node:net";
 import { fileTypes } from "./file-types.js";
 import { textFault } from "./texts.js";
 
-// How the text of a variable becomes what it stands for. Each reader throws a
-// BadValue that says what a good one looks like.
+// Readers that convert the text of an environment variable to its value. They throw a
+// BadValue that says what a valid text looks like.
 
-/** What is wrong with a value; whoever reads it adds the name of its variable. */
+/** A variable has an invalid value. The caller adds the name of the variable. */
 export class BadValue extends Error {}
 
-/** Turns text into what it stands for. */
+/** Converts text to a value. */
 export type Reader<T> = (text: string) => T;
 
 /** Any text. */
@@ -49,7 +49,7 @@ export const extensions: Reader<string[]> = (text) => {
   return types;
 };
 
-/** An address of this server, without a slash at its end. */
+/** The URL of this server, without a slash at the end. */
 export const publicAddress: Reader<string> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
@@ -58,10 +58,10 @@ export const publicAddress: Reader<string> = (text) => {
   return (url.origin + url.pathname).replace(/(?<!\/)\/+$/, "");
 };
 
-/** Names that stand for ranges of addresses, as Fastify knows them. */
+/** Fastify's names for ranges of addresses. */
 const RANGES = ["loopback", "linklocal", "uniquelocal"];
 
-/** Whom to believe what it forwards: nobody, or addresses and ranges. */
+/** The proxies whose forwarded headers are trusted: `false` for none, or addresses and ranges. */
 export const proxies: Reader<string[] | false> = (text) => {
   if (text === "off") return false;
   const list = listOf(text);
@@ -84,12 +84,12 @@ export const proxies: Reader<string[] | false> = (text) => {
   return list;
 };
 
-/** Where the pages come from whose scripts may call: everywhere, or these origins. */
+/** The origins whose scripts may call the API: `*` for all. */
 export const origins: Reader<string[] | "*"> = (text) => {
   if (text === "*") return "*";
   const list = listOf(text);
   for (const origin of list) {
-    // A browser compares by letters: a slash at the end would never match.
+    // A browser compares origins as text, so a slash at the end would never match.
     if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
       throw new BadValue(
         "Must be *, or origins like https://app.example.org, without a path, separated by commas.",
@@ -99,7 +99,7 @@ export const origins: Reader<string[] | "*"> = (text) => {
   return list;
 };
 
-/** A password that goes into a header. No message repeats it: it may end up in a log. */
+/** A password for a header. No message repeats it, because messages may be logged. */
 export const bearerToken: Reader<string> = (text) => {
   if (!/^[\w.~+/=-]{16,500}$/.test(text)) {
     throw new BadValue(

@@ -55,13 +55,13 @@ void t.test("what is not", async (t) => {
     INSERT INTO room_modules VALUES ('none', 'm');`);
   db.close();
   const expected = [
-    "database a row of room_modules belongs to one of rooms that is not there",
-    "database a view group of the world demo counts 7 rooms, and has 2",
-    "database the world demo counts 1 bytes of files, and has 92",
-    "pub/demo/0.pdf has another checksum",
-    "pub/demo/1.pdf has 3 bytes, and 23 are recorded",
+    "database a row of room_modules refers to a row of rooms that does not exist",
+    "database a view group of the world demo counts 7 rooms but has 2",
+    "database the world demo counts 1 bytes of files but has 92",
+    "pub/demo/0.pdf has the wrong checksum",
+    "pub/demo/1.pdf has 3 bytes, but its record says 23",
     "pub/demo/2.pdf is missing",
-    "pub/demo/orphan is recorded nowhere",
+    "pub/demo/orphan has no record",
   ];
   t.same(await findings(t, dataDir), expected);
   t.same(await foyer(t, dataDir, ["check"]), {
@@ -99,7 +99,7 @@ void t.test("a damaged database", async (t) => {
   writeFileSync(join(dataDir, "foyer.db"), "");
   t.match(await foyer(t, dataDir, ["check"]), {
     code: 1,
-    stderr: /^foyer: .*uploaded files are there; restore a backup.*\n$/,
+    stderr: /^foyer: .*uploaded files exist; restore a backup.*\n$/,
   });
   const empty = join(dataDir, "empty");
   mkdirSync(empty);

@@ -71,7 +71,7 @@ void t.test("a world moves to another server", async (t) => {
     t.same(trial, {
       code: 0,
       stdout:
-        "It would make the world demo at demo.example.org with 4 rooms. Nothing was written.\n",
+        "It would create the world demo at demo.example.org with 4 rooms. Nothing was written.\n",
       stderr: "",
     });
     const { stdout } = await foyer(t, dataDir, [...args, "--json"]);
@@ -108,12 +108,12 @@ void t.test("what is no world is refused whole", async (t) => {
     [
       "a number that is rounded, and a name that comes twice",
       '{"format":"foyer.world","world":{"config":{"n":9007199254740993},"id":"a","id":"b"}}',
-      "foyer: stdin is not the document of a world. world.config.n: Must be a number that fits in 64 bits as it is written. world.id: This name may occur only once.\n",
+      "foyer: stdin is not a world document. world.config.n: Must be a number that fits in 64 bits as it is written. world.id: This name may occur only once.\n",
     ],
     [
       "two faults",
       { ...world({ title: "" }), rooms: [{ name: "x" }] },
-      "foyer: stdin is not the document of a world. world.title: May not be empty. rooms.0.id: This field is required.\n",
+      "foyer: stdin is not a world document. world.title: May not be empty. rooms.0.id: This field is required.\n",
     ],
     ["an id", world({ id: "here" }), "foyer: The id here is taken.\n"],
     [

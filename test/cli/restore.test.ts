@@ -80,7 +80,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     db.close();
     return swapped(readFileSync(path));
   };
-  const whole = "is not a whole backup: ";
+  const whole = "is not a complete backup: ";
   const cases: [name: string, archive: Buffer | Entry[], says: string][] = [
     ["empty", Buffer.alloc(0), `${whole}Unrecognized archive`],
     ["text", Buffer.from("not a tar\n".repeat(200)), whole],
@@ -91,18 +91,18 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a byte of the database",
       flipped(bytes, bytes.indexOf(database.body) + 5000),
-      `${whole}foyer.db has another checksum`,
+      `${whole}foyer.db has the wrong checksum`,
     ],
     [
       "a byte of a file",
       [database, { ...file, body: flipped(file.body) }, other, manifest],
-      `${whole}media/pub/demo/0.pdf has another checksum`,
+      `${whole}media/pub/demo/0.pdf has the wrong checksum`,
     ],
     ["a byte of a name", flipped(bytes, 3), `${whole}checksum failure`],
     [
       "a byte of the manifest",
       flipped(bytes, bytes.indexOf('"sha256"') + 20),
-      `${whole}media/pub/demo/0.pdf has another checksum`,
+      `${whole}media/pub/demo/0.pdf has the wrong checksum`,
     ],
     [
       "a missing file",
@@ -131,7 +131,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
       (path): [string, Entry[], string] => [
         path,
         named(evil(path)),
-        `${whole}it holds what is none of it: ${path}`,
+        `${whole}it has an unexpected entry: ${path}`,
       ],
     ),
     [
@@ -195,7 +195,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a database of something else",
       changedDatabase("PRAGMA application_id = 7"),
-      "cannot be used: it is not a database of Foyer",
+      "cannot be used: it is not a Foyer database",
     ],
     [
       "a database that is none",
@@ -250,7 +250,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
   writeFileSync(join(to, "restore/foyer.db"), "half");
   t.same(await foyer(t, to, ["restore", zipped]), {
     code: 0,
-    stdout: `${to} has 1 world, 2 rooms, 2 files again.\n`,
+    stdout: `Restored 1 world, 2 rooms, 2 files into ${to}.\n`,
     stderr: "",
   });
   t.same(readdirSync(to).sort(), ["foyer.db", "lost+found", "media"]);
@@ -260,7 +260,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
   t.match(await foyer(t, to, ["restore", good]), {
     code: 1,
     stdout: "",
-    stderr: /^foyer: .*empty is not empty, .*\n$/,
+    stderr: /^foyer: .*empty is not empty; .*\n$/,
   });
   t.same(readdirSync(to), before);
   for (const [source, says] of [

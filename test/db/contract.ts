@@ -11,6 +11,8 @@ import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import { keyOf, worldOf } from "../helper.js";
 import { filesOf, usersOf } from "../listed.js";
+import { orderContract } from "./order-contract.js";
+import { usersContract } from "./users-contract.js";
 
 /** Opens one more store on a place; all stores of a place hold the same. */
 export type Open = () => Store | Promise<Store>;
@@ -965,4 +967,7 @@ export async function storeContract(
       await fails(t, use(), "unusable");
     }
   });
+
+  await usersContract(t, place);
+  await orderContract(t, place);
 }

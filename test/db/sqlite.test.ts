@@ -50,7 +50,7 @@ void t.test("what is not opened", async (t) => {
         tamper(dataDir, "CREATE TABLE songs (title TEXT)");
         return dataDir;
       },
-      /not a database of Foyer/,
+      /not a Foyer database/,
     ],
     [
       "a database of another program that is marked",
@@ -62,7 +62,7 @@ void t.test("what is not opened", async (t) => {
         );
         return dataDir;
       },
-      /not a database of Foyer/,
+      /not a Foyer database/,
     ],
     [
       "what is no database",

@@ -68,7 +68,7 @@ void t.test("an old database is upgraded after a copy", async (t) => {
   t.match(copy, /^foyer\.db\.v1-\d{8}T\d{6}Z$/);
   t.equal(
     stderr,
-    `foyer: The database was upgraded from version 1 to ${latest}. What it was before is kept in ${join(dataDir, copy!)}.\n`,
+    `foyer: The database was upgraded from version 1 to ${latest}. A copy of the old version is kept in ${join(dataDir, copy!)}.\n`,
   );
   t.same(look(dataDir), { version: latest, worlds: ["old"], sound: "ok" });
   t.same(look(dataDir, copy), { version: 1, worlds: ["old"], sound: "ok" });
@@ -204,13 +204,13 @@ void t.test("what is not to be upgraded is left alone", async (t) => {
       "foreign",
       "PRAGMA application_id = 7",
       ["check"],
-      /it is not a database of Foyer\n$/,
+      /it is not a Foyer database\n$/,
     ],
     [
       "older, and only looked at",
       "",
       ["check"],
-      /it has version 1, and not yet \d+; foyer serve upgrades it\n$/,
+      /it has version 1 instead of \d+; foyer serve upgrades it\n$/,
     ],
   ];
   for (const [name, sql, args, stderr] of cases) {

@@ -238,7 +238,7 @@ void t.test("a file that is lost already does not stop a backup", async (t) => {
   t.equal(
     stderr,
     [keys[0], keys[2]]
-      .map((key) => `foyer: warning: ${key} was missing or damaged before.\n`)
+      .map((key) => `foyer: warning: ${key} was already missing or damaged.\n`)
       .join(""),
   );
   const to = join(dataDir, "../restored");
@@ -257,8 +257,8 @@ void t.test("what a backup refuses", async (t) => {
   await writeFile(target, "precious");
   const cases: [args: string[], code: number, stderr: RegExp, from?: string][] =
     [
-      [[target], 1, /^foyer: .*backup\.tar is there already\.\n$/],
-      [[dir], 1, /^foyer: .* is there already\.\n$/],
+      [[target], 1, /^foyer: .*backup\.tar exists already\.\n$/],
+      [[dir], 1, /^foyer: .* exists already\.\n$/],
       [[join(dir, "none/x.tar")], 1, /^foyer: ENOENT.*\n$/],
       [
         [join(dir, "x.tar")],

@@ -3,7 +3,7 @@ import usersAndFiles from "./0002-users-and-files.js";
 import lists from "./0003-lists-of-users-and-files.js";
 import changes from "./0004-world-changes.js";
 
-/** Every migration, in order: the nth makes version n of the database out of version n - 1. */
+/** All migrations, in order. The nth upgrades the database from version n - 1 to version n. */
 export const migrations: readonly string[] = [
   worldsAndRooms,
   usersAndFiles,

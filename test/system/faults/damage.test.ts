@@ -91,19 +91,19 @@ void t.test("what cannot be opened is not made anew", async (t) => {
     [
       "an empty database, and its log",
       (dir) => truncateSync(database(dir), 0),
-      /foyer\.db is gone, and its log is there/,
+      /foyer\.db is missing, but its log exists/,
     ],
     [
       "no database, and its log",
       (dir) => rmSync(database(dir)),
-      /foyer\.db is gone, and its log is there/,
+      /foyer\.db is missing, but its log exists/,
     ],
     [
       "no database, and files",
       (dir) => {
         for (const end of ["", "-wal", "-shm"]) rmSync(database(dir) + end);
       },
-      /foyer\.db is gone, and uploaded files are there/,
+      /foyer\.db is missing, but uploaded files exist/,
     ],
     [
       "a restore that was killed",
@@ -111,7 +111,7 @@ void t.test("what cannot be opened is not made anew", async (t) => {
         rmSync(dir, { recursive: true });
         mkdirSync(join(dir, "restore"), { recursive: true });
       },
-      /a restore into it has not ended/,
+      /a restore into it has not finished/,
     ],
     [
       "half a database",
@@ -245,7 +245,7 @@ void t.test("a file behind its record", async (t) => {
   const check = await foyer(t, dataDir, ["check"]);
   t.equal(check.code, 1);
   t.match(check.stdout, new RegExp(`${gone.slice(7)} is missing`));
-  t.match(check.stdout, /has 1000 bytes, and 9000000 are recorded/);
+  t.match(check.stdout, /has 1000 bytes, but its record says 9000000/);
   writeFileSync(path(gone), PDF);
   t.equal((await fetch(server.address + gone)).status, 200, "put back");
   t.equal((await finished(dataDir)).length, 2);
