@@ -2,6 +2,7 @@ import { loadConfig } from "../config.js";
 import type { Counts } from "../db/sqlite/inspection.js";
 import { Failure } from "../failure.js";
 import { command } from "./command.js";
+import { context } from "./context.js";
 import { print, warn } from "./output.js";
 import { withProgress } from "./progress.js";
 
@@ -9,7 +10,7 @@ interface Json {
   json?: boolean;
 }
 
-const dataDir = () => loadConfig(process.env).dataDir;
+const dataDir = () => loadConfig(context().env).dataDir;
 
 const described = ({ worlds, rooms, files }: Counts) =>
   [

@@ -4,6 +4,7 @@ import { buffer } from "node:stream/consumers";
 import type { WorldCopy } from "../schemas/documents.js";
 import { Failure } from "../failure.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
+import { context } from "./context.js";
 import { print } from "./output.js";
 import { draftWorld } from "../worlds.js";
 import {
@@ -98,7 +99,7 @@ function cloneOf(
 
 async function readCopy(file: string): Promise<WorldCopy> {
   const name = file === "-" ? "stdin" : file;
-  const bytes = await (file === "-" ? buffer(process.stdin) : readAll(file));
+  const bytes = await (file === "-" ? buffer(context().stdin) : readAll(file));
   let text: string;
   let document: unknown;
   try {

@@ -9,6 +9,7 @@ import type { Store } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
 import { draftWorld, signToken } from "../worlds.js";
 import { command, withStore } from "./command.js";
+import { context } from "./context.js";
 import { printLines } from "./output.js";
 
 const DEMO = "sample";
@@ -68,7 +69,7 @@ export const serveCommand = command(
     `on an empty server, make the world "${DEMO}" to try things in`,
   )
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
-    const config = loadConfig(process.env);
+    const config = loadConfig(context().env);
     const several = config.workers > 1;
     if (several && cluster.isWorker) return runWorker(config);
     // Workers that start at once shall find a database that is there.

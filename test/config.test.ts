@@ -99,7 +99,7 @@ void t.test("values that stop the start", async (t) => {
 
 void t.test("the start says in one line what is wrong", async (t) => {
   const env = { METRICS_TOKEN: "a secret" };
-  const got = await foyer(t, t.testdir(), ["serve"], env);
+  const got = await foyer(t.testdir(), ["serve"], env);
   t.equal(got.code, 1);
   t.match(got.stderr, /^foyer: METRICS_TOKEN: Must be .*\n$/);
   t.notMatch(got.stderr, "a secret");

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { Readable, Writable } from "node:stream";
 import { connect as connectSocket, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { createSigner, type SignerOptions } from "fast-jwt";
@@ -7,6 +8,7 @@ import type { Test } from "tap";
 import { createApp } from "../app.js";
 import { contractOf } from "./contract.js";
 import { loadConfig, type Config } from "../config.js";
+import { run } from "../cli/run.js";
 import { openEngines } from "../db/open.js";
 import type { Store } from "../db/store.js";
 import {
@@ -329,8 +331,38 @@ export function spawnFoyer(
   };
 }
 
-/** Runs a command of `foyer` on a data folder to its end. */
-export const foyer = (
+/**
+ * Runs a command of `foyer` on a data folder to its end, in this process: a
+ * process of its own takes many times as long as most commands.
+ * @param env all the variables it sees; none of this process's gets through.
+ * @param input what it reads on stdin.
+ */
+export async function foyer(
+  dataDir: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input = "",
+): Promise<Finished> {
+  const said = { stdout: "", stderr: "" };
+  const collect = (name: keyof typeof said) =>
+    new Writable({
+      decodeStrings: false,
+      write(text: string, _encoding, done) {
+        said[name] += text;
+        done();
+      },
+    });
+  const code = await run(args, {
+    env: { DATA_DIR: dataDir, ...env },
+    stdin: Readable.from([Buffer.from(input)]),
+    stdout: collect("stdout"),
+    stderr: collect("stderr"),
+  });
+  return { code, ...said };
+}
+
+/** Like {@link foyer}, in a process of its own. */
+export const foyerProcess = (
   t: Test,
   dataDir: string,
   args: readonly string[],

@@ -56,8 +56,8 @@ void t.test("the demo, from nothing to a room", async (t) => {
 void t.test("without --demo there is nothing but what was made", async (t) => {
   const dataDir = t.testdir();
   const line = "world create mine --title M --domain m.org";
-  t.equal((await foyer(t, dataDir, line.split(" "))).code, 0);
-  const { stdout } = await foyer(t, dataDir, ["token", "mine"]);
+  t.equal((await foyer(dataDir, line.split(" "))).code, 0);
+  const { stdout } = await foyer(dataDir, ["token", "mine"]);
   const authorization = `Bearer ${stdout.trim()}`;
   const server = await startFoyer(t, dataDir, ["--demo"], {
     PUBLIC_URL: "https://rooms.example.org/foyer/",
@@ -78,7 +78,7 @@ void t.test("without --demo there is nothing but what was made", async (t) => {
   t.equal(await get("sample"), 403);
 
   // The commands work beside a server, and it follows them.
-  await foyer(t, dataDir, ["world", "delete", "mine", "--yes"]);
+  await foyer(dataDir, ["world", "delete", "mine", "--yes"]);
   t.equal(await get("mine"), 401);
 });
 
@@ -202,7 +202,7 @@ void t.test("what is no HTTP, and what the log tells of it all", async (t) => {
     code: "invalid_request",
   });
 
-  const { stdout } = await foyer(t, dataDir, [
+  const { stdout } = await foyer(dataDir, [
     "world",
     "show",
     "sample",

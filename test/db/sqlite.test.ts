@@ -6,7 +6,7 @@ import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Room } from "../../schemas/rooms.js";
-import { admin, foyer, serve, worldOf } from "../helper.js";
+import { admin, foyer, foyerProcess, serve, worldOf } from "../helper.js";
 
 const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
@@ -85,10 +85,7 @@ void t.test("what is not opened", async (t) => {
         message: reason,
       });
       t.equal(read(dataDir), before, "it is left as it was");
-      const { code, stdout, stderr } = await foyer(t, dataDir, [
-        "world",
-        "list",
-      ]);
+      const { code, stdout, stderr } = await foyer(dataDir, ["world", "list"]);
       t.equal(code, 1);
       t.equal(stdout, "");
       t.match(stderr, reason);
@@ -272,7 +269,7 @@ void t.test("what another process writes is read at once", async (t) => {
     tamper(dataDir, `UPDATE worlds SET title = '${title}'`);
     t.match((await call({ url, as })).body, { title });
   }
-  const { code } = await foyer(t, dataDir, [
+  const { code } = await foyerProcess(t, dataDir, [
     "world",
     "delete",
     "demo",

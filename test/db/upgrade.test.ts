@@ -4,7 +4,7 @@ import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { migrations } from "../../db/sqlite/migrations/index.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
-import { foyer, keyOf, startFoyer, worldOf } from "../helper.js";
+import { foyer, foyerProcess, keyOf, startFoyer, worldOf } from "../helper.js";
 
 const [first, ...later] = migrations as [string, ...string[]];
 const latest = 1 + later.length;
@@ -60,7 +60,7 @@ const copiesIn = (dataDir: string) =>
 
 void t.test("an old database is upgraded after a copy", async (t) => {
   const dataDir = versionOne(t);
-  const { code, stdout, stderr } = await foyer(t, dataDir, ["world", "list"]);
+  const { code, stdout, stderr } = await foyer(dataDir, ["world", "list"]);
   t.equal(code, 0);
   t.match(stdout, /^old\told\.example\.org/);
   const [copy, ...others] = copiesIn(dataDir);
@@ -73,9 +73,9 @@ void t.test("an old database is upgraded after a copy", async (t) => {
   t.same(look(dataDir), { version: latest, worlds: ["old"], sound: "ok" });
   t.same(look(dataDir, copy), { version: 1, worlds: ["old"], sound: "ok" });
 
-  const again = await foyer(t, dataDir, ["world", "list"]);
+  const again = await foyer(dataDir, ["world", "list"]);
   t.same([again.code, again.stderr], [0, ""], "once");
-  const check = await foyer(t, dataDir, ["check"]);
+  const check = await foyer(dataDir, ["check"]);
   t.equal(check.code, 0, check.stdout);
   t.same(copiesIn(dataDir), [copy]);
 });
@@ -114,7 +114,7 @@ void t.test("what version 2 recorded is listed by the next", async (t) => {
 
 void t.test("a new database has nothing to copy", async (t) => {
   const dataDir = t.testdir();
-  const { code, stderr } = await foyer(t, dataDir, [
+  const { code, stderr } = await foyer(dataDir, [
     "world",
     "create",
     "a",
@@ -132,8 +132,8 @@ void t.test("processes that start at once", async (t) => {
   const [server, another, ...lists] = await Promise.all([
     startFoyer(t, dataDir, [], { LOG_LEVEL: "info" }),
     startFoyer(t, dataDir, [], { LOG_LEVEL: "info" }),
-    foyer(t, dataDir, ["world", "list"]),
-    foyer(t, dataDir, ["world", "list"]),
+    foyerProcess(t, dataDir, ["world", "list"]),
+    foyerProcess(t, dataDir, ["world", "list"]),
   ]);
   for (const { code, stderr } of lists) t.equal(code, 0, stderr);
   const running = [server, another];
@@ -158,7 +158,7 @@ void t.test("who starts during an upgrade waits for it", async (t) => {
   const dataDir = versionOne(t);
   const other = open(dataDir);
   other.exec("BEGIN IMMEDIATE");
-  const waiting = foyer(t, dataDir, ["world", "list"]);
+  const waiting = foyerProcess(t, dataDir, ["world", "list"]);
   // Longer than a write would wait for its lock.
   const patience = new Promise((resolve) => setTimeout(resolve, 2500));
   const first = await Promise.race([waiting, patience]);
@@ -176,7 +176,7 @@ void t.test("an upgrade that fails leaves all as it was", async (t) => {
   const dataDir = versionOne(t, "CREATE TABLE files (odd)");
   for (const command of ["world list", "serve"]) {
     const args = command.split(" ");
-    const { code, stdout, stderr } = await foyer(t, dataDir, args);
+    const { code, stdout, stderr } = await foyer(dataDir, args);
     t.same([code, stdout], [1, ""]);
     t.equal(
       stderr,
@@ -217,7 +217,7 @@ void t.test("what is not to be upgraded is left alone", async (t) => {
     await t.test(name, async (t) => {
       const dataDir = versionOne(t, sql);
       const before = look(dataDir);
-      t.match(await foyer(t, dataDir, args), { code: 1, stdout: "", stderr });
+      t.match(await foyer(dataDir, args), { code: 1, stdout: "", stderr });
       t.same(look(dataDir), before);
       t.same(readdirSync(dataDir), ["foyer.db"]);
     });
