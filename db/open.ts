@@ -25,6 +25,8 @@ export interface EngineOptions {
   create?: boolean;
   /** Names the workers that this process shares its events with, if it is one of them. */
   workers?: string;
+  /** How long a write waits for the lock of another process, in milliseconds; two seconds by default. */
+  lockTimeout?: number;
   /** Is told in one line of an upgrade that was made. */
   log?: (line: string) => void;
   /** Is told what a listener of events threw. */
@@ -46,6 +48,7 @@ export async function openEngines({
   dataDir,
   create = true,
   workers,
+  lockTimeout,
   log,
   onFault = rethrow,
 }: EngineOptions): Promise<Engines> {
@@ -56,6 +59,7 @@ export async function openEngines({
       : new WorkerEvents(process, onFault);
   const store = openSqliteStore(dataDir, {
     ...(log && { log }),
+    ...(lockTimeout !== undefined && { lockTimeout }),
     ...(workers !== undefined && { origin: workers }),
     onTouched: (worlds) => {
       for (const world of worlds) {

@@ -175,7 +175,7 @@ export interface WorldStore {
    * @param host as in a Host header, in lower case.
    */
   at(host: string): Promise<Versioned<World> | undefined>;
-  /** Worlds in the order of their ids. */
+  /** Worlds in the order of the code points of their ids. */
   list(selection: WorldSelection): Promise<World[]>;
   /** The worlds that have a key with this issuer and audience. */
   issuing(
@@ -219,7 +219,11 @@ export interface WorldStore {
 
 export interface RoomStore {
   get(worldId: string, id: string): Promise<Versioned<Room> | undefined>;
-  /** @throws {StoreError} `large` when the page would take more than a few MiB. */
+  /**
+   * A page of rooms in the order that is asked for: by priority, then by name, or
+   * by name, then by priority, and in the end by id. Texts compare by code point.
+   * @throws {StoreError} `large` when the page would take more than a few MiB.
+   */
   list(worldId: string, selection: RoomSelection): Promise<Versioned<RoomPage>>;
   /** @throws {StoreError} `absent` when the world is not there. */
   create(worldId: string, draft: RoomDraft): Promise<Versioned<Room>>;

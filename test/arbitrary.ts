@@ -20,7 +20,13 @@ export function arbitraryOf(
   if (schema.readOnly) return fc.constant(undefined);
   if (schema.enum) return fc.constantFrom(...(schema.enum as unknown[]));
   if (schema.anyOf) return fc.oneof(...(schema.anyOf as unknown[]).map(of));
+  if (Array.isArray(schema.type)) {
+    const types = schema.type as string[];
+    return fc.oneof(...types.map((type) => of({ ...schema, type })));
+  }
   switch (schema.type) {
+    case "null":
+      return fc.constant(null);
     case "string":
       return textOf(schema);
     case "integer":

@@ -105,3 +105,8 @@ void t.test("the start says in one line what is wrong", async (t) => {
   t.notMatch(got.stderr, "a secret");
   t.equal(got.stdout, "");
 });
+
+void t.test("how long a server waits for what is in flight", async (t) => {
+  // docs/install.md and docs/embed.md promise it.
+  t.strictSame(loadConfig({}).patience, { stop: 10_000, close: 2000 });
+});

@@ -7,6 +7,7 @@ import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { Test } from "tap";
 import { createApp } from "../app.js";
 import { contractOf } from "./contract.js";
+import { putDatabase } from "./database.js";
 import { loadConfig, type Config } from "../config.js";
 import { run } from "../cli/run.js";
 import { openEngines } from "../db/open.js";
@@ -91,6 +92,8 @@ export interface TestServer {
 export interface ServeOptions {
   config?: Partial<Config>;
   logger?: FastifyBaseLogger;
+  /** How long a write waits for the lock of another process, in milliseconds. */
+  lockTimeout?: number;
   /** Puts something between the application and its store, such as a fault. */
   wrap?: (store: Store) => Store;
 }
@@ -102,10 +105,14 @@ export interface ServeOptions {
 export async function serve(
   t: Test,
   worlds: World[] = [worldOf("demo")],
-  { config, logger, wrap = (store) => store }: ServeOptions = {},
+  { config, logger, lockTimeout, wrap = (store) => store }: ServeOptions = {},
 ): Promise<TestServer> {
   const dataDir = t.testdir();
-  const engines = await openEngines({ dataDir });
+  await putDatabase(dataDir, worlds);
+  const engines = await openEngines({
+    dataDir,
+    ...(lockTimeout !== undefined && { lockTimeout }),
+  });
   const { store } = engines;
   const app = createApp({
     config: { ...loadConfig({}), ...config },
@@ -117,7 +124,6 @@ export async function serve(
   app.addHook("onRoute", ({ method, url }) => {
     for (const name of [method].flat()) routes.add(`${name} ${url}`);
   });
-  for (const world of worlds) await store.worlds.create(world);
   await app.ready();
   return { app, routes, store, dataDir, call: (request) => call(app, request) };
 }

@@ -7,8 +7,8 @@ import { LATEST, upgrade, versionOf } from "./upgrade.js";
 
 export type Connection = Database.Database;
 
-/** How long a writer waits for the lock of another process, in milliseconds. */
-const LOCK_TIMEOUT = 2000;
+/** How long a writer waits for the lock of another process, in milliseconds, unless it is told. */
+export const LOCK_TIMEOUT = 2000;
 
 /** How long it waits at the start: another process may be upgrading a large database. */
 const UPGRADE_TIMEOUT = 10 * 60 * 1000;
@@ -23,11 +23,13 @@ const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
  * @param dataDir the folder it lies in; made if missing, for its owner only,
  *   as the database holds the keys of every world.
  * @param tell is told in one line of an upgrade that was made.
+ * @param lockTimeout how long each write waits for another process, in milliseconds.
  * @throws {StoreError} `unusable` with one line for the operator.
  */
 export function openForWriting(
   dataDir: string,
   tell: (line: string) => void = () => {},
+  lockTimeout = LOCK_TIMEOUT,
 ): Connection {
   return explained(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -47,7 +49,7 @@ export function openForWriting(
       // What is deleted is overwritten: an erased name is gone from the file too.
       db.pragma("secure_delete = ON");
       upgrade(db, tell);
-      db.pragma(`busy_timeout = ${LOCK_TIMEOUT}`);
+      db.pragma(`busy_timeout = ${lockTimeout}`);
       return db;
     } catch (error) {
       db.close();

@@ -7,7 +7,12 @@ import {
 } from "../store.js";
 import { changeReads } from "./changes.js";
 import { countReads } from "./count-reads.js";
-import { openForReading, openForWriting, storeErrorOf } from "./database.js";
+import {
+  LOCK_TIMEOUT,
+  openForReading,
+  openForWriting,
+  storeErrorOf,
+} from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
 import { marksIn } from "./erasures.js";
 import { ReadCache } from "./read-cache.js";
@@ -24,6 +29,8 @@ const POLL_INTERVAL = 250;
 export interface SqliteOptions {
   /** Is told in one line of an upgrade that was made. */
   log?: (line: string) => void;
+  /** How long a write waits for the lock of another process, in milliseconds. */
+  lockTimeout?: number;
   /**
    * Names the processes that share their events: a store tells nobody of what
    * they write. By default this process shares with none.
@@ -41,7 +48,12 @@ export interface SqliteOptions {
  */
 export function openSqliteStore(
   dataDir: string,
-  { log, origin = randomUUID(), onTouched }: SqliteOptions = {},
+  {
+    log,
+    lockTimeout = LOCK_TIMEOUT,
+    origin = randomUUID(),
+    onTouched,
+  }: SqliteOptions = {},
 ): Store {
   // It stays open until the reader is there: the last connection to close would
   // delete the write-ahead log, which a read-only connection cannot create.
@@ -51,6 +63,7 @@ export function openSqliteStore(
   const writer = new Writer({
     dataDir,
     origin,
+    lockTimeout,
     onWritten: () => cache.refresh(),
     onTouched: (worlds) => onTouched?.(worlds),
   });

@@ -18,7 +18,14 @@ import {
 import { userWrites } from "./user-writes.js";
 import { copyWrites } from "./world-copies.js";
 import { worldWrites } from "./world-writes.js";
-import type { Answer, Call, Message, Report, Writes } from "./writer.js";
+import type {
+  Answer,
+  Call,
+  Message,
+  Report,
+  ThreadData,
+  Writes,
+} from "./writer.js";
 
 // The only thread of this process that writes. Whatever arrived while the disk
 // was syncing goes into the next transaction together: one sync for all of it.
@@ -50,8 +57,8 @@ const LONGEST_RETRY = 60_000;
 const MAX_BATCH = 500;
 
 const port = parentPort!;
-const { dataDir, origin } = workerData as { dataDir: string; origin: string };
-const db = openForWriting(dataDir);
+const { dataDir, origin, lockTimeout } = workerData as ThreadData;
+const db = openForWriting(dataDir, undefined, lockTimeout);
 const marks = new Erasures(dataDir);
 const worlds = worldWrites(db);
 const rooms = roomWrites(db);

@@ -39,11 +39,17 @@ export interface Report {
   touched: string[];
 }
 
-/** Where the thread writes, and what is told of it. */
-export interface WriterOptions {
+/** What the thread starts with. */
+export interface ThreadData {
   dataDir: string;
   /** Names the processes that share their events. */
   origin: string;
+  /** How long a write waits for the lock of another process, in milliseconds. */
+  lockTimeout: number;
+}
+
+/** Where the thread writes, and what is told of it. */
+export interface WriterOptions extends ThreadData {
   /** Is called after each transaction, before whoever waits for it is told. */
   onWritten: () => void;
   /** Is told of worlds that processes of another origin have changed. */
@@ -150,9 +156,9 @@ export class Writer {
   }
 
   #start(): Worker {
-    const { dataDir, origin, onWritten, onTouched } = this.#options;
+    const { onWritten, onTouched, ...workerData } = this.#options;
     const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
-      workerData: { dataDir, origin },
+      workerData: workerData satisfies ThreadData,
       // What the process was told to load or to watch is not for this thread.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },
