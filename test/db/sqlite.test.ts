@@ -1,5 +1,4 @@
-import { fork, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -117,47 +116,6 @@ void t.test("a folder that is there keeps what is in it", async (t) => {
   mkdirSync(join(dataDir, "folder"));
   await openSqliteStore(dataDir).close();
   t.equal(readFileSync(join(dataDir, "notes.txt"), "utf8"), "mine");
-});
-
-void t.test("processes that open a new folder at the same time", async (t) => {
-  // Each waits to be told where, so that all begin at once.
-  const parent = t.testdir({
-    "open.mjs": `
-      import { openSqliteStore } from ${JSON.stringify(new URL("../../db/sqlite/index.js", import.meta.url))};
-      process.on("message", async ({ dataDir, world }) => {
-        try {
-          const store = openSqliteStore(dataDir);
-          await store.worlds.create(world);
-          await store.close();
-          process.send("done");
-        } catch (error) {
-          process.send(error.message);
-        }
-      });
-      process.send("ready");
-    `,
-  });
-  const processes = await Promise.all(
-    Array.from({ length: 4 }, async () => {
-      const child = fork(join(parent, "open.mjs"), { execArgv: [] });
-      t.teardown(() => child.kill("SIGKILL"));
-      await once(child, "message");
-      return child;
-    }),
-  );
-  for (let round = 0; round < 4; round++) {
-    const dataDir = join(parent, `round-${round}`);
-    const answers = await Promise.all(
-      processes.map(async (child, i) => {
-        child.send({ dataDir, world: worldOf(`world-${i}`) });
-        return ((await once(child, "message")) as [string])[0];
-      }),
-    );
-    t.strictSame(answers, ["done", "done", "done", "done"]);
-    const store = openSqliteStore(dataDir);
-    t.equal((await store.worlds.list({ limit: 100 })).length, 4);
-    await store.close();
-  }
 });
 
 void t.test("a lock that another process keeps", async (t) => {

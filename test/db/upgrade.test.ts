@@ -1,62 +1,16 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import Database from "better-sqlite3";
-import t, { type Test } from "tap";
-import { migrations } from "../../db/sqlite/migrations/index.js";
+import t from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
-import { foyer, foyerProcess, keyOf, startFoyer, worldOf } from "../helper.js";
-
-const [first, ...later] = migrations as [string, ...string[]];
-const latest = 1 + later.length;
-
-/** A database as the first version made it, with a world in it. */
-function versionOne(t: Test, more = ""): string {
-  const dataDir = t.testdir();
-  const db = open(dataDir);
-  db.pragma("journal_mode = WAL");
-  db.exec(first);
-  db.pragma(`application_id = ${0x466f7972}`);
-  db.pragma("user_version = 1");
-  const { id, title, domain, config, permission_config } = worldOf("old");
-  db.prepare(
-    "INSERT INTO worlds (id, title, config, permission_config, domain) VALUES (?, ?, ?, ?, ?)",
-  ).run(
-    id,
-    title,
-    JSON.stringify(config),
-    JSON.stringify(permission_config),
-    domain,
-  );
-  const { issuer, audience } = keyOf("old");
-  db.prepare("INSERT INTO world_issuers VALUES (?, ?, ?)").run(
-    issuer,
-    audience,
-    id,
-  );
-  db.exec(more);
-  db.close();
-  return dataDir;
-}
-
-const open = (dataDir: string, name = "foyer.db") =>
-  new Database(join(dataDir, name));
-
-/** What a database says of its version and worlds. */
-function look(dataDir: string, name?: string) {
-  const db = open(dataDir, name);
-  try {
-    return {
-      version: db.pragma("user_version", { simple: true }),
-      worlds: db.prepare("SELECT id FROM worlds").pluck().all(),
-      sound: db.pragma("integrity_check", { simple: true }),
-    };
-  } finally {
-    db.close();
-  }
-}
-
-const copiesIn = (dataDir: string) =>
-  readdirSync(dataDir).filter((name) => name.includes(".v"));
+import { foyer } from "../helper.js";
+import {
+  copiesIn,
+  latest,
+  later,
+  look,
+  open,
+  versionOne,
+} from "./old-database.js";
 
 void t.test("an old database is upgraded after a copy", async (t) => {
   const dataDir = versionOne(t);
@@ -123,51 +77,6 @@ void t.test("a new database has nothing to copy", async (t) => {
     "--domain",
     "a.org",
   ]);
-  t.same([code, stderr], [0, ""]);
-  t.same(copiesIn(dataDir), []);
-});
-
-void t.test("processes that start at once", async (t) => {
-  const dataDir = versionOne(t);
-  const [server, another, ...lists] = await Promise.all([
-    startFoyer(t, dataDir, [], { LOG_LEVEL: "info" }),
-    startFoyer(t, dataDir, [], { LOG_LEVEL: "info" }),
-    foyerProcess(t, dataDir, ["world", "list"]),
-    foyerProcess(t, dataDir, ["world", "list"]),
-  ]);
-  for (const { code, stderr } of lists) t.equal(code, 0, stderr);
-  const running = [server, another];
-  for (const { address } of running) {
-    t.equal((await fetch(`${address}/healthz`)).status, 200);
-  }
-  for (const one of running) one.signal("SIGTERM");
-  const ended = await Promise.all(running.map(({ finished }) => finished));
-  t.same(
-    ended.map(({ code }) => code),
-    [0, 0],
-  );
-  const said = [...lists, ...ended]
-    .map(({ stdout, stderr }) => stdout + stderr)
-    .join("");
-  t.equal(said.split("The database was upgraded").length, 2, "one of them");
-  t.equal(copiesIn(dataDir).length, 1);
-  t.match(look(dataDir), { version: latest, worlds: ["old"] });
-});
-
-void t.test("who starts during an upgrade waits for it", async (t) => {
-  const dataDir = versionOne(t);
-  const other = open(dataDir);
-  other.exec("BEGIN IMMEDIATE");
-  const waiting = foyerProcess(t, dataDir, ["world", "list"]);
-  // Longer than a write would wait for its lock.
-  const patience = new Promise((resolve) => setTimeout(resolve, 2500));
-  const first = await Promise.race([waiting, patience]);
-  t.equal(first, undefined, "it still waits");
-  for (const migration of later) other.exec(migration);
-  other.pragma(`user_version = ${latest}`);
-  other.exec("COMMIT");
-  other.close();
-  const { code, stderr } = await waiting;
   t.same([code, stderr], [0, ""]);
   t.same(copiesIn(dataDir), []);
 });
