@@ -71,7 +71,7 @@ export interface FoyerOptions {
 export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
   async (app, options) => {
     const config = { ...loadConfig({}), ...options.config };
-    const { publicUrl, dataDir, corsOrigins, load, metrics } = config;
+    const { publicUrl, dataDir, corsOrigins, load, metrics, patience } = config;
     const engines =
       options.engines ??
       (await openEngines({
@@ -88,7 +88,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     if (corsOrigins) app.register(cors, { origins: corsOrigins });
     app.register(unrouted);
     app.register(logging);
-    app.register(draining);
+    app.register(draining, { patience: patience.close });
     app.register(expectContinue);
     app.register(serialization);
     app.register(enginesPlugin, { engines });
@@ -220,7 +220,7 @@ export function createMetricsApp(
   app.register(wire);
   app.register(errors);
   app.register(unrouted);
-  app.register(draining);
+  app.register(draining, { patience: loadConfig({}).patience.close });
   app.register(import("./routes/metrics.js"), { of, token });
   return app;
 }

@@ -143,6 +143,7 @@ export interface Config {
   requestTimeout: number;
   corsOrigins: string[] | "*" | undefined;
   load: LoadLimits;
+  patience: Patience;
   metrics: {
     host: string;
     port: number | undefined;
@@ -158,6 +159,14 @@ export interface Config {
     /** How much the files of one world may take, in bytes. */
     worldMaxBytes: number;
   };
+}
+
+/** How long the requests in flight are waited for, in milliseconds. No variable sets it. */
+export interface Patience {
+  /** When a server is told to stop. */
+  stop: number;
+  /** When an application closes that was not told to stop before. */
+  close: number;
 }
 
 /** How much is taken on before it is turned away; 0 stands for any amount. */
@@ -209,6 +218,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       eventLoopDelay: values.MAX_EVENT_LOOP_DELAY,
       perMinute: values.API_RATE_PER_MINUTE,
     },
+    patience: { stop: 10_000, close: 2000 },
     metrics: {
       host: values.METRICS_HOST,
       port: values.METRICS_PORT,

@@ -7,14 +7,11 @@ import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
 
-/** How long a stop waits for the requests in flight, in milliseconds. */
-const PATIENCE = 10_000;
-
 export interface Server {
   app: FastifyInstance;
   /** Where it listens, for links. */
   address: string;
-  /** Finishes what is in flight, for at most ten seconds, and lets go of everything. */
+  /** Finishes what is in flight, for at most `config.patience.stop`, and lets go of everything. */
   stop(): Promise<void>;
 }
 
@@ -55,7 +52,7 @@ export async function startServer(
     await app.close();
     throw error;
   }
-  return { app, address: addressOf(app), stop: () => stop(app) };
+  return { app, address: addressOf(app), stop: () => stop(app, config) };
 }
 
 /** Opens the port of the metrics, if there is to be one; it closes with the application. */
@@ -102,9 +99,9 @@ function addressOf(app: FastifyInstance): string {
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }
 
-async function stop(app: FastifyInstance): Promise<void> {
+async function stop(app: FastifyInstance, { patience }: Config): Promise<void> {
   app.log.info("stopping");
-  await app.drain(PATIENCE);
+  await app.drain(patience.stop);
   await app.close();
   app.log.info("stopped");
 }

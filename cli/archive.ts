@@ -2,10 +2,11 @@ import { loadConfig } from "../config.js";
 import type { Backup } from "../db/maintenance/backup.js";
 import { Failure } from "../failure.js";
 import { command } from "./command.js";
+import { context } from "./context.js";
 import { type JsonOption, print, warn } from "./output.js";
 import { withProgress } from "./progress.js";
 
-const dataDir = () => loadConfig(process.env).dataDir;
+const dataDir = () => loadConfig(context().env).dataDir;
 
 type Contents = Pick<Backup, "worlds" | "rooms" | "files">;
 

@@ -6,6 +6,7 @@ import { loadConfig } from "../config.js";
 import type { FileStore } from "../db/files.js";
 import type { Store } from "../db/store.js";
 import { textFault, type TextOptions } from "../schemas/plain/texts.js";
+import { context } from "./context.js";
 import { warn } from "./output.js";
 
 // A command imports what it works with when it runs, by `import()`. So
@@ -39,7 +40,7 @@ export async function withStore<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
   { create = false }: { create?: boolean } = {},
 ): Promise<T> {
-  return withStoreIn(loadConfig(process.env).dataDir, create, run);
+  return withStoreIn(loadConfig(context().env).dataDir, create, run);
 }
 
 /**
@@ -49,7 +50,7 @@ export async function withStore<T>(
 export async function withStoreOrEmpty<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
-  const { dataDir } = loadConfig(process.env);
+  const { dataDir } = loadConfig(context().env);
   const { hasStore } = await import("../db/open.js");
   if (hasStore(dataDir)) return withStoreIn(dataDir, false, run);
   const folder = await mkdtemp(join(tmpdir(), "foyer-"));

@@ -3,8 +3,9 @@ import { buffer } from "node:stream/consumers";
 import type { WorldCopy } from "../schemas/world-document.js";
 import { Failure } from "../failure.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
-import { type JsonOption, print } from "./output.js";
 import { cloneWorld, exportWorld } from "../worlds.js";
+import { context } from "./context.js";
+import { type JsonOption, print } from "./output.js";
 import { newWorldCommand, type NewWorld, worldLines } from "./worlds.js";
 
 /** `foyer world export …` */
@@ -63,7 +64,9 @@ const cloneCommand = newWorldCommand(
 
 async function readCopy(file: string): Promise<WorldCopy> {
   const name = file === "-" ? "stdin" : file;
-  const bytes = await (file === "-" ? buffer(process.stdin) : readInput(file));
+  const bytes = await (file === "-"
+    ? buffer(context().stdin)
+    : readInput(file));
   let text: string;
   let document: unknown;
   try {

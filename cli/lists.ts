@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { context } from "./context.js";
 import { textOf } from "./output.js";
 
 /** How many items of a list are read at once. */
@@ -33,7 +34,7 @@ export async function printList<T>(
   cellsOf: (item: T) => readonly string[],
   none: string,
 ): Promise<void> {
-  const { stdout } = process;
+  const { stdout } = context();
   let count = 0;
   for await (const item of items) {
     const text = json

@@ -1,3 +1,5 @@
+import { context } from "./context.js";
+
 /**
  * What moves the cursor, colors the terminal, breaks a line, turns the direction
  * of text, or cannot be written as UTF-8.
@@ -39,7 +41,7 @@ export function print(
 
 /** Writes lines to stdout. */
 export function printLines(lines: readonly Line[]): void {
-  process.stdout.write(textOf(lines));
+  context().stdout.write(textOf(lines));
 }
 
 /** The text of lines. Everything but the tabs between cells is escaped. */
@@ -48,5 +50,5 @@ export const textOf = (lines: readonly Line[]): string =>
 
 /** Tells the operator something on stderr, in one line that says who speaks. */
 export function warn(message: string): void {
-  process.stderr.write(`foyer: ${plain(message)}\n`);
+  context().stderr.write(`foyer: ${plain(message)}\n`);
 }

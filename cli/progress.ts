@@ -1,5 +1,6 @@
 import type { Report } from "../db/maintenance/progress.js";
 import { Failure } from "../failure.js";
+import { context } from "./context.js";
 
 /** How often a terminal is told, in milliseconds. */
 const INTERVAL = 100;
@@ -11,7 +12,7 @@ const INTERVAL = 100;
 export async function withProgress<T>(
   run: (report: Report) => Promise<T>,
 ): Promise<T> {
-  const { stderr } = process;
+  const { stderr } = context();
   let stopped = false;
   let shown = 0;
   const stop = () => (stopped = true);

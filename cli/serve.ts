@@ -8,6 +8,7 @@ import {
 import type { World } from "../schemas/worlds.js";
 import { DEMO, ensureDemo, signToken } from "../worlds.js";
 import { command, withStore } from "./command.js";
+import { context } from "./context.js";
 import { printLines } from "./output.js";
 
 /** How long a stopped server waits until its log is read, in milliseconds. */
@@ -33,7 +34,7 @@ export const serveCommand = command(
     `on an empty server, make the world "${DEMO}" to try things in`,
   )
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
-    const config = loadConfig(process.env);
+    const config = loadConfig(context().env);
     const several = config.workers > 1;
     if (several && cluster.isWorker) {
       const { runWorker } = await import("../cluster.js");

@@ -25,6 +25,8 @@ export interface EngineOptions {
   create?: boolean;
   /** The name that all workers of a server share; given in a worker process only. */
   workers?: string;
+  /** How long a write waits for the lock of another process, in milliseconds; two seconds by default. */
+  lockTimeout?: number;
   /** Gets one line about an upgrade of the database. */
   log?: (line: string) => void;
   /** Gets what a listener of events threw. By default it ends the process. */
@@ -47,6 +49,7 @@ export async function openEngines({
   dataDir,
   create = true,
   workers,
+  lockTimeout,
   log,
   onFault = rethrow,
 }: EngineOptions): Promise<Engines> {
@@ -57,6 +60,7 @@ export async function openEngines({
       : new WorkerEvents(process, onFault);
   const store = openSqliteStore(dataDir, {
     ...(log && { log }),
+    ...(lockTimeout !== undefined && { lockTimeout }),
     ...(workers !== undefined && { origin: workers }),
     onTouched: (worlds) => {
       for (const world of worlds) {

@@ -221,7 +221,7 @@ export interface WorldStore {
    * @param host as in a Host header, in lower case, with or without a port.
    */
   at(host: string): Promise<Versioned<World> | undefined>;
-  /** Worlds in ascending order of their ids. They are frozen. */
+  /** Worlds in the order of the code points of their ids. They are frozen. */
   list(selection: WorldSelection): Promise<World[]>;
   /** The worlds that have a key with exactly this issuer and audience, in any order. */
   issuing(
@@ -279,7 +279,9 @@ export interface RoomStore {
   /** The room with an id, if it is in this world. */
   get(worldId: string, id: string): Promise<Versioned<Room> | undefined>;
   /**
-   * The rooms that the caller may see. The version is that of the page's content.
+   * The rooms that the caller may see, in the order that is asked for: by priority,
+   * then by name, or by name, then by priority, and in the end by id. Texts compare
+   * by code point. The version is that of the page's content.
    * @throws {StoreError} `large` when the page would take more than a few MiB.
    */
   list(worldId: string, selection: RoomSelection): Promise<Versioned<RoomPage>>;

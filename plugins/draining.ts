@@ -17,12 +17,13 @@ declare module "fastify" {
   }
 }
 
-/** How long `close` waits for answers where nobody drained before, in milliseconds. */
-const PATIENCE = 2000;
-
-/** Ends the service without breaking off a request. */
-export default fp(
-  async (app) => {
+/**
+ * Ends the service without breaking off a request.
+ * @param options.patience how long `close` waits for answers where nobody
+ *   drained before, in milliseconds.
+ */
+export default fp<{ patience: number }>(
+  async (app, { patience }) => {
     let draining = false;
     app.decorate("draining", { getter: () => draining });
 
@@ -66,7 +67,7 @@ export default fp(
     // The server closes when its last connection has: one that sends nothing, or
     // half a request, could hold it for minutes.
     app.addHook("preClose", async () => {
-      if (!draining) await app.drain(PATIENCE);
+      if (!draining) await app.drain(patience);
       closing = true;
       for (const socket of connections) socket.destroy();
     });

@@ -21,9 +21,8 @@ export function arbitraryOf(
   if (schema.enum) return fc.constantFrom(...(schema.enum as unknown[]));
   if (schema.anyOf) return fc.oneof(...(schema.anyOf as unknown[]).map(of));
   if (Array.isArray(schema.type)) {
-    return fc.oneof(
-      ...schema.type.map((type) => of({ ...schema, type: type as unknown })),
-    );
+    const types = schema.type as string[];
+    return fc.oneof(...types.map((type) => of({ ...schema, type })));
   }
   switch (schema.type) {
     case "null":

@@ -67,7 +67,7 @@ void t.test("all rooms, page by page", async (t) => {
 
 void t.test("uploads, and who made them", async (t) => {
   const { foyer, baseUrl, store } = await connect(t);
-  const path = join(t.testdir(), "slides.pdf");
+  const path = join(t.testdirName, "slides.pdf");
   await writeFile(path, PDF);
   for (const [name, upload] of Object.entries({
     "a file on the disk": foyer.upload(await openAsBlob(path), "slides.pdf"),

@@ -99,9 +99,14 @@ void t.test("values that stop the start", async (t) => {
 
 void t.test("the start says in one line what is wrong", async (t) => {
   const env = { METRICS_TOKEN: "a secret" };
-  const got = await foyer(t, t.testdir(), ["serve"], env);
+  const got = await foyer(t.testdir(), ["serve"], env);
   t.equal(got.code, 1);
   t.match(got.stderr, /^foyer: METRICS_TOKEN: Must be .*\n$/);
   t.notMatch(got.stderr, "a secret");
   t.equal(got.stdout, "");
+});
+
+void t.test("how long a server waits for what is in flight", async (t) => {
+  // docs/install.md and docs/embed.md promise it.
+  t.strictSame(loadConfig({}).patience, { stop: 10_000, close: 2000 });
 });

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { Readable, Writable } from "node:stream";
 import { connect as connectSocket, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { createSigner, type SignerOptions } from "fast-jwt";
@@ -6,7 +7,9 @@ import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { Test } from "tap";
 import { createApp } from "../app.js";
 import { contractOf } from "./contract.js";
+import { putDatabase } from "./database.js";
 import { loadConfig, type Config } from "../config.js";
+import { run } from "../cli/run.js";
 import { openEngines } from "../db/open.js";
 import type { Store } from "../db/store.js";
 import {
@@ -89,6 +92,8 @@ export interface TestServer {
 export interface ServeOptions {
   config?: Partial<Config>;
   logger?: FastifyBaseLogger;
+  /** How long a write waits for the lock of another process, in milliseconds. */
+  lockTimeout?: number;
   /** Puts something between the application and its store, such as a fault. */
   wrap?: (store: Store) => Store;
 }
@@ -100,10 +105,14 @@ export interface ServeOptions {
 export async function serve(
   t: Test,
   worlds: World[] = [worldOf("demo")],
-  { config, logger, wrap = (store) => store }: ServeOptions = {},
+  { config, logger, lockTimeout, wrap = (store) => store }: ServeOptions = {},
 ): Promise<TestServer> {
   const dataDir = t.testdir();
-  const engines = await openEngines({ dataDir });
+  await putDatabase(dataDir, worlds);
+  const engines = await openEngines({
+    dataDir,
+    ...(lockTimeout !== undefined && { lockTimeout }),
+  });
   const { store } = engines;
   const app = createApp({
     config: { ...loadConfig({}), ...config },
@@ -115,7 +124,6 @@ export async function serve(
   app.addHook("onRoute", ({ method, url }) => {
     for (const name of [method].flat()) routes.add(`${name} ${url}`);
   });
-  for (const world of worlds) await store.worlds.create(world);
   await app.ready();
   return { app, routes, store, dataDir, call: (request) => call(app, request) };
 }
@@ -329,8 +337,38 @@ export function spawnFoyer(
   };
 }
 
-/** Runs a command of `foyer` on a data folder to its end. */
-export const foyer = (
+/**
+ * Runs a command of `foyer` on a data folder to its end, in this process: a
+ * process of its own takes many times as long as most commands.
+ * @param env all the variables it sees; none of this process's gets through.
+ * @param input what it reads on stdin.
+ */
+export async function foyer(
+  dataDir: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input = "",
+): Promise<Finished> {
+  const said = { stdout: "", stderr: "" };
+  const collect = (name: keyof typeof said) =>
+    new Writable({
+      decodeStrings: false,
+      write(text: string, _encoding, done) {
+        said[name] += text;
+        done();
+      },
+    });
+  const code = await run(args, {
+    env: { DATA_DIR: dataDir, ...env },
+    stdin: Readable.from([Buffer.from(input)]),
+    stdout: collect("stdout"),
+    stderr: collect("stderr"),
+  });
+  return { code, ...said };
+}
+
+/** Like {@link foyer}, in a process of its own. */
+export const foyerProcess = (
   t: Test,
   dataDir: string,
   args: readonly string[],

@@ -49,8 +49,8 @@ function expect(
 }
 
 /**
- * Whether everything that was sent reads back; what was not sent does not matter.
- * A room without a domain of its own shows that of its world.
+ * Whether everything that was sent reads back; what was not sent does not
+ * matter. A room whose own domain is null shows that of its world.
  */
 const holds = (sent: Body, got: unknown): boolean =>
   Object.entries(sent).every(

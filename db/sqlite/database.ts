@@ -7,8 +7,8 @@ import { LATEST, upgrade, schemaVersionOf } from "./upgrade.js";
 
 export type Connection = Database.Database;
 
-/** How long a writer waits for the lock of another process, in milliseconds. */
-const LOCK_TIMEOUT = 2000;
+/** How long a writer waits for the lock of another process, in milliseconds, unless it is told. */
+export const LOCK_TIMEOUT = 2000;
 
 /** How long a writer waits at the start, in milliseconds: another process may be upgrading a large database. */
 const UPGRADE_TIMEOUT = 10 * 60 * 1000;
@@ -23,11 +23,13 @@ const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
  * @param dataDir its folder. A missing one is created for its owner only, because
  *   the database has the keys of every world.
  * @param log gets one line about an upgrade.
+ * @param lockTimeout how long each write waits for another process, in milliseconds.
  * @throws {StoreError} `unusable` with one line for the operator.
  */
 export function openForWriting(
   dataDir: string,
   log: (line: string) => void = () => {},
+  lockTimeout = LOCK_TIMEOUT,
 ): Connection {
   return explainOpening(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -47,7 +49,7 @@ export function openForWriting(
       // Deleted content is overwritten, so that an erased name leaves the file too.
       db.pragma("secure_delete = ON");
       upgrade(db, log);
-      db.pragma(`busy_timeout = ${LOCK_TIMEOUT}`);
+      db.pragma(`busy_timeout = ${lockTimeout}`);
       return db;
     } catch (error) {
       db.close();

@@ -8,7 +8,12 @@ import {
 } from "../store.js";
 import { changeReads } from "./changes.js";
 import { countReads } from "./count-reads.js";
-import { openForReading, openForWriting, storeErrorOf } from "./database.js";
+import {
+  LOCK_TIMEOUT,
+  openForReading,
+  openForWriting,
+  storeErrorOf,
+} from "./database.js";
 import { fileReads, userReads } from "./user-reads.js";
 import { marksIn } from "./erasures.js";
 import { ReadCache } from "./read-cache.js";
@@ -26,6 +31,8 @@ const POLL_INTERVAL = 250;
 export interface SqliteOptions {
   /** Gets one line about an upgrade of the database. */
   log?: (line: string) => void;
+  /** How long a write waits for the lock of another process, in milliseconds. */
+  lockTimeout?: number;
   /**
    * Names a group of processes that share events. `onTouched` does not report what
    * they write. By default this process is a group of its own.
@@ -43,7 +50,12 @@ export interface SqliteOptions {
  */
 export function openSqliteStore(
   dataDir: string,
-  { log, origin = randomUUID(), onTouched }: SqliteOptions = {},
+  {
+    log,
+    lockTimeout = LOCK_TIMEOUT,
+    origin = randomUUID(),
+    onTouched,
+  }: SqliteOptions = {},
 ): Store {
   // It stays open until the reader is open. The last connection that closes deletes
   // the write-ahead log, and a read-only connection cannot create it.
@@ -53,6 +65,7 @@ export function openSqliteStore(
   const writer = new Writer({
     dataDir,
     origin,
+    lockTimeout,
     onWritten: () => cache.refresh(),
     onTouched: (worlds) => onTouched?.(worlds),
   });

@@ -23,6 +23,7 @@ import type {
   WriteCall,
   Message,
   BatchReport,
+  ThreadData,
   Writes,
 } from "./writer.js";
 
@@ -62,8 +63,8 @@ const PATIENCE = 2000;
 const MAX_BATCH = 500;
 
 const port = parentPort!;
-const { dataDir, origin } = workerData as { dataDir: string; origin: string };
-const db = openForWriting(dataDir);
+const { dataDir, origin, lockTimeout } = workerData as ThreadData;
+const db = openForWriting(dataDir, undefined, lockTimeout);
 const marks = new ErasureMarks(dataDir);
 const worlds = worldWrites(db);
 const rooms = roomWrites(db);

@@ -39,11 +39,17 @@ export interface BatchReport {
   touched: string[];
 }
 
-/** Options of a {@link Writer}. */
-export interface WriterOptions {
+/** What the thread starts with. */
+export interface ThreadData {
   dataDir: string;
   /** Names the group of processes that share events. */
   origin: string;
+  /** How long a write waits for the lock of another process, in milliseconds. */
+  lockTimeout: number;
+}
+
+/** Options of a {@link Writer}. */
+export interface WriterOptions extends ThreadData {
   /** Called after each transaction, before the promises of its writes resolve. */
   onWritten: () => void;
   /** Gets the worlds that processes of another origin have changed. */
@@ -150,9 +156,9 @@ export class Writer {
   }
 
   #start(): Worker {
-    const { dataDir, origin, onWritten, onTouched } = this.#options;
+    const { onWritten, onTouched, ...workerData } = this.#options;
     const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
-      workerData: { dataDir, origin },
+      workerData: workerData satisfies ThreadData,
       // Options of the process, such as what to preload, do not apply to this thread.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },

@@ -18,7 +18,7 @@ interface Report {
 
 /** What a check finds, in both of its languages. */
 async function findings(t: Test, dataDir: string) {
-  const json = await foyer(t, dataDir, ["check", "--json"]);
+  const json = await foyer(dataDir, ["check", "--json"]);
   const { findings } = JSON.parse(json.stdout) as Report;
   t.equal(json.code, findings.length > 0 ? 1 : 0);
   return findings.map(({ subject, problem }) => `${subject} ${problem}`);
@@ -26,15 +26,15 @@ async function findings(t: Test, dataDir: string) {
 
 void t.test("what is well", async (t) => {
   const { dataDir } = await furnished(t, 2);
-  t.same(await foyer(t, dataDir, ["check"]), {
+  t.same(await foyer(dataDir, ["check"]), {
     code: 0,
     stdout: "All is well: 1 world, 2 rooms, 2 files.\n",
     stderr: "",
   });
   t.same(await findings(t, dataDir), []);
-  t.equal((await foyer(t, dataDir, ["check", "more"])).code, 2);
+  t.equal((await foyer(dataDir, ["check", "more"])).code, 2);
   const none = join(dataDir, "none");
-  t.match(await foyer(t, none, ["check"]), {
+  t.match(await foyer(none, ["check"]), {
     code: 1,
     stderr: `foyer: there is no database in ${none}\n`,
   });
@@ -64,7 +64,7 @@ void t.test("what is not", async (t) => {
     "pub/demo/orphan has no record",
   ];
   t.same(await findings(t, dataDir), expected);
-  t.same(await foyer(t, dataDir, ["check"]), {
+  t.same(await foyer(dataDir, ["check"]), {
     code: 1,
     stdout: expected.map((line) => `${line}\n`).join(""),
     stderr: "foyer: There are 7 findings.\n",
@@ -92,12 +92,12 @@ void t.test("a damaged database", async (t) => {
   t.match(found[0], /^database (Tree \d+|Freelist).* page \d+/, "where");
   t.ok(found.length > 1 && found.length < 20, "of much, the beginning");
   t.ok(found.every((line) => line.startsWith("database ")));
-  t.match(await foyer(t, dataDir, ["backup", join(dataDir, "x.tar")]), {
+  t.match(await foyer(dataDir, ["backup", join(dataDir, "x.tar")]), {
     code: 1,
     stderr: /^foyer: .*(damaged|malformed).*restore .*backup\n$/,
   });
   writeFileSync(join(dataDir, "foyer.db"), "");
-  t.match(await foyer(t, dataDir, ["check"]), {
+  t.match(await foyer(dataDir, ["check"]), {
     code: 1,
     stderr: /^foyer: .*uploaded files exist; restore a backup.*\n$/,
   });
@@ -105,14 +105,14 @@ void t.test("a damaged database", async (t) => {
   mkdirSync(empty);
   writeFileSync(join(empty, "foyer.db"), "");
   for (const args of [["check"], ["world", "list"]]) {
-    t.match(await foyer(t, empty, args), {
+    t.match(await foyer(empty, args), {
       code: 1,
       stderr: /^foyer: .*it is empty\n$/,
     });
     t.equal(statSync(join(empty, "foyer.db")).size, 0, "and stays so");
   }
   writeFileSync(join(dataDir, "foyer.db"), "no database at all".repeat(100));
-  t.match(await foyer(t, dataDir, ["check"]), {
+  t.match(await foyer(dataDir, ["check"]), {
     code: 1,
     stderr: /^foyer: .*file is not a database; .*restore a backup\n$/,
   });

@@ -63,18 +63,6 @@ const rows: Row[] = [
 
 const commands = rows.filter(({ stays }) => !stays);
 
-/** Runs something for each row, two at a time: most of each is starting Node. */
-async function forEach(
-  list: readonly Row[],
-  run: (row: Row) => Promise<void>,
-): Promise<void> {
-  const left = [...list];
-  const worker = async () => {
-    for (let row; (row = left.shift());) await run(row);
-  };
-  await Promise.all([worker(), worker()]);
-}
-
 const argsOf = ({ name, args }: Row, place: Place) => [
   ...name.split(" "),
   ...args(place),
@@ -90,7 +78,7 @@ void t.test("--json prints JSON that ends with one newline", async (t) => {
   const place = { dir: t.testdirName, user: users[0]!.id };
   for (const row of commands) {
     const dir = row.name === "restore" ? join(place.dir, "restored") : dataDir;
-    const got = await foyer(t, dir, [...argsOf(row, place), "--json"]);
+    const got = await foyer(dir, [...argsOf(row, place), "--json"]);
     t.match(got, { code: 0, stderr: "" }, row.name);
     t.match(got.stdout, /[^\n]\n$/, `${row.name}: one newline`);
     const value: unknown = JSON.parse(got.stdout);
@@ -99,48 +87,45 @@ void t.test("--json prints JSON that ends with one newline", async (t) => {
   }
 });
 
-void t.test("without a database, the folder is named, and not made", (t) => {
-  const missing = join(t.testdir(), "missing");
-  const stderr = `foyer: there is no database in ${missing}\n`;
-  return forEach(
-    commands.filter(({ makes }) => !makes),
-    async (row) => {
-      const got = await foyer(t, missing, argsOf(row, nowhere));
+void t.test(
+  "without a database, the folder is named, and not made",
+  async (t) => {
+    const missing = join(t.testdir(), "missing");
+    const stderr = `foyer: there is no database in ${missing}\n`;
+    for (const row of commands.filter(({ makes }) => !makes)) {
+      const got = await foyer(missing, argsOf(row, nowhere));
       t.same(got, { code: 1, stdout: "", stderr }, row.name);
       t.notOk(existsSync(missing), row.name);
-    },
-  );
-});
+    }
+  },
+);
 
 void t.test("wrong usage is one line, and 2", async (t) => {
   const missing = join(t.testdir(), "missing");
   const more = "more\u001b[31m\nthan it takes";
-  await forEach(rows, async (row) => {
-    const got = await foyer(t, missing, [...argsOf(row, nowhere), more]);
+  for (const row of rows) {
+    const got = await foyer(missing, [...argsOf(row, nowhere), more]);
     t.match(got, { code: 2, stdout: "" }, row.name);
     t.match(got.stderr, /^foyer: (?!error)[^\n]+\n$/, row.name);
-  });
+  }
   t.notOk(existsSync(missing));
 });
 
 void t.test("each has help with an example", async (t) => {
   const missing = join(t.testdir(), "missing");
-  await forEach(rows, async ({ name }) => {
-    const got = await foyer(t, missing, ["help", ...name.split(" ")]);
+  for (const { name } of rows) {
+    const got = await foyer(missing, ["help", ...name.split(" ")]);
     t.match(got, { code: 0, stderr: "" }, name);
     t.match(got.stdout, `Usage: foyer ${name} `, name);
     t.match(got.stdout, "--json", name);
     t.match(got.stdout, `Example:\n  $ foyer ${name}`, name);
-  });
+  }
   const name = ["world", "create"];
   for (const same of [
     [...name, "--help"],
     ["world", "help", "create"],
   ]) {
-    t.same(
-      await foyer(t, missing, same),
-      await foyer(t, missing, ["help", ...name]),
-    );
+    t.same(await foyer(missing, same), await foyer(missing, ["help", ...name]));
   }
   t.notOk(existsSync(missing));
 });
@@ -148,7 +133,7 @@ void t.test("each has help with an example", async (t) => {
 void t.test("no command is missing here", async (t) => {
   const dir = t.testdir();
   const below = async (...group: string[]): Promise<string[]> => {
-    const { stdout } = await foyer(t, dir, ["help", ...group]);
+    const { stdout } = await foyer(dir, ["help", ...group]);
     const [, list = ""] = stdout.split("\nCommands:\n");
     const names = [...list.matchAll(/^ {2}([a-z]+)/gm)].map(
       ([, name]) => name!,
@@ -173,7 +158,7 @@ void t.test("a folder is named as it is, wherever one stands", async (t) => {
     ["check"],
     ["backup", join(missing, "x.tar")],
   ]) {
-    const { code, stderr } = await foyer(t, given, args);
+    const { code, stderr } = await foyer(given, args);
     t.equal(code, 1);
     t.equal(stderr, `foyer: there is no database in ${missing}\n`);
   }

@@ -29,13 +29,12 @@ void t.test("a world moves to another server", async (t) => {
   }
   const patch = { method: "PATCH", as: admin("demo"), body: { title: "New" } };
   await old.call({ ...patch, url: "/api/v1/worlds/demo/" });
-  const document = await foyer(t, old.dataDir, ["world", "export", "demo"]);
+  const document = await foyer(old.dataDir, ["world", "export", "demo"]);
   t.same([document.code, document.stderr], [0, ""]);
 
   await t.test("where it answers as it did", async (t) => {
     const next = await serve(t, []);
     const imported = await foyer(
-      t,
       next.dataDir,
       ["world", "import", "-"],
       {},
@@ -58,7 +57,7 @@ void t.test("a world moves to another server", async (t) => {
       t.equal(after!.text, before!.text, url);
       t.equal(after!.headers.etag, before!.headers.etag, url);
     }
-    const again = await foyer(t, next.dataDir, ["world", "export", "demo"]);
+    const again = await foyer(next.dataDir, ["world", "export", "demo"]);
     t.equal(again.stdout, document.stdout, "and can be exported again");
   });
 
@@ -67,14 +66,14 @@ void t.test("a world moves to another server", async (t) => {
     const file = join(dataDir, "world.json");
     await writeFile(file, document.stdout);
     const args = ["world", "import", file, "--dry-run"];
-    const trial = await foyer(t, dataDir, args);
+    const trial = await foyer(dataDir, args);
     t.same(trial, {
       code: 0,
       stdout:
         "It would create the world demo at demo.example.org with 4 rooms. Nothing was written.\n",
       stderr: "",
     });
-    const { stdout } = await foyer(t, dataDir, [...args, "--json"]);
+    const { stdout } = await foyer(dataDir, [...args, "--json"]);
     t.same(JSON.parse(stdout), {
       id: "demo",
       domain: "demo.example.org",
@@ -84,7 +83,7 @@ void t.test("a world moves to another server", async (t) => {
     t.same(await store.worlds.list({ limit: 100 }), []);
 
     const missing = join(dataDir, "missing");
-    t.same(await foyer(t, missing, args), trial, "also without a database");
+    t.same(await foyer(missing, args), trial, "also without a database");
     t.notOk(existsSync(missing), "which it does not make");
   });
 });
@@ -125,16 +124,16 @@ void t.test("what is no world is refused whole", async (t) => {
   const args = ["world", "import", "-"];
   for (const [name, input, stderr] of cases) {
     const text = typeof input === "string" ? input : JSON.stringify(input);
-    const refused = await foyer(t, dataDir, args, {}, text);
+    const refused = await foyer(dataDir, args, {}, text);
     t.same(refused, { code: 1, stdout: "", stderr }, name);
     t.equal((await store.worlds.list({ limit: 100 })).length, 1);
   }
   const missing = join(dataDir, "none.json");
-  t.match(await foyer(t, dataDir, ["world", "import", missing]), {
+  t.match(await foyer(dataDir, ["world", "import", missing]), {
     code: 1,
     stderr: /^foyer: .*none\.json cannot be read: ENOENT.*\n$/,
   });
-  const least = await foyer(t, dataDir, args, {}, JSON.stringify(good));
+  const least = await foyer(dataDir, args, {}, JSON.stringify(good));
   t.equal(least.code, 0, "fields with a default may be missing");
   t.same((await store.worlds.get("new"))?.value, worldOf("new"));
 });
@@ -148,7 +147,7 @@ void t.test("a clone is a world of its own", async (t) => {
   }
   const args = ["--title", "Next", "--domain", "next.org"];
   const clone = ["world", "clone", "demo", "next", ...args];
-  const { code, stdout } = await foyer(t, dataDir, [...clone, "--json"]);
+  const { code, stdout } = await foyer(dataDir, [...clone, "--json"]);
   t.equal(code, 0);
   const made = (await store.worlds.get("next"))!.value;
   t.same(JSON.parse(stdout), made);
@@ -192,7 +191,7 @@ void t.test("a clone is a world of its own", async (t) => {
     [["world", "export", "none"], 1, /^foyer: There is no world none\.\n$/],
   ];
   for (const [args, code, stderr] of refused) {
-    const result = await foyer(t, dataDir, args);
+    const result = await foyer(dataDir, args);
     t.match(result, { code, stdout: "", stderr }, args.join(" "));
   }
   t.equal((await store.worlds.list({ limit: 100 })).length, 2);

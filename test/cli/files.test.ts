@@ -47,7 +47,7 @@ async function dataOf(t: Test, count: number): Promise<string> {
 
 void t.test("list, show and delete files", async (t) => {
   const dataDir = await dataOf(t, 0);
-  const run = (...args: string[]) => foyer(t, dataDir, ["file", ...args]);
+  const run = (...args: string[]) => foyer(dataDir, ["file", ...args]);
   const [listed, text, shown, described] = await Promise.all([
     run("list", "demo", "--json"),
     run("list", "demo"),
@@ -107,7 +107,7 @@ void t.test("list, show and delete files", async (t) => {
   );
   const lost = await run("delete", "demo", idOf(2), "--yes");
   t.equal(lost.stdout, `The file ${idOf(2)} is deleted.\n`, "without bytes");
-  const check = await foyer(t, dataDir, ["check"]);
+  const check = await foyer(dataDir, ["check"]);
   t.equal(check.code, 0, check.stdout);
 });
 
@@ -115,8 +115,8 @@ void t.test("a long list is printed page by page", async (t) => {
   const count = 250;
   const dataDir = await dataOf(t, count);
   const [json, text] = await Promise.all([
-    foyer(t, dataDir, ["file", "list", "many", "--json"]),
-    foyer(t, dataDir, ["file", "list", "many"]),
+    foyer(dataDir, ["file", "list", "many", "--json"]),
+    foyer(dataDir, ["file", "list", "many"]),
   ]);
   const files = JSON.parse(json.stdout) as { id: string }[];
   const ids = Array.from({ length: count }, (_, i) => idOf(i, 1)).reverse();

@@ -1,13 +1,16 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { createServer, type AddressInfo } from "node:net";
+import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import { foyer } from "../helper.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import { foyer, foyerProcess, worldOf } from "../helper.js";
 
 const { version } = JSON.parse(
   readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
 ) as { version: string };
 
-/** Runs cases on an empty folder, two at a time: most of each is starting Node. */
+/** Runs cases on an empty folder. */
 async function runAll<T extends { args: string[]; env?: object }>(
   t: Test,
   cases: T[],
@@ -17,13 +20,9 @@ async function runAll<T extends { args: string[]; env?: object }>(
   ) => void,
 ): Promise<void> {
   const dataDir = t.testdir();
-  const left = [...cases];
-  const worker = async () => {
-    for (let one; (one = left.shift());) {
-      check(one, await foyer(t, dataDir, one.args, { ...one.env }));
-    }
-  };
-  await Promise.all([worker(), worker()]);
+  for (const one of cases) {
+    check(one, await foyer(dataDir, one.args, { ...one.env }));
+  }
 }
 
 void t.test("what is no error", (t) =>
@@ -122,4 +121,43 @@ void t.test("a bad variable stops the start, and is named", async (t) => {
       t.equal(stdout, "", name);
     },
   );
+});
+
+void t.test("a process ends as its command does", async (t) => {
+  const dataDir = t.testdir();
+  const world = JSON.stringify({
+    format: "foyer.world",
+    version: 1,
+    world: worldOf("demo"),
+    rooms: [],
+  });
+  const cases: [args: string[], code: number, input?: string][] = [
+    [["world", "import", "-"], 0, world],
+    [["world", "list"], 0],
+    [["world", "show", "none"], 1],
+    [["world", "show"], 2],
+    [["world"], 2],
+  ];
+  for (const [args, code, input] of cases) {
+    const got = await foyerProcess(t, dataDir, args, {}, input);
+    const name = args.join(" ");
+    t.equal(got.code, code, name);
+    t[code === 0 ? "not" : "equal"](got.stdout, "", `${name}: stdout`);
+    t[code === 0 ? "equal" : "not"](got.stderr, "", `${name}: stderr`);
+  }
+});
+
+void t.test("a fault of Foyer is told with its stack", async (t) => {
+  const dataDir = t.testdir();
+  await openSqliteStore(dataDir).close();
+  const db = new Database(join(dataDir, "foyer.db"));
+  db.exec("DROP TABLE world_issuers");
+  db.close();
+  const args = ["world", "list"];
+  await t.rejects(foyer(dataDir, args), /no such table/);
+  t.match(await foyerProcess(t, dataDir, args), {
+    code: 1,
+    stdout: "",
+    stderr: /^foyer: SqliteError: no such table.*\n(foyer: +at .+\n)+$/,
+  });
 });

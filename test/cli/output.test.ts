@@ -37,7 +37,7 @@ void t.test("what is kept in the database", async (t) => {
     ["user list demo", 1],
     ["check", 1],
   ] as const) {
-    const { stdout } = await foyer(t, dataDir, line.split(" "));
+    const { stdout } = await foyer(dataDir, line.split(" "));
     t.notMatch(stdout, OBEYED, line);
     t.notMatch(stdout, /^forged/m, line);
     if (lines) t.equal(stdout.trimEnd().split("\n").length, lines, line);
@@ -45,7 +45,7 @@ void t.test("what is kept in the database", async (t) => {
     t.match(stdout, "\\u001b[31m\\u000aforged", `${line} shows what it is`);
   }
   for (const line of ["world show demo --json", "world export demo"]) {
-    const { stdout } = await foyer(t, dataDir, line.split(" "));
+    const { stdout } = await foyer(dataDir, line.split(" "));
     t.notMatch(stdout, OBEYED, line);
     const value = JSON.parse(stdout) as World | { world: World };
     const shown = "world" in value ? value.world : value;
@@ -77,14 +77,14 @@ void t.test("what is given to a command", async (t) => {
   ];
   for (const [args, code, input] of cases) {
     const name = JSON.stringify(args);
-    const got = await foyer(t, dataDir, args, {}, input);
+    const got = await foyer(dataDir, args, {}, input);
     t.match(got, { code, stdout: "" }, name);
     t.match(got.stderr, /^foyer: [^\n\t]+\n$/, name);
     t.notMatch(got.stderr, OBEYED, name);
     t.match(got.stderr, "\\u001b[31m", name);
   }
   const folder = join(t.testdirName, EVIL);
-  t.match(await foyer(t, folder, ["world", "list"]), {
+  t.match(await foyer(folder, ["world", "list"]), {
     code: 1,
     stderr: /^foyer: there is no database in [^\n]+\\u009b2J[^\n]+\n$/,
   });

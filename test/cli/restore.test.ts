@@ -41,7 +41,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
   const { dataDir } = await furnished(t, 2);
   const dir = join(dataDir, "..");
   const good = join(dir, "good.tar");
-  t.equal((await foyer(t, dataDir, ["backup", good])).code, 0);
+  t.equal((await foyer(dataDir, ["backup", good])).code, 0);
   const bytes = await readFile(good);
   const entries = entriesOf(bytes);
   const [file, other, database, manifest] = entries as [
@@ -227,7 +227,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     t.same(readdirSync(empty), [], `${name}: nothing is there`);
 
     if (!AS_A_COMMAND.has(name)) continue;
-    t.match(await foyer(t, to, ["restore", path]), {
+    t.match(await foyer(to, ["restore", path]), {
       code: 1,
       stdout: "",
       stderr: `foyer: ${(refused as Error).message}\n`,
@@ -248,16 +248,16 @@ void t.test("an archive that is not whole is refused", async (t) => {
     mkdirSync(join(to, name), { recursive: true });
   }
   writeFileSync(join(to, "restore/foyer.db"), "half");
-  t.same(await foyer(t, to, ["restore", zipped]), {
+  t.same(await foyer(to, ["restore", zipped]), {
     code: 0,
     stdout: `Restored 1 world, 2 rooms, 2 files into ${to}.\n`,
     stderr: "",
   });
   t.same(readdirSync(to).sort(), ["foyer.db", "lost+found", "media"]);
-  t.equal((await foyer(t, to, ["check"])).code, 0);
+  t.equal((await foyer(to, ["check"])).code, 0);
 
   const before = readdirSync(to);
-  t.match(await foyer(t, to, ["restore", good]), {
+  t.match(await foyer(to, ["restore", good]), {
     code: 1,
     stdout: "",
     stderr: /^foyer: .*empty is not empty; .*\n$/,
@@ -267,7 +267,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [join(dir, "none.tar"), `cannot restore into ${missing}: ENOENT`],
     [dir, `${dir} is a folder.`],
   ] as const) {
-    const got = await foyer(t, missing, ["restore", source]);
+    const got = await foyer(missing, ["restore", source]);
     t.match(got, { code: 1, stdout: "" });
     t.match(got.stderr, new RegExp(`^foyer: ${says}[^\\n]*\\n$`));
     t.notOk(existsSync(missing));
@@ -278,14 +278,14 @@ void t.test("a folder that cannot be restored into is named", async (t) => {
   const { dataDir } = await furnished(t, 0);
   const dir = join(dataDir, "..");
   const archive = join(dir, "good.tar");
-  t.equal((await foyer(t, dataDir, ["backup", archive])).code, 0);
+  t.equal((await foyer(dataDir, ["backup", archive])).code, 0);
   const to = join(dir, "locked");
   // A folder where the lock should be: what SQLite then says is not a word of the system's.
   mkdirSync(join(to, "restore.lock"), { recursive: true });
   const file = join(dir, "file");
   writeFileSync(file, "");
   for (const folder of [to, file, join(file, "below")]) {
-    const got = await foyer(t, folder, ["restore", archive]);
+    const got = await foyer(folder, ["restore", archive]);
     t.match(got, { code: 1, stdout: "" }, folder);
     t.match(got.stderr, /^foyer: cannot restore into [^\n]+\n$/, folder);
     t.match(got.stderr, `into ${folder}: `, folder);
@@ -298,7 +298,7 @@ void t.test("times that cannot be kept", async (t) => {
   const archive = join(dir, "odd.tar");
   // Before 1970: no archive says so.
   execFileSync("touch", ["-d", "@-100", join(files.root, "pub/demo/0.pdf")]);
-  t.equal((await foyer(t, dataDir, ["backup", archive])).code, 0);
+  t.equal((await foyer(dataDir, ["backup", archive])).code, 0);
   const to = join(dir, "restored");
   t.match(await restore(archive, to, () => {}), { files: 2, untimed: 0 });
   t.equal(statSync(join(to, "media/pub/demo/0.pdf")).mtimeMs, 0);
@@ -317,7 +317,7 @@ void t.test("times that cannot be kept", async (t) => {
   pretend("EPERM");
   const untimed = join(dir, "untimed");
   t.match(await restore(archive, untimed, () => {}), { files: 2, untimed: 3 });
-  t.equal((await foyer(t, untimed, ["check"])).code, 0, "all else is there");
+  t.equal((await foyer(untimed, ["check"])).code, 0, "all else is there");
   pretend("EIO");
   const failed = join(dir, "failed");
   await t.rejects(

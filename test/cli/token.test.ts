@@ -38,7 +38,7 @@ void t.test("a token says what it was asked to", async (t) => {
   ];
   for (const [args, expected, seconds, status] of cases) {
     const name = args.join(" ");
-    const { code, stdout, stderr } = await foyer(t, dataDir, [
+    const { code, stdout, stderr } = await foyer(dataDir, [
       "token",
       "demo",
       ...args,

@@ -40,7 +40,7 @@ void t.test("list and delete users", async (t) => {
   const dataDir = await dataOf(t);
   const [listed, text] = await Promise.all(
     [["--json"], []].map((json) =>
-      foyer(t, dataDir, ["user", "list", "demo", ...json]),
+      foyer(dataDir, ["user", "list", "demo", ...json]),
     ) as [Promise<Finished>, Promise<Finished>],
   );
   t.equal(listed.code, 0);
@@ -72,7 +72,7 @@ void t.test("list and delete users", async (t) => {
   ];
   await Promise.all(
     wrong.map(async ([name, args, code, said]) => {
-      const got = await foyer(t, dataDir, ["user", ...args]);
+      const got = await foyer(dataDir, ["user", ...args]);
       t.equal(got.code, code, name);
       t.match(got.stderr, said, name);
       if (code === 1) t.equal(got.stderr.trim().split("\n").length, 1, name);
@@ -80,13 +80,7 @@ void t.test("list and delete users", async (t) => {
     }),
   );
 
-  const gone = await foyer(t, dataDir, [
-    "user",
-    "delete",
-    "demo",
-    id,
-    "--json",
-  ]);
+  const gone = await foyer(dataDir, ["user", "delete", "demo", id, "--json"]);
   t.equal(gone.code, 0, gone.stderr);
   t.strictSame(JSON.parse(gone.stdout), { deleted: id });
   t.strictSame(
@@ -99,7 +93,7 @@ void t.test("list and delete users", async (t) => {
 
 void t.test("a world takes its files with it", async (t) => {
   const dataDir = await dataOf(t);
-  const got = await foyer(t, dataDir, ["world", "delete", "demo", "--yes"]);
+  const got = await foyer(dataDir, ["world", "delete", "demo", "--yes"]);
   t.equal(got.code, 0, got.stderr);
   const left = await finished(dataDir);
   t.equal(left.length, 2);

@@ -6,7 +6,7 @@ import { admin, foyer, keyOf, serve, worldOf } from "../helper.js";
 void t.test("worlds are made, listed, shown and deleted", async (t) => {
   const dataDir = t.testdir();
   const run = async (line: string, ...more: string[]) =>
-    foyer(t, dataDir, [...line.split(" "), ...more]);
+    foyer(dataDir, [...line.split(" "), ...more]);
   const json = async (line: string, ...more: string[]) => {
     const { code, stdout, stderr } = await run(`${line} --json`, ...more);
     t.equal(code, 0, `${line}: ${stderr}`);
@@ -92,7 +92,7 @@ void t.test("a world that nobody can reach is opened again", async (t) => {
   t.equal(await status(old), 403, "whatever a token says");
 
   const update = (...args: string[]) =>
-    foyer(t, dataDir, ["world", "update", "demo", ...args]);
+    foyer(dataDir, ["world", "update", "demo", ...args]);
   const text = await update("--default-rules");
   t.same([text.code, text.stderr], [0, ""]);
   t.match(text.stdout, /^ {2}world\.api +\["admin","api"\]$/m);
@@ -119,7 +119,7 @@ void t.test("a world that nobody can reach is opened again", async (t) => {
   });
   t.equal(value.config.JWT_secrets.length, 1);
   t.equal(await status(old), 401, "the old key is gone");
-  const token = await foyer(t, dataDir, ["token", "demo"]);
+  const token = await foyer(dataDir, ["token", "demo"]);
   t.equal(await status(`Bearer ${token.stdout.trim()}`), 200);
   t.ok(await store.rooms.get("demo", room.value.id), "and all else is there");
 

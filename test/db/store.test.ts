@@ -1,22 +1,19 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t, { type Test } from "tap";
+import t from "tap";
 import { check } from "../../db/maintenance/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { UserRecord } from "../../db/store.js";
 import { until, worldOf } from "../helper.js";
 import { usersOf } from "../listed.js";
-import { storeContract } from "./contract.js";
-import { listContract } from "./list-contract.js";
+import { storeContract } from "./store-contract/index.js";
 
 void t.test("SQLite", async (t) => {
-  const place = (t: Test) => {
+  await storeContract(t, (t) => {
     const dataDir = t.testdir();
     return () => openSqliteStore(dataDir);
-  };
-  await storeContract(t, place);
-  await listContract(t, place);
+  });
 });
 
 void t.test("what is erased is in no byte of the database", async (t) => {

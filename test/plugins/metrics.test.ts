@@ -119,7 +119,7 @@ void t.test("a port of their own", async (t) => {
 
   const dataDir = t.testdir();
   const busy = { PORT: "0", METRICS_PORT: new URL(url).port };
-  const got = await foyer(t, dataDir, ["serve"], busy);
+  const got = await foyer(dataDir, ["serve"], busy);
   t.equal(got.code, 1);
   t.match(got.stderr, /^foyer: .*EADDRINUSE.*\n$/);
   server.signal("SIGTERM");

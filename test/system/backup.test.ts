@@ -6,7 +6,7 @@ import t, { type Test } from "tap";
 import { backup } from "../../db/maintenance/backup.js";
 import {
   dial,
-  foyer,
+  foyerProcess,
   rawRequest,
   type RawAnswer,
   type ServerProcess,
@@ -77,9 +77,9 @@ class Load {
 
 /** Restores an archive, checks what is there, and serves it. */
 async function restored(t: Test, archive: string, to: string) {
-  const { code, stderr } = await foyer(t, to, ["restore", archive]);
+  const { code, stderr } = await foyerProcess(t, to, ["restore", archive]);
   t.same([code, stderr], [0, ""]);
-  const check = await foyer(t, to, ["check"]);
+  const check = await foyerProcess(t, to, ["check"]);
   t.equal(check.code, 0, check.stdout);
   return startFoyer(t, to);
 }
@@ -115,11 +115,11 @@ void t.test("a backup while people are at work", async (t) => {
 
   const [rooms, files] = [new Map(load.rooms), new Map(load.files)];
   const archive = join(dir, "under-load.tar");
-  const made = await foyer(t, dataDir, ["backup", archive, "--json"]);
+  const made = await foyerProcess(t, dataDir, ["backup", archive, "--json"]);
   t.same([made.code, made.stderr], [0, ""]);
   t.ok(load.rooms.size > rooms.size, "rooms were made meanwhile");
   t.ok(load.files.size > files.size, "files were uploaded meanwhile");
-  const check = await foyer(t, dataDir, ["check"]);
+  const check = await foyerProcess(t, dataDir, ["check"]);
   t.equal(check.code, 0, check.stdout);
   await load.stop();
 
@@ -143,7 +143,7 @@ void t.test("a backup while people are at work", async (t) => {
 
   await t.test("and a restored server answers to the byte", async (t) => {
     const quiet = join(dir, "quiet.tar");
-    t.equal((await foyer(t, dataDir, ["backup", quiet])).code, 0);
+    t.equal((await foyerProcess(t, dataDir, ["backup", quiet])).code, 0);
     const copy = await restored(t, quiet, join(dir, "again"));
     const paths = [
       `${API}/`,
@@ -190,8 +190,8 @@ void t.test("a world that goes during a backup", async (t) => {
   });
   t.same(made, { worlds: 0, rooms: 0, files: 0, bytes: 0, damaged: [] });
   const to = join(dataDir, "../restored");
-  t.equal((await foyer(t, to, ["restore", target])).code, 0);
-  const check = await foyer(t, to, ["check"]);
+  t.equal((await foyerProcess(t, to, ["restore", target])).code, 0);
+  const check = await foyerProcess(t, to, ["check"]);
   t.equal(check.code, 0, check.stdout);
 });
 
@@ -221,8 +221,8 @@ void t.test("files that are deleted during a backup", async (t) => {
   });
   await store.close();
   const to = join(dataDir, "../restored");
-  t.equal((await foyer(t, to, ["restore", target])).code, 0);
-  const check = await foyer(t, to, ["check"]);
+  t.equal((await foyerProcess(t, to, ["restore", target])).code, 0);
+  const check = await foyerProcess(t, to, ["check"]);
   t.equal(check.code, 0, check.stdout);
   t.match(check.stdout, /1 world, 2 rooms, 2 files/);
   t.notOk(readFileSync(target).includes(keys[3]!), "no byte of its key");
@@ -233,7 +233,7 @@ void t.test("a file that is lost already does not stop a backup", async (t) => {
   await files.remove(keys[0]!);
   await writeFile(join(files.root, keys[2]!), "other bytes");
   const target = join(dataDir, "../backup.tar");
-  const { code, stderr } = await foyer(t, dataDir, ["backup", target]);
+  const { code, stderr } = await foyerProcess(t, dataDir, ["backup", target]);
   t.equal(code, 0);
   t.equal(
     stderr,
@@ -242,9 +242,9 @@ void t.test("a file that is lost already does not stop a backup", async (t) => {
       .join(""),
   );
   const to = join(dataDir, "../restored");
-  t.equal((await foyer(t, to, ["restore", target])).code, 0);
+  t.equal((await foyerProcess(t, to, ["restore", target])).code, 0);
   const [before, after] = await Promise.all(
-    [dataDir, to].map((dir) => foyer(t, dir, ["check"])),
+    [dataDir, to].map((dir) => foyerProcess(t, dir, ["check"])),
   );
   t.equal(before!.code, 1);
   t.same(after, before, "as it was, faults included");
@@ -269,7 +269,7 @@ void t.test("what a backup refuses", async (t) => {
       [[], 2, /missing required argument/],
     ];
   for (const [args, code, stderr, from = dataDir] of cases) {
-    const refused = await foyer(t, from, ["backup", ...args]);
+    const refused = await foyerProcess(t, from, ["backup", ...args]);
     t.match(refused, { code, stdout: "", stderr });
   }
   t.equal(await readFile(target, "utf8"), "precious");

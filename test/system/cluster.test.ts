@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from "node:net";
 import t from "tap";
 import {
   dial,
-  foyer,
+  foyerProcess,
   rawRequest,
   startFoyer,
   until,
@@ -157,7 +157,7 @@ void t.test("a port that is taken", async (t) => {
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
   t.teardown(() => taken.close());
   const { port } = taken.address() as AddressInfo;
-  const got = await foyer(t, t.testdir(), ["serve", "--demo"], {
+  const got = await foyerProcess(t, t.testdir(), ["serve", "--demo"], {
     WORKERS: "2",
     PORT: String(port),
     LOG_LEVEL: "silent",
@@ -201,7 +201,7 @@ void t.test("servers on one folder", async (t) => {
     t.equal((await send(one, "")).status, 401, "the old key is gone here");
     t.equal((await send(there, "")).status, 401, "and in each worker there");
   }
-  const { stdout } = await foyer(t, dataDir, ["token", "sample"]);
+  const { stdout } = await foyerProcess(t, dataDir, ["token", "sample"]);
   const renewed = stdout.trim();
   for (const { address } of [one, two]) {
     t.equal((await send({ address, token: renewed }, "")).status, 200);

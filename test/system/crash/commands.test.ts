@@ -14,7 +14,7 @@ import { LocalFiles } from "../../../db/local/files.js";
 import { openSqliteStore } from "../../../db/sqlite/index.js";
 import { migrations } from "../../../db/sqlite/migrations/index.js";
 import { finished, unfinished } from "../../files.js";
-import { foyer, spawnFoyer, startFoyer, worldOf } from "../../helper.js";
+import { foyerProcess, spawnFoyer, startFoyer, worldOf } from "../../helper.js";
 import { plan, randomOf } from "./random.js";
 
 // Kills commands in the middle of their work: what they were to do is done
@@ -51,7 +51,7 @@ const cases: Record<string, Case> = {
     template: "old",
     args: () => ["world", "list"],
     async judge(t, { dataDir }) {
-      const again = await foyer(t, dataDir, ["world", "list"]);
+      const again = await foyerProcess(t, dataDir, ["world", "list"]);
       t.equal(again.code, 0, again.stderr);
       t.equal(again.stdout.trim().split("\n").length, OLD_WORLDS);
       const copies = readdirSync(dataDir).filter((n) => n.includes(".v1"));
@@ -69,7 +69,10 @@ const cases: Record<string, Case> = {
     args: ({ out }) => ["backup", join(out, "a.tar")],
     async judge(t, { dataDir, out }) {
       const done = existsSync(join(out, "a.tar"));
-      const next = await foyer(t, dataDir, ["backup", join(out, "b.tar")]);
+      const next = await foyerProcess(t, dataDir, [
+        "backup",
+        join(out, "b.tar"),
+      ]);
       t.equal(next.code, 0, next.stderr);
       const names = done ? ["a.tar", "b.tar"] : ["b.tar"];
       t.strictSame(
@@ -78,7 +81,9 @@ const cases: Record<string, Case> = {
       );
       for (const name of done ? names : []) {
         const to = join(out, `from-${name}`);
-        t.match(await foyer(t, to, ["restore", join(out, name)]), { code: 0 });
+        t.match(await foyerProcess(t, to, ["restore", join(out, name)]), {
+          code: 0,
+        });
       }
       return done;
     },
@@ -87,7 +92,7 @@ const cases: Record<string, Case> = {
     template: "none",
     args: () => ["restore", archive],
     async judge(t, { dataDir }) {
-      const first = await foyer(t, dataDir, ["world", "list"]);
+      const first = await foyerProcess(t, dataDir, ["world", "list"]);
       const done = existsSync(join(dataDir, "foyer.db")) && first.code === 0;
       if (done && first.stdout.startsWith("full")) {
         await whole(t, dataDir);
@@ -98,7 +103,7 @@ const cases: Record<string, Case> = {
         first.stderr,
         /^foyer: .*(there is no database in|a restore into it) .*\n$/,
       );
-      const again = await foyer(t, dataDir, ["restore", archive]);
+      const again = await foyerProcess(t, dataDir, ["restore", archive]);
       t.equal(again.code, 0, again.stderr);
       await whole(t, dataDir);
       return false;
@@ -108,9 +113,13 @@ const cases: Record<string, Case> = {
     template: "none",
     args: () => ["world", "import", document],
     async judge(t, { dataDir }) {
-      const list = await foyer(t, dataDir, ["world", "list"]);
+      const list = await foyerProcess(t, dataDir, ["world", "list"]);
       const done = list.stdout.startsWith("full");
-      const again = await foyer(t, dataDir, ["world", "import", document]);
+      const again = await foyerProcess(t, dataDir, [
+        "world",
+        "import",
+        document,
+      ]);
       t.equal(again.code, done ? 1 : 0, again.stderr);
       t.match(await check(t, dataDir), { worlds: 1, rooms: ROOMS });
       return done;
@@ -123,7 +132,7 @@ const cases: Record<string, Case> = {
       ...["--title", "Copy", "--domain", "copy.test"],
     ],
     async judge(t, { dataDir }) {
-      const show = await foyer(t, dataDir, ["world", "show", "copy"]);
+      const show = await foyerProcess(t, dataDir, ["world", "show", "copy"]);
       const done = show.code === 0;
       const worlds = done ? 2 : 1;
       t.match(await check(t, dataDir), { worlds, rooms: worlds * ROOMS });
@@ -163,7 +172,7 @@ const cases: Record<string, Case> = {
 };
 
 async function check(t: Test, dataDir: string) {
-  const { code, stdout } = await foyer(t, dataDir, ["check", "--json"]);
+  const { code, stdout } = await foyerProcess(t, dataDir, ["check", "--json"]);
   t.equal(code, 0, stdout);
   return JSON.parse(stdout) as { worlds: number; files: number };
 }
@@ -235,7 +244,11 @@ void t.test(`${rounds} rounds, SEED=${seed}`, async (t) => {
     [["backup", archive]],
     [["world", "export", "full"], document],
   ] as const) {
-    const { code, stdout, stderr } = await foyer(t, template("full"), args);
+    const { code, stdout, stderr } = await foyerProcess(
+      t,
+      template("full"),
+      args,
+    );
     t.equal(code, 0, stderr);
     if (file !== undefined) writeFileSync(file, stdout);
   }
@@ -261,7 +274,11 @@ void t.test(`${rounds} rounds, SEED=${seed}`, async (t) => {
     if (!takes.has(name)) {
       const { dataDir, out } = place(name);
       const started = performance.now();
-      const { code, stderr } = await foyer(t, dataDir, args({ dataDir, out }));
+      const { code, stderr } = await foyerProcess(
+        t,
+        dataDir,
+        args({ dataDir, out }),
+      );
       takes.set(name, performance.now() - started);
       t.equal(code, 0, stderr);
     }

@@ -1,7 +1,7 @@
 import t from "tap";
 import type { WorldKey } from "../../../schemas/worlds.js";
 import {
-  foyer,
+  foyerProcess,
   spawnFoyer,
   startFoyer,
   until,
@@ -54,12 +54,12 @@ void t.test(`${rounds} rounds, SEED=${seed}`, async (t) => {
   const model = new Model();
   let server = await startFoyer(t, dataDir, ["--demo"]);
   const show = async (world: string) => {
-    const { stdout } = await foyer(t, dataDir, [
+    const { stdout } = await foyerProcess(t, dataDir, [
       ...["world", "show", world, "--json"],
     ]);
     return JSON.parse(stdout) as { config: { JWT_secrets: [WorldKey] } };
   };
-  await foyer(t, dataDir, [
+  await foyerProcess(t, dataDir, [
     ...["world", "create", ROTATED, "--title", "Keys", "--domain", "k.test"],
   ]);
   const [key] = (await show(WORLD)).config.JWT_secrets;

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import type { Test } from "tap";
 import type { WorldKey } from "../../../schemas/worlds.js";
 import { textsBelow, unfinished } from "../../files.js";
-import { foyer, until } from "../../helper.js";
+import { foyerProcess, until } from "../../helper.js";
 import { ask, files, ROTATED, WORLD } from "./load.js";
 import { settle, type Model, type State } from "./model.js";
 
@@ -130,7 +130,7 @@ export class Verifier {
     const { users } = this.model;
     const faults: string[] = [];
     const args = ["user", "list", WORLD, "--json"];
-    const { stdout } = await foyer(this.t, this.dataDir, args);
+    const { stdout } = await foyerProcess(this.t, this.dataDir, args);
     const list = JSON.parse(stdout) as { token_id: string }[];
     const there = new Set(list.map(({ token_id }) => token_id));
     for (const [uid, thing] of users) {
@@ -159,7 +159,7 @@ export class Verifier {
   async #checked(): Promise<string[]> {
     const { model } = this;
     const args = ["check", "--json"];
-    const { code, stdout } = await foyer(this.t, this.dataDir, args);
+    const { code, stdout } = await foyerProcess(this.t, this.dataDir, args);
     const found = JSON.parse(stdout) as { files: number; findings: unknown[] };
     const least = model.uploads.length;
     const most = least + model.lostUploads;

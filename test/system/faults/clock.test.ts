@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { GUEST, PDF } from "../../files.js";
-import { foyer, startFoyer, type ServerProcess } from "../../helper.js";
+import { foyerProcess, startFoyer, type ServerProcess } from "../../helper.js";
 
 // The clock of the machine is set, under a server that runs.
 
@@ -71,6 +71,6 @@ void t.test(
 
     const next = await startFoyer(t, dataDir);
     t.equal(await ask({ ...next, token: server.token }, "POST"), 201);
-    t.match(await foyer(t, dataDir, ["check"]), { code: 0 });
+    t.match(await foyerProcess(t, dataDir, ["check"]), { code: 0 });
   },
 );

@@ -18,7 +18,7 @@ import { randomOf } from "../crash/random.js";
 import { finished, GUEST, PDF } from "../../files.js";
 import {
   admin,
-  foyer,
+  foyerProcess,
   rawRequest,
   spawnFoyer,
   startFoyer,
@@ -127,10 +127,15 @@ void t.test("what cannot be opened is not made anew", async (t) => {
     const dataDir = join(t.testdirName, "damaged");
     cpSync(wrecked, dataDir, { recursive: true });
     damage(dataDir);
-    const { code, stdout, stderr } = await foyer(t, dataDir, commands[i % 2]!, {
-      LOG_LEVEL: "silent",
-      PORT: "0",
-    });
+    const { code, stdout, stderr } = await foyerProcess(
+      t,
+      dataDir,
+      commands[i % 2]!,
+      {
+        LOG_LEVEL: "silent",
+        PORT: "0",
+      },
+    );
     t.same([code, stdout], [1, ""], name);
     t.match(stderr, /^foyer: [^\n]+\n$/, `${name}: one line`);
     t.match(stderr, why, name);
@@ -197,7 +202,7 @@ void t.test("damage anywhere", async (t) => {
       const { code, stderr } = await start.finished;
       t.same([code, stderr], [0, ""], `${name}: it stops in good order`);
     }
-    const check = await foyer(t, dataDir, ["check"]);
+    const check = await foyerProcess(t, dataDir, ["check"]);
     t.match(check.stderr, /^(foyer: [^\n]+\n)?$/, `${name}: no stack`);
     rmSync(dataDir, { recursive: true });
   }
@@ -211,7 +216,7 @@ void t.test("a room that no longer is JSON", async (t) => {
     `UPDATE rooms SET module_config = '[{"type":' WHERE name = 'the last'`,
   );
   db.close();
-  const check = await foyer(t, dataDir, ["check"]);
+  const check = await foyerProcess(t, dataDir, ["check"]);
   t.equal(check.code, 1);
   t.match(check.stdout, /^database the room \S+ cannot be read\n$/);
 });
@@ -242,7 +247,7 @@ void t.test("a file behind its record", async (t) => {
   rmSync(path(gone));
   t.equal((await fetch(server.address + gone)).status, 404);
   await until(() => /is recorded, and is missing/.test(server.said.stdout));
-  const check = await foyer(t, dataDir, ["check"]);
+  const check = await foyerProcess(t, dataDir, ["check"]);
   t.equal(check.code, 1);
   t.match(check.stdout, new RegExp(`${gone.slice(7)} is missing`));
   t.match(check.stdout, /has 1000 bytes, but its record says 9000000/);

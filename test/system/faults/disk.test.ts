@@ -10,7 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { PDF, unfinished } from "../../files.js";
-import { foyer, startFoyer, until, type ServerProcess } from "../../helper.js";
+import {
+  foyerProcess,
+  startFoyer,
+  until,
+  type ServerProcess,
+} from "../../helper.js";
 
 // The disk itself fails, by real means: a small one, and a tracer between the
 // server and the system that lets calls fail, and tells their order.
@@ -91,7 +96,10 @@ void t.test("a disk that is full, and has room again", async (t) => {
   t.match(await call(server), { status: 200, body: { count: made } });
   t.equal(await upload(server, PDF), 503);
 
-  const backup = await foyer(t, dataDir, ["backup", join(disk, "a.tar")]);
+  const backup = await foyerProcess(t, dataDir, [
+    "backup",
+    join(disk, "a.tar"),
+  ]);
   t.equal(backup.code, 1);
   t.match(backup.stderr, /^foyer: [^\n]*(full|ENOSPC)[^\n]*\n$/);
 
@@ -102,11 +110,11 @@ void t.test("a disk that is full, and has room again", async (t) => {
   t.equal((await server.finished).code, 0);
 
   const freeAgain = fill(disk);
-  const start = await foyer(t, dataDir, ["serve"], { PORT: "0" });
+  const start = await foyerProcess(t, dataDir, ["serve"], { PORT: "0" });
   t.equal(start.code, 1);
   t.match(start.stderr, /^foyer: [^\n]*disk[^\n]*\n$/, "why it does not start");
   freeAgain();
-  t.match(await foyer(t, dataDir, ["check"]), { code: 0 });
+  t.match(await foyerProcess(t, dataDir, ["check"]), { code: 0 });
 });
 
 const traced = {
@@ -156,7 +164,7 @@ void t.test("a disk with faults", traced, async (t) => {
   t.strictSame(await unfinished(dataDir), [], "what was in doubt is swept");
   next.signal("SIGTERM");
   await next.finished;
-  t.match(await foyer(t, dataDir, ["check"]), { code: 0 });
+  t.match(await foyerProcess(t, dataDir, ["check"]), { code: 0 });
 });
 
 void t.test(

@@ -5,7 +5,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { images, PDF, pngBomb, unfinished } from "../../files.js";
-import { foyer, startFoyer, until, type ServerProcess } from "../../helper.js";
+import {
+  foyerProcess,
+  startFoyer,
+  until,
+  type ServerProcess,
+} from "../../helper.js";
 
 // What is around the server fails: its log, its descriptors, other processes.
 
@@ -132,7 +137,7 @@ async function freePort(): Promise<string> {
 
 void t.test("output that nobody reads", async (t) => {
   const dataDir = t.testdir();
-  await foyer(t, dataDir, [
+  await foyerProcess(t, dataDir, [
     ...["world", "create", "a", "--title", "A", "--domain", "a.test"],
   ]);
   const run = (redirect: string) =>
@@ -193,7 +198,7 @@ void t.test("no more file descriptors", linux, async (t) => {
   server.signal("SIGTERM");
   t.equal((await server.finished).code, 0);
   t.strictSame(await unfinished(dataDir), []);
-  t.match(await foyer(t, dataDir, ["check"]), { code: 0 });
+  t.match(await foyerProcess(t, dataDir, ["check"]), { code: 0 });
 });
 
 /** A process that holds the lock of all writers. */

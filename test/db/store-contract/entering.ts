@@ -1,8 +1,8 @@
 import type { Test } from "tap";
-import type { Store, StoreProblem } from "../../db/store.js";
-import { worldOf } from "../helper.js";
-import { usersOf } from "../listed.js";
-import type { Open } from "./contract.js";
+import type { Store, StoreProblem } from "../../../db/store.js";
+import { worldOf } from "../../helper.js";
+import { usersOf } from "../../listed.js";
+import type { Open } from "./setup.js";
 
 const none = new Set<string>();
 const ada = {

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Test } from "tap";
-import type { RoomSelection } from "../../db/store.js";
-import type { WorldChanges } from "../../schemas/worlds.js";
-import { keyOf, worldOf } from "../helper.js";
-import { filesOf, usersOf } from "../listed.js";
-import type { Open } from "./contract.js";
+import type { RoomSelection } from "../../../db/store.js";
+import type { WorldChanges } from "../../../schemas/worlds.js";
+import { keyOf, worldOf } from "../../helper.js";
+import { filesOf, usersOf } from "../../listed.js";
+import type { Open } from "./setup.js";
 
 /**
  * The orders that every store keeps, in its lists and in what it stores.

@@ -1,0 +1,40 @@
+import type { Test } from "tap";
+import { usersContract } from "./entering.js";
+import { fileContract } from "./files.js";
+import { lifetimeContract } from "./lifetime.js";
+import { roomListContract } from "./room-lists.js";
+import { roomContract } from "./rooms.js";
+import { contractOn, type Place } from "./setup.js";
+import { hostContract } from "./hosts.js";
+import { roomFilterContract } from "./room-filters.js";
+import { roomOrderContract } from "./room-order.js";
+import { uploadContract } from "./uploads.js";
+import { valueContract } from "./values.js";
+import { orderContract } from "./orders.js";
+import { userContract } from "./users.js";
+import { versionContract } from "./versions.js";
+import { worldCopyContract } from "./world-copies.js";
+import { worldContract } from "./worlds.js";
+
+const parts = [
+  worldContract,
+  hostContract,
+  worldCopyContract,
+  roomContract,
+  roomListContract,
+  roomFilterContract,
+  roomOrderContract,
+  versionContract,
+  valueContract,
+  userContract,
+  fileContract,
+  uploadContract,
+  lifetimeContract,
+];
+
+/** What every store keeps to, whatever it is made of: `db/store.ts` as tests. */
+export async function storeContract(t: Test, place: Place): Promise<void> {
+  for (const part of parts) await part(contractOn(t, place));
+  await usersContract(t, place);
+  await orderContract(t, place);
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from "node:crypto";
+import type { Test } from "tap";
+import type {
+  RoomSelection,
+  Store,
+  StoreProblem,
+  Visitor,
+} from "../../../db/store.js";
+import { worldOf } from "../../helper.js";
+
+/** Opens one more store on a place; all stores of a place hold the same. */
+export type Open = () => Store | Promise<Store>;
+
+/** Makes a new and empty place. */
+export type Place = (t: Test) => Open | Promise<Open>;
+
+/** Runs a test with one store, which has the world `demo`; `open` opens more on its place. */
+export type Contract = (
+  name: string,
+  run: (t: Test, store: Store, open: () => Promise<Store>) => Promise<void>,
+) => Promise<unknown>;
+
+/** How the tests of a contract run on stores of one kind. */
+export const contractOn =
+  (t: Test, place: Place): Contract =>
+  (name, run) =>
+    t.test(name, async (t) => {
+      const make = await place(t);
+      const open = async () => {
+        const store = await make();
+        t.teardown(() => store.close());
+        return store;
+      };
+      const store = await open();
+      await store.worlds.create(worldOf("demo"));
+      await run(t, store, open);
+    });
+
+/** Something must fail as the store says. */
+export const fails = (
+  t: Test,
+  promise: Promise<unknown>,
+  problem: StoreProblem,
+  field?: string,
+) =>
+  t.rejects(promise, {
+    name: "StoreError",
+    problem,
+    ...(field !== undefined && { field }),
+  });
+
+/** An id that nothing has. */
+export const ABSENT = "00000000-0000-4000-8000-000000000000";
+
+/** The first page of all rooms for somebody without traits, with some of it different. */
+export const selection = (
+  changes: Partial<RoomSelection> = {},
+): RoomSelection => ({
+  traits: new Set(),
+  page: 1,
+  pageSize: 50,
+  ordering: "sorting_priority",
+  ...changes,
+});
+
+const traits = new Set<string>();
+
+export const ada: Visitor = {
+  tokenId: "ada",
+  traits: new Set(["b", "a"]),
+  profile: { display_name: "Ada" },
+};
+
+/** A guest whose client ID is the name of somebody else. */
+export const guest: Visitor = { clientId: "ada", traits };
+
+/** The record of a file with any key. */
+export const file = (key: string, size = 100) => ({ key, size, sha256: "00" });
+
+/** What stands in the keys of {@link newFile} after the id. */
+export const SECRET = "AbCdEfGh_-12";
+
+/** The record of a new file as uploads make it, whose id goes with it. */
+export function newFile(
+  world = "demo",
+  { size = 100, extension = "pdf" } = {},
+) {
+  const id = randomUUID();
+  const key = `pub/${world}/${id}.${SECRET}.${extension}`;
+  return { id, record: { key, size, sha256: "0".repeat(64) } };
+}
+
+/** Records a new file. @returns its id. */
+export async function add(
+  store: Store,
+  world = "demo",
+  uploader: Partial<Visitor> = guest,
+): Promise<string> {
+  const { id, record } = newFile(world);
+  await store.files.add(world, { traits, ...uploader }, record, 1e9);
+  return id;
+}
+
+/** Waits until the clock shows another millisecond, by which lists are ordered. */
+export async function tick(): Promise<void> {
+  const now = Date.now();
+  while (Date.now() === now) await new Promise(setImmediate);
+}

@@ -1,0 +1,105 @@
+import type { World } from "../../../schemas/worlds.js";
+import { keyOf, worldOf } from "../../helper.js";
+import { ABSENT, type Contract, fails, selection } from "./setup.js";
+
+/** What every store keeps to when a world is exported and imported. */
+export async function worldCopyContract(contract: Contract): Promise<void> {
+  await contract("a world moves as a whole", async (t, store) => {
+    const plain = await store.rooms.create("demo", { name: "plain" });
+    const own = await store.rooms.create("demo", {
+      name: "own",
+      description: "d",
+      module_config: [{ type: "m", x: [null, 0.5] }],
+      permission_config: { "room.view": ["crew"] },
+      sorting_priority: -1,
+      domain: "own.org",
+    });
+    await store.rooms.update("demo", plain.value.id, { name: "changed" });
+    const before = {
+      world: await store.worlds.update("demo", { title: "Changed" }),
+      plain: await store.rooms.get("demo", plain.value.id),
+      own: await store.rooms.get("demo", own.value.id),
+    };
+    const copy = (await store.worlds.export("demo"))!;
+    t.same(
+      copy.rooms.map(({ id, domain }) => ({ id, domain })),
+      [
+        { id: own.value.id, domain: "own.org" },
+        { id: plain.value.id, domain: undefined },
+      ],
+      "rooms in order, with what is their own",
+    );
+    t.equal(await store.worlds.export("missing"), undefined);
+
+    await store.worlds.delete("demo");
+    await store.worlds.import(copy, { dryRun: true });
+    t.equal(await store.worlds.get("demo"), undefined, "a dry run");
+    t.strictSame(await store.worlds.import(copy), before.world);
+    t.strictSame(await store.worlds.export("demo"), copy);
+    t.strictSame(await store.worlds.get("demo"), before.world);
+    t.strictSame(
+      await store.rooms.get("demo", plain.value.id),
+      before.plain,
+      "versions included",
+    );
+    t.strictSame(await store.rooms.get("demo", own.value.id), before.own);
+    const { issuer, audience } = keyOf("demo");
+    t.strictSame(await store.worlds.issuing(issuer, audience), [before.world]);
+    const counts = await Promise.all(
+      [
+        selection(),
+        selection({ traits: new Set(["crew"]) }),
+        selection({ traits: new Set(["crew"]), type: "m" }),
+        selection({ search: "CHANGED" }),
+      ].map(
+        async (asked) => (await store.rooms.list("demo", asked)).value.count,
+      ),
+    );
+    t.strictSame(counts, [1, 2, 1, 1], "found as it was");
+  });
+
+  await contract(
+    "a world comes with all its rooms or not at all",
+    async (t, store) => {
+      const { value } = await store.rooms.create("demo", { name: "x" });
+      const copyOf = (world: World, ...ids: string[]) => ({
+        world,
+        rooms: ids.map((id) => ({ id, name: "copy" })),
+      });
+      const domain = "demo.example.org";
+      const cases: [field: string, ReturnType<typeof copyOf>][] = [
+        ["id", copyOf(worldOf("demo", { domain: "free.org" }))],
+        ["domain", copyOf(worldOf("new", { domain }), ABSENT)],
+        ["rooms", copyOf(worldOf("new"), ABSENT, value.id)],
+        ["rooms", copyOf(worldOf("new"), ABSENT, ABSENT)],
+      ];
+      for (const [field, copy] of cases) {
+        for (const dryRun of [true, false]) {
+          await fails(t, store.worlds.import(copy, { dryRun }), "taken", field);
+        }
+        t.equal(await store.worlds.get("new"), undefined);
+        t.equal(await store.rooms.get("new", ABSENT), undefined);
+      }
+      const made = await store.worlds.import(copyOf(worldOf("new"), ABSENT));
+      t.same(made.value, worldOf("new"));
+      t.equal((await store.rooms.list("new", selection())).value.count, 1);
+
+      const whole = (await store.worlds.export("new"))!;
+      let writing = true;
+      const writes = (async () => {
+        for (let i = 0; i < 30; i++) {
+          await store.worlds.delete("new");
+          await store.worlds.import(whole);
+        }
+      })().finally(() => (writing = false));
+      let torn = 0;
+      while (writing) {
+        const seen = await store.worlds.export("new");
+        if (seen && seen.rooms.length !== 1) torn++;
+        await new Promise(setImmediate);
+      }
+      await writes;
+      t.equal(torn, 0, "nobody sees a part");
+    },
+  );
+}

@@ -1,0 +1,93 @@
+import { existsSync } from "node:fs";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { chromium } from "playwright-core";
+import t, { type Test } from "tap";
+import { keyOf, listen, serve, tokenOf, worldOf } from "../helper.js";
+
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+/** A proxy that hands on what is below `/foyer/`, without it. */
+async function proxyTo(t: Test, port: number): Promise<string> {
+  const proxy = createServer(({ method, url = "", headers }, answer) => {
+    if (!url.startsWith("/foyer/")) return void answer.writeHead(404).end();
+    const path = url.slice("/foyer".length);
+    request({ port, method, path, headers }, (got) => {
+      answer.writeHead(got.statusCode!, got.headers);
+      got.pipe(answer);
+    }).end();
+  });
+  t.teardown(() => proxy.close());
+  await new Promise<void>((done) => proxy.listen(0, "127.0.0.1", done));
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/foyer`;
+}
+
+void t.test("the page in a browser", async (t) => {
+  if (!existsSync(CHROMIUM)) {
+    t.comment(`no browser at ${CHROMIUM}: set CHROMIUM to try the page`);
+    return;
+  }
+  const { app } = await serve(t, [
+    worldOf("sample", { config: { JWT_secrets: [keyOf("demo")] } }),
+  ]);
+  const port = await listen(app);
+  const direct = `http://127.0.0.1:${port}`;
+  const token = tokenOf(keyOf("demo"), { uid: "7", traits: ["admin", "api"] });
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+  });
+  t.teardown(() => browser.close());
+
+  for (const [name, base] of Object.entries({
+    "at its own address": direct,
+    "below a path of a proxy": await proxyTo(t, port),
+  })) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const elsewhere: string[] = [];
+    const errors: string[] = [];
+    page.on("request", (request) => {
+      const url = request.url();
+      if (!url.startsWith(`${base}/`) && !url.startsWith("data:")) {
+        elsewhere.push(url);
+      }
+    });
+    page.on("pageerror", (error) => errors.push(error.message));
+    page.on("console", (line) => {
+      if (line.type() === "error") errors.push(line.text());
+    });
+
+    await page.goto(`${base}/`);
+    await page.click("a");
+    await page.waitForSelector("#operations-worlds-getWorld");
+    t.equal(page.url(), `${base}/docs/`, name);
+    t.equal(await page.title(), "Foyer API");
+    t.equal(await page.locator(".topbar").count(), 0, "no bar with a logo");
+
+    // A token is given once; the world of the demo is there already.
+    await page.click("button.authorize");
+    await page.fill(
+      ".auth-container input[aria-label='auth-bearer-value']",
+      token,
+    );
+    await page.click(".auth-container button[type=submit]");
+    await page.click("button.btn-done");
+    await page.click("#operations-worlds-getWorld .opblock-summary-control");
+    await page.click("#operations-worlds-getWorld button.execute");
+    const body = page.locator(
+      "#operations-worlds-getWorld .live-responses-table .highlight-code",
+    );
+    await body.first().waitFor();
+    t.match(await body.first().innerText(), /The sample/, "the world is shown");
+    t.same(elsewhere, [], "nothing is asked of anybody else");
+    t.same(errors, [], "and nothing fails in the page");
+
+    await page.setViewportSize({ width: 360, height: 640 });
+    const width = await page.evaluate(
+      () => document.documentElement.scrollWidth,
+    );
+    t.ok(width <= 360, `it fits a phone: ${width}`);
+    await context.close();
+  }
+});
