@@ -13,15 +13,15 @@ import { draftWorld, signToken, type TokenOptions } from "./worlds.js";
 export type { TokenOptions } from "./worlds.js";
 export type { World } from "./schemas/worlds.js";
 
-/** What a test may want different from a server with its defaults. */
+/** How a server differs from one with all defaults. */
 export interface TestServerOptions {
-  /** Without a `dataDir`, data is in a temporary folder that `close` deletes. */
+  /** Without a `dataDir`, the data is in a temporary folder that `close` deletes. */
   config?: Partial<Config>;
   /** It logs nowhere by default. */
   logger?: FastifyBaseLogger;
 }
 
-/** A world for a test; only its id has no default. `config` gets a fresh key if it names none. */
+/** A world for a test; only its id has no default. A `config` without keys gets a fresh one. */
 export type TestWorld = Pick<World, "id"> &
   Partial<Omit<World, "id" | "config">> & { config?: Record<string, unknown> };
 
@@ -33,7 +33,7 @@ export interface TestServer {
   readonly baseUrl: string;
   /**
    * Makes a world.
-   * @throws {InvalidData} where the API would answer with 400; its `faults` say why.
+   * @throws {InvalidData} where the API would answer 400; its `faults` say why.
    * @throws {StoreError} if another world has the id or the domain.
    */
   createWorld(world: TestWorld): Promise<World>;

@@ -5,24 +5,24 @@ import type { Versioned } from "../db/store.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Its answer carries an `ETag`, and it heeds `If-Match` or `If-None-Match`. */
+    /** Its answer carries an `ETag`, and it honors `If-Match` or `If-None-Match`. */
     versioned?: true;
   }
   interface FastifyRequest {
     /**
-     * The versions in which the client wants a write to happen, by `If-Match`;
-     * undefined when any will do.
+     * The versions that `If-Match` names, in one of which the record must be for the
+     * write to happen; undefined if any will do.
      */
     expectedVersions(): string[] | undefined;
   }
   interface FastifyReply {
-    /** Sends a record with its `ETag`, or 304 when the client has it already. */
+    /** Sends a record with its `ETag`, or 304 if the client has this version. */
     sendVersioned(record: Versioned<unknown>): FastifyReply;
     /**
      * Sends JSON, serialized once per version.
      * @param record what the answer is made of.
-     * @param variant tells apart the answers that are made of one record.
-     * @param make gives what is to be sent.
+     * @param variant tells the answers apart that are made of one record.
+     * @param make makes what is sent.
      */
     sendCached<T>(
       record: Versioned<T>,
@@ -39,8 +39,8 @@ const MAX_ANSWERS = 32 * 1024 * 1024;
 const ENTRY = 200;
 
 /**
- * Answers made of versioned records: conditional requests (RFC 9110, section 13),
- * and a cache of what was serialized.
+ * Sends versioned records: answers conditional requests (RFC 9110, section 13), and
+ * caches serialized answers.
  */
 export default fp(
   async (app) => {
@@ -86,5 +86,5 @@ export default fp(
   { name: "replies" },
 );
 
-/** Our tags hold no comma, so a list is split at every one. */
+/** The tags of this server hold no comma, so every comma splits a list. */
 const tagsOf = (header: string) => header.split(",").map((tag) => tag.trim());

@@ -28,14 +28,18 @@ const PAGE = `<!doctype html>
 
 /** What a person sees at `/`. A program gets the 404 of any unknown path. */
 const home: FastifyPluginAsync = async (app) => {
-  app.get("/", async ({ headers }, reply) => {
-    reply.header("vary", "accept");
-    if (!headers.accept?.includes("text/html")) return reply.callNotFound();
-    return reply
-      .header("content-security-policy", POLICY)
-      .type("text/html; charset=utf-8")
-      .send(PAGE);
-  });
+  app.get(
+    "/",
+    { config: { requires: "public" } },
+    async ({ headers }, reply) => {
+      reply.header("vary", "accept");
+      if (!headers.accept?.includes("text/html")) return reply.callNotFound();
+      return reply
+        .header("content-security-policy", POLICY)
+        .type("text/html; charset=utf-8")
+        .send(PAGE);
+    },
+  );
 };
 
 export default home;

@@ -1,26 +1,36 @@
 import { timingSafeEqual, hash } from "node:crypto";
 import type { FastifyInstance, FastifyPluginAsync } from "fastify";
 import { Registry } from "prom-client";
-import { unauthenticated } from "../plugins/errors.js";
+import type { Requirement } from "../plugins/auth/guard.js";
+import { cacheControl } from "../plugins/http/cache-control.js";
+import { unauthenticated } from "../plugins/http/errors.js";
 
-/** What Prometheus asks for: `/metrics`. */
+/** The metrics for Prometheus: `/metrics`. */
 const metrics: FastifyPluginAsync<{
   /** Whose metrics they are. */
   of: FastifyInstance;
-  /** Without it, everybody who gets here may read them. */
+  /** Without it, everybody who reaches the port may read them. */
   token: string | undefined;
 }> = async (app, { of, token }) => {
-  app.get("/metrics", async ({ headers: { authorization = "" } }, reply) => {
-    if (token !== undefined && !same(authorization, `Bearer ${token}`)) {
-      throw unauthenticated("The metrics ask for the token of METRICS_TOKEN.");
-    }
-    reply.header("cache-control", "no-store");
+  const requires: Requirement =
+    token === undefined ? "public" : holderOf(token);
+  app.get("/metrics", { config: { requires } }, async (_, reply) => {
+    reply.header("cache-control", cacheControl.never);
     reply.type(Registry.PROMETHEUS_CONTENT_TYPE);
     return of.metrics!.text();
   });
 };
 
-/** Compares in a time that tells nothing of where two texts differ, or of how long they are. */
+/** Admits whoever sends this token. */
+const holderOf =
+  (token: string): Requirement =>
+  ({ headers: { authorization = "" } }) => {
+    if (!same(authorization, `Bearer ${token}`)) {
+      throw unauthenticated("The metrics ask for the token of METRICS_TOKEN.");
+    }
+  };
+
+/** Compares in a time that depends neither on where two texts differ nor on their lengths. */
 const same = (a: string, b: string) =>
   timingSafeEqual(hash("sha256", a, "buffer"), hash("sha256", b, "buffer"));
 

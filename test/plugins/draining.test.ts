@@ -63,7 +63,7 @@ void t.test("a close answers what came whole", async (t) => {
   let begun = 0;
   let answer = () => {};
   const held = new Promise<void>((resolve) => (answer = resolve));
-  app.get("/held", async () => {
+  app.get("/held", { config: { requires: "public" } }, async () => {
     begun++;
     await held;
     return { held: true };
@@ -80,15 +80,17 @@ void t.test("a close answers what came whole", async (t) => {
 void t.test("nothing waits for an answer that nobody reads", async (t) => {
   const app = createApp({ config: { dataDir: t.testdir() } });
   t.teardown(() => app.close());
-  let begun = 0;
-  app.get("/held", async () => {
-    begun++;
-    await new Promise(() => {});
-  });
+  app.get(
+    "/held",
+    { config: { requires: "public" } },
+    () => new Promise(() => {}),
+  );
+  let received = 0;
+  app.server.on("request", () => received++);
   const wire = dial(t, await listen(app));
   // The second waits behind the first, and never gets a socket of its own.
   wire.send(rawRequest("GET /held") + rawRequest("GET /held"));
-  await until(() => begun === 2);
+  await until(() => received === 2);
   const took = await timed(async () => {
     const drained = app.drain(20_000);
     wire.hangUp();
