@@ -10,35 +10,35 @@ import type { Gather } from "./plugins/metrics.js";
 import { startServer } from "./server.js";
 
 // Several processes on one port. The primary serves nothing: it starts workers,
-// replaces those that die, and passes on that it is time to stop. The workers
-// need not know of each other, as all they share is in the store.
+// replaces those that die, and tells them when to stop. The workers know nothing
+// of each other: they share the store, and their events pass through the primary.
 
-// Each worker takes connections from the port itself. By default the primary
-// would take them and hand them on; one that is on its way to a worker that dies
-// would then stay open, and its client wait for an answer without end.
+// Each worker accepts connections itself. By default the primary accepts them and
+// hands them on. If a worker died while one was on its way, that connection would
+// stay open, and its client would wait forever.
 cluster.schedulingPolicy = cluster.SCHED_NONE;
 
-/** The pause before a worker is replaced, in milliseconds; it doubles with each that dies soon. */
+/** The pause before a worker is replaced, in milliseconds. It doubles with each one that dies early. */
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 30_000;
 
-/** After how many milliseconds a worker counts as sound, and the next pause as a first one. */
-const SOUND = 60_000;
+/** After how many milliseconds a worker counts as healthy, and the pause starts over. */
+const HEALTHY = 60_000;
 
-/** After how many milliseconds a worker that was told to stop is ended: it stops within ten seconds. */
+/** After how many milliseconds a stopping worker is killed. It should stop within ten seconds. */
 const STOP_PATIENCE = 15_000;
 
-/** The variable that names all workers of one primary to each of them. */
+/** The variable that gives each worker the name of its group. */
 const WORKERS = "FOYER_WORKERS";
 
-/** What a worker tells the primary. */
+/** A message of a worker to the primary. */
 type News =
   | { foyer: "serving"; address: string }
   | { foyer: "failed"; reason: string }
-  /** It wants the metrics of all workers as one text. */
+  /** Asks for the metrics of all workers as one text. */
   | { foyer: "gather"; id: number };
 
-/** What the primary tells a worker. */
+/** A message of the primary to a worker. */
 type Order =
   { foyer: "stop" } | { foyer: "gathered"; id: number; text?: string };
 
@@ -47,15 +47,15 @@ export class ClusterError extends Failure {}
 
 /** The workers, seen from the primary. */
 export interface Cluster {
-  /** Where they listen, for links. */
+  /** The URL where they listen. */
   address: string;
-  /** Lets them finish what is in flight, and ends when all have ended. */
+  /** Lets them finish the requests in flight, and resolves when all have ended. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts the workers.
- * @throws {ClusterError} when all of them end before one serves.
+ * @throws {ClusterError} if all of them end before one serves.
  */
 export async function startCluster(config: Config): Promise<Cluster> {
   const log = await createLogger(config.logLevel);
@@ -69,7 +69,7 @@ export async function startCluster(config: Config): Promise<Cluster> {
   );
   let hasServed = false;
   let stopping = false;
-  /** Workers that ended before any served; what ended them may end all. */
+  /** How many workers ended before any served: the cause may end all of them. */
   let missing = 0;
   let reason = "no worker could start";
   let nextPause = FIRST_PAUSE;
@@ -89,7 +89,7 @@ export async function startCluster(config: Config): Promise<Cluster> {
         if (++missing === config.workers) reject(new ClusterError(reason));
         return;
       }
-      if (performance.now() - started > SOUND) nextPause = FIRST_PAUSE;
+      if (performance.now() - started > HEALTHY) nextPause = FIRST_PAUSE;
       log.warn(
         `worker ${worker.process.pid} ended (${signal ?? code}); another starts in ${nextPause} ms`,
       );
@@ -113,7 +113,7 @@ export async function startCluster(config: Config): Promise<Cluster> {
   }
 
   async function gather(worker: Worker, id: number): Promise<void> {
-    // A worker that does not answer costs a scrape, and not the service.
+    // If a worker does not answer, only this scrape fails.
     const text = await registry.clusterMetrics().catch(() => undefined);
     send(worker, { foyer: "gathered", id, ...(text && { text }) });
   }
@@ -136,8 +136,8 @@ const living = () => Object.values(cluster.workers ?? {}) as Worker[];
 async function stopWorker(worker: Worker): Promise<void> {
   if (worker.isDead()) return;
   const ended = once(worker, "exit");
-  // By a message: a service manager sends its signal to workers as well, and a
-  // second one would end them where they are.
+  // By a message, as a service manager signals the workers, too, and a second
+  // signal would kill them.
   send(worker, { foyer: "stop" });
   const kill = setTimeout(() => worker.process.kill("SIGKILL"), STOP_PATIENCE);
   await ended;
@@ -145,19 +145,19 @@ async function stopWorker(worker: Worker): Promise<void> {
 }
 
 function send(worker: Worker, order: Order): void {
-  // One that has just died takes no orders, and needs none.
+  // A worker that has just died cannot be told, and need not be.
   if (worker.isConnected()) worker.send(order, () => {});
 }
 
 /**
- * Serves as one of the workers, until it is told to stop.
- * @param signalled resolves when a signal says so; the primary may, too.
+ * Serves as one of the workers until it is told to stop.
+ * @param signalled resolves on a signal to stop; the primary may send an order, too.
  */
 export async function runWorker(
   config: Config,
   signalled: Promise<void>,
 ): Promise<void> {
-  // Makes this process answer when the primary asks for its metrics.
+  // It answers the primary when that asks for the metrics of this process.
   new AggregatorRegistry();
   const stop = Promise.race([signalled, orderedToStop()]);
   try {
@@ -167,12 +167,12 @@ export async function runWorker(
     });
     const { metrics } = server.app;
     if (metrics) AggregatorRegistry.setRegistries([metrics.registry]);
-    await tell({ foyer: "serving", address: server.address });
+    await report({ foyer: "serving", address: server.address });
     await stop;
     await server.stop();
   } catch (error) {
-    // The primary says it once, for all.
-    await tell({ foyer: "failed", reason: (error as Error).message });
+    // The primary reports it, once for all workers.
+    await report({ foyer: "failed", reason: (error as Error).message });
   }
   process.disconnect();
 }
@@ -185,10 +185,10 @@ function orderedToStop(): Promise<void> {
   });
 }
 
-const tell = (news: News): Promise<void> =>
+const report = (news: News): Promise<void> =>
   new Promise((resolve) => void process.send!(news, () => resolve()));
 
-/** Only the primary can ask all workers: whichever is scraped lets it do so. */
+/** Only the primary can ask all workers, so the worker that is scraped asks the primary. */
 function gatherAll(): Gather {
   const asked = new Map<number, (text: string | undefined) => void>();
   let lastId = 0;
@@ -201,10 +201,10 @@ function gatherAll(): Gather {
     const id = ++lastId;
     const text = await new Promise<string | undefined>((resolve) => {
       asked.set(id, resolve);
-      void tell({ foyer: "gather", id });
+      void report({ foyer: "gather", id });
     });
     if (text === undefined)
-      throw new Error("A worker did not tell its metrics.");
+      throw new Error("A worker did not report its metrics.");
     return text;
   };
 }

@@ -9,24 +9,24 @@ import type { Gather } from "./plugins/metrics.js";
 
 export interface Server {
   app: FastifyInstance;
-  /** Where it listens, for links. */
+  /** The URL where it listens. */
   address: string;
-  /** Finishes what is in flight, for at most `config.patience.stop`, and lets go of everything. */
+  /** Finishes the requests in flight, for at most `config.patience.stop`, and closes everything. */
   stop(): Promise<void>;
 }
 
-/** What ties a server to others that serve the same worlds. */
+/** What a server shares with other processes that serve the same worlds. */
 export interface Siblings {
   /** Names all workers of one primary; see {@link EngineOptions.workers}. */
   workers: string;
-  /** Where its metrics become one with those of other processes. */
+  /** Joins its metrics with those of other processes. */
   gather: Gather;
 }
 
 /**
  * Opens the engines and listens.
- * @param siblings if there are others.
- * @throws {StoreError} or an error of the listening socket, with one line that says why.
+ * @param siblings if there are other processes.
+ * @throws {StoreError} or {Failure}, with one line that says why.
  */
 export async function startServer(
   config: Config,
@@ -55,7 +55,7 @@ export async function startServer(
   return { app, address: addressOf(app), stop: () => stop(app, config) };
 }
 
-/** Opens the port of the metrics, if there is to be one; it closes with the application. */
+/** Opens the port of the metrics, if one is configured. It closes with the application. */
 async function listenForMetrics(
   app: FastifyInstance,
   { host, port, token }: Config["metrics"],
@@ -63,12 +63,12 @@ async function listenForMetrics(
   if (port === undefined) return;
   const metrics = createMetricsApp(app, token);
   await listen(metrics, { host, port }, "METRICS_HOST and METRICS_PORT");
-  // Until the end: how a stop goes is worth seeing, too.
+  // It closes last, so that the metrics also show how a stop goes.
   app.server.once("close", () => void metrics.close());
   app.log.info(`metrics at ${addressOf(metrics)}/metrics`);
 }
 
-/** @param variables that say where, for the one line if it cannot. */
+/** @param variables the names of those that say where, for the message of a failure. */
 async function listen(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },
@@ -87,14 +87,14 @@ async function listen(
 
 const ADVICE: Record<string, string> = {
   EADDRINUSE: "another process has this port",
-  EADDRNOTAVAIL: "it is no address of this machine",
-  EACCES: "ports below 1024 are not for everybody",
+  EADDRNOTAVAIL: "not an address of this machine",
+  EACCES: "ports below 1024 need a privilege",
   ENOTFOUND: "no machine has this name",
 };
 
 function addressOf(app: FastifyInstance): string {
   const { address, family, port } = app.server.address() as AddressInfo;
-  // Nobody can go to "every interface".
+  // "Every interface" is no address that a client could use.
   if (/^(0\.0\.0\.0|::)$/.test(address)) return `http://localhost:${port}`;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }

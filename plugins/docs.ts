@@ -2,19 +2,20 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import fastifyStatic from "@fastify/static";
 import fp from "fastify-plugin";
+import { routesRequire } from "./auth/guard.js";
 
-/** Everything from this server; Swagger UI writes its styles into the page. */
+/** Everything comes from this server; Swagger UI writes its styles into the page. */
 const POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Swagger UI's files, of which the page needs two. */
+/** The files of Swagger UI; the page needs two of them. */
 const ASSETS = join(
   dirname(createRequire(import.meta.url).resolve("@fastify/swagger-ui")),
   "static",
 );
 const FILES = ["/swagger-ui.css", "/swagger-ui-bundle.js"];
 
-// Each address is relative to the page: a proxy may put it below any path.
+// Each URL is relative to the page: a proxy may serve it under any path.
 const PAGE = `<!doctype html>
 <html lang="en">
   <head>
@@ -34,7 +35,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-// Calls go to where the page came from: PUBLIC_URL may be another origin.
+// Calls go to the origin of the page: PUBLIC_URL may be another one.
 const START = `const page = new URL(".", location.href);
 const { href } = new URL("../api/v1/openapi.json", page);
 const answer = await fetch(href);
@@ -52,12 +53,13 @@ SwaggerUIBundle({
 });
 `;
 
-/** The interface as a page to read and try, at `/docs/`. */
+/** The API as a page to read and try, at `/docs/`. */
 export default fp(
   async (app) => {
-    app.get("/docs/", async ({ url }, reply) => {
+    const config = { requires: "public" } as const;
+    app.get("/docs/", { config }, async ({ url }, reply) => {
       const [path = "", query] = url.split("?", 2);
-      // Without the slash, the page's addresses would be relative to the folder above.
+      // Without the slash, the URLs in the page would be relative to the folder above.
       if (!path.endsWith("/")) {
         return reply.redirect(`docs/${query === undefined ? "" : `?${query}`}`);
       }
@@ -66,15 +68,17 @@ export default fp(
         .type("text/html; charset=utf-8")
         .send(PAGE);
     });
-    app.get("/docs/start.js", async (_, reply) =>
+    app.get("/docs/start.js", { config }, async (_, reply) =>
       reply.type("text/javascript; charset=utf-8").send(START),
     );
-    await app.register(fastifyStatic, {
-      root: ASSETS,
-      prefix: "/docs/static/",
-      allowedPath: (path) => FILES.includes(path),
-      decorateReply: false,
-    });
+    await routesRequire(app, "public", () =>
+      app.register(fastifyStatic, {
+        root: ASSETS,
+        prefix: "/docs/static/",
+        allowedPath: (path) => FILES.includes(path),
+        decorateReply: false,
+      }),
+    );
   },
   { name: "docs" },
 );

@@ -6,7 +6,7 @@ import type { Store } from "../db/store.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** All that the service keeps, except the bytes of files. */
+    /** Everything that the service keeps, except the bytes of files. */
     store: Store;
     /** The bytes of uploaded files. */
     files: FileStore;
@@ -15,7 +15,7 @@ declare module "fastify" {
   }
 }
 
-/** Puts the engines where plugins and routes find them, and closes them with the application. */
+/** Decorates the application with its engines, and closes them with it. */
 export default fp<{ engines: Engines }>(
   async (app, { engines }) => {
     app.decorate("store", engines.store);

@@ -9,10 +9,10 @@ import {
 } from "prom-client";
 import type { Counts } from "../db/store.js";
 
-/** Turns what this process counted into text for Prometheus, perhaps with what others counted. */
+/** Turns the counts of this process, and perhaps of others, into text for Prometheus. */
 export type Gather = (own: Registry) => Promise<string>;
 
-/** What is counted of one application. */
+/** The counts of one application. */
 export interface Metrics {
   /** What this process counts. */
   readonly registry: Registry;
@@ -24,18 +24,18 @@ export interface Metrics {
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** There only when somebody may read them. */
+    /** Undefined unless somebody may read them. */
     metrics?: Metrics;
   }
 }
 
-/** In seconds: from an answer out of memory to one that waited for a slow disk, or an upload. */
+/** In seconds: from an answer out of memory to an upload, or a wait for a slow disk. */
 const BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
   60,
 ];
 
-/** What the store tells of itself, by the name of its metric. */
+/** The counts of the store, by the name of their metric. */
 const gauges: Record<string, [count: keyof Counts, help: string]> = {
   foyer_worlds: ["worlds", "Worlds."],
   foyer_rooms: ["rooms", "Rooms of all worlds."],
@@ -44,7 +44,7 @@ const gauges: Record<string, [count: keyof Counts, help: string]> = {
   foyer_database_bytes: ["databaseBytes", "Bytes of the database on the disk."],
 };
 
-/** Counts what the application does, and what it holds. */
+/** Counts what the application does and holds. */
 export default fp<{ gather?: Gather }>(
   async (app, { gather = (own) => own.metrics() }) => {
     const registry = new Registry();
@@ -77,7 +77,7 @@ export default fp<{ gather?: Gather }>(
     });
     app.events.subscribe(({ type }) => events.inc({ type }));
 
-    // The gauges of a scrape are asked at once: one look at the store serves all.
+    // A scrape collects all gauges at once: one call to the store serves them all.
     let looking: Promise<Counts> | undefined;
     const look = () =>
       (looking ??= app.store.counts().finally(() => (looking = undefined)));
@@ -86,7 +86,7 @@ export default fp<{ gather?: Gather }>(
         name,
         help,
         registers,
-        // Each process sees the same store.
+        // All processes share one store.
         aggregator: "first",
         async collect() {
           this.set((await look())[count]);
@@ -94,7 +94,7 @@ export default fp<{ gather?: Gather }>(
       });
     }
 
-    // To find a histogram by its labels costs more than to count in it.
+    // Finding a histogram by its labels costs more than observing a value.
     const found = new Map<string, { observe(seconds: number): void }>();
     function durationsOf(
       { method, routeOptions }: FastifyRequest,
@@ -112,7 +112,11 @@ export default fp<{ gather?: Gather }>(
 
     app.addHook(
       "onResponse",
-      (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+      function measure(
+        request: FastifyRequest,
+        reply: FastifyReply,
+        done: () => void,
+      ) {
         durationsOf(request, reply.statusCode).observe(
           reply.elapsedTime / 1000,
         );

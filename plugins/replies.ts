@@ -4,18 +4,18 @@ import type { Versioned } from "../db/store.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Its answer carries an `ETag`, and it heeds `If-Match` or `If-None-Match`. */
+    /** Its answer carries an `ETag`, and it honors `If-Match` or `If-None-Match`. */
     versioned?: true;
   }
   interface FastifyRequest {
     /**
-     * The versions in which the client wants a write to happen, by `If-Match`;
-     * undefined when any will do.
+     * The versions that `If-Match` names, in one of which the record must be for the
+     * write to happen; undefined if any will do.
      */
     expectedVersions(): string[] | undefined;
   }
   interface FastifyReply {
-    /** Sends a record with its `ETag`, or 304 when the client has it already. */
+    /** Sends a record with its `ETag`, or 304 if the client has this version. */
     sendVersioned(record: Versioned<unknown>): FastifyReply;
     /** Sends a text that is JSON already. */
     sendJson(json: string): FastifyReply;
@@ -56,5 +56,5 @@ export default fp(
   { name: "replies" },
 );
 
-/** Our tags hold no comma, so a list is split at every one. */
+/** The tags of this server hold no comma, so every comma splits a list. */
 const tagsOf = (header: string) => header.split(",").map((tag) => tag.trim());

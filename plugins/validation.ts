@@ -10,9 +10,9 @@ import fp from "fastify-plugin";
 import { findLosses } from "../schemas/fidelity.js";
 import { components } from "../schemas/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
-import { invalidJson, Refusal } from "./errors.js";
+import { invalidJson, Refusal } from "./http/errors.js";
 
-/** Bodies come as JSON, and TypeBox says what is wrong with them. */
+/** Parses JSON bodies, and checks bodies and queries by the schemas of their routes. */
 export default fp(
   async (app) => {
     app.setValidatorCompiler(compile as FastifySchemaCompiler<unknown>);
@@ -22,7 +22,7 @@ export default fp(
     app.addHook("onRoute", (route) => {
       if (!route.url.startsWith("/api/v1/")) return;
       if (route.method === "GET" || route.method === "HEAD") return;
-      route.preParsing = [isPlain, ...[route.preParsing ?? []].flat()];
+      route.preParsing = [refuseCoded, ...[route.preParsing ?? []].flat()];
     });
 
     app.removeAllContentTypeParsers();
@@ -31,11 +31,10 @@ export default fp(
       "application/json",
       { parseAs: "buffer" },
       async (request: FastifyRequest, body: Buffer) => {
-        // The body may have taken minutes. Whoever lost the right meanwhile is
-        // told so, and not what is wrong with the body.
-        const { requires } = request;
-        if (requires) await app.authorize(request, requires);
-        // DELETE takes a JSON content type on nothing at all.
+        // The body may have taken minutes. A caller who lost a right meanwhile is
+        // told that, and not what is wrong with the body.
+        await request.admission?.(request);
+        // A DELETE may declare a JSON body and send none.
         if (body.length === 0 && request.method === "DELETE") return null;
         if (!isUtf8(body)) throw invalidJson("The body is not valid UTF-8.");
         const text = body.toString();
@@ -44,18 +43,23 @@ export default fp(
             error ? reject(error) : resolve(value),
           );
         });
-        // A DELETE ignores its body, so nothing is lost.
+        // A DELETE ignores its body, so it can lose nothing.
         const losses = request.method !== "DELETE" && findLosses(text);
         if (losses) throw losses;
         return value;
       },
     );
   },
-  { name: "validation", dependencies: ["errors", "permissions"] },
+  { name: "validation", dependencies: ["errors"] },
 );
 
 /** Refuses a body in another charset or coding, before it is read. */
-const isPlain: preParsingHookHandler = ({ headers }, _reply, payload, done) => {
+const refuseCoded: preParsingHookHandler = (
+  { headers },
+  _reply,
+  payload,
+  done,
+) => {
   const { "content-type": type = "", "content-encoding": coding } = headers;
   if (coding !== undefined && !/^[\s,]*(identity[\s,]*)*$/i.test(coding)) {
     done(new Refusal(415, "The body may have no Content-Encoding."));
@@ -79,7 +83,7 @@ function compile({
   schema: TObject;
   httpPart?: string;
 }): (data: unknown) => { value: unknown } | { error: InvalidData } {
-  // A path that names nothing is told by whoever looks for what it names.
+  // A path that names nothing is a 403, which the guard answers.
   if (httpPart === "params") return (value) => ({ value });
   const validate = compileValidator(
     components.find(({ $id }) => $id === schema.$ref) ?? schema,
@@ -94,7 +98,7 @@ function compile({
 
 type Query = Record<string, unknown>;
 
-/** A query has only strings; those of whole numbers become numbers, others are left to fail. */
+/** Turns texts of whole numbers into numbers, where the schema asks for some. Others stay, and fail. */
 function withNumbers(schema: TObject, query: Query): Query {
   const value = { ...query };
   for (const [name, { type }] of Object.entries(schema.properties)) {
@@ -111,18 +115,18 @@ function withNumbers(schema: TObject, query: Query): Query {
 }
 
 /**
- * Route options for a body that may repeat the id that its path names, but not
- * change it: so that what a GET gave can be edited and sent back.
+ * Route options for a body that may repeat the id in its path, but not change it:
+ * a client may edit the answer to a GET and send it back.
  * @param param the path parameter that holds the id.
  */
-export function keepingId(param: string): {
+export function allowSameId(param: string): {
   attachValidation: true;
   preHandler: preHandlerHookHandler;
 } {
   return {
     attachValidation: true,
-    preHandler: (request, _reply, done) => {
-      // The compiler above makes no other error.
+    preHandler: function refuseOtherId(request, _reply, done) {
+      // The compiler above returns no other error.
       const found = request.validationError as unknown as
         InvalidData | undefined;
       const { id } = (request.body ?? {}) as { id?: unknown };

@@ -12,6 +12,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/healthz",
     {
+      config: { requires: "public" },
       schema: {
         operationId: "getHealth",
         summary: "Whether requests should be sent here",

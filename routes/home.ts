@@ -28,14 +28,18 @@ const HOME_PAGE = `<!doctype html>
 
 /** The page at `/`, for people. A program gets the 404 of any unknown path. */
 const home: FastifyPluginAsync = async (app) => {
-  app.get("/", async ({ headers }, reply) => {
-    reply.header("vary", "accept");
-    if (!headers.accept?.includes("text/html")) return reply.callNotFound();
-    return reply
-      .header("content-security-policy", HOME_POLICY)
-      .type("text/html; charset=utf-8")
-      .send(HOME_PAGE);
-  });
+  app.get(
+    "/",
+    { config: { requires: "public" } },
+    async ({ headers }, reply) => {
+      reply.header("vary", "accept");
+      if (!headers.accept?.includes("text/html")) return reply.callNotFound();
+      return reply
+        .header("content-security-policy", HOME_POLICY)
+        .type("text/html; charset=utf-8")
+        .send(HOME_PAGE);
+    },
+  );
 };
 
 export default home;

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
-import { Refusal } from "../plugins/errors.js";
+import { Refusal } from "../plugins/http/errors.js";
 import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
 import { MediaParams } from "../schemas/files.js";
 
@@ -38,7 +38,7 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/media/pub/:world/:name",
     {
-      config: { mediaAnswers },
+      config: { requires: "public", answers: mediaAnswers },
       schema: {
         operationId: "getFile",
         summary: "Get an uploaded file",

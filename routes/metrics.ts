@@ -1,30 +1,37 @@
 import { timingSafeEqual, hash } from "node:crypto";
 import type { FastifyInstance, FastifyPluginAsync } from "fastify";
 import { Registry } from "prom-client";
-import { unauthenticated } from "../plugins/errors.js";
+import type { Requirement } from "../plugins/auth/guard.js";
+import { cacheControl } from "../plugins/http/cache-control.js";
+import { unauthenticated } from "../plugins/http/errors.js";
 
 /** The metrics for Prometheus: `/metrics`. */
 const metrics: FastifyPluginAsync<{
   /** The application that is measured. */
   of: FastifyInstance;
-  /** The token that readers need. Without one, everybody may read the metrics. */
+  /** Without it, everybody who reaches the port may read them. */
   token: string | undefined;
 }> = async (app, { of, token }) => {
-  app.get("/metrics", async ({ headers: { authorization = "" } }, reply) => {
-    if (
-      token !== undefined &&
-      !equalInConstantTime(authorization, `Bearer ${token}`)
-    ) {
-      throw unauthenticated("The metrics ask for the token of METRICS_TOKEN.");
-    }
-    reply.header("cache-control", "no-store");
+  const requires: Requirement =
+    token === undefined ? "public" : holderOf(token);
+  app.get("/metrics", { config: { requires } }, async (_, reply) => {
+    reply.header("cache-control", cacheControl.never);
     reply.type(Registry.PROMETHEUS_CONTENT_TYPE);
     return of.metrics!.text();
   });
 };
 
-/** Compares in a time that reveals neither the lengths of the texts nor where they differ. */
-const equalInConstantTime = (a: string, b: string) =>
+/** Admits whoever sends this token. */
+const holderOf =
+  (token: string): Requirement =>
+  ({ headers: { authorization = "" } }) => {
+    if (!same(authorization, `Bearer ${token}`)) {
+      throw unauthenticated("The metrics ask for the token of METRICS_TOKEN.");
+    }
+  };
+
+/** Compares in a time that depends neither on where two texts differ nor on their lengths. */
+const same = (a: string, b: string) =>
   timingSafeEqual(hash("sha256", a, "buffer"), hash("sha256", b, "buffer"));
 
 export default metrics;

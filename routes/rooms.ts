@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { Type } from "@sinclair/typebox";
-import { keepingId } from "../plugins/validation.js";
+import { allowSameId } from "../plugins/validation.js";
 import {
   Room,
   RoomChanges,
@@ -100,7 +100,7 @@ const rooms: FastifyPluginAsyncTypebox = async (app) => {
   app.patch(
     "/api/v1/worlds/:world_id/rooms/:room_id/",
     {
-      ...keepingId("room_id"),
+      ...allowSameId("room_id"),
       config: { requires: ["room.view", "room.update"], versioned: true },
       schema: {
         operationId: "updateRoom",

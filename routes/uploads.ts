@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import multipart from "@fastify/multipart";
-import rateLimit from "@fastify/rate-limit";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
 import type { StoredBytes } from "../db/files.js";
-import { FileRefusal, Refusal } from "../plugins/errors.js";
-import { quiet, Tally, tooMany } from "../plugins/rate-limit.js";
+import { uploader } from "../plugins/auth/uploader.js";
+import { FileRefusal, Refusal } from "../plugins/http/errors.js";
+import { limitRate } from "../plugins/limits/rate.js";
 import {
   atMost,
   dropRest,
@@ -38,30 +38,26 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app.removeAllContentTypeParsers();
   await app.register(multipart);
   const most = Math.max(DROPPED_AT_LEAST, DROPPED_UPLOADS * config.maxBytes);
-  app.addHook("onError", async ({ raw }) => dropRest(raw, most));
-  await app.register(rateLimit, {
-    global: false,
-    store: Tally,
-    addHeaders: quiet,
-    addHeadersOnExceeding: quiet,
+  app.addHook("onError", async function dropBody({ raw }) {
+    dropRest(raw, most);
   });
 
   const quota = new Quota(app.store.files, config.worldMaxBytes);
   const images = new ImageCleaner();
   app.addHook("onClose", async () => images.close());
 
-  const limited = app.rateLimit({
-    max: config.perMinute,
-    timeWindow: "1 minute",
-    keyGenerator: ({ world, uploader }) =>
-      JSON.stringify([world?.value.id, uploader.tokenId, uploader.clientId]),
-    errorResponseBuilder: tooMany("uploads"),
+  const limitUploader = limitRate(app, {
+    perMinute: config.perMinute,
+    what: "uploads",
+    keyOf: ({ world, uploader: { tokenId, clientId } }) =>
+      JSON.stringify([world?.value.id, tokenId, clientId]),
   });
 
   app.post(
     "/storage/upload/",
     {
-      onRequest: [app.admitUploader, limited, refuseOtherThanForms],
+      config: { requires: uploader },
+      onRequest: [limitUploader, refuseOtherThanForms],
       schema: {
         operationId: "uploadFile",
         summary: "Upload a file",
@@ -114,7 +110,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     const record = async (stored: StoredBytes) => {
       // The body may have taken minutes, so the right is checked again before the
       // file becomes visible.
-      await app.admitUploader(request, reply);
+      await request.admission!(request);
       if (request.world!.value.id !== world) throw new Refusal(403, "");
       const file = { key, ...stored };
       await app.store.files.add(world, request.uploader, file, worldMaxBytes);

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
-import { keepingId } from "../plugins/validation.js";
+import { allowSameId } from "../plugins/validation.js";
 import { ref } from "../schemas/values.js";
 import { World, WorldChanges, WorldParams } from "../schemas/worlds.js";
 
@@ -23,7 +23,7 @@ const worlds: FastifyPluginAsyncTypebox = async (app) => {
   app.patch(
     "/api/v1/worlds/:world_id/",
     {
-      ...keepingId("world_id"),
+      ...allowSameId("world_id"),
       config: {
         requires: ["world.secrets", "world.update"],
         versioned: true,

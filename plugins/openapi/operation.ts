@@ -61,7 +61,7 @@ export function operationOf(route: RouteOptions): JsonObject {
 }
 
 const isGuarded = ({ config }: RouteOptions): boolean =>
-  config?.requires !== undefined && config.requires !== "public";
+  Array.isArray(config?.requires);
 
 const isUpload = ({ schema }: RouteOptions): boolean =>
   schema?.consumes !== undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Multipart } from "@fastify/multipart";
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
-import { FileRefusal } from "../errors.js";
+import { FileRefusal } from "../http/errors.js";
 
 /** The file of a form that holds nothing else. */
 export interface FormFile {

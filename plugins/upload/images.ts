@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import pLimit from "p-limit";
 import { StoreError } from "../../db/store.js";
-import { FileRefusal, Refusal } from "../errors.js";
+import { FileRefusal, Refusal } from "../http/errors.js";
 import type { ImageFormat } from "../../schemas/plain/file-types.js";
 import { MAX_PIXELS } from "./pixels.js";
 

@@ -1,5 +1,5 @@
 import type { FileRecords } from "../../db/store.js";
-import { FileRefusal } from "../errors.js";
+import { FileRefusal } from "../http/errors.js";
 
 /** What one world has room for. */
 interface Ledger {

@@ -100,7 +100,7 @@ void t.test("a bad variable stops the start, and is named", async (t) => {
     [{ TRUST_PROXY: "10.0.0.0/33" }, /^foyer: TRUST_PROXY: .+\n$/],
     [
       { HOST: "192.0.2.1" },
-      /^foyer: cannot listen at HOST and PORT: .*; it is no address of this machine\n$/,
+      /^foyer: cannot listen at HOST and PORT: .*; not an address of this machine\n$/,
     ],
     [
       { PORT: port },

@@ -75,7 +75,7 @@ void t.test("a close answers what came whole", async (t) => {
   let begun = 0;
   let answer = () => {};
   const held = new Promise<void>((resolve) => (answer = resolve));
-  app.get("/held", async () => {
+  app.get("/held", { config: { requires: "public" } }, async () => {
     begun++;
     await held;
     return { held: true };
@@ -92,7 +92,11 @@ void t.test("a close answers what came whole", async (t) => {
 void t.test("nothing waits for an answer that nobody reads", async (t) => {
   const app = createApp({ config: { dataDir: t.testdir() } });
   t.teardown(() => app.close());
-  app.get("/held", () => new Promise(() => {}));
+  app.get(
+    "/held",
+    { config: { requires: "public" } },
+    () => new Promise(() => {}),
+  );
   const wire = dial(t, await listen(app));
   let arrived = 0;
   app.server.on("request", () => arrived++);

@@ -186,7 +186,10 @@ void t.test("answers of other routes go by schemas of their own", async (t) => {
       app.addSchema({ $id: "Mine", type: "object", properties });
       scope.get(
         "/mine",
-        { schema: { response: { 200: { $ref: "Mine#" } } } },
+        {
+          config: { requires: "public" },
+          schema: { response: { 200: { $ref: "Mine#" } } },
+        },
         async () => ({ a: "a", b: "b" }),
       );
     });

@@ -299,14 +299,15 @@ void t.test("a change of rules holds from the next request", async (t) => {
 });
 
 void t.test("what a route must declare to start", async (t) => {
-  const required = /\/api\/v1\/new does not declare what it requires/;
+  const required = /new does not declare what it requires/;
   const cases: [name: string, path: string, options: object, error?: RegExp][] =
     [
       ["nothing", "/api/v1/new", {}, required],
       ["nothing in a config", "/api/v1/new", { config: {} }, required],
       ["public", "/api/v1/new", { config: { requires: "public" } }],
       ["no key of its own", "/api/v1/new", { config: { requires: [] } }],
-      ["nothing, elsewhere", "/new", {}],
+      ["nothing, elsewhere", "/new", {}, required],
+      ["public, elsewhere", "/new", { config: { requires: "public" } }],
     ];
   for (const [name, path, options, error] of cases) {
     await t.test(name, async (t) => {

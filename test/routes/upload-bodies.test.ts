@@ -104,7 +104,8 @@ void t.test("a route that would hold more than the limit", async (t) => {
   const bodyLimit = 2 * MIB;
   const handler = async () => ({});
   const refused = app();
-  refused.post("/import", { bodyLimit }, handler);
+  const config = { requires: "public" } as const;
+  refused.post("/import", { bodyLimit, config }, handler);
   await t.rejects(
     async () => refused.ready(),
     /POST \/import .*bodyLimit/,
@@ -112,12 +113,16 @@ void t.test("a route that would hold more than the limit", async (t) => {
   );
 
   const fine = app();
-  fine.post("/small", { bodyLimit: 1000 }, handler);
-  fine.post("/meant", { bodyLimit, config: { holdsLargeBody: true } }, handler);
+  fine.post("/small", { bodyLimit: 1000, config }, handler);
+  fine.post(
+    "/meant",
+    { bodyLimit, config: { ...config, holdsLargeBody: true } },
+    handler,
+  );
   fine.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _body, done) => done(null));
-    scope.post("/stream", { bodyLimit }, handler);
+    scope.post("/stream", { bodyLimit, config }, handler);
   });
   await fine.ready();
   t.pass("a smaller limit, one that is meant, and one without a parser");

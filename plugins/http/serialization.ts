@@ -1,6 +1,6 @@
 import build, { type Schema } from "fast-json-stringify";
 import fp from "fastify-plugin";
-import { components } from "../schemas/components.js";
+import { components } from "../../schemas/components.js";
 
 type Schemas = Record<string, Schema>;
 
@@ -8,20 +8,20 @@ const named = Object.fromEntries(
   components.map((schema) => [schema.$id!, schema as unknown as Schema]),
 );
 
-/** What writes an answer as JSON, by the text of its schema; the same in every application of a process. */
+/** Compiled serializers by the text of their schema; all applications of a process share them. */
 const compiled = new Map<string, (answer: unknown) => string>();
 
 /**
- * Compiles each schema once. Fastify would do it for each status of each route,
- * and take a third of the time that a start takes.
+ * Compiles each schema once. Fastify would compile it for each status of each
+ * route, which would take a third of the time of a start.
  */
 export default fp(
   async (app) => {
     app.setSerializerCompiler((route) => {
       const schema = route.schema as Schema;
       const text = JSON.stringify(schema);
-      // Whoever embeds the application may have schemas of their own, whose
-      // names mean something else in another.
+      // An embedder may have schemas of its own, whose names mean something else
+      // in another application.
       if (!refsIn(text).every((name) => name in named)) {
         return build(schema, { schema: app.getSchemas() as Schemas });
       }

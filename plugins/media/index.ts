@@ -1,25 +1,26 @@
 import { Readable } from "node:stream";
 import type { FastifyBaseLogger, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
-import { Refusal } from "./errors.js";
+import { cacheControl } from "../http/cache-control.js";
+import { Refusal } from "../http/errors.js";
 import { select } from "./selection.js";
 
 declare module "fastify" {
   interface FastifyReply {
     /**
-     * Sends the bytes under a key: with ranges, an `ETag` and a year of caching.
+     * Sends the file that is stored under a key, with ranges, an `ETag` and a year of caching.
      * @throws {Refusal} 404, 412 or 416.
      */
     sendStored(key: string): Promise<FastifyReply>;
   }
 }
 
-/** How often what a killed process left is looked for, in milliseconds. */
+/** The time between two sweeps, in milliseconds. */
 const SWEEP_INTERVAL = 10 * 60_000;
 
 const notFound = () => new Refusal(404, "Not found.");
 
-/** Serves stored files, and sweeps what a killed process left of them. */
+/** Serves stored files, and sweeps what killed processes left of unfinished ones. */
 export default fp(
   async (app) => {
     const { files } = app;
@@ -27,7 +28,7 @@ export default fp(
       const { request, log } = this;
       const file = await files.open(key);
       if (!file) {
-        void tellIfMissing(key, log);
+        void logIfMissing(key, log);
         throw notFound();
       }
       const { size, modified } = file;
@@ -47,7 +48,7 @@ export default fp(
       this.code(status).headers({
         etag: tag,
         "last-modified": modified.toUTCString(),
-        "cache-control": "public, max-age=31536000, immutable",
+        "cache-control": cacheControl.forever,
         "accept-ranges": "bytes",
       });
       if (status === 304) {
@@ -57,22 +58,23 @@ export default fp(
       const { start, end } = range ?? { start: 0, end: size - 1 };
       this.header("content-length", end - start + 1);
       if (range) this.header("content-range", `bytes ${start}-${end}/${size}`);
-      // Fastify's own HEAD would call an answer without a stream empty.
+      // A stream, as Fastify would give any other HEAD answer a length of 0.
       if (request.method === "HEAD") return this.send(Readable.from([]));
       const bytes = await file.read(range);
       if (!bytes) throw notFound();
       return this.send(bytes);
     });
 
-    /** A link that was given out and leads nowhere is for the operator to know. */
-    async function tellIfMissing(key: string, log: FastifyBaseLogger) {
+    /** The operator has to know of a file that is recorded and not there. */
+    async function logIfMissing(key: string, log: FastifyBaseLogger) {
       const isRecorded = await app.store.files.has(key).catch(() => false);
       if (isRecorded) {
         log.error(`${key} is recorded, and is missing; run foyer check`);
       }
     }
 
-    // Also now and then: a command or another server may have been killed.
+    // At the start, and then at intervals: a command or another server may have
+    // been killed meanwhile.
     async function sweep(): Promise<void> {
       try {
         await files.sweep((key) => app.store.files.has(key));
@@ -84,5 +86,5 @@ export default fp(
     app.addHook("onReady", sweep);
     app.addHook("onClose", async () => clearInterval(timer));
   },
-  { name: "storage", dependencies: ["errors", "engines"] },
+  { name: "media", dependencies: ["errors", "engines"] },
 );

@@ -2,38 +2,34 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import fp from "fastify-plugin";
-import { isHost } from "./address.js";
+import { isHost } from "./base-url.js";
 import { problemOf, Refusal } from "./errors.js";
 
-// What HTTP asks of a server where its parser leaves off.
+// The rules of HTTP that the parser of Node.js leaves to the server.
 
-/** On a socket: the answer to the last request that was understood. */
+/** On a socket: the answer to its last request that parsed. */
 const kLast = Symbol("last answer");
 
 type Connection = Socket & { [kLast]?: ServerResponse };
 
-/** The answer to the last request of a connection that was understood, under way or sent. */
-export const lastAnswer = (socket: Connection): ServerResponse | undefined =>
-  socket[kLast];
-
-/** Connections that end, with what is still to be said. */
+/** Connections that end after the answers they still owe. */
 const ending = new WeakSet<Socket>();
 
-/** Refuses requests that name their target or sender ambiguously, and remembers which request of a connection came last. */
+/** Refuses requests whose target or sender is ambiguous, and remembers the last request of each connection. */
 export default fp(
   async (app) => {
-    // By default Node.js drops headers beyond the thousandth without a word: an
-    // If-Match, or a second Authorization. Their size is bounded all the same.
+    // By default Node.js silently drops headers after the first thousand, such as
+    // an If-Match or a second Authorization. Their total size stays bounded.
     app.server.maxHeadersCount = 0;
 
-    // No asynchronous hook: the parser would be at the next request by then.
-    app.addHook("onRequest", ({ raw }, reply, done) => {
+    // Synchronous: otherwise the parser would be at the next request by then.
+    app.addHook("onRequest", function refuseAmbiguous({ raw }, reply, done) {
       (raw.socket as Connection)[kLast] = reply.raw;
       done(faultOf(raw));
     });
 
-    // The parser would answer in a shape of its own. An expectation that
-    // nobody knows may be passed over (RFC 9110, section 10.1.1).
+    // Without a listener Node.js answers 417 in a shape of its own. A server may
+    // ignore an unknown expectation (RFC 9110, section 10.1.1).
     app.server.on(
       "checkExpectation",
       (request: IncomingMessage, response: ServerResponse) => {
@@ -41,8 +37,8 @@ export default fp(
       },
     );
 
-    // This is no proxy. Without a listener the connection ends at once, and
-    // takes with it what is not answered yet.
+    // This server is no proxy. Without a listener Node.js would close the
+    // connection at once, and lose the answers that it still owes.
     app.server.on("connect", (_request: IncomingMessage, socket: Socket) => {
       socket.on("error", () => socket.destroy());
       endAfterAll(socket, "400 Bad Request");
@@ -51,7 +47,7 @@ export default fp(
   { name: "wire" },
 );
 
-/** What is wrong with the headers of a request, whatever it asks for. */
+/** What is wrong with the headers of a request, on any route. */
 function faultOf({
   headers: { host },
   httpVersionMinor,
@@ -62,22 +58,22 @@ function faultOf({
   if (name !== undefined) {
     return new Refusal(400, `There must be one ${name} header.`);
   }
-  // RFC 9112, section 3.2. An empty one only means that there is no link.
+  // RFC 9112, section 3.2. An empty Host is valid; only links cannot be made of it.
   if (host && !isHost(host)) {
     return new Refusal(400, "The Host header is not a host name.");
   }
   return undefined;
 }
 
-/** Of these the parser takes the first, where a proxy may have taken the last. */
+/** The parser takes the first of these; a proxy may have taken the last. */
 const ONCE = ["host", "content-type", "authorization"];
 
-/** A header that may come once and comes twice. */
+/** The name of a header that may come once and came twice. */
 function repeated(rawHeaders: readonly string[]): string | undefined {
   let seen = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
-    // Few names are as long as one of these.
+    // The length rules out most names without a new string.
     if (!ONCE.some(({ length }) => length === name.length)) continue;
     const index = ONCE.indexOf(name.toLowerCase());
     if (index < 0) continue;
@@ -88,8 +84,8 @@ function repeated(rawHeaders: readonly string[]): string | undefined {
 }
 
 /**
- * The path of a target in absolute form, as proxies are sent one. Its host is
- * the host of the request, whatever the header says (RFC 9112, section 3.2.2).
+ * The path of a request whose target is in absolute form, as clients send it to
+ * proxies. The host of the target replaces the Host header (RFC 9112, section 3.2.2).
  */
 export function originForm({
   url = "/",
@@ -106,8 +102,8 @@ export function originForm({
 }
 
 /**
- * What is not even HTTP gets its error in the shape of all others, after the
- * answers to what came before it on the same connection, and in place of none.
+ * Answers what the parser cannot read in the shape of all other errors, after
+ * the answers to earlier requests of the same connection.
  */
 export function answerClientError(
   error: Error & { code?: string },
@@ -121,20 +117,20 @@ export function answerClientError(
 }
 
 function endAfterAll(socket: Socket, status: string): void {
-  // The parser fails again with whatever else comes.
+  // The parser reports each further chunk of the same connection, too.
   if (ending.has(socket)) return;
   ending.add(socket);
   whenItsTurn(socket, () => end(socket, status));
 }
 
 function whenItsTurn(socket: Connection, act: () => void): void {
-  const before = lastAnswer(socket);
+  const before = socket[kLast];
   if (!before || before.writableFinished) act();
-  // It came whole, or needed no more to be answered.
+  // The request is complete, or its answer did not need the rest.
   else if (before.req.complete || before.writableEnded) {
     before.once("finish", act);
   }
-  // Broken off, and behind others that are not answered yet.
+  // The request broke off, and waits behind others without an answer.
   else if (!before.socket) {
     before.once("socket", () => whenItsTurn(socket, act));
   } else if (before.headersSent) socket.destroy();

@@ -2,22 +2,22 @@ import type { FastifyInstance, RouteOptions } from "fastify";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The route means to hold a body in memory that is larger than the `bodyLimit` of the server. */
+    /** The route intends to hold a body in memory that is larger than the `bodyLimit` of the server. */
     holdsLargeBody?: true;
   }
 }
 
-/** The parsers that a scope inherits hold a whole body in memory: Fastify's, and the one of `validation`. */
+/** The types whose inherited parsers hold a whole body in memory: Fastify's, and that of `validation`. */
 const INHERITED = ["application/json", "text/plain"];
 
 const guarded = new WeakSet<FastifyInstance>();
 
 /**
- * Refuses to start with a route that raises `bodyLimit` and inherits a parser
- * that holds a whole body in memory: a client could fill the memory with a type
- * of body that the route never asked for. A route for large bodies either
- * removes the parsers of its scope and reads a stream, or declares `config.holdsLargeBody`.
- * Called before anything else, so that no route can come too early for it.
+ * Stops the start if a route raises `bodyLimit` and inherits a parser that holds
+ * a whole body in memory: a client could fill the memory with a type of body
+ * that the route never asked for. A route for large bodies either removes the
+ * parsers of its scope and reads a stream, or declares `config.holdsLargeBody`.
+ * Call it before the first route is added.
  */
 export function guardBodyLimits(app: FastifyInstance): void {
   if (guarded.has(app)) return;

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { ByteRange } from "../db/files.js";
+import type { ByteRange } from "../../db/files.js";
 
-/** What a file is compared by. */
+/** What conditions on a file are compared with. */
 export interface Validators {
   /** In bytes. */
   size: number;
@@ -11,7 +11,7 @@ export interface Validators {
   modified: number;
 }
 
-/** The answer that a request for a file gets, and of which bytes. */
+/** The status of the answer to a request for a file, and which bytes it has. */
 export type Selection =
   { status: 200 | 304 | 412 | 416 } | { status: 206; range: ByteRange };
 
@@ -28,7 +28,7 @@ export function select(
   const { "if-match": match, "if-none-match": noneMatch, range } = headers;
   const ifRange = headers["if-range"] as string | undefined;
   if (match !== undefined) {
-    // The comparison is strong, and our tags are weak.
+    // The comparison is strong, so a weak tag never matches.
     if (match !== "*") return { status: 412 };
   } else if (modified > timeOf(headers["if-unmodified-since"])) {
     return { status: 412 };
@@ -41,26 +41,26 @@ export function select(
     return { status: 304 };
   }
   if (range === undefined || method !== "GET") return WHOLE;
-  // Strong, too: the time has to be the same, and a weak tag never is.
+  // Strong, too: only an equal time matches, never a weak tag.
   if (ifRange !== undefined && timeOf(ifRange) !== modified) return WHOLE;
   return rangeOf(range, size);
 }
 
-/** In milliseconds; NaN, which compares to nothing, for no time. */
+/** In milliseconds; NaN, which no comparison holds for, if it is no time. */
 const timeOf = (date: string | undefined): number =>
   date === undefined || date.includes('"') ? NaN : Date.parse(date);
 
 const opaque = (tag: string) => tag.replace(/^W\//, "");
 
-/** Our tags hold no comma, so a list is split at every one. */
+/** The tags of this server hold no comma, so every comma splits a list. */
 const tagsOf = (list: string) =>
   list.split(",").map((tag) => opaque(tag.trim()));
 
 /**
  * The one part of a file that a `Range` header names (RFC 9110, section 14.1.2).
- * Another unit, a bad syntax and several parts stand for the whole file, as a
- * server may decide. Written here because range-parser takes a suffix longer
- * than the file for one that the file does not have.
+ * For another unit, bad syntax, or several parts, the answer is the whole file, as
+ * a server may decide. Written here because range-parser reports a suffix longer
+ * than the file as a part that the file does not have.
  */
 function rangeOf(header: string, size: number): Selection {
   const set = /^bytes=(.+)$/i.exec(header)?.[1];

@@ -4,7 +4,7 @@ import { Refusal } from "./errors.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The address of this server as the client reached it, without a slash at its end. */
+    /** The URL of this server as the client reached it, without a trailing slash. */
     readonly base: string;
   }
 }
@@ -12,7 +12,7 @@ declare module "fastify" {
 /** A name or an IP address, with an optional port. */
 const HOST = /^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i;
 
-/** The last host that was one: most requests name the same. */
+/** The last valid host: most requests name the same. */
 let lastHost = "";
 
 /** Whether a text is a host name or an IP address, with an optional port. */
@@ -23,18 +23,18 @@ export function isHost(text: string): boolean {
   return true;
 }
 
-/** Knows where links have to point. */
-export default fp<{ publicUrl: string | undefined }>(
+/** Gives the base of links: PUBLIC_URL, or else what the request says. */
+export default fp<{ publicUrl?: string | undefined }>(
   async (app, { publicUrl }) => {
     app.decorateRequest("base", {
       getter(this: FastifyRequest) {
         if (publicUrl !== undefined) return publicUrl;
-        // It goes into links that other people follow: nothing else may get in.
+        // Other people follow these links, so nothing but a host may get in.
         const { protocol, host } = this;
         if (!isHost(host)) {
           throw new Refusal(400, "The Host header is not a host name.");
         }
-        // A proxy that is trusted may pass on what a client said.
+        // A trusted proxy may pass on what a client sent.
         if (protocol !== "http" && protocol !== "https") {
           throw new Refusal(
             400,
@@ -45,5 +45,5 @@ export default fp<{ publicUrl: string | undefined }>(
       },
     });
   },
-  { name: "address", dependencies: ["errors"] },
+  { name: "base-url", dependencies: ["errors"] },
 );

@@ -1,10 +1,11 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
-import { StoreError, type StoreProblem } from "../db/store.js";
-import type { Problem, ProblemCode } from "../schemas/errors.js";
-import { InvalidData } from "../schemas/validate.js";
+import { StoreError, type StoreProblem } from "../../db/store.js";
+import type { Problem, ProblemCode } from "../../schemas/errors.js";
+import { InvalidData } from "../../schemas/validate.js";
+import { Stackless } from "../stackless.js";
 
-/** The code of a problem by its status; every other 4xx is `invalid_request`. */
+/** The code of a problem by its status; any other 4xx is `invalid_request`. */
 const codes: Record<number, ProblemCode> = {
   401: "unauthenticated",
   403: "forbidden",
@@ -19,8 +20,8 @@ const codes: Record<number, ProblemCode> = {
 };
 
 /**
- * The body of an answer that says why a call failed.
- * @param code for programs; by default the one of the status.
+ * The body of an error answer.
+ * @param code for programs; by default that of the status.
  */
 export const problemOf = (
   status: number,
@@ -28,13 +29,13 @@ export const problemOf = (
   code: ProblemCode = codes[status] ?? "invalid_request",
 ): Problem => ({ detail, code });
 
-/** A call that is answered with a status, a sentence, and a code for programs. */
-export class Refusal extends Error {
+/** Ends a request with a status, a sentence, and a code for programs. */
+export class Refusal extends Stackless {
   /**
    * @param statusCode of the answer.
    * @param detail a sentence for the client; with an empty one the answer has no body.
-   * @param headers that go with it.
-   * @param code a word for programs; by default the one of the status.
+   * @param headers of the answer.
+   * @param code for programs; by default that of the status.
    */
   constructor(
     readonly statusCode: number,
@@ -42,11 +43,7 @@ export class Refusal extends Error {
     readonly headers: Record<string, string> = {},
     readonly code?: ProblemCode,
   ) {
-    // A refusal needs no stack trace; capturing one would dominate its cost.
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = 0;
     super(detail);
-    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 
@@ -54,11 +51,11 @@ export class Refusal extends Error {
 export const invalidJson = (detail: string) =>
   new Refusal(400, detail, {}, "invalid_json");
 
-/** Who is calling could not be told. */
+/** The caller is not authenticated: 401. */
 export const unauthenticated = (detail: string) =>
   new Refusal(401, detail, { "www-authenticate": "Bearer" });
 
-/** An upload that is not taken, for one reason of the interface. */
+/** A refused upload, with one of the reasons of the interface. */
 export class FileRefusal extends Error {
   readonly statusCode = 400;
 
@@ -67,7 +64,7 @@ export class FileRefusal extends Error {
   }
 }
 
-/** What is not there and what is not allowed look the same, to the byte. */
+/** A missing thing and a forbidden one get the same answer, to the byte. */
 export const forbidden = () =>
   new Refusal(403, "You do not have permission to perform this action.");
 
@@ -113,7 +110,7 @@ const jsonFaults: Record<string, string> = {
     "The body is not valid JSON, or has a name in it that no object may have (__proto__).",
 };
 
-/** What a client is told; undefined when it is a fault of the server's own. */
+/** What the client is told; undefined for a fault of the server itself. */
 function refusalOf(
   error: FastifyError,
 ): Refusal | InvalidData | FileRefusal | undefined {
@@ -125,7 +122,7 @@ function refusalOf(
     return error;
   }
   if (error instanceof StoreError) return storeRefusals[error.problem](error);
-  // A 416 says in its headers how much there is.
+  // A 416 says in its headers how long the file is.
   const {
     statusCode = 500,
     code,
@@ -141,16 +138,16 @@ function refusalOf(
 }
 
 /**
- * What every answer carries: a number that finds it in the log, and that a
- * browser may not take it for another type than it says.
+ * Adds the headers that every answer carries: the id that finds it in the log,
+ * and the one that keeps a browser from guessing another type.
  */
-export function stamp(request: FastifyRequest, reply: FastifyReply): void {
+function stamp(request: FastifyRequest, reply: FastifyReply): void {
   reply
     .header("x-request-id", request.id)
     .header("x-content-type-options", "nosniff");
 }
 
-/** Answers a failed request; the one place where errors get their shape. */
+/** Answers a failed request. Every error gets its shape here. */
 export function answerError(
   error: FastifyError,
   request: FastifyRequest,
@@ -158,13 +155,13 @@ export function answerError(
 ): FastifyReply {
   const refusal = refusalOf(error);
   const status = refusal?.statusCode ?? 500;
-  // A refusal is on purpose: under load, a line for each would be more load.
+  // A refusal is intended. Under load, a line for each would add load.
   if (status >= 500 && error !== refusal) {
     request.log.error({ reqId: request.id, err: error }, "request failed");
   }
   stamp(request, reply);
   reply.code(status);
-  // Of what would have been sent, had it not failed.
+  // They describe the answer that failed.
   reply.removeHeader("content-type");
   reply.removeHeader("content-security-policy");
   if (refusal instanceof InvalidData) return reply.send(refusal.faults);
@@ -181,7 +178,7 @@ export function answerError(
   );
 }
 
-/** The shape of every error, and what every answer carries. */
+/** Gives every error its shape, and every answer its headers. */
 export default fp(
   async (app) => {
     app.setErrorHandler(answerError);
@@ -189,7 +186,7 @@ export default fp(
       throw new Refusal(404, "Not found.");
     });
 
-    app.addHook("onRequest", (request, reply, done) => {
+    app.addHook("onRequest", function addHeaders(request, reply, done) {
       stamp(request, reply);
       done();
     });

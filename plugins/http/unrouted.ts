@@ -2,15 +2,15 @@ import type { FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Refusal } from "./errors.js";
 
-/** Why a request has no route: its path is unknown, or its method is wrong there. */
+/** Why no route matches a request: the path is unknown (404), or has other methods (405). */
 export function unrouted({ method, url, server }: FastifyRequest): Refusal {
   const [path = ""] = url.split("?", 1);
   const methods = server.supportedMethods.filter((method) => {
     const route = server.findRoute({
-      method: method,
+      method,
       url: path,
     });
-    // A route for every path knows none.
+    // `OPTIONS *` matches every path.
     return route !== null && !("*" in route.params);
   });
   if (methods.length === 0) return new Refusal(404, "Not found.");
@@ -19,10 +19,10 @@ export function unrouted({ method, url, server }: FastifyRequest): Refusal {
   });
 }
 
-/** Answers what has no route before its body is read: whatever it is, nobody waits for it. */
+/** Answers 404 or 405 before the body is read. */
 export default fp(
   async (app) => {
-    app.addHook("onRequest", (request, _reply, done) => {
+    app.addHook("onRequest", function refuseUnrouted(request, _reply, done) {
       done(request.is404 ? unrouted(request) : undefined);
     });
   },

@@ -1,0 +1,239 @@
+import { randomBytes } from "node:crypto";
+import { Cache } from "../../db/cache.js";
+import type { Versioned, WorldStore } from "../../db/store.js";
+import type { World, WorldKey } from "../../schemas/worlds.js";
+import { Stackless } from "../stackless.js";
+import { guestOf } from "./guests.js";
+import {
+  claimsSignedBy,
+  isSignedWith,
+  type Issuer,
+  issuerOf,
+  type Jwt,
+} from "./tokens.js";
+import { type VerifiedToken, VerifiedTokens } from "./verified-tokens.js";
+
+// Who somebody is, by a token or a client ID. Nothing here knows of HTTP: each
+// transport parses its own headers or frames.
+
+/** How somebody says who they are; with both, the token counts. */
+export interface Credentials {
+  readonly token?: string | undefined;
+  readonly clientId?: string | undefined;
+}
+
+/** Who somebody is. */
+export interface Identity {
+  /** The `uid` of a token. */
+  readonly tokenId?: string | undefined;
+  /** The name that a guest chose. */
+  readonly clientId?: string | undefined;
+  readonly traits: ReadonlySet<string>;
+  readonly profile?: Record<string, unknown> | undefined;
+  /** Until when it holds, in seconds since 1970; undefined for guests. */
+  readonly expires?: number | undefined;
+  /** The key that proved it; undefined for guests. */
+  readonly key?: WorldKey | undefined;
+}
+
+/** Somebody, and the world that they are of. */
+export interface Identified {
+  readonly identity: Identity;
+  readonly world: Versioned<World>;
+}
+
+/**
+ * Why nobody could be identified: nothing was given; it cannot be read; no key
+ * proves it, or what it says does not count; it is over; it is of another world,
+ * or of one that is not there.
+ */
+export type IdentityProblem =
+  "missing" | "malformed" | "invalid" | "expired" | "foreign";
+
+/** Somebody could not be identified; the message is a sentence for the client. */
+export class IdentityError extends Stackless {
+  constructor(
+    readonly reason: IdentityProblem,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Says who somebody is in a world.
+ * @throws {IdentityError}
+ */
+export type Identify = (
+  credentials: Credentials,
+  worldId: string,
+) => Promise<Identified>;
+
+/** A token that no key proved. */
+interface RefusedToken extends Issuer {
+  /** The versions of the worlds whose keys were tried. */
+  readonly tried: string;
+}
+
+/** The bound for refused tokens, in characters. */
+const MAX_REFUSED = 1024 * 1024;
+
+/** What an entry takes beside its texts, in characters. */
+const ENTRY = 1000;
+
+/** Stands in for a missing key, so that a refusal takes the same time with and without one. */
+const decoy = randomBytes(32).toString("hex");
+
+const unproven = new IdentityError(
+  "invalid",
+  "The token was not signed with a key known here.",
+);
+const foreign = new IdentityError("foreign", "The token is of another world.");
+
+/**
+ * Makes what identifies people by the keys of worlds.
+ * @param worlds is asked for a world only if the token may be of it: otherwise
+ *   the time of an answer would tell strangers about the world that they name.
+ */
+export function identification(
+  worlds: Pick<WorldStore, "get" | "issuing">,
+  jwt: Jwt,
+): Identify {
+  const verified = new VerifiedTokens();
+  // A client with a bad token tends to repeat it: without this cache each
+  // repetition would cost a seventh more.
+  const refused = new Cache<RefusedToken>(MAX_REFUSED);
+
+  async function identify(
+    { token, clientId }: Credentials,
+    worldId: string,
+  ): Promise<Identified> {
+    if (token === undefined) return identifyGuest(clientId, worldId);
+    const known = verified.get(token);
+    if (known?.worldId === worldId) {
+      const world = await worlds.get(worldId);
+      if (world && isProvenBy(world, known)) return { identity: known, world };
+    }
+    const identified = await findProof(token, worldId, known);
+    if (identified.world.value.id !== worldId) throw foreign;
+    return identified;
+  }
+
+  async function identifyGuest(
+    clientId: string | undefined,
+    worldId: string,
+  ): Promise<Identified> {
+    if (clientId === undefined) {
+      throw new IdentityError(
+        "missing",
+        "Authentication credentials were not provided.",
+      );
+    }
+    const identity = guestOf(clientId);
+    const world = await worlds.get(worldId);
+    if (!world) throw foreign;
+    return { identity, world };
+  }
+
+  /** Finds a world whose key signed the token, the expected one if there are several. */
+  async function findProof(
+    token: string,
+    worldId: string,
+    known: VerifiedToken | undefined,
+  ): Promise<Identified> {
+    const before = known ? undefined : refused.get(token);
+    const issuer = known?.key ?? before ?? issuerOf(token, jwt);
+    const issuing = await worldsOf(issuer, worldId);
+    const tried = issuing.map(({ version }) => version).join();
+    if (before?.tried === tried) throw unproven;
+    // Thousands of worlds may share one key.
+    const failed = new Set<string>();
+    for (const world of issuing) {
+      if (known && isProvenBy(world, known)) return { identity: known, world };
+      const identity = verify(token, issuer, world, failed);
+      if (!identity) continue;
+      verified.add(identity);
+      return { identity, world };
+    }
+    if (issuing.length === 0) isSignedWith(decoy, token);
+    const { issuer: iss, audience: aud } = issuer;
+    const entry = { issuer: iss, audience: aud, tried };
+    refused.set(token, entry, 2 * token.length + tried.length + ENTRY);
+    throw unproven;
+  }
+
+  /** The worlds that such a token may be of, the expected one first. */
+  async function worldsOf(
+    { issuer, audience }: Issuer,
+    worldId: string,
+  ): Promise<Versioned<World>[]> {
+    const issuing = await worlds.issuing(issuer, audience);
+    const isExpected = ({ value }: Versioned<World>) =>
+      Number(value.id === worldId);
+    return issuing.toSorted((a, b) => isExpected(b) - isExpected(a));
+  }
+
+  /** @param failed the secrets that did not sign the token; further ones are added. */
+  function verify(
+    token: string,
+    { issuer, audience }: Issuer,
+    { value: world, version }: Versioned<World>,
+    failed: Set<string>,
+  ): VerifiedToken | undefined {
+    for (const key of world.config.JWT_secrets) {
+      if (key.issuer !== issuer || key.audience !== audience) continue;
+      if (failed.has(key.secret)) continue;
+      const claims = claimsSignedBy(key.secret, token, jwt);
+      if (claims) {
+        return { ...claims, token, key, worldId: world.id, seenIn: version };
+      }
+      failed.add(key.secret);
+    }
+    return undefined;
+  }
+
+  return identify;
+}
+
+/**
+ * Whether an identity still holds in its world: it has not expired, and the
+ * world still has the key that proved it. Rights are another question, for
+ * policy.ts.
+ * @param world as it is now.
+ */
+export function stillHolds(
+  { expires, key }: Identity,
+  { value }: Versioned<World>,
+): boolean {
+  if (expires !== undefined && Date.now() / 1000 >= expires) return false;
+  return key === undefined || hasKey(value, key);
+}
+
+const hasKey = ({ config }: World, key: WorldKey): boolean =>
+  config.JWT_secrets.some(
+    ({ issuer, audience, secret }) =>
+      secret === key.secret &&
+      issuer === key.issuer &&
+      audience === key.audience,
+  );
+
+/**
+ * Whether a world has the key that a token was verified with.
+ * @throws {IdentityError} `expired` or `invalid`, outside the time of the token.
+ */
+function isProvenBy(
+  { value, version }: Versioned<World>,
+  token: VerifiedToken,
+): boolean {
+  const now = Date.now() / 1000;
+  if (now >= token.expires) {
+    throw new IdentityError("expired", "The token has expired.");
+  }
+  if (now < token.notBefore) {
+    throw new IdentityError("invalid", "The token is not valid yet.");
+  }
+  if (token.seenIn === version) return true;
+  if (!hasKey(value, token.key)) return false;
+  token.seenIn = version;
+  return true;
+}

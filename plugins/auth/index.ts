@@ -1,0 +1,31 @@
+import { randomBytes } from "node:crypto";
+import jwt from "@fastify/jwt";
+import fp from "fastify-plugin";
+import { identification, type Identify } from "./identity.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Says who somebody is, whatever transport they come by. */
+    identify: Identify;
+  }
+}
+
+/** Knows who is calling. guard.ts has every route ask for it that requires it. */
+export default fp(
+  async (app) => {
+    await app.register(jwt, {
+      // Never used: each token is verified with the keys of its world.
+      secret: randomBytes(32).toString("hex"),
+      decode: { complete: true },
+      verify: {
+        algorithms: ["HS256"],
+        requiredClaims: ["iss", "aud", "exp"],
+      },
+    });
+    app.decorate("identify", identification(app.store.worlds, app.jwt));
+    for (const name of ["world", "caller", "room", "uploader"]) {
+      app.decorateRequest(name, null);
+    }
+  },
+  { name: "auth", dependencies: ["engines"] },
+);

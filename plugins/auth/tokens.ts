@@ -1,0 +1,188 @@
+import { isUtf8 } from "node:buffer";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { JWT } from "@fastify/jwt";
+import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
+import { unstorableIn } from "../../schemas/validate.js";
+import type { WorldKey } from "../../schemas/worlds.js";
+import { type IdentityProblem, IdentityError } from "./identity.js";
+
+/** What reads tokens; the caller has it take HS256 and nothing else. */
+export type Jwt = Pick<JWT, "decode" | "verify">;
+
+/** Whose token it says to be; many keys may have the same. */
+export type Issuer = Pick<WorldKey, "issuer" | "audience">;
+
+/** What a token says of its bearer, and when. */
+export interface Claims {
+  readonly tokenId: string | undefined;
+  readonly traits: ReadonlySet<string>;
+  readonly profile: Record<string, unknown> | undefined;
+  /** From when on and until when it holds, in seconds since 1970. */
+  readonly notBefore: number;
+  readonly expires: number;
+}
+
+/** A token before anything is proven. */
+interface Decoded {
+  header?: { alg?: unknown };
+  payload?: { iss?: unknown; aud?: unknown } | null;
+  signature?: string;
+}
+
+const malformed = (message = "The token is malformed.") =>
+  new IdentityError("malformed", message);
+
+const invalid = (message: string, reason: IdentityProblem = "invalid") =>
+  new IdentityError(reason, message);
+
+/** The characters of a token in a header (RFC 6750, section 2.1). */
+const TOKEN = /^[\w.~+/=-]+$/;
+
+/** How many traits a token may carry. */
+const MAX_TRAITS = 1000;
+
+/** The largest `profile`, in bytes of JSON. */
+const MAX_PROFILE = 16 * 1024;
+
+/**
+ * Who a token says it is from, before anything is proven. Every fault that shows
+ * without a key is reported here: reported later, it would tell whether some world
+ * here has such an issuer.
+ * @throws {IdentityError} `malformed`.
+ */
+export function issuerOf(token: string, jwt: Jwt): Issuer {
+  if (!TOKEN.test(token)) throw malformed();
+  let decoded: Decoded | null;
+  try {
+    decoded = jwt.decode(token);
+  } catch {
+    throw malformed();
+  }
+  // The library replaces other bytes, which would make one user of several
+  // (RFC 7519, section 7.2, step 10).
+  const [, payload = ""] = token.split(".");
+  if (!isUtf8(Buffer.from(payload, "base64url"))) throw malformed();
+  if (decoded?.header?.alg !== "HS256") {
+    throw malformed("The algorithm of a token must be HS256.");
+  }
+  if (!decoded.signature) throw malformed("The token is not signed.");
+  const { iss, aud } = decoded.payload ?? {};
+  if (typeof iss !== "string" || typeof aud !== "string") {
+    throw malformed("The token must name one iss and one aud.");
+  }
+  return { issuer: iss, audience: aud };
+}
+
+/**
+ * What a token says, if this secret signed it.
+ * @throws {IdentityError} `expired` or `invalid`, if it did and the token does not hold.
+ */
+export function claimsSignedBy(
+  secret: string,
+  token: string,
+  jwt: Jwt,
+): Claims | undefined {
+  if (!isSignedWith(secret, token)) return undefined;
+  try {
+    return readClaims(jwt.verify(token, { key: secret }));
+  } catch (error) {
+    if (error instanceof IdentityError) throw error;
+    const { code = "", message } = error as Error & { code?: string };
+    if (code === "FAST_JWT_INVALID_KEY") return undefined;
+    if (code === "FAST_JWT_EXPIRED") throw invalid(message, "expired");
+    throw invalid(
+      code.startsWith("FAST_JWT_")
+        ? message
+        : "The exp, nbf and iat of a token are times.",
+    );
+  }
+}
+
+/**
+ * Whether a secret signed a token. The time does not depend on where signatures
+ * differ. The library takes ten times as long to find out, which would help
+ * whoever sends bad tokens.
+ */
+export function isSignedWith(secret: string, token: string): boolean {
+  const end = token.lastIndexOf(".");
+  const expected = createHmac("sha256", secret)
+    .update(token.slice(0, end))
+    .digest("base64url");
+  const given = Buffer.from(token.slice(end + 1));
+  return (
+    given.length === expected.length &&
+    timingSafeEqual(given, Buffer.from(expected))
+  );
+}
+
+/**
+ * Reads verified claims. Claims that are stored with a user are bounded: a token
+ * comes from whoever holds a key of a world, not from the operator.
+ * @throws {IdentityError} `invalid` if a claim has the wrong type, is too large,
+ *   or could not be stored and read back unchanged.
+ */
+function readClaims(claims: Record<string, unknown>): Claims {
+  const { uid, traits = [], profile, nbf = 0, exp, iat = 0 } = claims;
+  const times = [nbf, exp, iat];
+  if (!times.every((time) => Number.isFinite(time))) {
+    throw invalid("The exp, nbf and iat of a token are numbers.");
+  }
+  if (!areTraits(traits)) {
+    throw invalid(
+      `The traits of a token are a list of at most ${MAX_TRAITS} strings of at most ${trait.maxLength} characters.`,
+    );
+  }
+  if (profile !== undefined && !isProfile(profile)) {
+    throw invalid(
+      `The profile of a token is an object of at most ${MAX_PROFILE / 1024} KiB that could be stored.`,
+    );
+  }
+  return {
+    tokenId: readUid(uid),
+    traits: new Set(traits),
+    profile,
+    notBefore: nbf as number,
+    expires: exp as number,
+  };
+}
+
+/** A trait that no rule can name is accepted, and grants nothing. */
+function areTraits(traits: unknown): traits is string[] {
+  return (
+    Array.isArray(traits) &&
+    traits.length <= MAX_TRAITS &&
+    traits.every((text) => isText(text, trait.maxLength))
+  );
+}
+
+function isProfile(profile: unknown): profile is Record<string, unknown> {
+  return (
+    typeof profile === "object" &&
+    profile !== null &&
+    !Array.isArray(profile) &&
+    // First, as JSON.stringify fails on deep nesting.
+    unstorableIn(profile) === undefined &&
+    Buffer.byteLength(JSON.stringify(profile)) <= MAX_PROFILE
+  );
+}
+
+/** A number beyond exact integers is refused: it would make one user of several. */
+function readUid(uid: unknown): string | undefined {
+  if (uid === undefined) return undefined;
+  const text =
+    typeof uid === "number" && Math.abs(uid) <= Number.MAX_SAFE_INTEGER
+      ? String(uid)
+      : uid;
+  if (!isText(text, uidText.maxLength)) {
+    throw invalid(
+      `The uid of a token is a string or a number of at most ${uidText.maxLength} characters, without NUL.`,
+    );
+  }
+  return text;
+}
+
+const isText = (text: unknown, maxLength: number): text is string =>
+  typeof text === "string" &&
+  !text.includes("\0") &&
+  text.isWellFormed() &&
+  lengthOf(text) <= maxLength;

@@ -1,0 +1,46 @@
+import type { FastifyRequest } from "fastify";
+import type { Visitor } from "../../db/store.js";
+import { Refusal } from "../http/errors.js";
+import { credentialsIn } from "./authorization.js";
+import { type Identity, IdentityError } from "./identity.js";
+import { may, UPLOAD } from "./policy.js";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Who uploads; set on routes that require an {@link uploader}. */
+    uploader: Visitor;
+  }
+}
+
+/**
+ * Admits whoever may upload to the world that the host of the request names. Sets
+ * `request.world` and `request.uploader`.
+ * @throws {Refusal} 403 with no body, whatever is missing.
+ */
+export async function uploader(request: FastifyRequest): Promise<void> {
+  const { host, server } = request;
+  const world = await server.store.worlds.at(host.toLowerCase());
+  const who = world && (await identityOf(request, world.value.id));
+  if (!who || !may(who, UPLOAD, { world: world.value })) {
+    throw new Refusal(403, "");
+  }
+  const { tokenId, clientId, traits, profile } = who;
+  request.world = world;
+  request.uploader = { tokenId, clientId, traits, profile };
+}
+
+async function identityOf(
+  { headers, server }: FastifyRequest,
+  worldId: string,
+): Promise<Identity | undefined> {
+  try {
+    const credentials = credentialsIn(headers.authorization);
+    const { identity } = await server.identify(credentials, worldId);
+    const { tokenId, clientId } = identity;
+    return tokenId || clientId ? identity : undefined;
+  } catch (error) {
+    // A bad token gets the same answer as no right to upload.
+    if (error instanceof IdentityError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,106 @@
+import t from "tap";
+import {
+  type Credentials,
+  IdentityError,
+  stillHolds,
+} from "../../../plugins/auth/identity.js";
+import { keyOf, serve, tokenOf, until, worldOf } from "../../helper.js";
+
+const now = () => Math.floor(Date.now() / 1000);
+
+void t.test("who somebody is, without any HTTP", async (t) => {
+  const { app } = await serve(t, [worldOf("demo"), worldOf("other")]);
+  const exp = now() + 60;
+  const token = tokenOf(keyOf("demo"), {
+    uid: 7,
+    traits: ["crew"],
+    profile: { name: "Ada" },
+    exp,
+  });
+  for (const time of ["first", "again"]) {
+    const { identity, world } = await app.identify({ token }, "demo");
+    t.match(identity, {
+      tokenId: "7",
+      traits: new Set(["crew"]),
+      profile: { name: "Ada" },
+      expires: exp,
+      key: keyOf("demo"),
+    });
+    t.equal(identity.clientId, undefined, time);
+    t.equal(world.value.id, "demo", time);
+  }
+  const guest = await app.identify({ clientId: "laptop-1" }, "demo");
+  t.strictSame(guest.identity, { clientId: "laptop-1", traits: new Set() });
+  t.equal(guest.world.value.id, "demo");
+});
+
+void t.test("why somebody is nobody", async (t) => {
+  const { app } = await serve(t, [worldOf("demo"), worldOf("other")]);
+  const key = keyOf("demo");
+  const signed = (claims: object, by = key) => ({
+    token: tokenOf(by, { ...claims }),
+  });
+  const cases: [
+    name: string,
+    credentials: Credentials,
+    world: string,
+    reason: IdentityError["reason"],
+  ][] = [
+    ["nothing", {}, "demo", "missing"],
+    ["no token", { token: "" }, "demo", "malformed"],
+    ["garbage", { token: "garbage" }, "demo", "malformed"],
+    ["odd characters", { token: "a b.c.d" }, "demo", "malformed"],
+    ["an odd client ID", { clientId: "a b" }, "demo", "malformed"],
+    ["a long client ID", { clientId: "a".repeat(201) }, "demo", "malformed"],
+    ["an empty client ID", { clientId: "" }, "demo", "malformed"],
+    [
+      "another secret",
+      signed({}, { ...key, secret: "x".repeat(40) }),
+      "demo",
+      "invalid",
+    ],
+    ["not valid yet", signed({ nbf: now() + 60 }), "demo", "invalid"],
+    ["bad claims", signed({ traits: "crew" }), "demo", "invalid"],
+    ["expired", signed({ exp: now() - 60 }), "demo", "expired"],
+    ["of another world", signed({}, keyOf("other")), "demo", "foreign"],
+    ["in a world that is not there", signed({}), "missing", "foreign"],
+    ["a guest of none", { clientId: "a" }, "missing", "foreign"],
+  ];
+  for (const [name, credentials, world, reason] of cases) {
+    for (const time of ["first", "again"]) {
+      const error = await app.identify(credentials, world).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      t.ok(error instanceof IdentityError, `${name}, ${time}`);
+      t.equal((error as IdentityError).reason, reason, `${name}, ${time}`);
+    }
+  }
+});
+
+void t.test("for how long it holds", async (t) => {
+  const { app, store } = await serve(t);
+  const exp = now() + 2;
+  const identities = await Promise.all(
+    [
+      { token: tokenOf(keyOf("demo")) },
+      { token: tokenOf(keyOf("demo"), { exp }) },
+      { clientId: "a" },
+    ].map(async (who) => (await app.identify(who, "demo")).identity),
+  );
+  const hold = async () => {
+    const world = (await store.worlds.get("demo"))!;
+    return identities.map((identity) => stillHolds(identity, world));
+  };
+  t.strictSame(await hold(), [true, true, true]);
+  await store.worlds.update("demo", { title: "Another" });
+  t.strictSame(await hold(), [true, true, true], "another version");
+  await until(() => Date.now() >= exp * 1000);
+  t.strictSame(await hold(), [true, false, true], "the clock");
+  const { issuer, audience } = keyOf("demo");
+  const secret = "y".repeat(40);
+  await store.worlds.update("demo", {
+    config: { JWT_secrets: [{ issuer, audience, secret }] },
+  });
+  t.strictSame(await hold(), [false, false, true], "another secret");
+});
