@@ -38,7 +38,7 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/media/pub/:world/:name",
     {
-      config: { mediaAnswers },
+      config: { answers: mediaAnswers },
       schema: {
         operationId: "getFile",
         summary: "Get an uploaded file",
