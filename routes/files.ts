@@ -1,69 +1,70 @@
-import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { Type } from "@sinclair/typebox";
-import { deleteFile } from "../worlds.js";
+import type { FastifyPluginAsync } from "fastify";
 import { FileList, FileParams } from "../schemas/files.js";
 import { PageQuery } from "../schemas/pages.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
+import { deleteFile as deleteStoredFile } from "../worlds.js";
+import { endpoint } from "./endpoint.js";
 import { pageLinks } from "./pages.js";
 
-/** The files of a world: `/api/v1/worlds/{world_id}/files/`. */
-const files: FastifyPluginAsyncTypebox = async (app) => {
-  app.get(
-    "/api/v1/worlds/:world_id/files/",
-    {
-      config: { requires: ["world.update"] },
-      schema: {
-        operationId: "listFiles",
-        summary: "List the files of a world, the newest first",
-        tags: ["files"],
-        params: WorldParams,
-        querystring: PageQuery,
-        response: { 200: ref(FileList) },
-      },
-    },
-    async (request) => {
-      const { page = 1, page_size: pageSize = 50 } = request.query;
-      const { count, files } = await app.store.files.list(
-        request.params.world_id,
-        { page, pageSize },
-      );
-      const { base } = request;
-      return {
-        count,
-        ...pageLinks(request, { page, pageSize, count }),
-        results: files.map(({ id, key, size, type, userId, uploadedAt }) => ({
-          id,
-          url: `${base}/media/${key}`,
-          size,
-          type,
-          user_id: userId,
-          uploaded_at: new Date(uploadedAt).toISOString(),
-        })),
-      };
-    },
-  );
+const FILES = "/api/v1/worlds/:world_id/files/";
+const FILE = "/api/v1/worlds/:world_id/files/:file_id/";
 
-  app.delete(
-    "/api/v1/worlds/:world_id/files/:file_id/",
-    {
-      config: { requires: ["world.update"] },
-      schema: {
-        operationId: "deleteFile",
-        summary: "Delete a file",
-        description:
-          "Its bytes are gone, and its url is 404. Browsers that have it may keep it for a year. A body, if there is one, is JSON and is ignored.",
-        tags: ["files"],
-        params: FileParams,
-        response: { 204: Type.Null({ description: "It is deleted." }) },
-      },
-    },
-    async (request, reply) => {
-      const { world_id, file_id } = request.params;
-      await deleteFile(app, world_id, file_id);
-      return reply.code(204).send(null);
-    },
-  );
+/** The files of a world. `uploads.ts` creates them, and `media.ts` serves them. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get(FILES, { config: { requires: ["world.update"] }, ...listFiles });
+  app.delete(FILE, { config: { requires: ["world.update"] }, ...deleteFile });
 };
 
-export default files;
+const listFiles = endpoint(
+  {
+    operationId: "listFiles",
+    summary: "List the files of a world, the newest first",
+    tags: ["files"],
+    params: WorldParams,
+    querystring: PageQuery,
+    response: { 200: ref(FileList) },
+  },
+  async (request) => {
+    const { base } = request;
+    const { store } = request.server;
+    const { page = 1, page_size: pageSize = 50 } = request.query;
+    const { world_id } = request.params;
+    const { count, files } = await store.files.list(world_id, {
+      page,
+      pageSize,
+    });
+    return {
+      count,
+      ...pageLinks(request, { page, pageSize, count }),
+      results: files.map(({ id, key, size, type, userId, uploadedAt }) => ({
+        id,
+        url: `${base}/media/${key}`,
+        size,
+        type,
+        user_id: userId,
+        uploaded_at: new Date(uploadedAt).toISOString(),
+      })),
+    };
+  },
+);
+
+const deleteFile = endpoint(
+  {
+    operationId: "deleteFile",
+    summary: "Delete a file",
+    description:
+      "Its bytes are gone, and its url is 404. Browsers that have it may keep it for a year. A body, if there is one, is JSON and is ignored.",
+    tags: ["files"],
+    params: FileParams,
+    response: { 204: Type.Null({ description: "It is deleted." }) },
+  },
+  async (request, reply) => {
+    const { world_id, file_id } = request.params;
+    await deleteStoredFile(request.server, world_id, file_id);
+    return reply.code(204).send(null);
+  },
+);
+
+export default routes;

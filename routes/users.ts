@@ -1,64 +1,69 @@
-import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { Type } from "@sinclair/typebox";
+import type { FastifyPluginAsync } from "fastify";
 import { PageQuery } from "../schemas/pages.js";
 import { UserList, UserName } from "../schemas/users.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
+import { endpoint } from "./endpoint.js";
 import { pageLinks } from "./pages.js";
 
-/** The users of a world: `/api/v1/worlds/{world_id}/users/` and `…/delete_user`. */
-const users: FastifyPluginAsyncTypebox = async (app) => {
-  app.get(
-    "/api/v1/worlds/:world_id/users/",
-    {
-      config: { requires: ["world.update"] },
-      schema: {
-        operationId: "listUsers",
-        summary: "List the users of a world, the last seen first",
-        description: "Erased users are not in it.",
-        tags: ["users"],
-        params: WorldParams,
-        querystring: PageQuery,
-        response: { 200: ref(UserList) },
-      },
-    },
-    async (request) => {
-      const { page = 1, page_size: pageSize = 50 } = request.query;
-      const { count, users } = await app.store.users.list(
-        request.params.world_id,
-        { page, pageSize },
-      );
-      return {
-        count,
-        ...pageLinks(request, { page, pageSize, count }),
-        results: users.map(({ last_seen, ...user }) => ({
-          ...user,
-          last_seen: new Date(last_seen).toISOString(),
-        })),
-      };
-    },
-  );
+const USERS = "/api/v1/worlds/:world_id/users/";
+const DELETE_USER = "/api/v1/worlds/:world_id/delete_user";
 
-  app.post(
-    "/api/v1/worlds/:world_id/delete_user",
-    {
-      config: { requires: ["world.update"] },
-      schema: {
-        operationId: "deleteUser",
-        summary: "Forget a user",
-        description:
-          "Erases what tells who the user is. Its files stay, and are nobody's.",
-        tags: ["users"],
-        params: WorldParams,
-        body: ref(UserName),
-        response: { 204: Type.Null({ description: "It is forgotten." }) },
-      },
-    },
-    async (request, reply) => {
-      await app.store.users.erase(request.params.world_id, request.body);
-      return reply.code(204).send(null);
-    },
-  );
+/** The users of a world. Uploads create them. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get(USERS, { config: { requires: ["world.update"] }, ...listUsers });
+  app.post(DELETE_USER, {
+    config: { requires: ["world.update"] },
+    ...deleteUser,
+  });
 };
 
-export default users;
+const listUsers = endpoint(
+  {
+    operationId: "listUsers",
+    summary: "List the users of a world, the last seen first",
+    description: "Erased users are not in it.",
+    tags: ["users"],
+    params: WorldParams,
+    querystring: PageQuery,
+    response: { 200: ref(UserList) },
+  },
+  async (request) => {
+    const { store } = request.server;
+    const { page = 1, page_size: pageSize = 50 } = request.query;
+    const { world_id } = request.params;
+    const { count, users } = await store.users.list(world_id, {
+      page,
+      pageSize,
+    });
+    return {
+      count,
+      ...pageLinks(request, { page, pageSize, count }),
+      results: users.map(({ last_seen, ...user }) => ({
+        ...user,
+        last_seen: new Date(last_seen).toISOString(),
+      })),
+    };
+  },
+);
+
+const deleteUser = endpoint(
+  {
+    operationId: "deleteUser",
+    summary: "Forget a user",
+    description:
+      "Erases what tells who the user is. Its files stay, and are nobody's.",
+    tags: ["users"],
+    params: WorldParams,
+    body: ref(UserName),
+    response: { 204: Type.Null({ description: "It is forgotten." }) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    await store.users.erase(request.params.world_id, request.body);
+    return reply.code(204).send(null);
+  },
+);
+
+export default routes;

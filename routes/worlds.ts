@@ -1,53 +1,54 @@
-import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
+import type { FastifyPluginAsync } from "fastify";
 import { allowSameId } from "../plugins/validation.js";
 import { ref } from "../schemas/values.js";
 import { World, WorldChanges, WorldParams } from "../schemas/worlds.js";
+import { endpoint } from "./endpoint.js";
 
-/** One event space: `/api/v1/worlds/{world_id}/`. */
-const worlds: FastifyPluginAsyncTypebox = async (app) => {
-  app.get(
-    "/api/v1/worlds/:world_id/",
-    {
-      config: { requires: ["world.secrets"], versioned: true },
-      schema: {
-        operationId: "getWorld",
-        summary: "Get a world, with its keys",
-        tags: ["worlds"],
-        params: WorldParams,
-        response: { 200: ref(World) },
-      },
-    },
-    (request, reply) => void reply.sendVersioned(request.world!),
-  );
+const WORLD = "/api/v1/worlds/:world_id/";
 
-  app.patch(
-    "/api/v1/worlds/:world_id/",
-    {
-      ...allowSameId("world_id"),
-      config: {
-        requires: ["world.secrets", "world.update"],
-        versioned: true,
-      },
-      schema: {
-        operationId: "updateWorld",
-        summary: "Replace fields of a world",
-        description:
-          "A config without JWT_secrets keeps the present keys; with it, they are replaced at once.",
-        tags: ["worlds"],
-        params: WorldParams,
-        body: ref(WorldChanges),
-        response: { 200: ref(World) },
-      },
-    },
-    async (request, reply) =>
-      reply.sendVersioned(
-        await app.store.worlds.update(
-          request.params.world_id,
-          request.body,
-          request.expectedVersions(),
-        ),
-      ),
-  );
+/** One event space. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get(WORLD, {
+    config: { requires: ["world.secrets"], versioned: true },
+    ...getWorld,
+  });
+  app.patch(WORLD, {
+    config: { requires: ["world.secrets", "world.update"], versioned: true },
+    ...allowSameId("world_id"),
+    ...updateWorld,
+  });
 };
 
-export default worlds;
+const getWorld = endpoint(
+  {
+    operationId: "getWorld",
+    summary: "Get a world, with its keys",
+    tags: ["worlds"],
+    params: WorldParams,
+    response: { 200: ref(World) },
+  },
+  (request, reply) => void reply.sendVersioned(request.world!),
+);
+
+const updateWorld = endpoint(
+  {
+    operationId: "updateWorld",
+    summary: "Replace fields of a world",
+    description:
+      "A config without JWT_secrets keeps the present keys; with it, they are replaced at once.",
+    tags: ["worlds"],
+    params: WorldParams,
+    body: ref(WorldChanges),
+    response: { 200: ref(World) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id } = request.params;
+    const versions = request.expectedVersions();
+    return reply.sendVersioned(
+      await store.worlds.update(world_id, request.body, versions),
+    );
+  },
+);
+
+export default routes;
