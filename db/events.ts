@@ -26,7 +26,10 @@ export type Listener = (event: WorldEvent) => void;
  * store, so a lost event costs time and never correctness.
  */
 export interface Events {
-  /** Tells all listeners. It returns at once and never throws. */
+  /**
+   * Tells all listeners, those of this process before it returns. It never
+   * throws. What a listener publishes is told after the present event.
+   */
   publish(event: WorldEvent): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void;

@@ -6,11 +6,21 @@ import type { Call } from "./writer.js";
 // and for which group of processes (its origin): a server then finds the worlds
 // that somebody else changed, at the cost of one row for each world in a batch.
 
-/** Notes the worlds that a transaction changes. */
-export function changeWrites(db: Connection, origin: string) {
-  const last = db
+const prepareLast = (db: Connection) =>
+  db
     .prepare<[], number>("SELECT coalesce(max(change), 0) FROM world_changes")
     .pluck();
+
+/** The number of the last change that is noted. */
+export const lastChange = (db: Connection): number => prepareLast(db).get()!;
+
+/**
+ * Notes the worlds that a transaction changes.
+ * @param known the last change when the store was opened: what was hidden before
+ *   it concerns nobody who has this store.
+ */
+export function changeWrites(db: Connection, origin: string, known: number) {
+  const last = prepareLast(db);
   const select = db.prepare<[string], { change: number; origin: string }>(
     "SELECT change, origin FROM world_changes WHERE world_id = ?",
   );
@@ -18,8 +28,6 @@ export function changeWrites(db: Connection, origin: string) {
     `INSERT INTO world_changes (world_id, change, origin) VALUES (?, ?, ?)
      ON CONFLICT DO UPDATE SET change = excluded.change, origin = excluded.origin`,
   );
-  const known = last.get()!;
-
   /**
    * Notes the worlds of some calls.
    * @returns the worlds where this hides the note of another origin.
@@ -54,18 +62,21 @@ function worldOf({ write, args: [first, second] }: Call): string[] {
 
 /**
  * Finds the worlds that other origins have changed.
+ * @param known the last change that is not looked for.
  * @returns a function that gives those that changed since it was last called.
  */
-export function changeReads(db: Connection, origin: string): () => string[] {
-  const last = db
-    .prepare<[], number>("SELECT coalesce(max(change), 0) FROM world_changes")
-    .pluck();
+export function changeReads(
+  db: Connection,
+  origin: string,
+  known: number,
+): () => string[] {
+  const last = prepareLast(db);
   const select = db
     .prepare<[number, string], string>(
       "SELECT world_id FROM world_changes WHERE change > ? AND origin != ?",
     )
     .pluck();
-  let seen = last.get()!;
+  let seen = known;
   return () => {
     const worlds = select.all(seen, origin);
     seen = last.get()!;

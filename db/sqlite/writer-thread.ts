@@ -57,7 +57,7 @@ const LONGEST_RETRY = 60_000;
 const MAX_BATCH = 500;
 
 const port = parentPort!;
-const { dataDir, origin, lockTimeout } = workerData as ThreadData;
+const { dataDir, origin, known, lockTimeout } = workerData as ThreadData;
 const db = openForWriting(dataDir, undefined, lockTimeout);
 const marks = new Erasures(dataDir);
 const worlds = worldWrites(db);
@@ -69,7 +69,7 @@ const writes: Writes = {
   ...copyWrites(db, worlds, rooms),
 };
 const attempt = batches(db, writes);
-const noteChanges = changeWrites(db, origin);
+const noteChanges = changeWrites(db, origin, known);
 /** The worlds in which the next report hides a change of another origin. */
 let touched: string[] = [];
 
