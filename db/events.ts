@@ -27,7 +27,10 @@ export type Listener = (event: WorldEvent) => void;
  * lost event delays a listener and never makes it wrong.
  */
 export interface Events {
-  /** Sends an event to all listeners. It returns at once and never throws. */
+  /**
+   * Sends an event to all listeners; those of this process have it when this
+   * returns. It never throws. What a listener publishes follows the present event.
+   */
   publish(event: WorldEvent): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void;

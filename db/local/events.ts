@@ -3,16 +3,32 @@ import type { Events, Listener, WorldEvent } from "../events.js";
 /** Gets what a listener threw. */
 export type OnFault = (error: unknown) => void;
 
-/** Events within one process. Listeners run before `publish` returns. */
+/**
+ * Events within one process. Listeners run before `publish` returns, unless a
+ * listener publishes: then all get the present event first.
+ */
 export class LocalEvents implements Events {
   readonly #listeners = new Set<Listener>();
   readonly #onFault: OnFault;
+  /** The event that listeners get now, and those that they published meanwhile. */
+  readonly #due: WorldEvent[] = [];
+  #closed = false;
 
   constructor(onFault: OnFault) {
     this.#onFault = onFault;
   }
 
   publish(event: WorldEvent): void {
+    if (this.#closed || this.#due.push(event) > 1) return;
+    try {
+      // It grows while listeners publish.
+      for (const next of this.#due) this.#tell(next);
+    } finally {
+      this.#due.length = 0;
+    }
+  }
+
+  #tell(event: WorldEvent): void {
     for (const listener of this.#listeners) {
       try {
         listener(event);
@@ -25,11 +41,12 @@ export class LocalEvents implements Events {
   subscribe(listener: Listener): () => void {
     // A new function, so that the same listener may subscribe twice.
     const own: Listener = (event) => listener(event);
-    this.#listeners.add(own);
+    if (!this.#closed) this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     this.#listeners.clear();
   }
 }

@@ -7,11 +7,21 @@ import type { WriteCall } from "./writer.js";
 // server then finds the worlds that other origins changed. It costs one row for
 // each world in a batch.
 
-/** Records the worlds that a transaction changes. */
-export function changeWrites(db: Connection, origin: string) {
-  const last = db
+const prepareLast = (db: Connection) =>
+  db
     .prepare<[], number>("SELECT coalesce(max(change), 0) FROM world_changes")
     .pluck();
+
+/** The number of the last recorded change. */
+export const lastChange = (db: Connection): number => prepareLast(db).get()!;
+
+/**
+ * Records the worlds that a transaction changes.
+ * @param known the last change when the store was opened. Nobody who has this store
+ *   needs to know of earlier ones.
+ */
+export function changeWrites(db: Connection, origin: string, known: number) {
+  const last = prepareLast(db);
   const select = db.prepare<[string], { change: number; origin: string }>(
     "SELECT change, origin FROM world_changes WHERE world_id = ?",
   );
@@ -19,8 +29,6 @@ export function changeWrites(db: Connection, origin: string) {
     `INSERT INTO world_changes (world_id, change, origin) VALUES (?, ?, ?)
      ON CONFLICT DO UPDATE SET change = excluded.change, origin = excluded.origin`,
   );
-  const known = last.get()!;
-
   /**
    * Records the worlds of some calls.
    * @returns the worlds where this overwrites the record of another origin, which
@@ -56,18 +64,21 @@ function changedWorlds({ write, args: [first, second] }: WriteCall): string[] {
 
 /**
  * Finds the worlds that other origins have changed.
+ * @param known the last change that is not looked for.
  * @returns a function that gives those that changed since it was last called.
  */
-export function changeReads(db: Connection, origin: string): () => string[] {
-  const last = db
-    .prepare<[], number>("SELECT coalesce(max(change), 0) FROM world_changes")
-    .pluck();
+export function changeReads(
+  db: Connection,
+  origin: string,
+  known: number,
+): () => string[] {
+  const last = prepareLast(db);
   const select = db
     .prepare<[number, string], string>(
       "SELECT world_id FROM world_changes WHERE change > ? AND origin != ?",
     )
     .pluck();
-  let seen = last.get()!;
+  let seen = known;
   return () => {
     const worlds = select.all(seen, origin);
     seen = last.get()!;

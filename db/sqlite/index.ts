@@ -6,7 +6,7 @@ import {
   type Versioned,
   type Visitor,
 } from "../store.js";
-import { changeReads } from "./changes.js";
+import { changeReads, lastChange } from "./changes.js";
 import { countReads } from "./count-reads.js";
 import {
   LOCK_TIMEOUT,
@@ -62,9 +62,11 @@ export function openSqliteStore(
   const migrated = openForWriting(dataDir, log);
   const db = openForReading(dataDir);
   const cache = new ReadCache(db);
+  const known = lastChange(db);
   const writer = new Writer({
     dataDir,
     origin,
+    known,
     lockTimeout,
     onWritten: () => cache.refresh(),
     onTouched: (worlds) => onTouched?.(worlds),
@@ -156,7 +158,7 @@ export function openSqliteStore(
 
   /** @returns a function that ends the watch. */
   function watch(onChanges: (worlds: string[]) => void): () => void {
-    const changes = changeReads(db, origin);
+    const changes = changeReads(db, origin, known);
     let state: number | undefined;
     const timer = setInterval(() => {
       try {

@@ -63,7 +63,7 @@ const PATIENCE = 2000;
 const MAX_BATCH = 500;
 
 const port = parentPort!;
-const { dataDir, origin, lockTimeout } = workerData as ThreadData;
+const { dataDir, origin, known, lockTimeout } = workerData as ThreadData;
 const db = openForWriting(dataDir, undefined, lockTimeout);
 const marks = new ErasureMarks(dataDir);
 const worlds = worldWrites(db);
@@ -75,7 +75,7 @@ const writes: Writes = {
   ...copyWrites(db, worlds, rooms),
 };
 const attempt = batches(db, writes);
-const noteChanges = changeWrites(db, origin);
+const noteChanges = changeWrites(db, origin, known);
 /** The worlds where a transaction overwrote the record of another origin's change. */
 let touched: string[] = [];
 

@@ -44,6 +44,8 @@ export interface ThreadData {
   dataDir: string;
   /** Names the group of processes that share events. */
   origin: string;
+  /** The last change that was noted when the store was opened. */
+  known: number;
   /** How long a write waits for the lock of another process, in milliseconds. */
   lockTimeout: number;
 }

@@ -19,6 +19,7 @@ const isEventMessage = (message: unknown): message is EventMessage =>
 export class WorkerEvents implements Events {
   readonly #local: LocalEvents;
   readonly #primary: NodeJS.Process;
+  #closed = false;
 
   /** @param primary this process, whose channel leads to the primary. */
   constructor(primary: NodeJS.Process, onFault: OnFault) {
@@ -28,11 +29,10 @@ export class WorkerEvents implements Events {
   }
 
   publish(event: WorldEvent): void {
+    if (this.#closed) return;
+    // The others first: a listener here may publish the next event.
+    this.#send({ foyer: "event", event });
     this.#local.publish(event);
-    // Without a primary, this worker is about to end, and so are all others.
-    if (!this.#primary.connected) return;
-    const message: EventMessage = { foyer: "event", event };
-    this.#primary.send!(message, undefined, undefined, () => {});
   }
 
   subscribe(listener: Listener): () => void {
@@ -40,8 +40,15 @@ export class WorkerEvents implements Events {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     this.#primary.off("message", this.#receive);
     await this.#local.close();
+  }
+
+  #send(message: EventMessage): void {
+    // Without a primary this worker is about to end, as are all others.
+    if (!this.#primary.connected) return;
+    this.#primary.send!(message, undefined, undefined, () => {});
   }
 
   readonly #receive = (message: unknown): void => {

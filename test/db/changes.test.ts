@@ -1,0 +1,123 @@
+import t, { type Test } from "tap";
+import { openEngines } from "../../db/open.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import type { Store } from "../../db/store.js";
+import { putDatabase } from "../database.js";
+import { foyerProcess, serve, until, worldOf } from "../helper.js";
+
+// How a server learns of what others change in its database.
+
+/** Within how many milliseconds a change has to be noticed. */
+const SOON = 1000;
+
+/** A database with two worlds, and stores that have it open. */
+async function shared(t: Test) {
+  const dataDir = t.testdir();
+  await putDatabase(dataDir, [worldOf("demo"), worldOf("other")]);
+  return (origin?: string) => {
+    const touched: string[] = [];
+    const store = openSqliteStore(dataDir, {
+      ...(origin !== undefined && { origin }),
+      onTouched: (worlds) => touched.push(...worlds),
+    });
+    t.teardown(() => store.close());
+    return { store, touched };
+  };
+}
+
+let titles = 0;
+const change = (store: Store, world = "demo") =>
+  store.worlds.update(world, { title: `title ${++titles}` });
+
+void t.test("a command makes a server say so", async (t) => {
+  const { app, dataDir, store } = await serve(t);
+  const events: unknown[] = [];
+  app.events.subscribe((event) => events.push(event));
+  const renamed = ["world", "update", "demo", "--title", "New"];
+  t.match(await foyerProcess(t, dataDir, renamed), { code: 0 });
+  const ended = performance.now();
+  await until(() => events.length > 0);
+  const took = performance.now() - ended;
+  t.ok(took < SOON, `${took} ms`);
+  t.strictSame(events, [{ type: "world.touched", world: "demo" }]);
+  t.equal((await store.worlds.get("demo"))?.value.title, "New");
+});
+
+void t.test("every write of another store is noticed", async (t) => {
+  const { app, dataDir } = await serve(t);
+  const touched: string[] = [];
+  app.events.subscribe(({ type, world }) => touched.push(`${type} ${world}`));
+  const engines = await openEngines({ dataDir });
+  t.teardown(() => engines.close());
+  const { store } = engines;
+  const { value: room } = await store.rooms.create("demo", { name: "a" });
+  await until(() => touched.length > 0);
+  const copy = (await store.worlds.export("demo"))!;
+  const id = "0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10";
+  const file = { key: `pub/demo/${id}.x.pdf`, size: 1, sha256: "00" };
+  const uploader = { tokenId: "ada", traits: new Set<string>() };
+  const writes: [
+    name: string,
+    write: () => Promise<unknown>,
+    world?: string,
+  ][] = [
+    ["a room", () => store.rooms.update("demo", room.id, { name: "b" })],
+    ["an upload", () => store.files.add("demo", uploader, file, 10)],
+    ["a file", () => store.files.delete("demo", id)],
+    ["a user", () => store.users.erase("demo", { token_id: "ada" })],
+    ["no room", () => store.rooms.delete("demo", room.id)],
+    ["a world", () => store.worlds.create(worldOf("new")), "new"],
+    ["no world", () => store.worlds.delete("demo")],
+    ["a copy", () => store.worlds.import(copy)],
+  ];
+  for (const [name, write, world = "demo"] of writes) {
+    touched.length = 0;
+    await write();
+    const written = performance.now();
+    await until(() => touched.length > 0);
+    t.ok(performance.now() - written < SOON, name);
+    t.strictSame(touched, [`world.touched ${world}`], name);
+  }
+});
+
+void t.test("those who share their events tell each other", async (t) => {
+  const open = await shared(t);
+  const [one, two] = [open("same"), open("same")];
+  const foreign = open();
+  for (const { store } of [one, two]) {
+    for (let i = 0; i < 5; i++) await change(store);
+  }
+  await t.rejects(foreign.store.worlds.update("none", {}));
+  await foreign.store.worlds.import(
+    { world: worldOf("trial"), rooms: [] },
+    { dryRun: true },
+  );
+  // What comes last is noticed last: all before it would have been by then.
+  await change(foreign.store, "other");
+  for (const { touched } of [one, two]) {
+    await until(() => touched.length > 0);
+    t.strictSame(touched, ["other"]);
+  }
+  await until(() => foreign.touched.length > 0);
+  const told = [...new Set(foreign.touched)];
+  t.strictSame(told, ["demo"], "and others are told");
+});
+
+void t.test("an own write right after hides nothing", async (t) => {
+  const open = await shared(t);
+  const { store: foreign } = open();
+  await change(foreign);
+  // The first write of a store starts its writer.
+  for (let round = 0; round < 4; round++) {
+    const { store, touched } = open();
+    for (const name of ["its first write", "its second", "its third"]) {
+      touched.length = 0;
+      await change(foreign);
+      await change(store);
+      const deadline = performance.now() + SOON;
+      await until(() => touched.length > 0 || performance.now() > deadline);
+      t.ok(touched.includes("demo"), name);
+    }
+    await store.close();
+  }
+});

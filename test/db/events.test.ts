@@ -1,0 +1,128 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import t, { type Test } from "tap";
+import { LocalEvents } from "../../db/local/events.js";
+import { relayEvents } from "../../db/workers/events.js";
+import { until } from "../helper.js";
+import { eventsContract, type Group } from "./events-contract.js";
+import { EventsNode, type Method, type Remote } from "./events-node.js";
+import type { Answer } from "./events-worker.js";
+
+const WORKER = fileURLToPath(new URL("events-worker.js", import.meta.url));
+
+interface WorkerNode extends Remote {
+  begin(): Promise<void>;
+}
+
+interface Forked {
+  child: ChildProcess;
+  node: WorkerNode;
+}
+
+/** Starts workers that are tied together as those of a cluster. */
+async function forkWorkers(t: Test, count: number): Promise<Forked[]> {
+  const living = new Set<ChildProcess>();
+  const forked = Array.from({ length: count }, () => {
+    const child = fork(WORKER, { execArgv: [], env: {} });
+    living.add(child);
+    child.once("exit", () => living.delete(child));
+    t.teardown(() => child.kill("SIGKILL"));
+    relayEvents(child, () => living);
+    return { child, node: nodeOf(child) };
+  });
+  await Promise.all(forked.map(({ node }) => node.begin()));
+  return forked;
+}
+
+/** Gives a worker its orders. */
+function nodeOf(child: ChildProcess): WorkerNode {
+  const waiting = new Map<number, (result: unknown) => void>();
+  let last = 0;
+  child.on("message", ({ order, result }: Answer) => {
+    waiting.get(order)?.(result);
+    waiting.delete(order);
+  });
+  return new Proxy({} as WorkerNode, {
+    // A promise asks its value whether it is one, too.
+    get: (_, method) =>
+      method === "then"
+        ? undefined
+        : (...args: unknown[]) =>
+            new Promise((resolve) => {
+              const order = ++last;
+              waiting.set(order, resolve);
+              child.send({ order, method, args }, () => {});
+            }),
+  });
+}
+
+/** A channel keeps its order: what answers now has sent all that it published before. */
+const settle = async (nodes: WorkerNode[]) => {
+  await Promise.all(nodes.map((node) => node.faults()));
+  // And now it has got all that was passed on to it.
+  await Promise.all(nodes.map((node) => node.faults()));
+};
+
+void t.test("in one process", (t) =>
+  eventsContract(t, async () => {
+    const node = new EventsNode((onFault) => new LocalEvents(onFault));
+    const remote = new Proxy({} as Remote, {
+      get:
+        (_, method: Method) =>
+        async (...args: unknown[]) =>
+          node.run(method, args),
+    });
+    return { nodes: [remote], settle: async () => {} };
+  }),
+);
+
+void t.test("between workers", async (t) => {
+  const workers = (await forkWorkers(t, 3)).map(({ node }) => node);
+  await eventsContract(t, async (): Promise<Group> => {
+    await Promise.all(workers.map((node) => node.begin()));
+    return { nodes: workers, settle: () => settle(workers) };
+  });
+});
+
+void t.test("a worker that dies takes no event of others", async (t) => {
+  const [dying, ...others] = (await forkWorkers(t, 3)) as [Forked, ...Forked[]];
+  const nodes = others.map(({ node }) => node);
+  for (const { node } of [dying, ...others]) await node.subscribe("a");
+  const said = Array.from({ length: 200 }, (_, i) => `dying.${i}`);
+  void dying.node.publish(...said);
+  const first = nodes[0]!;
+  await until(async () => (await first.received("a")).length > 0);
+  dying.child.kill("SIGKILL");
+  const heard = nodes.map((_, n) =>
+    Array.from({ length: 50 }, (_, i) => `${n}.${i}`),
+  );
+  await Promise.all(nodes.map((node, n) => node.publish(...heard[n]!)));
+  await once(dying.child, "close");
+  await first.publish("last");
+  await settle(nodes);
+  const lost: number[] = [];
+  for (const node of nodes) {
+    const received = await node.received("a");
+    for (const [n, worlds] of heard.entries()) {
+      const own = received.filter((world) => world.startsWith(`${n}.`));
+      t.strictSame(own, worlds, "all of those that live, in order");
+    }
+    const own = received.filter((world) => world.startsWith("dying."));
+    t.strictSame(own, said.slice(0, own.length), "of the dead, the beginning");
+    lost.push(said.length - own.length);
+    t.ok(received.includes("last"), "and they go on");
+    t.strictSame(await node.faults(), []);
+  }
+  t.equal(lost[0], lost[1], "the same for all");
+});
+
+void t.test("a worker without a primary tells its own", async (t) => {
+  const [{ child, node }] = (await forkWorkers(t, 1)) as [Forked];
+  await node.subscribe("a");
+  const ended = once(child, "exit");
+  // It ends by itself: nothing else keeps it.
+  void node.publish("1");
+  child.disconnect();
+  t.strictSame(await ended, [0, null]);
+});
