@@ -62,6 +62,8 @@ export interface RoomSelection extends PageSelection {
    * is ignored as `text.toLowerCase().toUpperCase()` does, on both sides.
    */
   search?: string | undefined;
+  /** Aborts when nobody waits for the list any longer. */
+  signal?: AbortSignal | undefined;
 }
 
 /** A page of rooms; the JSON of its record is that of `rooms` alone. */

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
+import { closing } from "../plugins/http/closing.js";
 import { allowSameId } from "../plugins/validation.js";
 import {
   Room,
@@ -68,6 +69,8 @@ const listRooms = endpoint(
       ordering,
       type,
       search,
+      // What looks at every room ends when its client does.
+      ...((type ?? search) !== undefined && { signal: closing(reply.raw) }),
     });
     const { count } = list.value;
     const links = pageLinks(request, { page, pageSize, count });

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { ServerResponse } from "node:http";
 import multipart from "@fastify/multipart";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
 import type { StoredBytes } from "../db/files.js";
 import { uploader } from "../plugins/auth/uploader.js";
+import { closing } from "../plugins/http/closing.js";
 import { FileRefusal, Refusal } from "../plugins/http/errors.js";
 import { limitRate } from "../plugins/limits/rate.js";
 import {
@@ -131,13 +131,6 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     return key;
   }
 };
-
-/** A signal that aborts when the response is sent or its client is gone. */
-function closing(response: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  response.once("close", () => controller.abort());
-  return controller.signal;
-}
 
 /**
  * The refusal of a file of a wrong type. It reads the rest of the form first, which

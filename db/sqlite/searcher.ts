@@ -5,7 +5,7 @@ import type { RoomRows } from "./room-reads.js";
 /** The message to the thread: a list to read. */
 export interface Search {
   worldId: string;
-  selection: RoomSelection;
+  selection: Omit<RoomSelection, "signal">;
 }
 
 /** The answer of the thread: a page with its size in bytes, or a problem. */
@@ -13,7 +13,9 @@ export type SearchResult =
   RoomRows | { problem: StoreProblem | "fault"; message: string };
 
 interface PendingSearch {
+  worldId: string;
   search: Search;
+  signal: AbortSignal | undefined;
   resolve: (found: RoomRows) => void;
   reject: (error: Error) => void;
 }
@@ -28,10 +30,10 @@ const MAX_PENDING_SEARCHES = 64;
  */
 export class Searcher {
   readonly #dataDir: string;
-  /** In the order they came; the thread works on the first if it is `#busy`. */
-  readonly #pending: PendingSearch[] = [];
+  #pending: PendingSearch[] = [];
+  #running: PendingSearch | undefined;
+  #lastWorld: string | undefined;
   #worker: Worker | undefined;
-  #busy = false;
   #pauses = 0;
   #closed = false;
 
@@ -39,16 +41,24 @@ export class Searcher {
     this.#dataDir = dataDir;
   }
 
-  /** @throws {StoreError} `busy` when too many lists wait, or what reading throws. */
-  list(worldId: string, selection: RoomSelection): Promise<RoomRows> {
+  /**
+   * @throws {StoreError} `busy` when too many lists of the world wait, or if the
+   *   selection is aborted before its turn; or what reading throws.
+   */
+  list(
+    worldId: string,
+    { signal, ...selection }: RoomSelection,
+  ): Promise<RoomRows> {
     return new Promise((resolve, reject) => {
       if (this.#closed) {
         throw new StoreError("unusable", "The store is closed.");
       }
-      if (this.#pending.length >= MAX_PENDING_SEARCHES) {
+      const ofWorld = this.#pending.filter((it) => it.worldId === worldId);
+      if (ofWorld.length >= MAX_PENDING_SEARCHES) {
         throw new StoreError("busy", "Too many searches are waiting.");
       }
-      this.#pending.push({ search: { worldId, selection }, resolve, reject });
+      const search = { worldId, selection };
+      this.#pending.push({ worldId, search, signal, resolve, reject });
       this.#next();
     });
   }
@@ -73,11 +83,22 @@ export class Searcher {
   }
 
   #next(): void {
-    const [first] = this.#pending;
-    if (!first || this.#busy || this.#pauses > 0) return;
-    this.#busy = true;
+    if (this.#running || this.#pauses > 0) return;
+    this.#pending = this.#pending.filter(({ signal, reject }) => {
+      if (!signal?.aborted) return true;
+      reject(new StoreError("busy", "Nobody waits for this search."));
+      return false;
+    });
+    // Worlds take turns, so that the searches of one do not hold up all others.
+    const next =
+      this.#pending.find(({ worldId }) => worldId !== this.#lastWorld) ??
+      this.#pending[0];
+    if (!next) return;
+    this.#pending = this.#pending.filter((it) => it !== next);
+    this.#running = next;
+    this.#lastWorld = next.worldId;
     this.#worker ??= this.#start();
-    this.#worker.postMessage(first.search);
+    this.#worker.postMessage(next.search);
   }
 
   #start(): Worker {
@@ -92,25 +113,27 @@ export class Searcher {
     worker.on("error", ({ message }) => (reason = message));
     worker.on("exit", () => {
       this.#worker = undefined;
-      this.#busy = false;
       this.#fail(reason);
     });
     return worker;
   }
 
   #fail(reason: string): void {
-    for (const { reject } of this.#pending.splice(0)) {
-      reject(new StoreError("unusable", reason));
+    const failed = [this.#running, ...this.#pending];
+    this.#running = undefined;
+    this.#pending = [];
+    for (const search of failed) {
+      search?.reject(new StoreError("unusable", reason));
     }
   }
 
   readonly #settle = (result: SearchResult): void => {
-    this.#busy = false;
-    const first = this.#pending.shift();
-    if ("rows" in result) first?.resolve(result);
+    const search = this.#running;
+    this.#running = undefined;
+    if ("rows" in result) search?.resolve(result);
     else if (result.problem === "fault") {
-      first?.reject(new Error(result.message));
-    } else first?.reject(new StoreError(result.problem, result.message));
+      search?.reject(new Error(result.message));
+    } else search?.reject(new StoreError(result.problem, result.message));
     this.#next();
   };
 }

@@ -80,8 +80,7 @@ const storeRefusals: Record<
     new Refusal(412, "It was changed in between. Get it again, and try again."),
   taken: ({ field = "id" }) =>
     new InvalidData({ [field]: ["Another world has it already."] }),
-  busy: () =>
-    unavailable("The database is in use by another process. Try again.", 1),
+  busy: () => unavailable("The database is busy. Try again soon.", 1),
   large: () =>
     new InvalidData({
       page_size: ["The page would be too large. Ask for fewer."],

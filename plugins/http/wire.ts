@@ -49,10 +49,11 @@ export default fp(
 
 /** What is wrong with the headers of a request, on any route. */
 function faultOf({
-  headers: { host },
+  headers,
   httpVersionMinor,
   rawHeaders,
 }: IncomingMessage): Refusal | undefined {
+  const { host } = headers;
   const name =
     host === undefined && httpVersionMinor > 0 ? "Host" : repeated(rawHeaders);
   if (name !== undefined) {
@@ -61,6 +62,11 @@ function faultOf({
   // RFC 9112, section 3.2. An empty Host is valid; only links cannot be made of it.
   if (host && !isHost(host)) {
     return new Refusal(400, "The Host header is not a host name.");
+  }
+  // RFC 9112, section 6.1: a body in another coding would be taken for what it is not.
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && !/^chunked$/i.test(coding)) {
+    return new Refusal(415, "The only Transfer-Encoding is chunked.");
   }
   return undefined;
 }
@@ -125,7 +131,12 @@ function endAfterAll(socket: Socket, status: string): void {
 
 function whenItsTurn(socket: Connection, act: () => void): void {
   const before = socket[kLast];
-  if (!before || before.writableFinished) act();
+  if (!before) act();
+  else if (before.writableFinished) {
+    // What broke is the rest of a request that has its answer already.
+    if (before.req.complete) act();
+    else socket.end();
+  }
   // The request is complete, or its answer did not need the rest.
   else if (before.req.complete || before.writableEnded) {
     before.once("finish", act);

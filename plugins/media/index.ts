@@ -45,23 +45,24 @@ export default fp(
         const headers = { "content-range": `bytes */${size}` };
         throw new Refusal(416, "The file has no such part.", headers);
       }
+      const range = status === 206 ? part.range : undefined;
+      // Nothing below may fail: an error must not be cached for a year.
+      // A stream, as Fastify would give any other HEAD answer a length of 0.
+      const bytes =
+        status === 304 || request.method === "HEAD"
+          ? Readable.from([])
+          : await file.read(range);
+      if (!bytes) throw notFound();
       this.code(status).headers({
         etag: tag,
         "last-modified": modified.toUTCString(),
         "cache-control": cacheControl.forever,
         "accept-ranges": "bytes",
       });
-      if (status === 304) {
-        return this.removeHeader("content-type").send(Readable.from([]));
-      }
-      const range = status === 206 ? part.range : undefined;
+      if (status === 304) return this.removeHeader("content-type").send(bytes);
       const { start, end } = range ?? { start: 0, end: size - 1 };
       this.header("content-length", end - start + 1);
       if (range) this.header("content-range", `bytes ${start}-${end}/${size}`);
-      // A stream, as Fastify would give any other HEAD answer a length of 0.
-      if (request.method === "HEAD") return this.send(Readable.from([]));
-      const bytes = await file.read(range);
-      if (!bytes) throw notFound();
       return this.send(bytes);
     });
 

@@ -11,18 +11,24 @@ import { HEAD } from "./types.js";
  */
 export const MAX_PIXELS = 100_000_000;
 
+/**
+ * An image of so many pixels is decoded whatever its header says. The screen of a
+ * GIF may be smaller than its frames, or nothing at all.
+ */
+const SMALL = 1_000_000;
+
 const headers = { gif: GIF, jpeg: JPG, png: PNG, webp: WEBP };
 
 /**
  * How many pixels an image says it has, over all frames. No decoder runs: the
  * image process refuses an image that has more.
  * @param head its first {@link HEAD} bytes.
- * @returns at least 1, and {@link MAX_PIXELS} where they do not tell.
+ * @returns at least {@link SMALL}, and {@link MAX_PIXELS} where they do not tell.
  */
 export function pixelsOf(format: ImageFormat, head: Buffer): number {
   try {
     const { width, height } = headers[format].calculate(head);
-    return Math.max(1, width * height * framesOf(format, head));
+    return Math.max(SMALL, width * height * framesOf(format, head));
   } catch {
     return MAX_PIXELS;
   }

@@ -135,8 +135,9 @@ void t.test(
       [() => files.add("demo", ada, file, 0), "quota"],
       [() => files.delete("demo", fileId), "absent"],
     ];
-    for (const [write, problem] of refused)
-      await t.rejects(write(), { problem });
+    for (const [write, problem] of refused) {
+      await t.rejects(write(), { name: "StoreError", problem });
+    }
     const trial = { ...copy, world: worldOf("trial"), rooms: [] };
     await worlds.import(trial, { dryRun: true });
     t.strictSame(published, [], "nothing happened");
