@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import Fastify, {
   type FastifyBaseLogger,
@@ -16,6 +15,7 @@ import enginesPlugin from "./plugins/engines.js";
 import { guardBodyLimits } from "./plugins/http/body-limits.js";
 import { answerError } from "./plugins/http/errors.js";
 import http from "./plugins/http/index.js";
+import { requestIds } from "./plugins/http/request-ids.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
 import { answerClientError, originForm } from "./plugins/http/wire.js";
 import limits from "./plugins/limits/index.js";
@@ -131,7 +131,7 @@ export function fastifyOptions({
   return {
     // plugins/http/request-log.ts logs requests instead.
     logController: new QuietRequests(),
-    genReqId: () => randomUUID(),
+    genReqId: requestIds(),
     bodyLimit: 1024 * 1024,
     trustProxy,
     // plugins/http/draining.ts answers requests that come while the server stops.
@@ -185,7 +185,7 @@ export function createMetricsApp(
   token: string | undefined,
 ): FastifyInstance {
   const app = Fastify({
-    genReqId: () => randomUUID(),
+    genReqId: requestIds(),
     clientErrorHandler: answerClientError,
     http: { requireHostHeader: false },
   });

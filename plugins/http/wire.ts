@@ -12,6 +12,10 @@ const kLast = Symbol("last answer");
 
 type Connection = Socket & { [kLast]?: ServerResponse };
 
+/** The answer to the last request of a connection that parsed, finished or not. */
+export const lastAnswer = (socket: Connection): ServerResponse | undefined =>
+  socket[kLast];
+
 /** Connections that end after the answers they still owe. */
 const ending = new WeakSet<Socket>();
 
@@ -130,7 +134,7 @@ function endAfterAll(socket: Socket, status: string): void {
 }
 
 function whenItsTurn(socket: Connection, act: () => void): void {
-  const before = socket[kLast];
+  const before = lastAnswer(socket);
   if (!before) act();
   else if (before.writableFinished) {
     // What broke is the rest of a request that has its answer already.
