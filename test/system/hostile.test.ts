@@ -4,7 +4,8 @@ import fc from "fast-check";
 import t, { type Test } from "tap";
 import { LocalFiles } from "../../db/local/files.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
-import { answersIn, checkAnswer, conversation, converse } from "../hostile.js";
+import { conversation } from "../hostile-requests.js";
+import { answersIn, checkAnswer, converse } from "../hostile.js";
 import { fileForm, PDF } from "../files.js";
 import {
   admin,

@@ -1,0 +1,99 @@
+import sharp from "sharp";
+import t from "tap";
+import { serve, startFoyer } from "../helper.js";
+import {
+  fileForm,
+  follow,
+  GUEST,
+  images,
+  textsBelow,
+  upload,
+  urlOf,
+} from "../files.js";
+
+const path = "/storage/upload/";
+
+void t.test(
+  "a photo loses what tells of its maker, and stays upright",
+  async (t) => {
+    // In a process of its own, as all its files are read.
+    const dataDir = t.testdir();
+    const server = await startFoyer(t, dataDir, ["--demo"]);
+    const secret = "GPS-52.520008N-13.404954E";
+    const noted = async (format: "jpeg" | "png" | "webp") =>
+      sharp({
+        create: { width: 30, height: 20, channels: 3, background: "red" },
+      })
+        .composite([
+          {
+            input: await images.png(15, 20),
+            left: 0,
+            top: 0,
+          },
+        ])
+        .withExif({
+          IFD0: { ImageDescription: secret },
+          IFD3: { GPSLatitude: "52/1 31/1 12/1", GPSAreaInformation: secret },
+        })
+        .withXmp(
+          `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description>${secret}</rdf:Description></rdf:RDF></x:xmpmeta>`,
+        )
+        .withMetadata({ orientation: 6 })
+        .toFormat(format)
+        .toBuffer();
+    for (const format of ["jpeg", "png", "webp"] as const) {
+      const photo = await noted(format);
+      t.ok(photo.includes(secret), `${format}: it is in what is sent`);
+      const { orientation } = await sharp(photo).metadata();
+      t.equal(orientation, 6, format);
+      const form = new FormData();
+      form.append("file", new Blob([photo]), `photo.${format}`);
+      const answer = await fetch(server.address + path, {
+        method: "POST",
+        headers: { authorization: GUEST },
+        body: form,
+      });
+      t.equal(answer.status, 201, format);
+      const { url } = (await answer.json()) as { url: string };
+      const served = Buffer.from(await (await fetch(url)).arrayBuffer());
+      t.notOk(
+        served.includes(secret),
+        `${format}: it is not in what is served`,
+      );
+      const meta = await sharp(served).metadata();
+      t.strictSame([meta.width, meta.height], [20, 30], `${format}: turned`);
+      t.equal(meta.orientation ?? 1, 1, format);
+      t.notOk(meta.exif ?? meta.xmp, `${format}: no metadata`);
+      // What was on the left is above.
+      const { data } = await sharp(served)
+        .removeAlpha()
+        .raw()
+        .toBuffer({ resolveWithObject: true });
+      const last = data.subarray(-3);
+      t.ok(data[2]! > 150 && data[0]! < 150, `${format}: violet above`);
+      t.ok(last[0]! > 200 && last[2]! < 50, `${format}: red below`);
+    }
+    t.strictSame(await textsBelow(dataDir, [secret]), [], "in no file");
+  },
+);
+
+void t.test("an animation goes on", async (t) => {
+  const server = await serve(t);
+  for (const [filename, image] of [
+    ["a.gif", await images.animatedGif()],
+    ["a.webp", await images.animatedWebp()],
+  ] as const) {
+    const answer = await upload(server, fileForm(filename, image));
+    t.equal(answer.status, 201, filename);
+    const { bytes } = await follow(server, urlOf(answer));
+    const { pages, delay, loop, width, pageHeight, height } = await sharp(
+      bytes,
+      { animated: true },
+    ).metadata();
+    t.strictSame(
+      { pages, delay, loop, width, height: pageHeight ?? height },
+      { pages: 3, delay: [100, 200, 300], loop: 2, width: 20, height: 10 },
+      filename,
+    );
+  }
+});
