@@ -1,14 +1,12 @@
 import type { FileRecords } from "../../db/store.js";
 import { FileRefusal } from "../http/errors.js";
 
-/** What one world has room for. */
+/** The bytes of one world. */
 interface Ledger {
   /** Bytes of its recorded files, as last read. */
   used: number;
-  /** Bytes that uploads under way have sent. */
-  underWay: number;
-  /** How many uploads are under way. */
-  uploads: number;
+  /** The uploads under way, in the order they began, and how many bytes of each came. */
+  underWay: Map<Counted, number>;
 }
 
 /** One upload that counts. */
@@ -39,39 +37,32 @@ export class Quota {
     this.#most = most;
   }
 
-  /** Begins an upload to a world. */
+  /**
+   * Begins an upload to a world. It may use what the uploads that began before it
+   * leave: so of several that are too large together, the first succeed.
+   */
   async begin(world: string): Promise<Counted> {
     const ledger = this.#ledgers.get(world) ?? {
       used: 0,
-      underWay: 0,
-      uploads: 0,
+      underWay: new Map<Counted, number>(),
     };
     this.#ledgers.set(world, ledger);
-    ledger.uploads++;
-    let own = 0;
-    const settle = () => {
-      ledger.underWay -= own;
-      own = 0;
-    };
-    const end = () => {
-      settle();
-      if (--ledger.uploads === 0) this.#ledgers.delete(world);
-    };
-    const isOver = () => ledger.used + ledger.underWay > this.#most;
+    const { underWay } = ledger;
     const look = async () => {
       ledger.used = await this.#records.size(world);
     };
-    try {
-      await look();
-    } catch (error) {
-      end();
-      throw error;
-    }
-    return {
+    const isOver = () => {
+      let total = ledger.used;
+      for (const [upload, bytes] of underWay) {
+        total += bytes;
+        if (upload === counted) break;
+      }
+      return total > this.#most;
+    };
+    const counted: Counted = {
       async *count(source) {
         for await (const chunk of source) {
-          own += chunk.length;
-          ledger.underWay += chunk.length;
+          underWay.set(counted, underWay.get(counted)! + chunk.length);
           // A file may have been deleted.
           if (isOver()) await look();
           if (isOver()) throw new FileRefusal("file.size");
@@ -79,10 +70,21 @@ export class Quota {
         }
       },
       recorded(size) {
-        settle();
+        underWay.set(counted, 0);
         ledger.used += size;
       },
-      end,
+      end: () => {
+        underWay.delete(counted);
+        if (underWay.size === 0) this.#ledgers.delete(world);
+      },
     };
+    underWay.set(counted, 0);
+    try {
+      await look();
+    } catch (error) {
+      counted.end();
+      throw error;
+    }
+    return counted;
   }
 }

@@ -80,7 +80,12 @@ void t.test("an image whose client is gone leaves the queue", async (t) => {
 void t.test("an image that is worked on keeps its slot", async (t) => {
   const server = await started(t, { load: { ...load, uploads: 1 } });
   const running = begin(t, server.port, slow);
-  await until(async () => (await scratches(server)) === 1);
+  // Its file is there, and the process that works on it has started.
+  await until(
+    async () =>
+      (await scratches(server)) === 1 &&
+      process.getActiveResourcesInfo().includes("ProcessWrap"),
+  );
   running.destroy();
   const closed = () =>
     new Promise<boolean>((resolve) =>
