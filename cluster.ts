@@ -157,7 +157,7 @@ export async function runWorker(
   config: Config,
   signalled: Promise<void>,
 ): Promise<void> {
-  // It answers the primary when that asks for the metrics of this process.
+  // The registry sends the metrics of this process when the primary asks for them.
   new AggregatorRegistry();
   const stop = Promise.race([signalled, orderedToStop()]);
   try {

@@ -129,7 +129,7 @@ export const variables = {
   ),
 };
 
-/** How the server runs; what each part means is told with its variable. */
+/** The configuration of a server. `variables` explains each part. */
 export interface Config {
   host: string;
   port: number;
@@ -169,9 +169,9 @@ export interface Patience {
   close: number;
 }
 
-/** How much is taken on before it is turned away; 0 stands for any amount. */
+/** Bounds beyond which requests are refused; 0 means no bound. */
 export interface LoadLimits {
-  /** API requests at a time. */
+  /** Writes under `/api/v1/` at a time. */
   requests: number;
   /** Uploads at a time. */
   uploads: number;

@@ -68,7 +68,7 @@ async function listenForMetrics(
   app.log.info(`metrics at ${addressOf(metrics)}/metrics`);
 }
 
-/** @param variables the names of those that say where, for the message of a failure. */
+/** @param variables names the variables of the address, for an error message. */
 async function listen(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },

@@ -137,8 +137,8 @@ export async function changeWorld(
 }
 
 /**
- * Deletes a world with its rooms, users and files. After a crash in between, the
- * next start removes the bytes that are left.
+ * Deletes a world with its rooms, users and files. After a crash in between, a sweep
+ * of a server removes the bytes that are left.
  * @throws {StoreError} `absent`, with one line for the operator.
  */
 export async function deleteWorld(
@@ -151,8 +151,8 @@ export async function deleteWorld(
 }
 
 /**
- * Deletes a file: its record and its bytes. After a crash in between, the next
- * start removes the bytes.
+ * Deletes a file: its record and its bytes. After a crash in between, a sweep of a
+ * server removes the bytes.
  * @throws {StoreError} `absent`.
  */
 export async function deleteFile(

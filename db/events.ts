@@ -15,7 +15,7 @@ export type WorldEvent =
   | { type: "user.erased"; world: string }
   | { type: "file.added" | "file.deleted"; world: string };
 
-/** Called for each event. What it throws is logged and does not affect other listeners. */
+/** Called for each event. What it throws goes to `onFault` and does not affect other listeners. */
 export type Listener = (event: WorldEvent) => void;
 
 /**

@@ -41,8 +41,8 @@ function rethrow(error: unknown): void {
 }
 
 /**
- * Opens the store, the files and the events. Only this module and db/maintenance/
- * name engines.
+ * Opens the store, the files and the events. This is the only module that selects
+ * engines; db/maintenance/ works on the files of the embedded ones.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export async function openEngines({

@@ -8,8 +8,8 @@ import type {
 import type { User, UserName } from "../schemas/users.js";
 import type { World, WorldChanges } from "../schemas/worlds.js";
 
-// An engine is written from this file and tested by test/db/contract.ts. What
-// holds for every method is said at `Store`.
+// An engine is written from this file and tested by
+// test/db/store-contract/. `Store` says what holds for every method.
 
 /**
  * A record and its version. db/versions.ts computes the version from the values

@@ -21,8 +21,8 @@ export type Handler<S extends FastifySchema> = RouteHandlerMethod<
 >;
 
 /**
- * What a route does, without its path and without who may call it: those stand in
- * the table of routes at the top of each file.
+ * The schemas and the handler of a route. Its path and its requirement are in the
+ * table of routes at the top of the file.
  * @param schema the schemas of the request and the answers, and the words for the
  *   OpenAPI document.
  */

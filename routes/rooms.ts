@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
-import { closing } from "../plugins/http/closing.js";
+import { clientGone } from "../plugins/http/client-gone.js";
 import { allowSameId } from "../plugins/validation.js";
 import {
   Room,
@@ -70,7 +70,7 @@ const listRooms = endpoint(
       type,
       search,
       // What looks at every room ends when its client does.
-      ...((type ?? search) !== undefined && { signal: closing(reply.raw) }),
+      ...((type ?? search) !== undefined && { signal: clientGone(reply.raw) }),
     });
     const { count } = list.value;
     const links = pageLinks(request, { page, pageSize, count });

@@ -4,7 +4,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
 import type { StoredBytes } from "../db/files.js";
 import { uploader } from "../plugins/auth/uploader.js";
-import { closing } from "../plugins/http/closing.js";
+import { clientGone } from "../plugins/http/client-gone.js";
 import { FileRefusal, Refusal } from "../plugins/http/errors.js";
 import { limitRate } from "../plugins/limits/rate.js";
 import {
@@ -91,7 +91,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     reply: FastifyReply,
     counted: Counted,
   ): Promise<string> {
-    const gone = closing(reply.raw);
+    const gone = clientGone(reply.raw);
     const world = request.world!.value.id;
     const { maxBytes, worldMaxBytes } = config;
     const form = await openForm(request);

@@ -31,8 +31,8 @@ export function changeWrites(db: Connection, origin: string, known: number) {
   );
   /**
    * Records the worlds of some calls.
-   * @returns the worlds where this overwrites the record of another origin, which
-   *   {@link changeReads} can then no longer find.
+   * @returns the worlds where this overwrites a record of another origin.
+   *   {@link changeReads} can no longer find such a record.
    */
   return (calls: readonly WriteCall[]): string[] => {
     const worlds = new Set(calls.flatMap(changedWorlds));

@@ -79,7 +79,8 @@ function createForOwner(file: string): void {
  * one, and first delete the log, which may contain the latest writes.
  */
 function refuseRemains(dataDir: string): void {
-  // In this order, because another process may be creating the database and then these.
+  // The remains are looked for first. Another process may be creating the database,
+  // and creates the other files after it.
   const remains = remainsIn(dataDir);
   if (remains && fileSize(fileOf(dataDir)) === 0) {
     throw new StoreError("unusable", remains);

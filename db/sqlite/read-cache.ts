@@ -103,7 +103,7 @@ export class ReadCache {
   /** A cache for values that stay valid when other rows are written. */
   rows<R extends object, V>(): CachedRows<R, V> {
     const cache = new Cache<{ row: R; value: V; seen: number }>(MAX_SIZE);
-    // The row, and its JSON.
+    // The row and its JSON take about the same memory.
     const keep = (key: string, row: R, value: V, seen = -1) =>
       cache.set(
         key,

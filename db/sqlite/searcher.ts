@@ -20,7 +20,7 @@ interface PendingSearch {
   reject: (error: Error) => void;
 }
 
-/** How many lists may wait for the thread at a time. */
+/** How many lists of one world may wait for the thread. */
 const MAX_PENDING_SEARCHES = 64;
 
 /**

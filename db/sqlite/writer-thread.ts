@@ -108,7 +108,7 @@ port.on("message", (first: Message) => {
   port.close();
 });
 
-/** The tables that still have to be scrubbed. The log follows, as long as there is a mark. */
+/** The tables that still have to be scrubbed. The log is emptied after them. */
 const due = new Set<ErasedTable>();
 let retry: NodeJS.Timeout | undefined;
 /** How long the last rewrite of tables took, in milliseconds. */

@@ -12,8 +12,8 @@ import {
 } from "./identity.js";
 import { CALL, may } from "./policy.js";
 
-// What HTTP makes of identities and rights: it parses the Authorization header,
-// and answers 401 and 403.
+// Identities and rights over HTTP: parses the Authorization header and answers 401
+// and 403.
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -85,7 +85,7 @@ export async function authorize(
   if (!may(identity, requires, place)) throw forbidden();
 }
 
-/** What a caller is told who could not be identified. */
+/** The answer to a caller who could not be identified. */
 function refusalOf(
   { reason, message }: IdentityError,
   header: string | undefined,

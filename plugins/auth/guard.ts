@@ -31,7 +31,7 @@ declare module "fastify" {
   }
 }
 
-/** On an instance: what its routes require that declare nothing themselves. */
+/** On an instance: the requirement of routes that declare none themselves. */
 const kRequires = Symbol("what routes require");
 
 type Scope = FastifyInstance & { [kRequires]?: Requirement | undefined };
@@ -89,7 +89,7 @@ function guardCalls(
 }
 
 /**
- * Declares what routes require that a library adds, and that cannot declare it themselves.
+ * Declares a requirement for the routes that a library adds, which cannot declare it.
  * @param register registers the library on `app`, and resolves when it is loaded.
  */
 export async function routesRequire(

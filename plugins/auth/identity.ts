@@ -36,16 +36,17 @@ export interface Identity {
   readonly key?: WorldKey | undefined;
 }
 
-/** Somebody, and the world that they are of. */
+/** A person, and the world that they belong to. */
 export interface Identified {
   readonly identity: Identity;
   readonly world: Versioned<World>;
 }
 
 /**
- * Why nobody could be identified: nothing was given; it cannot be read; no key
- * proves it, or what it says does not count; it is over; it is of another world,
- * or of one that is not there.
+ * Why nobody could be identified. `missing`: there is no token. `malformed`: it
+ * cannot be read. `invalid`: no key signed it, or its claims are not valid.
+ * `expired`: its time is over. `foreign`: it belongs to another world, or to one
+ * that does not exist.
  */
 export type IdentityProblem =
   "missing" | "malformed" | "invalid" | "expired" | "foreign";
@@ -78,10 +79,10 @@ interface RefusedToken extends Issuer {
 /** The bound for refused tokens, in characters. */
 const MAX_REFUSED = 1024 * 1024;
 
-/** What an entry takes beside its texts, in characters. */
+/** The overhead of an entry, in characters. */
 const ENTRY = 1000;
 
-/** Stands in for a missing key, so that a refusal takes the same time with and without one. */
+/** Takes the place of a missing key when a signature is compared, so that a refusal takes the same time with and without a key. */
 const decoy = randomBytes(32).toString("hex");
 
 const unproven = new IdentityError(
@@ -91,9 +92,9 @@ const unproven = new IdentityError(
 const foreign = new IdentityError("foreign", "The token is of another world.");
 
 /**
- * Makes what identifies people by the keys of worlds.
- * @param worlds is asked for a world only if the token may be of it: otherwise
- *   the time of an answer would tell strangers about the world that they name.
+ * Makes the function that identifies people by the keys of worlds.
+ * @param worlds gives a world only if the token may belong to it. Otherwise the
+ *   time of an answer would tell strangers whether a world exists.
  */
 export function identification(
   worlds: Pick<WorldStore, "get" | "issuing">,

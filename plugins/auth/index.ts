@@ -10,7 +10,7 @@ declare module "fastify" {
   }
 }
 
-/** Knows who is calling. guard.ts has every route ask for it that requires it. */
+/** Provides `app.identify`. The guard (guard.ts) calls it for every route that requires a caller. */
 export default fp(
   async (app) => {
     await app.register(jwt, {

@@ -9,7 +9,7 @@ import { type IdentityProblem, IdentityError } from "./identity.js";
 /** What reads tokens; the caller has it take HS256 and nothing else. */
 export type Jwt = Pick<JWT, "decode" | "verify">;
 
-/** Whose token it says to be; many keys may have the same. */
+/** The issuer and audience that a token names. Several keys may share them. */
 export type Issuer = Pick<WorldKey, "issuer" | "audience">;
 
 /** What a token says of its bearer, and when. */
@@ -45,9 +45,9 @@ const MAX_TRAITS = 1000;
 const MAX_PROFILE = 16 * 1024;
 
 /**
- * Who a token says it is from, before anything is proven. Every fault that shows
- * without a key is reported here: reported later, it would tell whether some world
- * here has such an issuer.
+ * The issuer that a token names, before its signature is checked. This reports
+ * every fault that can be seen without a key. A later report would reveal whether
+ * some world has such an issuer.
  * @throws {IdentityError} `malformed`.
  */
 export function issuerOf(token: string, jwt: Jwt): Issuer {
@@ -75,7 +75,7 @@ export function issuerOf(token: string, jwt: Jwt): Issuer {
 
 /**
  * What a token says, if this secret signed it.
- * @throws {IdentityError} `expired` or `invalid`, if it did and the token does not hold.
+ * @throws {IdentityError} `expired` or `invalid`, if the secret signed it and it is not valid.
  */
 export function claimsSignedBy(
   secret: string,

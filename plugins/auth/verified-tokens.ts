@@ -15,15 +15,15 @@ export interface VerifiedToken extends Claims {
 /** The bound of the cache, in characters. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** What an entry takes beside its token, in characters. */
+/** The overhead of an entry, in characters. */
 const ENTRY = 1000;
 
 /** The length of a signature by HMAC-SHA256, in characters of base64url. */
 const SIGNATURE = 43;
 
 /**
- * Remembers whose signature was verified. The clock and the keys of the world are
- * checked again on every use, by identity.ts.
+ * A cache of tokens whose signature was verified. identity.ts checks the clock and
+ * the keys of the world again on every use.
  */
 export class VerifiedTokens {
   readonly #cache = new Cache<VerifiedToken>(MAX_CHARACTERS);
@@ -39,5 +39,5 @@ export class VerifiedTokens {
   }
 }
 
-/** The signature tells tokens apart, and is found in less than half the time of the whole token. */
+/** The signature identifies a token. A lookup by it takes less than half the time of a lookup by the whole token. */
 const keyOf = (token: string) => token.slice(-SIGNATURE);

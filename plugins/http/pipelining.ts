@@ -6,7 +6,7 @@ import { Refusal } from "./errors.js";
 /** How many requests of one connection may wait behind the one in progress. */
 const MAX_WAITING = 100;
 
-/** The responses to requests that waited when nobody had asked the server to stop. */
+/** Responses to requests that were waiting before the server was asked to stop. */
 const waiting = new WeakSet<ServerResponse>();
 
 /** Whether a request arrived before the server was asked to stop, and had to wait for its turn. */

@@ -67,7 +67,7 @@ function faultOf({
   if (host && !isHost(host)) {
     return new Refusal(400, "The Host header is not a host name.");
   }
-  // RFC 9112, section 6.1: a body in another coding would be taken for what it is not.
+  // RFC 9112, section 6.1. A compressed body would be read as if it were plain.
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && !/^chunked$/i.test(coding)) {
     return new Refusal(415, "The only Transfer-Encoding is chunked.");
@@ -137,7 +137,7 @@ function whenItsTurn(socket: Connection, act: () => void): void {
   const before = lastAnswer(socket);
   if (!before) act();
   else if (before.writableFinished) {
-    // What broke is the rest of a request that has its answer already.
+    // The error belongs to the rest of a request that was answered already.
     if (before.req.complete) act();
     else socket.end();
   }

@@ -9,7 +9,7 @@ declare module "fastify" {
   interface FastifyRequest {
     /**
      * Keeps the slot of a request beyond its response; set on routes with a bound.
-     * @returns gives the slot back; call it once.
+     * @returns a function that gives the slot back; call it once.
      */
     hold(): () => void;
   }
@@ -46,8 +46,8 @@ export default fp<{ limits: LoadLimits }>(
     const boundWrites = requests && boundBy(requests, "writes", tooBusy);
     const boundUploads = uploads && boundBy(uploads, "uploads", tooBusy);
     app.addHook("onRoute", (route) => {
-      // A read is answered in the turn of the event loop that took it from its
-      // socket, so reads never are under way side by side.
+      // A read needs no slot: it is answered in one turn of the event loop, and
+      // searches have a queue of their own (db/sqlite/searcher.ts).
       if (route.method === "GET" || route.method === "HEAD") return;
       const requires = route.config?.requires;
       if (Array.isArray(requires) && boundWrites) boundWrites(route);

@@ -45,7 +45,7 @@ export async function openForm(request: FastifyRequest): Promise<FormFile> {
     limits: {
       // Counts also those that the parser passes over in silence.
       parts: 1,
-      // Too large is told by whoever reads: here it would look like a broken form.
+      // The reader checks the size. A limit here would make the form look broken.
       fileSize: Infinity,
       fieldSize: 1024,
     },

@@ -22,7 +22,7 @@ export interface ImageJob extends Image {
   to: string;
 }
 
-/** What became of it; the image is refused, or the disk is in no state to take it. */
+/** The result of a job. `full` and `unusable` are faults of the disk. */
 export type ImageOutcome = "done" | "refused" | "large" | "full" | "unusable";
 
 /** How many pixels may wait: a few of the largest images, or dozens of photos. */
@@ -56,7 +56,7 @@ async function* bytesOf(path: string): AsyncGenerator<Buffer> {
  */
 export class ImageCleaner {
   readonly #queue = pLimit(1);
-  /** How many pixels wait, the image that is worked on left out. */
+  /** How many pixels wait, without the image in progress. */
   #waiting = 0;
   #process: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -128,8 +128,8 @@ export class ImageCleaner {
     try {
       const wasThere = this.#process?.connected;
       let outcome = await this.#give(job);
-      // One that was there may have ended before this image came: only one that
-      // was started for it was ended by it.
+      // A process that was running already may have died before this image came.
+      // Only a process that was started for the image can have died of it.
       if (wasThere && (outcome === "ended" || outcome === "unusable")) {
         this.close();
         outcome = await this.#give(job);
@@ -145,7 +145,7 @@ export class ImageCleaner {
     }
   }
 
-  /** Has the process do a job; "ended" when it did not live to say what came of it. */
+  /** Gives a job to the process; "ended" if the process died before it answered. */
   async #give(job: ImageJob): Promise<ImageOutcome | "ended"> {
     if (!this.#process?.connected) this.#process = this.#start();
     const worker = this.#process;
@@ -157,7 +157,7 @@ export class ImageCleaner {
           late = true;
           this.close();
         }, PATIENCE);
-        // Until then, it may still write its copy.
+        // The process may write its copy until it exits.
         const onExit = () => resolve(late ? "refused" : "ended");
         const onError = () => resolve("unusable");
         worker.once("message", resolve);
@@ -173,7 +173,7 @@ export class ImageCleaner {
         if (worker.connected) worker.send(job, (error) => error && onError());
       });
     } finally {
-      // A process that always has work would gather them, image by image.
+      // Otherwise listeners would accumulate on a busy process.
       stopListening();
     }
   }
@@ -183,7 +183,7 @@ export class ImageCleaner {
       execArgv: [],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
-    // One that comes while nobody waits for an image is no reason to stop serving.
+    // An error while nobody waits for an image must not end the server.
     child.on("error", () => {});
     return child;
   }

@@ -16,9 +16,9 @@ export interface Counted {
    * @throws {FileRefusal} `file.size` with the first byte that the world has no room for.
    */
   count(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer>;
-  /** Its file is recorded now, with this size in bytes. */
+  /** Reports that the file is recorded, with its size in bytes. */
   recorded(size: number): void;
-  /** Its bytes are gone, or recorded. */
+  /** Ends the upload, after its bytes were removed or its file was recorded. */
   end(): void;
 }
 
