@@ -52,6 +52,7 @@ export class ReadCache {
   readonly #begin;
   readonly #version;
   readonly #commit;
+  readonly #rollBack;
   readonly #caches: Cache<unknown>[] = [];
   /** The state that the caches hold. */
   #seen = -1;
@@ -63,6 +64,7 @@ export class ReadCache {
     this.#begin = db.prepare("BEGIN");
     this.#version = db.prepare<[], number>("PRAGMA data_version").pluck();
     this.#commit = db.prepare("COMMIT");
+    this.#rollBack = db.prepare("ROLLBACK");
   }
 
   /** The number of the state that all reads see until the turn ends. */
@@ -74,7 +76,14 @@ export class ReadCache {
   /** Makes the next read see everything that is committed by now. */
   refresh(): void {
     this.#reading = false;
-    if (this.#db.open && this.#db.inTransaction) this.#commit.run();
+    if (!this.#db.open || !this.#db.inTransaction) return;
+    try {
+      this.#commit.run();
+    } catch {
+      // On a damaged database, even ending a read can fail. Nothing was written, so
+      // nothing is lost, and the next read reports the damage.
+      if (this.#db.inTransaction) this.#rollBack.run();
+    }
   }
 
   /**
