@@ -7,22 +7,22 @@ import { FileRefusal, Refusal } from "../http/errors.js";
 import type { ImageFormat } from "../../schemas/file-types.js";
 import { MAX_PIXELS } from "./pixels.js";
 
-/** An image to make anew. */
+/** An image to re-encode. */
 export interface Image {
   format: ImageFormat;
-  /** How many pixels it may have over all frames: what its header says. */
+  /** How many pixels its header declares over all frames; it may have no more. */
   pixels: number;
-  /** How large the clean one may be. */
+  /** The largest size of the clean copy, in bytes. */
   maxBytes: number;
 }
 
-/** What the image process is asked for: a clean copy of one file as another. */
+/** A job of the image process: write a clean copy of one file to another. */
 export interface ImageJob extends Image {
   from: string;
   to: string;
 }
 
-/** What became of it; the image is refused, or the disk is in no state to take it. */
+/** The outcome of a job: done, the image refused, or the disk failed. */
 export type ImageOutcome = "done" | "refused" | "large" | "full" | "unusable";
 
 /** How many pixels may wait: a few of the largest images, or dozens of photos. */
@@ -33,7 +33,7 @@ const tooMany = () =>
     "retry-after": "10",
   });
 
-/** Nobody reads this. */
+/** Discards output. */
 const abandoned = () => new Refusal(408, "The client went away.");
 
 /** After how many milliseconds without work the image process ends. */
@@ -42,33 +42,33 @@ const IDLE = 10_000;
 /** How long an image may take, in milliseconds. */
 const PATIENCE = 60_000;
 
-/** Opened when it is read: an error of a stream that nobody reads ends the server. */
+/** Opened only when it is read: an error of a stream that nobody reads would end the server. */
 async function* bytesOf(path: string): AsyncGenerator<Buffer> {
   yield* createReadStream(path) as AsyncIterable<Buffer>;
 }
 
 /**
- * Makes images anew from their pixels, in a process of its own: a decoded image
- * is many times as large as its file, and a decoder that a file can crash takes
- * nothing with it. One at a time; the process starts with the first, and ends
- * when there is nothing to do. What waits is bounded by its pixels, and leaves
- * when its client does.
+ * Re-encodes images from their pixels in a separate process: a decoded image is
+ * many times as large as its file, and a file that crashes the decoder ends only
+ * that process. It works on one image at a time, starts with the first, and ends
+ * when idle. The queue is bounded by pixels. An image leaves it when its client
+ * disconnects.
  */
 export class ImageCleaner {
   readonly #queue = pLimit(1);
-  /** How many pixels wait, the image that is worked on left out. */
+  /** How many pixels wait, without the image in progress. */
   #waiting = 0;
   #process: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
 
   /**
-   * @param path of a file that says it is an image.
-   * @param gone aborts when nobody waits for it any longer. What is being worked
-   *   on is finished, and then dropped.
-   * @param use gets the bytes of the clean one.
-   * @throws {FileRefusal} `file.type` when it does not decode, or has more pixels
-   *   than it may have; `file.size` when the clean one is too large.
-   * @throws {Refusal} 503 when too many wait.
+   * @param path of a file that claims to be an image.
+   * @param gone aborts when nobody waits for the image any more. An image in
+   *   progress is finished, and then dropped.
+   * @param use receives the bytes of the clean copy.
+   * @throws {FileRefusal} `file.type` if it does not decode or has too many
+   *   pixels; `file.size` if the clean copy is too large.
+   * @throws {Refusal} 503 if too many wait.
    */
   async clean<T>(
     path: string,
@@ -89,7 +89,7 @@ export class ImageCleaner {
     }
   }
 
-  /** Works on an image after those that came before it, if somebody still waits then. */
+  /** Works on an image when its turn comes, if somebody still waits for it then. */
   async #inTurn(
     pixels: number,
     gone: AbortSignal,
@@ -119,7 +119,7 @@ export class ImageCleaner {
   close(): void {
     clearTimeout(this.#idle);
     this.#process?.kill("SIGKILL");
-    // It takes a moment to die, and the next image must not go to it.
+    // It takes a moment to end, and must not get the next image.
     this.#process = undefined;
   }
 
@@ -128,8 +128,8 @@ export class ImageCleaner {
     try {
       const wasThere = this.#process?.connected;
       let outcome = await this.#give(job);
-      // One that was there may have ended before this image came: only one that
-      // was started for it was ended by it.
+      // A process that already ran may have ended before this image came. If one
+      // that was started for the image ended, the image ended it.
       if (wasThere && (outcome === "ended" || outcome === "unusable")) {
         this.close();
         outcome = await this.#give(job);
@@ -145,7 +145,7 @@ export class ImageCleaner {
     }
   }
 
-  /** Has the process do a job; "ended" when it did not live to say what came of it. */
+  /** Sends the process a job; "ended" if it ended without an outcome. */
   async #give(job: ImageJob): Promise<ImageOutcome | "ended"> {
     if (!this.#process?.connected) this.#process = this.#start();
     const worker = this.#process;
@@ -157,7 +157,7 @@ export class ImageCleaner {
           late = true;
           this.close();
         }, PATIENCE);
-        // Until then, it may still write its copy.
+        // Until it has ended, it may still write its copy.
         const onExit = () => resolve(late ? "refused" : "ended");
         const onError = () => resolve("unusable");
         worker.once("message", resolve);
@@ -169,11 +169,11 @@ export class ImageCleaner {
           worker.off("exit", onExit);
           worker.off("error", onError);
         };
-        // One that could not be started, for want of descriptors, has no channel.
+        // A process that could not start, for lack of descriptors, has no channel.
         if (worker.connected) worker.send(job, (error) => error && onError());
       });
     } finally {
-      // A process that always has work would gather them, image by image.
+      // Otherwise a busy process would collect listeners, image by image.
       stopListening();
     }
   }
@@ -183,7 +183,7 @@ export class ImageCleaner {
       execArgv: [],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
-    // One that comes while nobody waits for an image is no reason to stop serving.
+    // An error while nobody waits for an image is no reason to stop serving.
     child.on("error", () => {});
     return child;
   }

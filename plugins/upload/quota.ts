@@ -1,32 +1,32 @@
 import type { FileRecords } from "../../db/store.js";
 import { FileRefusal } from "../http/errors.js";
 
-/** What one world has room for. */
+/** The bytes of one world. */
 interface Ledger {
   /** Bytes of its recorded files, as last read. */
   used: number;
-  /** Bytes that uploads under way have sent. */
+  /** Bytes that uploads in progress have sent. */
   underWay: number;
-  /** How many uploads are under way. */
+  /** How many uploads are in progress. */
   uploads: number;
 }
 
-/** One upload that counts. */
+/** One upload, as the quota counts it. */
 export interface Counted {
   /**
    * Counts bytes as they come.
-   * @throws {FileRefusal} `file.size` with the first byte that the world has no room for.
+   * @throws {FileRefusal} `file.size` at the first byte beyond the quota.
    */
   count(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer>;
-  /** Its file is recorded now, with this size in bytes. */
+  /** Its file was recorded, with this size in bytes. */
   recorded(size: number): void;
-  /** Its bytes are gone, or recorded. */
+  /** The upload is over: its bytes are deleted, or recorded. */
   end(): void;
 }
 
 /**
- * The quota of each world, with the bytes under way in this process: those lie on
- * the disk, too, and the store counts a file only when it is recorded.
+ * The quota of each world. It includes the bytes of uploads in progress in this
+ * process: they are on the disk already, and the store counts only recorded files.
  */
 export class Quota {
   readonly #ledgers = new Map<string, Ledger>();
@@ -72,7 +72,7 @@ export class Quota {
         for await (const chunk of source) {
           own += chunk.length;
           ledger.underWay += chunk.length;
-          // A file may have been deleted.
+          // A file may have been deleted since the last read.
           if (isOver()) await look();
           if (isOver()) throw new FileRefusal("file.size");
           yield chunk;
