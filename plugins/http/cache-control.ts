@@ -1,4 +1,7 @@
-/** Every `Cache-Control` that the server sends. Other answers carry none. */
+/**
+ * Every `Cache-Control` that this code sends; other answers carry none, but for the
+ * files of /docs/, where @fastify/static adds its own.
+ */
 export const cacheControl = {
   /** What one caller may see: auth/guard.ts sends it once the caller is admitted. */
   private: "private, no-cache",

@@ -11,7 +11,7 @@ import { headers, parameters, responses, securitySchemes } from "./parts.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** The whole interface as an OpenAPI 3.1 document, once all routes are there. */
+    /** The whole API as an OpenAPI 3.1 document; call it when all routes are registered. */
     openapi(): JsonObject;
   }
 }
@@ -38,15 +38,15 @@ const tags = [
 ];
 
 /**
- * Makes one document of all routes and schemas. Ours, and not a library's:
- * those at hand rewrite what they are given to what OpenAPI 3.0 knew, and the
- * rules for the names of permission keys are lost on the way.
+ * Makes one document of all routes and schemas. Written here because the available
+ * libraries convert schemas to what OpenAPI 3.0 knew, which loses the rules for the
+ * names of permission keys.
  */
 export default fp<{ publicUrl: string | undefined }>(
   async (app, { publicUrl = "/" }) => {
     const routes: RouteOptions[] = [];
     app.addHook("onRoute", (route) => {
-      // HEAD is GET without a body, and pages are for people.
+      // HEAD follows from GET. Routes without an operationId are pages for people.
       if (route.method !== "HEAD" && route.schema?.operationId) {
         routes.push(route);
       }
@@ -55,7 +55,7 @@ export default fp<{ publicUrl: string | undefined }>(
     app.decorate("openapi", () => {
       const paths: Record<string, JsonObject> = {};
       for (const route of routes) {
-        // With or without the slash is the same here; linters want it without.
+        // The server accepts both; linters want no trailing slash.
         const path = route.url.replace(/:(\w+)/g, "{$1}").replace(/\/$/, "");
         const method = String(route.method).toLowerCase();
         paths[path] = { ...paths[path], [method]: operationOf(route) };

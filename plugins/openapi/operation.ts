@@ -14,7 +14,7 @@ import {
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Answers that are no JSON, as OpenAPI has them. */
+    /** Answers that are not JSON, as OpenAPI response objects. */
     answers?: Record<number, JsonObject>;
   }
   interface FastifySchema {
@@ -22,12 +22,12 @@ declare module "fastify" {
     summary?: string;
     description?: string;
     tags?: readonly string[];
-    /** The media types of the body, where it is not JSON. */
+    /** The media types of the body, if it is not JSON. */
     consumes?: readonly string[];
   }
 }
 
-/** The schemas of a route, as this service writes them. */
+/** The schemas of a route, with the types that this code uses. */
 interface RouteSchema extends FastifySchema {
   params?: TObject;
   querystring?: TObject;
@@ -35,7 +35,7 @@ interface RouteSchema extends FastifySchema {
   response?: Record<number, TSchema>;
 }
 
-/** What a route says of itself, as an operation of an OpenAPI document. */
+/** A route as an operation of an OpenAPI document. */
 export function operationOf(route: RouteOptions): JsonObject {
   const { operationId, summary, description, tags, body, consumes } =
     route.schema as RouteSchema;
@@ -71,7 +71,7 @@ function securityOf(route: RouteOptions): Record<string, string[]>[] {
   return isUpload(route) ? [{ Bearer: [] }, { Client: [] }] : [];
 }
 
-/** Whether a route reads If-Match or If-None-Match: `condition` says which. */
+/** The condition that a route reads, if any. */
 function conditionOf({ config, method }: RouteOptions) {
   if (!config?.versioned || method === "POST") return undefined;
   return method === "GET" ? "IfNoneMatch" : "IfMatch";
@@ -127,7 +127,7 @@ function headersOf(route: RouteOptions, status: number): HeaderName[] {
   return names;
 }
 
-/** How a route may refuse, from what it declares. */
+/** The refusals of a route, derived from what it declares. */
 function refusalsOf(route: RouteOptions): JsonObject {
   const guarded = isGuarded(route);
   const upload = isUpload(route);

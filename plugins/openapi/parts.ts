@@ -2,7 +2,7 @@ import { Faults, Problem, type ProblemCode } from "../../schemas/errors.js";
 import type { JsonObject } from "../../schemas/openapi-schema.js";
 import { FileProblem } from "../../schemas/files.js";
 
-/** Who may call, and how it is shown. */
+/** How callers authenticate. */
 export const securitySchemes: Record<string, JsonObject> = {
   Bearer: {
     type: "http",
@@ -71,10 +71,10 @@ export const parameters = {
 
 type Named = { $id?: string };
 
-/** Named examples of a body, as OpenAPI has them. */
+/** Named examples of a body, as OpenAPI example objects. */
 type Examples = Record<string, { value: object }>;
 
-/** What a Problem looks like, under the name of its code. */
+/** An example of a Problem, under the name of its code. */
 const problem = (code: ProblemCode, detail: string): Examples => ({
   [code]: { value: { detail, code } },
 });
@@ -100,7 +100,7 @@ function refusal(
   };
 }
 
-/** A refusal of a Problem, to a call with a caller. */
+/** A refusal that may come after the caller was admitted, and then has a Cache-Control. */
 const refused = (
   description: string,
   code: ProblemCode,
@@ -120,7 +120,7 @@ const badHost = problem(
   "The Host header is not a host name.",
 );
 
-/** How calls are refused, by names that the operations refer to. */
+/** Refusals, by the names that operations refer to. */
 export const responses = {
   NotModified: {
     description: "The client has it already.",
@@ -209,8 +209,8 @@ function schemaRef({ $id }: Named) {
 }
 
 /**
- * Headers by the names under which they are described.
- * @param names those beside what every answer has.
+ * References to the descriptions of headers.
+ * @param names the headers beside those of every answer.
  */
 export function headerRefs(...names: HeaderName[]) {
   const all: HeaderName[] = [

@@ -10,7 +10,7 @@ export interface FormFile {
   bytes: AsyncGenerator<Buffer>;
 }
 
-/** Refuses a body of another type than a form, or of none, before it is read. */
+/** Refuses a body that is not a form, before it is read. */
 export const refuseOtherThanForms: onRequestHookHandler = (
   { mediaType },
   _reply,
@@ -21,9 +21,9 @@ export const refuseOtherThanForms: onRequestHookHandler = (
 };
 
 /**
- * Reads and drops what is left of a refused body: many clients read the answer
- * only when they have sent everything.
- * @param most how many bytes; with more, the connection ends.
+ * Reads and drops the rest of a refused body: many clients read the answer only
+ * after they have sent everything.
+ * @param most how many bytes to drop; a client that sends more loses its connection.
  */
 export function dropRest(body: IncomingMessage, most: number): void {
   let left = most;
@@ -43,7 +43,7 @@ export function dropRest(body: IncomingMessage, most: number): void {
 export async function openForm(request: FastifyRequest): Promise<FormFile> {
   const parts = request.parts({
     limits: {
-      // Counts also those that the parser passes over in silence.
+      // This also counts parts that the parser skips silently.
       parts: 1,
       // The reader checks the size. A limit here would make the form look broken.
       fileSize: Infinity,
@@ -69,7 +69,7 @@ async function* readAll(
   if (await nextPart(parts)) throw new FileRefusal("file.missing");
 }
 
-/** Whatever is wrong with a form, there is no file in it to be had. */
+/** The next part; a form that is broken in any way has no file. */
 async function nextPart(
   parts: AsyncIterableIterator<Multipart>,
 ): Promise<Multipart | undefined> {
@@ -82,8 +82,8 @@ async function nextPart(
 }
 
 /**
- * Passes bytes on for as long as they are few enough.
- * @throws {FileRefusal} `file.size` with the first byte too many.
+ * Passes bytes on, up to a limit.
+ * @throws {FileRefusal} `file.size` at the first byte beyond it.
  */
 export async function* atMost(
   limit: number,
@@ -98,9 +98,9 @@ export async function* atMost(
 }
 
 /**
- * Looks at the beginning of bytes.
- * @param length how many to look at.
- * @returns the beginning, and all of them, the beginning included.
+ * Reads the beginning of a stream of bytes.
+ * @param length how many bytes to read.
+ * @returns the beginning, and the whole stream, which repeats the beginning.
  */
 export async function peek(
   length: number,

@@ -2,18 +2,18 @@ import { writeFile } from "node:fs/promises";
 import sharp from "sharp";
 import type { ImageJob, ImageOutcome } from "./images.js";
 
-// The process behind images.ts: gets jobs, and answers each with its outcome.
+// The process of images.ts: it receives jobs, and answers each with its outcome.
 
-// An upload is seen once: nothing is gained by remembering it.
+// Each upload is decoded once, so a cache gains nothing.
 sharp.cache(false);
 
 process.on("message", (job: ImageJob) => {
   void run(job).then((outcome) => process.send!(outcome));
 });
-// A stop is meant for the server, which may still want an image from here.
+// Signals are for the server, which may still need an image while it stops.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
-// The server is gone. An exit would wait for the image that is being worked on.
+// The server is gone. An exit would wait for the image in progress.
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
 
 async function run(job: ImageJob): Promise<ImageOutcome> {
@@ -34,7 +34,7 @@ async function run(job: ImageJob): Promise<ImageOutcome> {
   }
 }
 
-/** Keeps the pixels, the frames and the way up; nothing before, behind or between them. */
+/** Keeps the pixels, the frames and the orientation, and drops everything else. */
 async function reencode({ from, format, pixels }: ImageJob): Promise<Buffer> {
   const safely = { limitInputPixels: pixels, failOn: "error" } as const;
   const {

@@ -7,16 +7,16 @@ import { FileRefusal, Refusal } from "../http/errors.js";
 import type { ImageFormat } from "../../schemas/plain/file-types.js";
 import { MAX_PIXELS } from "./pixels.js";
 
-/** An image to make anew. */
+/** An image to re-encode. */
 export interface Image {
   format: ImageFormat;
-  /** How many pixels it may have over all frames: what its header says. */
+  /** How many pixels its header declares over all frames; it may have no more. */
   pixels: number;
-  /** How large the clean one may be. */
+  /** The largest size of the clean copy, in bytes. */
   maxBytes: number;
 }
 
-/** What the image process is asked for: a clean copy of one file as another. */
+/** A job of the image process: write a clean copy of one file to another. */
 export interface ImageJob extends Image {
   from: string;
   to: string;
@@ -33,7 +33,7 @@ const tooMany = () =>
     "retry-after": "10",
   });
 
-/** Nobody reads this. */
+/** Discards output. */
 const abandoned = () => new Refusal(408, "The client went away.");
 
 /** After how many milliseconds without work the image process ends. */
@@ -42,17 +42,17 @@ const IDLE = 10_000;
 /** How long an image may take, in milliseconds. */
 const PATIENCE = 60_000;
 
-/** Opened when it is read: an error of a stream that nobody reads ends the server. */
+/** Opened only when it is read: an error of a stream that nobody reads would end the server. */
 async function* bytesOf(path: string): AsyncGenerator<Buffer> {
   yield* createReadStream(path) as AsyncIterable<Buffer>;
 }
 
 /**
- * Makes images anew from their pixels, in a process of its own: a decoded image
- * is many times as large as its file, and a decoder that a file can crash takes
- * nothing with it. One at a time; the process starts with the first, and ends
- * when there is nothing to do. What waits is bounded by its pixels, and leaves
- * when its client does.
+ * Re-encodes images from their pixels in a separate process: a decoded image is
+ * many times as large as its file, and a file that crashes the decoder ends only
+ * that process. It works on one image at a time, starts with the first, and ends
+ * when idle. The queue is bounded by pixels. An image leaves it when its client
+ * disconnects.
  */
 export class ImageCleaner {
   readonly #queue = pLimit(1);
@@ -62,13 +62,13 @@ export class ImageCleaner {
   #idle: NodeJS.Timeout | undefined;
 
   /**
-   * @param path of a file that says it is an image.
-   * @param gone aborts when nobody waits for it any longer. What is being worked
-   *   on is finished, and then dropped.
-   * @param use gets the bytes of the clean one.
-   * @throws {FileRefusal} `file.type` when it does not decode, or has more pixels
-   *   than it may have; `file.size` when the clean one is too large.
-   * @throws {Refusal} 503 when too many wait.
+   * @param path of a file that claims to be an image.
+   * @param gone aborts when nobody waits for the image any more. An image in
+   *   progress is finished, and then dropped.
+   * @param use receives the bytes of the clean copy.
+   * @throws {FileRefusal} `file.type` if it does not decode or has too many
+   *   pixels; `file.size` if the clean copy is too large.
+   * @throws {Refusal} 503 if too many wait.
    */
   async clean<T>(
     path: string,
@@ -89,7 +89,7 @@ export class ImageCleaner {
     }
   }
 
-  /** Works on an image after those that came before it, if somebody still waits then. */
+  /** Works on an image when its turn comes, if somebody still waits for it then. */
   async #inTurn(
     pixels: number,
     gone: AbortSignal,
@@ -119,7 +119,7 @@ export class ImageCleaner {
   close(): void {
     clearTimeout(this.#idle);
     this.#process?.kill("SIGKILL");
-    // It takes a moment to die, and the next image must not go to it.
+    // It takes a moment to end, and must not get the next image.
     this.#process = undefined;
   }
 
@@ -169,7 +169,7 @@ export class ImageCleaner {
           worker.off("exit", onExit);
           worker.off("error", onError);
         };
-        // One that could not be started, for want of descriptors, has no channel.
+        // A process that could not start, for lack of descriptors, has no channel.
         if (worker.connected) worker.send(job, (error) => error && onError());
       });
     } finally {

@@ -6,8 +6,8 @@ import type { ImageFormat } from "../../schemas/plain/file-types.js";
 import { HEAD } from "./types.js";
 
 /**
- * The largest image, in pixels over all its frames: each takes up to four bytes
- * while it is worked on. Twice what the cameras of most telephones make.
+ * The largest image, in pixels over all its frames. While it is processed each
+ * pixel takes up to four bytes. Most phone cameras produce half as many.
  */
 export const MAX_PIXELS = 100_000_000;
 
@@ -20,7 +20,7 @@ const SMALL = 1_000_000;
 const headers = { gif: GIF, jpeg: JPG, png: PNG, webp: WEBP };
 
 /**
- * How many pixels an image says it has, over all frames. No decoder runs: the
+ * How many pixels an image declares, over all frames. No decoder runs here; the
  * image process refuses an image that has more.
  * @param head its first {@link HEAD} bytes.
  * @returns at least {@link SMALL}, and {@link MAX_PIXELS} where they do not tell.
@@ -34,20 +34,20 @@ export function pixelsOf(format: ImageFormat, head: Buffer): number {
   }
 }
 
-/** How many frames there are at most; throws where the head does not tell. */
+/** The largest possible number of frames; throws if the head does not tell. */
 function framesOf(format: ImageFormat, head: Buffer): number {
   const isAnimated =
     format === "gif" || (format === "webp" && isAnimatedWebp(head));
   if (!isAnimated) return 1;
   if (head.length >= HEAD) throw new Error("the rest may hold more");
   const text = head.toString("latin1");
-  // A frame of a GIF begins with a comma; all but the first come after a zero
-  // that ends what was before.
+  // A frame of a GIF begins with a comma. Except for the first, it follows a zero
+  // that ends the previous block.
   return format === "gif"
     ? text.split("\0,").length
     : Math.max(1, text.split("ANMF").length - 1);
 }
 
-/** By a bit of its extended header. */
+/** A bit of the extended header says so. */
 const isAnimatedWebp = (head: Buffer) =>
   head.toString("latin1", 12, 16) === "VP8X" && (head[20]! & 2) !== 0;

@@ -9,11 +9,11 @@ interface Ledger {
   underWay: Map<Counted, number>;
 }
 
-/** One upload that counts. */
+/** One upload, as the quota counts it. */
 export interface Counted {
   /**
    * Counts bytes as they come.
-   * @throws {FileRefusal} `file.size` with the first byte that the world has no room for.
+   * @throws {FileRefusal} `file.size` at the first byte beyond the quota.
    */
   count(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer>;
   /** Reports that the file is recorded, with its size in bytes. */
@@ -23,8 +23,8 @@ export interface Counted {
 }
 
 /**
- * The quota of each world, with the bytes under way in this process: those lie on
- * the disk, too, and the store counts a file only when it is recorded.
+ * The quota of each world. It includes the bytes of uploads in progress in this
+ * process: they are on the disk already, and the store counts only recorded files.
  */
 export class Quota {
   readonly #ledgers = new Map<string, Ledger>();

@@ -2,11 +2,11 @@ import { XmlTextDetector } from "@file-type/xml";
 import { FileTypeParser } from "file-type";
 import type { FileType } from "../../schemas/plain/file-types.js";
 
-/** How much of a file is looked at to tell what it is, in bytes: an SVG may begin with a long comment. */
+/** How much of a file is read to detect its type, in bytes: an SVG may begin with a long comment. */
 export const HEAD = 64 * 1024;
 
 /**
- * Whether the content of a file is what its name says.
+ * Whether the content of a file has the type that its name says.
  * @param head its first {@link HEAD} bytes.
  */
 export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
@@ -14,12 +14,12 @@ export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
   const found = await new FileTypeParser()
     .fromBuffer(head)
     .catch(() => undefined);
-  // The tag in front of an MP3 may be larger than what is looked at, or padded.
+  // The tag of an MP3 may be larger than the head, or padded.
   const ext = found?.ext ?? (head.toString("latin1", 0, 3) === "ID3" && "mp3");
   return ext !== false && type.found.includes(ext);
 }
 
-/** By its root element; comments, white space and a document type may stand before it. */
+/** Looks for the root element, which may follow comments, white space and a document type. */
 function isSvg(head: Buffer): boolean {
   const mark = head.toString("latin1", 0, 2);
   const encoding =
@@ -30,7 +30,7 @@ function isSvg(head: Buffer): boolean {
         : "utf-8";
   const text = new TextDecoder(encoding).decode(head);
   const detector = new XmlTextDetector();
-  // Bit by bit, as what comes after the root is not looked at.
+  // In pieces, to stop at the root.
   for (let at = 0; at < text.length && !detector.onEnd; at += 512) {
     detector.write(text.slice(at, at + 512));
   }
