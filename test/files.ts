@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
 import sharp, { type Sharp } from "sharp";
 import type { Answer, TestServer } from "./helper.js";
+import { loadConfig } from "../config.js";
 
 // Files to upload, forms to upload them in, and a look at what became of them.
 
@@ -266,3 +267,8 @@ export const TAGGED_MP3 = Buffer.concat([
   Buffer.alloc(200 * 1024, 7),
   MP3,
 ]);
+
+/** The variables of uploads as a configuration, all others as they are by default. */
+export const uploads = (env: Record<string, string>) => ({
+  uploads: loadConfig(env).uploads,
+});

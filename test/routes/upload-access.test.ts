@@ -1,6 +1,5 @@
 import { connect } from "node:net";
 import t from "tap";
-import { loadConfig } from "../../config.js";
 import {
   admin,
   bearer,
@@ -24,24 +23,16 @@ import {
   textPart,
   unfinished,
   upload,
+  uploads,
   urlOf,
 } from "../files.js";
 import { usersOf } from "../listed.js";
 
 const path = "/storage/upload/";
-
 const MIB = 1024 * 1024;
-
 const missing = { error: "file.missing" };
-
 const type = { error: "file.type" };
-
 const size = { error: "file.size" };
-
-/** The variables of uploads, all others as they are by default. */
-const uploads = (env: Record<string, string>) => ({
-  uploads: loadConfig(env).uploads,
-});
 
 void t.test("who may upload", async (t) => {
   const demo = (claims: object, key = keyOf("demo")) =>

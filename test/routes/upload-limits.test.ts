@@ -8,16 +8,11 @@ import {
   PDF,
   unfinished,
   upload,
+  uploads,
 } from "../files.js";
 
 const MIB = 1024 * 1024;
-
 const size = { error: "file.size" };
-
-/** The variables of uploads, all others as they are by default. */
-const uploads = (env: Record<string, string>) => ({
-  uploads: loadConfig(env).uploads,
-});
 
 void t.test("the variables", async (t) => {
   const { uploads: usual } = loadConfig({});

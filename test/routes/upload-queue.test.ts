@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { statSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import sharp from "sharp";
 import t, { type Test } from "tap";
 import { loadConfig, type Config } from "../../config.js";
@@ -58,6 +58,11 @@ function begin(t: Test, port: number, { headers, body }: Form, bytes?: number) {
 const scratches = async ({ dataDir }: TestServer) =>
   (await unfinished(dataDir)).length;
 
+/** How many processes this one has started that live. */
+const imageProcesses = () =>
+  process.getActiveResourcesInfo().filter((name) => name === "ProcessWrap")
+    .length;
+
 void t.test("an image whose client is gone leaves the queue", async (t) => {
   const server = await started(t, { load: { ...load, uploads: 3 } });
   const running = begin(t, server.port, slow);
@@ -78,14 +83,11 @@ void t.test("an image whose client is gone leaves the queue", async (t) => {
 });
 
 void t.test("an image that is worked on keeps its slot", async (t) => {
+  // Those of other tests have been told to end.
+  await until(() => imageProcesses() === 0);
   const server = await started(t, { load: { ...load, uploads: 1 } });
   const running = begin(t, server.port, slow);
-  // Its file is there, and the process that works on it has started.
-  await until(
-    async () =>
-      (await scratches(server)) === 1 &&
-      process.getActiveResourcesInfo().includes("ProcessWrap"),
-  );
+  await until(() => imageProcesses() === 1);
   running.destroy();
   const closed = () =>
     new Promise<boolean>((resolve) =>
@@ -237,12 +239,15 @@ void t.test("what is under way counts for the quota", async (t) => {
     uploads: { ...uploads, worldMaxBytes: 3 * MIB },
   });
   const form = fileForm("a.pdf", PDF.padEnd(2 * MIB, "x"));
-  const first = begin(t, server.port, form, form.body.length - 100);
+  const sent = form.body.length - 100;
+  const arriving = once(server.app.server, "connection") as Promise<[Socket]>;
+  const first = begin(t, server.port, form, sent);
+  const [socket] = await arriving;
+  // With less, the first could still be the one that passes the limit.
+  await until(() => socket.bytesRead >= sent);
   await until(async () => {
     const paths = await unfinished(server.dataDir);
-    // The rest waits to be written together. With less, the first could still be
-    // the one that passes the limit.
-    return paths.some((path) => statSync(path).size > 1.5 * MIB);
+    return paths.some((path) => statSync(path).size > MIB);
   });
   const second = await upload(server, form);
   t.equal(second.status, 400, "the second does not fit beside the first");

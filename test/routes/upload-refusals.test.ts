@@ -1,6 +1,5 @@
 import sharp from "sharp";
 import t, { type Test } from "tap";
-import { loadConfig } from "../../config.js";
 import { serve, type TestServer } from "../helper.js";
 import {
   fileForm,
@@ -21,24 +20,16 @@ import {
   textPart,
   unfinished,
   upload,
+  uploads,
   urlOf,
 } from "../files.js";
 import { filesOf, usersOf } from "../listed.js";
 
 const path = "/storage/upload/";
-
 const MIB = 1024 * 1024;
-
 const missing = { error: "file.missing" };
-
 const type = { error: "file.type" };
-
 const size = { error: "file.size" };
-
-/** The variables of uploads, all others as they are by default. */
-const uploads = (env: Record<string, string>) => ({
-  uploads: loadConfig(env).uploads,
-});
 
 /** Sends forms that are refused, and looks whether anything is left of one. */
 async function refuses(

@@ -28,7 +28,6 @@ import {
 import { filesOf } from "../listed.js";
 
 const path = "/storage/upload/";
-
 const MIB = 1024 * 1024;
 
 /** Sends the beginning of an upload. */
