@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { isDeepStrictEqual } from "node:util";
 import { Foyer } from "../../client/index.js";
 import { run, Unavailable } from "./shell.js";
 import { root, tools, type Access, type Tool } from "./tools.js";
@@ -62,12 +63,14 @@ async function verify(name: string, said: string, { baseUrl, token }: Access) {
     throw new Error(`It does not list ${missing.join()}.`);
   const foyer = new Foyer({ baseUrl, world: "sample", token });
   const room = await foyer.getRoom(got.created);
-  const modules = JSON.stringify(room.module_config);
+  // Some clients sort the names in an object.
+  const modules = [{ type: "chat.native", config: { volatile: true } }];
   if (
     room.name !== `By ${name}` ||
-    modules !== '[{"type":"chat.native","config":{"volatile":true}}]'
+    !isDeepStrictEqual(room.module_config, modules)
   ) {
-    throw new Error(`It created ${room.name} with ${modules}.`);
+    const got = JSON.stringify(room.module_config);
+    throw new Error(`It created ${room.name} with ${got}.`);
   }
   await foyer.deleteRoom(room.id);
   const file = await (await fetch(got.url)).text();
