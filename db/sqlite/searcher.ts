@@ -53,6 +53,7 @@ export class Searcher {
       if (this.#closed) {
         throw new StoreError("unusable", "The store is closed.");
       }
+      this.#dropAborted();
       const ofWorld = this.#pending.filter((it) => it.worldId === worldId);
       if (ofWorld.length >= MAX_PENDING_SEARCHES) {
         throw new StoreError("busy", "Too many searches are waiting.");
@@ -84,11 +85,7 @@ export class Searcher {
 
   #next(): void {
     if (this.#running || this.#pauses > 0) return;
-    this.#pending = this.#pending.filter(({ signal, reject }) => {
-      if (!signal?.aborted) return true;
-      reject(new StoreError("busy", "Nobody waits for this search."));
-      return false;
-    });
+    this.#dropAborted();
     // Worlds take turns, so that the searches of one do not hold up all others.
     const next =
       this.#pending.find(({ worldId }) => worldId !== this.#lastWorld) ??
@@ -99,6 +96,15 @@ export class Searcher {
     this.#lastWorld = next.worldId;
     this.#worker ??= this.#start();
     this.#worker.postMessage(next.search);
+  }
+
+  /** Frees the places of searches that nobody waits for. */
+  #dropAborted(): void {
+    this.#pending = this.#pending.filter(({ signal, reject }) => {
+      if (!signal?.aborted) return true;
+      reject(new StoreError("busy", "Nobody waits for this search."));
+      return false;
+    });
   }
 
   #start(): Worker {

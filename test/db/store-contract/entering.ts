@@ -1,8 +1,6 @@
-import type { Test } from "tap";
-import type { Store, StoreProblem } from "../../../db/store.js";
 import { worldOf } from "../../helper.js";
 import { usersOf } from "../../listed.js";
-import type { Open } from "./setup.js";
+import { type Contract, fails } from "./setup.js";
 
 const none = new Set<string>();
 const ada = {
@@ -11,34 +9,14 @@ const ada = {
   profile: { display_name: "Ada", odd: [null, "\u2028🎪"] },
 };
 
-/**
- * The rules that every store keeps when somebody enters a world.
- * @param place makes a new and empty place.
- */
-export async function usersContract(
-  t: Test,
-  place: (t: Test) => Open | Promise<Open>,
-): Promise<void> {
-  /** A test with one store, that has the worlds `demo` and `other`. */
-  const contract = (
-    name: string,
-    run: (t: Test, store: Store, open: () => Promise<Store>) => Promise<void>,
-  ) =>
-    t.test(name, async (t) => {
-      const make = await place(t);
-      const open = async () => {
-        const store = await make();
-        t.teardown(() => store.close());
-        return store;
-      };
-      const store = await open();
-      await store.worlds.create(worldOf("demo"));
+/** The rules that every store keeps when somebody enters a world. */
+export async function enteringContract(base: Contract): Promise<void> {
+  /** A test that also has the world `other`. */
+  const contract: Contract = (name, run) =>
+    base(name, async (t, store, open) => {
       await store.worlds.create(worldOf("other"));
       await run(t, store, open);
     });
-
-  const fails = (t: Test, promise: Promise<unknown>, problem: StoreProblem) =>
-    t.rejects(promise, { name: "StoreError", problem });
 
   await contract("the first entry creates a user", async (t, store, open) => {
     const before = Date.now();

@@ -1,5 +1,5 @@
 import type { Test } from "tap";
-import { usersContract } from "./entering.js";
+import { enteringContract } from "./entering.js";
 import { fileContract } from "./files.js";
 import { lifetimeContract } from "./lifetime.js";
 import { roomListContract } from "./room-lists.js";
@@ -30,11 +30,11 @@ const parts = [
   fileContract,
   uploadContract,
   lifetimeContract,
+  enteringContract,
+  orderContract,
 ];
 
 /** What every store keeps to, whatever it is made of: `db/store.ts` as tests. */
 export async function storeContract(t: Test, place: Place): Promise<void> {
   for (const part of parts) await part(contractOn(t, place));
-  await usersContract(t, place);
-  await orderContract(t, place);
 }

@@ -1,28 +1,15 @@
 import { randomUUID } from "node:crypto";
-import type { Test } from "tap";
 import type { RoomSelection } from "../../../db/store.js";
 import type { WorldChanges } from "../../../schemas/worlds.js";
 import { keyOf, worldOf } from "../../helper.js";
 import { filesOf, usersOf } from "../../listed.js";
-import type { Open } from "./setup.js";
+import type { Contract } from "./setup.js";
 
 /**
  * The orders that every store keeps, in its lists and in what it stores.
- * @param place makes a new and empty place.
  */
-export async function orderContract(
-  t: Test,
-  place: (t: Test) => Open | Promise<Open>,
-): Promise<void> {
-  const newStore = async (t: Test) => {
-    const store = await (await place(t))();
-    t.teardown(() => store.close());
-    await store.worlds.create(worldOf("demo"));
-    return store;
-  };
-
-  await t.test("texts are sorted by their code points", async (t) => {
-    const store = await newStore(t);
+export async function orderContract(contract: Contract): Promise<void> {
+  await contract("texts are sorted by their code points", async (t, store) => {
     const names = [
       "",
       "-a",
@@ -59,8 +46,7 @@ export async function orderContract(
     }
   });
 
-  await t.test("the ties of rooms", async (t) => {
-    const store = await newStore(t);
+  await contract("the ties of rooms", async (t, store) => {
     const uuid = (n: number) => `${n}0000000-0000-4000-8000-000000000000`;
     const rooms: [id: number, name: string, priority: number][] = [
       [4, "a", 1],
@@ -97,8 +83,7 @@ export async function orderContract(
     t.equal(copy!.rooms.map(({ id }) => id[0]).join(""), orders[0]![1]);
   });
 
-  await t.test("the ties of users and files", async (t) => {
-    const store = await newStore(t);
+  await contract("the ties of users and files", async (t, store) => {
     const traits = new Set<string>();
     const keys = Array.from(
       { length: 40 },
@@ -136,8 +121,7 @@ export async function orderContract(
     );
   });
 
-  await t.test("names in objects keep their order", async (t) => {
-    const store = await newStore(t);
+  await contract("names in objects keep their order", async (t, store) => {
     const theme = { z: 1, a: { y: [{ d: 1, c: 2 }], b: 0 } };
     const config = { theme, JWT_secrets: [keyOf("new")], first: true };
     const rules = { "z.z": [], "a.a": ["x"] };
@@ -181,8 +165,7 @@ export async function orderContract(
     t.strictSame(listed!.traits, ["z", "a"]);
   });
 
-  await t.test("which problem comes first", async (t) => {
-    const store = await newStore(t);
+  await contract("which problem comes first", async (t, store) => {
     await store.worlds.create(worldOf("other"));
     const { domain } = worldOf("other");
     const { version } = (await store.worlds.get("demo"))!;

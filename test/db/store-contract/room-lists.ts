@@ -139,4 +139,19 @@ export async function roomListContract(contract: Contract): Promise<void> {
       t.equal(value.rooms[0]?.description.length, description.length);
     },
   );
+
+  await contract("abandoned searches take no places", async (t, store) => {
+    const client = new AbortController();
+    const { signal } = client;
+    const abandoned = Array.from({ length: 60 }, (_, i) =>
+      store.rooms.list("demo", selection({ search: `${i}`, signal })),
+    );
+    const settled = Promise.allSettled(abandoned);
+    client.abort();
+    const wanted = Array.from({ length: 60 }, (_, i) =>
+      store.rooms.list("demo", selection({ search: `wanted ${i}` })),
+    );
+    t.equal((await Promise.all(wanted)).length, 60);
+    await settled;
+  });
 }
