@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import t from "tap";
 import { admin, dial, listen, rawRequest, serve } from "../helper.js";
 
@@ -262,4 +264,31 @@ void t.test("a Host that is no host is refused on every path", async (t) => {
     ordering: "name",
   });
   t.equal(count, 0, "and nothing was made");
+});
+
+void t.test("a transfer coding that is not chunked is refused", async (t) => {
+  const { app } = await serve(t);
+  const wire = dial(t, await listen(app));
+  wire.send(
+    `POST /api/v1/worlds/demo/rooms/ HTTP/1.1\r\nHost: demo.example.org\r\nAuthorization: ${admin("demo")}\r\n` +
+      "Content-Type: application/json\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+  );
+  t.equal((await wire.answer()).status, 415);
+});
+
+void t.test("a half-closed connection gets one answer", async (t) => {
+  const { app } = await serve(t);
+  const socket = connect(await listen(app), "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  let received = "";
+  socket.on("data", (bytes) => (received += bytes.toString("latin1")));
+  const closed = once(socket, "close");
+  socket.write(
+    "POST /api/v1/worlds/demo/rooms/ HTTP/1.1\r\nHost: demo.example.org\r\n" +
+      'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"name":',
+  );
+  await once(socket, "data");
+  socket.end();
+  await closed;
+  t.strictSame(received.match(/HTTP\/1\.1 \d+/g), ["HTTP/1.1 401"]);
 });
