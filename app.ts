@@ -17,7 +17,7 @@ import { answerError } from "./plugins/http/errors.js";
 import http from "./plugins/http/index.js";
 import { requestIds } from "./plugins/http/request-ids.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
-import { answerClientError, originForm } from "./plugins/http/wire.js";
+import { answerClientError, originForm } from "./plugins/http/protocol.js";
 import limits from "./plugins/limits/index.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/metrics.js";
@@ -142,7 +142,7 @@ export function fastifyOptions({
     // Longer than proxies keep an idle connection, so that none sends into a closing one.
     keepAliveTimeout: 72_000,
     http: {
-      // plugins/http/wire.ts checks it.
+      // plugins/http/protocol.ts checks it.
       requireHostHeader: false,
       headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),
       connectionsCheckingInterval: Math.min(5000, requestTimeout / 4),

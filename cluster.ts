@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { AggregatorRegistry } from "prom-client";
 import type { Config } from "./config.js";
-import { relayEvents } from "./db/workers/events.js";
+import { relayEvents } from "./db/cluster/events.js";
 import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";

@@ -4,7 +4,7 @@ import { StoreError } from "../db/store.js";
 import { archiveCommands } from "./archive.js";
 import { type Context, context, within } from "./context.js";
 import { Failure } from "../failure.js";
-import { copyCommands } from "./copies.js";
+import { copyCommands } from "./world-export-import.js";
 import { fileCommand } from "./files.js";
 import { warn } from "./output.js";
 import { serveCommand } from "./serve.js";

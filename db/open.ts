@@ -6,7 +6,7 @@ import { LocalEvents } from "./local/events.js";
 import { hasDatabase, refuseMissing } from "./sqlite/database.js";
 import { openSqliteStore } from "./sqlite/index.js";
 import type { Store } from "./store.js";
-import { WorkerEvents } from "./workers/events.js";
+import { ClusterEvents } from "./cluster/events.js";
 
 /** The three engines of a server. */
 export interface Engines {
@@ -57,7 +57,7 @@ export async function openEngines({
   const events =
     workers === undefined
       ? new LocalEvents(onFault)
-      : new WorkerEvents(process, onFault);
+      : new ClusterEvents(process, onFault);
   const store = openSqliteStore(dataDir, {
     ...(log && { log }),
     ...(lockTimeout !== undefined && { lockTimeout }),

@@ -16,7 +16,10 @@ import {
 } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { pixelsOf } from "../plugins/upload/pixels.js";
-import { type Counted, Quota } from "../plugins/upload/quota.js";
+import {
+  type Counted,
+  QuotaInProgress,
+} from "../plugins/upload/quota-in-progress.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
 import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
 import { Upload, UploadForm } from "../schemas/files.js";
@@ -42,7 +45,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     dropRest(raw, most);
   });
 
-  const quota = new Quota(app.store.files, config.worldMaxBytes);
+  const quota = new QuotaInProgress(app.store.files, config.worldMaxBytes);
   const images = new ImageCleaner();
   app.addHook("onClose", async () => images.close());
 

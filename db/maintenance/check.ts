@@ -16,7 +16,7 @@ import {
   damageOf,
   totalSize,
 } from "../sqlite/inspection.js";
-import { fileReads } from "../sqlite/user-reads.js";
+import { fileReads } from "../sqlite/file-reads.js";
 import type { FileDigest } from "../store.js";
 
 /** Something that is wrong with the data. */

@@ -14,15 +14,16 @@ import {
   openForWriting,
   storeErrorOf,
 } from "./database.js";
-import { fileReads, userReads } from "./user-reads.js";
-import { marksIn } from "./erasures.js";
+import { marksIn } from "./erasure-marks.js";
+import { fileReads } from "./file-reads.js";
 import { ReadCache } from "./read-cache.js";
-import { roomLists } from "./room-lists.js";
+import { roomListCache } from "./room-list-cache.js";
 import { roomReads } from "./room-reads.js";
 import { readRoom, readWorld, toUser } from "./rows.js";
-import { copyReads } from "./world-copies.js";
-import { worldReads } from "./world-reads.js";
+import { userReads } from "./user-reads.js";
 import type { SentVisitor } from "./user-writes.js";
+import { copyReads } from "./world-export-import.js";
+import { worldReads } from "./world-reads.js";
 import { Writer } from "./writer.js";
 
 /** How often the store looks for changes of other origins, in milliseconds. */
@@ -73,7 +74,7 @@ export function openSqliteStore(
   });
   const worlds = worldReads(db, cache);
   const rooms = roomReads(db, cache);
-  const lists = roomLists(dataDir, cache, worlds, rooms);
+  const lists = roomListCache(dataDir, cache, worlds, rooms);
   const copies = copyReads(db);
   const users = userReads(db);
   const files = fileReads(db);

@@ -1,6 +1,6 @@
 import { Cache } from "../cache.js";
 import type { Connection } from "./database.js";
-import { sameValues } from "./guards.js";
+import { sameValues } from "./rows.js";
 
 /**
  * The bound for the values of one kind, in characters of what was read. What is

@@ -4,7 +4,7 @@ import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room, RoomChanges, RoomDraft } from "../../schemas/rooms.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
-import { absent, expectVersion } from "./guards.js";
+import { absent, expectVersion } from "./preconditions.js";
 import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
 
 /** A row as it is stored. Without a domain of its own, the room shows the world's. */

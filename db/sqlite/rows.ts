@@ -2,7 +2,7 @@ import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { User } from "../../schemas/users.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
-import type { UserRecord, Versioned } from "../store.js";
+import type { PageSelection, UserRecord, Versioned } from "../store.js";
 import { frozen, versioned } from "../versions.js";
 
 export interface WorldRow {
@@ -96,6 +96,7 @@ const worldJson = (row: WorldRow) =>
 
 const roomJson = (row: RoomRow) =>
   `{"id":${JSON.stringify(row.id)},"name":${JSON.stringify(row.name)},"description":${JSON.stringify(row.description)},"module_config":${row.module_config},"permission_config":${row.permission_config},"sorting_priority":${row.sorting_priority},"domain":${JSON.stringify(row.domain)}}`;
+
 export const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
   ...rest,
   profile: profile === null ? null : (JSON.parse(profile) as User["profile"]),
@@ -109,3 +110,14 @@ export const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
 export function foldCase(text: string): string {
   return text.toLowerCase().toUpperCase();
 }
+
+/** Whether a row has the same values as before. */
+export function sameValues<T extends object>(old: T, row: T): boolean {
+  return (Object.keys(row) as (keyof T)[]).every((k) => row[k] === old[k]);
+}
+
+/** The rows of a page. SQLite takes no offset beyond 64 bits, and a client may ask for any page. */
+export const rangeOf = ({ page, pageSize }: PageSelection, count: number) => ({
+  limit: pageSize,
+  offset: Math.min((page - 1) * pageSize, count),
+});

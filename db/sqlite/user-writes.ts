@@ -1,15 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { UserName } from "../../schemas/users.js";
-import { StoreError, type FileDigest, type Visitor } from "../store.js";
+import type { Visitor } from "../store.js";
 import type { Connection } from "./database.js";
-import { absent } from "./guards.js";
-import { fileFinder } from "./user-reads.js";
+import { absent } from "./preconditions.js";
 import { USER_COLUMNS, type UserRow } from "./rows.js";
 
 /** A visitor as it travels to the writer thread. */
 export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
 
-/** The writes of users and of their files. Each runs inside a transaction of its caller. */
+/** The writes of users. Each runs inside a transaction of its caller. */
 export function userWrites(db: Connection) {
   const upsert = (known: "token_id" | "client_id") =>
     db.prepare<unknown[], UserRow>(
@@ -33,62 +32,27 @@ export function userWrites(db: Connection) {
   const disown = db.prepare<[string]>(
     "UPDATE files SET user_id = NULL WHERE user_id = ?",
   );
-  const addBytes = db
-    .prepare<[number, string], number>(
-      "UPDATE worlds SET file_bytes = file_bytes + ? WHERE id = ? RETURNING file_bytes",
-    )
-    .pluck();
-  const insertFile = db.prepare<unknown[]>(
-    "INSERT INTO files (key, world_id, user_id, size, sha256, created) VALUES (?, ?, ?, ?, ?, ?)",
-  );
-  const findFile = fileFinder(db);
-  const removeFile = db.prepare<[string]>("DELETE FROM files WHERE key = ?");
-
-  /** Creates or refreshes a user of a world that exists. */
-  function enter(
-    worldId: string,
-    { tokenId, clientId, traits, profile }: SentVisitor,
-    now: number,
-  ): UserRow {
-    const statement = tokenId === undefined ? upsertByClient : upsertByToken;
-    return statement.get(
-      randomUUID(),
-      worldId,
-      tokenId ?? clientId,
-      profile ? JSON.stringify(profile) : null,
-      JSON.stringify(traits),
-      now,
-    )!;
-  }
 
   return {
-    enterUser(worldId: string, visitor: SentVisitor): UserRow {
-      if (!findWorld.get(worldId)) throw absent("world");
-      return enter(worldId, visitor, Date.now());
-    },
-
-    addFile(
+    /**
+     * Creates or refreshes a user.
+     * @param now in milliseconds since 1970.
+     */
+    enterUser(
       worldId: string,
-      visitor: SentVisitor,
-      { key, size, sha256 }: FileDigest,
-      quota: number,
-    ): void {
-      const now = Date.now();
-      const total = addBytes.get(size, worldId);
-      if (total === undefined) throw absent("world");
-      if (total > quota) {
-        throw new StoreError("quota", "The files of this world are too large.");
-      }
-      const user = enter(worldId, visitor, now);
-      insertFile.run(key, worldId, user.id, size, sha256, now);
-    },
-
-    deleteFile(worldId: string, id: string): string {
-      const file = findFile(worldId, id);
-      if (!file) throw absent("file");
-      removeFile.run(file.key);
-      addBytes.get(-file.size, worldId);
-      return file.key;
+      { tokenId, clientId, traits, profile }: SentVisitor,
+      now = Date.now(),
+    ): UserRow {
+      if (!findWorld.get(worldId)) throw absent("world");
+      const statement = tokenId === undefined ? upsertByClient : upsertByToken;
+      return statement.get(
+        randomUUID(),
+        worldId,
+        tokenId ?? clientId,
+        profile ? JSON.stringify(profile) : null,
+        JSON.stringify(traits),
+        now,
+      )!;
     },
 
     eraseUser(worldId: string, { user_id, token_id }: UserName): void {

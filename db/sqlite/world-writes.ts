@@ -2,8 +2,8 @@ import type { WorldCopy } from "../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
-import { absent, expectVersion, sameValues } from "./guards.js";
-import { readWorld, WORLD_COLUMNS, type WorldRow } from "./rows.js";
+import { absent, expectVersion } from "./preconditions.js";
+import { readWorld, sameValues, WORLD_COLUMNS, type WorldRow } from "./rows.js";
 
 /** The writes of worlds. Each runs inside a transaction of its caller. */
 export function worldWrites(db: Connection) {

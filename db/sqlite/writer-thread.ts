@@ -7,7 +7,8 @@ import { StoreError } from "../store.js";
 import { batches, toFault } from "./batches.js";
 import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
-import { ErasureMarks } from "./erasures.js";
+import { ErasureMarks } from "./erasure-marks.js";
+import { fileWrites } from "./file-writes.js";
 import { roomWrites } from "./room-writes.js";
 import {
   emptyLog,
@@ -16,7 +17,7 @@ import {
   withoutForeignKeys,
 } from "./scrub.js";
 import { userWrites } from "./user-writes.js";
-import { copyWrites } from "./world-copies.js";
+import { copyWrites } from "./world-export-import.js";
 import { worldWrites } from "./world-writes.js";
 import type {
   WriteAnswer,
@@ -68,10 +69,12 @@ const db = openForWriting(dataDir, undefined, lockTimeout);
 const marks = new ErasureMarks(dataDir);
 const worlds = worldWrites(db);
 const rooms = roomWrites(db);
+const users = userWrites(db);
 const writes: Writes = {
   ...worlds,
   ...rooms,
-  ...userWrites(db),
+  ...users,
+  ...fileWrites(db, users),
   ...copyWrites(db, worlds, rooms),
 };
 const attempt = batches(db, writes);

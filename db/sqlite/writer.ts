@@ -2,14 +2,16 @@ import { Worker } from "node:worker_threads";
 import { StoreError, type StoreProblem } from "../store.js";
 import { toFault } from "./batches.js";
 import type { roomWrites } from "./room-writes.js";
+import type { fileWrites } from "./file-writes.js";
 import type { userWrites } from "./user-writes.js";
-import type { copyWrites } from "./world-copies.js";
+import type { copyWrites } from "./world-export-import.js";
 import type { worldWrites } from "./world-writes.js";
 
 /** All writes, by name. */
 export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof roomWrites> &
   ReturnType<typeof userWrites> &
+  ReturnType<typeof fileWrites> &
   ReturnType<typeof copyWrites>;
 
 /** A write as it is sent to the writer thread. */

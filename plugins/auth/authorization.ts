@@ -1,6 +1,10 @@
 import type { FastifyRequest } from "fastify";
 import type { Versioned } from "../../db/store.js";
-import type { PermissionKey } from "../../schemas/plain/permissions.js";
+import {
+  CALL,
+  may,
+  type PermissionKey,
+} from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import { forbidden, type Refusal, unauthenticated } from "../http/errors.js";
@@ -10,7 +14,6 @@ import {
   type Identity,
   IdentityError,
 } from "./identity.js";
-import { CALL, may } from "./policy.js";
 
 // Identities and rights over HTTP: parses the Authorization header and answers 401
 // and 403.

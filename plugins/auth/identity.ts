@@ -11,7 +11,7 @@ import {
   issuerOf,
   type Jwt,
 } from "./tokens.js";
-import { type VerifiedToken, VerifiedTokens } from "./verified-tokens.js";
+import { TokenCache, type VerifiedToken } from "./token-cache.js";
 
 // Who somebody is, by a token or a client ID. Nothing here knows of HTTP: each
 // transport parses its own headers or frames.
@@ -100,7 +100,7 @@ export function identification(
   worlds: Pick<WorldStore, "get" | "issuing">,
   jwt: Jwt,
 ): Identify {
-  const verified = new VerifiedTokens();
+  const verified = new TokenCache();
   // A client with a bad token tends to repeat it: without this cache each
   // repetition would cost a seventh more.
   const refused = new Cache<RefusedToken>(MAX_REFUSED);
@@ -198,8 +198,8 @@ export function identification(
 
 /**
  * Whether an identity still holds in its world: it has not expired, and the
- * world still has the key that proved it. Rights are another question, for
- * policy.ts.
+ * world still has the key that proved it. Rights are another question
+ * (schemas/plain/permissions.ts).
  * @param world as it is now.
  */
 export function stillHolds(

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import type { Visitor } from "../../db/store.js";
+import { may, UPLOAD } from "../../schemas/plain/permissions.js";
 import { Refusal } from "../http/errors.js";
 import { credentialsIn } from "./authorization.js";
 import { type Identity, IdentityError } from "./identity.js";
-import { may, UPLOAD } from "./policy.js";
 
 declare module "fastify" {
   interface FastifyRequest {

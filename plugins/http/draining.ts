@@ -4,7 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import fp from "fastify-plugin";
 import { Refusal } from "./errors.js";
 import { waitedBeforeStop } from "./pipelining.js";
-import { lastAnswer } from "./wire.js";
+import { lastAnswer } from "./protocol.js";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -69,7 +69,7 @@ export default fp<{ patience: number }>(
       for (const socket of connections) socket.destroy();
     });
   },
-  { name: "draining", dependencies: ["errors", "wire"] },
+  { name: "draining", dependencies: ["errors", "protocol"] },
 );
 
 /** Whether a connection waits for an answer. */

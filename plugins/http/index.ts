@@ -9,7 +9,7 @@ import pipelining from "./pipelining.js";
 import requestLog from "./request-log.js";
 import serialization from "./serialization.js";
 import unrouted from "./unrouted.js";
-import wire from "./wire.js";
+import protocol from "./protocol.js";
 
 export interface HttpOptions {
   /** Where clients reach the server, if a proxy hides it. */
@@ -33,7 +33,7 @@ interface Part {
 /** The hooks of a request run in this order. */
 const parts: readonly Part[] = [
   {
-    plugin: wire,
+    plugin: protocol,
     bare: true,
     why: "refuses ambiguous headers; it must know of a request before the parser reads the next one",
   },

@@ -1,4 +1,8 @@
+import type { Room } from "../rooms.js";
 import type { PermissionConfig, Rule } from "../rules.js";
+import type { World } from "../worlds.js";
+
+// Rights: rules and traits, and nothing of any transport.
 
 export type { PermissionConfig, Rule };
 
@@ -56,4 +60,33 @@ export function allows(
 ): boolean {
   const rule = room?.[key] ?? world[key];
   return rule ? holds(rule, traits) : openByDefault.has(key);
+}
+
+/** What every call of `/api/v1/` needs. */
+export const CALL: readonly PermissionKey[] = ["world.api"];
+
+/** What an upload needs. */
+export const UPLOAD: readonly PermissionKey[] = ["world.view", "file.upload"];
+
+/** Whose rules apply: those of the room come first, if there is one. */
+export interface Place {
+  readonly world: Pick<World, "permission_config">;
+  readonly room?: Pick<Room, "permission_config"> | undefined;
+}
+
+/**
+ * Whether somebody may do everything that `keys` stand for.
+ * @param who only their traits count.
+ */
+export function may(
+  who: { readonly traits: ReadonlySet<string> },
+  keys: readonly PermissionKey[],
+  { world, room }: Place,
+): boolean {
+  const ofWorld = world.permission_config;
+  const ofRoom = room?.permission_config;
+  for (const key of keys) {
+    if (!allows(key, who.traits, ofWorld, ofRoom)) return false;
+  }
+  return true;
 }

@@ -1,4 +1,4 @@
-import { WorkerEvents } from "../../db/workers/events.js";
+import { ClusterEvents } from "../../db/cluster/events.js";
 import { EventsNode, type Method } from "./events-node.js";
 
 // One worker of events.test.ts, which does what it is told.
@@ -27,7 +27,7 @@ async function obey({ order, method, args }: Order): Promise<void> {
   let result: unknown;
   if (method === "begin") {
     await node?.close();
-    node = new EventsNode((onFault) => new WorkerEvents(process, onFault));
+    node = new EventsNode((onFault) => new ClusterEvents(process, onFault));
   } else {
     result = await node!.run(method, args);
   }

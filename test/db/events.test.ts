@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { LocalEvents } from "../../db/local/events.js";
-import { relayEvents } from "../../db/workers/events.js";
+import { relayEvents } from "../../db/cluster/events.js";
 import { until } from "../helper.js";
 import { eventsContract, type Group } from "./events-contract.js";
 import { EventsNode, type Method, type Remote } from "./events-node.js";

@@ -25,7 +25,7 @@ const SIGNATURE = 43;
  * A cache of tokens whose signature was verified. identity.ts checks the clock and
  * the keys of the world again on every use.
  */
-export class VerifiedTokens {
+export class TokenCache {
   readonly #cache = new Cache<VerifiedToken>(MAX_CHARACTERS);
 
   get(token: string): VerifiedToken | undefined {

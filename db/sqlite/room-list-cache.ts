@@ -9,8 +9,11 @@ import type { worldReads } from "./world-reads.js";
 /** The largest page that is cached, in bytes. */
 const MAX_CACHED = 1024 * 1024;
 
-/** The lists of rooms, cached until the next write of any process. */
-export function roomLists(
+/**
+ * The lists of rooms, cached until the next write of any process. What is not cached
+ * is read here, or in a thread if it has to look at every room.
+ */
+export function roomListCache(
   dataDir: string,
   cache: ReadCache,
   worlds: ReturnType<typeof worldReads>,
@@ -21,8 +24,8 @@ export function roomLists(
 
   return {
     /**
-     * A page of the rooms of a world. A list that has to look at every room, such
-     * as a search, runs in a thread, because other requests could not wait for it.
+     * A page of the rooms of a world. A search runs in the thread, because other
+     * requests could not wait for it.
      * @throws {StoreError} `large`, or `busy` when too many searches wait.
      */
     async list(

@@ -48,7 +48,7 @@ export default fp(
       endAfterAll(socket, "400 Bad Request");
     });
   },
-  { name: "wire" },
+  { name: "protocol" },
 );
 
 /** What is wrong with the headers of a request, on any route. */

@@ -16,7 +16,7 @@ const isEventMessage = (message: unknown): message is EventMessage =>
  * sends the event to the primary process, which relays it to all other workers
  * (see {@link relayEvents}).
  */
-export class WorkerEvents implements Events {
+export class ClusterEvents implements Events {
   readonly #local: LocalEvents;
   readonly #primary: NodeJS.Process;
   #closed = false;

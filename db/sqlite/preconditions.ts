@@ -17,8 +17,3 @@ export function expectVersion(
     throw new StoreError("changed", "It was changed in between.");
   }
 }
-
-/** Whether a row has the same values as before. */
-export function sameValues<T extends object>(old: T, row: T): boolean {
-  return (Object.keys(row) as (keyof T)[]).every((k) => row[k] === old[k]);
-}

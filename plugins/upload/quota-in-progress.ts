@@ -26,7 +26,7 @@ export interface Counted {
  * The quota of each world. It includes the bytes of uploads in progress in this
  * process: they are on the disk already, and the store counts only recorded files.
  */
-export class Quota {
+export class QuotaInProgress {
   readonly #ledgers = new Map<string, Ledger>();
   readonly #records: Pick<FileRecords, "size">;
   readonly #most: number;

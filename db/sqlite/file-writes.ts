@@ -1,0 +1,48 @@
+import { type FileDigest, StoreError } from "../store.js";
+import type { Connection } from "./database.js";
+import { fileFinder } from "./file-reads.js";
+import { absent } from "./preconditions.js";
+import type { SentVisitor, userWrites } from "./user-writes.js";
+
+/** The writes of file records. Each runs inside a transaction of its caller. */
+export function fileWrites(
+  db: Connection,
+  users: ReturnType<typeof userWrites>,
+) {
+  const addBytes = db
+    .prepare<[number, string], number>(
+      "UPDATE worlds SET file_bytes = file_bytes + ? WHERE id = ? RETURNING file_bytes",
+    )
+    .pluck();
+  const insertFile = db.prepare<unknown[]>(
+    "INSERT INTO files (key, world_id, user_id, size, sha256, created) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  const findFile = fileFinder(db);
+  const removeFile = db.prepare<[string]>("DELETE FROM files WHERE key = ?");
+
+  return {
+    addFile(
+      worldId: string,
+      visitor: SentVisitor,
+      { key, size, sha256 }: FileDigest,
+      quota: number,
+    ): void {
+      const now = Date.now();
+      const total = addBytes.get(size, worldId);
+      if (total === undefined) throw absent("world");
+      if (total > quota) {
+        throw new StoreError("quota", "The files of this world are too large.");
+      }
+      const user = users.enterUser(worldId, visitor, now);
+      insertFile.run(key, worldId, user.id, size, sha256, now);
+    },
+
+    deleteFile(worldId: string, id: string): string {
+      const file = findFile(worldId, id);
+      if (!file) throw absent("file");
+      removeFile.run(file.key);
+      addBytes.get(-file.size, worldId);
+      return file.key;
+    },
+  };
+}
