@@ -1,0 +1,56 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { OneOf, Text } from "../values.js";
+import { Id, Nothing, Payload, TimeOrNull } from "./values.js";
+
+/** An announcement to everybody in the world. */
+export const SentAnnouncement = Type.Object(
+  {
+    id: Type.String(),
+    text: Type.String(),
+    show_until: TimeOrNull,
+    state: OneOf("draft", "active", "archived"),
+    is_visible: Type.Boolean({
+      description: "Whether it is active and show_until has not passed.",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type SentAnnouncement = Static<typeof SentAnnouncement>;
+
+const fields = {
+  text: Text({ minLength: 1 }),
+  show_until: Type.Optional(TimeOrNull),
+  state: Type.Optional(OneOf("draft", "active", "archived")),
+};
+
+const Result = Type.Object({ announcement: SentAnnouncement });
+
+export const announcementCommands = {
+  "announcement.create": {
+    summary: "Creates an announcement",
+    payload: Payload(fields),
+    result: Result,
+  },
+  "announcement.update": {
+    summary: "Changes an announcement; its state only forward",
+    payload: Payload({ id: Id, ...fields, text: Type.Optional(fields.text) }),
+    result: Result,
+  },
+  "announcement.list": {
+    summary: "All announcements, in every state",
+    payload: Nothing,
+    result: Type.Array(SentAnnouncement),
+  },
+} as const;
+
+const { is_visible: isVisible, ...always } = SentAnnouncement.properties;
+
+export const announcementPushes = {
+  "announcement.created_or_updated": {
+    summary: "An announcement became visible, changed, or is no longer visible",
+    data: Type.Object(
+      { ...always, is_visible: Type.Optional(isVisible) },
+      { additionalProperties: false },
+    ),
+  },
+} as const;

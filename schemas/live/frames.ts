@@ -1,0 +1,29 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Faults } from "../errors.js";
+import { Payload } from "./values.js";
+
+// What is neither a command of a module nor a push of one.
+
+/** Why a command failed. Programs read the code. */
+export const LiveProblem = Type.Object(
+  {
+    code: Type.String({ pattern: "^[a-z_]+(\\.[a-z_]+)+$" }),
+    message: Type.Optional(Type.String()),
+    details: Type.Optional(Type.Unsafe<Faults>({ ...Faults, $id: undefined })),
+  },
+  { additionalProperties: false },
+);
+export type LiveProblem = Static<typeof LiveProblem>;
+
+/** How somebody logs in. With both, the token counts. */
+export const Login = Payload({
+  token: Type.Optional(
+    Type.Unknown({ description: "A JWT, as text. Null counts as left out." }),
+  ),
+  client_id: Type.Optional(
+    Type.Unknown({
+      description:
+        "The name of a guest: 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
+    }),
+  ),
+});

@@ -1,0 +1,79 @@
+import { type Static, Type, type TSchema } from "@sinclair/typebox";
+import {
+  announcementCommands,
+  announcementPushes,
+  SentAnnouncement,
+} from "./announcements.js";
+import { roomCommands, roomPushes } from "./rooms.js";
+import { OwnUser, userCommands, userPushes } from "./users.js";
+import { AnyObject } from "./values.js";
+import { worldCommands, worldPushes, WorldState } from "./world.js";
+
+// The schemas of the websocket. live/ declares what each command asks for and what
+// it does; the AsyncAPI document and the types of the client follow from here.
+
+/** Everything that a client needs at once, in the answer to `authenticate`. */
+export const Authenticated = Type.Object(
+  {
+    "user.config": OwnUser,
+    "world.config": WorldState,
+    "chat.channels": Type.Array(AnyObject),
+    "chat.read_pointers": Type.Record(Type.String(), Type.Integer()),
+    "chat.notification_counts": Type.Record(Type.String(), Type.Integer()),
+    exhibition: Type.Object({
+      exhibitors: Type.Array(Type.Unknown()),
+      contact_requests: Type.Array(Type.Unknown()),
+    }),
+    announcements: Type.Array(SentAnnouncement),
+  },
+  { additionalProperties: false },
+);
+export type Authenticated = Static<typeof Authenticated>;
+
+/** The payload and the result of every command, by its name. */
+export const commands = {
+  ...userCommands,
+  ...worldCommands,
+  ...roomCommands,
+  ...announcementCommands,
+} as const satisfies Record<
+  string,
+  { summary: string; payload: TSchema; result: TSchema }
+>;
+
+/** The data of every push, by its name. */
+export const pushes = {
+  authenticated: {
+    summary: "The answer to authenticate",
+    data: Authenticated,
+  },
+  "connection.reload": {
+    summary: "Load everything again; the server closes the connection",
+    data: Type.Object({}, { additionalProperties: false }),
+  },
+  ...userPushes,
+  ...worldPushes,
+  ...roomPushes,
+  ...announcementPushes,
+} as const satisfies Record<string, { summary: string; data: TSchema }>;
+
+/** The types of {@link commands}. */
+export type Commands = {
+  [N in keyof typeof commands]: {
+    payload: Static<(typeof commands)[N]["payload"]>;
+    result: Static<(typeof commands)[N]["result"]>;
+  };
+};
+export type CommandName = keyof Commands;
+
+/** The types of {@link pushes}. */
+export type Pushes = {
+  [N in keyof typeof pushes]: Static<(typeof pushes)[N]["data"]>;
+};
+export type PushName = keyof Pushes;
+
+export * from "./announcements.js";
+export * from "./frames.js";
+export * from "./rooms.js";
+export * from "./users.js";
+export * from "./world.js";

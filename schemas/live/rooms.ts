@@ -1,0 +1,201 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Module, RoomDraft } from "../rooms.js";
+import { PermissionConfig } from "../rules.js";
+import { Expected } from "../plain/texts.js";
+import { List, OneOf, ref, Text, Title } from "../values.js";
+import {
+  AnyObject,
+  AnyObjectOrNull,
+  Crowd,
+  Empty,
+  Id,
+  Nothing,
+  Payload,
+  RoomName,
+  roomName,
+  Whole,
+} from "./values.js";
+import { PublicUser } from "./users.js";
+
+const TextOrNothing = Type.Unsafe<string | null>({ type: ["string", "null"] });
+
+/** A module as people get it: always with `config`, and a chat with its channel. */
+const SentModule = Type.Unsafe<
+  Record<string, unknown> & { type: string; config: Record<string, unknown> }
+>(
+  Type.Object(
+    {
+      type: Type.String(),
+      config: AnyObject,
+      channel_id: Type.Optional(Type.String()),
+    },
+    { additionalProperties: true },
+  ),
+);
+
+const sentFields = {
+  id: Text({ format: "uuid" }),
+  name: Type.String(),
+  description: TextOrNothing,
+  picture: TextOrNothing,
+  import_id: TextOrNothing,
+  pretalx_id: Type.Integer(),
+  force_join: Type.Boolean(),
+  schedule_data: AnyObjectOrNull,
+  permissions: Type.Array(Type.String()),
+  modules: Type.Array(SentModule),
+};
+
+/** A room as the people who may see it get it. */
+export const SentRoom = Type.Object(
+  { ...sentFields, users: Crowd },
+  { additionalProperties: false },
+);
+export type SentRoom = Static<typeof SentRoom>;
+
+/** A room that was just created. */
+export const NewRoom = Type.Object(sentFields, { additionalProperties: false });
+
+/** The settings of a room, which those with `room.update` read and change. */
+export const RoomSettings = Type.Object(
+  {
+    id: Text({ format: "uuid" }),
+    trait_grants: ref(PermissionConfig),
+    module_config: Type.Array(ref(Module)),
+    picture: TextOrNothing,
+    name: Type.String(),
+    description: Type.String(),
+    sorting_priority: Type.Integer(),
+    pretalx_id: Type.Integer(),
+    force_join: Type.Boolean(),
+    schedule_data: AnyObjectOrNull,
+  },
+  { additionalProperties: false },
+);
+export type RoomSettings = Static<typeof RoomSettings>;
+
+const pretalxId = Whole({ minimum: 0, maximum: 2 ** 31 - 1 });
+
+/** Some settings of a room. Values that a room cannot have are `config.invalid`. */
+export const RoomPatch = Payload({
+  ...roomName,
+  trait_grants: Type.Optional(ref(PermissionConfig)),
+  module_config: Type.Optional(RoomDraft.properties.module_config),
+  picture: Type.Optional(
+    Type.Unsafe<string | null>(
+      Type.Union([Text({ maxLength: 2000 }), Type.Null()], {
+        [Expected]: "a string of at most 2000 characters or null",
+      }),
+    ),
+  ),
+  name: Type.Optional(Title),
+  description: Type.Optional(
+    Type.Unsafe<string | null>(
+      Type.Union([Text(), Type.Null()], { [Expected]: "a string or null" }),
+    ),
+  ),
+  sorting_priority: Type.Optional(
+    Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }),
+  ),
+  pretalx_id: Type.Optional(pretalxId),
+  force_join: Type.Optional(Type.Boolean()),
+  schedule_data: Type.Optional(AnyObjectOrNull),
+});
+
+/** What may be reacted with. */
+export const reactions = ["👏", "❤️", "👍", "🤣", "😮"] as const;
+
+export const roomCommands = {
+  "room.enter": {
+    summary: "Enters a room: its pushes come from now on",
+    payload: RoomName,
+    result: Type.Object(
+      { viewers: Type.Optional(Type.Array(PublicUser)) },
+      { additionalProperties: false },
+    ),
+  },
+  "room.leave": {
+    summary: "Leaves a room",
+    payload: RoomName,
+    result: Empty,
+  },
+  "room.react": {
+    summary: `Reacts with one of ${reactions.join(" ")}`,
+    payload: Payload({ ...roomName, reaction: Text() }),
+    result: Empty,
+  },
+  "room.create": {
+    summary: "Creates a room behind all others",
+    payload: Payload({
+      name: Title,
+      description: Type.Unsafe<string | null>(
+        Type.Union([Text({ maxLength: 10_000 }), Type.Null()], {
+          [Expected]: "a string of at most 10000 characters or null",
+        }),
+      ),
+      modules: Type.Optional(List(ref(Module), 100)),
+      permission_preset: Type.Optional(OneOf("public")),
+    }),
+    result: Type.Object({
+      room: Text({ format: "uuid" }),
+      channel: TextOrNothing,
+    }),
+  },
+  "room.delete": {
+    summary: "Deletes a room",
+    payload: RoomName,
+    result: Empty,
+  },
+  "room.config.get": {
+    summary: "The settings of a room",
+    payload: RoomName,
+    result: RoomSettings,
+  },
+  "room.config.patch": {
+    summary: "Changes some settings of a room",
+    payload: RoomPatch,
+    result: RoomSettings,
+  },
+  "room.config.list": {
+    summary: "The settings of all rooms, in their order",
+    payload: Nothing,
+    result: Type.Array(RoomSettings),
+  },
+  "room.config.reorder": {
+    summary: "Puts rooms first, in this order; the others follow",
+    payload: List(Id, 100_000),
+    result: Type.Array(RoomSettings),
+  },
+  "room.schedule": {
+    summary: "Says what the room shows now",
+    payload: Payload({ ...roomName, schedule_data: AnyObjectOrNull }),
+    result: Empty,
+  },
+} as const;
+
+export const roomPushes = {
+  "room.create": { summary: "A room was created", data: NewRoom },
+  "room.delete": {
+    summary: "A room was deleted",
+    data: Type.Object({ id: Type.String() }),
+  },
+  "room.viewer.added": {
+    summary: "Somebody entered; for those in the room with room.viewers",
+    data: Type.Object({ user: PublicUser }),
+  },
+  "room.viewer.removed": {
+    summary: "Somebody left; for those in the room with room.viewers",
+    data: Type.Object({ user_id: Type.String() }),
+  },
+  "room.reaction": {
+    summary: "The reactions of the last second, counted",
+    data: Type.Object({
+      room: Type.String(),
+      reactions: Type.Record(Type.String(), Type.Integer()),
+    }),
+  },
+  "room.schedule": {
+    summary: "What a room shows changed",
+    data: Type.Object({ room: Type.String(), schedule_data: AnyObjectOrNull }),
+  },
+} as const;

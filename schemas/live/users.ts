@@ -1,0 +1,189 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Expected } from "../plain/texts.js";
+import { List, OneOf, Text } from "../values.js";
+import { AnyObject, Empty, Id, Nothing, Payload } from "./values.js";
+
+/** What others see of a user. */
+const publicFields = {
+  id: Text({ format: "uuid" }),
+  profile: AnyObject,
+  pretalx_id: Type.Unsafe<string | null>({ type: ["string", "null"] }),
+  deleted: Type.Boolean(),
+  badges: Type.Array(Type.String(), {
+    description: "What trait_badges_map says of the user's traits, sorted.",
+  }),
+  inactive: Type.Boolean({
+    description: "Whether the last login was more than 36 hours ago.",
+  }),
+};
+
+/** What readers with `user.manage` see besides. */
+const adminFields = {
+  moderation_state: Type.Optional(OneOf("", "silenced", "banned")),
+  token_id: Type.Optional(
+    Type.Unsafe<string | null>({ type: ["string", "null"] }),
+  ),
+};
+
+/** A user as others see it. */
+export const PublicUser = Type.Object(
+  { ...publicFields, ...adminFields },
+  { additionalProperties: false },
+);
+export type PublicUser = Static<typeof PublicUser>;
+
+/** A user as it sees itself. */
+export const OwnUser = Type.Object(
+  { ...publicFields, client_state: AnyObject },
+  { additionalProperties: false },
+);
+export type OwnUser = Static<typeof OwnUser>;
+
+const { deleted: _, ...listedFields } = publicFields;
+
+/** A row of a search. */
+export const ListedUser = Type.Object(
+  { ...listedFields, ...adminFields },
+  { additionalProperties: false },
+);
+export type ListedUser = Static<typeof ListedUser>;
+
+/** A profile. Clients know the named keys; others are kept. At most 16 KiB of JSON. */
+export const Profile = Type.Unsafe<Record<string, unknown>>(
+  Type.Object(
+    {
+      display_name: Type.Optional(Text({ maxLength: 300 })),
+      avatar: Type.Optional(
+        Type.Unsafe<Record<string, unknown> | null>(
+          Type.Union([AnyObject, Type.Null()], {
+            [Expected]: "an object or null",
+          }),
+        ),
+      ),
+      fields: Type.Optional(AnyObject),
+    },
+    { additionalProperties: true },
+  ),
+);
+
+const UserNamed = Payload({ id: Id });
+const ids = List(Id, 10_000);
+const page = Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 });
+
+export const userCommands = {
+  "user.update": {
+    summary: "Changes the own profile or client state, each as a whole",
+    payload: Payload({
+      profile: Type.Optional(Profile),
+      client_state: Type.Optional(AnyObject),
+    }),
+    result: Empty,
+  },
+  "user.admin.update": {
+    summary: "Changes the profile or the pretalx_id of a user",
+    payload: Payload({
+      id: Id,
+      profile: Type.Optional(Profile),
+      pretalx_id: Type.Optional(
+        Type.Unsafe<string | null>(
+          Type.Union([Text({ maxLength: 200 }), Type.Null()], {
+            [Expected]: "a string of at most 200 characters or null",
+          }),
+        ),
+      ),
+    }),
+    result: Empty,
+  },
+  "user.fetch": {
+    summary: "Reads one user, or up to 100 by their ids",
+    payload: Payload({
+      id: Type.Optional(Id),
+      ids: Type.Optional(ids),
+      pretalx_ids: Type.Optional(ids),
+    }),
+    result: Type.Union([PublicUser, Type.Record(Type.String(), PublicUser)]),
+  },
+  "user.list": {
+    summary: "All users, by display name",
+    payload: Type.Unsafe<{ type?: string; include_banned?: boolean } | null>(
+      Type.Union([
+        Payload({
+          type: Type.Optional(Text()),
+          include_banned: Type.Optional(Type.Boolean()),
+        }),
+        Type.Null(),
+      ]),
+    ),
+    result: Type.Object({ results: Type.Array(PublicUser) }),
+  },
+  "user.list.search": {
+    summary: "A page of the users whose name or profile holds a text",
+    payload: Payload({
+      search_term: Text({ maxLength: 1000 }),
+      page,
+      badge: Type.Optional(
+        Type.Unsafe<string | null>(
+          Type.Union([Text(), Type.Null()], { [Expected]: "a string or null" }),
+        ),
+      ),
+      include_banned: Type.Optional(Type.Boolean()),
+    }),
+    result: Type.Object({
+      results: Type.Array(ListedUser),
+      isLastPage: Type.Boolean(),
+    }),
+  },
+  "user.online_status": {
+    summary: "Whether users have an open connection",
+    payload: Payload({ ids }),
+    result: Type.Record(Type.String(), Type.Boolean()),
+  },
+  "user.ban": {
+    summary: "Throws a user out",
+    payload: UserNamed,
+    result: Empty,
+  },
+  "user.silence": {
+    summary: "Lets a user read and nothing else",
+    payload: UserNamed,
+    result: Empty,
+  },
+  "user.reactivate": {
+    summary: "Ends a ban or a silence",
+    payload: UserNamed,
+    result: Empty,
+  },
+  "user.delete": {
+    summary: "Erases what identifies a user",
+    payload: UserNamed,
+    result: Empty,
+  },
+  "user.block": {
+    summary: "Blocks direct messages with a user",
+    payload: UserNamed,
+    result: Empty,
+  },
+  "user.unblock": {
+    summary: "Ends a block",
+    payload: UserNamed,
+    result: Empty,
+  },
+  "user.list.blocked": {
+    summary: "Whom the caller blocks",
+    payload: Nothing,
+    result: Type.Object({ users: Type.Array(PublicUser) }),
+  },
+  "exhibition.get.staffed_by_user": {
+    summary: "Always nothing: there are no exhibitions. Profiles ask for it",
+    payload: Type.Unknown(),
+    result: Type.Object({ exhibitors: Type.Array(Type.Unknown()) }),
+  },
+} as const;
+
+export const userPushes = {
+  "user.updated": {
+    summary:
+      "The own user changed, by another connection or by an administrator",
+    data: Type.Union([OwnUser, PublicUser]),
+  },
+} as const;

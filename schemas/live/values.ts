@@ -1,0 +1,63 @@
+import { Type, type TObject, type TProperties } from "@sinclair/typebox";
+import { Expected } from "../plain/texts.js";
+import { OneOf, Text } from "../values.js";
+
+/** A payload without content: the web client of Venueless sends `null`. */
+export const Nothing = Type.Unsafe<Record<string, unknown> | null | undefined>({
+  type: ["object", "null"],
+  description: "Nothing: an empty object, or null.",
+});
+
+/** An object whose unknown keys are ignored. */
+export const Payload = <P extends TProperties>(
+  properties: P,
+  options: object = {},
+): TObject<P> =>
+  Type.Object(properties, { ...options, additionalProperties: true });
+
+/** Any JSON object. */
+export const AnyObject = Type.Unsafe<Record<string, unknown>>(
+  Type.Object({}, { additionalProperties: true }),
+);
+
+/** Any JSON object, or null. */
+export const AnyObjectOrNull = Type.Unsafe<Record<string, unknown> | null>(
+  Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
+    [Expected]: "an object or null",
+  }),
+);
+
+/** An empty object: what a command answers that has nothing to say. */
+export const Empty = Type.Object({}, { additionalProperties: false });
+
+/** A whole number. Decimal text is accepted, as forms send it. */
+export const Whole = (options: { minimum: number; maximum: number }) =>
+  Type.Unsafe<number | string>(
+    Type.Union([Type.Integer(options), Text({ pattern: "^-?[0-9]{1,15}$" })], {
+      [Expected]: `a whole number from ${options.minimum} to ${options.maximum}`,
+    }),
+  );
+
+/**
+ * The id of something. Any value is accepted: a malformed id names nothing, as an
+ * unknown one does.
+ */
+export const Id = Type.Unknown({ description: "An id." });
+
+/** A point in time, or null. */
+export const TimeOrNull = Type.Unsafe<string | null>({
+  type: ["string", "null"],
+  format: "date-time",
+});
+
+/** How many people a room has: none, one to ten, or more. */
+export const Crowd = OneOf("none", "few", "many");
+
+/** The name of a room in a payload: its own id, or that of its channel, which is the same. */
+export const roomName = {
+  room: Type.Optional(Id),
+  channel: Type.Optional(Id),
+};
+
+/** A payload that only names a room. */
+export const RoomName = Payload(roomName);

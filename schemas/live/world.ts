@@ -1,0 +1,121 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Expected } from "../plain/texts.js";
+import { PermissionConfig, Trait } from "../rules.js";
+import { List, ref, Text, Title } from "../values.js";
+import { SentRoom } from "./rooms.js";
+import {
+  AnyObject,
+  AnyObjectOrNull,
+  Crowd,
+  Nothing,
+  Payload,
+  Whole,
+} from "./values.js";
+
+/** A world as the people in it get it. */
+export const SentWorld = Type.Object(
+  {
+    id: Type.String(),
+    title: Type.String(),
+    pretalx: AnyObject,
+    profile_fields: Type.Array(AnyObject),
+    social_logins: Type.Array(Type.String()),
+    iframe_blockers: AnyObject,
+    onsite_traits: Type.Array(Type.String()),
+    vapid_public_key: Type.Unsafe<string | null>({ type: ["string", "null"] }),
+  },
+  { additionalProperties: false },
+);
+export type SentWorld = Static<typeof SentWorld>;
+
+/** A world, what the receiver may do in it, and the rooms that they may see. */
+export const WorldState = Type.Object(
+  {
+    world: SentWorld,
+    permissions: Type.Array(Type.String()),
+    rooms: Type.Array(SentRoom),
+  },
+  { additionalProperties: false },
+);
+export type WorldState = Static<typeof WorldState>;
+
+/** The networks that `social_logins` may name. */
+export const networks = ["gravatar", "twitter", "linkedin"] as const;
+
+const limit = Type.Unsafe<number | string | null>(
+  Type.Union([Whole({ minimum: 0, maximum: 2 ** 31 - 1 }), Type.Null()], {
+    [Expected]: "a whole number, or null or 0 for none",
+  }),
+);
+
+/** The settings of a world, which those with `world.update` read and change. */
+const settings = {
+  theme: AnyObject,
+  roles: AnyObject,
+  trait_grants: ref(PermissionConfig),
+  bbb_defaults: AnyObject,
+  pretalx: AnyObject,
+  title: Title,
+  locale: Text({ minLength: 1, maxLength: 50 }),
+  dateLocale: Text({ minLength: 1, maxLength: 50 }),
+  videoPlayer: AnyObjectOrNull,
+  timezone: Text({ minLength: 1, maxLength: 100 }),
+  connection_limit: limit,
+  available_permissions: Type.Array(Type.String()),
+  profile_fields: List(AnyObject, 100),
+  social_logins: List(Text(), 10),
+  iframe_blockers: AnyObject,
+  track_exhibitor_views: Type.Boolean(),
+  track_room_views: Type.Boolean(),
+  track_world_views: Type.Boolean(),
+  onsite_traits: List(Trait, 100),
+  conftool_url: Text({ maxLength: 2000 }),
+  conftool_password: Text({ maxLength: 2000 }),
+};
+
+/** All 21 settings of a world. */
+export const WorldSettings = Type.Object(
+  {
+    ...settings,
+    connection_limit: Type.Unsafe<number | null>({ type: ["integer", "null"] }),
+  },
+  { additionalProperties: false },
+);
+export type WorldSettings = Static<typeof WorldSettings>;
+
+const { available_permissions: _, ...writable } = settings;
+
+/** Some settings of a world. Values that a world cannot have are `config.invalid`. */
+export const WorldPatch = Payload(
+  Type.Partial(Type.Object(writable)).properties,
+);
+export type WorldPatch = Static<typeof WorldPatch>;
+
+export const worldCommands = {
+  "world.config.get": {
+    summary: "The settings of the world",
+    payload: Nothing,
+    result: WorldSettings,
+  },
+  "world.config.patch": {
+    summary: "Changes some settings of the world",
+    payload: WorldPatch,
+    result: WorldSettings,
+  },
+} as const;
+
+export const worldPushes = {
+  "world.updated": {
+    summary: "The world or its rooms changed, or what the receiver may do",
+    data: WorldState,
+  },
+  "world.schedule.updated": {
+    summary: "The schedule of the event is elsewhere, or was renewed",
+    data: AnyObject,
+  },
+  "world.user_count_change": {
+    summary:
+      "A room became empty, or got its first or its eleventh visitor, or back",
+    data: Type.Object({ room: Type.String(), users: Crowd }),
+  },
+} as const;
