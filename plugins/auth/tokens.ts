@@ -4,7 +4,26 @@ import type { JWT } from "@fastify/jwt";
 import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
 import { unstorableIn } from "../../schemas/validate.js";
 import type { WorldKey } from "../../schemas/worlds.js";
-import { type IdentityProblem, IdentityError } from "./identity.js";
+import { Stackless } from "../stackless.js";
+
+/**
+ * Why nobody could be identified. `missing`: there is no token. `malformed`: it
+ * cannot be read. `invalid`: no key signed it, or its claims are not valid.
+ * `expired`: its time is over. `foreign`: it belongs to another world, or to one
+ * that does not exist.
+ */
+export type IdentityProblem =
+  "missing" | "malformed" | "invalid" | "expired" | "foreign";
+
+/** Somebody could not be identified; the message is a sentence for the client. */
+export class IdentityError extends Stackless {
+  constructor(
+    readonly reason: IdentityProblem,
+    message: string,
+  ) {
+    super(message);
+  }
+}
 
 /** What reads tokens; the caller has it take HS256 and nothing else. */
 export type Jwt = Pick<JWT, "decode" | "verify">;
