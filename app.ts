@@ -16,6 +16,7 @@ import { answerError } from "./plugins/http/error-handler.js";
 import http, { composeRoutes } from "./plugins/http/index.js";
 import { originForm, requestIds } from "./plugins/http/protocol.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
+import live from "./live/index.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
@@ -97,6 +98,9 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(mediaPlugin);
     app.register(openapi, { publicUrl });
     app.register(docs);
+
+    // The websocket.
+    app.register(live, { limits: config.live });
 
     // Routes.
     app.register(health);

@@ -19,7 +19,10 @@ export const announcements: Module<
  */
 function fieldsOf(
   { live }: Context,
-  { text, show_until }: { text?: string | undefined; show_until?: string | null },
+  {
+    text,
+    show_until,
+  }: { text?: string | undefined; show_until?: string | null },
 ) {
   const { maxText } = live.limits;
   if (text !== undefined && lengthOf(text) > maxText) {
@@ -32,7 +35,8 @@ function fieldsOf(
 }
 
 /** ISO 8601 with a date, as browsers and Python write it. */
-const TIME = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
+const TIME =
+  /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
 function timeOf(text: string | null): number | null {
   if (text === null) return null;
@@ -54,9 +58,17 @@ async function create(
   { text, state, ...rest }: Commands["announcement.create"]["payload"],
 ) {
   const { live, connection } = context;
-  const fields = { text, ...(state && { state }), ...fieldsOf(context, { text, ...rest }) };
+  const fields = {
+    text,
+    ...(state && { state }),
+    ...fieldsOf(context, { text, ...rest }),
+  };
   const { announcements } = live.store;
-  const made = await announcements.create(connection.world, fields, connection.id);
+  const made = await announcements.create(
+    connection.world,
+    fields,
+    connection.id,
+  );
   return { announcement: sentAnnouncement(made) };
 }
 
@@ -75,7 +87,8 @@ async function update(
     );
     return { announcement: sentAnnouncement(after) };
   } catch (error) {
-    if (!(error instanceof StoreError && error.problem === "absent")) throw error;
+    if (!(error instanceof StoreError && error.problem === "absent"))
+      throw error;
     throw new LiveError("announcement.unknown", "Unknown announcement ID");
   }
 }

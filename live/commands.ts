@@ -127,12 +127,11 @@ export function dispatcher(table: Module<CommandName>) {
 }
 
 /** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
-function runOf(name: CommandName, command: Command<never>): Run {
-  const { requires, inRoom } = command as {
-    requires?: unknown;
-    inRoom?: unknown;
-  };
-  if (requires === undefined && inRoom === undefined) {
+function runOf(name: CommandName, declared: object): Run {
+  // What the handlers take and give differs; the schemas see to it.
+  const command = declared as
+    WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+  if (!("inRoom" in command) && command.requires === undefined) {
     throw new Error(`The command ${name} declares no permission.`);
   }
   const validate = compileValidator(schemas[name].payload);
@@ -155,7 +154,10 @@ function runOf(name: CommandName, command: Command<never>): Run {
     }
     if (takesObject && !isPlainObject(payload)) check(payload ?? null);
     const room = await roomOf(context, payload);
-    if (command.module !== undefined && !hasModule(room.value, command.module)) {
+    if (
+      command.module !== undefined &&
+      !hasModule(room.value, command.module)
+    ) {
       throw noSuchModule();
     }
     if (
@@ -219,8 +221,10 @@ async function roomOf(
 }
 
 /** Whether a room has a module of a type. */
-export const hasModule = ({ module_config }: RoomValue, type: string): boolean =>
-  module_config.some((module) => module.type === type);
+export const hasModule = (
+  { module_config }: RoomValue,
+  type: string,
+): boolean => module_config.some((module) => module.type === type);
 
 /**
  * The error of a command that failed.
@@ -243,7 +247,7 @@ export function liveErrorOf(error: unknown): LiveError | undefined {
 }
 
 /** What is absent was deleted between two steps of a command. */
-function absentOf({ message }: StoreError): LiveError {
-  if (/\broom\b/.test(message)) return unknownRoom();
-  return /\buser\b/.test(message) ? unknownUser() : unknownWorld();
+function absentOf({ field }: StoreError): LiveError {
+  if (field === "room") return unknownRoom();
+  return field === "user" ? unknownUser() : unknownWorld();
 }

@@ -59,7 +59,8 @@ export interface Surroundings {
   readonly onSlow: (connection: Connection) => void;
   /** What nobody expected. */
   readonly onFault: (connection: Connection, error: unknown) => void;
-  readonly onFrame: (connection: Connection) => void;
+  readonly onReceived: () => void;
+  readonly onSent: (frames: number) => void;
 }
 
 /** A message as it arrived. */
@@ -87,6 +88,7 @@ export class Connection {
   readonly #around: Surroundings;
   readonly #rate: TokenBucket;
   readonly #waiting: Message[] = [];
+  #after: (() => void) | undefined;
   #busy = false;
   #ended = false;
   /** Frames to be written at the end of this turn of the event loop. */
@@ -139,7 +141,7 @@ export class Connection {
 
   readonly #receive = (data: RawData, isBinary: boolean): void => {
     this.#noteFrame();
-    this.#around.onFrame(this);
+    this.#around.onReceived();
     if (this.#ended) return;
     const bytes = data as Buffer;
     if (bytes.length > this.maxFrame) {
@@ -156,7 +158,7 @@ export class Connection {
 
   async #work(): Promise<void> {
     this.#busy = true;
-    for (let message; (message = this.#waiting.shift()); ) {
+    for (let message; (message = this.#waiting.shift());) {
       if (this.#ended) break;
       try {
         const answer = await this.#around.handle(this, message);
@@ -165,11 +167,19 @@ export class Connection {
         this.#around.onFault(this, error);
       }
       this.#release();
+      const after = this.#after;
+      this.#after = undefined;
+      after?.();
       if (this.#ws.isPaused && this.#waiting.length < MAX_WAITING / 2) {
         this.#ws.resume();
       }
     }
     this.#busy = false;
+  }
+
+  /** Runs something after the answer to the present message. */
+  afterAnswer(act: () => void): void {
+    this.#after = act;
   }
 
   /** Sends what waited for the answer. */
@@ -200,8 +210,7 @@ export class Connection {
 
   /** Whether the client does not read. It is dropped then, so that it costs nobody memory. */
   #isSlow(): boolean {
-    const unsent =
-      this.#socket.writableLength + this.#outSize + this.#heldSize;
+    const unsent = this.#socket.writableLength + this.#outSize + this.#heldSize;
     if (unsent <= this.#around.limits.maxUnsent) return false;
     this.#around.onSlow(this);
     this.drop();
@@ -215,6 +224,7 @@ export class Connection {
     this.#out = [];
     this.#outSize = 0;
     if (frames.length === 0 || !this.#socket.writable) return;
+    this.#around.onSent(frames.length);
     if (frames.length === 1) this.#socket.write(frames[0]!);
     else if (size <= JOINED) this.#socket.write(Buffer.concat(frames, size));
     else {
@@ -276,7 +286,8 @@ export class Connection {
    * @returns a code if the connection has to fail for a reason that the client should know.
    */
   tick(now: number): "auth.timeout" | "auth.expired_token" | undefined {
-    if (this.#closing && now >= this.#closing.at) this.close(this.#closing.code);
+    if (this.#closing && now >= this.#closing.at)
+      this.close(this.#closing.code);
     if (this.#ended) return undefined;
     const { authTimeout, pingInterval } = this.#around.limits;
     if (!this.login) {

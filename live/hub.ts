@@ -18,7 +18,11 @@ function add<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection) {
   else map.set(key, new Set([connection]));
 }
 
-function remove<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection) {
+function remove<K>(
+  map: Map<K, Set<Connection>>,
+  key: K,
+  connection: Connection,
+) {
   const set = map.get(key);
   if (set?.delete(connection) && set.size === 0) map.delete(key);
 }
@@ -35,7 +39,8 @@ export class Hub {
   /** Takes a connection that has logged in. */
   add(connection: Connection, user: string): void {
     let world = this.#worlds.get(connection.world);
-    if (!world) this.#worlds.set(connection.world, (world = new WorldConnections()));
+    if (!world)
+      this.#worlds.set(connection.world, (world = new WorldConnections()));
     world.all.add(connection);
     add(world.byUser, user, connection);
   }

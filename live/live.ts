@@ -2,7 +2,11 @@ import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../config.js";
 import type { Events } from "../db/events.js";
 import type { Store, Versioned } from "../db/store.js";
-import { type Identify, type Identity, stillHolds } from "../plugins/auth/identity.js";
+import {
+  type Identify,
+  type Identity,
+  stillHolds,
+} from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
 import { Announcer } from "./announcer.js";
 import { Close, type Connection, type Login } from "./connection.js";
@@ -93,11 +97,16 @@ export class Live {
         : "auth.invalid_token";
     }
     const who = { traits: identity.traits, state: "" as const };
-    return mayInWorld(who, "world.view", world.value) ? undefined : "auth.denied";
+    return mayInWorld(who, "world.view", world.value)
+      ? undefined
+      : "auth.denied";
   }
 
   /** Says why, and closes. @returns the error, for whom it interrupts. */
-  throwOut(connection: Connection, reason: EndReason | "auth.timeout"): LiveError {
+  throwOut(
+    connection: Connection,
+    reason: EndReason | "auth.timeout",
+  ): LiveError {
     const error = new LiveError(reason);
     const frame = pushFrame("error", problemOf(error));
     const isUnknown = reason === "world.unknown_world";
@@ -107,7 +116,11 @@ export class Live {
 
   /** Makes a client load everything again, and closes. */
   reload(connection: Connection): void {
-    connection.finish(pushFrame("connection.reload", {}), Close.normal, RELOAD_DELAY);
+    connection.finish(
+      pushFrame("connection.reload", {}),
+      Close.normal,
+      RELOAD_DELAY,
+    );
   }
 
   /** Ends a connection in favor of newer ones of the same user. */
@@ -168,6 +181,21 @@ export class Live {
     connection.login = login;
     this.hub.add(connection, login.user);
     await this.announcer.watch(connection.world);
+  }
+
+  /** A login that failed after all. */
+  forgetLogin(connection: Connection): void {
+    this.hub.remove(connection);
+    connection.login = undefined;
+  }
+
+  /** A connection has got the answer to its login. */
+  opened({ ended, world, id, login }: Connection): void {
+    if (ended) return;
+    const { user } = login!;
+    // With fractions, as the order of logins counts.
+    const at = performance.timeOrigin + performance.now();
+    this.presence.note(world, { do: "open", connection: id, user, at });
   }
 
   /** Lets a connection into a room. */

@@ -23,7 +23,11 @@ export async function logIn(
   connection: Connection,
   payload: unknown,
 ): Promise<string> {
-  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) {
+  if (
+    typeof payload !== "object" ||
+    payload === null ||
+    Array.isArray(payload)
+  ) {
     throw invalidPayload({ non_field_errors: ["Must be an object."] });
   }
   const { identity, world } = await identify(live, connection, payload);
@@ -32,8 +36,13 @@ export async function logIn(
   if (!mayInWorld(who, "world.view", world.value)) {
     throw new LiveError(isGuest ? "auth.missing_token" : "auth.denied");
   }
+  const { tokenId, clientId, traits, profile, pretalxId } = identity;
   const entered = await live.store.users.enter(connection.world, {
-    ...identity,
+    tokenId,
+    clientId,
+    traits,
+    profile,
+    pretalxId,
     login: true,
   });
   if (entered.moderation_state === "banned") throw new LiveError("auth.denied");
@@ -97,7 +106,9 @@ async function identifyBy(
     if ("clientId" in credentials) {
       if (error.reason === "foreign") throw unknownWorld();
       throw invalidPayload({
-        client_id: ["Must be 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number."],
+        client_id: [
+          "Must be 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
+        ],
       });
     }
     throw error.reason === "expired"

@@ -40,14 +40,19 @@ function readRequest(text: string | undefined): Request {
 /** The text of an error frame. */
 function errorText(error: LiveError, id: string | undefined): string {
   const problem = JSON.stringify(problemOf(error));
-  return id === undefined ? `["error",${problem}]` : `["error",${id},${problem}]`;
+  return id === undefined
+    ? `["error",${problem}]`
+    : `["error",${id},${problem}]`;
 }
 
 /**
  * Makes the function that carries out messages.
  * @returns a function that gives the text of the answer. It rejects with what nobody expected.
  */
-export function messageHandler(live: Live, dispatch: ReturnType<typeof dispatcher>) {
+export function messageHandler(
+  live: Live,
+  dispatch: ReturnType<typeof dispatcher>,
+) {
   return async (
     connection: Connection,
     { text, allowed }: Message,

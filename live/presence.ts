@@ -9,7 +9,9 @@ export type Step =
 
 /** What processes tell each other. */
 type Report = { process: string } & (
-  | /** A process has started, and asks for the state of the others. */ { report: "hello" }
+  | /** A process has started, and asks for the state of the others. */ {
+      report: "hello";
+    }
   | /** Steps since the last report; with `to`, all that lead to the present state. */ {
       report: "steps";
       steps: [world: string, step: Step][];
@@ -44,7 +46,13 @@ interface World {
 export interface PresenceListener {
   opened(world: string, user: string): void;
   /** A connection entered a room; `again` if it was there before. */
-  entered(world: string, room: string, user: string, connection: string, again: boolean): void;
+  entered(
+    world: string,
+    room: string,
+    user: string,
+    connection: string,
+    again: boolean,
+  ): void;
   /** The last connection of a user left a room. */
   left(world: string, room: string, user: string): void;
 }
@@ -156,7 +164,13 @@ export class Presence {
       if (entry) return;
       const { user, at } = step;
       const rooms = new Set<string>();
-      this.#entries.set(connection, { process, world: worldId, user, at, rooms });
+      this.#entries.set(connection, {
+        process,
+        world: worldId,
+        user,
+        at,
+        rooms,
+      });
       const { users } = this.#worldOf(worldId);
       const connections = users.get(user);
       if (connections) connections.add(connection);

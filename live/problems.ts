@@ -14,7 +14,11 @@ export class LiveError extends Stackless {
 }
 
 /** The body of an error frame. */
-export const problemOf = ({ code, message, details }: LiveError): LiveProblem => ({
+export const problemOf = ({
+  code,
+  message,
+  details,
+}: LiveError): LiveProblem => ({
   code,
   ...(message && { message }),
   ...(details && { details }),
@@ -24,7 +28,8 @@ const DENIED = "Permission denied.";
 
 export const worldDenied = () => new LiveError("auth.denied", DENIED);
 export const roomDenied = () => new LiveError("protocol.denied", DENIED);
-export const unknownRoom = () => new LiveError("room.unknown", "Unknown room ID");
+export const unknownRoom = () =>
+  new LiveError("room.unknown", "Unknown room ID");
 export const unknownUser = () =>
   new LiveError("user.not_found", "Unknown user ID");
 export const noSuchModule = () =>
@@ -35,5 +40,7 @@ export const rateLimited = () =>
   new LiveError("protocol.rate_limited", "Too many commands. Slow down.");
 
 /** A payload that does not match its schema. */
-export const invalidPayload = (details: Faults, code = "protocol.invalid_payload") =>
-  new LiveError(code, "Invalid data.", details);
+export const invalidPayload = (
+  details: Faults,
+  code = "protocol.invalid_payload",
+) => new LiveError(code, "Invalid data.", details);

@@ -75,8 +75,11 @@ export class Reactions {
       if (connections.size === 0) return;
       const state = await live.states.get(world);
       if (!state?.room(room)) return;
-      broadcast(connections, "room.reaction", { room, reactions }, (connection) =>
-        live.viewOf(connection, state).sees(room),
+      broadcast(
+        connections,
+        "room.reaction",
+        { room, reactions },
+        (connection) => live.viewOf(connection, state).sees(room),
       );
     });
   }

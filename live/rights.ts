@@ -72,7 +72,9 @@ const listed = permissionKeys.map((key) => ({ key, ...strings[key] }));
 
 /** Every string that a world or a room can list. */
 export const allStrings: readonly string[] = [
-  ...new Set(listed.flatMap(({ world = [], room }) => [...world, room ?? []].flat())),
+  ...new Set(
+    listed.flatMap(({ world = [], room }) => [...world, room ?? []].flat()),
+  ),
 ];
 
 /** The one string that stands for a key on the settings page; undefined if none does. */
@@ -97,7 +99,8 @@ export function mayInRoom(
   { permission_config: rules }: Pick<World, "permission_config">,
   { permission_config: own }: Pick<RoomValue, "permission_config">,
 ): boolean {
-  if (!mayInWorld(who, "world.view", { permission_config: rules })) return false;
+  if (!mayInWorld(who, "world.view", { permission_config: rules }))
+    return false;
   if (who.state === "silenced" && !SILENCED.has(key)) return false;
   return (
     allows("room.view", who.traits, rules, own) &&

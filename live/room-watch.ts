@@ -77,7 +77,7 @@ export class RoomWatch implements PresenceListener {
     live.inOrder(world, async () => {
       const state = await live.states.get(world);
       const where = state?.room(room);
-      if (!where) return;
+      if (!state || !where) return;
       const watching = [...live.hub.watching(world, room)].filter(({ login }) =>
         mayInRoom(login!, "room.viewers", state.world.value, where),
       );

@@ -7,12 +7,13 @@ import {
 } from "../schemas/live/index.js";
 import { RoomChanges } from "../schemas/rooms.js";
 import { compileValidator } from "../schemas/validate.js";
-import { type Context, hasModule, type Module, type RoomContext } from "./commands.js";
 import {
-  invalidPayload,
-  LiveError,
-  rateLimited,
-} from "./problems.js";
+  type Context,
+  hasModule,
+  type Module,
+  type RoomContext,
+} from "./commands.js";
+import { invalidPayload, LiveError, rateLimited } from "./problems.js";
 import { mayInRoom } from "./rights.js";
 import { publicUser, roomSettings } from "./shapes.js";
 
@@ -44,7 +45,14 @@ export const rooms: Module<Extract<keyof Commands, `room.${string}`>> = {
   "room.schedule": { inRoom: "room.announce", handler: schedule },
 };
 
-async function enter({ live, connection, login, world, room, may }: RoomContext) {
+async function enter({
+  live,
+  connection,
+  login,
+  world,
+  room,
+  may,
+}: RoomContext) {
   const { id } = room.value;
   if (connection.rooms.size >= MAX_ROOMS && !connection.rooms.has(id)) {
     throw rateLimited();
@@ -93,7 +101,10 @@ function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
  * The modules of a new room.
  * @throws {LiveError} if the caller may not create a room with them.
  */
-function newModules({ may }: Context, modules: readonly NewModule[]): NewModule[] {
+function newModules(
+  { may }: Context,
+  modules: readonly NewModule[],
+): NewModule[] {
   const types = new Set(modules.map(({ type }) => type));
   const denied = new LiveError(
     "room.invalid.denied",
@@ -102,7 +113,8 @@ function newModules({ may }: Context, modules: readonly NewModule[]): NewModule[
   if (types.has("chat.native") || types.has("livestream.native")) {
     if (!may("room.create")) throw denied;
     return modules.map((module) => {
-      if (module.type === "chat.native") return reduced(module, "volatile", false);
+      if (module.type === "chat.native")
+        return reduced(module, "volatile", false);
       return module.type === "livestream.native" && !types.has("chat.native")
         ? reduced(module, "hls_url", "")
         : module;
@@ -133,14 +145,18 @@ async function create(
   try {
     room = await live.store.rooms.open(connection.world, draft, connection.id);
   } catch (error) {
-    if (!(error instanceof StoreError && error.problem === "taken")) throw error;
+    if (!(error instanceof StoreError && error.problem === "taken"))
+      throw error;
     throw new LiveError(
       "room.invalid.name_taken",
       "This room name is already taken.",
     );
   }
   const { id } = room.value;
-  return { room: id, channel: hasModule(room.value, "chat.native") ? id : null };
+  return {
+    room: id,
+    channel: hasModule(room.value, "chat.native") ? id : null,
+  };
 }
 
 async function remove({ live, connection, room }: RoomContext) {

@@ -54,8 +54,7 @@ const baseOf = (user: UserRecord, { config }: World) => ({
   pretalx_id: user.pretalx_id,
   deleted: user.deleted,
   badges: badgesOf(user.traits, config),
-  inactive:
-    user.last_login === null || Date.now() - user.last_login > INACTIVE,
+  inactive: user.last_login === null || Date.now() - user.last_login > INACTIVE,
 });
 
 /**
@@ -93,7 +92,9 @@ export function listedUser(
 const noBlocker = { enabled: false, policy_url: null };
 
 /** Who may embed pages, with the default that clients need. */
-export const iframeBlockers = (config: WorldConfig): Record<string, unknown> => ({
+export const iframeBlockers = (
+  config: WorldConfig,
+): Record<string, unknown> => ({
   default: noBlocker,
   ...objectIn(config, "iframe_blockers"),
 });
@@ -162,7 +163,9 @@ export const isVisible = (
 ): boolean => state === "active" && (show_until === null || show_until > now);
 
 /** An announcement as clients get it. */
-export const sentAnnouncement = (announcement: Announcement): SentAnnouncement => ({
+export const sentAnnouncement = (
+  announcement: Announcement,
+): SentAnnouncement => ({
   id: announcement.id,
   text: announcement.text,
   show_until:

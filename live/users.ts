@@ -3,7 +3,13 @@ import type { Commands, PublicUser } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
 import type { Context, Module } from "./commands.js";
 import { invalidPayload, LiveError, unknownUser } from "./problems.js";
-import { listedUser, listIn, objectIn, publicUser, traitsOfBadge } from "./shapes.js";
+import {
+  listedUser,
+  listIn,
+  objectIn,
+  publicUser,
+  traitsOfBadge,
+} from "./shapes.js";
 
 /** How many users one request reads. */
 const MOST = 100;
@@ -54,10 +60,15 @@ const shown = ({ may, world }: Context, user: UserRecord): PublicUser =>
   publicUser(user, world.value, may("user.manage"));
 
 /** Refuses what is too large to be kept. */
-function boundSize(fields: Record<string, [value: unknown, most: number]>): void {
+function boundSize(
+  fields: Record<string, [value: unknown, most: number]>,
+): void {
   const faults: Faults = {};
   for (const [name, [value, most]] of Object.entries(fields)) {
-    if (value !== undefined && Buffer.byteLength(JSON.stringify(value)) > most) {
+    if (
+      value !== undefined &&
+      Buffer.byteLength(JSON.stringify(value)) > most
+    ) {
       faults[name] = [`Must be at most ${most / 1024} KiB of JSON.`];
     }
   }
@@ -197,7 +208,8 @@ async function search(
     objectIn(config, "user_list") ?? {};
   const pageSize = Math.min(Math.max(Number(page_size) || 20, 1), 1000);
   const term = search_term.trim();
-  if (page < 1 || (!badge && term.length < Number(search_min_chars))) return NONE;
+  if (page < 1 || (!badge && term.length < Number(search_min_chars)))
+    return NONE;
   const traits = badge ? traitsOfBadge(badge, config) : undefined;
   if (traits?.length === 0) return NONE;
   const admin = may("user.manage");

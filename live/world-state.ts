@@ -99,7 +99,9 @@ export class WorldState {
 
   /** What somebody sees. People with the same rights share one view. */
   view({ traits, state }: Bearer): View {
-    const held = [...traits].filter((trait) => this.#relevant.has(trait)).sort();
+    const held = [...traits]
+      .filter((trait) => this.#relevant.has(trait))
+      .sort();
     const key = [state, ...held].join("\n");
     let view = this.#views.get(key);
     if (!view) {

@@ -43,9 +43,15 @@ const scalars = {
 };
 
 /** The settings of a world. */
-function settingsOf({ title, config, permission_config }: World): WorldSettings {
+function settingsOf({
+  title,
+  config,
+  permission_config,
+}: World): WorldSettings {
   const object = (key: string) => objectIn(config, key) ?? {};
-  const scalar = <K extends keyof typeof scalars>(key: K): (typeof scalars)[K] => {
+  const scalar = <K extends keyof typeof scalars>(
+    key: K,
+  ): (typeof scalars)[K] => {
     const fallback = scalars[key];
     const value = config[key];
     return typeof value === typeof fallback
@@ -105,14 +111,20 @@ const kept = [
   "conftool_password",
 ] as const satisfies (keyof WorldPatch)[];
 
-async function patchConfig({ live, connection, world }: Context, patch: WorldPatch) {
+async function patchConfig(
+  { live, connection, world }: Context,
+  patch: WorldPatch,
+) {
   const faults = faultsIn(patch);
   if (Object.keys(faults).length > 0) {
     throw invalidPayload(faults, "config.invalid");
   }
-  const { title, trait_grants, pretalx, iframe_blockers, connection_limit } = patch;
+  const { title, trait_grants, pretalx, iframe_blockers, connection_limit } =
+    patch;
   const config: Record<string, unknown> = Object.fromEntries(
-    kept.flatMap((key) => (patch[key] === undefined ? [] : [[key, patch[key]]])),
+    kept.flatMap((key) =>
+      patch[key] === undefined ? [] : [[key, patch[key]]],
+    ),
   );
   if (connection_limit !== undefined) {
     config.connection_limit = Number(connection_limit ?? 0);
@@ -125,7 +137,11 @@ async function patchConfig({ live, connection, world }: Context, patch: WorldPat
     config,
   };
   const { worlds } = live.store;
-  const changed = await worlds.configure(world.value.id, changes, connection.id);
+  const changed = await worlds.configure(
+    world.value.id,
+    changes,
+    connection.id,
+  );
   return settingsOf(changed.value);
 }
 
@@ -140,7 +156,9 @@ function faultsIn({
   const limit = Number(connection_limit ?? 0);
   return {
     ...(timezone !== undefined &&
-      !isTimezone(timezone) && { timezone: ["Must be a time zone of the IANA."] }),
+      !isTimezone(timezone) && {
+        timezone: ["Must be a time zone of the IANA."],
+      }),
     ...(!social_logins.every((name) => allowed.includes(name)) && {
       social_logins: ["Invalid value for social_logins"],
     }),
@@ -175,7 +193,9 @@ const withoutEmpty = (blockers: Record<string, unknown>) =>
       const { policy_url } = (blocker ?? {}) as { policy_url?: unknown };
       return [
         domain,
-        policy_url === "" ? { ...(blocker as object), policy_url: null } : blocker,
+        policy_url === ""
+          ? { ...(blocker as object), policy_url: null }
+          : blocker,
       ];
     }),
   );

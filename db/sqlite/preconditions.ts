@@ -2,7 +2,7 @@ import { StoreError } from "../store.js";
 
 export const absent = (
   kind: "world" | "room" | "user" | "file" | "announcement",
-) => new StoreError("absent", `There is no such ${kind}.`);
+) => new StoreError("absent", `There is no such ${kind}.`, kind);
 
 /**
  * Checks the precondition of a write.

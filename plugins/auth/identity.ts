@@ -31,6 +31,8 @@ export interface Identity {
   readonly clientId?: string | undefined;
   readonly traits: ReadonlySet<string>;
   readonly profile?: Record<string, unknown> | undefined;
+  /** The id of the user in pretalx, which plans events. */
+  readonly pretalxId?: string | undefined;
   /** Until when it holds, in seconds since 1970; undefined for guests. */
   readonly expires?: number | undefined;
   /** The key that proved it; undefined for guests. */

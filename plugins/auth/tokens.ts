@@ -36,6 +36,8 @@ export interface Claims {
   readonly tokenId: string | undefined;
   readonly traits: ReadonlySet<string>;
   readonly profile: Record<string, unknown> | undefined;
+  /** The id of the user in pretalx, which plans events. */
+  readonly pretalxId: string | undefined;
   /** From when on and until when it holds, in seconds since 1970. */
   readonly notBefore: number;
   readonly expires: number;
@@ -158,6 +160,7 @@ function readClaims(claims: Record<string, unknown>): Claims {
   }
   return {
     tokenId: readUid(uid),
+    pretalxId: readPretalxId(claims.pretalx_id),
     traits: new Set(traits),
     profile,
     notBefore: nbf as number,
@@ -198,6 +201,12 @@ function readUid(uid: unknown): string | undefined {
     );
   }
   return text;
+}
+
+/** What is no id is left out: the token is for more than this. */
+function readPretalxId(id: unknown): string | undefined {
+  const text = typeof id === "number" ? String(id) : id;
+  return isText(text, uidText.maxLength) && text !== "" ? text : undefined;
 }
 
 const isText = (text: unknown, maxLength: number): text is string =>

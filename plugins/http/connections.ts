@@ -19,6 +19,8 @@ declare module "fastify" {
      * @param deadline after how many milliseconds it stops waiting.
      */
     drain(deadline: number): Promise<void>;
+    /** Adds work to {@link drain}, which waits for it no longer than for requests. */
+    whenDraining(work: () => Promise<void>): void;
   }
 }
 
@@ -135,12 +137,15 @@ export default fp<{ patience: number }>(
       endAfterAll(socket, "400 Bad Request");
     });
 
+    const works: (() => Promise<void>)[] = [];
+    app.decorate("whenDraining", (work) => void works.push(work));
     app.decorate("drain", async (deadline: number) => {
       draining = true;
       // This timer must not keep the process from ending.
       const timeout = setTimeout(deadline, undefined, { ref: false });
       const inFlight = [...connections].filter(owesAnswer).map(settled);
-      await Promise.race([Promise.allSettled(inFlight), timeout]);
+      const ends = [...inFlight, ...works.map((work) => work())];
+      await Promise.race([Promise.allSettled(ends), timeout]);
     });
 
     // The server closes after its last connection. A client that sends nothing,
@@ -192,7 +197,8 @@ function endAfterAll(socket: Socket, status: string): void {
   whenItsTurn(socket, () => end(socket, status));
 }
 
-function whenItsTurn(socket: Connection, act: () => void): void {
+/** Acts once every earlier request of a connection is answered, or may never be. */
+export function whenItsTurn(socket: Connection, act: () => void): void {
   const before = socket[kLast];
   if (!before) act();
   else if (before.writableFinished) {
