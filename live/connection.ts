@@ -134,6 +134,11 @@ export class Connection {
     return this.#waiting.length;
   }
 
+  /** How many bytes wait until the client reads. */
+  get unsent(): number {
+    return this.#socket.writableLength + this.#outSize + this.#heldSize;
+  }
+
   readonly #noteFrame = (): void => {
     this.#lastFrame = Date.now();
     this.#readBefore = this.#socket.bytesRead;
@@ -210,8 +215,7 @@ export class Connection {
 
   /** Whether the client does not read. It is dropped then, so that it costs nobody memory. */
   #isSlow(): boolean {
-    const unsent = this.#socket.writableLength + this.#outSize + this.#heldSize;
-    if (unsent <= this.#around.limits.maxUnsent) return false;
+    if (this.unsent <= this.#around.limits.maxUnsent) return false;
     this.#around.onSlow(this);
     this.drop();
     return true;
