@@ -8,9 +8,10 @@ import Fastify, {
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
 import { type Engines, openEngines } from "./db/open.js";
+import asyncapi from "./plugins/asyncapi/index.js";
 import auth from "./plugins/auth/index.js";
 import { guardRoutes } from "./plugins/auth/guard.js";
-import docs from "./plugins/docs.js";
+import docs from "./plugins/docs/index.js";
 import enginesPlugin from "./plugins/engines.js";
 import { guardBodyLimits } from "./plugins/http/body-limits.js";
 import { answerError } from "./plugins/http/errors.js";
@@ -27,6 +28,7 @@ import validation from "./plugins/validation.js";
 import filesRoute from "./routes/files.js";
 import health from "./routes/health.js";
 import home from "./routes/home.js";
+import asyncapiRoute from "./routes/asyncapi.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
@@ -95,6 +97,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(replies);
     app.register(mediaPlugin);
     app.register(openapi, { publicUrl });
+    app.register(asyncapi, { publicUrl });
     app.register(docs);
     if (metrics.port !== undefined || metrics.token !== undefined) {
       const { gather } = options;
@@ -114,6 +117,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(uploads, { config: config.uploads });
     app.register(media);
     app.register(openapiRoute);
+    app.register(asyncapiRoute);
     // With a port of their own, server.ts serves them there.
     if (metrics.token !== undefined && metrics.port === undefined) {
       const { token } = metrics;
