@@ -2,6 +2,7 @@ import {
   commandErrors,
   commonErrors,
   loginErrors,
+  strangeErrors,
   unaskedErrors,
 } from "../../schemas/live/errors.js";
 import {
@@ -131,17 +132,13 @@ const errors: Record<string, JsonObject> = {
   "error.unknown_command": {
     name: "error",
     title: "error",
-    summary: "The answer to a command that does not exist.",
+    summary:
+      "The answer to a command that does not exist. Without an id if it had none.",
     correlationId,
     payload: frame(
       { const: "error" },
       id,
-      problemOf([
-        "protocol.unauthenticated",
-        "protocol.unknown_command",
-        "protocol.rate_limited",
-        ...unsupportedErrors,
-      ]),
+      problemOf([...strangeErrors, ...unsupportedErrors]),
     ),
   },
 };

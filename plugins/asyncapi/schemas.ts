@@ -1,8 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { components } from "../../schemas/components.js";
-import { liveErrors } from "../../schemas/live/errors.js";
+import { liveErrors, liveModules } from "../../schemas/live/errors.js";
 import {
-  commands,
   ListedUser,
   LiveProblem,
   NewRoom,
@@ -75,9 +74,9 @@ function innerRefs(part: object): unknown {
 }
 
 /** The code of an unknown command of each module. */
-export const unsupportedErrors: readonly string[] = [
-  ...new Set(Object.keys(commands).map((name) => name.split(".")[0]!)),
-].map((module) => `${module}.unsupported_command`);
+export const unsupportedErrors: readonly string[] = liveModules.map(
+  (module) => `${module}.unsupported_command`,
+);
 
 const codes: readonly (readonly [string, string])[] = [
   ...Object.entries(liveErrors),

@@ -26,7 +26,9 @@ export const liveErrors = {
     "The connection did not log in in time. The server closes it with 1008.",
   "connection.replaced":
     "The user opened more connections than the world allows; the oldest are closed.",
-  "server.fatal": "The server failed. Its log says why.",
+  "server.unavailable": "The server is busy or has no space. Try again later.",
+  "server.fatal":
+    "The server failed; its log says why. The server closes the connection with 1011.",
   "user.not_found": "There is no such user.",
   "user.ban.self": "The user is the caller.",
   "user.silence.self": "The user is the caller.",
@@ -41,17 +43,30 @@ export const liveErrors = {
   "room.unknown_schedule_data": "What the room shows has an unknown form.",
   "room.invalid.denied": "Rooms with these modules need another permission.",
   "room.invalid.name_taken": "The world has a room of this name, in some case.",
-  "room.invalid.invalid": "Rooms with these modules cannot be created.",
+  "room.invalid": "Rooms with these modules cannot be created.",
   "announcement.unknown": "There is no such announcement.",
 } as const;
 export type LiveErrorCode = keyof typeof liveErrors;
+
+/** The modules whose unknown commands are `<module>.unsupported_command`. */
+export const liveModules = [
+  "user",
+  "chat",
+  "room",
+  "world",
+  "question",
+  "poll",
+  "announcement",
+  "exhibition",
+] as const;
 
 /** What any command may be answered with. */
 export const commonErrors = [
   "protocol.unauthenticated",
   "protocol.invalid_payload",
   "protocol.rate_limited",
-  "server.fatal",
+  "auth.denied",
+  "server.unavailable",
 ] as const satisfies readonly LiveErrorCode[];
 
 /** What `authenticate` may be answered with. */
@@ -64,7 +79,17 @@ export const loginErrors = [
   "protocol.invalid_payload",
   "protocol.rate_limited",
   "protocol.unknown_command",
-  "server.fatal",
+  "server.unavailable",
+] as const satisfies readonly LiveErrorCode[];
+
+/** What answers a frame that is no command. */
+export const strangeErrors = [
+  "protocol.invalid_message",
+  "protocol.unauthenticated",
+  "protocol.unknown_command",
+  "protocol.rate_limited",
+  "auth.denied",
+  "server.unavailable",
 ] as const satisfies readonly LiveErrorCode[];
 
 /** What comes without a command that it would answer. */
@@ -79,44 +104,42 @@ export const unaskedErrors = [
   "server.fatal",
 ] as const satisfies readonly LiveErrorCode[];
 
-const onWorld = ["auth.denied"] as const;
-const onUser = ["auth.denied", "user.not_found"] as const;
+const onUser = ["user.not_found"] as const;
 const onRoom = ["room.unknown", "protocol.denied"] as const;
 
 /** What each command may be answered with beside {@link commonErrors}. */
 export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
-  "user.update": onWorld,
+  "user.update": onUser,
   "user.admin.update": onUser,
   "user.fetch": onUser,
-  "user.list": onWorld,
+  "user.list": [],
   "user.list.search": [],
-  "user.online_status": onWorld,
+  "user.online_status": [],
   "user.ban": [...onUser, "user.ban.self"],
   "user.silence": [...onUser, "user.silence.self"],
   "user.reactivate": [...onUser, "user.reactivate.self"],
   "user.delete": [...onUser, "user.delete.self"],
-  "user.block": ["user.not_found", "user.block.self"],
-  "user.unblock": ["user.not_found", "user.unblock.self"],
+  "user.block": [...onUser, "user.block.self"],
+  "user.unblock": [...onUser, "user.unblock.self"],
   "user.list.blocked": [],
   "exhibition.get.staffed_by_user": [],
-  "world.config.get": onWorld,
-  "world.config.patch": [...onWorld, "config.invalid"],
+  "world.config.get": [],
+  "world.config.patch": ["config.invalid"],
   "room.enter": onRoom,
   "room.leave": ["room.unknown"],
   "room.react": [...onRoom, "room.unknown_reaction"],
   "room.create": [
-    ...onWorld,
     "room.invalid.denied",
     "room.invalid.name_taken",
-    "room.invalid.invalid",
+    "room.invalid",
   ],
   "room.delete": onRoom,
   "room.config.get": onRoom,
   "room.config.patch": [...onRoom, "config.invalid"],
-  "room.config.list": onWorld,
-  "room.config.reorder": onWorld,
+  "room.config.list": [],
+  "room.config.reorder": [],
   "room.schedule": [...onRoom, "room.unknown_schedule_data"],
-  "announcement.create": onWorld,
-  "announcement.update": [...onWorld, "announcement.unknown"],
-  "announcement.list": onWorld,
+  "announcement.create": [],
+  "announcement.update": ["announcement.unknown"],
+  "announcement.list": [],
 };

@@ -18,7 +18,7 @@ const frames: {
 } = {
   "an empty result": { frame: ["success", 1, {}], pending: "room.leave" },
   "a result of a command without an id": {
-    frame: ["success", {}],
+    frame: ["success", null, {}],
     pending: "room.leave",
   },
   "an id of any JSON": {
@@ -169,7 +169,11 @@ const conversations: {
     frames: [
       ">nonsense",
       ">{}",
+      ">[1,2,3]",
+      '>["room.leave",1,2,3]',
       '<["error",{"code":"protocol.invalid_message"}]',
+      '<["error",{"code":"protocol.invalid_message"}]',
+      '<["error",2,{"code":"protocol.unknown_command"}]',
       '<["error",{"code":"protocol.invalid_message"}]',
     ],
   },
@@ -177,7 +181,7 @@ const conversations: {
     frames: [
       '>["room.leave",{}]',
       '<["error",{"code":"connection.replaced"}]',
-      '<["success",{}]',
+      '<["success",null,{}]',
     ],
   },
   "an answer that comes twice": {
@@ -195,6 +199,22 @@ const conversations: {
   "an answer with an id that was not sent": {
     frames: ['>["room.leave",{}]', '<["success",{},{}]'],
     wrong: /another id/,
+  },
+  "a login that another command is answered with": {
+    frames: ['>["room.leave",1,{}]', '<["authenticated",{}]'],
+    wrong: /another command/,
+  },
+  "a result that a login is answered with": {
+    frames: ['>["authenticate",{}]', '<["success",null,{}]'],
+    wrong: /another command/,
+  },
+  "a result without the id of its command": {
+    frames: ['>["room.leave",1,{}]', '<["success",null,{}]'],
+    wrong: /another id/,
+  },
+  "an error without the id of its command": {
+    frames: ['>["room.leave",1,{}]', '<["error",{"code":"room.unknown"}]'],
+    wrong: /allowed values/,
   },
   "a pong with other data": {
     frames: ['>["ping",[1]]', '<["pong",[2]]'],

@@ -33,7 +33,7 @@ export class LiveContract {
   /**
    * Whether a frame of the server is one that the document promises.
    * @param pending the name of the command that it answers, if it answers one. It may
-   *   be a name that no command has.
+   *   be a name that no command has, such as "" for what was no command at all.
    * @throws {Error} that says what is not.
    */
   checkFrame(text: string, pending?: string): void {
@@ -42,10 +42,7 @@ export class LiveContract {
     if (name === "error") this.#checkError(frame, text, pending);
     else if (name === "success" || name === "pong") {
       if (pending === undefined) throw new Error(`nobody asked: ${text}`);
-      // A command of two elements has no id, and neither has its answer.
-      if (name === "success" && frame.length === 2) {
-        this.#checkPart(`success.${pending}`, 2, frame[1], text);
-      } else this.#check(`success.${pending}`, "", frame, text);
+      this.#check(`success.${pending}`, "", frame, text);
     } else this.#check(`push.${name}`, "", frame, text);
   }
 
@@ -60,11 +57,7 @@ export class LiveContract {
     const key = own in this.#messages ? own : "error.unknown_command";
     // The problem is last, where a message has an id and where it has none.
     const last = key === "error.authenticate" ? 1 : 2;
-    this.#checkPart(key, last, frame.at(-1), text);
-  }
-
-  #checkPart(key: string, item: number, part: unknown, text: string): void {
-    this.#check(key, `/items/${item}`, part, text);
+    this.#check(key, `/items/${last}`, frame.at(-1), text);
   }
 
   #check(key: string, path: string, value: unknown, text: string): void {
@@ -89,9 +82,9 @@ const ofConnection = new Set([
 ]);
 
 interface Pending {
-  /** What the frame begins with; undefined if it is no command. */
-  name: string | undefined;
-  /** The id as JSON, or undefined if the answer has none. */
+  /** What the frame begins with; empty if it is no command. */
+  name: string;
+  /** The id as JSON; undefined if it has none. */
   id: string | undefined;
   /** What a ping sends, as JSON. */
   data: string;
@@ -129,17 +122,19 @@ export class Conversation {
     if (!this.#isAnswer(frame, next)) return this.#contract.checkFrame(text);
     if (!next) throw new Error(`nobody asked: ${text}`);
     this.#pending.shift();
+    const isLogin = frame[0] === "authenticated";
+    if (isLogin !== (next.name === "authenticate" && frame[0] !== "error")) {
+      throw new Error(`an answer to another command: ${text}`);
+    }
+    // The result of a command without an id has null; its error has none.
+    const none = frame[0] === "success" ? "null" : undefined;
     const id = frame.length === 3 ? JSON.stringify(frame[1]) : undefined;
-    if (id !== next.id && next.name !== "authenticate") {
+    if (!isLogin && id !== (next.id ?? none)) {
       throw new Error(`the answer to ${next.name} has another id: ${text}`);
     }
     if (frame[0] === "pong" && JSON.stringify(frame[1]) !== next.data) {
       throw new Error(`other data than that of the ping: ${text}`);
     }
-    if (frame[0] === "authenticated" && next.name !== "authenticate") {
-      throw new Error(`an answer to another command: ${text}`);
-    }
-    const isLogin = frame[0] === "authenticated" || next.name === undefined;
     this.#contract.checkFrame(text, isLogin ? undefined : next.name);
   }
 
@@ -149,27 +144,31 @@ export class Conversation {
       return ["success", "error", "pong", "authenticated"].includes(name);
     }
     const { code = "" } = (frame[1] ?? {}) as { code?: string };
-    return next?.id === undefined && !ofConnection.has(code) && next != null;
+    return (
+      next !== undefined && next.id === undefined && !ofConnection.has(code)
+    );
   }
 }
 
 function pendingOf(text: string | Uint8Array): Pending {
-  const none = { name: undefined, id: undefined, data: "" };
-  if (typeof text !== "string") return none;
-  let frame: unknown;
-  try {
-    frame = JSON.parse(text);
-  } catch {
-    return none;
-  }
-  if (!Array.isArray(frame) || typeof frame[0] !== "string") return none;
-  const id = frame.length === 3 ? JSON.stringify(frame[1]) : undefined;
-  const [name] = frame as [string];
+  const frame = typeof text === "string" ? parsed(text) : undefined;
+  if (!Array.isArray(frame)) return { name: "", id: undefined, data: "" };
+  const [name, second] = frame as unknown[];
+  const isCommand = typeof name === "string" && frame.length <= 3;
+  const hasId = frame.length === 3 && name !== "ping";
   return {
-    name,
-    id: name === "ping" ? undefined : id,
-    data: JSON.stringify(frame[1]),
+    name: isCommand ? name : "",
+    id: hasId ? JSON.stringify(second) : undefined,
+    data: JSON.stringify(second ?? null),
   };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** By the text of the document: Ajv takes long, and most tests have the same one. */

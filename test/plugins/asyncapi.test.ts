@@ -121,13 +121,12 @@ void t.test("every command and push is in it", async (t) => {
     t.equal(messages[`command.${name}`]?.examples?.length, 1, "an example");
     t.match(
       messages[`error.${name}`]?.payload.items[2]?.allOf?.[1],
-      { properties: { code: { enum: commandErrors[name] } } },
-      "its errors",
-    );
-    t.match(
-      JSON.stringify(messages[`error.${name}`]),
-      new RegExp(commonErrors.join(".*")),
-      "and those of every command",
+      {
+        properties: {
+          code: { enum: [...commandErrors[name], ...commonErrors] },
+        },
+      },
+      "its errors, and those of every command",
     );
   }
   const sent = Object.keys(operations).filter(
