@@ -197,9 +197,10 @@ void t.test("rooms are entered again", async (t) => {
   await next(live, "room.delete");
 
   server.answer = (peer, frame) => {
-    const [name, id, { room }] = frame as [string, number, { room?: string }];
+    const [name, id, payload] = frame;
     if (name !== "room.enter") agree(peer, frame);
-    else if (room === HALL) peer.send(["success", id, { viewers: [] }]);
+    else if ((payload as { room: string }).room === HALL)
+      peer.send(["success", id, { viewers: [] }]);
     else peer.send(["error", id, { code: "protocol.denied" }]);
   };
   const logins: object[] = [];
