@@ -44,9 +44,6 @@ export class Connection {
   readonly #reports: Reports;
   readonly #options: ConnectionOptions;
   readonly #open = new Map<number, Settle>();
-  /** What came in and waits for the callers of an answer before it. */
-  readonly #inbox: (() => void)[] = [];
-  #isPaused = false;
   #lastId = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failure = "";
@@ -68,8 +65,20 @@ export class Connection {
       const { message = "" } = event as { message?: string };
       this.#failure = message;
     };
-    socket.onmessage = ({ data }) => this.#receive(() => this.#read(data));
-    socket.onclose = (event) => this.#receive(() => this.#closed(event));
+    socket.onmessage = ({ data }) => {
+      if (this.#isOver) return;
+      try {
+        this.#read(data);
+      } catch (cause) {
+        const message =
+          "The server sent something that is not of its protocol.";
+        this.end(clientError("invalid_frame", message, cause));
+      }
+    };
+    socket.onclose = ({ code, reason }) => {
+      const why = reason || this.#failure || `close code ${code}`;
+      this.end(clientError("disconnected", `Disconnected: ${why}.`), code);
+    };
     this.#timer = setTimeout(() => {
       const message = `The login took longer than ${timeout} ms.`;
       this.end(clientError("timeout", message));
@@ -99,7 +108,6 @@ export class Connection {
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#inbox.length = 0;
     this.#socket.close(1000);
     const message = `The connection broke before the answer: ${error.message}`;
     for (const { reject } of this.#open.values()) {
@@ -119,40 +127,10 @@ export class Connection {
     this.#socket.send(JSON.stringify(frame));
   }
 
-  #receive(handle: () => void): void {
-    this.#inbox.push(handle);
-    this.#drain();
-  }
-
-  #drain(): void {
-    while (!this.#isPaused && !this.#isOver) {
-      const handle = this.#inbox.shift();
-      if (!handle) return;
-      handle();
-    }
-  }
-
-  /**
-   * Lets the caller of an answer run before the next frame is read. Otherwise, a push
-   * that came right behind the answer would overtake it. Browsers do this of
-   * themselves; Node.js reports all frames of a packet at once.
-   */
-  #yield(): void {
-    const soon = (globalThis as { setImmediate?: (run: () => void) => void })
-      .setImmediate;
-    if (!soon) return;
-    this.#isPaused = true;
-    soon(() => {
-      this.#isPaused = false;
-      this.#drain();
-    });
-  }
-
   #read(data: unknown): void {
     this.#heardAt = performance.now();
     this.#isPinged = false;
     const frame = parse(data);
-    if (frame === undefined) return;
     const [name, id] = frame;
     const isAnswer = name === "success" || name === "error";
     if (isAnswer && frame.length === 3) {
@@ -161,7 +139,6 @@ export class Connection {
       this.#open.delete(id as number);
       if (name === "success") settle.resolve(frame[2]);
       else settle.reject(errorOf(frame[2] as LiveProblem));
-      this.#yield();
     } else if (name === "authenticated") {
       this.#loggedInAt = performance.now();
       this.#watch(this.#options.heartbeat);
@@ -174,11 +151,6 @@ export class Connection {
         this.end(new LiveError(name, "The server asked for a new login."));
       }
     }
-  }
-
-  #closed({ code, reason }: { code: number; reason: string }): void {
-    const why = reason || this.#failure || `close code ${code}`;
-    this.end(clientError("disconnected", `Disconnected: ${why}.`), code);
   }
 
   /** Drops the connection if the other side is gone without a word. */
@@ -200,14 +172,11 @@ export class Connection {
   }
 }
 
-/** A frame of the server; undefined if it is not one. */
-function parse(data: unknown): [string, unknown, unknown?] | undefined {
-  if (typeof data !== "string") return undefined;
-  try {
-    const frame: unknown = JSON.parse(data);
-    if (!Array.isArray(frame) || typeof frame[0] !== "string") return undefined;
+/** @throws {Error} if it is not a frame. */
+function parse(data: unknown): [string, unknown, unknown?] {
+  const frame: unknown = JSON.parse(data as string);
+  if (Array.isArray(frame) && typeof frame[0] === "string") {
     return frame as [string, unknown, unknown?];
-  } catch {
-    return undefined;
   }
+  throw new TypeError("A frame is a list that begins with a name.");
 }

@@ -10,6 +10,7 @@ import type { LiveProblem } from "../../schemas/live/index.js";
  * - `client.unreachable`: there is no connection. Nothing was sent.
  * - `client.timeout`: no answer came in time. The server may still execute the call.
  * - `client.overloaded`: too many calls are open. Nothing was sent.
+ * - `client.invalid_frame`: the server sent something that is not of its protocol.
  */
 export class LiveError extends Error {
   /**
@@ -33,9 +34,17 @@ export class LiveError extends Error {
 export const errorOf = ({ code, message, details }: LiveProblem): LiveError =>
   new LiveError(code, message, details);
 
+type ClientReason =
+  | "closed"
+  | "disconnected"
+  | "unreachable"
+  | "timeout"
+  | "overloaded"
+  | "invalid_frame";
+
 /** An error of the client itself. */
 export const clientError = (
-  reason: "closed" | "disconnected" | "unreachable" | "timeout" | "overloaded",
+  reason: ClientReason,
   message: string,
   cause?: unknown,
 ): LiveError =>

@@ -13,7 +13,7 @@ export interface LiveOptions extends Access {
   heartbeat?: number;
   /** How many calls may be open at once. The server takes bursts of 300. Default: 200. */
   maxCalls?: number;
-  /** Used instead of the global `WebSocket`, or of `ws` in Node.js 20. */
+  /** Used instead of the `WebSocket` of the browser, or of `ws` in Node.js. */
   WebSocket?: SocketClass;
   /** Takes what listeners throw. Default: `console.error`. */
   onError?: (error: unknown) => void;

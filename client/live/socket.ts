@@ -1,4 +1,7 @@
-/** What the client uses of a WebSocket. */
+/**
+ * What the client uses of a WebSocket. As in browsers, callers of an answer run
+ * before the next message is reported.
+ */
 export interface Socket {
   onopen: (() => void) | null;
   onmessage: ((event: { data: unknown }) => void) | null;
@@ -11,20 +14,27 @@ export interface Socket {
 /** The class of a WebSocket. */
 export type SocketClass = new (url: string) => Socket;
 
-/** How long `ws` waits for the other side to close, in milliseconds. */
-const CLOSE_TIMEOUT = 1000;
+const OPTIONS: object = {
+  // If the other side is gone, the closing handshake would keep the process alive for
+  // 30 seconds by default. The WebSocket of Node.js has no bound at all.
+  closeTimeout: 1000,
+  // As in browsers, each message is an event of its own, and promises settle between
+  // two. Otherwise, a push right behind an answer would overtake it.
+  allowSynchronousEvents: false,
+};
 
-/** The WebSocket of browsers and Node.js from 22, or that of `ws`. */
+/** The WebSocket of a browser; that of `ws` in Node.js. */
 export async function socketClass(): Promise<SocketClass> {
-  const { WebSocket: own } = globalThis as { WebSocket?: unknown };
-  if (own !== undefined) return own as SocketClass;
-  const { WebSocket } = await import("ws");
-  // A socket whose other side is gone would keep the process alive for 30 seconds.
-  const options: object = { closeTimeout: CLOSE_TIMEOUT };
-  const brief = class extends WebSocket {
+  const { process, WebSocket } = globalThis as {
+    process?: { versions?: { node?: string } };
+    WebSocket?: unknown;
+  };
+  if (!process?.versions?.node) return WebSocket as SocketClass;
+  const ws = await import("ws");
+  const configured = class extends ws.WebSocket {
     constructor(url: string) {
-      super(url, options);
+      super(url, OPTIONS);
     }
   };
-  return brief as unknown as SocketClass;
+  return configured as unknown as SocketClass;
 }

@@ -112,6 +112,11 @@ export class Peer {
     this.#socket.terminate();
   }
 
+  /** Reads nothing more, as a machine that is gone. */
+  freeze(): void {
+    this.#socket.pause();
+  }
+
   /** Waits for a number of frames, the login included. */
   async received(count: number): Promise<unknown[][]> {
     await until(() => this.frames.length >= count);

@@ -34,7 +34,16 @@ void t.test("after these it comes back", async (t) => {
     (...frame: unknown[]) =>
     (peer: Peer) =>
       peer.send(frame);
+  const junk = ["", "{", "{}", "[]", "[1]", "null", '["error"]'];
   const cases: [name: string, fault: (peer: Peer) => void, error: object][] = [
+    ...[...junk, '["authenticated"]', '["world.user_count_change"]'].map(
+      (text): (typeof cases)[number] => [
+        `the frame ${text}`,
+        (peer) => peer.sendRaw(text),
+        { code: "client.invalid_frame", cause: Error },
+      ],
+    ),
+    ["a binary frame", (peer) => peer.sendRaw(Buffer.from("\0")), {}],
     [
       "a dropped connection",
       (peer) => peer.drop(),
