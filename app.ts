@@ -9,16 +9,14 @@ import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
 import { type Engines, openEngines } from "./db/open.js";
 import auth from "./plugins/auth/index.js";
-import { guardRoutes } from "./plugins/auth/guard.js";
 import docs from "./plugins/docs.js";
 import enginesPlugin from "./plugins/engines.js";
-import { guardBodyLimits } from "./plugins/http/body-limits.js";
-import { answerError } from "./plugins/http/errors.js";
-import http from "./plugins/http/index.js";
-import { requestIds } from "./plugins/http/request-ids.js";
+import { answerClientError } from "./plugins/http/connections.js";
+import { answerError } from "./plugins/http/error-handler.js";
+import http, { composeRoutes } from "./plugins/http/index.js";
+import { originForm, requestIds } from "./plugins/http/protocol.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
-import { answerClientError, originForm } from "./plugins/http/protocol.js";
-import limits from "./plugins/limits/index.js";
+import live from "./live/index.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
@@ -71,10 +69,12 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     const config = { ...loadConfig({}), ...options.config };
     const { publicUrl, dataDir, corsOrigins, load, metrics } = config;
     const patience = config.patience.close;
+    const isMeasured =
+      metrics.port !== undefined || metrics.token !== undefined;
+    const { gather } = options;
 
     // Before the first route.
-    guardRoutes(app);
-    guardBodyLimits(app);
+    composeRoutes(app);
 
     // Engines.
     const engines =
@@ -86,9 +86,11 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(enginesPlugin, { engines });
 
     // What every request passes.
-    app.register(http, { corsOrigins, publicUrl, patience });
+    app.register(http, {
+      ...{ corsOrigins, publicUrl, patience, load },
+      metrics: isMeasured ? { ...(gather && { gather }) } : undefined,
+    });
     app.register(auth);
-    app.register(limits, { load });
 
     // Capabilities.
     app.register(validation);
@@ -96,13 +98,9 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(mediaPlugin);
     app.register(openapi, { publicUrl });
     app.register(docs);
-    if (metrics.port !== undefined || metrics.token !== undefined) {
-      const { gather } = options;
-      // Imported here, so that a server without metrics starts faster.
-      app.register(import("./plugins/metrics.js"), {
-        ...(gather && { gather }),
-      });
-    }
+
+    // The websocket.
+    app.register(live, { limits: config.live });
 
     // Routes.
     app.register(health);
@@ -134,7 +132,7 @@ export function fastifyOptions({
     genReqId: requestIds(),
     bodyLimit: 1024 * 1024,
     trustProxy,
-    // plugins/http/draining.ts answers requests that come while the server stops.
+    // plugins/http/connections.ts answers requests that come while the server stops.
     return503OnClosing: false,
     requestTimeout,
     // It also ends connections whose client stopped reading.
@@ -173,8 +171,7 @@ export function createApp({
     ...(logger && { childLoggerFactory: () => logger }),
   });
   if (logger) app.log = logger;
-  guardRoutes(app);
-  guardBodyLimits(app);
+  composeRoutes(app);
   app.register(foyer, options);
   return app;
 }
@@ -189,7 +186,7 @@ export function createMetricsApp(
     clientErrorHandler: answerClientError,
     http: { requireHostHeader: false },
   });
-  guardRoutes(app);
+  composeRoutes(app);
   app.register(http, {
     bare: true,
     patience: loadConfig({}).patience.close,

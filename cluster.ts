@@ -28,8 +28,9 @@ const HEALTHY = 60_000;
 /** After how many milliseconds a stopping worker is killed. It should stop within ten seconds. */
 const STOP_PATIENCE = 15_000;
 
-/** The variable that gives each worker the name of its group. */
+/** The variables that give each worker the name of its group and its own. */
 const WORKERS = "FOYER_WORKERS";
+const WORKER = "FOYER_WORKER";
 
 /** A message of a worker to the primary. */
 type News =
@@ -76,8 +77,11 @@ export async function startCluster(config: Config): Promise<Cluster> {
 
   function start(): void {
     const started = performance.now();
-    const worker = cluster.fork({ [WORKERS]: workers });
-    relayEvents(worker.process, () => living().map((other) => other.process));
+    const name = randomUUID();
+    const worker = cluster.fork({ [WORKERS]: workers, [WORKER]: name });
+    relayEvents(worker.process, name, () =>
+      living().map((other) => other.process),
+    );
     worker.on("message", (news: News) => {
       if (news.foyer === "serving") onServing(news.address);
       if (news.foyer === "failed") reason = news.reason;
@@ -162,7 +166,10 @@ export async function runWorker(
   const stop = Promise.race([signalled, orderedToStop()]);
   try {
     const server = await startServer(config, {
-      workers: process.env[WORKERS]!,
+      worker: {
+        group: process.env[WORKERS]!,
+        process: process.env[WORKER]!,
+      },
       gather: gatherAll(),
     });
     const { metrics } = server.app;

@@ -110,6 +110,46 @@ export const variables = {
     "how many seconds a client may take to send a request with its body; its headers have to come within 20 in any case",
     whole(1, 86400),
   ),
+  LIVE_MAX_CONNECTIONS: variable(
+    "20000",
+    "how many websockets each process takes; more are a 503",
+    count,
+  ),
+  LIVE_AUTH_TIMEOUT: variable(
+    "10",
+    "how many seconds a websocket has to log in",
+    whole(1, 3600),
+  ),
+  LIVE_MAX_FRAME: variable(
+    "65536",
+    "the largest message that a websocket may send, in bytes; who may update rooms or the world may send 1 MiB",
+    whole(1024, 1024 * 1024),
+  ),
+  LIVE_MAX_TEXT: variable(
+    "10000",
+    "the longest text that people may send over a websocket, in characters",
+    count,
+  ),
+  LIVE_COMMANDS_PER_SECOND: variable(
+    "50",
+    "how many commands a websocket may send in a second, and six times as many at once",
+    count,
+  ),
+  LIVE_MESSAGES_PER_SECOND: variable(
+    "5",
+    "how many messages, questions and reactions a user may send in a second, and four times as many at once",
+    count,
+  ),
+  LIVE_MAX_UNSENT: variable(
+    "1048576",
+    "how many bytes may wait for a websocket that does not read before it is dropped",
+    count,
+  ),
+  LIVE_PING_INTERVAL: variable(
+    "25",
+    "after how many seconds a websocket is pinged; it is closed when nothing came for 2.4 times as long",
+    whole(1, 3600),
+  ),
   CORS_ORIGIN: optional(
     "the origins whose pages may call from a browser, with commas, or `*`",
     origins,
@@ -143,6 +183,7 @@ export interface Config {
   requestTimeout: number;
   corsOrigins: string[] | "*" | undefined;
   load: LoadLimits;
+  live: LiveLimits;
   patience: Patience;
   metrics: {
     host: string;
@@ -167,6 +208,23 @@ export interface Patience {
   stop: number;
   /** When an application closes that was not told to stop before. */
   close: number;
+}
+
+/** Bounds of websockets. Times are in milliseconds, sizes in bytes. */
+export interface LiveLimits {
+  /** How many a process takes. */
+  maxConnections: number;
+  /** How long one has to log in. */
+  authTimeout: number;
+  /** The largest message, without rights for more. */
+  maxFrame: number;
+  /** The longest text, in characters. */
+  maxText: number;
+  commandsPerSecond: number;
+  messagesPerSecond: number;
+  /** How much may wait for a client that does not read. */
+  maxUnsent: number;
+  pingInterval: number;
 }
 
 /** Bounds beyond which requests are refused; 0 means no bound. */
@@ -217,6 +275,16 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       uploads: values.MAX_UPLOADS,
       eventLoopDelay: values.MAX_EVENT_LOOP_DELAY,
       perMinute: values.API_RATE_PER_MINUTE,
+    },
+    live: {
+      maxConnections: values.LIVE_MAX_CONNECTIONS,
+      authTimeout: values.LIVE_AUTH_TIMEOUT * 1000,
+      maxFrame: values.LIVE_MAX_FRAME,
+      maxText: values.LIVE_MAX_TEXT,
+      commandsPerSecond: values.LIVE_COMMANDS_PER_SECOND,
+      messagesPerSecond: values.LIVE_MESSAGES_PER_SECOND,
+      maxUnsent: values.LIVE_MAX_UNSENT,
+      pingInterval: values.LIVE_PING_INTERVAL * 1000,
     },
     patience: { stop: 10_000, close: 2000 },
     metrics: {

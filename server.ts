@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
-import { openEngines } from "./db/open.js";
+import { openEngines, type WorkerNames } from "./db/open.js";
 import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
@@ -17,8 +17,7 @@ export interface Server {
 
 /** What a server shares with other processes that serve the same worlds. */
 export interface Siblings {
-  /** Names all workers of one primary; see {@link EngineOptions.workers}. */
-  workers: string;
+  worker: WorkerNames;
   /** Joins its metrics with those of other processes. */
   gather: Gather;
 }
@@ -37,7 +36,7 @@ export async function startServer(
     dataDir: config.dataDir,
     log: (line) => logger.info(line),
     onFault: (error) => logger.error(error),
-    ...(siblings && { workers: siblings.workers }),
+    ...(siblings && { worker: siblings.worker }),
   });
   const app = createApp({
     config,

@@ -435,7 +435,7 @@ export interface components {
       [key: string]: unknown;
     };
     /**
-     * @description Rules by permission key. Keys are open-ended; a key that neither room nor world has denies, but for world.view, room.view and file.upload, which then let in everybody.
+     * @description Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read and poll.vote), which then let in everybody.
      * @example {
      *       "room.view": [
      *         [

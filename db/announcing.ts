@@ -1,5 +1,5 @@
 import type { Events, WorldEvent } from "./events.js";
-import type { Store } from "./store.js";
+import type { Announcement, Store } from "./store.js";
 
 type Method = (...args: never[]) => Promise<unknown>;
 
@@ -25,7 +25,7 @@ export function announcing(store: Store, events: Events): Store {
       const method = async (...args: never[]) => {
         const result = await (part[name as keyof P] as Method)(...args);
         const event = toEvent(result, ...args);
-        if (event) events.publish(event);
+        if (event) events.publish(withoutNobody(event));
         return result;
       };
       return [name, method];
@@ -39,25 +39,116 @@ export function announcing(store: Store, events: Events): Store {
       create: ({ value: { id } }) => ({ type: "world.created", world: id }),
       import: ({ value: { id } }, _, options) =>
         options?.dryRun ? undefined : { type: "world.created", world: id },
-      update: (_, world) => ({ type: "world.updated", world }),
+      update: (_, world, _changes, _versions, by) => ({
+        type: "world.updated",
+        world,
+        by,
+      }),
+      configure: (_, world, _changes, by) => ({
+        type: "world.updated",
+        world,
+        by,
+      }),
       delete: (_, world) => ({ type: "world.deleted", world }),
     }),
     rooms: announced(store.rooms, {
-      create: ({ value: { id } }, world) => ({
+      create: ({ value: { id } }, world, _draft, by) => ({
         type: "room.created",
         world,
         room: id,
+        by,
       }),
-      update: (_, world, room) => ({ type: "room.updated", world, room }),
-      delete: (_, world, room) => ({ type: "room.deleted", world, room }),
+      open: ({ value: { id } }, world, _draft, by) => ({
+        type: "room.opened",
+        world,
+        room: id,
+        by,
+      }),
+      update: (_, world, room, _changes, _versions, by) => ({
+        type: "room.updated",
+        world,
+        room,
+        by,
+      }),
+      schedule: (_, world, room, _data, by) => ({
+        type: "room.scheduled",
+        world,
+        room,
+        by,
+      }),
+      reorder: (_, world, _ids, by) => ({ type: "rooms.reordered", world, by }),
+      delete: (_, world, room, _versions, by) => ({
+        type: "room.deleted",
+        world,
+        room,
+        by,
+      }),
     }),
     users: announced(store.users, {
-      enter: ({ id }, world) => ({ type: "user.entered", world, user: id }),
-      erase: (_, world) => ({ type: "user.erased", world }),
+      enter: ({ id }, world, _visitor, by) => ({
+        type: "user.entered",
+        world,
+        user: id,
+        by,
+      }),
+      update: (_, world, user, _changes, by) => ({
+        type: "user.updated",
+        world,
+        user,
+        by,
+      }),
+      moderate: (_, world, user, _state, by) => ({
+        type: "user.moderated",
+        world,
+        user,
+        by,
+      }),
+      block: (_, world, user, _other, by) => ({
+        type: "user.blocked",
+        world,
+        user,
+        by,
+      }),
+      unblock: (_, world, user, _other, by) => ({
+        type: "user.unblocked",
+        world,
+        user,
+        by,
+      }),
+      erase: (user, world, _name, by) => ({
+        type: "user.erased",
+        world,
+        user,
+        by,
+      }),
+    }),
+    announcements: announced(store.announcements, {
+      create: ({ id }, world, _draft, by) => ({
+        type: "announcement.created",
+        world,
+        announcement: id,
+        wasVisible: false,
+        by,
+      }),
+      update: ({ before }, world, announcement, _changes, by) => ({
+        type: "announcement.updated",
+        world,
+        announcement,
+        wasVisible: isVisible(before),
+        by,
+      }),
     }),
     files: announced(store.files, {
       add: (_, world) => ({ type: "file.added", world }),
       delete: (_, world) => ({ type: "file.deleted", world }),
     }),
   };
+}
+
+const isVisible = ({ state, show_until }: Announcement): boolean =>
+  state === "active" && (show_until === null || show_until > Date.now());
+
+/** An event has `by` only if somebody is named. */
+function withoutNobody({ by, ...event }: WorldEvent): WorldEvent {
+  return by === undefined ? event : { ...event, by };
 }

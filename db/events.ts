@@ -1,37 +1,97 @@
+/** What every event says. */
+interface Changed {
+  /** The id of the world. */
+  world: string;
+  /** Who wrote, as the caller of the store named itself: such as the id of a connection. */
+  by?: string;
+}
+
 /** A change in a world. */
 export type WorldEvent =
-  | { type: "world.created" | "world.updated" | "world.deleted"; world: string }
+  | (Changed & { type: "world.created" | "world.updated" | "world.deleted" })
   /**
    * A process without events, such as a command, changed something in this
    * world. What it changed is unknown, so listeners have to look again.
    */
-  | { type: "world.touched"; world: string }
-  | {
-      type: "room.created" | "room.updated" | "room.deleted";
-      world: string;
+  | (Changed & { type: "world.touched" })
+  | (Changed & {
+      type:
+        | "room.created"
+        /** Created behind the other rooms, by somebody in the world. */
+        | "room.opened"
+        | "room.updated"
+        /** Only its `schedule_data` changed. */
+        | "room.scheduled"
+        | "room.deleted";
       room: string;
-    }
-  | { type: "user.entered"; world: string; user: string }
-  | { type: "user.erased"; world: string }
-  | { type: "file.added" | "file.deleted"; world: string };
+    })
+  | (Changed & { type: "rooms.reordered" })
+  | (Changed & {
+      type:
+        | "user.entered"
+        | "user.updated"
+        /** Was banned, silenced or reactivated. */
+        | "user.moderated"
+        /** Blocks somebody, or does so no longer. */
+        | "user.blocked"
+        | "user.unblocked"
+        | "user.erased";
+      user: string;
+    })
+  | (Changed & {
+      type: "announcement.created" | "announcement.updated";
+      announcement: string;
+      /** Whether it was visible before. */
+      wasVisible: boolean;
+    })
+  | (Changed & { type: "file.added" | "file.deleted" });
+
+/**
+ * A message between the live layers of several processes, about what is not stored:
+ * such as who is online.
+ */
+export interface LiveMessage {
+  type: "live";
+  /** What it is about; listeners ignore topics that they do not know. */
+  topic: string;
+  /** The world, if it concerns only one. */
+  world?: string;
+  /** Plain JSON. */
+  data: unknown;
+}
+
+/**
+ * A process has ended, however it did. It comes after all other events of that
+ * process, and to all others that share events with it.
+ */
+export interface ProcessEnded {
+  type: "process.ended";
+  /** The {@link Events.process} of that process. */
+  process: string;
+}
+
+/** Everything that travels as an event. */
+export type AnyEvent = WorldEvent | LiveMessage | ProcessEnded;
 
 /** Called for each event. What it throws goes to `onFault` and does not affect other listeners. */
-export type Listener = (event: WorldEvent) => void;
+export type Listener = (event: AnyEvent) => void;
 
 /**
  * Delivers events to all listeners, in this process and in the others that share
  * the store. Every listener gets the events of one process once, and in the order
  * in which they were published. Events of different processes have no order.
  *
- * Events are plain JSON. They carry no data that the store does not have, so a
- * lost event delays a listener and never makes it wrong.
+ * Events are plain JSON. A {@link WorldEvent} carries no data that the store does
+ * not have, so a lost one delays a listener and never makes it wrong.
  */
 export interface Events {
+  /** The name of this process: no other that shares these events has or had it. */
+  readonly process: string;
   /**
    * Sends an event to all listeners; those of this process have it when this
    * returns. It never throws. What a listener publishes follows the present event.
    */
-  publish(event: WorldEvent): void;
+  publish(event: AnyEvent): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void;
   /** Stops delivery: no listener is called any more. */

@@ -17,14 +17,22 @@ export interface Engines {
   close(): Promise<void>;
 }
 
+/** The names of a worker process. */
+export interface WorkerNames {
+  /** The name that all workers of a server share. */
+  group: string;
+  /** The name of this process, under which the primary announces its end. */
+  process: string;
+}
+
 /** What selects the engines. */
 export interface EngineOptions {
   /** The folder of the database and the files. */
   dataDir: string;
   /** Whether to create a missing database; true by default. Otherwise it must exist. */
   create?: boolean;
-  /** The name that all workers of a server share; given in a worker process only. */
-  workers?: string;
+  /** Given in a worker process only. */
+  worker?: WorkerNames;
   /** How long a write waits for the lock of another process, in milliseconds; two seconds by default. */
   lockTimeout?: number;
   /** Gets one line about an upgrade of the database. */
@@ -48,20 +56,19 @@ function rethrow(error: unknown): void {
 export async function openEngines({
   dataDir,
   create = true,
-  workers,
+  worker,
   lockTimeout,
   log,
   onFault = rethrow,
 }: EngineOptions): Promise<Engines> {
   if (!create) refuseMissing(dataDir);
-  const events =
-    workers === undefined
-      ? new LocalEvents(onFault)
-      : new ClusterEvents(process, onFault);
+  const events = worker
+    ? new ClusterEvents(process, onFault, worker.process)
+    : new LocalEvents(onFault);
   const store = openSqliteStore(dataDir, {
     ...(log && { log }),
     ...(lockTimeout !== undefined && { lockTimeout }),
-    ...(workers !== undefined && { origin: workers }),
+    ...(worker && { origin: worker.group }),
     onTouched: (worlds) => {
       for (const world of worlds) {
         events.publish({ type: "world.touched", world });

@@ -66,6 +66,29 @@ export interface RoomSelection extends PageSelection {
   signal?: AbortSignal | undefined;
 }
 
+/** What REST does not show of a room; the live layer does. */
+export interface RoomExtras {
+  /** The address of an image; null by default, like all that may be null. */
+  picture: string | null;
+  import_id: string | null;
+  /** 0 by default. */
+  pretalx_id: number;
+  /** Whether everybody who enters the world joins the room. */
+  force_join: boolean;
+  /** What is on at the moment. */
+  schedule_data: Record<string, unknown> | null;
+}
+
+/** A room with its extras. They are no part of the JSON of its record, and a part of its revision. */
+export interface RoomValue extends Room {
+  readonly extras: Readonly<RoomExtras>;
+}
+
+/** The fields of a room to replace. Of the extras, those that are not named stay. */
+export interface RoomUpdate extends RoomChanges {
+  extras?: Partial<RoomExtras> | undefined;
+}
+
 /** A page of rooms; the JSON of its record is that of `rooms` alone. */
 export interface RoomPage {
   /** The number of rooms on all pages. */
@@ -82,20 +105,92 @@ export interface Visitor {
   tokenId?: string | undefined;
   clientId?: string | undefined;
   traits: ReadonlySet<string>;
-  /** Any JSON object; none if the token has none. */
+  /** Any JSON object; none if the token has none. Counts when the user is created. */
   profile?: Record<string, unknown> | undefined;
+  /** The user's id in pretalx. Counts when the user is created. */
+  pretalxId?: string | undefined;
+  /** Whether this is a login, which sets `last_login`. */
+  login?: boolean | undefined;
 }
 
-/** A user of a world. `traits` are in the order in which they came. */
-export interface UserRecord extends Omit<User, "last_seen"> {
+/** What a moderator has decided about a user; empty for nothing. */
+export type ModerationState = "" | "silenced" | "banned";
+
+/**
+ * A user of a world, frozen. `traits` are in the order in which they came. A
+ * tombstone is what is left of an erased user: its id, with everything else at
+ * its default.
+ */
+export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
   /** When the user last entered or uploaded, in milliseconds since 1970. */
-  last_seen: number;
+  readonly last_seen: number;
+  readonly moderation_state: ModerationState;
+  /** What the clients of the user keep here; `{}` by default. */
+  readonly client_state: Record<string, unknown>;
+  readonly pretalx_id: string | null;
+  /** In milliseconds since 1970; null before the first login. */
+  readonly last_login: number | null;
+  /** Whether it is a tombstone. */
+  readonly deleted: boolean;
 }
+
+/** A user in a list for administrators, which leaves out what may be large. */
+export type ListedUser = Omit<UserRecord, "client_state" | "deleted">;
 
 export interface UserPage {
   /** The number of users on all pages. */
   count: number;
+  users: ListedUser[];
+}
+
+/** The fields of a user to replace, each as a whole. */
+export interface UserChanges {
+  profile?: Record<string, unknown> | undefined;
+  client_state?: Record<string, unknown> | undefined;
+  pretalx_id?: string | null | undefined;
+}
+
+/** Selects a page of the users of a world. */
+export interface UserSearch extends PageSelection {
+  /**
+   * Only users whose `profile.display_name` contains this; any user if empty. Case
+   * is ignored as in {@link RoomSelection.search}.
+   */
+  term?: string | undefined;
+  /** The names in `profile.fields` whose texts may contain the term instead. */
+  fields?: readonly string[] | undefined;
+  /** Only users with at least one of these traits, so nobody if it is empty. */
+  traits?: readonly string[] | undefined;
+  /** Whether banned users are included. */
+  banned?: boolean | undefined;
+  /** Only users with a display name that is not empty. */
+  named?: boolean | undefined;
+}
+
+/** A page of found users. */
+export interface FoundUsers {
+  /** The number of users on all pages. */
+  count: number;
   users: UserRecord[];
+}
+
+/** An announcement changes its state from a draft to active, and then to archived. */
+export type AnnouncementState = "draft" | "active" | "archived";
+
+/** A message to everybody in a world. */
+export interface Announcement {
+  id: string;
+  text: string;
+  /** Until when it is visible, in milliseconds since 1970; null for ever. */
+  show_until: number | null;
+  state: AnnouncementState;
+}
+
+/** A new announcement: by default a draft without an end. */
+export interface AnnouncementDraft {
+  text: string;
+  show_until?: number | null | undefined;
+  state?: AnnouncementState | undefined;
 }
 
 /** The key of a file, with the size and the checksum of its bytes. */
@@ -136,6 +231,8 @@ export type StoreProblem =
   | "taken"
   /** Another process held the lock for too long, or too many reads wait; try again soon. */
   | "busy"
+  /** The user is banned or silenced. */
+  | "denied"
   /** The files of the world would exceed their quota. */
   | "quota"
   /** The commit failed in a way that leaves open whether it happened. */
@@ -180,7 +277,8 @@ export interface Counts {
  * **Errors.** Beside the errors that a method names, any method may reject with
  * a {@link StoreError} `busy` or `unusable`, and a write with `full` or `doubtful`.
  * Where a write has several reasons to fail, it reports the first of `absent`,
- * `changed`, `taken` (`id` before `domain` before `rooms`) and `quota`.
+ * `denied`, `changed`, `taken` (`id` before `domain` before `rooms` before `users`
+ * before `announcements`) and `quota`.
  *
  * **Reads** see every write of this store that has resolved, and every write of
  * other processes that was committed before the present turn of the event loop.
@@ -189,7 +287,8 @@ export interface Counts {
  *
  * **Writes** are durable once they resolve. An engine may run a write more than
  * once before it commits, so a write touches nothing but the database. A write
- * that leaves all values of a world or a room as they are keeps its version.
+ * that leaves all values of a world or a room as they are keeps its version. The
+ * parameter `by` names who wrote; it is not stored, and travels with the event.
  *
  * **Values** are those that the schemas accept; the store does not validate them.
  * Every string, number and JSON value reads back as it was written. That includes
@@ -205,6 +304,7 @@ export interface Store {
   readonly rooms: RoomStore;
   readonly users: UserStore;
   readonly files: FileRecords;
+  readonly announcements: AnnouncementStore;
   /** How much there is now. */
   counts(): Promise<Counts>;
   /**
@@ -212,6 +312,14 @@ export interface Store {
    * called later reject with `unusable`. A second call does nothing.
    */
   close(): Promise<void>;
+}
+
+/** What {@link WorldStore.configure} replaces. */
+export interface WorldSettings extends Pick<
+  WorldChanges,
+  "title" | "permission_config"
+> {
+  config?: Record<string, unknown> | undefined;
 }
 
 export interface WorldStore {
@@ -247,6 +355,17 @@ export interface WorldStore {
     id: string,
     changes: WorldChanges,
     versions?: readonly string[],
+    by?: string,
+  ): Promise<Versioned<World>>;
+  /**
+   * Replaces the named fields, and of `config` only the named keys. They keep their
+   * places; new keys come last. The keys of tokens always stay as they are.
+   * @throws {StoreError} `absent`.
+   */
+  configure(
+    id: string,
+    changes: WorldSettings,
+    by?: string,
   ): Promise<Versioned<World>>;
   /**
    * Deletes a world with its rooms, users and file records. What identifies its
@@ -257,15 +376,18 @@ export interface WorldStore {
   delete(id: string): Promise<string[]>;
   /**
    * The world with all its rooms in the order of `sorting_priority`, each with its
-   * revision. A room has a `domain` only if it has one of its own.
+   * revision, its users by id without tombstones, and its announcements, the oldest
+   * first. A room has a `domain` only if it has one of its own. What has its
+   * default is left out, and so is an empty list of users or announcements.
    */
   export(id: string): Promise<WorldCopy | undefined>;
   /**
-   * Creates a world with all its rooms, ids and revisions included. A missing
-   * revision is 1.
+   * Creates a world with all that it holds, ids and revisions included. A missing
+   * revision is 1. The ids of blocked users are those of users of the copy.
    * @param options.dryRun create nothing, but fail where the import would fail.
-   * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms` if any world
-   *   has a room with the id of one of them.
+   * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms`, `users` or
+   *   `announcements` if any world has one with the id of one of them, or if two
+   *   users of the copy have the same name.
    */
   import(
     copy: WorldCopy,
@@ -279,7 +401,7 @@ export interface WorldStore {
  */
 export interface RoomStore {
   /** The room with an id, if it is in this world. */
-  get(worldId: string, id: string): Promise<Versioned<Room> | undefined>;
+  get(worldId: string, id: string): Promise<Versioned<RoomValue> | undefined>;
   /**
    * The rooms that the caller may see, in the order that is asked for: by priority,
    * then by name, or by name, then by priority, and in the end by id. Texts compare
@@ -288,11 +410,35 @@ export interface RoomStore {
    */
   list(worldId: string, selection: RoomSelection): Promise<Versioned<RoomPage>>;
   /**
+   * A page of all rooms, whoever may see them, by priority, name and id. It is not
+   * bounded by size, so ask for at most a few hundred rooms.
+   */
+  all(
+    worldId: string,
+    selection: PageSelection,
+  ): Promise<Versioned<RoomValue>[]>;
+  /**
    * Creates a room with a new UUID as its id, unique in the store. Fields that are
    * not given get the defaults of the interface.
    * @throws {StoreError} `absent` when the world does not exist.
    */
-  create(worldId: string, draft: RoomDraft): Promise<Versioned<Room>>;
+  create(
+    worldId: string,
+    draft: RoomDraft,
+    by?: string,
+  ): Promise<Versioned<RoomValue>>;
+  /**
+   * Creates a room behind all others: its priority is one more than the highest,
+   * which may be 0, as long as a priority can be.
+   * @throws {StoreError} `absent` when the world does not exist, or `taken` on
+   *   `name` if the world has a room of this name. Case is ignored as in
+   *   {@link RoomSelection.search}.
+   */
+  open(
+    worldId: string,
+    draft: RoomDraft,
+    by?: string,
+  ): Promise<Versioned<RoomValue>>;
   /**
    * Replaces the named fields as a whole. A `domain` of null removes the room's
    * own. An `id` must be the present one.
@@ -302,9 +448,26 @@ export interface RoomStore {
   update(
     worldId: string,
     id: string,
-    changes: RoomChanges,
+    changes: RoomUpdate,
     versions?: readonly string[],
-  ): Promise<Versioned<Room>>;
+    by?: string,
+  ): Promise<Versioned<RoomValue>>;
+  /**
+   * Sets the `schedule_data` of a room.
+   * @throws {StoreError} `absent`.
+   */
+  schedule(
+    worldId: string,
+    id: string,
+    data: Record<string, unknown> | null,
+    by?: string,
+  ): Promise<Versioned<RoomValue>>;
+  /**
+   * Numbers the priorities of all rooms from 1: the named rooms come first, in
+   * this order, and the others follow in their present one. Ids that no room of
+   * the world has are skipped.
+   */
+  reorder(worldId: string, ids: readonly string[], by?: string): Promise<void>;
   /**
    * @param versions see {@link WorldStore.update}.
    * @throws {StoreError} `absent` or `changed`.
@@ -313,6 +476,7 @@ export interface RoomStore {
     worldId: string,
     id: string,
     versions?: readonly string[],
+    by?: string,
   ): Promise<void>;
 }
 
@@ -320,12 +484,72 @@ export interface UserStore {
   /**
    * Lets somebody into a world. The first entry creates a user, with a new UUID
    * as its id; later ones refresh its traits and `last_seen`, never its profile.
+   * A banned user stays as it is, and is returned all the same.
    * Of first entries at the same time, in any processes, one creates the user.
    * An erased user is not found again: the same name then creates a new one.
    * @returns the user as it is now.
    * @throws {StoreError} `absent` if the world does not exist.
    */
-  enter(worldId: string, visitor: Visitor): Promise<UserRecord>;
+  enter(worldId: string, visitor: Visitor, by?: string): Promise<UserRecord>;
+  /** The user with an id, if it is in this world; also a tombstone. */
+  get(worldId: string, id: string): Promise<UserRecord | undefined>;
+  /** The user that {@link enter} would refresh; undefined if it would create one. */
+  find(
+    worldId: string,
+    name: Pick<Visitor, "tokenId" | "clientId">,
+  ): Promise<UserRecord | undefined>;
+  /**
+   * The users with some ids, in any order, tombstones included. Ids that no user
+   * of the world has are left out.
+   * @param ids at most a few hundred.
+   */
+  getMany(worldId: string, ids: readonly string[]): Promise<UserRecord[]>;
+  /**
+   * The users with some ids in pretalx, in any order. Several users may have one.
+   * @param ids at most a few hundred.
+   */
+  byPretalx(worldId: string, ids: readonly string[]): Promise<UserRecord[]>;
+  /**
+   * A page of the users that are searched for, without tombstones: by display name,
+   * with the same case, and then by id. It is not bounded by size, so ask for at
+   * most a few hundred users.
+   * @throws {StoreError} `busy` when too many searches wait.
+   */
+  search(worldId: string, search: UserSearch): Promise<FoundUsers>;
+  /**
+   * Replaces the named fields.
+   * @throws {StoreError} `absent`, also if the user is erased.
+   */
+  update(
+    worldId: string,
+    id: string,
+    changes: UserChanges,
+    by?: string,
+  ): Promise<UserRecord>;
+  /**
+   * Decides about a user. A banned user who is silenced stays banned.
+   * @throws {StoreError} `absent`, also if the user is erased.
+   */
+  moderate(
+    worldId: string,
+    id: string,
+    state: ModerationState,
+    by?: string,
+  ): Promise<UserRecord>;
+  /**
+   * Notes that one user blocks another, if it is not noted yet.
+   * @throws {StoreError} `absent`, also if one of them is erased.
+   */
+  block(worldId: string, id: string, other: string, by?: string): Promise<void>;
+  /** Ends a block, if there is one. @throws {StoreError} as {@link block}. */
+  unblock(
+    worldId: string,
+    id: string,
+    other: string,
+    by?: string,
+  ): Promise<void>;
+  /** The users that a user blocks, in the order of {@link search}. */
+  blocked(worldId: string, id: string): Promise<UserRecord[]>;
   /**
    * The users of a world, without erased ones: the last seen first, and users of
    * the same millisecond in ascending order of their ids.
@@ -334,13 +558,15 @@ export interface UserStore {
    */
   list(worldId: string, selection: PageSelection): Promise<UserPage>;
   /**
-   * Erases what identifies a user: its names, profile and traits. They are also
-   * overwritten in the storage of the database, and in its log as soon as nobody
-   * reads that. The files of the user stay, without an owner.
+   * Erases a user but for its tombstone: its names, its profile, its traits, all
+   * other fields, and the blocks by it and of it. They are also overwritten in the
+   * storage of the database, and in its log as soon as nobody reads that. The files
+   * of the user stay, without an owner.
    * @param name exactly one of the id and the `uid`.
+   * @returns the id of the user.
    * @throws {StoreError} `absent`, also if the user is erased already.
    */
-  erase(worldId: string, name: UserName): Promise<void>;
+  erase(worldId: string, name: UserName, by?: string): Promise<string>;
 }
 
 export interface FileRecords {
@@ -350,7 +576,8 @@ export interface FileRecords {
    * @param file its key is new in the store, and names this world.
    * @param quota how many bytes the files of the world may have together, this
    *   one included.
-   * @throws {StoreError} `absent` when the world does not exist, or `quota`.
+   * @throws {StoreError} `absent` when the world does not exist, `denied` when the
+   *   uploader is banned or silenced, or `quota`.
    */
   add(
     worldId: string,
@@ -378,4 +605,30 @@ export interface FileRecords {
   delete(worldId: string, id: string): Promise<string>;
   /** How many bytes the files of a world have together, as recorded. */
   size(worldId: string): Promise<number>;
+}
+
+export interface AnnouncementStore {
+  /** All announcements of a world, in any state, the oldest first. */
+  list(worldId: string): Promise<Announcement[]>;
+  /**
+   * Creates an announcement with a new UUID as its id.
+   * @throws {StoreError} `absent` when the world does not exist.
+   */
+  create(
+    worldId: string,
+    draft: AnnouncementDraft,
+    by?: string,
+  ): Promise<Announcement>;
+  /**
+   * Replaces the named fields. Of changes of the state, those from a draft to active
+   * and from active to archived take effect, and others are ignored.
+   * @returns the announcement as it was before and as it is now.
+   * @throws {StoreError} `absent`.
+   */
+  update(
+    worldId: string,
+    id: string,
+    changes: Partial<AnnouncementDraft>,
+    by?: string,
+  ): Promise<{ before: Announcement; after: Announcement }>;
 }

@@ -19,12 +19,6 @@ export default fp(
 
     for (const schema of components) app.addSchema(schema);
 
-    app.addHook("onRoute", (route) => {
-      if (!route.url.startsWith("/api/v1/")) return;
-      if (route.method === "GET" || route.method === "HEAD") return;
-      route.preParsing = [refuseCoded, ...[route.preParsing ?? []].flat()];
-    });
-
     app.removeAllContentTypeParsers();
     const parseJson = app.getDefaultJsonParser("error", "error");
     app.addContentTypeParser<Buffer>(
@@ -54,7 +48,7 @@ export default fp(
 );
 
 /** Refuses a body in another charset or coding, before it is read. */
-const refuseCoded: preParsingHookHandler = (
+export const refuseCoded: preParsingHookHandler = (
   { headers },
   _reply,
   payload,

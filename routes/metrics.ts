@@ -2,7 +2,6 @@ import { timingSafeEqual, hash } from "node:crypto";
 import type { FastifyInstance, FastifyPluginAsync } from "fastify";
 import { Registry } from "prom-client";
 import type { Requirement } from "../plugins/auth/guard.js";
-import { cacheControl } from "../plugins/http/cache-control.js";
 import { unauthenticated } from "../plugins/http/errors.js";
 
 /** The metrics for Prometheus: `/metrics`. */
@@ -15,7 +14,8 @@ const metrics: FastifyPluginAsync<{
   const requires: Requirement =
     token === undefined ? "public" : holderOf(token);
   app.get("/metrics", { config: { requires } }, async (_, reply) => {
-    reply.header("cache-control", cacheControl.never);
+    // They are old at once.
+    reply.header("cache-control", "no-store");
     reply.type(Registry.PROMETHEUS_CONTENT_TYPE);
     return of.metrics!.text();
   });

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
-import { clientGone } from "../plugins/http/client-gone.js";
+import { clientGone } from "../plugins/http/connections.js";
 import { allowSameId } from "../plugins/validation.js";
 import {
   Room,

@@ -4,7 +4,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
 import type { StoredBytes } from "../db/files.js";
 import { uploader } from "../plugins/auth/uploader.js";
-import { clientGone } from "../plugins/http/client-gone.js";
+import { clientGone } from "../plugins/http/connections.js";
 import { FileRefusal, Refusal } from "../plugins/http/errors.js";
 import { limitRate } from "../plugins/limits/rate.js";
 import {

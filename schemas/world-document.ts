@@ -2,8 +2,8 @@ import { Type, type Static } from "@sinclair/typebox";
 import type { Faults } from "./errors.js";
 import { RoomDraft } from "./rooms.js";
 import { compileValidator, InvalidData } from "./validate.js";
-import { Expected } from "./plain/texts.js";
-import { OneOf, Text } from "./values.js";
+import { Expected, uid } from "./plain/texts.js";
+import { OneOf, Text, TextOrNull } from "./values.js";
 import { World } from "./worlds.js";
 
 /** The number of changes. With it, a copy on another server has the same `ETag`. */
@@ -16,24 +16,85 @@ const WorldRecord = Type.Object(
   { additionalProperties: false },
 );
 
+const Uuid = Text({
+  pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+  [Expected]: "a UUID in lower case",
+});
+
+const time = {
+  pattern:
+    "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,3})?Z$",
+  [Expected]: "a time like 2027-01-31T09:30:00.000Z",
+};
+
+const JsonObject = Type.Record(Type.String(), Type.Unknown());
+const JsonObjectOrNull = Type.Union([JsonObject, Type.Null()], {
+  [Expected]: "an object or null",
+});
+
 /** A room as it is created: without a `domain`, it shows the world's. */
 const RoomRecord = Type.Object(
   {
-    id: Text({
-      pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-      [Expected]: "a UUID in lower case",
-    }),
+    id: Uuid,
     ...RoomDraft.properties,
+    ...Type.Partial(
+      Type.Object({
+        picture: TextOrNull(),
+        import_id: TextOrNull(),
+        pretalx_id: Type.Integer({
+          minimum: Number.MIN_SAFE_INTEGER,
+          maximum: Number.MAX_SAFE_INTEGER,
+        }),
+        force_join: Type.Boolean(),
+        schedule_data: JsonObjectOrNull,
+      }),
+    ).properties,
     revision,
   },
   { additionalProperties: false },
 );
 export type RoomRecord = Static<typeof RoomRecord>;
 
-/** A world with its keys and its rooms, to be moved to another server. */
+/** A user with exactly one of the two names, and whom it blocks. */
+const UserCopy = Type.Object(
+  {
+    id: Uuid,
+    token_id: TextOrNull(uid),
+    client_id: TextOrNull(uid),
+    profile: JsonObjectOrNull,
+    traits: Type.Array(Text()),
+    last_seen: Text(time),
+    ...Type.Partial(
+      Type.Object({
+        moderation_state: OneOf("", "silenced", "banned"),
+        client_state: JsonObject,
+        pretalx_id: TextOrNull(),
+        last_login: TextOrNull(time),
+        blocked: Type.Array(Uuid),
+      }),
+    ).properties,
+  },
+  { additionalProperties: false },
+);
+export type UserCopy = Static<typeof UserCopy>;
+
+const AnnouncementCopy = Type.Object(
+  {
+    id: Uuid,
+    text: Text(),
+    show_until: TextOrNull(time),
+    state: OneOf("draft", "active", "archived"),
+  },
+  { additionalProperties: false },
+);
+export type AnnouncementCopy = Static<typeof AnnouncementCopy>;
+
+/** A world with its keys and all that it holds but files, to be moved to another server. */
 export interface WorldCopy {
   world: Static<typeof WorldRecord>;
   rooms: RoomRecord[];
+  users?: UserCopy[];
+  announcements?: AnnouncementCopy[];
 }
 
 const FORMAT = "foyer.world";
@@ -52,8 +113,10 @@ const Head = Type.Object(
 const checkHead = compileValidator(Head);
 const checkWorld = compileValidator(WorldRecord);
 const checkRoom = compileValidator(RoomRecord);
+const checkUser = compileValidator(UserCopy);
+const checkAnnouncement = compileValidator(AnnouncementCopy);
 
-/** The document of a world with its keys and rooms. */
+/** The document of a world. */
 export const toWorldDocument = (copy: WorldCopy) => ({
   format: FORMAT,
   version: VERSION,
@@ -66,7 +129,7 @@ export const toWorldDocument = (copy: WorldCopy) => ({
  */
 export function readWorldDocument(document: unknown): WorldCopy {
   if (!isObject(document)) throw checkHead(document)!;
-  const { world, rooms, ...head } = document;
+  const { world, rooms, users, announcements, ...head } = document;
   if (Number(head.version) > VERSION) {
     throw new InvalidData({
       version: [`Must be at most ${VERSION}: use a newer Foyer.`],
@@ -82,10 +145,50 @@ export function readWorldDocument(document: unknown): WorldCopy {
   };
   note("", checkHead(head));
   note("world", checkWorld(world ?? null));
-  if (!Array.isArray(rooms)) faults.rooms = ["Must be a list."];
-  else rooms.forEach((room, i) => note(`rooms.${i}`, checkRoom(room)));
+  const noteEach = (
+    name: string,
+    list: unknown,
+    check: (entry: unknown) => InvalidData | undefined,
+  ) => {
+    if (!Array.isArray(list)) faults[name] = ["Must be a list."];
+    else list.forEach((entry, i) => note(`${name}.${i}`, check(entry)));
+  };
+  noteEach("rooms", rooms, checkRoom);
+  if (users !== undefined) noteEach("users", users, userChecker(users));
+  if (announcements !== undefined) {
+    noteEach("announcements", announcements, checkAnnouncement);
+  }
   if (Object.keys(faults).length > 0) throw new InvalidData(faults);
-  return { world, rooms } as WorldCopy;
+  return {
+    world,
+    rooms,
+    ...(users !== undefined && { users }),
+    ...(announcements !== undefined && { announcements }),
+  } as WorldCopy;
+}
+
+/** Checks users, with what a schema of one user cannot express. */
+function userChecker(users: unknown) {
+  const ids = new Set(
+    Array.isArray(users)
+      ? users.map((user) => (user as Partial<UserCopy> | null)?.id)
+      : [],
+  );
+  return (user: unknown): InvalidData | undefined => {
+    const fault = checkUser(user);
+    if (fault) return fault;
+    const { token_id, client_id, blocked = [] } = user as UserCopy;
+    if ((token_id === null) === (client_id === null)) {
+      const message = "Either this or client_id must be null.";
+      return new InvalidData({ token_id: [message] });
+    }
+    const at = blocked.findIndex((id) => !ids.has(id));
+    return at === -1
+      ? undefined
+      : new InvalidData({
+          [`blocked.${at}`]: ["Must be the id of a user of this document."],
+        });
+  };
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -1,4 +1,4 @@
-import type { Store, FileRecord, UserRecord } from "../db/store.js";
+import type { Store, FileRecord, ListedUser } from "../db/store.js";
 
 const all = { page: 1, pageSize: 10_000 };
 
@@ -6,7 +6,7 @@ const all = { page: 1, pageSize: 10_000 };
 export const usersOf = async (
   store: Store,
   world: string,
-): Promise<UserRecord[]> => (await store.users.list(world, all)).users;
+): Promise<ListedUser[]> => (await store.users.list(world, all)).users;
 
 /** All files of a world, in one page. */
 export const filesOf = async (

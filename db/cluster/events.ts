@@ -1,11 +1,12 @@
 import type { ChildProcess } from "node:child_process";
-import type { Events, Listener, WorldEvent } from "../events.js";
+import { once } from "node:events";
+import type { AnyEvent, Events, Listener } from "../events.js";
 import { LocalEvents, type OnFault } from "../local/events.js";
 
 /** The message between a worker and the primary. */
 interface EventMessage {
   foyer: "event";
-  event: WorldEvent;
+  event: AnyEvent;
 }
 
 const isEventMessage = (message: unknown): message is EventMessage =>
@@ -21,14 +22,21 @@ export class ClusterEvents implements Events {
   readonly #primary: NodeJS.Process;
   #closed = false;
 
-  /** @param primary this process, whose channel leads to the primary. */
-  constructor(primary: NodeJS.Process, onFault: OnFault) {
-    this.#local = new LocalEvents(onFault);
+  /**
+   * @param primary this process, whose channel leads to the primary.
+   * @param name the name under which the primary announces its end.
+   */
+  constructor(primary: NodeJS.Process, onFault: OnFault, name: string) {
+    this.#local = new LocalEvents(onFault, name);
     this.#primary = primary;
     primary.on("message", this.#receive);
   }
 
-  publish(event: WorldEvent): void {
+  get process(): string {
+    return this.#local.process;
+  }
+
+  publish(event: AnyEvent): void {
     if (this.#closed) return;
     // The others first: a listener here may publish the next event.
     this.#send({ foyer: "event", event });
@@ -57,18 +65,27 @@ export class ClusterEvents implements Events {
 }
 
 /**
- * Relays the events of one worker to the others. Runs in the primary.
- * @param others returns all workers that are alive now.
+ * Relays the events of one worker to the others, and announces its end. Runs in the
+ * primary.
+ * @param name of the worker.
+ * @param workers returns all workers that are alive now.
  */
 export function relayEvents(
   from: ChildProcess,
-  others: () => Iterable<ChildProcess>,
+  name: string,
+  workers: () => Iterable<ChildProcess>,
 ): void {
-  from.on("message", (message: unknown) => {
-    if (!isEventMessage(message)) return;
-    for (const worker of others()) {
+  const relay = (message: EventMessage) => {
+    for (const worker of workers()) {
       // A worker that has just exited needs no events.
       if (worker !== from && worker.connected) worker.send(message, () => {});
     }
+  };
+  from.on("message", (message: unknown) => {
+    if (isEventMessage(message)) relay(message);
   });
+  // A process may exit before its last messages are read. Its channel closes after them.
+  void Promise.all([once(from, "exit"), once(from, "disconnect")]).then(() =>
+    relay({ foyer: "event", event: { type: "process.ended", process: name } }),
+  );
 }

@@ -1,4 +1,5 @@
-import type { Events, Listener, WorldEvent } from "../events.js";
+import { randomUUID } from "node:crypto";
+import type { AnyEvent, Events, Listener } from "../events.js";
 
 /** Gets what a listener threw. */
 export type OnFault = (error: unknown) => void;
@@ -10,15 +11,18 @@ export type OnFault = (error: unknown) => void;
 export class LocalEvents implements Events {
   readonly #listeners = new Set<Listener>();
   readonly #onFault: OnFault;
+  readonly process: string;
   /** The event that listeners get now, and those that they published meanwhile. */
-  readonly #due: WorldEvent[] = [];
+  readonly #due: AnyEvent[] = [];
   #closed = false;
 
-  constructor(onFault: OnFault) {
+  /** @param name the name of this process. */
+  constructor(onFault: OnFault, name: string = randomUUID()) {
     this.#onFault = onFault;
+    this.process = name;
   }
 
-  publish(event: WorldEvent): void {
+  publish(event: AnyEvent): void {
     if (this.#closed || this.#due.push(event) > 1) return;
     try {
       // It grows while listeners publish.
@@ -28,7 +32,7 @@ export class LocalEvents implements Events {
     }
   }
 
-  #tell(event: WorldEvent): void {
+  #tell(event: AnyEvent): void {
     for (const listener of this.#listeners) {
       try {
         listener(event);

@@ -2,6 +2,7 @@ import { type FileDigest, StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { fileFinder } from "./file-reads.js";
 import { absent } from "./preconditions.js";
+import { userFinder } from "./user-reads.js";
 import type { SentVisitor, userWrites } from "./user-writes.js";
 
 /** The writes of file records. Each runs inside a transaction of its caller. */
@@ -18,6 +19,7 @@ export function fileWrites(
     "INSERT INTO files (key, world_id, user_id, size, sha256, created) VALUES (?, ?, ?, ?, ?, ?)",
   );
   const findFile = fileFinder(db);
+  const findUser = userFinder(db);
   const removeFile = db.prepare<[string]>("DELETE FROM files WHERE key = ?");
 
   return {
@@ -27,6 +29,9 @@ export function fileWrites(
       { key, size, sha256 }: FileDigest,
       quota: number,
     ): void {
+      if (findUser(worldId, visitor)?.moderation_state) {
+        throw new StoreError("denied", "The user is banned or silenced.");
+      }
       const now = Date.now();
       const total = addBytes.get(size, worldId);
       if (total === undefined) throw absent("world");

@@ -6,6 +6,7 @@ import {
   type Versioned,
   type Visitor,
 } from "../store.js";
+import { announcementReads } from "./announcements.js";
 import { changeReads, lastChange } from "./changes.js";
 import { countReads } from "./count-reads.js";
 import {
@@ -19,7 +20,8 @@ import { fileReads } from "./file-reads.js";
 import { ReadCache } from "./read-cache.js";
 import { roomListCache } from "./room-list-cache.js";
 import { roomReads } from "./room-reads.js";
-import { readRoom, readWorld, toUser } from "./rows.js";
+import { readWholeRoom, readWorld, toUser } from "./rows.js";
+import { Searcher } from "./searcher.js";
 import { userReads } from "./user-reads.js";
 import type { SentVisitor } from "./user-writes.js";
 import { copyReads } from "./world-export-import.js";
@@ -74,10 +76,12 @@ export function openSqliteStore(
   });
   const worlds = worldReads(db, cache);
   const rooms = roomReads(db, cache);
-  const lists = roomListCache(dataDir, cache, worlds, rooms);
+  const searcher = new Searcher(dataDir);
+  const lists = roomListCache(cache, worlds, rooms, searcher);
   const copies = copyReads(db);
-  const users = userReads(db);
+  const users = userReads(db, cache);
   const files = fileReads(db);
+  const announcements = announcementReads(db);
   const counts = countReads(db);
   migrated.close();
   let closed = false;
@@ -93,8 +97,10 @@ export function openSqliteStore(
         read(() => worlds.issuing(issuer, audience)),
       create: async (world) =>
         readWorld(await writer.run("createWorld", world)),
-      update: async (...args) =>
-        readWorld(await writer.run("updateWorld", ...args)),
+      update: async (id, changes, versions) =>
+        readWorld(await writer.run("updateWorld", id, changes, versions)),
+      configure: async (id, changes) =>
+        readWorld(await writer.run("configureWorld", id, changes)),
       delete: (id) => erasing(() => writer.run("deleteWorld", id)),
       export: async (id) => read(() => copies.exportWorld(id)),
       import: async (copy, { dryRun = false } = {}) =>
@@ -106,17 +112,61 @@ export function openSqliteStore(
         new Promise<Versioned<RoomPage>>((resolve) =>
           resolve(read(() => lists.list(...args))),
         ).catch(explain),
-      create: async (...args) =>
-        readRoom(await writer.run("createRoom", ...args)),
-      update: async (...args) =>
-        rooms.written(args[0], await writer.run("updateRoom", ...args)),
-      delete: (...args) => writer.run("deleteRoom", ...args),
+      all: async (...args) => read(() => rooms.all(...args)),
+      create: async (worldId, draft) =>
+        readWholeRoom(await writer.run("createRoom", worldId, draft)),
+      open: async (worldId, draft) =>
+        readWholeRoom(await writer.run("openRoom", worldId, draft)),
+      update: async (worldId, id, changes, versions) =>
+        rooms.written(
+          worldId,
+          await writer.run("updateRoom", worldId, id, changes, versions),
+        ),
+      schedule: async (worldId, id, data) =>
+        rooms.written(
+          worldId,
+          await writer.run("scheduleRoom", worldId, id, data),
+        ),
+      reorder: (worldId, ids) => writer.run("reorderRooms", worldId, ids),
+      delete: (worldId, id, versions) =>
+        writer.run("deleteRoom", worldId, id, versions),
     },
     users: {
       enter: async (worldId, visitor) =>
         toUser(await writer.run("enterUser", worldId, sent(visitor))),
+      get: async (...args) => read(() => users.get(...args)),
+      find: async (...args) => read(() => users.find(...args)),
+      getMany: async (...args) => read(() => users.getMany(...args)),
+      byPretalx: async (...args) => read(() => users.byPretalx(...args)),
+      async search(...args) {
+        const { count, rows } = await searcher.run("users", args);
+        return { count, users: rows.map(toUser) };
+      },
       list: async (...args) => read(() => users.list(...args)),
-      erase: (...args) => erasing(() => writer.run("eraseUser", ...args)),
+      update: async (worldId, id, changes) =>
+        users.written(
+          worldId,
+          await writer.run("updateUser", worldId, id, changes),
+        ),
+      moderate: async (worldId, id, state) =>
+        users.written(
+          worldId,
+          await writer.run("moderateUser", worldId, id, state),
+        ),
+      block: (worldId, id, other) =>
+        writer.run("blockUser", worldId, id, other),
+      unblock: (worldId, id, other) =>
+        writer.run("unblockUser", worldId, id, other),
+      blocked: async (...args) => read(() => users.blocked(...args)),
+      erase: (worldId, name) =>
+        erasing(() => writer.run("eraseUser", worldId, name)),
+    },
+    announcements: {
+      list: async (worldId) => read(() => announcements.list(worldId)),
+      create: (worldId, draft) =>
+        writer.run("createAnnouncement", worldId, draft),
+      update: (worldId, id, changes) =>
+        writer.run("updateAnnouncement", worldId, id, changes),
     },
     files: {
       add: (worldId, visitor, ...args) =>
@@ -133,7 +183,7 @@ export function openSqliteStore(
       closed = true;
       stopWatching?.();
       db.close();
-      await Promise.all([writer.close(), lists.close()]);
+      await Promise.all([writer.close(), searcher.close()]);
     },
   };
 
@@ -149,7 +199,7 @@ export function openSqliteStore(
 
   /** A search may read for so long that the log could not be emptied of what is erased. */
   async function erasing<T>(write: () => Promise<T>): Promise<T> {
-    const resume = lists.pause();
+    const resume = searcher.pause();
     try {
       return await write();
     } finally {

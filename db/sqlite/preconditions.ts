@@ -1,7 +1,8 @@
 import { StoreError } from "../store.js";
 
-export const absent = (kind: "world" | "room" | "user" | "file") =>
-  new StoreError("absent", `There is no such ${kind}.`);
+export const absent = (
+  kind: "world" | "room" | "user" | "file" | "announcement",
+) => new StoreError("absent", `There is no such ${kind}.`, kind);
 
 /**
  * Checks the precondition of a write.

@@ -3,7 +3,7 @@ import { versioned } from "../versions.js";
 import type { ReadCache } from "./read-cache.js";
 import { isFiltered, type RoomRows, type roomReads } from "./room-reads.js";
 import { readRoom } from "./rows.js";
-import { Searcher } from "./searcher.js";
+import type { Searcher } from "./searcher.js";
 import type { worldReads } from "./world-reads.js";
 
 /** The largest page that is cached, in bytes. */
@@ -14,13 +14,12 @@ const MAX_CACHED = 1024 * 1024;
  * is read here, or in a thread if it has to look at every room.
  */
 export function roomListCache(
-  dataDir: string,
   cache: ReadCache,
   worlds: ReturnType<typeof worldReads>,
   rooms: ReturnType<typeof roomReads>,
+  searcher: Searcher,
 ) {
   const pages = cache.reads<Versioned<RoomPage>>();
-  const searcher = new Searcher(dataDir);
 
   return {
     /**
@@ -38,8 +37,9 @@ export function roomListCache(
       const known = pages.find(query.key);
       if (known) return known;
       const { state } = cache;
+      const { signal, ...sent } = selection;
       const found = isFiltered(query.filter)
-        ? await searcher.list(worldId, selection)
+        ? await searcher.run("rooms", [worldId, sent], signal)
         : rooms.readPage(query);
       const made = pageOf(found);
       // The thread read at an unknown moment, so the page is kept only if nothing changed.
@@ -48,9 +48,6 @@ export function roomListCache(
       }
       return made;
     },
-
-    pause: () => searcher.pause(),
-    close: () => searcher.close(),
   };
 }
 

@@ -1,10 +1,23 @@
 import { allows, holds, type Rule } from "../../schemas/plain/permissions.js";
-import type { Room, RoomOrdering } from "../../schemas/rooms.js";
+import type { RoomOrdering } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
-import { type RoomSelection, StoreError, type Versioned } from "../store.js";
+import {
+  type PageSelection,
+  type RoomSelection,
+  type RoomValue,
+  StoreError,
+  type Versioned,
+} from "../store.js";
 import type { Connection } from "./database.js";
 import type { ReadCache } from "./read-cache.js";
-import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
+import {
+  foldCase,
+  readWholeRoom,
+  ROOM_COLUMNS,
+  type RoomRow,
+  WHOLE_ROOM_COLUMNS,
+  type WholeRoomRow,
+} from "./rows.js";
 
 /** Rooms that the same people may see. Without a rule, the world's applies. */
 interface ViewGroup {
@@ -58,16 +71,21 @@ const orders: Record<RoomOrdering, string> = {
 
 /** The reads of rooms. */
 export function roomReads(db: Connection, cache: ReadCache) {
-  const select = db.prepare<[string, string], RoomRow>(
-    `SELECT ${ROOM_COLUMNS} FROM rooms JOIN worlds ON worlds.id = rooms.world_id
+  const select = db.prepare<[string, string], WholeRoomRow>(
+    `SELECT ${WHOLE_ROOM_COLUMNS} FROM rooms JOIN worlds ON worlds.id = rooms.world_id
      WHERE rooms.id = ? AND rooms.world_id = ?`,
+  );
+  const selectAll = db.prepare<[string, number, number], WholeRoomRow>(
+    `SELECT ${WHOLE_ROOM_COLUMNS} FROM worlds CROSS JOIN rooms ON rooms.world_id = worlds.id
+     WHERE worlds.id = ?
+     ORDER BY rooms.sorting_priority, rooms.name, rooms.id LIMIT ? OFFSET ?`,
   );
   const selectGroups = db.prepare<[string], ViewGroupRow>(
     "SELECT id, rule, rooms FROM view_groups WHERE world_id = ?",
   );
   const rooms = cache.rows<
-    RoomRow,
-    { worldId: string; room: Versioned<Room> }
+    WholeRoomRow,
+    { worldId: string; room: Versioned<RoomValue> }
   >();
   const groups = cache.reads<readonly ViewGroup[]>();
   const counts = cache.reads<number>();
@@ -90,18 +108,33 @@ export function roomReads(db: Connection, cache: ReadCache) {
     });
   }
 
-  function get(worldId: string, id: string): Versioned<Room> | undefined {
-    const found = rooms.read(
-      id,
-      () => select.get(id, worldId),
-      (row) => ({ worldId, room: readRoom(row) }),
-    );
+  /** @param selectRow reads the row if it is in this world. */
+  function cached(
+    worldId: string,
+    id: string,
+    selectRow: () => WholeRoomRow | undefined,
+  ): Versioned<RoomValue> | undefined {
+    const found = rooms.read(id, selectRow, (row) => ({
+      worldId,
+      room: readWholeRoom(row),
+    }));
     return found?.worldId === worldId ? found.room : undefined;
   }
 
+  const get = (worldId: string, id: string): Versioned<RoomValue> | undefined =>
+    cached(worldId, id, () => select.get(id, worldId));
+
+  const all = (
+    worldId: string,
+    { page, pageSize }: PageSelection,
+  ): Versioned<RoomValue>[] =>
+    selectAll
+      .all(worldId, pageSize, (page - 1) * pageSize)
+      .map((row) => cached(worldId, row.id, () => row)!);
+
   /** Caches a room that was just written, so that its next reader need not parse it. */
-  function written(worldId: string, row: RoomRow): Versioned<Room> {
-    const room = readRoom(row);
+  function written(worldId: string, row: WholeRoomRow): Versioned<RoomValue> {
+    const room = readWholeRoom(row);
     rooms.keep(row.id, row, { worldId, room });
     return room;
   }
@@ -172,7 +205,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
     return (prepare(sql).get(filter) as { count: number }).count;
   }
 
-  return { get, written, query, readPage };
+  return { get, all, written, query, readPage };
 }
 
 /** Whether the list has to look at every room. */

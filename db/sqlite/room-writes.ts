@@ -1,16 +1,23 @@
 import { randomUUID } from "node:crypto";
 import type { RoomRecord } from "../../schemas/world-document.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
-import type { Room, RoomChanges, RoomDraft } from "../../schemas/rooms.js";
-import { StoreError } from "../store.js";
+import type { Room, RoomDraft } from "../../schemas/rooms.js";
+import { type RoomUpdate, StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { absent, expectVersion } from "./preconditions.js";
-import { foldCase, readRoom, ROOM_COLUMNS, type RoomRow } from "./rows.js";
+import {
+  extrasJson,
+  foldCase,
+  ownExtras,
+  readRoom,
+  WHOLE_ROOM_COLUMNS,
+  type WholeRoomRow,
+} from "./rows.js";
 
 /** A row as it is stored. Without a domain of its own, the room shows the world's. */
-type RoomColumns = Omit<RoomRow, "domain"> & { domain: string | null };
+type RoomColumns = Omit<WholeRoomRow, "domain"> & { domain: string | null };
 
-/** The stored columns that a {@link RoomRow} lacks. */
+/** The stored columns that a {@link WholeRoomRow} lacks. */
 interface HiddenColumns {
   view_group: number;
   own_domain: string | null;
@@ -22,15 +29,32 @@ export function roomWrites(db: Connection) {
     .prepare<[string], string>("SELECT domain FROM worlds WHERE id = ?")
     .pluck();
   const exists = db.prepare("SELECT 1 FROM rooms WHERE id = ?");
-  const select = db.prepare<[string, string], RoomRow & HiddenColumns>(
-    `SELECT ${ROOM_COLUMNS}, view_group, rooms.domain AS own_domain
+  const select = db.prepare<[string, string], WholeRoomRow & HiddenColumns>(
+    `SELECT ${WHOLE_ROOM_COLUMNS}, view_group, rooms.domain AS own_domain
      FROM rooms JOIN worlds ON worlds.id = rooms.world_id
      WHERE rooms.id = ? AND rooms.world_id = ?`,
   );
   const insert = db.prepare(
     `INSERT INTO rooms (id, name, description, module_config, permission_config, sorting_priority,
-       domain, revision, name_folded, description_folded, world_id, view_group)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       domain, revision, extras, name_folded, description_folded, world_id, view_group)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const selectNames = db
+    .prepare<[string], string>("SELECT name FROM rooms WHERE world_id = ?")
+    .pluck();
+  const highest = db
+    .prepare<[string], number>(
+      "SELECT coalesce(max(sorting_priority), 0) FROM rooms WHERE world_id = ?",
+    )
+    .pluck();
+  const selectOrder = db.prepare<
+    [string],
+    Pick<RoomColumns, "id" | "sorting_priority">
+  >(
+    "SELECT id, sorting_priority FROM rooms WHERE world_id = ? ORDER BY sorting_priority, name, id",
+  );
+  const move = db.prepare<[number, string]>(
+    "UPDATE rooms SET sorting_priority = ?, revision = revision + 1 WHERE id = ?",
   );
   const remove = db.prepare<[string]>("DELETE FROM rooms WHERE id = ?");
   const joinGroup = db
@@ -66,7 +90,7 @@ export function roomWrites(db: Connection) {
     for (const { type } of modules) insertModule.run(id, type);
   }
 
-  function insertRoom(worldId: string, record: RoomRecord): RoomRow {
+  function insertRoom(worldId: string, record: RoomRecord): WholeRoomRow {
     const row = {
       id: record.id,
       name: record.name,
@@ -76,6 +100,7 @@ export function roomWrites(db: Connection) {
       sorting_priority: record.sorting_priority ?? 0,
       domain: record.domain ?? null,
       revision: record.revision ?? 1,
+      extras: extrasJson(record),
     };
     const world = domainOf.get(worldId);
     if (world === undefined) throw absent("world");
@@ -114,7 +139,7 @@ export function roomWrites(db: Connection) {
     worldId: string,
     id: string,
     versions: readonly string[] | undefined,
-  ): { seen: RoomRow; hidden: HiddenColumns } {
+  ): { seen: WholeRoomRow; hidden: HiddenColumns } {
     const row = select.get(id, worldId);
     if (!row) throw absent("room");
     const { view_group, own_domain, ...seen } = row;
@@ -125,16 +150,97 @@ export function roomWrites(db: Connection) {
   /** The domain that a room shows after a change. */
   function shownDomain(
     worldId: string,
-    seen: RoomRow,
+    seen: WholeRoomRow,
     { domain }: Partial<RoomColumns>,
   ): string {
     if (domain === undefined) return seen.domain;
     return domain ?? domainOf.get(worldId)!;
   }
 
+  function updateRoom(
+    worldId: string,
+    id: string,
+    { module_config, permission_config, extras, ...rest }: RoomUpdate,
+    versions?: readonly string[],
+  ): WholeRoomRow {
+    const { seen, hidden } = find(worldId, id, versions);
+    const { view_group, own_domain } = hidden;
+    const asked: Partial<RoomColumns> = {
+      ...rest,
+      ...(module_config && { module_config: JSON.stringify(module_config) }),
+      ...(permission_config && {
+        permission_config: JSON.stringify(permission_config),
+      }),
+      ...(extras && {
+        extras: extrasJson({ ...ownExtras(seen.extras), ...extras }),
+      }),
+    };
+    const old: Record<string, unknown> = { ...seen, domain: own_domain };
+    const changes = Object.fromEntries(
+      Object.entries(asked).filter(([name, value]) => value !== old[name]),
+    ) as Partial<RoomColumns>;
+    if (Object.keys(changes).length === 0) return seen;
+    if (changes.module_config) {
+      clearModules.run(id);
+      indexModules(id, module_config!);
+    }
+    const row = {
+      ...seen,
+      ...changes,
+      domain: shownDomain(worldId, seen, changes),
+      revision: seen.revision + 1,
+    };
+    update(id, {
+      ...changes,
+      ...folded(changes),
+      ...(changes.permission_config && {
+        view_group: enterGroup(worldId, permission_config!),
+      }),
+      revision: row.revision,
+    });
+    if (changes.permission_config) quitGroup(view_group);
+    return row;
+  }
+
   return {
-    createRoom: (worldId: string, draft: RoomDraft): RoomRow =>
+    createRoom: (worldId: string, draft: RoomDraft): WholeRoomRow =>
       insertRoom(worldId, { id: newId(), ...draft }),
+
+    /** Creates a room behind all others. */
+    openRoom(worldId: string, draft: RoomDraft): WholeRoomRow {
+      const name = foldCase(draft.name);
+      for (const other of selectNames.iterate(worldId)) {
+        if (foldCase(other) === name) {
+          throw new StoreError(
+            "taken",
+            `The name ${draft.name} is taken.`,
+            "name",
+          );
+        }
+      }
+      const last = Math.min(highest.get(worldId)! + 1, HIGHEST);
+      return insertRoom(worldId, {
+        id: newId(),
+        ...draft,
+        sorting_priority: last,
+      });
+    },
+
+    scheduleRoom: (
+      worldId: string,
+      id: string,
+      schedule_data: Record<string, unknown> | null,
+    ): WholeRoomRow => updateRoom(worldId, id, { extras: { schedule_data } }),
+
+    reorderRooms(worldId: string, ids: readonly string[]): void {
+      const rooms = selectOrder.all(worldId);
+      const byId = new Map(rooms.map((room) => [room.id, room]));
+      const first = ids.flatMap((id) => byId.get(id) ?? []);
+      // A set keeps the first of equal elements in its place.
+      [...new Set([...first, ...rooms])].forEach((room, i) => {
+        if (room.sorting_priority !== i + 1) move.run(i + 1, room.id);
+      });
+    },
 
     /** Creates a room with a given id. */
     addRoom(worldId: string, record: RoomRecord): void {
@@ -148,47 +254,7 @@ export function roomWrites(db: Connection) {
       insertRoom(worldId, record);
     },
 
-    updateRoom(
-      worldId: string,
-      id: string,
-      { module_config, permission_config, ...rest }: RoomChanges,
-      versions?: readonly string[],
-    ): RoomRow {
-      const { seen, hidden } = find(worldId, id, versions);
-      const { view_group, own_domain } = hidden;
-      const asked: Partial<RoomColumns> = {
-        ...rest,
-        ...(module_config && { module_config: JSON.stringify(module_config) }),
-        ...(permission_config && {
-          permission_config: JSON.stringify(permission_config),
-        }),
-      };
-      const old: Record<string, unknown> = { ...seen, domain: own_domain };
-      const changes = Object.fromEntries(
-        Object.entries(asked).filter(([name, value]) => value !== old[name]),
-      ) as Partial<RoomColumns>;
-      if (Object.keys(changes).length === 0) return seen;
-      if (changes.module_config) {
-        clearModules.run(id);
-        indexModules(id, module_config!);
-      }
-      const row = {
-        ...seen,
-        ...changes,
-        domain: shownDomain(worldId, seen, changes),
-        revision: seen.revision + 1,
-      };
-      update(id, {
-        ...changes,
-        ...folded(changes),
-        ...(changes.permission_config && {
-          view_group: enterGroup(worldId, permission_config!),
-        }),
-        revision: row.revision,
-      });
-      if (changes.permission_config) quitGroup(view_group);
-      return row;
-    },
+    updateRoom,
 
     deleteRoom(
       worldId: string,
@@ -201,6 +267,9 @@ export function roomWrites(db: Connection) {
     },
   };
 }
+
+/** The highest priority that a room can have. */
+const HIGHEST = 2 ** 31 - 1;
 
 /** The folded columns of the texts that are given. */
 const folded = ({

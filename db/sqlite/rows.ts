@@ -2,7 +2,13 @@ import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { User } from "../../schemas/users.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
-import type { PageSelection, UserRecord, Versioned } from "../store.js";
+import type {
+  PageSelection,
+  RoomExtras,
+  RoomValue,
+  UserRecord,
+  Versioned,
+} from "../store.js";
 import { frozen, versioned } from "../versions.js";
 
 export interface WorldRow {
@@ -26,9 +32,23 @@ export interface RoomRow {
   revision: number;
 }
 
-export interface UserRow extends Omit<UserRecord, "profile" | "traits"> {
+/** A room with what lists of rooms do not show. */
+export interface WholeRoomRow extends RoomRow {
+  /** JSON of the {@link RoomExtras} that are not at their default; null if all are. */
+  extras: string | null;
+}
+
+type PlainFields = Omit<
+  UserRecord,
+  "profile" | "traits" | "client_state" | "deleted"
+>;
+
+export interface UserRow extends PlainFields {
   profile: string | null;
-  traits: string;
+  /** Null for a tombstone. */
+  traits: string | null;
+  /** Null for an empty object. */
+  client_state: string | null;
 }
 
 /** The columns of a {@link WorldRow}. */
@@ -39,9 +59,15 @@ export const WORLD_COLUMNS =
 export const ROOM_COLUMNS =
   "rooms.id, rooms.name, rooms.description, rooms.module_config, rooms.permission_config, rooms.sorting_priority, coalesce(rooms.domain, worlds.domain) AS domain, rooms.revision";
 
+/** The columns of a {@link WholeRoomRow}, from the same tables. */
+export const WHOLE_ROOM_COLUMNS = `${ROOM_COLUMNS}, rooms.extras`;
+
 /** The columns of a {@link UserRow}. */
 export const USER_COLUMNS =
-  "id, token_id, client_id, profile, traits, last_seen";
+  "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login";
+
+/** The condition for users that are no tombstones. SQLite uses the partial indexes for no other wording. */
+export const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
 
 /** The world in a row, with its version. */
 export const readWorld = (row: WorldRow): Versioned<World> =>
@@ -50,6 +76,10 @@ export const readWorld = (row: WorldRow): Versioned<World> =>
 /** The room in a row, with its version. */
 export const readRoom = (row: RoomRow): Versioned<Room> =>
   versioned(toRoom(row), () => roomJson(row), row.revision);
+
+/** The room in a row with its extras. They are in the version by the revision. */
+export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
+  versioned(toWholeRoom(row), () => roomJson(row), row.revision);
 
 // A record may hold a megabyte of JSON with hundreds of thousands of values.
 // To parse it takes a hundred times as long as to copy it, and twenty times the
@@ -97,11 +127,87 @@ const worldJson = (row: WorldRow) =>
 const roomJson = (row: RoomRow) =>
   `{"id":${JSON.stringify(row.id)},"name":${JSON.stringify(row.name)},"description":${JSON.stringify(row.description)},"module_config":${row.module_config},"permission_config":${row.permission_config},"sorting_priority":${row.sorting_priority},"domain":${JSON.stringify(row.domain)}}`;
 
-export const toUser = ({ profile, traits, ...rest }: UserRow): UserRecord => ({
-  ...rest,
-  profile: profile === null ? null : (JSON.parse(profile) as User["profile"]),
-  traits: JSON.parse(traits) as string[],
+const DEFAULT_EXTRAS: Readonly<RoomExtras> = Object.freeze({
+  picture: null,
+  import_id: null,
+  pretalx_id: 0,
+  force_join: false,
+  schedule_data: null,
 });
+
+/** The extras as they are stored: JSON of those that are not at their default. */
+export function extrasJson(extras: Partial<RoomExtras>): string | null {
+  const names = Object.keys(DEFAULT_EXTRAS) as (keyof RoomExtras)[];
+  const own = names
+    .map((name) => [name, extras[name] ?? DEFAULT_EXTRAS[name]] as const)
+    .filter(([name, value]) => value !== DEFAULT_EXTRAS[name]);
+  return own.length === 0 ? null : JSON.stringify(Object.fromEntries(own));
+}
+
+/** The extras that are not at their default. */
+export const ownExtras = (stored: string | null): Partial<RoomExtras> =>
+  stored === null ? {} : parse<Partial<RoomExtras>>(stored);
+
+const extrasIn = (stored: string | null): Readonly<RoomExtras> =>
+  stored === null
+    ? DEFAULT_EXTRAS
+    : Object.freeze({ ...DEFAULT_EXTRAS, ...ownExtras(stored) });
+
+function toWholeRoom(row: WholeRoomRow): RoomValue {
+  let modules: Room["module_config"] | undefined;
+  let permissions: PermissionConfig | undefined;
+  let extras: Readonly<RoomExtras> | undefined;
+  return Object.freeze({
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    get module_config() {
+      return (modules ??= parse<Room["module_config"]>(row.module_config));
+    },
+    get permission_config() {
+      return (permissions ??= parse<PermissionConfig>(row.permission_config));
+    },
+    sorting_priority: row.sorting_priority,
+    domain: row.domain,
+    get extras() {
+      return (extras ??= extrasIn(row.extras));
+    },
+  });
+}
+
+/** The user in a row. */
+export function toUser(row: UserRow): UserRecord {
+  let profile: User["profile"] | undefined;
+  let traits: string[] | undefined;
+  let state: Record<string, unknown> | undefined;
+  return Object.freeze({
+    id: row.id,
+    token_id: row.token_id,
+    client_id: row.client_id,
+    get profile() {
+      return (profile ??= parse<User["profile"]>(row.profile ?? "null"));
+    },
+    get traits() {
+      return (traits ??= parse<string[]>(row.traits ?? "[]"));
+    },
+    last_seen: row.last_seen,
+    moderation_state: row.moderation_state,
+    get client_state() {
+      return (state ??= parse<Record<string, unknown>>(
+        row.client_state ?? "{}",
+      ));
+    },
+    pretalx_id: row.pretalx_id,
+    last_login: row.last_login,
+    deleted: row.token_id === null && row.client_id === null,
+  });
+}
+
+/** The display name in the profile of a user without differences of case; empty if there is none. */
+export function foldedNameOf(profile: User["profile"] | undefined): string {
+  const name = profile?.display_name;
+  return typeof name === "string" ? foldCase(name) : "";
+}
 
 /**
  * Removes differences of case from a text. One conversion is not enough: only upper

@@ -4,8 +4,14 @@ import type { Connection } from "./database.js";
 // (`secure_delete`). But when it moves a row to another page, the old page keeps
 // its bytes, and no deletion finds them there.
 
-/** The tables whose rows are erased. Users have names, and files have secret keys. */
-export type ErasedTable = "users" | "files";
+/** The tables whose rows are erased: such as users, who have names, and files, which have secret keys. */
+export const ERASED_TABLES = [
+  "users",
+  "blocks",
+  "files",
+  "announcements",
+] as const;
+export type ErasedTable = (typeof ERASED_TABLES)[number];
 
 /**
  * Rewrites all rows of a table, and with them every page that ever held one. The

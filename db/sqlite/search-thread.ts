@@ -3,7 +3,8 @@ import { toFault } from "./batches.js";
 import { openForReading, storeErrorOf } from "./database.js";
 import { ReadCache } from "./read-cache.js";
 import { roomReads } from "./room-reads.js";
-import type { SearchResult, Search } from "./searcher.js";
+import type { Search, Searches, SearchResult } from "./searcher.js";
+import { userSearch } from "./user-search.js";
 import { worldReads } from "./world-reads.js";
 
 // The thread that reads lists which have to look at every room. It finds out by
@@ -15,6 +16,14 @@ const db = openForReading(dataDir);
 const cache = new ReadCache(db);
 const worlds = worldReads(db, cache);
 const rooms = roomReads(db, cache);
+const searches: Searches = {
+  rooms(worldId, selection) {
+    const world = worlds.get(worldId);
+    if (!world) return { count: 0, rows: [], size: 0 };
+    return rooms.readPage(rooms.query(world.value, selection));
+  },
+  users: userSearch(db),
+};
 
 port.on("message", (search: Search) => {
   port.postMessage(runSearch(search));
@@ -22,12 +31,10 @@ port.on("message", (search: Search) => {
   cache.refresh();
 });
 
-function runSearch({ worldId, selection }: Search): SearchResult {
+function runSearch({ what, args }: Search): SearchResult {
   try {
     cache.enter();
-    const world = worlds.get(worldId);
-    if (!world) return { count: 0, rows: [], size: 0 };
-    return rooms.readPage(rooms.query(world.value, selection));
+    return (searches[what] as (...args: unknown[]) => SearchResult)(...args);
   } catch (error) {
     const { problem, message } = storeErrorOf(error) ?? toFault(error);
     return { problem, message };

@@ -1,22 +1,35 @@
 import { Worker } from "node:worker_threads";
-import { type RoomSelection, StoreError, type StoreProblem } from "../store.js";
+import {
+  type RoomSelection,
+  StoreError,
+  type StoreProblem,
+  type UserSearch,
+} from "../store.js";
 import type { RoomRows } from "./room-reads.js";
+import type { UserRows } from "./user-search.js";
+
+/** What the thread can search for. */
+export interface Searches {
+  rooms(worldId: string, selection: Omit<RoomSelection, "signal">): RoomRows;
+  users(worldId: string, search: UserSearch): UserRows;
+}
 
 /** The message to the thread: a list to read. */
 export interface Search {
-  worldId: string;
-  selection: Omit<RoomSelection, "signal">;
+  what: keyof Searches;
+  args: Parameters<Searches[keyof Searches]>;
 }
 
-/** The answer of the thread: a page with its size in bytes, or a problem. */
+/** The answer of the thread: a page, or a problem. */
 export type SearchResult =
-  RoomRows | { problem: StoreProblem | "fault"; message: string };
+  | ReturnType<Searches[keyof Searches]>
+  | { problem: StoreProblem | "fault"; message: string };
 
 interface PendingSearch {
   worldId: string;
   search: Search;
   signal: AbortSignal | undefined;
-  resolve: (found: RoomRows) => void;
+  resolve: (found: never) => void;
   reject: (error: Error) => void;
 }
 
@@ -42,23 +55,26 @@ export class Searcher {
   }
 
   /**
-   * @throws {StoreError} `busy` when too many lists of the world wait, or if the
-   *   selection is aborted before its turn; or what reading throws.
+   * @param signal aborts when nobody waits for the list any longer.
+   * @throws {StoreError} `busy` when too many lists of the world wait, or if it is
+   *   aborted before its turn; or what reading throws.
    */
-  list(
-    worldId: string,
-    { signal, ...selection }: RoomSelection,
-  ): Promise<RoomRows> {
+  run<W extends keyof Searches>(
+    what: W,
+    args: Parameters<Searches[W]>,
+    signal?: AbortSignal,
+  ): Promise<ReturnType<Searches[W]>> {
     return new Promise((resolve, reject) => {
       if (this.#closed) {
         throw new StoreError("unusable", "The store is closed.");
       }
       this.#dropAborted();
+      const [worldId] = args;
       const ofWorld = this.#pending.filter((it) => it.worldId === worldId);
       if (ofWorld.length >= MAX_PENDING_SEARCHES) {
         throw new StoreError("busy", "Too many searches are waiting.");
       }
-      const search = { worldId, selection };
+      const search = { what, args };
       this.#pending.push({ worldId, search, signal, resolve, reject });
       this.#next();
     });
@@ -136,7 +152,7 @@ export class Searcher {
   readonly #settle = (result: SearchResult): void => {
     const search = this.#running;
     this.#running = undefined;
-    if ("rows" in result) search?.resolve(result);
+    if ("rows" in result) search?.resolve(result as never);
     else if (result.problem === "fault") {
       search?.reject(new Error(result.message));
     } else search?.reject(new StoreError(result.problem, result.message));

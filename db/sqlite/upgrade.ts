@@ -11,6 +11,7 @@ import Database from "better-sqlite3";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { migrations } from "./migrations/index.js";
+import { foldedNameOf } from "./rows.js";
 
 /** SQLite's application_id of a Foyer database: "Foyr". */
 const APPLICATION_ID = 0x466f7972;
@@ -49,6 +50,9 @@ export function schemaVersionOf(db: Connection): number {
 export function upgrade(db: Connection, log: (line: string) => void): void {
   nameCopies(db, log);
   if (schemaVersionOf(db) === LATEST) return;
+  db.function("folded_display_name", { deterministic: true }, (profile) =>
+    foldedNameOf(JSON.parse(profile as string) as Record<string, unknown>),
+  );
   let part: string | undefined;
   // The transaction holds the write lock from the copy to the end. Of two processes,
   // one upgrades, and the other then finds nothing to do.

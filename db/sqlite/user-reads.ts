@@ -1,6 +1,19 @@
-import { type PageSelection, StoreError, type UserPage } from "../store.js";
+import {
+  type PageSelection,
+  StoreError,
+  type UserPage,
+  type UserRecord,
+  type Visitor,
+} from "../store.js";
 import type { Connection } from "./database.js";
-import { rangeOf, toUser, USER_COLUMNS, type UserRow } from "./rows.js";
+import type { ReadCache } from "./read-cache.js";
+import {
+  IS_KNOWN,
+  rangeOf,
+  toUser,
+  USER_COLUMNS,
+  type UserRow,
+} from "./rows.js";
 
 /**
  * The largest page of users, in characters. A thousand profiles that fill a header
@@ -8,29 +21,101 @@ import { rangeOf, toUser, USER_COLUMNS, type UserRow } from "./rows.js";
  */
 const MAX_USER_PAGE = 4 * 1024 * 1024;
 
-/** Exactly the condition of the partial index. SQLite uses the index for no other wording. */
-const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
+/** The order in which users are shown to each other. */
+export const BY_NAME = "display_name_folded, id";
 
 /** The reads of users. */
-export function userReads(db: Connection) {
+export function userReads(db: Connection, cache: ReadCache) {
   const count = db
     .prepare<[string], number>(
       `SELECT count(*) FROM users WHERE world_id = ? AND ${IS_KNOWN}`,
     )
     .pluck();
-  const select = db.prepare<[string, number, number], UserRow>(
-    `SELECT ${USER_COLUMNS} FROM users
+  const selectPage = db.prepare<[string, number, number], UserRow>(
+    `SELECT ${USER_COLUMNS.replace("client_state", "NULL AS client_state")} FROM users
      WHERE world_id = ? AND ${IS_KNOWN}
      ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
   );
+  const select = db.prepare<[string, string], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND world_id = ?`,
+  );
+  const selectByPretalx = db.prepare<[string, string], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users
+     WHERE world_id = ? AND pretalx_id IN (SELECT value FROM json_each(?))`,
+  );
+  const selectBlocked = db.prepare<[string, string], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users
+     WHERE id IN (SELECT blocked_id FROM blocks WHERE user_id = ?) AND world_id = ?
+     ORDER BY ${BY_NAME}`,
+  );
+  const find = userFinder(db);
+  const users = cache.rows<UserRow, { worldId: string; user: UserRecord }>();
+
+  function get(worldId: string, id: string): UserRecord | undefined {
+    const found = users.read(
+      id,
+      () => select.get(id, worldId),
+      (row) => ({ worldId, user: toUser(row) }),
+    );
+    return found?.worldId === worldId ? found.user : undefined;
+  }
+
   return {
+    get,
+
+    find(worldId: string, name: UserNames): UserRecord | undefined {
+      const row = find(worldId, name);
+      return row && toUser(row);
+    },
+
+    getMany: (worldId: string, ids: readonly string[]): UserRecord[] =>
+      [...new Set(ids)].flatMap((id) => get(worldId, id) ?? []),
+
+    byPretalx: (worldId: string, ids: readonly string[]): UserRecord[] =>
+      selectByPretalx.all(worldId, JSON.stringify(ids)).map(toUser),
+
+    blocked: (worldId: string, id: string): UserRecord[] =>
+      selectBlocked.all(id, worldId).map(toUser),
+
     list(worldId: string, selection: PageSelection): UserPage {
       const all = count.get(worldId)!;
       const { limit, offset } = rangeOf(selection, all);
-      const rows = select.iterate(worldId, limit, offset);
-      return { count: all, users: bounded(rows).map(toUser) };
+      const rows = selectPage.iterate(worldId, limit, offset);
+      return { count: all, users: bounded(rows).map(toListed) };
+    },
+
+    /** Caches a user that was just written. */
+    written(worldId: string, row: UserRow): UserRecord {
+      const user = toUser(row);
+      users.keep(row.id, row, { worldId, user });
+      return user;
     },
   };
+}
+
+/** The names of a user; with both, the `uid` counts. */
+type UserNames = Pick<Visitor, "tokenId" | "clientId">;
+
+/** Finds a user of a world by its name. */
+export function userFinder(db: Connection) {
+  const by = (known: "token_id" | "client_id") =>
+    db.prepare<[string, string | undefined], UserRow>(
+      `SELECT ${USER_COLUMNS} FROM users WHERE world_id = ? AND ${known} = ?`,
+    );
+  const byToken = by("token_id");
+  const byClient = by("client_id");
+  return (
+    worldId: string,
+    { tokenId, clientId }: UserNames,
+  ): UserRow | undefined =>
+    tokenId === undefined
+      ? byClient.get(worldId, clientId)
+      : byToken.get(worldId, tokenId);
+}
+
+function toListed(row: UserRow) {
+  const { client_state: _state, deleted: _deleted, ...listed } = toUser(row);
+  return listed;
 }
 
 /** Reads rows up to a size. A single row is never refused, because no page is smaller. */
@@ -38,7 +123,7 @@ function bounded(rows: Iterable<UserRow>): UserRow[] {
   const read: UserRow[] = [];
   let size = 0;
   for (const row of rows) {
-    size += row.traits.length + (row.profile?.length ?? 0);
+    size += (row.traits?.length ?? 0) + (row.profile?.length ?? 0);
     if (size > MAX_USER_PAGE && read.length > 0) {
       throw new StoreError("large", "The page is too large.");
     }

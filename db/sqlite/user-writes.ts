@@ -1,9 +1,16 @@
 import { randomUUID } from "node:crypto";
 import type { UserName } from "../../schemas/users.js";
-import type { Visitor } from "../store.js";
+import type { UserCopy } from "../../schemas/world-document.js";
+import {
+  type ModerationState,
+  StoreError,
+  type UserChanges,
+  type Visitor,
+} from "../store.js";
 import type { Connection } from "./database.js";
 import { absent } from "./preconditions.js";
-import { USER_COLUMNS, type UserRow } from "./rows.js";
+import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "./rows.js";
+import { userFinder } from "./user-reads.js";
 
 /** A visitor as it travels to the writer thread. */
 export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
@@ -12,26 +19,70 @@ export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
 export function userWrites(db: Connection) {
   const upsert = (known: "token_id" | "client_id") =>
     db.prepare<unknown[], UserRow>(
-      `INSERT INTO users (id, world_id, ${known}, profile, traits, last_seen) VALUES (?, ?, ?, ?, ?, ?)
+      `INSERT INTO users (id, world_id, ${known}, profile, traits, last_seen, last_login,
+         pretalx_id, display_name_folded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (world_id, ${known}) WHERE ${known} IS NOT NULL DO UPDATE SET
-         traits = excluded.traits, last_seen = excluded.last_seen
+         traits = excluded.traits, last_seen = excluded.last_seen,
+         last_login = coalesce(excluded.last_login, last_login)
+         WHERE moderation_state != 'banned'
        RETURNING ${USER_COLUMNS}`,
     );
   const upsertByToken = upsert("token_id");
   const upsertByClient = upsert("client_id");
   const findWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
-  const find = db
+  const findNamed = userFinder(db);
+  const findId = db
     .prepare<UserName & { world_id: string }, string>(
       `SELECT id FROM users WHERE world_id = @world_id
-         AND (token_id = @token_id OR (id = @user_id AND coalesce(token_id, client_id) IS NOT NULL))`,
+         AND (token_id = @token_id OR (id = @user_id AND ${IS_KNOWN}))`,
     )
     .pluck();
+  const isKnown = db.prepare<[string, string]>(
+    `SELECT 1 FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
+  );
+  const exists = db.prepare<[string]>("SELECT 1 FROM users WHERE id = ?");
+  const insert = db.prepare<unknown[]>(
+    `INSERT INTO users (id, world_id, token_id, client_id, profile, traits, last_seen,
+       moderation_state, client_state, pretalx_id, last_login, display_name_folded)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const update = (set: string) =>
+    db.prepare<unknown[], UserRow>(
+      `UPDATE users SET ${set} WHERE id = ? AND world_id = ? AND ${IS_KNOWN}
+       RETURNING ${USER_COLUMNS}`,
+    );
+  const setProfile = update("profile = ?, display_name_folded = ?");
+  const setClientState = update("client_state = ?");
+  const setPretalxId = update("pretalx_id = ?");
+  const moderate = update(
+    `moderation_state = CASE WHEN moderation_state = 'banned' AND ? = 'silenced'
+       THEN 'banned' ELSE ? END`,
+  );
+  const select = db.prepare<[string, string], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
+  );
+  const block = db.prepare<[string, string]>(
+    "INSERT OR IGNORE INTO blocks (user_id, blocked_id) VALUES (?, ?)",
+  );
+  const unblock = db.prepare<[string, string]>(
+    "DELETE FROM blocks WHERE user_id = ? AND blocked_id = ?",
+  );
+  const unblockAll = db.prepare<[string, string]>(
+    "DELETE FROM blocks WHERE user_id = ? OR blocked_id = ?",
+  );
   const erase = db.prepare<[string]>(
-    "UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL WHERE id = ?",
+    `UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL,
+       moderation_state = '', client_state = NULL, pretalx_id = NULL, last_login = NULL,
+       display_name_folded = '' WHERE id = ?`,
   );
   const disown = db.prepare<[string]>(
     "UPDATE files SET user_id = NULL WHERE user_id = ?",
   );
+
+  /** @throws {StoreError} `absent` unless all are users of the world who are not erased. */
+  function expectKnown(worldId: string, ...ids: string[]): void {
+    if (!ids.every((id) => isKnown.get(id, worldId))) throw absent("user");
+  }
 
   return {
     /**
@@ -40,30 +91,110 @@ export function userWrites(db: Connection) {
      */
     enterUser(
       worldId: string,
-      { tokenId, clientId, traits, profile }: SentVisitor,
+      visitor: SentVisitor,
       now = Date.now(),
     ): UserRow {
       if (!findWorld.get(worldId)) throw absent("world");
+      const { tokenId, clientId, traits, profile, login, pretalxId } = visitor;
       const statement = tokenId === undefined ? upsertByClient : upsertByToken;
-      return statement.get(
+      const row = statement.get(
         randomUUID(),
         worldId,
         tokenId ?? clientId,
         profile ? JSON.stringify(profile) : null,
         JSON.stringify(traits),
         now,
-      )!;
+        login ? now : null,
+        pretalxId ?? null,
+        foldedNameOf(profile),
+      );
+      // Nothing is written for a banned user, and so nothing is returned.
+      return row ?? findNamed(worldId, visitor)!;
     },
 
-    eraseUser(worldId: string, { user_id, token_id }: UserName): void {
-      const id = find.get({
+    /**
+     * Creates a user as it was copied.
+     * @throws {StoreError} `taken` on `users`.
+     */
+    addUser(worldId: string, user: UserCopy): void {
+      const { id, token_id, client_id } = user;
+      const name = {
+        tokenId: token_id ?? undefined,
+        clientId: client_id ?? undefined,
+      };
+      if (exists.get(id) || findNamed(worldId, name)) {
+        throw new StoreError(
+          "taken",
+          `The id ${id} of a user is taken, or its name.`,
+          "users",
+        );
+      }
+      insert.run(
+        id,
+        worldId,
+        token_id,
+        client_id,
+        user.profile && JSON.stringify(user.profile),
+        JSON.stringify(user.traits),
+        Date.parse(user.last_seen),
+        user.moderation_state ?? "",
+        stateJson(user.client_state),
+        user.pretalx_id ?? null,
+        user.last_login == null ? null : Date.parse(user.last_login),
+        foldedNameOf(user.profile),
+      );
+    },
+
+    updateUser(
+      worldId: string,
+      id: string,
+      { profile, client_state, pretalx_id }: UserChanges,
+    ): UserRow {
+      expectKnown(worldId, id);
+      if (profile) {
+        const name = foldedNameOf(profile);
+        setProfile.get(JSON.stringify(profile), name, id, worldId);
+      }
+      if (client_state) {
+        setClientState.get(stateJson(client_state), id, worldId);
+      }
+      if (pretalx_id !== undefined) setPretalxId.get(pretalx_id, id, worldId);
+      return select.get(id, worldId)!;
+    },
+
+    moderateUser(worldId: string, id: string, state: ModerationState): UserRow {
+      const row = moderate.get(state, state, id, worldId);
+      if (!row) throw absent("user");
+      return row;
+    },
+
+    blockUser(worldId: string, id: string, other: string): void {
+      expectKnown(worldId, id, other);
+      block.run(id, other);
+    },
+
+    unblockUser(worldId: string, id: string, other: string): void {
+      expectKnown(worldId, id, other);
+      unblock.run(id, other);
+    },
+
+    eraseUser(worldId: string, { user_id, token_id }: UserName): string {
+      const id = findId.get({
         world_id: worldId,
         user_id,
         token_id,
       });
       if (id === undefined) throw absent("user");
       erase.run(id);
+      unblockAll.run(id, id);
       disown.run(id);
+      return id;
     },
   };
 }
+
+/** The client state as it is stored. */
+const stateJson = (
+  state: Record<string, unknown> | undefined,
+): string | null =>
+  state && Object.keys(state).length > 0 ? JSON.stringify(state) : null;

@@ -1,54 +1,123 @@
-import type { RoomRecord, WorldCopy } from "../../schemas/world-document.js";
+import type {
+  AnnouncementCopy,
+  RoomRecord,
+  UserCopy,
+  WorldCopy,
+} from "../../schemas/world-document.js";
+import type { Announcement } from "../store.js";
+import { announcementReads, type announcementWrites } from "./announcements.js";
 import type { Connection } from "./database.js";
-import type { roomWrites } from "./room-writes.js";
 import {
-  type RoomRow,
+  IS_KNOWN,
+  ownExtras,
   toRoom,
+  toUser,
   toWorld,
+  USER_COLUMNS,
+  type UserRow,
+  type WholeRoomRow,
   WORLD_COLUMNS,
   type WorldRow,
 } from "./rows.js";
+import type { roomWrites } from "./room-writes.js";
+import type { userWrites } from "./user-writes.js";
 import type { worldWrites } from "./world-writes.js";
 
-/** The reads of worlds with all their rooms. */
+/** The reads of worlds with all that they hold. */
 export function copyReads(db: Connection) {
   const selectWorld = db.prepare<[string], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
   );
   const selectRooms = db.prepare<[string], OwnRow>(
-    `SELECT id, name, description, module_config, permission_config, sorting_priority, domain, revision
+    `SELECT id, name, description, module_config, permission_config, sorting_priority, domain, revision, extras
      FROM rooms WHERE world_id = ? ORDER BY sorting_priority, name, id`,
   );
+  const selectUsers = db.prepare<[string], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users WHERE world_id = ? AND ${IS_KNOWN} ORDER BY id`,
+  );
+  const selectBlocks = db.prepare<[string], Block>(
+    `SELECT user_id, blocked_id FROM blocks
+     WHERE user_id IN (SELECT id FROM users WHERE world_id = ?) ORDER BY user_id, blocked_id`,
+  );
+  const announcements = announcementReads(db);
+
   return {
     exportWorld(id: string): WorldCopy | undefined {
       const row = selectWorld.get(id);
-      return (
-        row && {
-          world: { ...toWorld(row), revision: row.revision },
-          rooms: selectRooms.all(id).map(toRecord),
-        }
-      );
+      if (!row) return undefined;
+      const blocked = new Map<string, string[]>();
+      for (const { user_id, blocked_id } of selectBlocks.iterate(id)) {
+        const ids = blocked.get(user_id);
+        if (ids) ids.push(blocked_id);
+        else blocked.set(user_id, [blocked_id]);
+      }
+      const users = selectUsers
+        .all(id)
+        .map((user) => toUserCopy(user, blocked.get(user.id)));
+      const announced = announcements.list(id).map(toAnnouncementCopy);
+      return {
+        world: { ...toWorld(row), revision: row.revision },
+        rooms: selectRooms.all(id).map(toRecord),
+        ...(users.length > 0 && { users }),
+        ...(announced.length > 0 && { announcements: announced }),
+      };
     },
   };
 }
 
 /** A room whose domain is null unless it has one of its own. */
-type OwnRow = Omit<RoomRow, "domain"> & { domain: string | null };
+type OwnRow = Omit<WholeRoomRow, "domain"> & { domain: string | null };
+
+interface Block {
+  user_id: string;
+  blocked_id: string;
+}
 
 function toRecord({ domain, ...row }: OwnRow): RoomRecord {
   return {
     ...toRoom({ ...row, domain: domain ?? "" }),
     domain: domain ?? undefined,
+    ...ownExtras(row.extras),
     revision: row.revision,
   };
 }
 
-/** The writes of worlds with all their rooms. Each runs inside a transaction of its caller. */
-export function copyWrites(
-  db: Connection,
-  worlds: ReturnType<typeof worldWrites>,
-  rooms: ReturnType<typeof roomWrites>,
-) {
+function toUserCopy(row: UserRow, blocked: string[] | undefined): UserCopy {
+  const { id, token_id, client_id, profile, traits, ...rest } = toUser(row);
+  const { moderation_state, client_state, pretalx_id, last_login } = rest;
+  return {
+    id,
+    token_id,
+    client_id,
+    profile,
+    traits,
+    last_seen: timeOf(row.last_seen),
+    ...(moderation_state !== "" && { moderation_state }),
+    ...(row.client_state !== null && { client_state }),
+    ...(pretalx_id !== null && { pretalx_id }),
+    ...(last_login !== null && { last_login: timeOf(last_login) }),
+    ...(blocked && { blocked }),
+  };
+}
+
+const toAnnouncementCopy = ({
+  show_until,
+  ...announcement
+}: Announcement): AnnouncementCopy => ({
+  ...announcement,
+  show_until: show_until === null ? null : timeOf(show_until),
+});
+
+const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
+
+/** The writes that an import consists of. */
+type Parts = Pick<ReturnType<typeof worldWrites>, "createWorld"> &
+  Pick<ReturnType<typeof roomWrites>, "addRoom"> &
+  Pick<ReturnType<typeof userWrites>, "addUser" | "blockUser"> &
+  Pick<ReturnType<typeof announcementWrites>, "addAnnouncement">;
+
+/** The writes of worlds with all that they hold. Each runs inside a transaction of its caller. */
+export function copyWrites(db: Connection, parts: Parts) {
   const savepoint = db.prepare("SAVEPOINT trial");
   const undo = db.prepare("ROLLBACK TO trial");
   const release = db.prepare("RELEASE trial");
@@ -56,8 +125,14 @@ export function copyWrites(
   return {
     importWorld(copy: WorldCopy, dryRun: boolean): WorldRow {
       savepoint.run();
-      const row = worlds.createWorld(copy.world);
-      for (const room of copy.rooms) rooms.addRoom(row.id, room);
+      const { world, rooms, users = [], announcements = [] } = copy;
+      const row = parts.createWorld(world);
+      for (const room of rooms) parts.addRoom(row.id, room);
+      for (const user of users) parts.addUser(row.id, user);
+      for (const { id, blocked = [] } of users) {
+        for (const other of blocked) parts.blockUser(row.id, id, other);
+      }
+      for (const each of announcements) parts.addAnnouncement(row.id, each);
       // The caller undoes a write that fails.
       if (dryRun) undo.run();
       release.run();

@@ -1,6 +1,6 @@
 import type { WorldCopy } from "../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
-import { StoreError } from "../store.js";
+import { StoreError, type WorldSettings } from "../store.js";
 import type { Connection } from "./database.js";
 import { absent, expectVersion } from "./preconditions.js";
 import { readWorld, sameValues, WORLD_COLUMNS, type WorldRow } from "./rows.js";
@@ -60,6 +60,42 @@ export function worldWrites(db: Connection) {
     }
   }
 
+  /** @throws {StoreError} `absent`. */
+  function find(id: string): WorldRow {
+    const row = select.get(id);
+    if (!row) throw absent("world");
+    return row;
+  }
+
+  function updateWorld(
+    id: string,
+    { config, permission_config, ...rest }: WorldChanges,
+    versions?: readonly string[],
+  ): WorldRow {
+    const old = find(id);
+    expectVersion(() => readWorld(old).version, versions);
+    const row: WorldRow = { ...old, ...rest };
+    if (permission_config) {
+      row.permission_config = JSON.stringify(permission_config);
+    }
+    if (config) {
+      const { JWT_secrets } = JSON.parse(old.config) as WorldConfig;
+      const whole = { JWT_secrets, ...config };
+      row.config = JSON.stringify(whole);
+      indexIssuers(id, whole);
+    }
+    return save(old, row);
+  }
+
+  /** Writes a row if it has changed. */
+  function save(old: WorldRow, row: WorldRow): WorldRow {
+    if (sameValues(old, row)) return old;
+    row.revision++;
+    if (row.domain !== old.domain) claimDomain(row);
+    update.run(row);
+    return row;
+  }
+
   return {
     createWorld({ revision = 1, ...world }: WorldCopy["world"]): WorldRow {
       if (select.get(world.id)) {
@@ -77,29 +113,27 @@ export function worldWrites(db: Connection) {
       return row;
     },
 
-    updateWorld(
+    updateWorld,
+
+    configureWorld(
       id: string,
-      { config, permission_config, ...rest }: WorldChanges,
-      versions?: readonly string[],
+      { title, permission_config, config: settings = {} }: WorldSettings,
     ): WorldRow {
-      const old = select.get(id);
-      if (!old) throw absent("world");
-      expectVersion(() => readWorld(old).version, versions);
-      const row: WorldRow = { ...old, ...rest };
-      if (permission_config) {
-        row.permission_config = JSON.stringify(permission_config);
-      }
-      if (config) {
-        const { JWT_secrets } = JSON.parse(old.config) as WorldConfig;
-        const whole = { JWT_secrets, ...config };
-        row.config = JSON.stringify(whole);
-        indexIssuers(id, whole);
-      }
-      if (sameValues(old, row)) return old;
-      row.revision++;
-      if (row.domain !== old.domain) claimDomain(row);
-      update.run(row);
-      return row;
+      const old = find(id);
+      const config = JSON.parse(old.config) as WorldConfig;
+      // An undefined value is no value, and must not remove the key.
+      const named = Object.entries(settings).filter(
+        ([name, value]) => name !== "JWT_secrets" && value !== undefined,
+      );
+      const whole = { ...config, ...Object.fromEntries(named) };
+      return save(old, {
+        ...old,
+        title: title ?? old.title,
+        config: JSON.stringify(whole),
+        permission_config: permission_config
+          ? JSON.stringify(permission_config)
+          : old.permission_config,
+      });
     },
 
     deleteWorld(id: string): string[] {

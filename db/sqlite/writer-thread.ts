@@ -4,6 +4,7 @@ import {
   workerData,
 } from "node:worker_threads";
 import { StoreError } from "../store.js";
+import { announcementWrites } from "./announcements.js";
 import { batches, toFault } from "./batches.js";
 import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
@@ -12,6 +13,7 @@ import { fileWrites } from "./file-writes.js";
 import { roomWrites } from "./room-writes.js";
 import {
   emptyLog,
+  ERASED_TABLES,
   type ErasedTable,
   rewriteTable,
   withoutForeignKeys,
@@ -70,12 +72,14 @@ const marks = new ErasureMarks(dataDir);
 const worlds = worldWrites(db);
 const rooms = roomWrites(db);
 const users = userWrites(db);
+const announcements = announcementWrites(db);
 const writes: Writes = {
   ...worlds,
   ...rooms,
   ...users,
+  ...announcements,
   ...fileWrites(db, users),
-  ...copyWrites(db, worlds, rooms),
+  ...copyWrites(db, { ...worlds, ...rooms, ...users, ...announcements }),
 };
 const attempt = batches(db, writes);
 const noteChanges = changeWrites(db, origin, known);
@@ -94,7 +98,7 @@ port.on("message", (first: Message) => {
   const answers = [...commit(others), ...erase(users)];
   const wrote = (name: keyof Writes) =>
     calls.some(({ write }) => write === name);
-  if (wrote("deleteWorld")) due.add("users").add("files");
+  if (wrote("deleteWorld")) ERASED_TABLES.forEach((table) => due.add(table));
   if (wrote("deleteFile")) due.add("files");
   if (wrote("deleteWorld") || wrote("eraseUser")) scrub(FIRST_RETRY, PATIENCE);
   else if (wrote("deleteFile")) {
@@ -118,7 +122,7 @@ let retry: NodeJS.Timeout | undefined;
 let lastRewrite = 0;
 
 if (succeeds(() => marks.adopt()) && marks.due) {
-  due.add("users").add("files");
+  ERASED_TABLES.forEach((table) => due.add(table));
   scrub(FIRST_RETRY, PATIENCE);
 }
 // Reports that the thread has started.
@@ -166,6 +170,7 @@ function erase(users: WriteCall[]): WriteAnswer[] {
     commit(users, (answers) => {
       if (answers.some((answer) => "result" in answer)) {
         rewriteTable(db, "users");
+        rewriteTable(db, "blocks");
       }
     }),
   );

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { StoreError, type StoreProblem } from "../store.js";
+import type { announcementWrites } from "./announcements.js";
 import { toFault } from "./batches.js";
 import type { roomWrites } from "./room-writes.js";
 import type { fileWrites } from "./file-writes.js";
@@ -12,6 +13,7 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof roomWrites> &
   ReturnType<typeof userWrites> &
   ReturnType<typeof fileWrites> &
+  ReturnType<typeof announcementWrites> &
   ReturnType<typeof copyWrites>;
 
 /** A write as it is sent to the writer thread. */

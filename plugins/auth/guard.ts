@@ -2,10 +2,26 @@ import type {
   FastifyInstance,
   FastifyRequest,
   onRequestAsyncHookHandler,
+  RouteOptions,
 } from "fastify";
-import type { PermissionKey } from "../../schemas/plain/permissions.js";
-import { cacheControl } from "../http/cache-control.js";
-import { authorize } from "./authorization.js";
+import type { Versioned } from "../../db/store.js";
+import {
+  CALL,
+  may,
+  type PermissionKey,
+} from "../../schemas/plain/permissions.js";
+import type { Room } from "../../schemas/rooms.js";
+import type { World } from "../../schemas/worlds.js";
+import { forbidden, type Refusal, unauthenticated } from "../http/errors.js";
+import {
+  type Credentials,
+  type Identified,
+  type Identity,
+  IdentityError,
+} from "./identity.js";
+
+// Identities and rights over HTTP: each route is guarded by what it declares, and a
+// caller gets 401 or 403.
 
 /**
  * Lets a request pass, or throws what refuses it. It runs before the body is
@@ -28,6 +44,12 @@ declare module "fastify" {
   interface FastifyRequest {
     /** What admitted the request; undefined on public routes. */
     admission: Admission | undefined;
+    /** The world that the request is for; set once its caller or uploader is admitted. */
+    world: Versioned<World> | undefined;
+    /** Who is calling; set on every route that requires permission keys. */
+    caller: Identity;
+    /** The room that the path names; set on every such route that names one. */
+    room: Versioned<Room>;
   }
 }
 
@@ -36,38 +58,43 @@ const kRequires = Symbol("what routes require");
 
 type Scope = FastifyInstance & { [kRequires]?: Requirement | undefined };
 
-const guarded = new WeakSet<FastifyInstance>();
-
 /**
- * Guards every route that is added from now on by what it declares in
- * `config.requires`. A route that declares nothing stops the start, and so does
- * one that was added before, as no hook can reach it any more.
+ * Declares a requirement for the routes that a library adds, which cannot declare it.
+ * @param register registers the library on `app`, and resolves when it is loaded.
  */
-export function guardRoutes(app: FastifyInstance): void {
-  if (guarded.has(app)) return;
-  guarded.add(app);
-  if (app.printRoutes({ commonPrefix: false }) !== NO_ROUTES) {
-    throw new Error(
-      `Routes were added before Foyer could guard them. Add them after "await app.register(foyer)", or in a plugin:\n${app.printRoutes({ commonPrefix: false })}`,
-    );
-  }
-  app.decorateRequest("admission", undefined);
-  app.addHook("onRoute", function (this: Scope, route) {
-    const requires = route.config?.requires ?? this[kRequires];
-    if (requires === undefined) {
-      throw new Error(
-        `${String(route.method)} ${route.url} does not declare what it requires (config.requires)`,
-      );
-    }
-    if (requires === "public") return;
-    const guard =
-      typeof requires === "function" ? guardBy(requires) : guardCalls(requires);
-    route.onRequest = [guard, ...[route.onRequest ?? []].flat()];
-  });
+export async function routesRequire(
+  app: FastifyInstance,
+  requires: Requirement,
+  register: () => PromiseLike<unknown>,
+): Promise<void> {
+  const scope: Scope = app;
+  const before = scope[kRequires];
+  scope[kRequires] = requires;
+  await register();
+  scope[kRequires] = before;
 }
 
-/** How Fastify prints that there are no routes. */
-const NO_ROUTES = "(empty tree)";
+/**
+ * The hook that guards a route by what it declares in `config.requires`; undefined
+ * if the route is public.
+ * @param app the scope of the route.
+ * @throws {Error} if the route declares nothing.
+ */
+export function guardOf(
+  app: FastifyInstance,
+  { method, url, config }: RouteOptions,
+): onRequestAsyncHookHandler | undefined {
+  const requires = config?.requires ?? (app as Scope)[kRequires];
+  if (requires === undefined) {
+    throw new Error(
+      `${String(method)} ${url} does not declare what it requires (config.requires)`,
+    );
+  }
+  if (requires === "public") return undefined;
+  return typeof requires === "function"
+    ? guardBy(requires)
+    : guardCalls(requires);
+}
 
 function guardBy(admission: Admission): onRequestAsyncHookHandler {
   return async function guard(request) {
@@ -84,22 +111,78 @@ function guardCalls(
     request.admission = admission;
     await admission(request);
     // A shared cache must not give one caller what another may see.
-    reply.header("cache-control", cacheControl.private);
+    reply.header("cache-control", "private, no-cache");
   };
 }
 
+/** What the path of such a route names. */
+interface Named {
+  world_id: string;
+  room_id?: string;
+}
+
+const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
+const CLIENT = /^Client +(\S+)$/i;
+
 /**
- * Declares a requirement for the routes that a library adds, which cannot declare it.
- * @param register registers the library on `app`, and resolves when it is loaded.
+ * The token in an Authorization header; empty if the header holds something else.
+ * Its characters are not checked here: a token that was verified before needs no
+ * second look at them.
  */
-export async function routesRequire(
-  app: FastifyInstance,
-  requires: Requirement,
-  register: () => PromiseLike<unknown>,
+function tokenIn(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (header.startsWith("Bearer ") && header[7] !== " ") return header.slice(7);
+  return BEARER.exec(header)?.[1] ?? "";
+}
+
+/** What an Authorization header holds, where guests are welcome, too. */
+export function credentialsIn(header: string | undefined): Credentials {
+  const clientId = CLIENT.exec(header ?? "")?.[1];
+  return clientId === undefined ? { token: tokenIn(header) } : { clientId };
+}
+
+/**
+ * Admits a caller who has `world.api` and every key of `requires`. Sets
+ * `request.caller`, `request.world`, and `request.room` if the path names one.
+ * @throws {Refusal} 401 or 403.
+ */
+export async function authorize(
+  request: FastifyRequest,
+  requires: readonly PermissionKey[],
 ): Promise<void> {
-  const scope: Scope = app;
-  const before = scope[kRequires];
-  scope[kRequires] = requires;
-  await register();
-  scope[kRequires] = before;
+  const { identify, store } = request.server;
+  const { authorization } = request.headers;
+  const { world_id, room_id } = request.params as Named;
+  let found: Identified;
+  try {
+    found = await identify({ token: tokenIn(authorization) }, world_id);
+  } catch (error) {
+    if (!(error instanceof IdentityError)) throw error;
+    throw refusalOf(error, authorization);
+  }
+  const { identity, world } = found;
+  request.caller = identity;
+  request.world = world;
+  const place: { world: World; room?: Room } = { world: world.value };
+  if (!may(identity, CALL, place)) throw forbidden();
+  if (room_id !== undefined) {
+    const room = await store.rooms.get(world_id, room_id);
+    if (!room) throw forbidden();
+    request.room = room;
+    place.room = room.value;
+  }
+  if (!may(identity, requires, place)) throw forbidden();
+}
+
+/** The answer to a caller who could not be identified. */
+function refusalOf(
+  { reason, message }: IdentityError,
+  header: string | undefined,
+): Refusal {
+  if (reason === "foreign") return forbidden();
+  return unauthenticated(
+    header === undefined || BEARER.test(header)
+      ? message
+      : "The header must read: Authorization: Bearer <token>.",
+  );
 }

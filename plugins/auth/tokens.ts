@@ -4,7 +4,26 @@ import type { JWT } from "@fastify/jwt";
 import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
 import { unstorableIn } from "../../schemas/validate.js";
 import type { WorldKey } from "../../schemas/worlds.js";
-import { type IdentityProblem, IdentityError } from "./identity.js";
+import { Stackless } from "../stackless.js";
+
+/**
+ * Why nobody could be identified. `missing`: there is no token. `malformed`: it
+ * cannot be read. `invalid`: no key signed it, or its claims are not valid.
+ * `expired`: its time is over. `foreign`: it belongs to another world, or to one
+ * that does not exist.
+ */
+export type IdentityProblem =
+  "missing" | "malformed" | "invalid" | "expired" | "foreign";
+
+/** Somebody could not be identified; the message is a sentence for the client. */
+export class IdentityError extends Stackless {
+  constructor(
+    readonly reason: IdentityProblem,
+    message: string,
+  ) {
+    super(message);
+  }
+}
 
 /** What reads tokens; the caller has it take HS256 and nothing else. */
 export type Jwt = Pick<JWT, "decode" | "verify">;
@@ -17,6 +36,8 @@ export interface Claims {
   readonly tokenId: string | undefined;
   readonly traits: ReadonlySet<string>;
   readonly profile: Record<string, unknown> | undefined;
+  /** The id of the user in pretalx, which plans events. */
+  readonly pretalxId: string | undefined;
   /** From when on and until when it holds, in seconds since 1970. */
   readonly notBefore: number;
   readonly expires: number;
@@ -139,6 +160,7 @@ function readClaims(claims: Record<string, unknown>): Claims {
   }
   return {
     tokenId: readUid(uid),
+    pretalxId: readPretalxId(claims.pretalx_id),
     traits: new Set(traits),
     profile,
     notBefore: nbf as number,
@@ -179,6 +201,12 @@ function readUid(uid: unknown): string | undefined {
     );
   }
   return text;
+}
+
+/** What is no id is left out: the token is for more than this. */
+function readPretalxId(id: unknown): string | undefined {
+  const text = typeof id === "number" ? String(id) : id;
+  return isText(text, uidText.maxLength) && text !== "" ? text : undefined;
 }
 
 const isText = (text: unknown, maxLength: number): text is string =>

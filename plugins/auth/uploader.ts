@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { Visitor } from "../../db/store.js";
 import { may, UPLOAD } from "../../schemas/plain/permissions.js";
 import { Refusal } from "../http/errors.js";
-import { credentialsIn } from "./authorization.js";
+import { credentialsIn } from "./guard.js";
 import { type Identity, IdentityError } from "./identity.js";
 
 declare module "fastify" {

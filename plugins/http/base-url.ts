@@ -1,26 +1,13 @@
 import type { FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Refusal } from "./errors.js";
+import { isHost } from "./protocol.js";
 
 declare module "fastify" {
   interface FastifyRequest {
     /** The URL of this server as the client reached it, without a trailing slash. */
     readonly base: string;
   }
-}
-
-/** A name or an IP address, with an optional port. */
-const HOST = /^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i;
-
-/** The last valid host: most requests name the same. */
-let lastHost = "";
-
-/** Whether a text is a host name or an IP address, with an optional port. */
-export function isHost(text: string): boolean {
-  if (text === lastHost) return true;
-  if (!HOST.test(text) || !URL.canParse(`http://${text}`)) return false;
-  lastHost = text;
-  return true;
 }
 
 /** Gives the base of links: PUBLIC_URL, or else what the request says. */

@@ -1,7 +1,7 @@
 import fastifyCors from "@fastify/cors";
 import fp from "fastify-plugin";
 import { routesRequire } from "../auth/guard.js";
-import { unrouted } from "./unrouted.js";
+import { unrouted } from "./protocol.js";
 
 /** How long a browser may cache the answer to a preflight, in seconds. No browser caches it longer. */
 const MAX_AGE = 7200;

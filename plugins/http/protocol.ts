@@ -1,55 +1,98 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type {
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  preParsingHookHandler,
+} from "fastify";
 import fp from "fastify-plugin";
-import { isHost } from "./base-url.js";
-import { problemOf, Refusal } from "./errors.js";
+import { rememberAnswer } from "./connections.js";
+import { Refusal } from "./errors.js";
 
-// The rules of HTTP that the parser of Node.js leaves to the server.
+// The rules of HTTP that Node.js and Fastify leave to the server, on any route.
 
-/** On a socket: the answer to its last request that parsed. */
-const kLast = Symbol("last answer");
-
-type Connection = Socket & { [kLast]?: ServerResponse };
-
-/** The answer to the last request of a connection that parsed, finished or not. */
-export const lastAnswer = (socket: Connection): ServerResponse | undefined =>
-  socket[kLast];
-
-/** Connections that end after the answers they still owe. */
-const ending = new WeakSet<Socket>();
-
-/** Refuses requests whose target or sender is ambiguous, and remembers the last request of each connection. */
+/** Listens for what Node.js would answer in a shape of its own. */
 export default fp(
-  async (app) => {
+  async ({ server }) => {
     // By default Node.js silently drops headers after the first thousand, such as
     // an If-Match or a second Authorization. Their total size stays bounded.
-    app.server.maxHeadersCount = 0;
-
-    // Synchronous: otherwise the parser would be at the next request by then.
-    app.addHook("onRequest", function refuseAmbiguous({ raw }, reply, done) {
-      (raw.socket as Connection)[kLast] = reply.raw;
-      done(faultOf(raw));
+    server.maxHeadersCount = 0;
+    // Otherwise Node.js would ask for each body, also for one that is refused.
+    server.on("checkContinue", (request: IncomingMessage, response) => {
+      asking.add(response);
+      server.emit("request", request, response);
     });
-
-    // Without a listener Node.js answers 417 in a shape of its own. A server may
-    // ignore an unknown expectation (RFC 9110, section 10.1.1).
-    app.server.on(
-      "checkExpectation",
-      (request: IncomingMessage, response: ServerResponse) => {
-        app.server.emit("request", request, response);
-      },
-    );
-
-    // This server is no proxy. Without a listener Node.js would close the
-    // connection at once, and lose the answers that it still owes.
-    app.server.on("connect", (_request: IncomingMessage, socket: Socket) => {
-      socket.on("error", () => socket.destroy());
-      endAfterAll(socket, "400 Bad Request");
+    // Without a listener Node.js answers 417. A server may ignore an unknown
+    // expectation (RFC 9110, section 10.1.1).
+    server.on("checkExpectation", (request: IncomingMessage, response) => {
+      server.emit("request", request, response);
     });
   },
   { name: "protocol" },
 );
+
+/** Responses to requests that say `Expect: 100-continue`. */
+const asking = new WeakSet<ServerResponse>();
+
+/**
+ * Answers `Expect: 100-continue` when the server is about to read the body. A
+ * refused client then never sends it.
+ */
+export const askForBody: preParsingHookHandler = (
+  _request,
+  reply,
+  payload,
+  done,
+) => {
+  if (asking.has(reply.raw)) reply.raw.writeContinue();
+  done(null, payload);
+};
+
+/**
+ * Adds the headers that every answer carries: the id that finds it in the log,
+ * and the one that keeps a browser from guessing another type.
+ */
+export function stamp(request: FastifyRequest, reply: FastifyReply): void {
+  reply
+    .header("x-request-id", request.id)
+    .header("x-content-type-options", "nosniff");
+}
+
+/** {@link stamp} as a hook. */
+export const addHeaders: onRequestHookHandler = (request, reply, done) => {
+  stamp(request, reply);
+  done();
+};
+
+/** The last three digits of 4096 ids. */
+const LAST = Array.from({ length: 16 ** 3 }, (_, n) =>
+  n.toString(16).padStart(3, "0"),
+);
+
+/**
+ * Makes request ids: UUIDs whose last three digits count. A random UUID for each
+ * request costs 3 % of a read.
+ */
+export function requestIds(): () => string {
+  let first = "";
+  let count = 0;
+  return () => {
+    if (count === 0) first = randomUUID().slice(0, -3);
+    const last = LAST[count]!;
+    count = (count + 1) % LAST.length;
+    return first + last;
+  };
+}
+
+/**
+ * Refuses a request whose target or sender is ambiguous. It also remembers the
+ * request, and is synchronous: otherwise the parser would be at the next one by then.
+ */
+export const refuseAmbiguous: onRequestHookHandler = ({ raw }, reply, done) => {
+  rememberAnswer(raw.socket, reply.raw);
+  done(faultOf(raw));
+};
 
 /** What is wrong with the headers of a request, on any route. */
 function faultOf({
@@ -93,6 +136,20 @@ function repeated(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
+/** A name or an IP address, with an optional port. */
+const HOST = /^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i;
+
+/** The last valid host: most requests name the same. */
+let lastHost = "";
+
+/** Whether a text is a host name or an IP address, with an optional port. */
+export function isHost(text: string): boolean {
+  if (text === lastHost) return true;
+  if (!HOST.test(text) || !URL.canParse(`http://${text}`)) return false;
+  lastHost = text;
+  return true;
+}
+
 /**
  * The path of a request whose target is in absolute form, as clients send it to
  * proxies. The host of the target replaces the Host header (RFC 9112, section 3.2.2).
@@ -111,62 +168,24 @@ export function originForm({
   return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/**
- * Answers what the parser cannot read in the shape of all other errors, after
- * the answers to earlier requests of the same connection.
- */
-export function answerClientError(
-  error: Error & { code?: string },
-  socket: Socket,
-): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  endAfterAll(socket, statusOf(error));
-}
+/** Answers 404 or 405 before the body is read. */
+export const refuseUnrouted: onRequestHookHandler = (request, _reply, done) => {
+  done(request.is404 ? unrouted(request) : undefined);
+};
 
-function endAfterAll(socket: Socket, status: string): void {
-  // The parser reports each further chunk of the same connection, too.
-  if (ending.has(socket)) return;
-  ending.add(socket);
-  whenItsTurn(socket, () => end(socket, status));
-}
-
-function whenItsTurn(socket: Connection, act: () => void): void {
-  const before = lastAnswer(socket);
-  if (!before) act();
-  else if (before.writableFinished) {
-    // The error belongs to the rest of a request that was answered already.
-    if (before.req.complete) act();
-    else socket.end();
-  }
-  // The request is complete, or its answer did not need the rest.
-  else if (before.req.complete || before.writableEnded) {
-    before.once("finish", act);
-  }
-  // The request broke off, and waits behind others without an answer.
-  else if (!before.socket) {
-    before.once("socket", () => whenItsTurn(socket, act));
-  } else if (before.headersSent) socket.destroy();
-  else act();
-}
-
-function statusOf({ code }: { code?: string }): string {
-  if (code === "HPE_HEADER_OVERFLOW") {
-    return "431 Request Header Fields Too Large";
-  }
-  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return "408 Request Timeout";
-  return "400 Bad Request";
-}
-
-function end(socket: Socket, status: string): void {
-  const body = JSON.stringify(
-    problemOf(Number(status.slice(0, 3)), `${status.slice(4)}.`),
-  );
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${body.length}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${randomUUID()}\r\n` +
-      `Connection: close\r\n\r\n${body}`,
-  );
+/** Why no route matches a request: the path is unknown (404), or has other methods (405). */
+export function unrouted({ method, url, server }: FastifyRequest): Refusal {
+  const [path = ""] = url.split("?", 1);
+  const methods = server.supportedMethods.filter((method) => {
+    const route = server.findRoute({
+      method,
+      url: path,
+    });
+    // `OPTIONS *` matches every path.
+    return route !== null && !("*" in route.params);
+  });
+  if (methods.length === 0) return new Refusal(404, "Not found.");
+  return new Refusal(405, `Method ${method} is not allowed here.`, {
+    allow: methods.sort().join(", "),
+  });
 }

@@ -23,7 +23,7 @@ export class QuietRequests extends Fastify.LogController {
 
 /**
  * Logs one line per request at level debug. At info it would cost more than the
- * request. Faults of the server are always logged, by errors.ts. No header, query
+ * request. Faults of the server are always logged, by error-handler.ts. No header, query
  * or body is logged: they may hold a token.
  */
 export default fp(

@@ -1,11 +1,22 @@
-import type { onRequestHookHandler, RouteOptions } from "fastify";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type {
+  FastifyInstance,
+  onRequestHookHandler,
+  RouteOptions,
+} from "fastify";
 import fp from "fastify-plugin";
 import type { LoadLimits } from "../../config.js";
 import { uploader } from "../auth/uploader.js";
 import { Refusal } from "../http/errors.js";
-import { watchEventLoop } from "./event-loop.js";
 
 declare module "fastify" {
+  interface FastifyInstance {
+    /**
+     * Bounds how many requests of a route are under way.
+     * @returns the hook that takes a slot; undefined if the route has no bound.
+     */
+    slotOf?(route: RouteOptions): onRequestHookHandler | undefined;
+  }
   interface FastifyRequest {
     /**
      * Keeps the slot of a request beyond its response; set on routes with a bound.
@@ -26,8 +37,9 @@ type TooBusy = (why: string) => Refusal;
  * to come back is better off than one in an endless queue. A bound that is off
  * costs a request nothing.
  */
-export default fp<{ limits: LoadLimits }>(
-  async (app, { limits }) => {
+export default fp<{ load?: LoadLimits | undefined }>(
+  async (app, { load }) => {
+    if (!load) return;
     let lastLogged = -Infinity;
 
     const tooBusy: TooBusy = (why) => {
@@ -42,16 +54,17 @@ export default fp<{ limits: LoadLimits }>(
     };
 
     app.decorateRequest("hold", null as never);
-    const { requests, uploads, eventLoopDelay } = limits;
+    const { requests, uploads, eventLoopDelay } = load;
     const boundWrites = requests && boundBy(requests, "writes", tooBusy);
     const boundUploads = uploads && boundBy(uploads, "uploads", tooBusy);
-    app.addHook("onRoute", (route) => {
+    app.decorate("slotOf", (route: RouteOptions) => {
       // A read needs no slot: it is answered in one turn of the event loop, and
       // searches have a queue of their own (db/sqlite/searcher.ts).
-      if (route.method === "GET" || route.method === "HEAD") return;
+      if (route.method === "GET" || route.method === "HEAD") return undefined;
       const requires = route.config?.requires;
-      if (Array.isArray(requires) && boundWrites) boundWrites(route);
-      if (requires === uploader && boundUploads) boundUploads(route);
+      if (Array.isArray(requires) && boundWrites) return boundWrites(route);
+      if (requires === uploader && boundUploads) return boundUploads(route);
+      return undefined;
     });
 
     if (eventLoopDelay === 0) return;
@@ -71,13 +84,13 @@ export default fp<{ limits: LoadLimits }>(
  * Bounds how many requests of some routes are under way at a time. A request is
  * under way until its response is closed and its handler has settled: a client
  * that disconnects leaves its work behind.
- * @returns applies the bound to a route.
+ * @returns applies the bound to a route, and gives the hook that takes a slot.
  */
 function boundBy(
   max: number,
   what: string,
   tooBusy: TooBusy,
-): (route: RouteOptions) => void {
+): (route: RouteOptions) => onRequestHookHandler {
   let underWay = 0;
 
   const takeSlot: onRequestHookHandler = (request, reply, done) => {
@@ -107,8 +120,6 @@ function boundBy(
   };
 
   return (route) => {
-    // Before the guard: to identify a caller is work, too.
-    route.onRequest = [takeSlot, ...[route.onRequest ?? []].flat()];
     const { handler } = route;
     route.handler = function (request, reply) {
       const release = request.hold();
@@ -122,5 +133,37 @@ function boundBy(
         throw error;
       }
     };
+    return takeSlot;
   };
+}
+
+/** How often the delay of the event loop is sampled, in milliseconds. */
+const RESOLUTION = 10;
+
+/**
+ * Measures the delay of the event loop. @fastify/under-pressure does so, too, but
+ * it also asks for the memory, in a timer; that throws when there are no file
+ * descriptors left, and would end the server.
+ * @param interval over how many milliseconds to average. An interval without two
+ *   turns of the loop counts as an endless delay, so a short one would make an
+ *   overload of any pause.
+ * @returns the average delay in the last interval, in milliseconds.
+ */
+export function watchEventLoop(
+  app: FastifyInstance,
+  interval: number,
+): () => number {
+  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
+  histogram.enable();
+  let delay = 0;
+  const timer = setInterval(() => {
+    const { mean } = histogram;
+    delay = Number.isNaN(mean) ? Infinity : mean / 1e6 - RESOLUTION;
+    histogram.reset();
+  }, interval).unref();
+  app.addHook("onClose", async () => {
+    clearInterval(timer);
+    histogram.disable();
+  });
+  return () => delay;
 }

@@ -3,10 +3,19 @@ import type {
   FastifyInstance,
   FastifyRequest,
   onRequestAsyncHookHandler,
+  RouteOptions,
 } from "fastify";
 import fp from "fastify-plugin";
 import { LRUCache } from "lru-cache";
+import type { LoadLimits } from "../../config.js";
 import { Refusal } from "../http/errors.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** The hook that counts the calls of a route; undefined if nothing bounds them. */
+    limitOf?(route: RouteOptions): onRequestAsyncHookHandler | undefined;
+  }
+}
 
 /** A client only needs `Retry-After`. */
 const quiet = {
@@ -74,18 +83,16 @@ export function limitRate(
   return Object.defineProperty(hook, "name", { value: "limitRate" });
 }
 
-/**
- * Bounds the API calls of one token in a minute. It counts only calls that the
- * guard let in: an unknown token cannot fill the memory.
- */
-export default fp<{ perMinute: number | undefined }>(
-  async (app, { perMinute }) => {
+/** Bounds the API calls of one token in a minute. */
+export default fp<{ load?: LoadLimits | undefined }>(
+  async (app, { load }) => {
     await app.register(rateLimit, {
       global: false,
       store: Tally,
       addHeaders: quiet,
       addHeadersOnExceeding: quiet,
     });
+    const perMinute = load?.perMinute;
     if (!perMinute) return;
     const limitCaller = limitRate(app, {
       perMinute,
@@ -95,10 +102,9 @@ export default fp<{ perMinute: number | undefined }>(
       keyOf: ({ headers: { authorization = "" } }) =>
         authorization.slice(authorization.lastIndexOf(".") + 1),
     });
-    app.addHook("onRoute", (route) => {
-      if (!Array.isArray(route.config?.requires)) return;
-      route.onRequest = [...[route.onRequest ?? []].flat(), limitCaller];
-    });
+    app.decorate("limitOf", ({ config }: RouteOptions) =>
+      Array.isArray(config?.requires) ? limitCaller : undefined,
+    );
   },
   { name: "rate", dependencies: ["errors"] },
 );

@@ -1,7 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyBaseLogger, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
-import { cacheControl } from "../http/cache-control.js";
 import { Refusal } from "../http/errors.js";
 import { select } from "./selection.js";
 
@@ -17,6 +16,9 @@ declare module "fastify" {
 
 /** The time between two sweeps, in milliseconds. */
 const SWEEP_INTERVAL = 10 * 60_000;
+
+/** A stored file never changes under its URL. */
+const FOREVER = "public, max-age=31536000, immutable";
 
 const notFound = () => new Refusal(404, "Not found.");
 
@@ -56,7 +58,7 @@ export default fp(
       this.code(status).headers({
         etag: tag,
         "last-modified": modified.toUTCString(),
-        "cache-control": cacheControl.forever,
+        "cache-control": FOREVER,
         "accept-ranges": "bytes",
       });
       if (status === 304) return this.removeHeader("content-type").send(bytes);

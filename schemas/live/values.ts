@@ -1,12 +1,14 @@
 import { Type, type TObject, type TProperties } from "@sinclair/typebox";
 import { Expected } from "../plain/texts.js";
-import { OneOf, Text } from "../values.js";
+import { OneOf, Text, TextOrNull } from "../values.js";
 
 /** A payload without content: the web client of Venueless sends `null`. */
-export const Nothing = Type.Unsafe<Record<string, unknown> | null | undefined>({
-  type: ["object", "null"],
-  description: "Nothing: an empty object, or null.",
-});
+export const Nothing = Type.Unsafe<Record<string, unknown> | null | undefined>(
+  Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
+    description: "Nothing: an empty object, or null.",
+    [Expected]: "an object or null",
+  }),
+);
 
 /** An object whose unknown keys are ignored. */
 export const Payload = <P extends TProperties>(
@@ -45,10 +47,7 @@ export const Whole = (options: { minimum: number; maximum: number }) =>
 export const Id = Type.Unknown({ description: "An id." });
 
 /** A point in time, or null. */
-export const TimeOrNull = Type.Unsafe<string | null>({
-  type: ["string", "null"],
-  format: "date-time",
-});
+export const TimeOrNull = TextOrNull({ format: "date-time" });
 
 /** How many people a room has: none, one to ten, or more. */
 export const Crowd = OneOf("none", "few", "many");

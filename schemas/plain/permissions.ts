@@ -6,24 +6,57 @@ import type { World } from "../worlds.js";
 
 export type { PermissionConfig, Rule };
 
-/** The keys that the server itself asks for. Worlds and rooms may have others. */
-export type PermissionKey =
-  | "world.view"
-  | "world.secrets"
-  | "world.update"
-  | "world.api"
-  | "room.view"
-  | "room.create"
-  | "room.update"
-  | "room.delete"
-  | "file.upload";
+interface KeyDefaults {
+  /** Whether everybody has it by default. All other keys fail closed. */
+  open?: true;
+  /** The key whose rule counts if neither the room nor the world has one for this key. */
+  otherwise?: string;
+}
 
-/** The keys that everybody has by default. All other keys fail closed. */
-const openByDefault: ReadonlySet<PermissionKey> = new Set([
-  "world.view",
-  "room.view",
-  "file.upload",
-]);
+const open: KeyDefaults = { open: true };
+const closed: KeyDefaults = {};
+const ruleOf = (otherwise: string): KeyDefaults => ({ otherwise });
+
+/**
+ * The keys that the server itself asks for, and what holds without a rule. Worlds
+ * and rooms may have others.
+ */
+const keys = {
+  "world.view": open,
+  "room.view": open,
+  "file.upload": open,
+  "chat.read": open,
+  "chat.join": open,
+  "chat.send": open,
+  "chat.direct": open,
+  "question.read": open,
+  "question.ask": open,
+  "question.vote": open,
+  "poll.read": open,
+  "poll.vote": open,
+  "chat.moderate": closed,
+  "question.moderate": ruleOf("chat.moderate"),
+  "poll.manage": ruleOf("chat.moderate"),
+  "poll.results": ruleOf("poll.manage"),
+  "room.viewers": ruleOf("chat.moderate"),
+  "room.announce": closed,
+  "world.announce": closed,
+  "room.create": closed,
+  "room.update": closed,
+  "room.delete": closed,
+  "world.update": closed,
+  "user.list": ruleOf("world.update"),
+  "user.manage": ruleOf("chat.moderate"),
+  "user.delete": ruleOf("world.update"),
+  "world.connections": ruleOf("world.update"),
+  "world.secrets": closed,
+  "world.api": closed,
+} satisfies Record<string, KeyDefaults>;
+
+export type PermissionKey = keyof typeof keys;
+
+/** All keys that the server asks for. */
+export const permissionKeys = Object.keys(keys) as PermissionKey[];
 
 /** The rules of a new world, which are the defaults of Venueless. */
 export const defaultPermissionConfig: PermissionConfig = {
@@ -59,7 +92,11 @@ export function allows(
   room?: PermissionConfig,
 ): boolean {
   const rule = room?.[key] ?? world[key];
-  return rule ? holds(rule, traits) : openByDefault.has(key);
+  if (rule) return holds(rule, traits);
+  const { open, otherwise }: KeyDefaults = keys[key];
+  return otherwise === undefined
+    ? open === true
+    : allows(otherwise as PermissionKey, traits, world, room);
 }
 
 /** What every call of `/api/v1/` needs. */

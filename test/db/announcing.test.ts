@@ -1,5 +1,5 @@
 import t from "tap";
-import type { WorldEvent } from "../../db/events.js";
+import type { AnyEvent } from "../../db/events.js";
 import { openEngines } from "../../db/open.js";
 import type { StoreProblem } from "../../db/store.js";
 import { putDatabase } from "../database.js";
@@ -17,7 +17,7 @@ void t.test(
     t.teardown(() => engines.close());
     const { store, events } = engines;
     const seen: string[] = [];
-    const published: WorldEvent[] = [];
+    const published: AnyEvent[] = [];
     /** What a reader sees the moment that an event comes. */
     let look = async (): Promise<unknown> => undefined;
     let looked: Promise<unknown> | undefined;
@@ -33,13 +33,14 @@ void t.test(
     const file = { key: `pub/demo/${fileId}.x.pdf`, size: 1, sha256: "00" };
     const ada = { tokenId: "ada", traits: new Set<string>() };
     const { worlds, rooms, users, files } = store;
+    const { id: adaId } = await users.enter("demo", ada);
     const ofDemo = { world: "demo" } as const;
     const ofRoom = { ...ofDemo, room: room.id } as const;
     const titleOf = async (id: string) => (await worlds.get(id))?.value.title;
     const writes: [
       name: string,
       write: () => Promise<unknown>,
-      event: WorldEvent,
+      event: AnyEvent,
       look: () => Promise<unknown>,
       sees: unknown,
     ][] = [
@@ -74,7 +75,7 @@ void t.test(
       [
         "a user is erased",
         () => users.erase("demo", { token_id: "ada" }),
-        { type: "user.erased", ...ofDemo },
+        { type: "user.erased", ...ofDemo, user: adaId },
         () => usersOf(store, "demo"),
         [],
       ],

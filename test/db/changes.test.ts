@@ -46,7 +46,9 @@ void t.test("a command makes a server say so", async (t) => {
 void t.test("every write of another store is noticed", async (t) => {
   const { app, dataDir } = await serve(t);
   const touched: string[] = [];
-  app.events.subscribe(({ type, world }) => touched.push(`${type} ${world}`));
+  app.events.subscribe((event) => {
+    if ("world" in event) touched.push(`${event.type} ${event.world}`);
+  });
   const engines = await openEngines({ dataDir });
   t.teardown(() => engines.close());
   const { store } = engines;

@@ -19,7 +19,8 @@ export class EventsNode {
     const received: string[] = [];
     this.#received.set(name, received);
     const end = this.#events.subscribe((event) => {
-      const { world } = event;
+      const world =
+        event.type === "process.ended" ? event.process : event.world!;
       received.push(world);
       if (manner === "throws") throw new Error(`${name} got ${world}`);
       if (manner === "republishes" && !world.endsWith("again")) {

@@ -27,7 +27,10 @@ async function obey({ order, method, args }: Order): Promise<void> {
   let result: unknown;
   if (method === "begin") {
     await node?.close();
-    node = new EventsNode((onFault) => new ClusterEvents(process, onFault));
+    node = new EventsNode(
+      (onFault) =>
+        new ClusterEvents(process, onFault, process.env.EVENTS_PROCESS!),
+    );
   } else {
     result = await node!.run(method, args);
   }

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
@@ -17,6 +18,7 @@ interface WorkerNode extends Remote {
 
 interface Forked {
   child: ChildProcess;
+  name: string;
   node: WorkerNode;
 }
 
@@ -24,12 +26,16 @@ interface Forked {
 async function forkWorkers(t: Test, count: number): Promise<Forked[]> {
   const living = new Set<ChildProcess>();
   const forked = Array.from({ length: count }, () => {
-    const child = fork(WORKER, { execArgv: [], env: {} });
+    const name = randomUUID();
+    const child = fork(WORKER, {
+      execArgv: [],
+      env: { EVENTS_PROCESS: name },
+    });
     living.add(child);
     child.once("exit", () => living.delete(child));
     t.teardown(() => child.kill("SIGKILL"));
-    relayEvents(child, () => living);
-    return { child, node: nodeOf(child) };
+    relayEvents(child, name, () => living);
+    return { child, name, node: nodeOf(child) };
   });
   await Promise.all(forked.map(({ node }) => node.begin()));
   return forked;

@@ -4,7 +4,7 @@ import Database from "better-sqlite3";
 import t from "tap";
 import { check } from "../../db/maintenance/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
-import type { UserRecord } from "../../db/store.js";
+import type { ListedUser } from "../../db/store.js";
 import { until, worldOf } from "../helper.js";
 import { usersOf } from "../listed.js";
 import { storeContract } from "./store-contract/index.js";
@@ -44,7 +44,7 @@ void t.test("what is erased is in no byte of the database", async (t) => {
     );
   }
   const users = await usersOf(store, "demo");
-  const numberOf = ({ token_id }: UserRecord) =>
+  const numberOf = ({ token_id }: ListedUser) =>
     Number(token_id!.split("-")[1]);
   const doomed = users.filter(
     (user) => (numberOf(user) * 7919) % COUNT < COUNT / 2,
@@ -54,7 +54,7 @@ void t.test("what is erased is in no byte of the database", async (t) => {
     doomed.map(({ id }) => store.users.erase("demo", { user_id: id })),
   );
   await store.close();
-  const textsOf = (user: UserRecord) => [
+  const textsOf = (user: ListedUser) => [
     user.token_id!,
     ...user.traits,
     `profile-${numberOf(user)}-end`,
@@ -64,7 +64,7 @@ void t.test("what is erased is in no byte of the database", async (t) => {
       /(user|trait|profile)-\d+-(n*-|t*-)?end/g,
     ),
   );
-  const found = (user: UserRecord) =>
+  const found = (user: ListedUser) =>
     textsOf(user).some((text) => there.has(text));
   t.strictSame(doomed.filter(found), []);
   t.equal(users.filter(found).length, COUNT / 2, "the others stay");

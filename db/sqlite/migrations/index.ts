@@ -2,11 +2,16 @@ import worldsAndRooms from "./0001-worlds-and-rooms.js";
 import usersAndFiles from "./0002-users-and-files.js";
 import lists from "./0003-lists-of-users-and-files.js";
 import changes from "./0004-world-changes.js";
+import live from "./0005-live.js";
 
-/** All migrations, in order. The nth upgrades the database from version n - 1 to version n. */
+/**
+ * All migrations, in order. The nth upgrades the database from version n - 1 to
+ * version n. They may call what `upgrade` defines.
+ */
 export const migrations: readonly string[] = [
   worldsAndRooms,
   usersAndFiles,
   lists,
   changes,
+  live,
 ];

@@ -1,5 +1,5 @@
 import type { RoomOrdering } from "../../../schemas/rooms.js";
-import { type Contract, selection } from "./setup.js";
+import { type Contract, selection, shown } from "./setup.js";
 
 /** Names in the order of their code points, which no language would put them in. */
 const NAMES = ["", " b", "B", "Z", "_", "a", "aB", "a b", "b", "é", "ﬀ", "🎪"]
@@ -36,7 +36,7 @@ export async function roomOrderContract(contract: Contract): Promise<void> {
         const name = `room ${i % 3}`;
         const sorting_priority = [-(2 ** 31), 0, 2 ** 31 - 1][(i >> 2) % 3]!;
         const draft = { name, sorting_priority };
-        return (await store.rooms.create("demo", draft)).value;
+        return shown((await store.rooms.create("demo", draft)).value);
       }),
     );
     type Compared = (typeof rooms)[number];

@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { Test } from "tap";
 import type {
+  ListedUser,
   RoomSelection,
+  RoomValue,
   Store,
   StoreProblem,
+  UserRecord,
   Visitor,
 } from "../../../db/store.js";
+import type { Room } from "../../../schemas/rooms.js";
 import { worldOf } from "../../helper.js";
 
 /** Opens one more store on a place; all stores of a place hold the same. */
@@ -62,6 +66,17 @@ export const selection = (
   ordering: "sorting_priority",
   ...changes,
 });
+
+/** A room as lists show it. */
+export function shown({ extras: _extras, ...room }: RoomValue): Room {
+  return room;
+}
+
+/** A user as lists show it. */
+export function listed(user: UserRecord): ListedUser {
+  const { client_state: _state, deleted: _deleted, ...rest } = user;
+  return rest;
+}
 
 const traits = new Set<string>();
 

@@ -1,0 +1,99 @@
+import { lengthOf } from "../schemas/plain/texts.js";
+import type { Commands } from "../schemas/live/index.js";
+import { StoreError } from "../db/store.js";
+import type { Context, Module } from "./commands.js";
+import { invalidPayload, LiveError } from "./problems.js";
+import { sentAnnouncement } from "./shapes.js";
+
+export const announcements: Module<
+  Extract<keyof Commands, `announcement.${string}`>
+> = {
+  "announcement.create": { requires: "world.announce", handler: create },
+  "announcement.update": { requires: "world.announce", handler: update },
+  "announcement.list": { requires: "world.announce", handler: list },
+};
+
+/**
+ * The fields of an announcement as the store takes them.
+ * @throws {LiveError} if the text is too long, or the time is none.
+ */
+function fieldsOf(
+  { live }: Context,
+  {
+    text,
+    show_until,
+  }: { text?: string | undefined; show_until?: string | null },
+) {
+  const { maxText } = live.limits;
+  if (text !== undefined && lengthOf(text) > maxText) {
+    throw invalidPayload({ text: [`Must be at most ${maxText} characters.`] });
+  }
+  return {
+    ...(text !== undefined && { text }),
+    ...(show_until !== undefined && { show_until: timeOf(show_until) }),
+  };
+}
+
+/** ISO 8601 with a date, as browsers and Python write it. */
+const TIME =
+  /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
+
+function timeOf(text: string | null): number | null {
+  if (text === null) return null;
+  // Without a zone it is UTC, on any machine.
+  const hasZone = /(Z|[+-]\d\d:?\d\d)$/.test(text.slice(10));
+  const time = TIME.test(text)
+    ? Date.parse(hasZone || text.length === 10 ? text : `${text}Z`)
+    : NaN;
+  if (Number.isNaN(time)) {
+    throw invalidPayload({
+      show_until: ["Must be a time such as 2027-01-31T09:30:00Z, or null."],
+    });
+  }
+  return time;
+}
+
+async function create(
+  context: Context,
+  { text, state, ...rest }: Commands["announcement.create"]["payload"],
+) {
+  const { live, connection } = context;
+  const fields = {
+    text,
+    ...(state && { state }),
+    ...fieldsOf(context, { text, ...rest }),
+  };
+  const { announcements } = live.store;
+  const made = await announcements.create(
+    connection.world,
+    fields,
+    connection.id,
+  );
+  return { announcement: sentAnnouncement(made) };
+}
+
+async function update(
+  context: Context,
+  { id, state, ...rest }: Commands["announcement.update"]["payload"],
+) {
+  const { live, connection } = context;
+  const changes = { ...(state && { state }), ...fieldsOf(context, rest) };
+  try {
+    const { after } = await live.store.announcements.update(
+      connection.world,
+      typeof id === "string" ? id : "",
+      changes,
+      connection.id,
+    );
+    return { announcement: sentAnnouncement(after) };
+  } catch (error) {
+    if (!(error instanceof StoreError && error.problem === "absent"))
+      throw error;
+    throw new LiveError("announcement.unknown", "Unknown announcement ID");
+  }
+}
+
+async function list({ live, connection }: Context) {
+  const all = await live.store.announcements.list(connection.world);
+  return all.map(sentAnnouncement);
+}

@@ -1,0 +1,339 @@
+import type { AnyEvent } from "../db/events.js";
+import type { Announcement } from "../db/store.js";
+import type { Connection } from "./connection.js";
+import { pushFrame, textFrame } from "./frame.js";
+import { broadcast } from "./hub.js";
+import type { Live } from "./live.js";
+import { mayInRoom } from "./rights.js";
+import { objectIn, ownUser, sentAnnouncement } from "./shapes.js";
+import type { WorldState } from "./world-state.js";
+
+/** Changes of a world are sent together, at most once in this time, in milliseconds. */
+const COALESCED = 250;
+
+/** The longest time that a timer can wait, in milliseconds. */
+const LONGEST_WAIT = 2 ** 31 - 1;
+
+/** How many users are compared with the store at a time. */
+const USERS = 200;
+
+/** A change of a world that is not sent yet. */
+interface Pending {
+  /** Whether users and announcements may have changed, too. */
+  everything: boolean;
+}
+
+/** A world that somebody is in. */
+interface Told {
+  /** Where the schedule is, as people were told last; as JSON. */
+  pretalx: string;
+  /** Until the next announcement becomes invisible by itself. */
+  timer?: NodeJS.Timeout;
+}
+
+/**
+ * Tells people what changed. Every change comes here as an event, whether it was
+ * made by REST, by a command or over a websocket, in this process or in another.
+ */
+export class Announcer {
+  readonly #live: Live;
+  readonly #pending = new Map<string, Pending>();
+  readonly #told = new Map<string, Told>();
+  readonly #unsubscribe: () => void;
+
+  constructor(live: Live) {
+    this.#live = live;
+    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    for (const { timer } of this.#told.values()) clearTimeout(timer);
+  }
+
+  #receive(event: AnyEvent): void {
+    const { states, hub } = this.#live;
+    if (event.type === "live" || event.type === "process.ended") return;
+    const { world, by } = event;
+    switch (event.type) {
+      case "world.created":
+      case "world.deleted":
+      case "world.updated":
+      case "world.touched":
+      case "room.created":
+      case "room.opened":
+      case "room.updated":
+      case "room.scheduled":
+      case "room.deleted":
+      case "rooms.reordered":
+        states.forget(world);
+    }
+    if (hub.in(world).size === 0) return;
+    switch (event.type) {
+      case "world.deleted":
+      case "world.created":
+      case "world.updated":
+      case "room.created":
+      case "room.updated":
+      case "rooms.reordered":
+        this.#refresh(world);
+        break;
+      case "world.touched":
+        this.#refresh(world, true);
+        break;
+      case "room.opened":
+        this.#opened(world, event.room);
+        break;
+      case "room.scheduled":
+        this.#scheduled(world, event.room);
+        break;
+      case "room.deleted":
+        this.#deleted(world, event.room);
+        if (by === undefined) this.#refresh(world);
+        break;
+      case "user.updated":
+        this.#userUpdated(world, event.user, by);
+        break;
+      case "user.moderated":
+      case "user.erased":
+        this.#compare(world, [...hub.of(world, event.user)]);
+        break;
+      case "announcement.created":
+      case "announcement.updated":
+        this.#announced(world, event.announcement, event.wasVisible);
+    }
+  }
+
+  /** Does something with a world as it is, after everything that was asked for before. */
+  #with(world: string, act: (state: WorldState) => Promise<void> | void): void {
+    const live = this.#live;
+    live.inOrder(world, async () => {
+      const state = await live.states.get(world);
+      if (state) await act(state);
+    });
+  }
+
+  /** Tells everybody of a world that it has changed, soon. */
+  #refresh(world: string, everything = false): void {
+    const pending = this.#pending.get(world);
+    if (pending) {
+      pending.everything ||= everything;
+      return;
+    }
+    const next: Pending = { everything };
+    this.#pending.set(world, next);
+    setTimeout(() => {
+      this.#pending.delete(world);
+      this.#live.inOrder(world, () => this.#tell(world, next.everything));
+    }, COALESCED).unref();
+  }
+
+  async #tell(world: string, everything: boolean): Promise<void> {
+    const live = this.#live;
+    const state = await live.states.get(world);
+    const connections = [...live.hub.in(world)];
+    this.#throwOut(connections, state);
+    if (!state) return;
+    if (everything) await this.#compareAll(world, connections);
+    const { changes } = live.crowds;
+    const frames = new Map<string, Buffer>();
+    for (const connection of connections) {
+      if (connection.ended) continue;
+      this.#keepRights(connection, state);
+      const text = live
+        .viewOf(connection, state)
+        .json(changes, (room) => live.crowds.of(world, room));
+      // Equal texts come from the same view, so they are one string in memory.
+      let frame = frames.get(text);
+      if (!frame) {
+        frame = textFrame(`["world.updated",${text}]`);
+        frames.set(text, frame);
+      }
+      connection.push(frame);
+    }
+    this.#tellSchedule(world, state);
+    if (everything) await this.watch(world, true);
+  }
+
+  /** Ends the connections whose login does not hold any more. */
+  #throwOut(connections: Connection[], state: WorldState | undefined): void {
+    for (const connection of connections) {
+      const { identity } = connection.login!;
+      const reason = this.#live.reasonToEnd(identity, state?.world);
+      if (reason) this.#live.throwOut(connection, reason);
+    }
+  }
+
+  /** Takes a connection out of rooms that it may not see any more. */
+  #keepRights(connection: Connection, state: WorldState): void {
+    const { hub } = this.#live;
+    for (const id of [...connection.rooms]) {
+      const room = state.room(id);
+      const { login } = connection;
+      const may = (key: "room.view" | "room.viewers") =>
+        room && mayInRoom(login!, key, state.world.value, room);
+      if (!may("room.view")) this.#live.leaveRoom(connection, id);
+      else hub.enter(connection, id, may("room.viewers") === true);
+    }
+  }
+
+  #tellSchedule(world: string, state: WorldState): void {
+    const schedule = objectIn(state.world.value.config, "pretalx") ?? {};
+    const pretalx = JSON.stringify(schedule);
+    const told = this.#told.get(world);
+    if (!told || told.pretalx === pretalx) return;
+    told.pretalx = pretalx;
+    broadcast(this.#live.hub.in(world), "world.schedule.updated", schedule);
+  }
+
+  #opened(world: string, id: string): void {
+    this.#with(world, (state) => {
+      const frames = new Map<object, Buffer>();
+      for (const connection of this.#live.hub.in(world)) {
+        const room = this.#live.viewOf(connection, state).room(id);
+        if (!room) continue;
+        let frame = frames.get(room);
+        if (!frame) frames.set(room, (frame = pushFrame("room.create", room)));
+        connection.push(frame);
+      }
+    });
+  }
+
+  #scheduled(world: string, id: string): void {
+    this.#with(world, (state) => {
+      const room = state.room(id);
+      if (!room) return;
+      broadcast(
+        this.#live.hub.inRoom(world, id),
+        "room.schedule",
+        { room: id, schedule_data: room.extras.schedule_data },
+        (connection) => this.#live.viewOf(connection, state).sees(id),
+      );
+    });
+  }
+
+  #deleted(world: string, id: string): void {
+    this.#live.inOrder(world, async () => {
+      const { hub } = this.#live;
+      for (const connection of [...hub.inRoom(world, id)]) {
+        this.#live.leaveRoom(connection, id);
+      }
+      broadcast(hub.in(world), "room.delete", { id });
+    });
+  }
+
+  #userUpdated(world: string, id: string, by: string | undefined): void {
+    this.#with(world, async (state) => {
+      const user = await this.#live.store.users.get(world, id);
+      if (!user) return;
+      broadcast(
+        this.#live.hub.of(world, id),
+        "user.updated",
+        ownUser(user, state.world.value),
+        (connection) => connection.id !== by,
+      );
+    });
+  }
+
+  /** Compares the users of connections with the store, in slices. */
+  async #compareAll(world: string, connections: Connection[]): Promise<void> {
+    for (let i = 0; i < connections.length; i += USERS) {
+      await this.#compareNow(world, connections.slice(i, i + USERS));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #compare(world: string, connections: Connection[]): void {
+    this.#live.inOrder(world, () => this.#compareNow(world, connections));
+  }
+
+  /** Makes connections of users who were banned, silenced or erased load everything again. */
+  async #compareNow(world: string, connections: Connection[]): Promise<void> {
+    const ids = [...new Set(connections.map(({ login }) => login!.user))];
+    const users = await this.#live.store.users.getMany(world, ids);
+    const byId = new Map(users.map((user) => [user.id, user]));
+    for (const connection of connections) {
+      const login = connection.login!;
+      const user = byId.get(login.user);
+      const state = user?.moderation_state ?? "";
+      const gone = !user || user.deleted;
+      if (gone || (state !== login.state && state !== "")) {
+        this.#live.reload(connection);
+      }
+      login.state = state;
+    }
+  }
+
+  #announced(world: string, id: string, wasVisible: boolean): void {
+    this.#live.inOrder(world, async () => {
+      const all = await this.#live.store.announcements.list(world);
+      const announcement = all.find((other) => other.id === id);
+      if (announcement) this.#send(world, announcement, wasVisible);
+      this.#watch(world, all);
+    });
+  }
+
+  #send(world: string, announcement: Announcement, wasVisible: boolean): void {
+    const { is_visible, ...rest } = sentAnnouncement(announcement);
+    if (!is_visible && !wasVisible) return;
+    broadcast(
+      this.#live.hub.in(world),
+      "announcement.created_or_updated",
+      wasVisible ? { ...rest, is_visible } : rest,
+    );
+  }
+
+  /** Nobody is in a world any more. */
+  unwatch(world: string): void {
+    clearTimeout(this.#told.get(world)?.timer);
+    this.#told.delete(world);
+  }
+
+  /**
+   * Watches a world that somebody is in: its announcements become invisible by time.
+   * @param again also if it is watched already.
+   */
+  async watch(world: string, again = false): Promise<void> {
+    if (this.#told.has(world) && !again) return;
+    const found = await this.#live.store.worlds.get(world);
+    if (!found) return;
+    if (!this.#told.has(world)) {
+      const pretalx = objectIn(found.value.config, "pretalx") ?? {};
+      this.#told.set(world, { pretalx: JSON.stringify(pretalx) });
+    }
+    this.#watch(world, await this.#live.store.announcements.list(world));
+  }
+
+  #watch(world: string, all: readonly Announcement[]): void {
+    const told = this.#told.get(world);
+    if (!told) return;
+    clearTimeout(told.timer);
+    delete told.timer;
+    const now = Date.now();
+    const due = all.flatMap(({ state, show_until }) =>
+      state === "active" && show_until !== null && show_until > now
+        ? [show_until]
+        : [],
+    );
+    if (due.length === 0) return;
+    const next = Math.min(...due);
+    told.timer = setTimeout(
+      () => this.#expire(world, next),
+      Math.min(next - now, LONGEST_WAIT),
+    ).unref();
+  }
+
+  /** Tells everybody that announcements are over. */
+  #expire(world: string, at: number): void {
+    this.#live.inOrder(world, async () => {
+      const all = await this.#live.store.announcements.list(world);
+      for (const announcement of all) {
+        const { state, show_until } = announcement;
+        if (state === "active" && show_until === at && at <= Date.now()) {
+          this.#send(world, announcement, true);
+        }
+      }
+      this.#watch(world, all);
+    });
+  }
+}

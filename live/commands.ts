@@ -1,0 +1,253 @@
+import type { RoomValue, UserRecord, Versioned } from "../db/store.js";
+import { StoreError } from "../db/store.js";
+import {
+  type CommandName,
+  type Commands,
+  commands as schemas,
+} from "../schemas/live/index.js";
+import type { PermissionKey } from "../schemas/plain/permissions.js";
+import { compileValidator } from "../schemas/validate.js";
+import type { World } from "../schemas/worlds.js";
+import type { Connection, Login } from "./connection.js";
+import type { Live } from "./live.js";
+import {
+  invalidPayload,
+  LiveError,
+  noSuchModule,
+  roomDenied,
+  unknownRoom,
+  unknownUser,
+  unknownWorld,
+  worldDenied,
+} from "./problems.js";
+import { mayInRoom, mayInWorld } from "./rights.js";
+
+/** Who gives a command, and where. Everything is as it is at this moment. */
+export interface Context {
+  readonly live: Live;
+  readonly connection: Connection;
+  readonly login: Login;
+  readonly world: Versioned<World>;
+  /** The user who logged in. */
+  readonly me: UserRecord;
+  /** Whether the user may do on the world what a key stands for. */
+  may(key: PermissionKey): boolean;
+}
+
+/** A context with the room that the payload names. */
+export interface RoomContext extends Context {
+  readonly room: Versioned<RoomValue>;
+}
+
+type Handler<N extends CommandName, C> = (
+  context: C,
+  payload: Commands[N]["payload"],
+) => Promise<Commands[N]["result"]>;
+
+interface Common {
+  /** The code for a payload that does not match its schema. */
+  invalid?: "config.invalid";
+}
+
+/** A command on the world. Each of several keys is enough. */
+interface WorldCommand<N extends CommandName> extends Common {
+  requires: PermissionKey | readonly PermissionKey[] | "login";
+  handler: Handler<N, Context>;
+}
+
+/** A command on a room. A room with the key, or any room that exists. */
+interface RoomCommand<N extends CommandName> extends Common {
+  inRoom: PermissionKey | "any";
+  /** The type of the module that the room must have. */
+  module?: string;
+  handler: Handler<N, RoomContext>;
+}
+
+/** What a command asks for, and what it does. */
+export type Command<N extends CommandName> = WorldCommand<N> | RoomCommand<N>;
+
+/** The commands of a module, by name. */
+export type Module<N extends CommandName> = { readonly [K in N]: Command<K> };
+
+/** What a command needs, in words for people. */
+export function requirementOf(command: Command<CommandName>): string {
+  if ("inRoom" in command) {
+    return command.inRoom === "any" ? "login" : `${command.inRoom} on the room`;
+  }
+  const { requires } = command;
+  return typeof requires === "string" ? requires : requires.join(" or ");
+}
+
+/** The modules that clients know. Commands of another one are `protocol.unknown_command`. */
+const MODULES = new Set([
+  "user",
+  "chat",
+  "room",
+  "world",
+  "question",
+  "poll",
+  "announcement",
+  "exhibition",
+]);
+
+type Run = (
+  live: Live,
+  connection: Connection,
+  login: Login,
+  payload: unknown,
+) => Promise<unknown>;
+
+/**
+ * Makes the function that carries out commands.
+ * @param table what each command asks for and does.
+ * @throws {Error} if a command declares no permission or has no schema.
+ */
+export function dispatcher(table: Module<CommandName>) {
+  const runs = new Map<string, Run>();
+  for (const [name, command] of Object.entries(table)) {
+    if (!Object.hasOwn(schemas, name)) {
+      throw new Error(`The command ${name} has no schema.`);
+    }
+    runs.set(name, runOf(name as CommandName, command));
+  }
+  return async (
+    live: Live,
+    connection: Connection,
+    login: Login,
+    action: unknown,
+    payload: unknown,
+  ): Promise<unknown> => {
+    const run = typeof action === "string" ? runs.get(action) : undefined;
+    if (run) return run(live, connection, login, payload);
+    const [module = ""] = String(action).split(".", 1);
+    throw typeof action === "string" && MODULES.has(module)
+      ? new LiveError(`${module}.unsupported_command`)
+      : new LiveError("protocol.unknown_command");
+  };
+}
+
+/** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
+function runOf(name: CommandName, declared: object): Run {
+  // What the handlers take and give differs; the schemas see to it.
+  const command = declared as
+    WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+  if (!("inRoom" in command) && command.requires === undefined) {
+    throw new Error(`The command ${name} declares no permission.`);
+  }
+  const validate = compileValidator(schemas[name].payload);
+  const takesObject = schemas[name].payload.type === "object";
+  const check = (payload: unknown) => {
+    const invalid = validate(payload);
+    if (!invalid) return;
+    const isObject = typeof payload === "object" && payload !== null;
+    throw invalidPayload(
+      invalid.faults,
+      isObject ? command.invalid : "protocol.invalid_payload",
+    );
+  };
+  return async (live, connection, login, payload) => {
+    const context = await contextOf(live, connection, login);
+    if (!("inRoom" in command)) {
+      requireInWorld(context, command.requires);
+      check(payload);
+      return command.handler(context, payload as never);
+    }
+    if (takesObject && !isPlainObject(payload)) check(payload ?? null);
+    const room = await roomOf(context, payload);
+    if (
+      command.module !== undefined &&
+      !hasModule(room.value, command.module)
+    ) {
+      throw noSuchModule();
+    }
+    if (
+      command.inRoom !== "any" &&
+      !mayInRoom(login, command.inRoom, context.world.value, room.value)
+    ) {
+      throw roomDenied();
+    }
+    check(payload);
+    return command.handler({ ...context, room }, payload as never);
+  };
+}
+
+const isPlainObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * Who gives a command, as the store has it now.
+ * @throws {LiveError} if the login does not hold any more; the connection then ends soon.
+ */
+async function contextOf(
+  live: Live,
+  connection: Connection,
+  login: Login,
+): Promise<Context> {
+  const { worlds, users } = live.store;
+  const world = await worlds.get(connection.world);
+  const ended = live.reasonToEnd(login.identity, world);
+  if (ended) throw live.throwOut(connection, ended);
+  const me = await users.get(connection.world, login.user);
+  if (!me || me.deleted || me.moderation_state === "banned") {
+    throw worldDenied();
+  }
+  login.state = me.moderation_state;
+  const may = (key: PermissionKey) => mayInWorld(login, key, world!.value);
+  return { live, connection, login, world: world!, me, may };
+}
+
+function requireInWorld(
+  { may }: Context,
+  requires: PermissionKey | readonly PermissionKey[] | "login",
+): void {
+  if (requires === "login") return;
+  const keys = typeof requires === "string" ? [requires] : requires;
+  if (!keys.some(may)) throw worldDenied();
+}
+
+/** The room that a payload names, by its own id or by that of its channel, which is the same. */
+async function roomOf(
+  { live, connection }: Context,
+  payload: unknown,
+): Promise<Versioned<RoomValue>> {
+  const { room, channel } = (payload ?? {}) as Record<string, unknown>;
+  const id = room ?? channel;
+  const found =
+    typeof id === "string"
+      ? await live.store.rooms.get(connection.world, id)
+      : undefined;
+  if (!found) throw unknownRoom();
+  return found;
+}
+
+/** Whether a room has a module of a type. */
+export const hasModule = (
+  { module_config }: RoomValue,
+  type: string,
+): boolean => module_config.some((module) => module.type === type);
+
+/**
+ * The error of a command that failed.
+ * @returns undefined for a fault that nobody expected.
+ */
+export function liveErrorOf(error: unknown): LiveError | undefined {
+  if (error instanceof LiveError) return error;
+  if (!(error instanceof StoreError)) return undefined;
+  switch (error.problem) {
+    case "absent":
+      return absentOf(error);
+    case "busy":
+    case "full":
+    case "doubtful":
+    case "large":
+      return new LiveError("server.unavailable", "Try again later.");
+    default:
+      return undefined;
+  }
+}
+
+/** What is absent was deleted between two steps of a command. */
+function absentOf({ field }: StoreError): LiveError {
+  if (field === "room") return unknownRoom();
+  return field === "user" ? unknownUser() : unknownWorld();
+}

@@ -1,0 +1,318 @@
+import { isUtf8 } from "node:buffer";
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
+import type { RawData, WebSocket } from "ws";
+import type { LiveLimits } from "../config.js";
+import type { Identity } from "../plugins/auth/identity.js";
+import { pingFrame, textFrame } from "./frame.js";
+import type { Pump } from "./pump.js";
+import type { Bearer, ModerationState } from "./rights.js";
+import { TokenBucket } from "./token-bucket.js";
+import type { View } from "./world-state.js";
+
+/** Close codes (RFC 6455, section 7.4.1). */
+export const Close = {
+  normal: 1000,
+  policy: 1008,
+  tooLarge: 1009,
+  goingAway: 1001,
+  restart: 1012,
+} as const;
+
+/** A burst of commands is this many times the rate. */
+const COMMAND_BURST = 6;
+
+/** How many messages may wait. Beyond, the socket is not read until they are done. */
+const MAX_WAITING = 64;
+
+/** Frames below this size are joined into one write, in bytes. */
+const JOINED = 16 * 1024;
+
+/** A connection is closed after this many ping intervals without a frame. */
+const SILENT_INTERVALS = 2.4;
+
+/** Who logged in over a connection. The rights are those of the token, not of the user's last one. */
+export interface Login extends Bearer {
+  readonly identity: Identity;
+  readonly user: string;
+  /** As the store had it last. */
+  state: ModerationState;
+  /** What they see of the world, as it was made last. */
+  view?: View;
+}
+
+/** What a connection needs of the rest. */
+export interface Surroundings {
+  readonly pump: Pump;
+  readonly limits: LiveLimits;
+  /** Carries out a message. @returns the text of the answer; undefined for none. */
+  readonly handle: (
+    connection: Connection,
+    message: Message,
+  ) => Promise<string | undefined>;
+  /** It takes no messages and gets no pushes any more. */
+  readonly onEnd: (connection: Connection, code: number) => void;
+  /** Its socket is closed. */
+  readonly onClosed: (connection: Connection) => void;
+  /** The connection was dropped, because it did not read what was sent. */
+  readonly onSlow: (connection: Connection) => void;
+  /** What nobody expected. */
+  readonly onFault: (connection: Connection, error: unknown) => void;
+  readonly onReceived: () => void;
+  readonly onSent: (frames: number) => void;
+}
+
+/** A message as it arrived. */
+export interface Message {
+  /** Undefined for a binary frame. */
+  readonly text: string | undefined;
+  /** Whether the rate of the connection allows it. */
+  readonly allowed: boolean;
+}
+
+/**
+ * One websocket. Its messages are carried out in order, one at a time; what they
+ * cause reaches the sender after the answer.
+ */
+export class Connection {
+  readonly id = randomUUID();
+  readonly openedAt = Date.now();
+  /** The rooms that it entered. */
+  readonly rooms = new Set<string>();
+  login: Login | undefined;
+  /** The largest message that it may send, in bytes. */
+  maxFrame: number;
+  readonly #ws: WebSocket;
+  readonly #socket: Socket;
+  readonly #around: Surroundings;
+  readonly #rate: TokenBucket;
+  readonly #waiting: Message[] = [];
+  #after: (() => void) | undefined;
+  #busy = false;
+  #ended = false;
+  /** Frames to be written at the end of this turn of the event loop. */
+  #out: Buffer[] = [];
+  #outSize = 0;
+  /** Frames that wait for the answer to the present message. */
+  #held: Buffer[] = [];
+  #heldSize = 0;
+  #lastFrame = Date.now();
+  #lastPing = Date.now();
+  /** How many bytes had been read when the last message was complete. */
+  #readBefore = 0;
+  #closing: { at: number; code: number } | undefined;
+
+  constructor(
+    readonly world: string,
+    ws: WebSocket,
+    socket: Duplex,
+    around: Surroundings,
+  ) {
+    this.#ws = ws;
+    this.#socket = socket as Socket;
+    this.#around = around;
+    const { commandsPerSecond, maxFrame } = around.limits;
+    this.maxFrame = maxFrame;
+    this.#rate = new TokenBucket(commandsPerSecond, COMMAND_BURST);
+    this.#readBefore = this.#socket.bytesRead;
+    ws.on("message", this.#receive);
+    ws.on("ping", this.#noteFrame);
+    ws.on("pong", this.#noteFrame);
+    ws.on("close", this.#onClose);
+    // A fault of the protocol; ws closes the connection itself.
+    ws.on("error", () => {});
+  }
+
+  /** Whether it takes no messages and gets no pushes any more. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** How many messages wait. */
+  get queued(): number {
+    return this.#waiting.length;
+  }
+
+  readonly #noteFrame = (): void => {
+    this.#lastFrame = Date.now();
+    this.#readBefore = this.#socket.bytesRead;
+  };
+
+  readonly #receive = (data: RawData, isBinary: boolean): void => {
+    this.#noteFrame();
+    this.#around.onReceived();
+    if (this.#ended) return;
+    const bytes = data as Buffer;
+    if (bytes.length > this.maxFrame) {
+      this.close(Close.tooLarge);
+      return;
+    }
+    this.#waiting.push({
+      text: isBinary ? undefined : textOf(bytes),
+      allowed: this.#rate.take(),
+    });
+    if (this.#waiting.length >= MAX_WAITING) this.#ws.pause();
+    if (!this.#busy) void this.#work();
+  };
+
+  async #work(): Promise<void> {
+    this.#busy = true;
+    for (let message; (message = this.#waiting.shift());) {
+      if (this.#ended) break;
+      try {
+        const answer = await this.#around.handle(this, message);
+        if (answer !== undefined) this.#send(textFrame(answer));
+      } catch (error) {
+        this.#around.onFault(this, error);
+      }
+      this.#release();
+      const after = this.#after;
+      this.#after = undefined;
+      after?.();
+      if (this.#ws.isPaused && this.#waiting.length < MAX_WAITING / 2) {
+        this.#ws.resume();
+      }
+    }
+    this.#busy = false;
+  }
+
+  /** Runs something after the answer to the present message. */
+  afterAnswer(act: () => void): void {
+    this.#after = act;
+  }
+
+  /** Sends what waited for the answer. */
+  #release(): void {
+    const held = this.#held;
+    this.#held = [];
+    this.#heldSize = 0;
+    for (const frame of held) this.#send(frame);
+  }
+
+  /** Sends a push, after the answer to the present message if there is one. */
+  push(frame: Buffer): void {
+    if (this.#ended) return;
+    if (!this.#busy) {
+      this.#send(frame);
+      return;
+    }
+    if (this.#isSlow()) return;
+    this.#held.push(frame);
+    this.#heldSize += frame.length;
+  }
+
+  #send(frame: Buffer): void {
+    if (this.#ended || this.#isSlow()) return;
+    this.#outSize += frame.length;
+    if (this.#out.push(frame) === 1) this.#around.pump.add(this);
+  }
+
+  /** Whether the client does not read. It is dropped then, so that it costs nobody memory. */
+  #isSlow(): boolean {
+    const unsent = this.#socket.writableLength + this.#outSize + this.#heldSize;
+    if (unsent <= this.#around.limits.maxUnsent) return false;
+    this.#around.onSlow(this);
+    this.drop();
+    return true;
+  }
+
+  /** Writes all frames that are due. */
+  flush(): void {
+    const frames = this.#out;
+    const size = this.#outSize;
+    this.#out = [];
+    this.#outSize = 0;
+    if (frames.length === 0 || !this.#socket.writable) return;
+    this.#around.onSent(frames.length);
+    if (frames.length === 1) this.#socket.write(frames[0]!);
+    else if (size <= JOINED) this.#socket.write(Buffer.concat(frames, size));
+    else {
+      this.#socket.cork();
+      for (const frame of frames) this.#socket.write(frame);
+      this.#socket.uncork();
+    }
+  }
+
+  /**
+   * Sends a last frame, and closes.
+   * @param after how many milliseconds later the connection closes. Meanwhile it takes no messages.
+   */
+  finish(frame: Buffer | undefined, code: number, after = 0): void {
+    if (this.#ended) return;
+    this.#release();
+    if (frame) this.#send(frame);
+    this.flush();
+    if (this.#ended) return;
+    if (after === 0) {
+      this.close(code);
+      return;
+    }
+    this.#closing = { at: Date.now() + after, code };
+    this.#end(code);
+  }
+
+  /** Closes by the closing handshake. */
+  close(code: number): void {
+    this.#closing = undefined;
+    this.flush();
+    this.#end(code);
+    this.#ws.close(code);
+  }
+
+  /** Ends it at once, without a word. */
+  drop(): void {
+    this.#end(1006);
+    this.#ws.terminate();
+  }
+
+  #end(code: number): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#waiting.length = 0;
+    this.#held = [];
+    // What is left to read is thrown away.
+    if (this.#ws.isPaused) this.#ws.resume();
+    this.#around.onEnd(this, code);
+  }
+
+  readonly #onClose = (code: number): void => {
+    this.#end(code);
+    this.#around.onClosed(this);
+  };
+
+  /**
+   * Does what time asks for. One timer calls it for all connections.
+   * @returns a code if the connection has to fail for a reason that the client should know.
+   */
+  tick(now: number): "auth.timeout" | "auth.expired_token" | undefined {
+    if (this.#closing && now >= this.#closing.at)
+      this.close(this.#closing.code);
+    if (this.#ended) return undefined;
+    const { authTimeout, pingInterval } = this.#around.limits;
+    if (!this.login) {
+      if (now - this.openedAt >= authTimeout) return "auth.timeout";
+    } else {
+      const { expires } = this.login.identity;
+      if (expires !== undefined && now / 1000 >= expires) {
+        return "auth.expired_token";
+      }
+    }
+    if (this.#socket.bytesRead - this.#readBefore > 2 * this.maxFrame) {
+      // ws would collect up to its own limit, which is for those with more rights.
+      this.close(Close.tooLarge);
+    } else if (now - this.#lastFrame >= SILENT_INTERVALS * pingInterval) {
+      this.close(Close.goingAway);
+    } else if (now - this.#lastPing >= pingInterval) {
+      this.#lastPing = now;
+      this.#send(pingFrame);
+    }
+    return undefined;
+  }
+}
+
+/** The text of a message. Bytes that are no UTF-8 are treated as a binary frame. */
+function textOf(bytes: Buffer): string | undefined {
+  const text = bytes.toString("utf8");
+  return text.includes("\ufffd") && !isUtf8(bytes) ? undefined : text;
+}

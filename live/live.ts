@@ -1,0 +1,231 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { LiveLimits } from "../config.js";
+import type { Events } from "../db/events.js";
+import type { Store, Versioned } from "../db/store.js";
+import {
+  type Identify,
+  type Identity,
+  stillHolds,
+} from "../plugins/auth/identity.js";
+import type { World } from "../schemas/worlds.js";
+import { Announcer } from "./announcer.js";
+import { Close, type Connection, type Login } from "./connection.js";
+import { Crowds } from "./crowds.js";
+import { pushFrame } from "./frame.js";
+import { Hub } from "./hub.js";
+import type { LiveMetrics } from "./metrics.js";
+import { Presence } from "./presence.js";
+import { LiveError, problemOf } from "./problems.js";
+import { Pump } from "./pump.js";
+import { Reactions } from "./reactions.js";
+import { mayInWorld } from "./rights.js";
+import { RoomWatch } from "./room-watch.js";
+import { TokenBucket } from "./token-bucket.js";
+import { type View, type WorldState, WorldStates } from "./world-state.js";
+
+/** Why a connection that logged in has to end. */
+export type EndReason =
+  | "world.unknown_world"
+  | "auth.expired_token"
+  | "auth.invalid_token"
+  | "auth.denied";
+
+/** How long a client may take to read its last frame before the connection closes, in milliseconds. */
+const RELOAD_DELAY = 2000;
+const REPLACED_DELAY = 500;
+
+/** A burst of messages is this many times the rate. */
+const MESSAGE_BURST = 4;
+
+/** What the live layer is made of. */
+export interface LiveParts {
+  readonly store: Store;
+  readonly events: Events;
+  readonly identify: Identify;
+  readonly limits: LiveLimits;
+  readonly log: FastifyBaseLogger;
+  readonly metrics: LiveMetrics | undefined;
+}
+
+/** The live layer of one process: who is connected, and what they share. */
+export class Live {
+  readonly store: Store;
+  readonly events: Events;
+  readonly identify: Identify;
+  readonly limits: LiveLimits;
+  readonly log: FastifyBaseLogger;
+  readonly metrics: LiveMetrics | undefined;
+  /** Every open socket, logged in or not. */
+  readonly sockets = new Set<Connection>();
+  readonly hub = new Hub();
+  readonly states: WorldStates;
+  readonly pump: Pump;
+  readonly presence: Presence;
+  readonly crowds: Crowds;
+  readonly reactions: Reactions;
+  readonly announcer: Announcer;
+  /** What each user may still send. Kept while one of their connections is open. */
+  readonly #rates = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
+  /** What is sent to a world in order: see {@link inOrder}. */
+  readonly #effects = new Map<string, Promise<void>>();
+
+  constructor({ store, events, identify, limits, log, metrics }: LiveParts) {
+    this.store = store;
+    this.events = events;
+    this.identify = identify;
+    this.limits = limits;
+    this.log = log;
+    this.metrics = metrics;
+    this.states = new WorldStates(store);
+    this.pump = new Pump((seconds) => metrics?.delivered(seconds));
+    this.crowds = new Crowds(this);
+    this.reactions = new Reactions(this);
+    this.announcer = new Announcer(this);
+    this.presence = new Presence(events, new RoomWatch(this));
+  }
+
+  /** Why somebody may not stay in a world; undefined if they may. */
+  reasonToEnd(
+    identity: Identity,
+    world: Versioned<World> | undefined,
+  ): EndReason | undefined {
+    if (!world) return "world.unknown_world";
+    if (!stillHolds(identity, world)) {
+      const { expires } = identity;
+      return expires !== undefined && Date.now() / 1000 >= expires
+        ? "auth.expired_token"
+        : "auth.invalid_token";
+    }
+    const who = { traits: identity.traits, state: "" as const };
+    return mayInWorld(who, "world.view", world.value)
+      ? undefined
+      : "auth.denied";
+  }
+
+  /** Says why, and closes. @returns the error, for whom it interrupts. */
+  throwOut(
+    connection: Connection,
+    reason: EndReason | "auth.timeout",
+  ): LiveError {
+    const error = new LiveError(reason);
+    const frame = pushFrame("error", problemOf(error));
+    const isUnknown = reason === "world.unknown_world";
+    connection.finish(frame, isUnknown ? Close.normal : Close.policy);
+    return error;
+  }
+
+  /** Makes a client load everything again, and closes. */
+  reload(connection: Connection): void {
+    connection.finish(
+      pushFrame("connection.reload", {}),
+      Close.normal,
+      RELOAD_DELAY,
+    );
+  }
+
+  /** Ends a connection in favor of newer ones of the same user. */
+  replace(connection: Connection): void {
+    const error = new LiveError("connection.replaced", "Connection replaced");
+    const frame = pushFrame("error", problemOf(error));
+    connection.finish(frame, Close.normal, REPLACED_DELAY);
+  }
+
+  /** What somebody sees of a world. */
+  viewOf(connection: Connection, state: WorldState): View {
+    const login = connection.login!;
+    let { view } = login;
+    if (view?.state !== state || view.who.state !== login.state) {
+      view = state.view(login);
+      login.view = view;
+    }
+    return view;
+  }
+
+  /**
+   * Whether a user may send one more message; counted over their connections in
+   * this process.
+   */
+  mayMessage({ world, login }: Connection): boolean {
+    const connections = this.hub.of(world, login!.user);
+    let bucket = this.#rates.get(connections);
+    if (!bucket) {
+      bucket = new TokenBucket(this.limits.messagesPerSecond, MESSAGE_BURST);
+      this.#rates.set(connections, bucket);
+    }
+    return bucket.take();
+  }
+
+  /**
+   * Runs what reads the store and then sends pushes to a world. What was asked for
+   * first is sent first.
+   */
+  inOrder(world: string, effect: () => Promise<void>): void {
+    const run = async () => {
+      try {
+        await effect();
+      } catch (error) {
+        // The next event of this world reads everything again.
+        this.log.error(error);
+      }
+    };
+    const before = this.#effects.get(world);
+    const ended = before ? before.then(run) : run();
+    this.#effects.set(world, ended);
+    void ended.then(() => {
+      if (this.#effects.get(world) === ended) this.#effects.delete(world);
+    });
+  }
+
+  /** Takes a connection that has logged in. It gets pushes from now on. */
+  async enterWorld(connection: Connection, login: Login): Promise<void> {
+    connection.login = login;
+    this.hub.add(connection, login.user);
+    await this.announcer.watch(connection.world);
+  }
+
+  /** A login that failed after all. */
+  forgetLogin(connection: Connection): void {
+    this.hub.remove(connection);
+    connection.login = undefined;
+  }
+
+  /** A connection has got the answer to its login. */
+  opened({ ended, world, id, login }: Connection): void {
+    if (ended) return;
+    const { user } = login!;
+    // With fractions, as the order of logins counts.
+    const at = performance.timeOrigin + performance.now();
+    this.presence.note(world, { do: "open", connection: id, user, at });
+  }
+
+  /** Lets a connection into a room. */
+  enterRoom(connection: Connection, room: string, watches: boolean): void {
+    if (connection.ended) return;
+    this.hub.enter(connection, room, watches);
+    const { world, id } = connection;
+    this.presence.note(world, { do: "enter", connection: id, room });
+  }
+
+  leaveRoom(connection: Connection, room: string): void {
+    if (!connection.rooms.has(room)) return;
+    this.hub.leave(connection, room);
+    const { world, id } = connection;
+    this.presence.note(world, { do: "leave", connection: id, room });
+  }
+
+  /** A connection ended, or will end and gets nothing any more. */
+  leaveWorld(connection: Connection): void {
+    const { world, id, login } = connection;
+    if (!login) return;
+    this.hub.remove(connection);
+    this.presence.note(world, { do: "close", connection: id });
+    if (this.hub.in(world).size === 0) this.announcer.unwatch(world);
+  }
+
+  close(): void {
+    this.announcer.close();
+    this.presence.close();
+    this.crowds.close();
+    this.reactions.close();
+  }
+}

@@ -1,0 +1,147 @@
+import type { UserRecord } from "../db/store.js";
+import { type Identified, IdentityError } from "../plugins/auth/identity.js";
+import type { World } from "../schemas/worlds.js";
+import type { Connection } from "./connection.js";
+import type { Live } from "./live.js";
+import { invalidPayload, LiveError, unknownWorld } from "./problems.js";
+import { mayInWorld } from "./rights.js";
+import { isVisible, ownUser, sentAnnouncement } from "./shapes.js";
+
+/** What a client sends to log in. */
+interface Credentials {
+  token?: unknown;
+  client_id?: unknown;
+}
+
+/**
+ * Logs a connection in.
+ * @returns the text of the answer.
+ * @throws {LiveError} The connection stays open.
+ */
+export async function logIn(
+  live: Live,
+  connection: Connection,
+  payload: unknown,
+): Promise<string> {
+  if (
+    typeof payload !== "object" ||
+    payload === null ||
+    Array.isArray(payload)
+  ) {
+    throw invalidPayload({ non_field_errors: ["Must be an object."] });
+  }
+  const { identity, world } = await identify(live, connection, payload);
+  const isGuest = identity.clientId !== undefined;
+  const who = { traits: identity.traits, state: "" as const };
+  if (!mayInWorld(who, "world.view", world.value)) {
+    throw new LiveError(isGuest ? "auth.missing_token" : "auth.denied");
+  }
+  const { tokenId, clientId, traits, profile, pretalxId } = identity;
+  const entered = await live.store.users.enter(connection.world, {
+    tokenId,
+    clientId,
+    traits,
+    profile,
+    pretalxId,
+    login: true,
+  });
+  if (entered.moderation_state === "banned") throw new LiveError("auth.denied");
+  const login = {
+    identity,
+    traits: identity.traits,
+    user: entered.id,
+    state: entered.moderation_state,
+  };
+  // First the pushes begin, which wait for the answer. Then everything is read, so
+  // that no change in between is missed.
+  await live.enterWorld(connection, login);
+  const user = await live.store.users.get(connection.world, entered.id);
+  if (!user || user.deleted || user.moderation_state === "banned") {
+    live.forgetLogin(connection);
+    throw new LiveError("auth.denied");
+  }
+  login.state = user.moderation_state;
+  const answer = await answerOf(live, connection, user);
+  connection.afterAnswer(() => live.opened(connection));
+  return answer;
+}
+
+/**
+ * Finds out who wants to log in.
+ * @throws {LiveError}
+ */
+async function identify(
+  live: Live,
+  { world }: Connection,
+  { token, client_id }: Credentials,
+): Promise<Identified> {
+  if (token !== undefined && token !== null) {
+    if (typeof token !== "string") throw new LiveError("auth.invalid_token");
+    const found = await identifyBy(live, { token }, world);
+    if (found.identity.tokenId === undefined) {
+      throw new LiveError("auth.invalid_token", "The token has no uid.");
+    }
+    return found;
+  }
+  if (client_id === undefined || client_id === null) {
+    throw new LiveError("auth.missing_id_or_token");
+  }
+  const clientId =
+    typeof client_id === "number" && Number.isSafeInteger(client_id)
+      ? String(client_id)
+      : client_id;
+  const isText = typeof clientId === "string";
+  return identifyBy(live, { clientId: isText ? clientId : "" }, world);
+}
+
+async function identifyBy(
+  live: Live,
+  credentials: { token: string } | { clientId: string },
+  world: string,
+): Promise<Identified> {
+  try {
+    return await live.identify(credentials, world);
+  } catch (error) {
+    if (!(error instanceof IdentityError)) throw error;
+    if ("clientId" in credentials) {
+      if (error.reason === "foreign") throw unknownWorld();
+      throw invalidPayload({
+        client_id: [
+          "Must be 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
+        ],
+      });
+    }
+    throw error.reason === "expired"
+      ? new LiveError("auth.expired_token", error.message)
+      : new LiveError("auth.invalid_token", error.message);
+  }
+}
+
+/** Everything that a client needs at once. */
+async function answerOf(
+  live: Live,
+  connection: Connection,
+  user: UserRecord,
+): Promise<string> {
+  const { world: id } = connection;
+  const state = await live.states.get(id);
+  if (!state) throw live.throwOut(connection, "world.unknown_world");
+  const world: World = state.world.value;
+  const now = Date.now();
+  const announcements = await live.store.announcements.list(id);
+  const before = JSON.stringify({ "user.config": ownUser(user, world) });
+  const view = live
+    .viewOf(connection, state)
+    .json(live.crowds.changes, (room) => live.crowds.of(id, room));
+  const after = JSON.stringify({
+    "chat.channels": [],
+    "chat.read_pointers": {},
+    "chat.notification_counts": {},
+    exhibition: { exhibitors: [], contact_requests: [] },
+    announcements: announcements
+      .filter((announcement) => isVisible(announcement, now))
+      .map(sentAnnouncement),
+  });
+  // What is the same for many is made once, and joined as text.
+  return `["authenticated",${before.slice(0, -1)},"world.config":${view},${after.slice(1)}]`;
+}

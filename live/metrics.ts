@@ -1,0 +1,96 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Live } from "./live.js";
+
+/** What the live layer counts. */
+export interface LiveMetrics {
+  received(): void;
+  sent(frames: number): void;
+  succeeded(command: string): void;
+  /** @param request the request, if it could be read. */
+  refused(request: { action: unknown } | undefined, code: string): void;
+  /** A pass of writes ended. */
+  delivered(seconds: number): void;
+  /** A connection was dropped because it did not read. */
+  dropped(): void;
+}
+
+/** In seconds: from one turn of the event loop to a crowd. */
+const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+/**
+ * Registers the metrics of the live layer.
+ * @param known has all commands as its keys. Names that clients made up are no labels.
+ * @param live gives it when somebody reads them.
+ */
+export function liveMetrics(
+  registry: Registry,
+  known: object,
+  live: () => Live,
+): LiveMetrics {
+  const registers = [registry];
+  const frames = new Counter({
+    name: "foyer_live_frames_total",
+    help: "Frames of websockets, by direction.",
+    labelNames: ["direction"] as const,
+    registers,
+  });
+  const commands = new Counter({
+    name: "foyer_live_commands_total",
+    help: "Commands over websockets, by name and outcome.",
+    labelNames: ["command", "outcome"] as const,
+    registers,
+  });
+  const delays = new Histogram({
+    name: "foyer_live_delivery_seconds",
+    help: "From the first frame that became due to the last write of a pass.",
+    buckets: BUCKETS,
+    registers,
+  });
+  const dropped = new Counter({
+    name: "foyer_live_slow_readers_total",
+    help: "Websockets that were dropped because they did not read.",
+    registers,
+  });
+  const gauge = (name: string, help: string, read: (live: Live) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read(live()));
+      },
+    });
+  gauge(
+    "foyer_live_connections",
+    "Open websockets.",
+    ({ sockets }) => sockets.size,
+  );
+  gauge(
+    "foyer_live_queued_commands",
+    "Commands that wait for an earlier one of their websocket.",
+    ({ sockets }) => {
+      let queued = 0;
+      for (const connection of sockets) queued += connection.queued;
+      return queued;
+    },
+  );
+  gauge(
+    "foyer_live_due_connections",
+    "Websockets that something is to be written to.",
+    ({ pump }) => pump.waiting,
+  );
+  const nameOf = (action: unknown): string =>
+    action === "authenticate" ||
+    (typeof action === "string" && Object.hasOwn(known, action))
+      ? action
+      : "other";
+  return {
+    received: () => frames.inc({ direction: "in" }),
+    sent: (count) => frames.inc({ direction: "out" }, count),
+    succeeded: (command) => commands.inc({ command, outcome: "success" }),
+    refused: (request, code) =>
+      commands.inc({ command: nameOf(request?.action), outcome: code }),
+    delivered: (seconds) => delays.observe(seconds),
+    dropped: () => dropped.inc(),
+  };
+}

@@ -1,0 +1,90 @@
+import type { Connection } from "./connection.js";
+import { broadcast } from "./hub.js";
+import type { Live } from "./live.js";
+import type { PresenceListener } from "./presence.js";
+import { mayInRoom, mayInWorld } from "./rights.js";
+import { publicUser } from "./shapes.js";
+import type { WorldState } from "./world-state.js";
+
+/** Sends what changes in presence to those who may know it. */
+export class RoomWatch implements PresenceListener {
+  readonly #live: Live;
+
+  constructor(live: Live) {
+    this.#live = live;
+  }
+
+  /** Ends the oldest connections of a user above the limit of the world. */
+  opened(world: string, user: string): void {
+    const live = this.#live;
+    const own = live.hub.of(world, user);
+    if (own.size === 0) return;
+    void live.store.worlds.get(world).then((found) => {
+      const limit = Number(found?.value.config.connection_limit ?? 0);
+      if (!found || !(limit > 0)) return;
+      const known = live.presence.connectionsOf(world, user);
+      const tooMany = new Set(
+        known.slice(limit).map(({ connection }) => connection),
+      );
+      for (const connection of [...own]) {
+        const isExempt = () =>
+          mayInWorld(connection.login!, "world.connections", found.value);
+        if (tooMany.has(connection.id) && !isExempt()) live.replace(connection);
+      }
+    }, live.log.error.bind(live.log));
+  }
+
+  entered(
+    world: string,
+    room: string,
+    user: string,
+    by: string,
+    again: boolean,
+  ): void {
+    const live = this.#live;
+    live.crowds.changed(world, room);
+    this.#toViewers(world, room, async (watching, state) => {
+      const added = await live.store.users.get(world, user);
+      if (!added || added.deleted) return;
+      for (const admin of [true, false]) {
+        broadcast(
+          watching,
+          "room.viewer.added",
+          { user: publicUser(added, state.world.value, admin) },
+          (connection) =>
+            (again || connection.id !== by) &&
+            managesUsers(connection, state) === admin,
+        );
+      }
+    });
+  }
+
+  left(world: string, room: string, user: string): void {
+    this.#live.crowds.changed(world, room);
+    this.#toViewers(world, room, async (watching) => {
+      broadcast(watching, "room.viewer.removed", { user_id: user });
+    });
+  }
+
+  /** Finds those in a room who may know who else is. */
+  #toViewers(
+    world: string,
+    room: string,
+    send: (watching: Connection[], state: WorldState) => Promise<void>,
+  ): void {
+    const live = this.#live;
+    if (live.hub.watching(world, room).size === 0) return;
+    live.inOrder(world, async () => {
+      const state = await live.states.get(world);
+      const where = state?.room(room);
+      if (!state || !where) return;
+      const watching = [...live.hub.watching(world, room)].filter(({ login }) =>
+        mayInRoom(login!, "room.viewers", state.world.value, where),
+      );
+      if (watching.length > 0) await send(watching, state);
+    });
+  }
+}
+
+const managesUsers = ({ login }: Connection, state: WorldState): boolean =>
+  mayInWorld(login!, "user.manage", state.world.value);

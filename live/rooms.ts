@@ -1,0 +1,263 @@
+import type { RoomValue, Versioned } from "../db/store.js";
+import { StoreError } from "../db/store.js";
+import {
+  type Commands,
+  reactions,
+  type RoomSettings,
+} from "../schemas/live/index.js";
+import { RoomChanges } from "../schemas/rooms.js";
+import { compileValidator } from "../schemas/validate.js";
+import {
+  type Context,
+  hasModule,
+  type Module,
+  type RoomContext,
+} from "./commands.js";
+import { invalidPayload, LiveError, rateLimited } from "./problems.js";
+import { mayInRoom } from "./rights.js";
+import { publicUser, roomSettings } from "./shapes.js";
+
+/** How many rooms a connection may be in. */
+const MAX_ROOMS = 100;
+
+/** How many viewers are listed at most. */
+const MAX_VIEWERS = 1000;
+
+/** How many rooms are read at a time. */
+const PAGE = 500;
+
+const validateChanges = compileValidator(RoomChanges);
+
+export const rooms: Module<Extract<keyof Commands, `room.${string}`>> = {
+  "room.enter": { inRoom: "room.view", handler: enter },
+  "room.leave": { inRoom: "any", handler: leave },
+  "room.react": { inRoom: "room.view", handler: react },
+  "room.create": { requires: ["room.create", "room.update"], handler: create },
+  "room.delete": { inRoom: "room.delete", handler: remove },
+  "room.config.get": { inRoom: "room.update", handler: getConfig },
+  "room.config.patch": {
+    inRoom: "room.update",
+    invalid: "config.invalid",
+    handler: patchConfig,
+  },
+  "room.config.list": { requires: "room.update", handler: listConfigs },
+  "room.config.reorder": { requires: "room.update", handler: reorder },
+  "room.schedule": { inRoom: "room.announce", handler: schedule },
+};
+
+async function enter({
+  live,
+  connection,
+  login,
+  world,
+  room,
+  may,
+}: RoomContext) {
+  const { id } = room.value;
+  if (connection.rooms.size >= MAX_ROOMS && !connection.rooms.has(id)) {
+    throw rateLimited();
+  }
+  const watches = mayInRoom(login, "room.viewers", world.value, room.value);
+  live.enterRoom(connection, id, watches);
+  if (!watches) return {};
+  const ids = live.presence.usersIn(connection.world, id).slice(0, MAX_VIEWERS);
+  const found = await live.store.users.getMany(connection.world, ids);
+  const viewers = found
+    .filter((user) => !user.deleted && user.moderation_state !== "banned")
+    .map((user) => publicUser(user, world.value, may("user.manage")));
+  return { viewers };
+}
+
+async function leave({ live, connection, room }: RoomContext) {
+  live.leaveRoom(connection, room.value.id);
+  return {};
+}
+
+const known: ReadonlySet<string> = new Set(reactions);
+
+async function react(
+  { live, connection, room, me }: RoomContext,
+  { reaction }: Commands["room.react"]["payload"],
+) {
+  if (!known.has(reaction)) {
+    throw new LiveError("room.unknown_reaction", "Unknown reaction");
+  }
+  // Too many are dropped in silence, as those are that come too soon.
+  if (live.mayMessage(connection)) {
+    live.reactions.add(connection.world, room.value.id, me.id, reaction);
+  }
+  return {};
+}
+
+type NewModule = Record<string, unknown> & { type: string };
+
+/** A module with only those settings that whoever creates a room may choose. */
+function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
+  const config = (module.config ?? {}) as Record<string, unknown>;
+  return { ...module, config: { [key]: config[key] ?? fallback } };
+}
+
+/**
+ * The modules of a new room.
+ * @throws {LiveError} if the caller may not create a room with them.
+ */
+function newModules(
+  { may }: Context,
+  modules: readonly NewModule[],
+): NewModule[] {
+  const types = new Set(modules.map(({ type }) => type));
+  const denied = new LiveError(
+    "room.invalid.denied",
+    "You may not create a room of this type.",
+  );
+  if (types.has("chat.native") || types.has("livestream.native")) {
+    if (!may("room.create")) throw denied;
+    return modules.map((module) => {
+      if (module.type === "chat.native")
+        return reduced(module, "volatile", false);
+      return module.type === "livestream.native" && !types.has("chat.native")
+        ? reduced(module, "hls_url", "")
+        : module;
+    });
+  }
+  if (types.size === 0) {
+    if (!may("room.update")) throw denied;
+    return [];
+  }
+  if (types.size === 1 && types.has("call.bigbluebutton")) throw denied;
+  throw new LiveError(
+    "room.invalid",
+    `Rooms with the modules ${[...types].join(", ").slice(0, 200)} cannot be created here.`,
+  );
+}
+
+async function create(
+  context: Context,
+  { name, description, modules = [] }: Commands["room.create"]["payload"],
+) {
+  const { live, connection } = context;
+  const draft = {
+    name,
+    description: description ?? "",
+    module_config: newModules(context, modules),
+  };
+  let room: Versioned<RoomValue>;
+  try {
+    room = await live.store.rooms.open(connection.world, draft, connection.id);
+  } catch (error) {
+    if (!(error instanceof StoreError && error.problem === "taken"))
+      throw error;
+    throw new LiveError(
+      "room.invalid.name_taken",
+      "This room name is already taken.",
+    );
+  }
+  const { id } = room.value;
+  return {
+    room: id,
+    channel: hasModule(room.value, "chat.native") ? id : null,
+  };
+}
+
+async function remove({ live, connection, room }: RoomContext) {
+  const { rooms } = live.store;
+  const { id } = room.value;
+  await rooms.delete(connection.world, id, undefined, connection.id);
+  return {};
+}
+
+async function getConfig({ room }: RoomContext) {
+  return roomSettings(room.value);
+}
+
+/** Decimal text as a number. */
+const whole = (value: number | string | undefined): number | undefined =>
+  value === undefined ? undefined : Number(value);
+
+/** Leaves out what is undefined. */
+const given = <T extends object>(fields: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
+
+const MAX_INT = 2 ** 31 - 1;
+
+async function patchConfig(
+  { live, connection, room }: RoomContext,
+  payload: Commands["room.config.patch"]["payload"],
+) {
+  const { trait_grants, module_config, name, description } = payload;
+  const { picture, pretalx_id, force_join, schedule_data } = payload;
+  const changes = given({
+    name,
+    description: description === null ? "" : description,
+    module_config,
+    permission_config: trait_grants,
+    sorting_priority: whole(payload.sorting_priority),
+  });
+  const extras = given({
+    picture: picture === "" ? null : picture,
+    pretalx_id: whole(pretalx_id),
+    force_join,
+    schedule_data,
+  });
+  const invalid = validateChanges(changes);
+  if (invalid) throw invalidPayload(invalid.faults, "config.invalid");
+  const { pretalx_id: number = 0 } = extras;
+  if (number < 0 || number > MAX_INT) {
+    const faults = { pretalx_id: [`Must be from 0 to ${MAX_INT}.`] };
+    throw invalidPayload(faults, "config.invalid");
+  }
+  const { rooms } = live.store;
+  const all = { ...changes, extras };
+  const { id } = room.value;
+  const by = connection.id;
+  const { world } = connection;
+  const updated = await rooms.update(world, id, all, undefined, by);
+  return roomSettings(updated.value);
+}
+
+async function listConfigs({ live, connection }: Context) {
+  const settings: RoomSettings[] = [];
+  for (let page = 1; ; page++) {
+    const selection = { page, pageSize: PAGE };
+    const found = await live.store.rooms.all(connection.world, selection);
+    settings.push(...found.map(({ value }) => roomSettings(value)));
+    if (found.length < PAGE) return settings;
+  }
+}
+
+async function reorder(
+  context: Context,
+  payload: Commands["room.config.reorder"]["payload"],
+) {
+  const { live, connection } = context;
+  const ids = payload.filter((id): id is string => typeof id === "string");
+  await live.store.rooms.reorder(connection.world, ids, connection.id);
+  return listConfigs(context);
+}
+
+/** What clients make of the schedule of a room. */
+const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
+
+/** The most schedule data, in bytes of JSON. */
+const MAX_SCHEDULE = 16 * 1024;
+
+async function schedule(
+  { live, connection, room }: RoomContext,
+  { schedule_data: data }: Commands["room.schedule"]["payload"],
+) {
+  const isKnown =
+    data === null || Object.keys(data).every((key) => SCHEDULE_KEYS.has(key));
+  if (!isKnown) {
+    throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
+  }
+  if (Buffer.byteLength(JSON.stringify(data)) > MAX_SCHEDULE) {
+    throw invalidPayload({
+      schedule_data: [`Must be at most ${MAX_SCHEDULE / 1024} KiB of JSON.`],
+    });
+  }
+  const { rooms } = live.store;
+  await rooms.schedule(connection.world, room.value.id, data, connection.id);
+  return {};
+}

@@ -1,0 +1,27 @@
+/** Bounds a rate: a bucket that refills at a rate and holds a burst. */
+export class TokenBucket {
+  #tokens: number;
+  #at = performance.now();
+
+  /**
+   * @param rate how many a second.
+   * @param burst how many times the rate may come at once.
+   */
+  constructor(
+    readonly rate: number,
+    readonly burst: number,
+  ) {
+    this.#tokens = rate * burst;
+  }
+
+  /** Takes a token. @returns whether there was one. */
+  take(): boolean {
+    const now = performance.now();
+    const refilled = this.#tokens + ((now - this.#at) / 1000) * this.rate;
+    this.#tokens = Math.min(this.rate * this.burst, refilled);
+    this.#at = now;
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+}

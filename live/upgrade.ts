@@ -1,0 +1,111 @@
+import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { WebSocket, WebSocketServer } from "ws";
+import { whenItsTurn } from "../plugins/http/connections.js";
+import { problemOf } from "../plugins/http/errors.js";
+
+/** Where the websocket of a world is, with or without a slash at its end. */
+const PATH = /^\/ws\/world\/([^/?#]+)\/?(?:\?.*)?$/;
+
+/** What decides about upgrades. */
+export interface UpgradeOptions {
+  sockets: WebSocketServer;
+  /** Why no websocket is taken now; undefined if it is. */
+  refuse: () => string | undefined;
+  onOpen: (ws: WebSocket, socket: Duplex, world: string) => void;
+}
+
+/**
+ * Takes the websockets of a server. Any other request with an `Upgrade` header is
+ * answered as if it had none, as RFC 9110, section 7.8, allows: some clients of
+ * HTTP/1.1 offer `h2c` with every request.
+ */
+export function acceptUpgrades(
+  server: Server,
+  { sockets, refuse, onOpen }: UpgradeOptions,
+): void {
+  server.on(
+    "upgrade",
+    (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      // Node.js no longer listens.
+      socket.on("error", () => socket.destroy());
+      // Earlier requests of the connection may still wait for their answers.
+      whenItsTurn(socket as Socket, () => {
+        if (socket.destroyed) return;
+        const world = worldIn(request);
+        if (world === undefined) {
+          asPlainRequest(server, request, socket as Socket, head);
+          return;
+        }
+        const refusal = refuse();
+        if (refusal !== undefined) {
+          answerUnavailable(socket, refusal);
+          return;
+        }
+        sockets.handleUpgrade(request, socket, head, (ws) =>
+          onOpen(ws, socket, world),
+        );
+      });
+    },
+  );
+}
+
+/** The world whose websocket a request is for. */
+function worldIn({
+  method,
+  url = "",
+  headers,
+}: IncomingMessage): string | undefined {
+  if (method !== "GET" || headers.upgrade?.toLowerCase() !== "websocket") {
+    return undefined;
+  }
+  const [, id] = PATH.exec(url) ?? [];
+  if (id === undefined) return undefined;
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Headers of an offer to use another protocol. */
+const OFFER = new Set(["upgrade", "http2-settings"]);
+
+/** Gives a connection back to the HTTP server, as if the client had not offered anything. */
+function asPlainRequest(
+  server: Server,
+  { method, url, httpVersion, rawHeaders }: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): void {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const [name = "", value = ""] = rawHeaders.slice(i, i + 2);
+    const lower = name.toLowerCase();
+    if (OFFER.has(lower)) continue;
+    lines.push(
+      `${name}: ${lower === "connection" ? withoutOffer(value) : value}`,
+    );
+  }
+  // The parser read headers as Latin-1.
+  const start = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+  socket.unshift(Buffer.concat([start, head]));
+  server.emit("connection", socket);
+}
+
+const withoutOffer = (connection: string): string =>
+  connection
+    .split(",")
+    .map((option) => option.trim())
+    .filter((option) => !OFFER.has(option.toLowerCase()))
+    .join(", ") || "keep-alive";
+
+function answerUnavailable(socket: Duplex, detail: string): void {
+  const body = JSON.stringify(problemOf(503, detail));
+  socket.end(
+    `HTTP/1.1 503 ${STATUS_CODES[503]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\nRetry-After: 5\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,165 @@
+import type { RoomValue, Store, Versioned } from "../db/store.js";
+import type { World } from "../schemas/worlds.js";
+import {
+  addTraits,
+  type Bearer,
+  mayInRoom,
+  stringsInRoom,
+  stringsInWorld,
+} from "./rights.js";
+import { sentRoom, sentWorld } from "./shapes.js";
+
+/** How many rooms are read at a time. */
+const PAGE = 500;
+
+/**
+ * After how many milliseconds the rooms are read again in any case. An event can be
+ * lost with the process that wrote.
+ */
+const MAX_AGE = 10_000;
+
+/** The word for how many people a room has. */
+export type CrowdOf = (room: string) => "none" | "few" | "many";
+
+/** What the people with the same rights see of a world. It is made once for all of them. */
+export class View {
+  readonly permissions: readonly string[];
+  readonly #rooms = new Map<string, object>();
+  #json: { text: string; crowds: number } | undefined;
+
+  constructor(
+    readonly who: Bearer,
+    readonly state: WorldState,
+  ) {
+    const world = state.world.value;
+    this.permissions = stringsInWorld(who, world);
+    for (const { value } of state.rooms) {
+      if (!mayInRoom(who, "room.view", world, value)) continue;
+      const { modules, ...rest } = sentRoom(value);
+      this.#rooms.set(value.id, {
+        ...rest,
+        permissions: stringsInRoom(who, world, value),
+        modules,
+      });
+    }
+  }
+
+  /** Whether they see a room. */
+  sees(room: string): boolean {
+    return this.#rooms.has(room);
+  }
+
+  /** A room as they see it, without `users`. */
+  room(id: string): object | undefined {
+    return this.#rooms.get(id);
+  }
+
+  /**
+   * The world, the permissions and the rooms as JSON.
+   * @param crowds counts how often the word for any room has changed.
+   */
+  json(crowds: number, crowdOf: CrowdOf): string {
+    if (this.#json?.crowds !== crowds) {
+      const rooms = [...this.#rooms].map(([id, room]) => ({
+        ...room,
+        users: crowdOf(id),
+      }));
+      const text = JSON.stringify({
+        world: sentWorld(this.state.world.value),
+        permissions: this.permissions,
+        rooms,
+      });
+      this.#json = { text, crowds };
+    }
+    return this.#json.text;
+  }
+}
+
+/** A world with all its rooms, as it was at one moment. */
+export class WorldState {
+  readonly #byId: ReadonlyMap<string, RoomValue>;
+  /** The traits that any rule asks for. Others make no difference. */
+  readonly #relevant = new Set<string>();
+  readonly #views = new Map<string, View>();
+
+  constructor(
+    readonly world: Versioned<World>,
+    readonly rooms: readonly Versioned<RoomValue>[],
+  ) {
+    this.#byId = new Map(rooms.map(({ value }) => [value.id, value]));
+    addTraits(world.value.permission_config, this.#relevant);
+    for (const { value } of rooms) {
+      addTraits(value.permission_config, this.#relevant);
+    }
+  }
+
+  room(id: string): RoomValue | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** What somebody sees. People with the same rights share one view. */
+  view({ traits, state }: Bearer): View {
+    const held = [...traits]
+      .filter((trait) => this.#relevant.has(trait))
+      .sort();
+    const key = [state, ...held].join("\n");
+    let view = this.#views.get(key);
+    if (!view) {
+      view = new View({ traits: new Set(held), state }, this);
+      this.#views.set(key, view);
+    }
+    return view;
+  }
+}
+
+/** The states of the worlds that somebody is in. */
+export class WorldStates {
+  readonly #store: Store;
+  readonly #known = new Map<string, { state: WorldState; readAt: number }>();
+  readonly #loading = new Map<string, Promise<WorldState | undefined>>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** A world was changed. */
+  forget(world: string): void {
+    this.#known.delete(world);
+    this.#loading.delete(world);
+  }
+
+  /** The state of a world now; undefined if there is no such world. */
+  async get(id: string): Promise<WorldState | undefined> {
+    const world = await this.#store.worlds.get(id);
+    const known = this.#known.get(id);
+    if (
+      known &&
+      known.state.world.version === world?.version &&
+      Date.now() - known.readAt < MAX_AGE
+    ) {
+      return known.state;
+    }
+    const loading = this.#loading.get(id) ?? this.#load(id);
+    this.#loading.set(id, loading);
+    const state = await loading;
+    // If it is gone, the world was changed meanwhile: this state is only for those
+    // who asked before.
+    if (this.#loading.get(id) === loading) {
+      this.#loading.delete(id);
+      if (state) this.#known.set(id, { state, readAt: Date.now() });
+    }
+    return state;
+  }
+
+  async #load(id: string): Promise<WorldState | undefined> {
+    const rooms: Versioned<RoomValue>[] = [];
+    let read: Versioned<RoomValue>[];
+    let page = 1;
+    do {
+      read = await this.#store.rooms.all(id, { page: page++, pageSize: PAGE });
+      rooms.push(...read);
+    } while (read.length === PAGE);
+    const world = await this.#store.worlds.get(id);
+    return world && new WorldState(world, rooms);
+  }
+}

@@ -1,0 +1,213 @@
+import type { Store } from "../db/store.js";
+import {
+  type Commands,
+  networks,
+  type WorldPatch,
+  type WorldSettings,
+} from "../schemas/live/index.js";
+import type { Faults } from "../schemas/errors.js";
+import { permissionKeys } from "../schemas/plain/permissions.js";
+import type { World } from "../schemas/worlds.js";
+import type { Context, Module } from "./commands.js";
+import { invalidPayload } from "./problems.js";
+import { allStrings, stringOf } from "./rights.js";
+import { iframeBlockers, listIn, objectIn } from "./shapes.js";
+
+export const world: Module<Extract<keyof Commands, `world.${string}`>> = {
+  "world.config.get": { requires: "world.update", handler: getConfig },
+  "world.config.patch": {
+    requires: "world.update",
+    invalid: "config.invalid",
+    handler: patchConfig,
+  },
+};
+
+/** The settings pages show roles: one for each key, with its one string. */
+const roles = Object.fromEntries(
+  permissionKeys.flatMap((key) => {
+    const string = stringOf(key);
+    return string === undefined ? [] : [[key, [string]]];
+  }),
+);
+
+/** The settings whose value in the config counts if it has this type, and otherwise the default. */
+const scalars = {
+  locale: "en",
+  dateLocale: "en-ie",
+  timezone: "UTC",
+  track_exhibitor_views: true,
+  track_room_views: true,
+  track_world_views: false,
+  conftool_url: "",
+  conftool_password: "",
+};
+
+/** The settings of a world. */
+function settingsOf({
+  title,
+  config,
+  permission_config,
+}: World): WorldSettings {
+  const object = (key: string) => objectIn(config, key) ?? {};
+  const scalar = <K extends keyof typeof scalars>(
+    key: K,
+  ): (typeof scalars)[K] => {
+    const fallback = scalars[key];
+    const value = config[key];
+    return typeof value === typeof fallback
+      ? (value as (typeof scalars)[K])
+      : fallback;
+  };
+  const limit = config.connection_limit;
+  const texts = (key: string) =>
+    listIn(config, key).filter((text) => typeof text === "string");
+  return {
+    theme: object("theme"),
+    roles,
+    trait_grants: permission_config,
+    bbb_defaults: object("bbb_defaults"),
+    pretalx: object("pretalx"),
+    title,
+    locale: scalar("locale"),
+    dateLocale: scalar("dateLocale"),
+    videoPlayer: objectIn(config, "videoPlayer") ?? null,
+    timezone: scalar("timezone"),
+    connection_limit: Number.isSafeInteger(limit) ? (limit as number) : 0,
+    available_permissions: [...allStrings],
+    profile_fields: listIn(config, "profile_fields").filter(
+      (field): field is Record<string, unknown> =>
+        typeof field === "object" && field !== null && !Array.isArray(field),
+    ),
+    social_logins: texts("social_logins"),
+    iframe_blockers: iframeBlockers(config),
+    track_exhibitor_views: scalar("track_exhibitor_views"),
+    track_room_views: scalar("track_room_views"),
+    track_world_views: scalar("track_world_views"),
+    onsite_traits: texts("onsite_traits"),
+    conftool_url: scalar("conftool_url"),
+    conftool_password: scalar("conftool_password"),
+  };
+}
+
+async function getConfig({ world }: Context) {
+  return settingsOf(world.value);
+}
+
+/** The settings that are kept as they come. */
+const kept = [
+  "theme",
+  "bbb_defaults",
+  "locale",
+  "dateLocale",
+  "videoPlayer",
+  "timezone",
+  "profile_fields",
+  "social_logins",
+  "track_exhibitor_views",
+  "track_room_views",
+  "track_world_views",
+  "onsite_traits",
+  "conftool_url",
+  "conftool_password",
+] as const satisfies (keyof WorldPatch)[];
+
+async function patchConfig(
+  { live, connection, world }: Context,
+  patch: WorldPatch,
+) {
+  const faults = faultsIn(patch);
+  if (Object.keys(faults).length > 0) {
+    throw invalidPayload(faults, "config.invalid");
+  }
+  const { title, trait_grants, pretalx, iframe_blockers, connection_limit } =
+    patch;
+  const config: Record<string, unknown> = Object.fromEntries(
+    kept.flatMap((key) =>
+      patch[key] === undefined ? [] : [[key, patch[key]]],
+    ),
+  );
+  if (connection_limit !== undefined) {
+    config.connection_limit = Number(connection_limit ?? 0);
+  }
+  if (iframe_blockers) config.iframe_blockers = withoutEmpty(iframe_blockers);
+  if (pretalx) config.pretalx = disconnected(pretalx, world.value);
+  const changes: Parameters<Store["worlds"]["configure"]>[1] = {
+    ...(title !== undefined && { title }),
+    ...(trait_grants && { permission_config: trait_grants }),
+    config,
+  };
+  const { worlds } = live.store;
+  const changed = await worlds.configure(
+    world.value.id,
+    changes,
+    connection.id,
+  );
+  return settingsOf(changed.value);
+}
+
+/** What the schema of a patch cannot say. */
+function faultsIn({
+  timezone,
+  social_logins = [],
+  roles: sent,
+  connection_limit,
+}: WorldPatch): Faults {
+  const allowed: readonly string[] = networks;
+  const limit = Number(connection_limit ?? 0);
+  return {
+    ...(timezone !== undefined &&
+      !isTimezone(timezone) && {
+        timezone: ["Must be a time zone of the IANA."],
+      }),
+    ...(!social_logins.every((name) => allowed.includes(name)) && {
+      social_logins: ["Invalid value for social_logins"],
+    }),
+    // Roles follow from the keys. Settings pages send them back as they got them.
+    ...(sent !== undefined &&
+      !sameRoles(sent) && { roles: ["Roles cannot be changed."] }),
+    ...((limit < 0 || limit > 2 ** 31 - 1) && {
+      connection_limit: [`Must be from 0 to ${2 ** 31 - 1}.`],
+    }),
+  };
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const sameRoles = (sent: Record<string, unknown>): boolean =>
+  Object.keys(sent).length === Object.keys(roles).length &&
+  Object.entries(roles).every(
+    ([name, strings]) => JSON.stringify(sent[name]) === JSON.stringify(strings),
+  );
+
+/** Forms send an empty address for none. */
+const withoutEmpty = (blockers: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(blockers).map(([domain, blocker]) => {
+      const { policy_url } = (blocker ?? {}) as { policy_url?: unknown };
+      return [
+        domain,
+        policy_url === ""
+          ? { ...(blocker as object), policy_url: null }
+          : blocker,
+      ];
+    }),
+  );
+
+/** A schedule that is elsewhere now is not connected any more. */
+function disconnected(
+  pretalx: Record<string, unknown>,
+  { config }: World,
+): Record<string, unknown> {
+  const before = objectIn(config, "pretalx") ?? {};
+  const moved = ["domain", "url", "event"].some(
+    (key) => pretalx[key] !== before[key],
+  );
+  return moved ? { ...pretalx, connected: false } : pretalx;
+}

@@ -1,0 +1,123 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import { StoreError, type StoreProblem } from "../../db/store.js";
+import { InvalidData } from "../../schemas/validate.js";
+import {
+  FileRefusal,
+  forbidden,
+  invalidJson,
+  problemOf,
+  Refusal,
+} from "./errors.js";
+import { stamp } from "./protocol.js";
+
+const unavailable = (detail: string, seconds: number) =>
+  new Refusal(503, detail, { "retry-after": String(seconds) });
+
+const storeRefusals: Record<
+  StoreProblem,
+  (error: StoreError) => Refusal | InvalidData | FileRefusal
+> = {
+  absent: forbidden,
+  changed: () =>
+    new Refusal(412, "It was changed in between. Get it again, and try again."),
+  taken: ({ field = "id" }) =>
+    new InvalidData({ [field]: ["Another world has it already."] }),
+  busy: () => unavailable("The database is busy. Try again soon.", 1),
+  large: () =>
+    new InvalidData({
+      page_size: ["The page would be too large. Ask for fewer."],
+    }),
+  denied: forbidden,
+  quota: () => new FileRefusal("file.size"),
+  doubtful: () =>
+    unavailable("The disk failed. Look whether it was done, and try again.", 5),
+  full: () => unavailable("There is no room on the disk. Try again later.", 60),
+  unusable: () => unavailable("The database cannot be used right now.", 5),
+};
+
+/** Fastify's own errors in the words of this service. */
+const sentences: Record<string, string> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE:
+    "The body must be JSON, sent with Content-Type: application/json.",
+  FST_ERR_CTP_BODY_TOO_LARGE: "The body is too large.",
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH:
+    "The body has another length than its Content-Length.",
+  FST_ERR_BAD_URL: "The path is not a valid URL.",
+};
+
+/** Fastify's own errors about JSON that does not parse. */
+const jsonFaults: Record<string, string> = {
+  FST_ERR_CTP_EMPTY_JSON_BODY: "The body is empty, and JSON was expected.",
+  FST_ERR_CTP_INVALID_JSON_BODY:
+    "The body is not valid JSON, or has a name in it that no object may have (__proto__).",
+};
+
+/** What the client is told; undefined for a fault of the server itself. */
+function refusalOf(
+  error: FastifyError,
+): Refusal | InvalidData | FileRefusal | undefined {
+  if (
+    error instanceof Refusal ||
+    error instanceof InvalidData ||
+    error instanceof FileRefusal
+  ) {
+    return error;
+  }
+  if (error instanceof StoreError) return storeRefusals[error.problem](error);
+  // A 416 says in its headers how long the file is.
+  const {
+    statusCode = 500,
+    code,
+    message,
+    headers,
+  } = error as FastifyError & {
+    headers?: Record<string, string>;
+  };
+  if (statusCode >= 500) return undefined;
+  const jsonFault = jsonFaults[code];
+  if (jsonFault !== undefined) return invalidJson(jsonFault);
+  return new Refusal(statusCode, sentences[code] ?? message, headers);
+}
+
+/** Answers a failed request. Every error gets its shape here. */
+export function answerError(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const refusal = refusalOf(error);
+  const status = refusal?.statusCode ?? 500;
+  // A refusal is intended. Under load, a line for each would add load.
+  if (status >= 500 && error !== refusal) {
+    request.log.error({ reqId: request.id, err: error }, "request failed");
+  }
+  stamp(request, reply);
+  reply.code(status);
+  // They describe the answer that failed.
+  reply.removeHeader("content-type");
+  reply.removeHeader("content-security-policy");
+  if (refusal instanceof InvalidData) return reply.send(refusal.faults);
+  if (refusal instanceof FileRefusal)
+    return reply.send({ error: refusal.code });
+  if (refusal) reply.headers(refusal.headers);
+  if (refusal?.message === "") return reply.send();
+  return reply.send(
+    problemOf(
+      status,
+      refusal?.message ?? "Internal server error.",
+      refusal?.code,
+    ),
+  );
+}
+
+/** Gives every error its shape. */
+export default fp(
+  async (app) => {
+    app.setErrorHandler(answerError);
+    app.setNotFoundHandler(() => {
+      throw new Refusal(404, "Not found.");
+    });
+  },
+  { name: "errors" },
+);
