@@ -145,12 +145,17 @@ export class Connection {
       this.#reports.authenticated(id as Authenticated);
     } else if (name !== "pong") {
       this.#reports.pushed(name, id);
-      const problem = id as LiveProblem;
-      if (name === "error" && isFatal(problem.code)) this.end(errorOf(problem));
+      if (name === "error") this.#failed(id as LiveProblem);
       if (name === "connection.reload") {
         this.end(new LiveError(name, "The server asked for a new login."));
       }
     }
+  }
+
+  #failed(problem: LiveProblem): void {
+    // Before the login, there is nothing else that could have failed.
+    const isLogin = this.#loggedInAt === undefined;
+    if (isLogin || isFatal(problem.code)) this.end(errorOf(problem));
   }
 
   /** Drops the connection if the other side is gone without a word. */

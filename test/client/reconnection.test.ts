@@ -103,6 +103,8 @@ void t.test("after these a first login is tried again", async (t) => {
     [
       ["a slow login", refuse("auth.timeout"), {}],
       ["no answer", () => {}, { timeout: 200 }],
+      ["a bug", refuse("server.fatal"), {}],
+      ["what is yet to come", refuse("login.of_tomorrow"), {}],
       ["a broken connection", (peer) => peer.drop(), {}],
       ["an expired token", refuse("auth.expired_token"), { token: () => "a" }],
     ];
@@ -127,6 +129,7 @@ void t.test("after these it stays away", async (t) => {
       ["auth.expired_token", { token }, 2],
       ["auth.invalid_token", { token }, 2],
       ["world.unknown_world", {}, 1],
+      ["protocol.invalid_payload", {}, 1],
       ["connection.replaced", {}, 1],
     ];
   for (const [code, options, logins] of cases) {
