@@ -8,8 +8,9 @@ import Fastify, {
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
 import { type Engines, openEngines } from "./db/open.js";
+import asyncapi from "./plugins/asyncapi/index.js";
 import auth from "./plugins/auth/index.js";
-import docs from "./plugins/docs.js";
+import docs from "./plugins/docs/index.js";
 import enginesPlugin from "./plugins/engines.js";
 import { answerClientError } from "./plugins/http/connections.js";
 import { answerError } from "./plugins/http/error-handler.js";
@@ -25,6 +26,7 @@ import validation from "./plugins/validation.js";
 import filesRoute from "./routes/files.js";
 import health from "./routes/health.js";
 import home from "./routes/home.js";
+import asyncapiRoute from "./routes/asyncapi.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
@@ -97,6 +99,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(replies);
     app.register(mediaPlugin);
     app.register(openapi, { publicUrl });
+    app.register(asyncapi, { publicUrl });
     app.register(docs);
 
     // The websocket.
@@ -112,6 +115,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(uploads, { config: config.uploads });
     app.register(media);
     app.register(openapiRoute);
+    app.register(asyncapiRoute);
     // With a port of their own, server.ts serves them there.
     if (metrics.token !== undefined && metrics.port === undefined) {
       const { token } = metrics;

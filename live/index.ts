@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import fp from "fastify-plugin";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
+import { Refusal } from "../plugins/http/errors.js";
 import { announcements } from "./announcements.js";
 import { dispatcher } from "./commands.js";
 import { Connection, type Surroundings } from "./connection.js";
@@ -112,6 +113,17 @@ export default fp<{ limits: LiveLimits }>(
       },
       onOpen: open,
     });
+
+    app.get(
+      "/ws/world/:world_id",
+      { config: { requires: "public" } },
+      async () => {
+        throw new Refusal(426, "Connect with a websocket.", {
+          upgrade: "websocket",
+          connection: "upgrade",
+        });
+      },
+    );
 
     const ticker = setInterval(() => {
       const now = Date.now();
