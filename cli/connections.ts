@@ -16,7 +16,7 @@ import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 
 /** How long a process may take to answer, in milliseconds. */
-const PATIENCE = 10_000;
+const PATIENCE = 5_000;
 
 /** How many connections one request names. */
 const LOT = 500;

@@ -135,7 +135,11 @@ async function listen(live: Live, dataDir: string): Promise<() => void> {
   });
   server.maxConnections = MAX_CLIENTS;
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject).listen(unready, resolve);
+    // Exclusive: otherwise the primary of a cluster would listen, and go on when
+    // this process is dead.
+    server
+      .once("error", reject)
+      .listen({ path: unready, exclusive: true }, resolve);
   });
   // It gets its name only when it listens: a socket with this name that refuses
   // belongs to a process that is dead.
