@@ -60,15 +60,18 @@ export class Live {
   /** Why there will be no connection again. */
   #ended: LiveError | undefined;
 
-  /** @throws {TypeError} if `baseUrl` is not an address. */
+  /** @throws {TypeError} if `baseUrl` is not an address of the web. */
   constructor(options: LiveOptions) {
     const { retryDelay = 1000, maxRetryDelay = 30_000, token } = options;
     const path = `/ws/world/${encodeURIComponent(options.world)}/`;
     this.#url = new URL(baseOf(options) + path).href.replace(/^http/, "ws");
+    if (!/^wss?:/.test(this.#url)) {
+      throw new TypeError(`A websocket cannot be at ${options.baseUrl}`);
+    }
     this.#access = options;
     this.#socketClass = options.WebSocket;
     this.#timeout = options.timeout ?? 15_000;
-    this.#heartbeat = options.heartbeat ?? 15_000;
+    this.#heartbeat = options.heartbeat ?? 20_000;
     this.#calls = new Calls(options.maxCalls ?? 200);
     this.#retries = new Retries(
       retryDelay,

@@ -37,7 +37,9 @@ void t.test("how it logs in", async (t) => {
     t.equal(peer.path, "/ws/world/demo/", name);
     t.match(peer.frames, [["authenticate", sent]], name);
   }
-  t.throws(() => new Live({ baseUrl: "rooms", world: "demo" }), TypeError);
+  for (const baseUrl of ["rooms", "", "ftp://rooms.example.org"]) {
+    t.throws(() => new Live({ baseUrl, world: "demo" }), TypeError, baseUrl);
+  }
 
   const strange = liveOf(
     t,
