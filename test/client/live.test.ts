@@ -308,6 +308,11 @@ void t.test("a closed client does not keep its process alive", async (t) => {
     lost.close();
     const early = new Live({ ...slow, baseUrl: process.argv[2] });
     early.close();
+    const token = () => new Promise(() => {});
+    new Live({ ...slow, baseUrl: process.argv[2], token }).close();
+    const patient = new Live({ ...slow, baseUrl: process.argv[2], token });
+    await new Promise((done) => setTimeout(done, 20));
+    patient.close();
   `;
   await writeFile(program, text);
   // By way of env, as tap puts a loader into the environment of every child.
