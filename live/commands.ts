@@ -31,7 +31,7 @@ export interface Context {
   /** The user who logged in. */
   readonly me: UserRecord;
   /** Whether the user may do on the world what a key stands for. */
-  may(key: PermissionKey): boolean;
+  readonly may: (key: PermissionKey) => boolean;
 }
 
 /** A context with the room that the payload names. */

@@ -29,12 +29,14 @@ export function acceptUpgrades(
     "upgrade",
     (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       // Node.js no longer listens.
-      socket.on("error", () => socket.destroy());
+      const onError = () => void socket.destroy();
+      socket.on("error", onError);
       // Earlier requests of the connection may still wait for their answers.
       whenItsTurn(socket as Socket, () => {
         if (socket.destroyed) return;
         const world = worldIn(request);
         if (world === undefined) {
+          socket.off("error", onError);
           asPlainRequest(server, request, socket as Socket, head);
           return;
         }

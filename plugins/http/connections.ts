@@ -126,6 +126,8 @@ export default fp<{ patience: number }>(
         socket.destroy();
         return;
       }
+      // A connection that an offer to upgrade did not take elsewhere comes twice.
+      if (connections.has(socket)) return;
       connections.add(socket);
       socket.once("close", () => connections.delete(socket));
     });
