@@ -90,6 +90,14 @@ export class Client {
     );
   }
 
+  /** The answer to a command that was sent with an id. */
+  answered(id: unknown): Promise<Frame> {
+    return this.#take(
+      `the answer with ${JSON.stringify(id)}`,
+      (frame) => frame.length === 3 && frame[1] === id,
+    );
+  }
+
   /** The result of a command that must succeed. */
   async do(action: string, payload: unknown = null): Promise<Json> {
     const [name, , result] = await this.call(action, payload);
