@@ -63,14 +63,28 @@ interface RoomCommand<N extends CommandName> extends Common {
   handler: Handler<N, RoomContext>;
 }
 
+/** Any command, where what its handler takes and gives makes no difference. */
+type AnyCommand = WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+
 /** What a command asks for, and what it does. */
 export type Command<N extends CommandName> = WorldCommand<N> | RoomCommand<N>;
 
 /** The commands of a module, by name. */
 export type Module<N extends CommandName> = { readonly [K in N]: Command<K> };
 
-/** What a command needs, in words for people. */
-export function requirementOf(command: Command<CommandName>): string {
+/** What each command needs, in words for people. */
+export const requirementsOf = (
+  table: Module<CommandName>,
+): Record<CommandName, string> =>
+  Object.fromEntries(
+    Object.entries(table).map(([name, command]) => [
+      name,
+      requirementOf(command),
+    ]),
+  ) as Record<CommandName, string>;
+
+function requirementOf(declared: object): string {
+  const command = declared as AnyCommand;
   if ("inRoom" in command) {
     return command.inRoom === "any" ? "login" : `${command.inRoom} on the room`;
   }
@@ -132,8 +146,7 @@ export function dispatcher(table: Module<CommandName>) {
 /** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
 function runOf(name: CommandName, declared: object): Run {
   // What the handlers take and give differs; the schemas see to it.
-  const command = declared as
-    WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+  const command = declared as AnyCommand;
   if (!("inRoom" in command) && command.requires === undefined) {
     throw new Error(`The command ${name} declares no permission.`);
   }
