@@ -29,7 +29,7 @@ export function acceptUpgrades(
     "upgrade",
     (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       // Node.js no longer listens.
-      socket.on("error", () => socket.destroy());
+      socket.on("error", destroy);
       // Earlier requests of the connection may still wait for their answers.
       whenItsTurn(socket as Socket, () => {
         if (socket.destroyed) return;
@@ -49,6 +49,11 @@ export function acceptUpgrades(
       });
     },
   );
+}
+
+/** A listener of its own would keep the request in memory for as long as the socket. */
+function destroy(this: Duplex): void {
+  this.destroy();
 }
 
 /** The world whose websocket a request is for. */
