@@ -8,15 +8,17 @@ import Fastify, {
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
 import { type Engines, openEngines } from "./db/open.js";
+import asyncapi from "./plugins/asyncapi/index.js";
 import auth from "./plugins/auth/index.js";
-import docs from "./plugins/docs.js";
+import docs from "./plugins/docs/index.js";
 import enginesPlugin from "./plugins/engines.js";
 import { answerClientError } from "./plugins/http/connections.js";
 import { answerError } from "./plugins/http/error-handler.js";
 import http, { composeRoutes } from "./plugins/http/index.js";
 import { originForm, requestIds } from "./plugins/http/protocol.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
-import live from "./live/index.js";
+import { requirementsOf } from "./live/commands.js";
+import live, { commands } from "./live/index.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
@@ -25,6 +27,7 @@ import validation from "./plugins/validation.js";
 import filesRoute from "./routes/files.js";
 import health from "./routes/health.js";
 import home from "./routes/home.js";
+import asyncapiRoute from "./routes/asyncapi.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
@@ -97,6 +100,10 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(replies);
     app.register(mediaPlugin);
     app.register(openapi, { publicUrl });
+    app.register(asyncapi, {
+      publicUrl,
+      requirements: requirementsOf(commands),
+    });
     app.register(docs);
 
     // The websocket.
@@ -112,6 +119,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(uploads, { config: config.uploads });
     app.register(media);
     app.register(openapiRoute);
+    app.register(asyncapiRoute);
     // With a port of their own, server.ts serves them there.
     if (metrics.token !== undefined && metrics.port === undefined) {
       const { token } = metrics;

@@ -60,7 +60,7 @@ const missingWorld = (id: string) =>
   new StoreError("absent", `There is no world ${id}.`);
 
 /**
- * A world with its keys and all its rooms.
+ * A world with its keys and all that it holds but files.
  * @throws {StoreError} `absent`, with one line for the operator.
  */
 export async function exportWorld(
@@ -73,8 +73,9 @@ export async function exportWorld(
 }
 
 /**
- * Creates a world with the rules, settings and rooms of another. It has a fresh
- * key, so tokens of the first world do not open it, and its rooms have new ids.
+ * Creates a world with the rules, settings, rooms, users and announcements of
+ * another. It has a fresh key, so tokens of the first world do not open it, and
+ * all that it holds has new ids.
  * @throws {StoreError} `absent`, or `taken` on `id` or `domain`.
  */
 export async function cloneWorld(
@@ -82,7 +83,10 @@ export async function cloneWorld(
   id: string,
   names: WorldNames,
 ): Promise<World> {
-  const { world, rooms } = await exportWorld(store, id);
+  const copy = await exportWorld(store, id);
+  const { world, rooms, users = [], announcements = [] } = copy;
+  const newIds = new Map(users.map((user) => [user.id, randomUUID()]));
+  const newId = (old: string) => newIds.get(old)!;
   const { config, ...draft } = draftWorld(names);
   const { value } = await store.worlds.import({
     world: {
@@ -96,6 +100,15 @@ export async function cloneWorld(
       revision: 1,
       // A room that shows its world's domain shows the new world's.
       domain: room.domain === world.domain ? undefined : room.domain,
+    })),
+    users: users.map(({ blocked, ...user }) => ({
+      ...user,
+      id: newId(user.id),
+      ...(blocked && { blocked: blocked.map(newId) }),
+    })),
+    announcements: announcements.map((announcement) => ({
+      ...announcement,
+      id: randomUUID(),
     })),
   });
   return value;

@@ -15,8 +15,12 @@ const listUsers = command(
       async (page) => (await store.users.list(world, page)).users,
     );
     const items = (async function* () {
-      for await (const { last_seen, ...user } of users) {
-        yield { ...user, last_seen: new Date(last_seen).toISOString() };
+      for await (const { last_seen, last_login, ...user } of users) {
+        yield {
+          ...user,
+          last_seen: timeOf(last_seen),
+          last_login: last_login === null ? null : timeOf(last_login),
+        };
       }
     })();
     await printList(
@@ -32,6 +36,8 @@ const listUsers = command(
     );
   }),
 );
+
+const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
 const deleteUser = command(
   "delete <world> <user-id>",

@@ -11,7 +11,7 @@ import { newWorldCommand, type NewWorld, worldLines } from "./worlds.js";
 /** `foyer world export …` */
 const exportCommand = command(
   "export <id>",
-  "print a world with its keys and rooms as one JSON document",
+  "print a world with its keys, rooms, users and announcements as one JSON document",
   "world export summit > summit.json",
 ).action(async (id: string) => {
   const { toWorldDocument } = await import("../schemas/world-document.js");
@@ -33,24 +33,34 @@ const importCommand = command(
     await (dryRun
       ? withStoreOrEmpty((store) => store.worlds.import(copy, { dryRun }))
       : withStore((store) => store.worlds.import(copy), { create: true }));
-    const rooms = `${copy.rooms.length} room${copy.rooms.length === 1 ? "" : "s"}`;
-    print(
-      options.json,
-      { id, domain, rooms: copy.rooms.length, dry_run: dryRun },
-      [
-        dryRun
-          ? `It would create the world ${id} at ${domain} with ${rooms}. Nothing was written.`
-          : `The world ${id} is at ${domain}, with ${rooms}.`,
-      ],
-    );
+    const counts = {
+      rooms: copy.rooms.length,
+      users: copy.users?.length ?? 0,
+      announcements: copy.announcements?.length ?? 0,
+    };
+    const contents = inWords(counts);
+    print(options.json, { id, domain, ...counts, dry_run: dryRun }, [
+      dryRun
+        ? `It would create the world ${id} at ${domain} with ${contents}. Nothing was written.`
+        : `The world ${id} is at ${domain}, with ${contents}.`,
+    ]);
   });
+
+/** What a document holds: always its rooms, and of the rest what there is. */
+const inWords = (counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .filter(([what, count]) => what === "rooms" || count > 0)
+    .map(
+      ([what, count]) => `${count} ${count === 1 ? what.slice(0, -1) : what}`,
+    )
+    .join(", ");
 
 /** `foyer world clone …` */
 const cloneCommand = newWorldCommand(
   "new-id",
   command(
     "clone",
-    "create a world with the rules, settings and rooms of another",
+    "create a world with all that another holds but its files",
     'world clone summit summit-2028 --title "Summit 2028" --domain 2028.example.org',
   ).argument("<id>", "the world to clone"),
 ).action(

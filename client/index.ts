@@ -1,4 +1,7 @@
+import { baseOf, tokenOf, type Access } from "./access.js";
 import type { components, paths } from "./api.js";
+
+export * from "./live.js";
 
 type Schemas = components["schemas"];
 export type World = Schemas["World"];
@@ -31,15 +34,7 @@ export interface PageQuery {
 /** A value with the ETag of its state, for `ifMatch`. */
 export type Versioned<T> = T & { readonly etag: string };
 
-export interface ClientOptions {
-  /** The address of the server, such as `https://rooms.example.org`. */
-  baseUrl: string;
-  /** The id of the world. */
-  world: string;
-  /** A JWT of the world. A function is called before each request. */
-  token?: string | (() => string | Promise<string>);
-  /** Names a guest that uploads without a token. The client chooses the name and keeps it. */
-  clientId?: string;
+export interface ClientOptions extends Access {
   /** Used instead of the global `fetch`. */
   fetch?: typeof fetch;
 }
@@ -82,7 +77,7 @@ export class Foyer {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#base = options.baseUrl.replace(/(?<!\/)\/+$/, "");
+    this.#base = baseOf(options);
     this.#api = `${this.#base}/api/v1/worlds/${encodeURIComponent(options.world)}`;
   }
 
@@ -225,9 +220,9 @@ export class Foyer {
   }
 
   async #authorization(): Promise<Record<string, string>> {
-    const { token, clientId } = this.#options;
-    const value = typeof token === "function" ? await token() : token;
-    if (value !== undefined) return { authorization: `Bearer ${value}` };
+    const { clientId } = this.#options;
+    const token = await tokenOf(this.#options);
+    if (token !== undefined) return { authorization: `Bearer ${token}` };
     if (clientId !== undefined) return { authorization: `Client ${clientId}` };
     return {};
   }

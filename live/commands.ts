@@ -31,7 +31,7 @@ export interface Context {
   /** The user who logged in. */
   readonly me: UserRecord;
   /** Whether the user may do on the world what a key stands for. */
-  may(key: PermissionKey): boolean;
+  readonly may: (key: PermissionKey) => boolean;
 }
 
 /** A context with the room that the payload names. */
@@ -63,14 +63,28 @@ interface RoomCommand<N extends CommandName> extends Common {
   handler: Handler<N, RoomContext>;
 }
 
+/** Any command, where what its handler takes and gives makes no difference. */
+type AnyCommand = WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+
 /** What a command asks for, and what it does. */
 export type Command<N extends CommandName> = WorldCommand<N> | RoomCommand<N>;
 
 /** The commands of a module, by name. */
 export type Module<N extends CommandName> = { readonly [K in N]: Command<K> };
 
-/** What a command needs, in words for people. */
-export function requirementOf(command: Command<CommandName>): string {
+/** What each command needs, in words for people. */
+export const requirementsOf = (
+  table: Module<CommandName>,
+): Record<CommandName, string> =>
+  Object.fromEntries(
+    Object.entries(table).map(([name, command]) => [
+      name,
+      requirementOf(command),
+    ]),
+  ) as Record<CommandName, string>;
+
+function requirementOf(declared: object): string {
+  const command = declared as AnyCommand;
   if ("inRoom" in command) {
     return command.inRoom === "any" ? "login" : `${command.inRoom} on the room`;
   }
@@ -129,8 +143,7 @@ export function dispatcher(table: Module<CommandName>) {
 /** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
 function runOf(name: CommandName, declared: object): Run {
   // What the handlers take and give differs; the schemas see to it.
-  const command = declared as
-    WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+  const command = declared as AnyCommand;
   if (!("inRoom" in command) && command.requires === undefined) {
     throw new Error(`The command ${name} declares no permission.`);
   }

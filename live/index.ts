@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import fp from "fastify-plugin";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
+import { Refusal } from "../plugins/http/errors.js";
 import { announcements } from "./announcements.js";
 import { dispatcher } from "./commands.js";
 import { Close, Connection, type Surroundings } from "./connection.js";
@@ -115,6 +116,17 @@ export default fp<{ limits: LiveLimits }>(
       },
       onOpen: open,
     });
+
+    app.get(
+      "/ws/world/:world_id",
+      { config: { requires: "public" } },
+      async () => {
+        throw new Refusal(426, "Connect with a websocket.", {
+          upgrade: "websocket",
+          connection: "upgrade",
+        });
+      },
+    );
 
     const ticker = setInterval(() => {
       const now = Date.now();

@@ -35,6 +35,7 @@ export function acceptUpgrades(
         if (socket.destroyed) return;
         const world = worldIn(request);
         if (world === undefined) {
+          socket.off("error", destroy);
           asPlainRequest(server, request, socket as Socket, head);
           return;
         }

@@ -111,11 +111,9 @@ const kept = [
   "conftool_password",
 ] as const satisfies (keyof WorldPatch)[];
 
-async function patchConfig(
-  { live, connection, world }: Context,
-  patch: WorldPatch,
-) {
-  const faults = faultsIn(patch);
+async function patchConfig(context: Context, patch: WorldPatch) {
+  const { live, connection, world } = context;
+  const faults = { ...faultsIn(patch), ...guardedIn(patch, context) };
   if (Object.keys(faults).length > 0) {
     throw invalidPayload(faults, "config.invalid");
   }
@@ -171,7 +169,30 @@ function faultsIn({
   };
 }
 
+/** Who reads the keys of a world can sign any token. These rules say who that is. */
+const GUARDED = ["world.secrets", "world.api"];
+
+/** Rules that only those with `world.secrets` may change, as over REST. */
+function guardedIn(
+  { trait_grants }: WorldPatch,
+  { may, world }: Context,
+): Faults {
+  if (!trait_grants || may("world.secrets")) return {};
+  const { permission_config: present } = world.value;
+  const changed = GUARDED.filter(
+    (key) => JSON.stringify(trait_grants[key]) !== JSON.stringify(present[key]),
+  );
+  return Object.fromEntries(
+    changed.map((key) => [
+      `trait_grants.${key}`,
+      ["Only who has world.secrets may change this rule."],
+    ]),
+  );
+}
+
 function isTimezone(name: string): boolean {
+  // Offsets are no names, though some versions of Node.js take them.
+  if (!/^[A-Za-z]/.test(name)) return false;
   try {
     new Intl.DateTimeFormat("en", { timeZone: name });
     return true;

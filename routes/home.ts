@@ -21,7 +21,8 @@ const HOME_PAGE = `<!doctype html>
     <p>This is a server for online events. It works, but it has no pages for
       visitors: apps use it through its API.</p>
     <p>If you were invited to an event, open the link that you were given.</p>
-    <p>If you build an app, <a href="docs/">read and try the API</a>.</p>
+    <p>If you build an app, <a href="docs/">read and try the API</a>, and
+      <a href="docs/live">read about the websocket</a>.</p>
   </body>
 </html>
 `;

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
 import { clientGone } from "../plugins/http/connections.js";
 import { allowSameId } from "../plugins/validation.js";
+import { SEE } from "../schemas/plain/permissions.js";
 import {
   Room,
   RoomChanges,
@@ -21,7 +22,7 @@ const ROOM = "/api/v1/worlds/:world_id/rooms/:room_id/";
 /** The rooms of a world. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(ROOMS, {
-    // room.view is checked for each room: the store leaves out hidden rooms.
+    // The store leaves out the rooms that the caller may not see.
     config: { requires: [] },
     ...listRooms,
   });
@@ -30,16 +31,16 @@ const routes: FastifyPluginAsync = async (app) => {
     ...createRoom,
   });
   app.get(ROOM, {
-    config: { requires: ["room.view"], versioned: true },
+    config: { requires: SEE, versioned: true },
     ...getRoom,
   });
   app.patch(ROOM, {
-    config: { requires: ["room.view", "room.update"], versioned: true },
+    config: { requires: [...SEE, "room.update"], versioned: true },
     ...allowSameId("room_id"),
     ...updateRoom,
   });
   app.delete(ROOM, {
-    config: { requires: ["room.view", "room.delete"], versioned: true },
+    config: { requires: [...SEE, "room.delete"], versioned: true },
     ...deleteRoom,
   });
 };

@@ -40,9 +40,13 @@ const listUsers = endpoint(
     return {
       count,
       ...pageLinks(request, { page, pageSize, count }),
-      results: users.map(({ last_seen, ...user }) => ({
-        ...user,
-        last_seen: new Date(last_seen).toISOString(),
+      results: users.map((user) => ({
+        id: user.id,
+        token_id: user.token_id,
+        client_id: user.client_id,
+        profile: user.profile,
+        traits: user.traits,
+        last_seen: new Date(user.last_seen).toISOString(),
       })),
     };
   },

@@ -174,7 +174,9 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
     case ValueErrorType.Kind:
       return value === undefined ? undefined : textFault(schema, value);
     case ValueErrorType.Union:
-      return `Must be ${schema[Expected] ?? "one of its forms"}.`;
+      return value === undefined
+        ? undefined
+        : `Must be ${schema[Expected] ?? "one of its forms"}.`;
     default:
       return "Invalid value.";
   }

@@ -66,7 +66,7 @@ const UserCopy = Type.Object(
     last_seen: Text(time),
     ...Type.Partial(
       Type.Object({
-        moderation_state: OneOf("", "silenced", "banned"),
+        moderation_state: OneOf("silenced", "banned"),
         client_state: JsonObject,
         pretalx_id: TextOrNull(),
         last_login: TextOrNull(time),

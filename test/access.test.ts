@@ -46,9 +46,11 @@ const table: Record<string, string> = {
   "GET /": all404,
   "GET /healthz": all200,
   "GET /docs/": all200,
+  "GET /docs/live": all200,
   "GET /docs/start.js": all200,
   "GET /docs/static/*": all200,
   "GET /api/v1/openapi.json": all200,
+  "GET /api/v1/asyncapi.json": all200,
   // It has a token of its own, which none of these is.
   "GET /metrics": "401 401 401 401 401 401 401 401 401 401 401",
   "GET /media/pub/:world/:name": all200,

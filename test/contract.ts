@@ -119,7 +119,7 @@ export class Contract {
 }
 
 /** Schemas that take no field they do not name: an answer has no other. */
-function closed(part: unknown): unknown {
+export function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed);
   if (typeof part !== "object" || part === null) return part;
   const copy = Object.fromEntries(

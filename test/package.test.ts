@@ -43,6 +43,7 @@ void t.test("the package", async (t) => {
     "deploy/compose.yaml",
     "deploy/foyer.service",
     "dist/cli/main.js",
+    "docs/asyncapi.json",
     "docs/openapi.json",
   ]) {
     t.ok(files.has(path), `has ${path}`);

@@ -155,8 +155,20 @@ export function contradictionsIn(db: Connection): string[] {
       `SELECT 'world' AS kind, id FROM worlds
          WHERE NOT (json_valid(config) AND json_valid(permission_config))
        UNION ALL SELECT 'room', id FROM rooms
-         WHERE NOT (json_valid(module_config) AND json_valid(permission_config))`,
+         WHERE NOT (json_valid(module_config) AND json_valid(permission_config)
+           AND json_valid(coalesce(extras, '{}')))
+       UNION ALL SELECT 'user', id FROM users
+         WHERE NOT (json_valid(coalesce(profile, '{}')) AND json_valid(coalesce(traits, '[]'))
+           AND json_valid(coalesce(client_state, '{}')))`,
     ).map(({ kind, id }) => `the ${kind} ${id} cannot be read`),
+    ...rows<{ user_id: string; blocked_id: string }>(
+      `SELECT user_id, blocked_id FROM blocks
+         JOIN users ON users.id = user_id JOIN users AS blocked ON blocked.id = blocked_id
+       WHERE users.world_id != blocked.world_id`,
+    ).map(
+      ({ user_id, blocked_id }) =>
+        `the user ${user_id} blocks ${blocked_id}, who is in another world`,
+    ),
     ...rows<{ world_id: string; rooms: number; counted: number }>(
       `SELECT world_id, rooms, (SELECT count(*) FROM rooms WHERE view_group = view_groups.id) AS counted
        FROM view_groups WHERE rooms != counted`,

@@ -1,4 +1,4 @@
-import { allows, holds, type Rule } from "../../schemas/plain/permissions.js";
+import { may, type Rule, SEE } from "../../schemas/plain/permissions.js";
 import type { RoomOrdering } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import {
@@ -19,14 +19,20 @@ import {
   type WholeRoomRow,
 } from "./rows.js";
 
-/** Rooms that the same people may see. Without a rule, the world's applies. */
+/** Rooms that the same people may see. */
 interface ViewGroup {
   id: number;
-  rule: Rule | undefined;
   rooms: number;
+  /** What these rooms have in common; empty if they leave it to their world. */
+  permission_config: { "room.view"?: Rule };
 }
 
-type ViewGroupRow = Omit<ViewGroup, "rule"> & { rule: string };
+interface ViewGroupRow {
+  id: number;
+  /** As JSON; empty if there is none. */
+  rule: string;
+  rooms: number;
+}
 
 /** Selects rooms, in the form of parameters for SQL. */
 interface Filter {
@@ -102,7 +108,8 @@ export function roomReads(db: Connection, cache: ReadCache) {
     return groups.read(worldId, () => {
       const value = selectGroups.all(worldId).map(({ rule, ...rest }) => ({
         ...rest,
-        rule: rule === "" ? undefined : (JSON.parse(rule) as Rule),
+        permission_config:
+          rule === "" ? {} : { "room.view": JSON.parse(rule) as Rule },
       }));
       return { value, size: 200 * value.length };
     });
@@ -140,18 +147,13 @@ export function roomReads(db: Connection, cache: ReadCache) {
   }
 
   /** Finds out which rooms of a world a caller may see. */
-  function query(
-    { id, permission_config }: World,
-    selection: RoomSelection,
-  ): RoomQuery {
+  function query(world: World, selection: RoomSelection): RoomQuery {
     const { traits, page, pageSize, ordering, type = "" } = selection;
-    const seen = groupsOf(id).filter(({ rule }) =>
-      rule
-        ? holds(rule, traits)
-        : allows("room.view", traits, permission_config),
+    const seen = groupsOf(world.id).filter((room) =>
+      may({ traits }, SEE, { world, room }),
     );
     const filter = {
-      world: id,
+      world: world.id,
       groups: JSON.stringify(seen.map(({ id }) => id)),
       type,
       search: foldCase(selection.search ?? ""),

@@ -14,7 +14,7 @@ declare module "fastify" {
 
 /**
  * Admits whoever may upload to the world that the host of the request names. Sets
- * `request.world` and `request.uploader`.
+ * `request.world` and `request.uploader`. Whoever is banned or silenced may not.
  * @throws {Refusal} 403 with no body, whatever is missing.
  */
 export async function uploader(request: FastifyRequest): Promise<void> {
@@ -24,6 +24,8 @@ export async function uploader(request: FastifyRequest): Promise<void> {
   if (!who || !may(who, UPLOAD, { world: world.value })) {
     throw new Refusal(403, "");
   }
+  const user = await server.store.users.find(world.value.id, who);
+  if (user?.moderation_state) throw new Refusal(403, "");
   const { tokenId, clientId, traits, profile } = who;
   request.world = world;
   request.uploader = { tokenId, clientId, traits, profile };

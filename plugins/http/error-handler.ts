@@ -28,7 +28,7 @@ const storeRefusals: Record<
     new InvalidData({
       page_size: ["The page would be too large. Ask for fewer."],
     }),
-  denied: forbidden,
+  denied: () => new Refusal(403, ""),
   quota: () => new FileRefusal("file.size"),
   doubtful: () =>
     unavailable("The disk failed. Look whether it was done, and try again.", 5),

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import {
@@ -8,6 +7,7 @@ import {
 import { components } from "../../schemas/components.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
+import { version } from "./version.js";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -15,10 +15,6 @@ declare module "fastify" {
     openapi(): JsonObject;
   }
 }
-
-const { version } = JSON.parse(
-  readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
-) as { version: string };
 
 const info = {
   title: "Foyer",

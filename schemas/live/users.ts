@@ -52,7 +52,7 @@ export type ListedUser = Static<typeof ListedUser>;
 export const Profile = Type.Unsafe<Record<string, unknown>>(
   Type.Object(
     {
-      display_name: Type.Optional(Text({ maxLength: 300 })),
+      display_name: Type.Optional(Text()),
       avatar: Type.Optional(
         Type.Unsafe<Record<string, unknown> | null>(
           Type.Union([AnyObject, Type.Null()], {

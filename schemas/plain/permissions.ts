@@ -102,6 +102,9 @@ export function allows(
 /** What every call of `/api/v1/` needs. */
 export const CALL: readonly PermissionKey[] = ["world.api"];
 
+/** What seeing a room needs, by itself or in a list. */
+export const SEE: readonly PermissionKey[] = ["room.view"];
+
 /** What an upload needs. */
 export const UPLOAD: readonly PermissionKey[] = ["world.view", "file.upload"];
 

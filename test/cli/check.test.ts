@@ -52,10 +52,23 @@ void t.test("what is not", async (t) => {
   db.pragma("foreign_keys = OFF");
   db.exec(`UPDATE view_groups SET rooms = 7;
     UPDATE worlds SET file_bytes = 1;
-    INSERT INTO room_modules VALUES ('none', 'm');`);
+    INSERT INTO room_modules VALUES ('none', 'm');
+    INSERT INTO worlds (id, title, config, permission_config, domain) VALUES ('w', 'W', '{}', '{}', 'w');
+    INSERT INTO users (id, world_id, client_id, profile, traits, last_seen, client_state) VALUES
+      ('u1', 'demo', 'a', NULL, '[]', 0, NULL), ('u2', 'w', 'a', NULL, '[]', 0, NULL),
+      ('u3', 'demo', 'b', '{', '[]', 0, NULL), ('u4', 'demo', 'c', NULL, '[', 0, NULL),
+      ('u5', 'demo', 'd', NULL, '[]', 0, '{');
+    INSERT INTO blocks VALUES ('u1', 'u2'), ('u1', 'none');
+    INSERT INTO announcements (id, world_id, text, state) VALUES ('a', 'none', 'x', 'draft');`);
   db.close();
   const expected = [
+    "database a row of announcements refers to a row of worlds that does not exist",
+    "database a row of blocks refers to a row of users that does not exist",
     "database a row of room_modules refers to a row of rooms that does not exist",
+    "database the user u3 cannot be read",
+    "database the user u4 cannot be read",
+    "database the user u5 cannot be read",
+    "database the user u1 blocks u2, who is in another world",
     "database a view group of the world demo counts 7 rooms but has 2",
     "database the world demo counts 1 bytes of files but has 92",
     "pub/demo/0.pdf has the wrong checksum",
@@ -67,7 +80,7 @@ void t.test("what is not", async (t) => {
   t.same(await foyer(dataDir, ["check"]), {
     code: 1,
     stdout: expected.map((line) => `${line}\n`).join(""),
-    stderr: "foyer: There are 7 findings.\n",
+    stderr: "foyer: There are 13 findings.\n",
   });
 });
 

@@ -3,7 +3,31 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import type { World } from "../../schemas/worlds.js";
+import type { Store } from "../../db/store.js";
 import { admin, foyer, rules, serve, worldOf } from "../helper.js";
+
+/** Gives a world what only the live layer makes. */
+async function furnishLive(store: Store, world: string): Promise<void> {
+  const { value } = await store.rooms.open(world, { name: "live" });
+  await store.rooms.update(world, value.id, {
+    extras: { picture: "/p.png", pretalx_id: 7, force_join: true },
+  });
+  await store.rooms.schedule(world, value.id, { title: "Talk" });
+  const enter = (clientId: string) =>
+    store.users.enter(world, { clientId, traits: new Set(), login: true });
+  const [one, two, gone] = await Promise.all(["1", "2", "3"].map(enter));
+  await store.users.enter(world, {
+    tokenId: "ada",
+    traits: new Set(["a"]),
+    profile: { display_name: "Ada" },
+    pretalxId: "P",
+  });
+  await store.users.update(world, one!.id, { client_state: { "2": 1, x: {} } });
+  await store.users.moderate(world, two!.id, "banned");
+  await store.users.block(world, one!.id, two!.id);
+  await store.users.erase(world, { user_id: gone!.id });
+  await store.announcements.create(world, { text: "x", show_until: 1e12 });
+}
 
 interface Document {
   format: string;
@@ -27,6 +51,7 @@ void t.test("a world moves to another server", async (t) => {
     const url = "/api/v1/worlds/demo/rooms/";
     await old.call({ method: "POST", url, as: admin("demo"), body });
   }
+  await furnishLive(old.store, "demo");
   const patch = { method: "PATCH", as: admin("demo"), body: { title: "New" } };
   await old.call({ ...patch, url: "/api/v1/worlds/demo/" });
   const document = await foyer(old.dataDir, ["world", "export", "demo"]);
@@ -42,13 +67,14 @@ void t.test("a world moves to another server", async (t) => {
     );
     t.same(imported, {
       code: 0,
-      stdout: "The world demo is at demo.example.org, with 4 rooms.\n",
+      stdout:
+        "The world demo is at demo.example.org, with 5 rooms, 3 users, 1 announcement.\n",
       stderr: "",
     });
     const list = "/api/v1/worlds/demo/rooms/";
     const { body } = await old.call({ url: list, as: admin("demo") });
     const { results } = body as { results: { id: string }[] };
-    t.equal(results.length, 3);
+    t.equal(results.length, 4);
     const urls = results.map(({ id }) => `${list}${id}/`);
     for (const url of ["/api/v1/worlds/demo/", list, ...urls]) {
       const [before, after] = await Promise.all(
@@ -57,6 +83,11 @@ void t.test("a world moves to another server", async (t) => {
       t.equal(after!.text, before!.text, url);
       t.equal(after!.headers.etag, before!.headers.etag, url);
     }
+    const users = "/api/v1/worlds/demo/users/";
+    const [before, after] = await Promise.all(
+      [old, next].map(({ call }) => call({ url: users, as: admin("demo") })),
+    );
+    t.equal(after!.text, before!.text);
     const again = await foyer(next.dataDir, ["world", "export", "demo"]);
     t.equal(again.stdout, document.stdout, "and can be exported again");
   });
@@ -70,14 +101,16 @@ void t.test("a world moves to another server", async (t) => {
     t.same(trial, {
       code: 0,
       stdout:
-        "It would create the world demo at demo.example.org with 4 rooms. Nothing was written.\n",
+        "It would create the world demo at demo.example.org with 5 rooms, 3 users, 1 announcement. Nothing was written.\n",
       stderr: "",
     });
     const { stdout } = await foyer(dataDir, [...args, "--json"]);
     t.same(JSON.parse(stdout), {
       id: "demo",
       domain: "demo.example.org",
-      rooms: 4,
+      rooms: 5,
+      users: 3,
+      announcements: 1,
       dry_run: true,
     });
     t.same(await store.worlds.list({ limit: 100 }), []);
@@ -145,6 +178,7 @@ void t.test("a clone is a world of its own", async (t) => {
   for (const domain of ["own.org", "demo.example.org", undefined]) {
     await store.rooms.create("demo", { name: String(domain), domain });
   }
+  await furnishLive(store, "demo");
   const args = ["--title", "Next", "--domain", "next.org"];
   const clone = ["world", "clone", "demo", "next", ...args];
   const { code, stdout } = await foyer(dataDir, [...clone, "--json"]);
@@ -164,20 +198,54 @@ void t.test("a clone is a world of its own", async (t) => {
   t.not(secret, world.config.JWT_secrets[0]!.secret);
   t.equal(made.config.JWT_secrets.length, 1);
 
-  const [old, rooms] = await Promise.all(
-    ["demo", "next"].map(async (id) => (await store.worlds.export(id))!.rooms),
+  const [from, to] = await Promise.all(
+    ["demo", "next"].map(async (id) => (await store.worlds.export(id))!),
   );
+  const { rooms } = to!;
   t.same(
-    rooms!.map(({ name, domain }) => ({ name, domain })),
+    rooms.map(({ name, domain }) => ({ name, domain })),
     [
       { name: "demo.example.org", domain: undefined },
       { name: "own.org", domain: "own.org" },
       { name: "undefined", domain: undefined },
+      { name: "live", domain: undefined },
     ],
     "no room stays at the old domain",
   );
-  const ids = [...old!, ...rooms!].map(({ id }) => id);
-  t.equal(new Set(ids).size, 6);
+  t.match(rooms[3], {
+    picture: "/p.png",
+    pretalx_id: 7,
+    force_join: true,
+    schedule_data: { title: "Talk" },
+  });
+  const everything = [from, to].flatMap((copy) => [
+    ...copy!.rooms,
+    ...copy!.users!,
+    ...copy!.announcements!,
+  ]);
+  t.equal(new Set(everything.map(({ id }) => id)).size, 2 * (4 + 3 + 1));
+  const [before, after] = [from, to].map((copy) => {
+    const users = copy!.users!;
+    const nameOf = new Map(
+      users.map(({ id, token_id, client_id }) => [id, token_id ?? client_id!]),
+    );
+    return {
+      users: users
+        .map(({ id, blocked, ...user }) => ({
+          ...user,
+          name: nameOf.get(id)!,
+          blocks: blocked?.map((other) => nameOf.get(other)),
+        }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+      announcements: copy!.announcements!.map(({ id: _, ...rest }) => rest),
+    };
+  });
+  t.same(after, before);
+  t.match(after!.users, [
+    { name: "1", blocks: ["2"], client_state: { x: {} } },
+    { name: "2", moderation_state: "banned" },
+    { name: "ada", pretalx_id: "P" },
+  ]);
 
   const refused: [args: string[], code: number, stderr: RegExp][] = [
     [clone, 1, /^foyer: The id next is taken\.\n$/],

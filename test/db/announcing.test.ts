@@ -33,8 +33,17 @@ void t.test(
     const file = { key: `pub/demo/${fileId}.x.pdf`, size: 1, sha256: "00" };
     const ada = { tokenId: "ada", traits: new Set<string>() };
     const { worlds, rooms, users, files } = store;
-    const { id: adaId } = await users.enter("demo", ada);
+    const { announcements } = store;
+    const eve = { ...ada, tokenId: "eve" };
+    const [{ id: adaId }, { id: eveId }, { id: bobId }] = await Promise.all([
+      users.enter("demo", ada),
+      users.enter("demo", eve),
+      users.enter("demo", { ...ada, tokenId: "bob" }),
+    ]);
     const ofDemo = { world: "demo" } as const;
+    const ofEve = { ...ofDemo, user: eveId };
+    const announced = await announcements.create("demo", { text: "x" });
+    const ofIt = { ...ofDemo, announcement: announced.id };
     const ofRoom = { ...ofDemo, room: room.id } as const;
     const titleOf = async (id: string) => (await worlds.get(id))?.value.title;
     const writes: [
@@ -76,8 +85,113 @@ void t.test(
         "a user is erased",
         () => users.erase("demo", { token_id: "ada" }),
         { type: "user.erased", ...ofDemo, user: adaId },
-        () => usersOf(store, "demo"),
-        [],
+        async () => (await usersOf(store, "demo")).length,
+        2,
+      ],
+      [
+        "a world is configured",
+        () => worlds.configure("demo", { title: "C" }, "me"),
+        { type: "world.updated", ...ofDemo, by: "me" },
+        () => titleOf("demo"),
+        "C",
+      ],
+      [
+        "a world is changed by somebody",
+        () => worlds.update("demo", { title: "D" }, undefined, "me"),
+        { type: "world.updated", ...ofDemo, by: "me" },
+        () => titleOf("demo"),
+        "D",
+      ],
+      [
+        "a room is changed by somebody",
+        () => rooms.update("demo", room.id, { name: "c" }, undefined, "me"),
+        { type: "room.updated", ...ofRoom, by: "me" },
+        async () => (await rooms.get("demo", room.id))?.value.name,
+        "c",
+      ],
+      [
+        "a room has a schedule",
+        () => rooms.schedule("demo", room.id, { title: "T" }, "me"),
+        { type: "room.scheduled", ...ofRoom, by: "me" },
+        async () =>
+          (await rooms.get("demo", room.id))?.value.extras.schedule_data,
+        { title: "T" },
+      ],
+      [
+        "rooms are put in order",
+        () => rooms.reorder("demo", [room.id], "me"),
+        { type: "rooms.reordered", ...ofDemo, by: "me" },
+        async () => (await rooms.get("demo", room.id))?.value.sorting_priority,
+        1,
+      ],
+      [
+        "somebody enters",
+        () => users.enter("demo", eve, "me"),
+        { type: "user.entered", ...ofEve, by: "me" },
+        async () => (await users.get("demo", eveId))?.id,
+        eveId,
+      ],
+      [
+        "a user is changed",
+        () => users.update("demo", eveId, { pretalx_id: "P" }, "me"),
+        { type: "user.updated", ...ofEve, by: "me" },
+        async () => (await users.get("demo", eveId))?.pretalx_id,
+        "P",
+      ],
+      [
+        "a user is banned",
+        () => users.moderate("demo", eveId, "banned", "me"),
+        { type: "user.moderated", ...ofEve, by: "me" },
+        async () => (await users.get("demo", eveId))?.moderation_state,
+        "banned",
+      ],
+      [
+        "a user blocks another",
+        () => users.block("demo", eveId, bobId, "me"),
+        { type: "user.blocked", ...ofEve, by: "me" },
+        async () => (await users.blocked("demo", eveId)).length,
+        1,
+      ],
+      [
+        "and no longer",
+        () => users.unblock("demo", eveId, bobId),
+        { type: "user.unblocked", ...ofEve },
+        async () => (await users.blocked("demo", eveId)).length,
+        0,
+      ],
+      [
+        "a user is erased by somebody",
+        () => users.erase("demo", { user_id: eveId }, "me"),
+        { type: "user.erased", ...ofEve, by: "me" },
+        async () => (await users.get("demo", eveId))?.deleted,
+        true,
+      ],
+      [
+        "an announcement becomes visible",
+        () => announcements.update("demo", announced.id, { state: "active" }),
+        { type: "announcement.updated", ...ofIt, wasVisible: false },
+        async () => (await announcements.list("demo"))[0]?.state,
+        "active",
+      ],
+      [
+        "a visible announcement gets an end that is over",
+        () => announcements.update("demo", announced.id, { show_until: 1 }),
+        { type: "announcement.updated", ...ofIt, wasVisible: true },
+        async () => (await announcements.list("demo"))[0]?.show_until,
+        1,
+      ],
+      [
+        "an invisible announcement is archived",
+        () =>
+          announcements.update(
+            "demo",
+            announced.id,
+            { state: "archived" },
+            "me",
+          ),
+        { type: "announcement.updated", ...ofIt, wasVisible: false, by: "me" },
+        async () => (await announcements.list("demo"))[0]?.state,
+        "archived",
       ],
       [
         "a file is deleted",
@@ -123,6 +237,21 @@ void t.test(
     ]);
 
     published.length = 0;
+    const opened = await rooms.open("demo", { name: "c" }, "me");
+    const shown = { text: "x", state: "active" } as const;
+    const { id } = await announcements.create("demo", shown, "me");
+    t.strictSame(published, [
+      { type: "room.opened", ...ofDemo, room: opened.value.id, by: "me" },
+      {
+        type: "announcement.created",
+        ...ofDemo,
+        announcement: id,
+        wasVisible: false,
+        by: "me",
+      },
+    ]);
+
+    published.length = 0;
     const refused: [write: () => Promise<unknown>, problem: StoreProblem][] = [
       [() => worlds.create(worldOf("demo")), "taken"],
       [() => worlds.import(copy), "taken"],
@@ -132,7 +261,15 @@ void t.test(
       [() => rooms.create("none", { name: "x" }), "absent"],
       [() => rooms.update("demo", made.value.id, { name: "x" }, []), "changed"],
       [() => rooms.delete("demo", room.id, ["x"]), "changed"],
+      [() => rooms.open("demo", { name: "B" }), "taken"],
+      [() => rooms.schedule("demo", "none", null), "absent"],
+      [() => worlds.configure("none", {}), "absent"],
       [() => users.erase("demo", { token_id: "none" }), "absent"],
+      [() => users.update("demo", "none", {}), "absent"],
+      [() => users.moderate("demo", "none", "banned"), "absent"],
+      [() => users.block("demo", eveId, bobId), "absent"],
+      [() => announcements.create("none", { text: "x" }), "absent"],
+      [() => announcements.update("demo", "none", {}), "absent"],
       [() => files.add("demo", ada, file, 0), "quota"],
       [() => files.delete("demo", fileId), "absent"],
     ];

@@ -53,6 +53,37 @@ export async function eventsContract(
     }
   });
 
+  await contract("each process has a name", async (t, { nodes }) => {
+    const names = await Promise.all(nodes.map((node) => node.name()));
+    t.equal(new Set(names).size, nodes.length);
+    t.ok(names.every((name) => name.length >= 16));
+  });
+
+  await contract(
+    "messages of the live layer come as they are",
+    async (t, group) => {
+      const { nodes } = group;
+      for (const node of nodes) await node.subscribe("a");
+      const messages = [
+        {
+          type: "live",
+          topic: "t",
+          world: "w",
+          data: { x: [null, 1.5, "🎪"] },
+        },
+        { type: "live", topic: "u", data: null },
+      ] as const;
+      for (const message of messages) await nodes[0]!.send(message);
+      await group.settle();
+      for (const node of nodes) {
+        t.strictSame(
+          await node.received("a"),
+          messages.map((message) => JSON.stringify(message)),
+        );
+      }
+    },
+  );
+
   await contract(
     "who is here gets it before publish returns",
     async (t, group) => {

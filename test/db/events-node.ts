@@ -1,4 +1,9 @@
-import type { Events, WorldEvent } from "../../db/events.js";
+import type {
+  AnyEvent,
+  Events,
+  LiveMessage,
+  WorldEvent,
+} from "../../db/events.js";
 import type { OnFault } from "../../db/local/events.js";
 
 /** What a listener of a test does with each event, after it has noted it. */
@@ -19,8 +24,7 @@ export class EventsNode {
     const received: string[] = [];
     this.#received.set(name, received);
     const end = this.#events.subscribe((event) => {
-      const world =
-        event.type === "process.ended" ? event.process : event.world!;
+      const world = textOf(event);
       received.push(world);
       if (manner === "throws") throw new Error(`${name} got ${world}`);
       if (manner === "republishes" && !world.endsWith("again")) {
@@ -48,9 +52,19 @@ export class EventsNode {
     });
   }
 
-  /** The worlds of the events that a listener got, in their order. */
+  /** Publishes a message of the live layer. */
+  send(message: LiveMessage): void {
+    this.#events.publish(message);
+  }
+
+  /** What a listener noted of the events that it got, in their order. */
   received(name: string): string[] {
     return this.#received.get(name)!;
+  }
+
+  /** What the events call this process. */
+  name(): string {
+    return this.#events.process;
   }
 
   faults(): string[] {
@@ -69,6 +83,12 @@ export class EventsNode {
 
 /** What a {@link Remote} can do. */
 export type Method = Exclude<keyof EventsNode, "run">;
+
+/** What a listener notes of an event: its world, the process that ended, or all of a message. */
+function textOf(event: AnyEvent): string {
+  if (event.type === "live") return JSON.stringify(event);
+  return event.type === "process.ended" ? event.process : event.world;
+}
 
 const eventOf = (world: string): WorldEvent => ({
   type: "world.updated",

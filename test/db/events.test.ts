@@ -123,6 +123,30 @@ void t.test("a worker that dies takes no event of others", async (t) => {
   t.equal(lost[0], lost[1], "the same for all");
 });
 
+void t.test("the end of a worker is the last that is told of it", async (t) => {
+  for (const signal of ["SIGKILL", "SIGTERM", undefined] as const) {
+    const [dying, ...others] = (await forkWorkers(t, 3)) as [
+      Forked,
+      ...Forked[],
+    ];
+    t.equal(await dying.node.name(), dying.name);
+    const nodes = others.map(({ node }) => node);
+    for (const { node } of [dying, ...others]) await node.subscribe("a");
+    // It ends as soon as it has sent them, and perhaps before they are read.
+    const said = Array.from({ length: 500 }, (_, i) => `dying.${i}`);
+    void dying.node.publish(...said);
+    await until(async () => (await nodes[0]!.received("a")).length > 0);
+    if (signal) dying.child.kill(signal);
+    else dying.child.disconnect();
+    for (const node of nodes) {
+      await until(async () => (await node.received("a")).includes(dying.name));
+      const received = await node.received("a");
+      t.equal(received.indexOf(dying.name), received.length - 1, "last");
+      t.strictSame(received.slice(0, -1), said.slice(0, received.length - 1));
+    }
+  }
+});
+
 void t.test("a worker without a primary tells its own", async (t) => {
   const [{ child, node }] = (await forkWorkers(t, 1)) as [Forked];
   await node.subscribe("a");

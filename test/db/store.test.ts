@@ -81,6 +81,90 @@ void t.test("what is erased is in no byte of the database", async (t) => {
   t.equal(owned.pluck().get(), COUNT, "and keep their files");
 });
 
+void t.test("what the live layer stores is erased in each byte", async (t) => {
+  const dataDir = t.testdir();
+  const { users, ...store } = openSqliteStore(dataDir);
+  for (const world of ["demo", "other"]) {
+    await store.worlds.create(worldOf(world));
+  }
+  const COUNT = 600;
+  const kinds = ["Name", "state", "pretalx", "later"];
+  const textsOf = (i: number) => kinds.map((kind) => `${kind}-${i}-end`);
+  const enter = async (i: number) => {
+    const world = i % 3 === 0 ? "other" : "demo";
+    const { id } = await users.enter(world, {
+      clientId: `client-${i}`,
+      traits: new Set(),
+      profile: { display_name: `Name-${i}-end` },
+      pretalxId: `pretalx-${i}-end`,
+      login: true,
+    });
+    return { i, world, id };
+  };
+  const made = await Promise.all(
+    Array.from({ length: COUNT }, (_, i) => enter(i)),
+  );
+  await Promise.all(
+    made.map(({ i, world, id }) =>
+      users.update(world, id, {
+        client_state: { x: `state-${i}-${"x".repeat((i * 37) % 180)}-end` },
+      }),
+    ),
+  );
+  // So that SQLite moves rows from page to page.
+  await Promise.all(
+    made.map(({ i, world, id }) =>
+      users.update(world, id, {
+        profile: {
+          display_name: `later-${i}-end`,
+          x: "y".repeat((i * 53) % 90),
+        },
+        client_state: { x: `state-${i}-end` },
+      }),
+    ),
+  );
+  const inDemo = made.filter(({ world }) => world === "demo");
+  const doomed = inDemo.slice(0, 100);
+  const pairs = inDemo.map(
+    ({ id }, n) => [id, inDemo[(n + 7) % inDemo.length]!.id] as const,
+  );
+  await Promise.all(pairs.map(([id, other]) => users.block("demo", id, other)));
+  await store.announcements.create("other", { text: "announced-0-end" });
+  await store.announcements.create("demo", { text: "announced-1-end" });
+  await Promise.all(
+    doomed.map(({ id }) => users.erase("demo", { user_id: id })),
+  );
+  await store.worlds.delete("other");
+  await store.close();
+
+  const bytes = readFileSync(join(dataDir, "foyer.db"), "latin1").toLowerCase();
+  const there = new Set(
+    bytes.match(/(name|state|pretalx|later|announced)-\d+-(x*-)?end/g),
+  );
+  const has = (text: string) => there.has(text.toLowerCase());
+  const gone = [...doomed, ...made.filter(({ world }) => world === "other")];
+  t.strictSame(
+    gone.filter(({ i }) => textsOf(i).some(has)).map(({ i }) => textsOf(i)),
+    [],
+  );
+  t.notOk(has("announced-0-end"));
+  t.ok(has("announced-1-end"));
+  const erased = new Set(doomed.map(({ id }) => id));
+  const stay = inDemo.filter(({ id }) => !erased.has(id));
+  t.ok(
+    stay.every(({ i }) => textsOf(i).slice(1).every(has)),
+    "the others stay",
+  );
+  const isThere = ([one, other]: readonly [string, string]) =>
+    bytes.includes(one + other) || bytes.includes(other + one);
+  for (const pair of pairs) {
+    const isErased = pair.some((id) => erased.has(id));
+    if (isThere(pair) === isErased) t.fail(`a block of ${pair.join()}`);
+  }
+  const { findings } = await check(dataDir, () => {});
+  t.strictSame(findings, []);
+});
+
 void t.test("what a killed process left in the log is gone next", async (t) => {
   const dataDir = t.testdir();
   const store = openSqliteStore(dataDir);

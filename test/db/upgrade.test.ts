@@ -66,6 +66,97 @@ void t.test("what version 2 recorded is listed by the next", async (t) => {
   t.match(look(dataDir), { version: latest, sound: "ok" });
 });
 
+void t.test("what version 4 recorded is complete in the next", async (t) => {
+  const dataDir = versionOne(t);
+  const old = open(dataDir);
+  for (const migration of later.slice(0, 3)) old.exec(migration);
+  const roomId = "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11";
+  const config = JSON.stringify([{ type: "chat.native" }]);
+  const room = [roomId, "Stage", "d", config, "{}", 3, "STAGE", "D", 7];
+  old.exec(`PRAGMA user_version = 4;
+    INSERT INTO view_groups VALUES (1, 'old', '', 1);`);
+  old
+    .prepare(
+      `INSERT INTO rooms (id, world_id, view_group, name, description, module_config,
+         permission_config, sorting_priority, name_folded, description_folded, revision)
+       VALUES (?, 'old', 1, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(...room);
+  const insert = old.prepare(
+    "INSERT INTO users VALUES (?, 'old', ?, ?, ?, ?, ?)",
+  );
+  const profiles = {
+    named: { display_name: "Straße \u212a", more: [1] },
+    number: { display_name: 7 },
+    none: null,
+    empty: {},
+  };
+  for (const [name, profile] of Object.entries(profiles)) {
+    insert.run(
+      name,
+      name,
+      null,
+      profile && JSON.stringify(profile),
+      "[]",
+      1000,
+    );
+  }
+  insert.run("guest", null, "g", '{"display_name":"\u00e9"}', '["x"]', 2000);
+  insert.run("gone", null, null, null, null, 3000);
+  old.exec(`INSERT INTO files VALUES
+    ('pub/old/f1.s.pdf', 'old', 'named', 10, '00', 1000)`);
+  old.close();
+
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  const added = {
+    moderation_state: "",
+    client_state: {},
+    pretalx_id: null,
+    last_login: null,
+  };
+  for (const [name, profile] of Object.entries(profiles)) {
+    t.strictSame(await store.users.get("old", name), {
+      id: name,
+      token_id: name,
+      client_id: null,
+      profile,
+      traits: [],
+      last_seen: 1000,
+      ...added,
+      deleted: false,
+    });
+  }
+  t.match(await store.users.get("old", "gone"), { ...added, deleted: true });
+  const page = { page: 1, pageSize: 9 };
+  const search = async (term: string) =>
+    (await store.users.search("old", { ...page, term })).users.map(
+      ({ id }) => id,
+    );
+  t.strictSame(await search("STRASSE K"), ["named"], "found by name");
+  t.strictSame(await search("É"), ["guest"]);
+  t.strictSame(await search("7"), []);
+  t.equal((await store.users.search("old", page)).count, 5);
+  t.match(await store.rooms.get("old", roomId), {
+    value: {
+      name: "Stage",
+      sorting_priority: 3,
+      extras: { picture: null, pretalx_id: 0 },
+    },
+  });
+  t.match(await store.worlds.export("old"), {
+    rooms: [{ id: roomId, revision: 7 }],
+    users: { length: 5 },
+  });
+  t.strictSame(await store.announcements.list("old"), []);
+  t.equal((await store.files.get("old", "f1"))?.userId, "named");
+  await store.users.block("old", "named", "guest");
+  await store.users.erase("old", { user_id: "guest" });
+  t.strictSame(await store.users.blocked("old", "named"), []);
+  t.match(copiesIn(dataDir), [/^foyer\.db\.v4-/]);
+  t.match(look(dataDir), { version: latest, sound: "ok" });
+});
+
 void t.test("a new database has nothing to copy", async (t) => {
   const dataDir = t.testdir();
   const { code, stderr } = await foyer(dataDir, [

@@ -1,4 +1,15 @@
+import { Type } from "@sinclair/typebox";
 import t from "tap";
+import {
+  asyncapiDocument,
+  type Requirements,
+} from "../../plugins/asyncapi/document.js";
+import { livePage } from "../../plugins/docs/live-page.js";
+import {
+  schemaHtml,
+  type DocumentSchema,
+} from "../../plugins/docs/schema-html.js";
+import { commands, type CommandName } from "../../schemas/live/index.js";
 import { serve } from "../helper.js";
 
 void t.test("the page, as it is sent", async (t) => {
@@ -20,4 +31,88 @@ void t.test("the page, as it is sent", async (t) => {
     const { status } = await call({ url: `/docs/static/${file}` });
     t.equal(status, 404, `${file} is not served`);
   }
+});
+
+void t.test("the page about the websocket", async (t) => {
+  const { app, call } = await serve(t);
+  const page = await call({ url: "/docs/live" });
+  t.match(page, {
+    status: 200,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": /^default-src 'none'; style-src 'sha256-/,
+    },
+  });
+  t.notMatch(page.text, /(src|href)="(\/|https?:)/, "each address is relative");
+  const links = [...page.text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+  t.ok(links.length > 100, `${links.length} links within it`);
+  const ids = [...page.text.matchAll(/id="([^"]+)"/g)].map(([, id]) => id!);
+  t.same(new Set(ids).size, ids.length, "no two places have the same name");
+  t.same(
+    [...new Set(links)].filter((id) => !ids.includes(id!)),
+    [],
+  );
+
+  const { operations } = app.asyncapi() as {
+    operations: Record<string, { action: string; title: string }>;
+  };
+  for (const { action, title } of Object.values(operations)) {
+    const kind = action === "receive" ? "command" : "push";
+    t.ok(ids.includes(`${kind}-${title}`), title);
+  }
+  for (const code of ["room.unknown", "user.unsupported_command"]) {
+    t.ok(ids.includes(`code-${code}`), code);
+  }
+  const moved = await call({ url: "/docs/live/" });
+  t.match(moved, { status: 302, headers: { location: "../live" } });
+});
+
+void t.test("what the page makes of a schema", async (t) => {
+  const text = Type.String({ minLength: 1, maxLength: 5 });
+  const shapes: Record<string, [schema: object, html: string]> = {
+    "a tuple": [
+      { type: "array", items: [{ const: "a<b" }, {}] },
+      "[&#34;a&#60;b&#34;, any]",
+    ],
+    "a list of either": [
+      Type.Array(Type.Union([Type.Integer(), Type.Null()])),
+      "(integer | null)[]",
+    ],
+    "two types": [{ type: ["string", "null"] }, "string | null"],
+    words: [{ enum: ["a", "b"] }, "&#34;a&#34; | &#34;b&#34;"],
+    "a reference": [
+      { $ref: "#/components/schemas/Room" },
+      '<a href="#Room">Room</a>',
+    ],
+    "a narrowed reference": [
+      { allOf: [{ $ref: "#/components/schemas/Room" }, {}] },
+      '<a href="#Room">Room</a>',
+    ],
+    "a map": [
+      { type: "object", additionalProperties: text },
+      "{ [name]: string }",
+    ],
+    "no field": [{ type: "object", additionalProperties: false }, "{}"],
+    fields: [
+      Type.Object({
+        "a.b": text,
+        c: Type.Optional(
+          Type.Object({ d: Type.Boolean({ description: "&" }) }),
+        ),
+      }),
+      "{\n  &#34;a.b&#34;: string <i>// 1 to 5 characters</i>\n  c?: {\n    d: boolean <i>// &#38;</i>\n  }\n}",
+    ],
+  };
+  for (const [name, [schema, html]] of Object.entries(shapes)) {
+    t.equal(schemaHtml(schema as DocumentSchema), html, name);
+  }
+});
+
+void t.test("the page says what a command requires", async (t) => {
+  const names = Object.keys(commands) as CommandName[];
+  const requirements = Object.fromEntries(
+    names.map((name) => [name, `<b>${name}</b>`]),
+  ) as Requirements;
+  const page = livePage(asyncapiDocument({ version: "1.0.0", requirements }));
+  t.match(page, /<p>Requires: &#60;b&#62;room\.enter&#60;\/b&#62;<\/p>/);
 });

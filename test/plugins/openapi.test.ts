@@ -43,6 +43,7 @@ void t.test("every route is in it, and has a name of its own", async (t) => {
     "post /storage/upload": "uploadFile",
     "get /media/pub/{world}/{name}": "getFile",
     "get /api/v1/openapi.json": "getOpenapi",
+    "get /api/v1/asyncapi.json": "getAsyncapi",
   });
 });
 

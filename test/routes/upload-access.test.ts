@@ -226,6 +226,45 @@ void t.test("a refusal does not wait for the body", async (t) => {
   t.strictSame(await unfinished(dataDir), []);
 });
 
+void t.test("who is banned or silenced", async (t) => {
+  const server = await serve(t);
+  const { app, store, dataDir } = server;
+  const port = await listen(app);
+  const form = fileForm("a.pdf", PDF);
+  const start = (wire: ReturnType<typeof dial>) =>
+    wire.send(
+      rawRequest(`POST ${path}`, {
+        ...form.headers,
+        Authorization: GUEST,
+        "Content-Length": String(form.body.length),
+        Expect: "100-continue",
+      }),
+    );
+  t.equal((await upload(server, form)).status, 201);
+  const { id } = (await usersOf(store, "demo"))[0]!;
+  for (const state of ["silenced", "banned"] as const) {
+    const wire = dial(t, port);
+    start(wire);
+    t.equal((await wire.answer()).status, 100);
+    await store.users.moderate("demo", id, state);
+    wire.send(form.body.toString());
+    const late = await wire.answer();
+    t.same([late.status, late.text], [403, ""], `${state} in between`);
+
+    const next = dial(t, port);
+    start(next);
+    const refused = await next.answer();
+    t.same([refused.status, refused.text], [403, ""], `${state} before`);
+
+    const as = `Bearer ${tokenOf(keyOf("demo"), { uid: "ada" })}`;
+    t.equal((await upload(server, form, { as })).status, 201, "others may");
+    await store.users.moderate("demo", id, "");
+    t.equal((await upload(server, form)).status, 201, "and again");
+  }
+  t.equal((await finished(dataDir)).length, 5);
+  t.strictSame(await unfinished(dataDir), []);
+});
+
 void t.test("a client that sends all before it reads", async (t) => {
   const { app } = await serve(t);
   const port = await listen(app);

@@ -7,6 +7,7 @@ import { InvalidData } from "../../schemas/validate.js";
 import { worldOf } from "../helper.js";
 
 const id = "00000000-0000-4000-8000-000000000000";
+const other = "00000000-0000-4000-8000-000000000001";
 const good = {
   format: "foyer.world",
   version: 1,
@@ -21,6 +22,24 @@ const world = (changes: object) => ({
 const room = (changes: object) => ({
   ...good,
   rooms: [...good.rooms, { id, name: "y", ...changes }],
+});
+
+const user = {
+  id,
+  token_id: "ada",
+  client_id: null as string | null,
+  profile: null,
+  traits: [] as string[],
+  last_seen: "2027-01-31T09:30:00.000Z",
+};
+const withUser = (changes: object) => ({
+  ...good,
+  users: [user, { ...user, id: other, ...changes }],
+});
+const announcement = { id, text: "x", show_until: null, state: "draft" };
+const withAnnouncement = (changes: object) => ({
+  ...good,
+  announcements: [{ ...announcement, ...changes }],
 });
 
 /** Objects in each other, as deep as the API takes them. */
@@ -47,6 +66,15 @@ void t.test("what is read is what was written", async (t) => {
     { ...good, rooms: [] },
     world({ config: { JWT_secrets, x: deep(97) } }),
     room({ module_config: [{ type: "x", x: deep(96) }] }),
+    room({ picture: null, import_id: "i", pretalx_id: 0, force_join: true }),
+    room({ schedule_data: { title: "T" }, picture: "/p.png" }),
+    withUser({}),
+    withUser({ token_id: null, client_id: "c", profile: { x: [1] } }),
+    withUser({ moderation_state: "banned", client_state: { x: {} } }),
+    withUser({ pretalx_id: "P", last_login: "2027-01-31T09:30:00Z" }),
+    withUser({ pretalx_id: null, last_login: null, blocked: [id] }),
+    withAnnouncement({}),
+    withAnnouncement({ state: "active", show_until: user.last_seen }),
   ]) {
     t.doesNotThrow(() => readWorldDocument(document));
   }
@@ -131,6 +159,96 @@ void t.test("what is wrong is said in the words of the API", async (t) => {
       "a room that is none",
       { ...good, rooms: [1] },
       { "rooms.0": ["Must be an object."] },
+    ],
+    [
+      "extras that are none",
+      room({
+        picture: 1,
+        import_id: 1,
+        pretalx_id: "1",
+        force_join: 1,
+        schedule_data: [],
+      }),
+      {
+        "rooms.1.picture": ["Must be a string or null."],
+        "rooms.1.import_id": ["Must be a string or null."],
+        "rooms.1.pretalx_id": ["Must be a whole number."],
+        "rooms.1.force_join": ["Must be true or false."],
+        "rooms.1.schedule_data": ["Must be an object or null."],
+      },
+    ],
+    [
+      "users that are no list",
+      { ...good, users: null, announcements: {} },
+      { users: ["Must be a list."], announcements: ["Must be a list."] },
+    ],
+    [
+      "a user that is none",
+      { ...good, users: [null] },
+      { "users.0": ["Must be an object."] },
+    ],
+    [
+      "a user without fields",
+      { ...good, users: [{}] },
+      Object.fromEntries(
+        Object.keys(user).map((name) => [`users.0.${name}`, required]),
+      ),
+    ],
+    [
+      "a user of another kind",
+      withUser({
+        id: "x",
+        token_id: "",
+        profile: [],
+        traits: [1],
+        last_seen: "2027-13-31T09:30:00Z",
+        moderation_state: "gone",
+        client_state: null,
+        pretalx_id: 7,
+        last_login: 0,
+        blocked: ["x"],
+        more: 1,
+      }),
+      {
+        "users.1.id": ["Must be a UUID in lower case."],
+        "users.1.token_id": ["May not be empty."],
+        "users.1.profile": ["Must be an object or null."],
+        "users.1.traits.0": ["Must be a string."],
+        "users.1.last_seen": ["Must be a time like 2027-01-31T09:30:00.000Z."],
+        "users.1.moderation_state": ["Must be one of silenced, banned."],
+        "users.1.client_state": ["Must be an object."],
+        "users.1.pretalx_id": ["Must be a string or null."],
+        "users.1.last_login": ["Must be a string or null."],
+        "users.1.blocked.0": ["Must be a UUID in lower case."],
+        "users.1.more": ["Unknown field."],
+      },
+    ],
+    ...[
+      { token_id: null, client_id: null },
+      { token_id: "a", client_id: "a" },
+    ].map((names): [string, unknown, object] => [
+      "a user with no name or two",
+      withUser(names),
+      { "users.1.token_id": ["Either this or client_id must be null."] },
+    ]),
+    [
+      "somebody blocked who is not there",
+      withUser({ blocked: [id, "00000000-0000-4000-8000-000000000002"] }),
+      {
+        "users.1.blocked.1": ["Must be the id of a user of this document."],
+      },
+    ],
+    [
+      "an announcement that is none",
+      withAnnouncement({ id: 1, text: null, show_until: "now", state: "x" }),
+      {
+        "announcements.0.id": ["Must be a string."],
+        "announcements.0.text": ["Must be a string."],
+        "announcements.0.show_until": [
+          "Must be a time like 2027-01-31T09:30:00.000Z.",
+        ],
+        "announcements.0.state": ["Must be one of draft, active, archived."],
+      },
     ],
     [
       "faults without end",

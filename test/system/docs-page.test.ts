@@ -80,14 +80,40 @@ void t.test("the page in a browser", async (t) => {
     );
     await body.first().waitFor();
     t.match(await body.first().innerText(), /The sample/, "the world is shown");
-    t.same(elsewhere, [], "nothing is asked of anybody else");
-    t.same(errors, [], "and nothing fails in the page");
 
     await page.setViewportSize({ width: 360, height: 640 });
     const width = await page.evaluate(
       () => document.documentElement.scrollWidth,
     );
     t.ok(width <= 360, `it fits a phone: ${width}`);
+
+    await page.click("a[href=live]");
+    await page.waitForURL(`${base}/docs/live`);
+    t.equal(await page.title(), "Foyer websocket");
+    await page.click("nav a[href='#command-room.enter']");
+    const section = page.locator("section:has(#command-room\\.enter)");
+    t.ok(
+      await section.evaluate(
+        (element) => element.getBoundingClientRect().top < 100,
+      ),
+      "a link leads to its command",
+    );
+    const { fontFamily, width: pageWidth } = await page.evaluate(() => ({
+      fontFamily: getComputedStyle(document.body).fontFamily,
+      width: document.documentElement.scrollWidth,
+    }));
+    t.match(fontFamily, "system-ui", "its style is allowed");
+    t.ok(pageWidth <= 360, `it fits a phone: ${pageWidth}`);
+    const href = await page
+      .locator("a:text('asyncapi.json')")
+      .evaluate((link) => (link as unknown as { href: string }).href);
+    t.equal(href, `${base}/api/v1/asyncapi.json`);
+    t.equal((await page.request.get(href)).status(), 200);
+    await page.goto(`${base}/`);
+    await page.click("a[href='docs/live']");
+    await page.waitForURL(`${base}/docs/live`);
+    t.same(elsewhere, [], "nothing is asked of anybody else");
+    t.same(errors, [], "and nothing fails in the pages");
     await context.close();
   }
 });

@@ -1,6 +1,6 @@
 import { worldOf } from "../../helper.js";
 import { usersOf } from "../../listed.js";
-import { type Contract, fails } from "./setup.js";
+import { type Contract, fails, listed } from "./setup.js";
 
 const none = new Set<string>();
 const ada = {
@@ -29,9 +29,15 @@ export async function enteringContract(base: Contract): Promise<void> {
       client_id: null,
       profile: ada.profile,
       traits: ["speaker", "attendee"],
+      moderation_state: "",
+      client_state: {},
+      pretalx_id: null,
+      last_login: null,
+      deleted: false,
     });
-    t.strictSame(await usersOf(store, "demo"), [user], "is listed as returned");
-    t.strictSame(await usersOf(await open(), "demo"), [user], "and kept");
+    const inList = [listed(user)];
+    t.strictSame(await usersOf(store, "demo"), inList, "listed as returned");
+    t.strictSame(await usersOf(await open(), "demo"), inList, "and kept");
     t.strictSame(await usersOf(store, "other"), []);
   });
 
@@ -55,7 +61,7 @@ export async function enteringContract(base: Contract): Promise<void> {
     });
     t.match(third, { id: first.id, profile: ada.profile });
     t.strictSame(third.traits, []);
-    t.strictSame(await usersOf(store, "demo"), [third]);
+    t.strictSame(await usersOf(store, "demo"), [listed(third)]);
   });
 
   await contract("a profile is taken only at first", async (t, store) => {
@@ -155,7 +161,7 @@ export async function enteringContract(base: Contract): Promise<void> {
         store.users.erase("demo", { user_id: first.id }),
         "absent",
       );
-      t.strictSame(await usersOf(store, "demo"), [second]);
+      t.strictSame(await usersOf(store, "demo"), [listed(second)]);
       await store.users.erase("demo", { user_id: second.id });
     }
   });

@@ -1,7 +1,10 @@
 import type { Test } from "tap";
+import { announcementContract } from "./announcements.js";
 import { enteringContract } from "./entering.js";
 import { fileContract } from "./files.js";
+import { knownUserContract } from "./known-users.js";
 import { lifetimeContract } from "./lifetime.js";
+import { roomExtraContract } from "./room-extras.js";
 import { roomListContract } from "./room-lists.js";
 import { roomContract } from "./rooms.js";
 import { contractOn, type Place } from "./setup.js";
@@ -11,6 +14,8 @@ import { roomOrderContract } from "./room-order.js";
 import { uploadContract } from "./uploads.js";
 import { valueContract } from "./values.js";
 import { orderContract } from "./orders.js";
+import { settingContract } from "./settings.js";
+import { userSearchContract } from "./user-search.js";
 import { userContract } from "./users.js";
 import { versionContract } from "./versions.js";
 import { worldCopyContract } from "./world-copies.js";
@@ -32,6 +37,11 @@ const parts = [
   lifetimeContract,
   enteringContract,
   orderContract,
+  settingContract,
+  roomExtraContract,
+  knownUserContract,
+  userSearchContract,
+  announcementContract,
 ];
 
 /** What every store keeps to, whatever it is made of: `db/store.ts` as tests. */

@@ -1,6 +1,6 @@
 import type { Room } from "../../../schemas/rooms.js";
 import { worldOf } from "../../helper.js";
-import { ABSENT, type Contract, fails } from "./setup.js";
+import { ABSENT, type Contract, fails, shown } from "./setup.js";
 
 /** What every store keeps to about single rooms. */
 export async function roomContract(contract: Contract): Promise<void> {
@@ -16,6 +16,13 @@ export async function roomContract(contract: Contract): Promise<void> {
         permission_config: {},
         sorting_priority: 0,
         domain: "demo.example.org",
+        extras: {
+          picture: null,
+          import_id: null,
+          pretalx_id: 0,
+          force_join: false,
+          schedule_data: null,
+        },
       },
     );
     const draft = {
@@ -27,7 +34,7 @@ export async function roomContract(contract: Contract): Promise<void> {
       domain: "own.org",
     };
     const whole = await store.rooms.create("demo", draft);
-    t.same(whole.value, { id: whole.value.id, ...draft });
+    t.same(shown(whole.value), { id: whole.value.id, ...draft });
     t.not(whole.value.id, least.value.id);
     for (const made of [least, whole]) {
       t.strictSame(await store.rooms.get("demo", made.value.id), made);

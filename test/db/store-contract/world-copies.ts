@@ -58,6 +58,84 @@ export async function worldCopyContract(contract: Contract): Promise<void> {
     t.strictSame(counts, [1, 2, 1, 1], "found as it was");
   });
 
+  await contract("users and announcements move along", async (t, store) => {
+    const { users, announcements } = store;
+    const enter = (tokenId: string) =>
+      users.enter("demo", {
+        tokenId,
+        traits: new Set([tokenId]),
+        profile: { display_name: tokenId, "1": [null] },
+        pretalxId: `P${tokenId}`,
+        login: true,
+      });
+    const [ada, bob, eve] = [
+      await enter("ada"),
+      await enter("bob"),
+      await enter("eve"),
+    ];
+    const guest = { clientId: "g", traits: new Set<string>() };
+    await users.enter("demo", guest);
+    await users.update("demo", ada.id, { client_state: { x: { y: 1 } } });
+    await users.moderate("demo", bob.id, "silenced");
+    await users.moderate("demo", eve.id, "banned");
+    await users.block("demo", ada.id, bob.id);
+    await users.block("demo", bob.id, ada.id);
+    await users.block("demo", ada.id, eve.id);
+    const gone = await enter("gone");
+    await users.erase("demo", { user_id: gone.id });
+    for (const text of ["z", "a", "m"]) {
+      await announcements.create("demo", { text, show_until: 5000 });
+    }
+    const { value } = await store.rooms.create("demo", { name: "r" });
+    const extras = { picture: "p", schedule_data: { "1": null } };
+    await store.rooms.update("demo", value.id, { extras });
+    const read = async () => ({
+      users: (
+        await users.search("demo", { page: 1, pageSize: 9, banned: true })
+      ).users,
+      blocked: await users.blocked("demo", ada.id),
+      announcements: await announcements.list("demo"),
+      room: await store.rooms.get("demo", value.id),
+    });
+    const before = await read();
+    const copy = (await store.worlds.export("demo"))!;
+    t.equal(copy.users?.length, 4, "without the erased one");
+    t.match(copy.rooms, [{ id: value.id, revision: 2, ...extras }]);
+
+    await store.worlds.delete("demo");
+    t.strictSame(await users.blocked("demo", ada.id), []);
+    await store.worlds.import(copy, { dryRun: true });
+    t.equal(await users.get("demo", ada.id), undefined, "a dry run");
+    await store.worlds.import(copy);
+    t.strictSame(await read(), before);
+    t.strictSame(await store.worlds.export("demo"), copy);
+    t.strictSame((await enter("bob")).id, bob.id, "known by the same name");
+    await users.erase("demo", { user_id: ada.id });
+    t.strictSame(await users.blocked("demo", bob.id), []);
+
+    const [first, second] = copy.users!;
+    const [announced] = copy.announcements!;
+    const fresh = { ...first!, id: ABSENT, blocked: [] };
+    const cases: [field: string, changes: object][] = [
+      ["users", { users: [first] }],
+      ["users", { users: [fresh, fresh] }],
+      ["users", { users: [fresh, { ...fresh, id: `1${ABSENT.slice(1)}` }] }],
+      ["users", { users: [second], announcements: [announced] }],
+      ["announcements", { announcements: [announced] }],
+    ];
+    const empty = { world: worldOf("new"), rooms: [] };
+    for (const [field, changes] of cases) {
+      for (const dryRun of [true, false]) {
+        const whole = { ...empty, ...changes };
+        await fails(t, store.worlds.import(whole, { dryRun }), "taken", field);
+      }
+    }
+    t.equal(await store.worlds.get("new"), undefined);
+    const twins = { ...empty, users: [fresh], announcements: [] };
+    await store.worlds.import(twins);
+    t.equal((await users.get("new", ABSENT))?.token_id, first!.token_id);
+  });
+
   await contract(
     "a world comes with all its rooms or not at all",
     async (t, store) => {

@@ -2,7 +2,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import fastifyStatic from "@fastify/static";
 import fp from "fastify-plugin";
-import { routesRequire } from "./auth/guard.js";
+import { routesRequire } from "../auth/guard.js";
+import { LIVE_POLICY, livePage } from "./live-page.js";
 
 /** Everything comes from this server; Swagger UI writes its styles into the page. */
 const POLICY =
@@ -24,9 +25,11 @@ const PAGE = `<!doctype html>
     <title>Foyer API</title>
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="static/swagger-ui.css">
-    <style>body { margin: 0; background: #fafafa } #api { overflow-x: auto }</style>
+    <style>body { margin: 0; background: #fafafa } #api { overflow-x: auto }
+      .live { font: 1rem/1.5 system-ui, sans-serif; margin: 1rem 20px 0 }</style>
   </head>
   <body>
+    <p class="live">The <a href="live">websocket</a> has its own page.</p>
     <div id="api"><noscript>This page needs JavaScript. The document it shows is
       <a href="../api/v1/openapi.json">openapi.json</a>.</noscript></div>
     <script src="static/swagger-ui-bundle.js"></script>
@@ -53,7 +56,7 @@ SwaggerUIBundle({
 });
 `;
 
-/** The API as a page to read and try, at `/docs/`. */
+/** The API as a page to read and try, at `/docs/`, and the websocket at `/docs/live`. */
 export default fp(
   async (app) => {
     const config = { requires: "public" } as const;
@@ -71,6 +74,17 @@ export default fp(
     app.get("/docs/start.js", { config }, async (_, reply) =>
       reply.type("text/javascript; charset=utf-8").send(START),
     );
+    let live: string | undefined;
+    app.get("/docs/live", { config }, async ({ url }, reply) => {
+      const [path = ""] = url.split("?", 1);
+      // With the slash, the URLs in the page would be relative to a folder below.
+      if (path.endsWith("/")) return reply.redirect("../live");
+      live ??= livePage(app.asyncapi());
+      return reply
+        .header("content-security-policy", LIVE_POLICY)
+        .type("text/html; charset=utf-8")
+        .send(live);
+    });
     await routesRequire(app, "public", () =>
       app.register(fastifyStatic, {
         root: ASSETS,
@@ -80,5 +94,5 @@ export default fp(
       }),
     );
   },
-  { name: "docs" },
+  { name: "docs", dependencies: ["asyncapi"] },
 );

@@ -1,0 +1,255 @@
+import type {
+  Authenticated,
+  CommandName,
+  Commands,
+} from "../schemas/live/index.js";
+import { baseOf, tokenOf, type Access } from "./access.js";
+import { Calls } from "./live/calls.js";
+import { Connection, type End } from "./live/connection.js";
+import { clientError, type LiveError } from "./live/error.js";
+import { Listeners, type EventName, type Listener } from "./live/events.js";
+import type { CallOptions, LiveOptions } from "./live/options.js";
+import { Retries } from "./live/retries.js";
+import { socketClass } from "./live/socket.js";
+import { firstState, nextState, type LiveState } from "./live/state.js";
+
+export { LiveError } from "./live/error.js";
+export type { ClientEvents, EventName, LiveEvents } from "./live/events.js";
+export type { CallOptions, LiveOptions } from "./live/options.js";
+export type { Socket, SocketClass } from "./live/socket.js";
+export type { LiveState } from "./live/state.js";
+export type {
+  Authenticated,
+  CommandName,
+  Commands,
+  OwnUser,
+  PublicUser,
+  Pushes,
+  PushName,
+  SentAnnouncement,
+  SentRoom,
+  SentWorld,
+} from "../schemas/live/index.js";
+
+/** The arguments of {@link Live.call} after the name; some commands need no payload. */
+type Arguments<P> = [P & (null | undefined)] extends [never]
+  ? [payload: P, options?: CallOptions]
+  : [payload?: P, options?: CallOptions];
+
+/**
+ * A live client for one world of a Foyer server, for Node.js and browsers. It
+ * connects at once, reconnects on its own, and then enters the rooms again that were
+ * entered.
+ */
+export class Live {
+  readonly #url: string;
+  readonly #access: Access;
+  readonly #socketClass: LiveOptions["WebSocket"];
+  readonly #timeout: number;
+  readonly #heartbeat: number;
+  readonly #calls: Calls;
+  readonly #retries: Retries;
+  readonly #listeners: Listeners;
+  /** The rooms that were entered. */
+  readonly #rooms = new Set<string>();
+  #connection: Connection | undefined;
+  #state: LiveState | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  /** Why there is no connection. */
+  #lastError: LiveError | undefined;
+  /** Why there will be no connection again. */
+  #ended: LiveError | undefined;
+
+  /** @throws {TypeError} if `baseUrl` is not an address. */
+  constructor(options: LiveOptions) {
+    const { retryDelay = 1000, maxRetryDelay = 30_000, token } = options;
+    const path = `/ws/world/${encodeURIComponent(options.world)}/`;
+    this.#url = new URL(baseOf(options) + path).href.replace(/^http/, "ws");
+    this.#access = options;
+    this.#socketClass = options.WebSocket;
+    this.#timeout = options.timeout ?? 15_000;
+    this.#heartbeat = options.heartbeat ?? 15_000;
+    this.#calls = new Calls(options.maxCalls ?? 200);
+    this.#retries = new Retries(
+      retryDelay,
+      maxRetryDelay,
+      typeof token === "function",
+    );
+    this.#listeners = new Listeners(options.onError ?? console.error);
+    void this.#connect();
+  }
+
+  /** What the user sees, kept up to date; undefined before the first login. */
+  get state(): LiveState | undefined {
+    return this.#state;
+  }
+
+  /** Whether calls are sent at once. Otherwise, they wait for a connection. */
+  get isConnected(): boolean {
+    return this.#connection?.isReady ?? false;
+  }
+
+  /**
+   * Waits until the client is logged in.
+   * @returns the state, at once if the client is logged in.
+   * @throws {LiveError} if the server refuses the login, or there is no connection in time.
+   */
+  async connected(options?: CallOptions): Promise<LiveState> {
+    await this.#request(options, (_connection, { resolve }) => {
+      resolve(undefined);
+      return () => {};
+    });
+    return this.#state!;
+  }
+
+  /**
+   * Executes a command. Without a connection, the command waits for one.
+   * @returns its result. The caller continues before later pushes are reported.
+   * @throws {LiveError} with a code of the server, or of the client.
+   */
+  async call<N extends CommandName>(
+    name: N,
+    ...[payload, options]: Arguments<Commands[N]["payload"]>
+  ): Promise<Commands[N]["result"]> {
+    const json = JSON.stringify(payload ?? null);
+    const room = roomOf(payload);
+    if (name === "room.leave") this.#rooms.delete(room);
+    const result = await this.#request(options, (connection, settle) =>
+      connection.call(name, json, {
+        ...settle,
+        resolve: (result) => {
+          if (name === "room.enter") this.#rooms.add(room);
+          if (name === "room.leave") this.#rooms.delete(room);
+          settle.resolve(result);
+        },
+      }),
+    );
+    return result as Commands[N]["result"];
+  }
+
+  /**
+   * Listens to a push of the server, or to an event of the client. A listener to
+   * `authenticated` runs after each login, before the calls that waited are sent: make
+   * the calls there that each new connection needs.
+   * @param listener what it throws, or rejects with, goes to `onError`.
+   * @returns ends it.
+   */
+  on<N extends EventName>(name: N, listener: Listener<N>): () => void {
+    return this.#listeners.add(name, listener as (data: unknown) => unknown);
+  }
+
+  /** Closes the connection for good, and rejects the calls that are not answered yet. */
+  close(): void {
+    this.#end(clientError("closed", "The client was closed."));
+  }
+
+  async #request(
+    { timeout = this.#timeout }: CallOptions = {},
+    send: Parameters<Calls["request"]>[2],
+  ): Promise<unknown> {
+    if (this.#ended) throw this.#ended;
+    return this.#calls.request(
+      this.isConnected ? this.#connection : undefined,
+      timeout,
+      send,
+      () => this.#lastError,
+    );
+  }
+
+  /** Opens a connection. Whatever happens is an event; nothing is thrown. */
+  async #connect(): Promise<void> {
+    try {
+      const [Socket, token] = await within(this.#timeout, [
+        this.#socketClass ?? socketClass(),
+        tokenOf(this.#access),
+      ]);
+      if (this.#ended) return;
+      const { clientId } = this.#access;
+      const connection = new Connection(
+        new Socket(this.#url),
+        {
+          login: token === undefined ? { client_id: clientId } : { token },
+          timeout: this.#timeout,
+          heartbeat: this.#heartbeat,
+        },
+        {
+          authenticated: (answer) => this.#loggedIn(connection, answer),
+          pushed: (name, data) => this.#pushed(name, data),
+          ended: (end) => this.#disconnected(end),
+        },
+      );
+      this.#connection = connection;
+    } catch (cause) {
+      const message = `Cannot connect: ${(cause as Error)?.message}`;
+      this.#disconnected({ error: clientError("unreachable", message, cause) });
+    }
+  }
+
+  #loggedIn(connection: Connection, answer: Authenticated): void {
+    this.#retries.loggedIn();
+    this.#state = firstState(answer);
+    for (const room of this.#rooms) this.#restore(connection, room);
+    this.#listeners.emit("authenticated", answer);
+    this.#calls.flush(connection);
+  }
+
+  #restore(connection: Connection, room: string): void {
+    connection.call("room.enter", JSON.stringify({ room }), {
+      resolve: (result) => {
+        const restored = { room, ...(result as object) };
+        this.#listeners.emit("client.room_restored", restored);
+      },
+      reject: (error) => {
+        if (error.code === "client.disconnected") return;
+        this.#rooms.delete(room);
+        this.#listeners.emit("client.room_lost", { room, error });
+      },
+    });
+  }
+
+  #pushed(name: string, data: unknown): void {
+    if (name === "room.delete") this.#rooms.delete((data as { id: string }).id);
+    if (this.#state) this.#state = nextState(this.#state, name, data);
+    this.#listeners.emit(name, data);
+  }
+
+  #disconnected(end: End): void {
+    this.#connection = undefined;
+    if (this.#ended) return;
+    const { error } = end;
+    this.#lastError = error;
+    if (this.#retries.isOver(end)) return this.#end(error);
+    const retryIn = this.#retries.next(end);
+    this.#retry = setTimeout(() => void this.#connect(), retryIn);
+    this.#listeners.emit("client.disconnected", { error, retryIn });
+  }
+
+  #end(error: LiveError): void {
+    if (this.#ended) return;
+    this.#ended = error;
+    clearTimeout(this.#retry);
+    this.#connection?.end(error);
+    this.#calls.reject(error);
+    this.#listeners.emit("client.closed", error);
+  }
+}
+
+/** The room that a payload names: its own id, or that of its channel, which is the same. */
+function roomOf(payload: unknown): string {
+  const { room, channel } = (payload ?? {}) as Record<string, unknown>;
+  return String(room ?? channel);
+}
+
+/** Waits for all, and rejects after so many milliseconds. */
+function within<const T extends readonly unknown[]>(
+  timeout: number,
+  values: T,
+): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {
+  return new Promise((resolve, reject) => {
+    const message = `There was no token within ${timeout} ms.`;
+    const timer = setTimeout(() => reject(new Error(message)), timeout);
+    void Promise.all(values)
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer));
+  });
+}

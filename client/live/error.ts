@@ -1,0 +1,56 @@
+import type { LiveProblem } from "../../schemas/live/index.js";
+
+/**
+ * A call failed, or the connection ended. `code` is the server's, or one of the
+ * client's own:
+ *
+ * - `client.closed`: `close()` was called.
+ * - `client.disconnected`: the connection broke while the call was under way. Nobody
+ *   knows whether the server executed it.
+ * - `client.unreachable`: there is no connection. Nothing was sent.
+ * - `client.timeout`: no answer came in time. The server may still execute the call.
+ * - `client.overloaded`: too many calls are open. Nothing was sent.
+ * - `client.invalid_frame`: the server sent something that is not of its protocol.
+ */
+export class LiveError extends Error {
+  /**
+   * @param code the reason, as a word for programs.
+   * @param message the reason, as a sentence; the code if the server gave none.
+   * @param details the messages about submitted data by field, in dotted paths.
+   * @param options.cause why the connection broke, if that is the reason.
+   */
+  constructor(
+    readonly code: string,
+    message = code,
+    readonly details: Readonly<Record<string, readonly string[]>> = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = "LiveError";
+  }
+}
+
+/** What the server reports as an error. */
+export const errorOf = ({ code, message, details }: LiveProblem): LiveError =>
+  new LiveError(code, message, details);
+
+type ClientReason =
+  | "closed"
+  | "disconnected"
+  | "unreachable"
+  | "timeout"
+  | "overloaded"
+  | "invalid_frame";
+
+/** An error of the client itself. */
+export const clientError = (
+  reason: ClientReason,
+  message: string,
+  cause?: unknown,
+): LiveError =>
+  new LiveError(
+    `client.${reason}`,
+    message,
+    {},
+    cause === undefined ? {} : { cause },
+  );

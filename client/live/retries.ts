@@ -1,0 +1,63 @@
+import type { End } from "./connection.js";
+
+/** The close code of a server that restarts. */
+const SERVICE_RESTART = 1012;
+
+/** Decides whether to connect again after a connection ended, and when. */
+export class Retries {
+  readonly #delay: number;
+  readonly #maxDelay: number;
+  readonly #hasFreshTokens: boolean;
+  /** How often in a row no stable connection came about. */
+  #failures = 0;
+  /** How often in a row a token was refused. */
+  #refusals = 0;
+
+  /**
+   * @param delay the longest delay before the first try, in milliseconds.
+   * @param maxDelay what it is doubled up to.
+   * @param hasFreshTokens whether the next login may have another token.
+   */
+  constructor(delay: number, maxDelay: number, hasFreshTokens: boolean) {
+    this.#delay = delay;
+    this.#maxDelay = maxDelay;
+    this.#hasFreshTokens = hasFreshTokens;
+  }
+
+  loggedIn(): void {
+    this.#refusals = 0;
+  }
+
+  /** Whether to stay away: to connect again would be of no use, or would harm. */
+  isOver({ error: { code } }: End): boolean {
+    switch (code) {
+      // The network was too slow.
+      case "auth.timeout":
+        return false;
+      case "auth.expired_token":
+      case "auth.invalid_token":
+        return !this.#hasFreshTokens || ++this.#refusals > 1;
+      // Two clients beyond the limit would replace each other forever.
+      case "connection.replaced":
+      case "world.unknown_world":
+      // Only a login has a payload without an id: the client ID is not one.
+      case "protocol.invalid_payload":
+        return true;
+      default:
+        return code.startsWith("auth.");
+    }
+  }
+
+  /**
+   * How many milliseconds to wait: a random share of a time that doubles with each
+   * failure, so that the clients of a server that was down do not come at once.
+   */
+  next({ code, lasted }: End): number {
+    const isStable =
+      lasted !== undefined &&
+      (lasted >= this.#maxDelay || code === SERVICE_RESTART);
+    if (isStable) this.#failures = 0;
+    const longest = this.#delay * 2 ** this.#failures++;
+    return Math.random() * Math.min(this.#maxDelay, longest);
+  }
+}

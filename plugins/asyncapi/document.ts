@@ -1,0 +1,151 @@
+import {
+  commands,
+  pushes,
+  type CommandName,
+} from "../../schemas/live/index.js";
+import type { JsonObject } from "../../schemas/openapi-schema.js";
+import { worldId } from "../../schemas/plain/texts.js";
+import { messagesOfChannel } from "./messages.js";
+import { schemasFor } from "./schemas.js";
+
+/** What each command asks for, in words for people. */
+export type Requirements = Readonly<Record<CommandName, string>>;
+
+const channel = { $ref: "#/channels/world" };
+const messageRef = (key: string) => ({
+  $ref: `#/channels/world/messages/${key}`,
+});
+
+/** The client sends a frame, and gets one of the answers. */
+const command = (
+  name: string,
+  answers: readonly string[],
+  { summary, requires }: { summary: string; requires?: string | undefined },
+): JsonObject => ({
+  action: "receive",
+  channel,
+  title: name,
+  summary,
+  ...(requires !== undefined && { "x-requires": requires }),
+  messages: [messageRef(`command.${name}`)],
+  reply: { channel, messages: answers.map(messageRef) },
+});
+
+/** The server sends a frame by itself. */
+const push = (
+  title: string,
+  summary: string,
+  ...keys: string[]
+): JsonObject => ({
+  action: "send",
+  channel,
+  title,
+  summary,
+  messages: keys.map(messageRef),
+});
+
+function operations(requirements: Requirements | undefined): JsonObject {
+  const all: JsonObject = {
+    authenticate: command(
+      "authenticate",
+      ["push.authenticated", "error.authenticate"],
+      { summary: "Logs in. Only ping works before." },
+    ),
+    ping: command("ping", ["success.ping"], {
+      summary: "Asks whether the connection works.",
+    }),
+  };
+  for (const name of Object.keys(commands) as CommandName[]) {
+    all[name] = command(name, [`success.${name}`, `error.${name}`], {
+      summary: `${commands[name].summary}.`,
+      requires: requirements?.[name],
+    });
+  }
+  for (const [name, { summary }] of Object.entries(pushes)) {
+    // The answer to authenticate.
+    if (name === "authenticated") continue;
+    all[`push.${name}`] = push(name, `${summary}.`, `push.${name}`);
+  }
+  all.error = push(
+    "error",
+    "Something failed that is not a known command.",
+    "error.unasked",
+    "error.unknown_command",
+  );
+  return all;
+}
+
+/** The server as clients see it; a variable where its address is not known. */
+function serverOf(publicUrl: string | undefined): JsonObject {
+  if (publicUrl === undefined) {
+    return {
+      host: "{host}",
+      protocol: "ws",
+      variables: {
+        host: {
+          default: "127.0.0.1:8375",
+          description: "The host and port of this server.",
+        },
+      },
+    };
+  }
+  const { protocol, host, pathname } = new URL(publicUrl);
+  return {
+    host,
+    ...(pathname !== "/" && { pathname }),
+    protocol: protocol === "https:" ? "wss" : "ws",
+  };
+}
+
+/**
+ * The websocket as an AsyncAPI 3.0 document, which looks from the server's side: it
+ * receives commands and sends pushes.
+ * @param options.version the version of Foyer.
+ * @param options.publicUrl PUBLIC_URL, if it is set.
+ * @param options.requirements becomes `x-requires` of the operation of each command.
+ */
+export function asyncapiDocument({
+  version,
+  publicUrl,
+  requirements,
+}: {
+  version: string;
+  publicUrl?: string | undefined;
+  requirements?: Requirements | undefined;
+}): JsonObject {
+  const channels = {
+    world: {
+      address: "/ws/world/{world_id}",
+      title: "A world",
+      description: "With or without a slash at the end.",
+      servers: [{ $ref: "#/servers/foyer" }],
+      parameters: {
+        world_id: {
+          description: `The id of a world, which matches ${worldId.pattern}.`,
+          examples: ["sample"],
+        },
+      },
+      messages: messagesOfChannel(),
+      bindings: { ws: { method: "GET", bindingVersion: "0.1.0" } },
+    },
+  };
+  return {
+    asyncapi: "3.0.0",
+    info: {
+      title: "Foyer",
+      version,
+      description:
+        "The websocket of an event rooms server. Each text frame is one JSON array: a command with an id and a payload, its answer, or a push.",
+      license: {
+        name: "Apache-2.0",
+        url: "https://www.apache.org/licenses/LICENSE-2.0",
+      },
+      tags: [{ name: "events" }],
+    },
+    defaultContentType: "application/json",
+    servers: { foyer: serverOf(publicUrl) },
+    channels,
+    operations: operations(requirements),
+    components: { schemas: schemasFor(channels) },
+  };
+}

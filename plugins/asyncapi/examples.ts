@@ -1,0 +1,42 @@
+import type { Commands } from "../../schemas/live/index.js";
+
+const user = { id: "0b7a7d5e-9f2b-4f3c-8a51-6f6f0c9f5a10" };
+const room = { room: "5ad5b0a4-2d0c-4c63-a2a8-1c63b3f0a9d7" };
+const announcement = "8f0d5c0e-6f0a-4f49-9d55-1f0e6d2c7b31";
+
+/** A payload of each command, which the AsyncAPI document shows. */
+export const examples: { [N in keyof Commands]: Commands[N]["payload"] } = {
+  "user.update": { profile: { display_name: "Ada", greeted: true } },
+  "user.admin.update": { ...user, profile: { display_name: "Ada" } },
+  "user.fetch": { ids: [user.id] },
+  "user.list": null,
+  "user.list.search": { search_term: "ada", page: 1 },
+  "user.online_status": { ids: [user.id] },
+  "user.ban": user,
+  "user.silence": user,
+  "user.reactivate": user,
+  "user.delete": user,
+  "user.block": user,
+  "user.unblock": user,
+  "user.list.blocked": null,
+  "exhibition.get.staffed_by_user": { user_id: user.id },
+  "world.config.get": null,
+  "world.config.patch": { title: "Summit 2027", connection_limit: 5 },
+  "room.enter": room,
+  "room.leave": room,
+  "room.react": { ...room, reaction: "👏" },
+  "room.create": {
+    name: "Workshop",
+    description: "",
+    modules: [{ type: "chat.native", config: { volatile: true } }],
+  },
+  "room.delete": room,
+  "room.config.get": room,
+  "room.config.patch": { ...room, name: "Workshop A", force_join: true },
+  "room.config.list": null,
+  "room.config.reorder": [room.room],
+  "room.schedule": { ...room, schedule_data: { title: "Opening" } },
+  "announcement.create": { text: "Lunch is served.", state: "active" },
+  "announcement.update": { id: announcement, state: "archived" },
+  "announcement.list": null,
+};

@@ -1,0 +1,25 @@
+import fp from "fastify-plugin";
+import type { JsonObject } from "../../schemas/openapi-schema.js";
+import { version } from "../openapi/version.js";
+import { asyncapiDocument, type Requirements } from "./document.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** The websocket as an AsyncAPI 3.0 document. */
+    asyncapi(): JsonObject;
+  }
+}
+
+/** Describes the websocket, for `/api/v1/asyncapi.json` and for the page about it. */
+export default fp<{
+  publicUrl: string | undefined;
+  /** What each command asks for; without it the document does not say. */
+  requirements?: Requirements;
+}>(
+  async (app, { publicUrl, requirements }) => {
+    app.decorate("asyncapi", () =>
+      asyncapiDocument({ version, publicUrl, requirements }),
+    );
+  },
+  { name: "asyncapi" },
+);

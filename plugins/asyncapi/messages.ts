@@ -1,0 +1,156 @@
+import {
+  commandErrors,
+  commonErrors,
+  loginErrors,
+  strangeErrors,
+  unaskedErrors,
+} from "../../schemas/live/errors.js";
+import {
+  commands,
+  Login,
+  pushes,
+  type CommandName,
+} from "../../schemas/live/index.js";
+import type { JsonObject } from "../../schemas/openapi-schema.js";
+import { examples } from "./examples.js";
+import { toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
+
+// Every frame as a message. Its key is what kind of frame it is, and for which command
+// or push: `command.room.create` and `push.room.create` are different things.
+
+const id = { $ref: "#/components/schemas/CommandId" };
+const anything = { description: "Any JSON." };
+
+/** A JSON array with exactly these elements, as JSON Schema draft 7 writes it. */
+const frame = (...items: JsonObject[]): JsonObject => ({
+  type: "array",
+  items,
+  minItems: items.length,
+  additionalItems: false,
+});
+
+/** The second element says which command a frame is, or answers. */
+const correlationId = { location: "$message.payload#/1" };
+
+const problemOf = (codes: readonly string[]): JsonObject => ({
+  allOf: [
+    { $ref: "#/components/schemas/LiveProblem" },
+    { properties: { code: { enum: codes } } },
+  ],
+});
+
+const refusal = (name: string, codes: readonly string[]): JsonObject => ({
+  name: "error",
+  title: name,
+  summary: `${name} failed.`,
+  correlationId,
+  payload: frame({ const: "error" }, id, problemOf(codes)),
+});
+
+function messagesOf(name: CommandName): [string, JsonObject][] {
+  const { summary, payload, result } = commands[name];
+  return [
+    [
+      `command.${name}`,
+      {
+        name,
+        title: name,
+        summary: `${summary}.`,
+        correlationId,
+        payload: frame({ const: name }, id, toAsyncapiSchema(payload)),
+        examples: [{ payload: [name, 1, examples[name]] }],
+      },
+    ],
+    [
+      `success.${name}`,
+      {
+        name: "success",
+        title: name,
+        summary: `${name} succeeded.`,
+        correlationId,
+        payload: frame({ const: "success" }, id, toAsyncapiSchema(result)),
+      },
+    ],
+    [`error.${name}`, refusal(name, [...commandErrors[name], ...commonErrors])],
+  ];
+}
+
+function pushMessages(): [string, JsonObject][] {
+  return Object.entries(pushes).map(([name, { summary, data }]) => [
+    `push.${name}`,
+    {
+      name,
+      title: name,
+      summary: `${summary}.`,
+      payload: frame({ const: name }, toAsyncapiSchema(data)),
+    },
+  ]);
+}
+
+const login = (): Record<string, JsonObject> => ({
+  "command.authenticate": {
+    name: "authenticate",
+    title: "authenticate",
+    summary: "Logs in.",
+    payload: frame({ const: "authenticate" }, toAsyncapiSchema(Login)),
+    examples: [
+      { payload: ["authenticate", { client_id: "0b7a7d5e-9f2b" }] },
+      { payload: ["authenticate", { token: "eyJhbGciOiJIUzI1NiJ9.e30.x" }] },
+    ],
+  },
+  "error.authenticate": {
+    name: "error",
+    title: "authenticate",
+    summary: "The login failed. The connection stays open.",
+    payload: frame({ const: "error" }, problemOf(loginErrors)),
+  },
+});
+
+const ping: Record<string, JsonObject> = {
+  "command.ping": {
+    name: "ping",
+    title: "ping",
+    summary: "Asks whether the connection works.",
+    payload: frame({ const: "ping" }, anything),
+    examples: [{ payload: ["ping", 1766000000000] }],
+  },
+  "success.ping": {
+    name: "pong",
+    title: "pong",
+    summary: "The answer to ping, with the same data.",
+    payload: frame({ const: "pong" }, anything),
+  },
+};
+
+const errors: Record<string, JsonObject> = {
+  "error.unasked": {
+    name: "error",
+    title: "error",
+    summary: "Something failed that is not a command with an id.",
+    payload: frame({ const: "error" }, problemOf(unaskedErrors)),
+  },
+  "error.unknown_command": {
+    name: "error",
+    title: "error",
+    summary:
+      "The answer to a command that does not exist. Without an id if it had none.",
+    correlationId,
+    payload: frame(
+      { const: "error" },
+      id,
+      problemOf([...strangeErrors, ...unsupportedErrors]),
+    ),
+  },
+};
+
+/** Every message of the channel, by its key. */
+export function messagesOfChannel(): Record<string, JsonObject> {
+  const names = Object.keys(commands) as CommandName[];
+  return {
+    ...login(),
+    ...ping,
+    ...Object.fromEntries(names.flatMap(messagesOf)),
+    ...Object.fromEntries(pushMessages()),
+    ...errors,
+  };
+}

@@ -1,0 +1,126 @@
+import type { TSchema } from "@sinclair/typebox";
+import { components } from "../../schemas/components.js";
+import { liveErrors, liveModules } from "../../schemas/live/errors.js";
+import {
+  ListedUser,
+  LiveProblem,
+  NewRoom,
+  OwnUser,
+  Profile,
+  PublicUser,
+  RoomSettings,
+  SentAnnouncement,
+  SentRoom,
+  SentWorld,
+  WorldSettings,
+  WorldState,
+} from "../../schemas/live/index.js";
+import { AnyObject } from "../../schemas/live/values.js";
+import {
+  toOpenapiSchema,
+  type JsonObject,
+} from "../../schemas/openapi-schema.js";
+
+/** The schemas that get a name in the document; a name of OpenAPI means the same here. */
+const named: Record<string, TSchema> = {
+  ...Object.fromEntries(components.map((schema) => [schema.$id!, schema])),
+  JsonObject: AnyObject,
+  Profile,
+  PublicUser,
+  OwnUser,
+  ListedUser,
+  SentAnnouncement,
+  SentRoom,
+  NewRoom,
+  SentWorld,
+  WorldState,
+  RoomSettings,
+  WorldSettings,
+};
+
+const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+/** The names of the schemas by their converted text; made when first asked for. */
+let names: Map<string, string> | undefined;
+
+function nameOf(part: object): string | undefined {
+  names ??= new Map(
+    Object.entries(named).map(([name, schema]) => [
+      JSON.stringify(toOpenapiSchema(schema)),
+      name,
+    ]),
+  );
+  return names.get(JSON.stringify(part));
+}
+
+/**
+ * Converts a schema for the document. A part that is equal to a named schema
+ * becomes a reference to it.
+ */
+export const toAsyncapiSchema = (schema: TSchema): JsonObject =>
+  withRefs(toOpenapiSchema(schema)) as JsonObject;
+
+function withRefs(part: unknown): unknown {
+  if (typeof part !== "object" || part === null) return part;
+  const name = nameOf(part);
+  return name === undefined ? innerRefs(part) : schemaRef(name);
+}
+
+function innerRefs(part: object): unknown {
+  if (Array.isArray(part)) return part.map(withRefs);
+  return Object.fromEntries(
+    Object.entries(part).map(([key, inner]) => [key, withRefs(inner)]),
+  );
+}
+
+/** The code of an unknown command of each module. */
+export const unsupportedErrors: readonly string[] = liveModules.map(
+  (module) => `${module}.unsupported_command`,
+);
+
+const codes: readonly (readonly [string, string])[] = [
+  ...Object.entries(liveErrors),
+  ...unsupportedErrors.map(
+    (code) => [code, "The module has no such command."] as const,
+  ),
+];
+
+function problemSchema(): JsonObject {
+  const { properties, ...rest } = innerRefs(
+    toOpenapiSchema(LiveProblem),
+  ) as JsonObject;
+  return {
+    description: "Why a command failed. Programs read the code.",
+    ...rest,
+    properties: { ...(properties as JsonObject), code: schemaRef("ErrorCode") },
+  };
+}
+
+/** The named schemas that `document` refers to, directly or through others. */
+export function schemasFor(document: unknown): JsonObject {
+  const all: Record<string, JsonObject> = {
+    CommandId: {
+      description:
+        "Any JSON. It comes back in the answer; most clients count from 1.",
+    },
+    ErrorCode: {
+      description: "Why a command failed, for programs.",
+      type: "string",
+      oneOf: codes.map(([code, description]) => ({ const: code, description })),
+    },
+    LiveProblem: problemSchema(),
+  };
+  for (const [name, schema] of Object.entries(named)) {
+    all[name] = innerRefs(toOpenapiSchema(schema)) as JsonObject;
+  }
+  const reached = new Set(refsOf(document));
+  for (const name of reached) refsOf(all[name]).forEach((n) => reached.add(n));
+  return Object.fromEntries(
+    Object.entries(all).filter(([name]) => reached.has(name)),
+  );
+}
+
+const refsOf = (part: unknown): string[] =>
+  [...JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
+    ([, name]) => name!,
+  );

@@ -1,0 +1,145 @@
+import type { CommandName } from "./index.js";
+
+// Why the websocket refuses something: every code, and which command may get which.
+
+/** Every code that is not of an unknown command, with when it comes. */
+export const liveErrors = {
+  "world.unknown_world":
+    "The path names no world. The server closes the connection with 1000.",
+  "protocol.invalid_message":
+    "The frame is binary, is not JSON, or is not an array that begins with a name.",
+  "protocol.unauthenticated": "The connection has not logged in.",
+  "protocol.unknown_command":
+    "There is no such command, or the connection has logged in already.",
+  "protocol.invalid_payload":
+    "The payload does not match its schema; details says where.",
+  "protocol.rate_limited": "Too many commands. This one was not executed.",
+  "protocol.denied": "A permission on the room is missing.",
+  "auth.denied":
+    "A permission on the world is missing, or the user is banned or erased.",
+  "auth.missing_id_or_token": "The login has neither token nor client_id.",
+  "auth.invalid_token":
+    "The token is malformed, no key of the world signed it, or it is not valid here.",
+  "auth.expired_token": "The token is no longer valid.",
+  "auth.missing_token": "The world admits nobody without a token.",
+  "auth.timeout":
+    "The connection did not log in in time. The server closes it with 1008.",
+  "connection.replaced":
+    "The user opened more connections than the world allows; the oldest are closed.",
+  "server.unavailable": "The server is busy or has no space. Try again later.",
+  "server.fatal":
+    "The server failed; its log says why. The server closes the connection with 1011.",
+  "user.not_found": "There is no such user.",
+  "user.ban.self": "The user is the caller.",
+  "user.silence.self": "The user is the caller.",
+  "user.reactivate.self": "The user is the caller.",
+  "user.delete.self": "The user is the caller.",
+  "user.block.self": "The user is the caller.",
+  "user.unblock.self": "The user is the caller.",
+  "config.invalid":
+    "The world or the room cannot have these settings; details says which.",
+  "room.unknown": "There is no such room in this world.",
+  "room.unknown_reaction": "Nobody can react with that.",
+  "room.unknown_schedule_data": "What the room shows has an unknown form.",
+  "room.invalid.denied": "Rooms with these modules need another permission.",
+  "room.invalid.name_taken": "The world has a room of this name, in some case.",
+  "room.invalid": "Rooms with these modules cannot be created.",
+  "announcement.unknown": "There is no such announcement.",
+} as const;
+export type LiveErrorCode = keyof typeof liveErrors;
+
+/** The modules whose unknown commands are `<module>.unsupported_command`. */
+export const liveModules = [
+  "user",
+  "chat",
+  "room",
+  "world",
+  "question",
+  "poll",
+  "announcement",
+  "exhibition",
+] as const;
+
+/** What any command may be answered with. */
+export const commonErrors = [
+  "protocol.unauthenticated",
+  "protocol.invalid_payload",
+  "protocol.rate_limited",
+  "auth.denied",
+  "server.unavailable",
+] as const satisfies readonly LiveErrorCode[];
+
+/** What `authenticate` may be answered with. */
+export const loginErrors = [
+  "auth.missing_id_or_token",
+  "auth.invalid_token",
+  "auth.expired_token",
+  "auth.missing_token",
+  "auth.denied",
+  "protocol.invalid_payload",
+  "protocol.rate_limited",
+  "protocol.unknown_command",
+  "server.unavailable",
+] as const satisfies readonly LiveErrorCode[];
+
+/** What answers a frame that is no command. */
+export const strangeErrors = [
+  "protocol.invalid_message",
+  "protocol.unauthenticated",
+  "protocol.unknown_command",
+  "protocol.rate_limited",
+  "auth.denied",
+  "server.unavailable",
+] as const satisfies readonly LiveErrorCode[];
+
+/** What comes without a command that it would answer. */
+export const unaskedErrors = [
+  "world.unknown_world",
+  "protocol.invalid_message",
+  "auth.timeout",
+  "auth.expired_token",
+  "auth.invalid_token",
+  "auth.denied",
+  "connection.replaced",
+  "server.fatal",
+] as const satisfies readonly LiveErrorCode[];
+
+const onUser = ["user.not_found"] as const;
+const onRoom = ["room.unknown", "protocol.denied"] as const;
+
+/** What each command may be answered with beside {@link commonErrors}. */
+export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
+  "user.update": onUser,
+  "user.admin.update": onUser,
+  "user.fetch": onUser,
+  "user.list": [],
+  "user.list.search": [],
+  "user.online_status": [],
+  "user.ban": [...onUser, "user.ban.self"],
+  "user.silence": [...onUser, "user.silence.self"],
+  "user.reactivate": [...onUser, "user.reactivate.self"],
+  "user.delete": [...onUser, "user.delete.self"],
+  "user.block": [...onUser, "user.block.self"],
+  "user.unblock": [...onUser, "user.unblock.self"],
+  "user.list.blocked": [],
+  "exhibition.get.staffed_by_user": [],
+  "world.config.get": [],
+  "world.config.patch": ["config.invalid"],
+  "room.enter": onRoom,
+  "room.leave": ["room.unknown"],
+  "room.react": [...onRoom, "room.unknown_reaction"],
+  "room.create": [
+    "room.invalid.denied",
+    "room.invalid.name_taken",
+    "room.invalid",
+  ],
+  "room.delete": onRoom,
+  "room.config.get": onRoom,
+  "room.config.patch": [...onRoom, "config.invalid"],
+  "room.config.list": [],
+  "room.config.reorder": [],
+  "room.schedule": [...onRoom, "room.unknown_schedule_data"],
+  "announcement.create": [],
+  "announcement.update": ["announcement.unknown"],
+  "announcement.list": [],
+};

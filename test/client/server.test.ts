@@ -1,0 +1,130 @@
+import type { AddressInfo } from "node:net";
+import t from "tap";
+import { createApp } from "../../app.js";
+import { Foyer, type LiveError, type LiveOptions } from "../../client/index.js";
+import { startTestServer } from "../../testing.js";
+import { putDatabase } from "../database.js";
+import { keyOf, listen, tokenOf, until, worldOf } from "../helper.js";
+import { liveOf, next, rejection } from "./fake-server.js";
+
+// The live client and the real server.
+
+void t.test("two people see each other", async (t) => {
+  const server = await startTestServer();
+  t.teardown(() => server.close());
+  await server.createWorld({
+    id: "demo",
+    permission_config: {
+      "world.api": [],
+      "room.create": [],
+      "room.viewers": [],
+      "world.announce": ["host"],
+      "user.manage": ["host"],
+    },
+  });
+  const { baseUrl } = server;
+  const token = () =>
+    server.token("demo", { uid: "ada", traits: ["host"], profile: {} });
+  const ada = liveOf(t, server, { token });
+  const ben = liveOf(t, server, { clientId: "ben" });
+  await Promise.all([ada.connected(), ben.connected()]);
+
+  const updated = next(ben, "world.updated");
+  const http = new Foyer({ baseUrl, world: "demo", token });
+  const { id: room } = await http.createRoom({ name: "Hall" });
+  t.match(await updated, { rooms: [{ id: room }] });
+  t.match(ben.state?.rooms, [{ name: "Hall" }]);
+
+  t.match(await ada.call("room.enter", { room }), {
+    viewers: [{ id: ada.state!.user.id }],
+  });
+  const added = next(ada, "room.viewer.added");
+  const { viewers } = await ben.call("room.enter", { room });
+  t.equal(viewers?.length, 2);
+  const benId = ben.state!.user.id;
+  t.match(await added, { user: { id: benId } });
+
+  const reaction = next(ada, "room.reaction");
+  await ben.call("room.react", { room, reaction: "👍" });
+  t.same(await reaction, { room, reactions: { "👍": 1 } });
+
+  const text = "Lunch is ready.";
+  const denied = ben.call("announcement.create", { text });
+  t.match(await rejection(denied), { code: "auth.denied" });
+  const empty = ada.call("announcement.create", { text: "" });
+  t.match(await rejection(empty), {
+    code: "protocol.invalid_payload",
+    details: { text: ["May not be empty."] },
+  });
+  const announced = next(ben, "announcement.created_or_updated");
+  await ada.call("announcement.create", { text, state: "active" });
+  t.match(await announced, { text });
+  t.match(ben.state?.announcements, [{ text, is_visible: true }]);
+
+  const removed = next(ada, "room.viewer.removed");
+  const closed = next<LiveError>(ben, "client.closed");
+  await ada.call("user.ban", { id: benId });
+  t.same(await removed, { user_id: benId });
+  t.match(await closed, { code: "auth.denied" });
+});
+
+void t.test("whom the server turns away", async (t) => {
+  const server = await startTestServer();
+  t.teardown(() => server.close());
+  await server.createWorld({ id: "demo" });
+  const expired = await server.token("demo", { uid: "a", expiresIn: "-1m" });
+  const cases: [code: string, options: Partial<LiveOptions>][] = [
+    ["world.unknown_world", { world: "other" }],
+    ["auth.missing_id_or_token", { clientId: undefined }],
+    ["protocol.invalid_payload", { clientId: "a b" }],
+    ["auth.invalid_token", { token: "abc" }],
+    ["auth.expired_token", { token: expired }],
+    ["auth.expired_token", { token: () => expired }],
+  ];
+  for (const [code, options] of cases) {
+    const live = liveOf(t, server, options);
+    t.match(await rejection(live.connected()), { code });
+  }
+});
+
+void t.test("a replaced connection does not come back", async (t) => {
+  const server = await startTestServer();
+  t.teardown(() => server.close());
+  await server.createWorld({ id: "demo", config: { connection_limit: 1 } });
+  const old = liveOf(t, server);
+  await old.connected();
+  const closed = next(old, "client.closed");
+  const young = liveOf(t, server);
+  await young.connected();
+  t.match(await closed, { code: "connection.replaced" });
+  t.ok(await young.call("user.list.blocked"));
+});
+
+void t.test("a server restarts, and a room is entered again", async (t) => {
+  const dataDir = t.testdir();
+  await putDatabase(dataDir, [worldOf("demo")]);
+  const config = { dataDir };
+  const before = createApp({ config });
+  const port = await listen(before);
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const token = tokenOf(keyOf("demo"), { uid: "7", traits: ["admin", "api"] });
+  const live = liveOf(t, { baseUrl }, { token });
+  const { room } = await live.call("room.create", {
+    name: "Hall",
+    description: null,
+  });
+  await live.call("room.enter", { room });
+  const disconnected = next(live, "client.disconnected");
+  await before.close();
+  t.match(await disconnected, { error: { code: "client.disconnected" } });
+
+  const waiting = live.call("room.config.list");
+  const restored = next(live, "client.room_restored");
+  const after = createApp({ config });
+  t.teardown(() => after.close());
+  await after.listen({ host: "127.0.0.1", port });
+  t.equal((after.server.address() as AddressInfo).port, port);
+  t.match(await waiting, [{ id: room }]);
+  t.match(await restored, { room, viewers: [{ id: live.state!.user.id }] });
+  await until(() => live.state!.rooms[0]!.users === "few");
+});

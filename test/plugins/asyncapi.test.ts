@@ -1,0 +1,160 @@
+import { readFile } from "node:fs/promises";
+import { Parser } from "@asyncapi/parser";
+import { Ajv } from "ajv";
+import addFormats from "ajv-formats";
+import t from "tap";
+import { asyncapiDocument } from "../../plugins/asyncapi/document.js";
+import { commandErrors, commonErrors } from "../../schemas/live/errors.js";
+import {
+  commands,
+  pushes,
+  type CommandName,
+} from "../../schemas/live/index.js";
+import { serve } from "../helper.js";
+
+const url = "/api/v1/asyncapi.json";
+const names = Object.keys(commands) as CommandName[];
+
+/** What the official parser says of a document. */
+async function diagnosticsOf(document: unknown) {
+  const diagnostics = await new Parser().validate(JSON.stringify(document));
+  return (
+    diagnostics
+      // Its advice to use 3.1 is no fault of a document of 3.0.
+      .filter(({ code }) => code !== "asyncapi-latest-version")
+      .map(({ message, path }) => `${path.join("/")}: ${message}`)
+  );
+}
+
+void t.test("the document is served, and is the one committed", async (t) => {
+  const { call } = await serve(t);
+  const { status, body } = await call({ url });
+  t.equal(status, 200);
+  const committed = await readFile("docs/asyncapi.json", "utf8");
+  t.same(body, JSON.parse(committed), "npm run openapi brings it up to date");
+});
+
+void t.test("the official parser has nothing to say about it", async (t) => {
+  const document = asyncapiDocument({
+    version: "1.0.0",
+    publicUrl: "https://example.org/foyer",
+    requirements: Object.fromEntries(
+      names.map((name) => [name, `the right to ${name}`]),
+    ) as Record<CommandName, string>,
+  });
+  t.match(document.operations, {
+    "room.enter": { "x-requires": "the right to room.enter" },
+    "user.ban": { "x-requires": "the right to user.ban" },
+  });
+  t.same(await diagnosticsOf(document), []);
+});
+
+void t.test("the official parser sees a broken document", async (t) => {
+  const { channels, ...document } = asyncapiDocument({ version: "1.0.0" });
+  const { world } = channels as { world: object };
+  const broken = {
+    ...document,
+    channels: { world: { ...world, messages: {} } },
+    components: {},
+  };
+  const found = await diagnosticsOf(broken);
+  t.match(found.join(), /messages\/command\.ping|does not exist/);
+});
+
+void t.test("its examples are valid", async (t) => {
+  const document = asyncapiDocument({ version: "1.0.0" });
+  const ajv = new Ajv({ strict: false });
+  addFormats.default(ajv);
+  ajv.addSchema(document, "document");
+  const { messages } = (document as unknown as Document).channels.world;
+  for (const [key, { examples = [] }] of Object.entries(messages)) {
+    const path = `document#/channels/world/messages/${key}/payload`;
+    for (const { payload } of examples) {
+      t.ok(
+        ajv.getSchema(path)?.(payload),
+        `${key}: ${JSON.stringify(payload)}`,
+      );
+    }
+  }
+});
+
+interface Document {
+  servers: { foyer: Record<string, unknown> };
+  operations: Record<
+    string,
+    {
+      action: string;
+      messages: { $ref: string }[];
+      reply?: { messages: { $ref: string }[] };
+    }
+  >;
+  channels: {
+    world: {
+      messages: Record<
+        string,
+        {
+          payload: { items: { allOf?: unknown[] }[] };
+          examples?: { payload: unknown }[];
+        }
+      >;
+    };
+  };
+}
+
+void t.test("every command and push is in it", async (t) => {
+  const document = asyncapiDocument({ version: "1.0.0" });
+  const { operations, channels } = document as unknown as Document;
+  const ref = (key: string) => ({
+    $ref: `#/channels/world/messages/${key}`,
+  });
+  for (const name of names) {
+    t.match(
+      operations[name],
+      {
+        action: "receive",
+        messages: [ref(`command.${name}`)],
+        reply: { messages: [ref(`success.${name}`), ref(`error.${name}`)] },
+      },
+      name,
+    );
+    const { messages } = channels.world;
+    t.equal(messages[`command.${name}`]?.examples?.length, 1, "an example");
+    t.match(
+      messages[`error.${name}`]?.payload.items[2]?.allOf?.[1],
+      {
+        properties: {
+          code: { enum: [...commandErrors[name], ...commonErrors] },
+        },
+      },
+      "its errors, and those of every command",
+    );
+  }
+  const sent = Object.keys(operations).filter(
+    (key) => operations[key]!.action === "send",
+  );
+  t.same(sent, [
+    ...Object.keys(pushes)
+      .filter((name) => name !== "authenticated")
+      .map((name) => `push.${name}`),
+    "error",
+  ]);
+});
+
+/** The server of the document, by PUBLIC_URL. */
+const servers: Record<string, object> = {
+  "https://rooms.example.org": { host: "rooms.example.org", protocol: "wss" },
+  "http://localhost:8375": { host: "localhost:8375", protocol: "ws" },
+  "https://example.org/foyer": {
+    host: "example.org",
+    pathname: "/foyer",
+    protocol: "wss",
+  },
+};
+
+for (const [publicUrl, expected] of Object.entries(servers)) {
+  void t.test(`the server at ${publicUrl}`, async (t) => {
+    const { call } = await serve(t, [], { config: { publicUrl } });
+    const { body } = await call({ url });
+    t.same((body as Document).servers.foyer, expected);
+  });
+}
