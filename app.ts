@@ -17,7 +17,8 @@ import { answerError } from "./plugins/http/error-handler.js";
 import http, { composeRoutes } from "./plugins/http/index.js";
 import { originForm, requestIds } from "./plugins/http/protocol.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
-import live from "./live/index.js";
+import { requirementsOf } from "./live/commands.js";
+import live, { commands } from "./live/index.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
@@ -99,7 +100,10 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(replies);
     app.register(mediaPlugin);
     app.register(openapi, { publicUrl });
-    app.register(asyncapi, { publicUrl });
+    app.register(asyncapi, {
+      publicUrl,
+      requirements: requirementsOf(commands),
+    });
     app.register(docs);
 
     // The websocket.

@@ -63,14 +63,28 @@ interface RoomCommand<N extends CommandName> extends Common {
   handler: Handler<N, RoomContext>;
 }
 
+/** Any command, where what its handler takes and gives makes no difference. */
+type AnyCommand = WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+
 /** What a command asks for, and what it does. */
 export type Command<N extends CommandName> = WorldCommand<N> | RoomCommand<N>;
 
 /** The commands of a module, by name. */
 export type Module<N extends CommandName> = { readonly [K in N]: Command<K> };
 
-/** What a command needs, in words for people. */
-export function requirementOf(command: Command<CommandName>): string {
+/** What each command needs, in words for people. */
+export const requirementsOf = (
+  table: Module<CommandName>,
+): Record<CommandName, string> =>
+  Object.fromEntries(
+    Object.entries(table).map(([name, command]) => [
+      name,
+      requirementOf(command),
+    ]),
+  ) as Record<CommandName, string>;
+
+function requirementOf(declared: object): string {
+  const command = declared as AnyCommand;
   if ("inRoom" in command) {
     return command.inRoom === "any" ? "login" : `${command.inRoom} on the room`;
   }
@@ -89,6 +103,8 @@ const MODULES = new Set([
   "announcement",
   "exhibition",
 ]);
+
+const unknownCommand = () => new LiveError("protocol.unknown_command");
 
 type Run = (
   live: Live,
@@ -117,20 +133,20 @@ export function dispatcher(table: Module<CommandName>) {
     action: unknown,
     payload: unknown,
   ): Promise<unknown> => {
-    const run = typeof action === "string" ? runs.get(action) : undefined;
+    if (typeof action !== "string") throw unknownCommand();
+    const run = runs.get(action);
     if (run) return run(live, connection, login, payload);
-    const [module = ""] = String(action).split(".", 1);
-    throw typeof action === "string" && MODULES.has(module)
+    const [module = ""] = action.split(".", 1);
+    throw MODULES.has(module)
       ? new LiveError(`${module}.unsupported_command`)
-      : new LiveError("protocol.unknown_command");
+      : unknownCommand();
   };
 }
 
 /** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
 function runOf(name: CommandName, declared: object): Run {
   // What the handlers take and give differs; the schemas see to it.
-  const command = declared as
-    WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+  const command = declared as AnyCommand;
   if (!("inRoom" in command) && command.requires === undefined) {
     throw new Error(`The command ${name} declares no permission.`);
   }

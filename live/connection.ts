@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
@@ -23,11 +23,20 @@ export const Close = {
 /** A burst of commands is this many times the rate. */
 const COMMAND_BURST = 6;
 
+/** The largest message of those who may update rooms or the world, in bytes. */
+export const MAX_FRAME = 1024 * 1024;
+
 /** How many messages may wait. Beyond, the socket is not read until they are done. */
 const MAX_WAITING = 64;
 
 /** Frames below this size are joined into one write, in bytes. */
 const JOINED = 16 * 1024;
+
+/**
+ * How often a connection that is logged in is looked at, in milliseconds. With
+ * thousands of them that is most of what an idle server does.
+ */
+const LOOKED_AT = 1000;
 
 /** A connection is closed after this many ping intervals without a frame. */
 const SILENT_INTERVALS = 2.4;
@@ -76,7 +85,8 @@ export interface Message {
  * cause reaches the sender after the answer.
  */
 export class Connection {
-  readonly id = randomUUID();
+  /** Unlike a UUID, which Node.js joins of parts, it is one string in memory. */
+  readonly id = randomBytes(12).toString("base64url");
   readonly openedAt = Date.now();
   /** The rooms that it entered. */
   readonly rooms = new Set<string>();
@@ -90,6 +100,11 @@ export class Connection {
   readonly #waiting: Message[] = [];
   #after: (() => void) | undefined;
   #busy = false;
+  /** A message is carried out, and pushes wait for its answer. */
+  #answering = false;
+  /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
+  #answerSize = 0;
+  #onWritten = () => {};
   #ended = false;
   /** Frames to be written at the end of this turn of the event loop. */
   #out: Buffer[] = [];
@@ -102,6 +117,8 @@ export class Connection {
   /** How many bytes had been read when the last message was complete. */
   #readBefore = 0;
   #closing: { at: number; code: number } | undefined;
+  /** When time may ask for something. */
+  #nextLook = 0;
 
   constructor(
     readonly world: string,
@@ -120,6 +137,7 @@ export class Connection {
     ws.on("ping", this.#noteFrame);
     ws.on("pong", this.#noteFrame);
     ws.on("close", this.#onClose);
+    socket.on("drain", () => this.#onWritten());
     // A fault of the protocol; ws closes the connection itself.
     ws.on("error", () => {});
   }
@@ -164,13 +182,16 @@ export class Connection {
   async #work(): Promise<void> {
     this.#busy = true;
     for (let message; (message = this.#waiting.shift());) {
+      await this.#read();
       if (this.#ended) break;
+      this.#answering = true;
       try {
         const answer = await this.#around.handle(this, message);
-        if (answer !== undefined) this.#send(textFrame(answer));
+        if (answer !== undefined) this.#answer(textFrame(answer));
       } catch (error) {
         this.#around.onFault(this, error);
       }
+      this.#answering = false;
       this.#release();
       const after = this.#after;
       this.#after = undefined;
@@ -180,6 +201,20 @@ export class Connection {
       }
     }
     this.#busy = false;
+  }
+
+  /** Waits until the client has read enough of earlier answers to get one more. */
+  async #read(): Promise<void> {
+    while (!this.#ended && this.unsent > this.#around.limits.maxUnsent) {
+      this.flush();
+      if (!this.#socket.writableNeedDrain) return;
+      await new Promise<void>((resolve) => (this.#onWritten = resolve));
+    }
+  }
+
+  #answer(frame: Buffer): void {
+    this.#answerSize = frame.length;
+    this.#send(frame);
   }
 
   /** Runs something after the answer to the present message. */
@@ -198,7 +233,7 @@ export class Connection {
   /** Sends a push, after the answer to the present message if there is one. */
   push(frame: Buffer): void {
     if (this.#ended) return;
-    if (!this.#busy) {
+    if (!this.#answering) {
       this.#send(frame);
       return;
     }
@@ -215,7 +250,8 @@ export class Connection {
 
   /** Whether the client does not read. It is dropped then, so that it costs nobody memory. */
   #isSlow(): boolean {
-    if (this.unsent <= this.#around.limits.maxUnsent) return false;
+    const most = this.#around.limits.maxUnsent + this.#answerSize;
+    if (this.unsent <= most) return false;
     this.#around.onSlow(this);
     this.drop();
     return true;
@@ -253,6 +289,7 @@ export class Connection {
       return;
     }
     this.#closing = { at: Date.now() + after, code };
+    this.#nextLook = this.#closing.at;
     this.#end(code);
   }
 
@@ -275,6 +312,7 @@ export class Connection {
     this.#ended = true;
     this.#waiting.length = 0;
     this.#held = [];
+    this.#onWritten();
     // What is left to read is thrown away.
     if (this.#ws.isPaused) this.#ws.resume();
     this.#around.onEnd(this, code);
@@ -290,6 +328,7 @@ export class Connection {
    * @returns a code if the connection has to fail for a reason that the client should know.
    */
   tick(now: number): "auth.timeout" | "auth.expired_token" | undefined {
+    if (now < this.#nextLook) return undefined;
     if (this.#closing && now >= this.#closing.at)
       this.close(this.#closing.code);
     if (this.#ended) return undefined;
@@ -297,12 +336,17 @@ export class Connection {
     if (!this.login) {
       if (now - this.openedAt >= authTimeout) return "auth.timeout";
     } else {
-      const { expires } = this.login.identity;
-      if (expires !== undefined && now / 1000 >= expires) {
-        return "auth.expired_token";
-      }
+      const { expires = Infinity } = this.login.identity;
+      if (now / 1000 >= expires) return "auth.expired_token";
+      this.#nextLook = Math.min(
+        now + LOOKED_AT,
+        expires * 1000,
+        this.#lastPing + pingInterval,
+      );
     }
-    if (this.#socket.bytesRead - this.#readBefore > 2 * this.maxFrame) {
+    const isReading = !this.#ws.isPaused;
+    const collected = this.#socket.bytesRead - this.#readBefore;
+    if (isReading && collected > 2 * this.maxFrame) {
       // ws would collect up to its own limit, which is for those with more rights.
       this.close(Close.tooLarge);
     } else if (now - this.#lastFrame >= SILENT_INTERVALS * pingInterval) {

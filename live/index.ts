@@ -5,7 +5,7 @@ import type { LiveLimits } from "../config.js";
 import { Refusal } from "../plugins/http/errors.js";
 import { announcements } from "./announcements.js";
 import { dispatcher } from "./commands.js";
-import { Connection, type Surroundings } from "./connection.js";
+import { Connection, MAX_FRAME, type Surroundings } from "./connection.js";
 import { pushFrame } from "./frame.js";
 import { Live } from "./live.js";
 import { messageHandler } from "./messages.js";
@@ -23,9 +23,6 @@ declare module "fastify" {
     readonly live: Live;
   }
 }
-
-/** The largest message of those who may update rooms or the world, in bytes. */
-const MAX_FRAME = 1024 * 1024;
 
 /** How often timeouts, expiries and pings are looked for, in milliseconds. */
 const TICK = 250;

@@ -91,15 +91,17 @@ function queueOf(socket: Socket): Set<ServerResponse> {
   return queue;
 }
 
+/** Whether an application of this process was told to stop. Each request reads it, as it is cheaper than `app.draining`. */
+let stopping = false;
+
 /** Answers 503 while the server stops. */
 export const refuseWhileStopping: onRequestHookHandler = (
   request,
   reply,
   done,
 ) => {
-  if (!request.server.draining || waitedBeforeStop.has(reply.raw)) {
-    return done();
-  }
+  if (!stopping || !request.server.draining) return done();
+  if (waitedBeforeStop.has(reply.raw)) return done();
   reply.header("connection", "close");
   if (request.routeOptions.url === "/healthz") return done();
   const headers = { "retry-after": "5" };
@@ -143,6 +145,7 @@ export default fp<{ patience: number }>(
     app.decorate("whenDraining", (work) => void works.push(work));
     app.decorate("drain", async (deadline: number) => {
       draining = true;
+      stopping = true;
       // This timer must not keep the process from ending.
       const timeout = setTimeout(deadline, undefined, { ref: false });
       const inFlight = [...connections].filter(owesAnswer).map(settled);

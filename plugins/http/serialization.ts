@@ -1,6 +1,9 @@
 import build, { type Schema } from "fast-json-stringify";
+import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { components } from "../../schemas/components.js";
+
+type Serialize = (answer: unknown) => string;
 
 type Schemas = Record<string, Schema>;
 
@@ -9,32 +12,40 @@ const named = Object.fromEntries(
 );
 
 /** Compiled serializers by the text of their schema; all applications of a process share them. */
-const compiled = new Map<string, (answer: unknown) => string>();
+const compiled = new Map<string, Serialize>();
 
 /**
- * Compiles each schema once. Fastify would compile it for each status of each
- * route, which would take a third of the time of a start.
+ * Compiles each schema once, when the first answer needs it. Fastify would compile it
+ * for each status of each route, which would take a third of the time of a start; and
+ * most answers are records, which carry their JSON.
  */
 export default fp(
   async (app) => {
     app.setSerializerCompiler((route) => {
-      const schema = route.schema as Schema;
-      const text = JSON.stringify(schema);
-      // An embedder may have schemas of its own, whose names mean something else
-      // in another application.
-      if (!refsIn(text).every((name) => name in named)) {
-        return build(schema, { schema: app.getSchemas() as Schemas });
-      }
-      let serialize = compiled.get(text);
-      if (!serialize) {
-        serialize = build(schema, { schema: named });
-        compiled.set(text, serialize);
-      }
-      return serialize;
+      let serialize: Serialize | undefined;
+      return (answer) => {
+        serialize ??= serializerOf(route.schema as Schema, app);
+        return serialize(answer);
+      };
     });
   },
   { name: "serialization" },
 );
+
+function serializerOf(schema: Schema, app: FastifyInstance): Serialize {
+  const text = JSON.stringify(schema);
+  // An embedder may have schemas of its own, whose names mean something else
+  // in another application.
+  if (!refsIn(text).every((name) => name in named)) {
+    return build(schema, { schema: app.getSchemas() as Schemas });
+  }
+  let serialize = compiled.get(text);
+  if (!serialize) {
+    serialize = build(schema, { schema: named });
+    compiled.set(text, serialize);
+  }
+  return serialize;
+}
 
 const refsIn = (text: string) =>
   Array.from(text.matchAll(/"\$ref":"([^"]*)"/g), ([, name]) => name!);

@@ -331,6 +331,7 @@ void t.test("metrics count all processes", async (t) => {
     ["foyer_live_due_connections", 0],
     ["foyer_live_slow_readers_total", 0],
     ['foyer_live_frames_total{direction="in"}', 9],
+    ['foyer_live_commands_total{command="authenticate",outcome="success"}', 3],
     ['foyer_live_commands_total{command="room.enter",outcome="success"}', 3],
     [
       'foyer_live_commands_total{command="room.enter",outcome="room.unknown"}',
