@@ -152,6 +152,11 @@ export class Connection {
     return this.#waiting.length;
   }
 
+  /** How many bytes wait until the client reads. */
+  get unsent(): number {
+    return this.#socket.writableLength + this.#outSize + this.#heldSize;
+  }
+
   readonly #noteFrame = (): void => {
     this.#lastFrame = Date.now();
     this.#readBefore = this.#socket.bytesRead;
@@ -200,7 +205,7 @@ export class Connection {
 
   /** Waits until the client has read enough of earlier answers to get one more. */
   async #read(): Promise<void> {
-    while (!this.#ended && this.#unsent > this.#around.limits.maxUnsent) {
+    while (!this.#ended && this.unsent > this.#around.limits.maxUnsent) {
       this.flush();
       if (!this.#socket.writableNeedDrain) return;
       await new Promise<void>((resolve) => (this.#onWritten = resolve));
@@ -243,15 +248,10 @@ export class Connection {
     if (this.#out.push(frame) === 1) this.#around.pump.add(this);
   }
 
-  /** How many bytes wait to be sent. */
-  get #unsent(): number {
-    return this.#socket.writableLength + this.#outSize + this.#heldSize;
-  }
-
   /** Whether the client does not read. It is dropped then, so that it costs nobody memory. */
   #isSlow(): boolean {
     const most = this.#around.limits.maxUnsent + this.#answerSize;
-    if (this.#unsent <= most) return false;
+    if (this.unsent <= most) return false;
     this.#around.onSlow(this);
     this.drop();
     return true;
