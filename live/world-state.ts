@@ -25,6 +25,7 @@ export type CrowdOf = (room: string) => "none" | "few" | "many";
 export class View {
   readonly permissions: readonly string[];
   readonly #rooms = new Map<string, object>();
+  readonly #watched = new Set<string>();
   #json: { text: string; crowds: number } | undefined;
 
   constructor(
@@ -35,6 +36,9 @@ export class View {
     this.permissions = stringsInWorld(who, world);
     for (const { value } of state.rooms) {
       if (!mayInRoom(who, "room.view", world, value)) continue;
+      if (mayInRoom(who, "room.viewers", world, value)) {
+        this.#watched.add(value.id);
+      }
       const { modules, ...rest } = sentRoom(value);
       this.#rooms.set(value.id, {
         ...rest,
@@ -47,6 +51,11 @@ export class View {
   /** Whether they see a room. */
   sees(room: string): boolean {
     return this.#rooms.has(room);
+  }
+
+  /** Whether they may know who is in a room. */
+  watches(room: string): boolean {
+    return this.#watched.has(room);
   }
 
   /** A room as they see it, without `users`. */
