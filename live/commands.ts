@@ -104,6 +104,8 @@ const MODULES = new Set([
   "exhibition",
 ]);
 
+const unknownCommand = () => new LiveError("protocol.unknown_command");
+
 type Run = (
   live: Live,
   connection: Connection,
@@ -131,12 +133,13 @@ export function dispatcher(table: Module<CommandName>) {
     action: unknown,
     payload: unknown,
   ): Promise<unknown> => {
-    const run = typeof action === "string" ? runs.get(action) : undefined;
+    if (typeof action !== "string") throw unknownCommand();
+    const run = runs.get(action);
     if (run) return run(live, connection, login, payload);
-    const [module = ""] = String(action).split(".", 1);
-    throw typeof action === "string" && MODULES.has(module)
+    const [module = ""] = action.split(".", 1);
+    throw MODULES.has(module)
       ? new LiveError(`${module}.unsupported_command`)
-      : new LiveError("protocol.unknown_command");
+      : unknownCommand();
   };
 }
 

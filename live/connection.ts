@@ -23,6 +23,9 @@ export const Close = {
 /** A burst of commands is this many times the rate. */
 const COMMAND_BURST = 6;
 
+/** The largest message of those who may update rooms or the world, in bytes. */
+export const MAX_FRAME = 1024 * 1024;
+
 /** How many messages may wait. Beyond, the socket is not read until they are done. */
 const MAX_WAITING = 64;
 
@@ -97,6 +100,11 @@ export class Connection {
   readonly #waiting: Message[] = [];
   #after: (() => void) | undefined;
   #busy = false;
+  /** A message is carried out, and pushes wait for its answer. */
+  #answering = false;
+  /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
+  #answerSize = 0;
+  #onWritten = () => {};
   #ended = false;
   /** Frames to be written at the end of this turn of the event loop. */
   #out: Buffer[] = [];
@@ -129,6 +137,7 @@ export class Connection {
     ws.on("ping", this.#noteFrame);
     ws.on("pong", this.#noteFrame);
     ws.on("close", this.#onClose);
+    socket.on("drain", () => this.#onWritten());
     // A fault of the protocol; ws closes the connection itself.
     ws.on("error", () => {});
   }
@@ -141,6 +150,11 @@ export class Connection {
   /** How many messages wait. */
   get queued(): number {
     return this.#waiting.length;
+  }
+
+  /** How many bytes wait until the client reads. */
+  get unsent(): number {
+    return this.#socket.writableLength + this.#outSize + this.#heldSize;
   }
 
   readonly #noteFrame = (): void => {
@@ -168,13 +182,16 @@ export class Connection {
   async #work(): Promise<void> {
     this.#busy = true;
     for (let message; (message = this.#waiting.shift());) {
+      await this.#read();
       if (this.#ended) break;
+      this.#answering = true;
       try {
         const answer = await this.#around.handle(this, message);
-        if (answer !== undefined) this.#send(textFrame(answer));
+        if (answer !== undefined) this.#answer(textFrame(answer));
       } catch (error) {
         this.#around.onFault(this, error);
       }
+      this.#answering = false;
       this.#release();
       const after = this.#after;
       this.#after = undefined;
@@ -184,6 +201,20 @@ export class Connection {
       }
     }
     this.#busy = false;
+  }
+
+  /** Waits until the client has read enough of earlier answers to get one more. */
+  async #read(): Promise<void> {
+    while (!this.#ended && this.unsent > this.#around.limits.maxUnsent) {
+      this.flush();
+      if (!this.#socket.writableNeedDrain) return;
+      await new Promise<void>((resolve) => (this.#onWritten = resolve));
+    }
+  }
+
+  #answer(frame: Buffer): void {
+    this.#answerSize = frame.length;
+    this.#send(frame);
   }
 
   /** Runs something after the answer to the present message. */
@@ -202,7 +233,7 @@ export class Connection {
   /** Sends a push, after the answer to the present message if there is one. */
   push(frame: Buffer): void {
     if (this.#ended) return;
-    if (!this.#busy) {
+    if (!this.#answering) {
       this.#send(frame);
       return;
     }
@@ -219,8 +250,8 @@ export class Connection {
 
   /** Whether the client does not read. It is dropped then, so that it costs nobody memory. */
   #isSlow(): boolean {
-    const unsent = this.#socket.writableLength + this.#outSize + this.#heldSize;
-    if (unsent <= this.#around.limits.maxUnsent) return false;
+    const most = this.#around.limits.maxUnsent + this.#answerSize;
+    if (this.unsent <= most) return false;
     this.#around.onSlow(this);
     this.drop();
     return true;
@@ -281,6 +312,7 @@ export class Connection {
     this.#ended = true;
     this.#waiting.length = 0;
     this.#held = [];
+    this.#onWritten();
     // What is left to read is thrown away.
     if (this.#ws.isPaused) this.#ws.resume();
     this.#around.onEnd(this, code);
@@ -312,7 +344,9 @@ export class Connection {
         this.#lastPing + pingInterval,
       );
     }
-    if (this.#socket.bytesRead - this.#readBefore > 2 * this.maxFrame) {
+    const isReading = !this.#ws.isPaused;
+    const collected = this.#socket.bytesRead - this.#readBefore;
+    if (isReading && collected > 2 * this.maxFrame) {
       // ws would collect up to its own limit, which is for those with more rights.
       this.close(Close.tooLarge);
     } else if (now - this.#lastFrame >= SILENT_INTERVALS * pingInterval) {

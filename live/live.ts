@@ -9,7 +9,12 @@ import {
 } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
 import { Announcer } from "./announcer.js";
-import { Close, type Connection, type Login } from "./connection.js";
+import {
+  Close,
+  type Connection,
+  type Login,
+  MAX_FRAME,
+} from "./connection.js";
 import { Crowds } from "./crowds.js";
 import { pushFrame } from "./frame.js";
 import { Hub } from "./hub.js";
@@ -130,13 +135,17 @@ export class Live {
     connection.finish(frame, Close.normal, REPLACED_DELAY);
   }
 
-  /** What somebody sees of a world. */
+  /** What somebody sees of a world. How large their messages may be follows from it. */
   viewOf(connection: Connection, state: WorldState): View {
     const login = connection.login!;
     let { view } = login;
     if (view?.state !== state || view.who.state !== login.state) {
       view = state.view(login);
       login.view = view;
+      const { maxFrame } = this.limits;
+      connection.maxFrame = view.mayUpdate
+        ? Math.max(MAX_FRAME, maxFrame)
+        : maxFrame;
     }
     return view;
   }
@@ -193,6 +202,7 @@ export class Live {
   opened({ ended, world, id, login }: Connection): void {
     if (ended) return;
     const { user } = login!;
+    this.log.debug({ connection: id, user }, "websocket logged in");
     // With fractions, as the order of logins counts.
     const at = performance.timeOrigin + performance.now();
     this.presence.note(world, { do: "open", connection: id, user, at });

@@ -4,6 +4,7 @@ import {
   addTraits,
   type Bearer,
   mayInRoom,
+  mayInWorld,
   stringsInRoom,
   stringsInWorld,
 } from "./rights.js";
@@ -24,6 +25,8 @@ export type CrowdOf = (room: string) => "none" | "few" | "many";
 /** What the people with the same rights see of a world. It is made once for all of them. */
 export class View {
   readonly permissions: readonly string[];
+  /** Whether they may update the world or a room. */
+  readonly mayUpdate: boolean;
   readonly #rooms = new Map<string, object>();
   readonly #watched = new Set<string>();
   #json: { text: string; crowds: number } | undefined;
@@ -34,8 +37,12 @@ export class View {
   ) {
     const world = state.world.value;
     this.permissions = stringsInWorld(who, world);
+    let mayUpdate =
+      mayInWorld(who, "world.update", world) ||
+      mayInWorld(who, "room.update", world);
     for (const { value } of state.rooms) {
       if (!mayInRoom(who, "room.view", world, value)) continue;
+      mayUpdate ||= mayInRoom(who, "room.update", world, value);
       if (mayInRoom(who, "room.viewers", world, value)) {
         this.#watched.add(value.id);
       }
@@ -46,6 +53,7 @@ export class View {
         modules,
       });
     }
+    this.mayUpdate = mayUpdate;
   }
 
   /** Whether they see a room. */

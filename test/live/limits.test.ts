@@ -1,0 +1,279 @@
+import t from "tap";
+import { once } from "node:events";
+import { demo, makeRoom, soon, startLive } from "./client.js";
+
+void t.test("time to log in", async (t) => {
+  const live = await startLive(t, { authTimeout: 300 });
+  const guest = await live.guest();
+  const late = await live.connect();
+  t.same(await late.next("error"), { code: "auth.timeout" });
+  t.equal((await soon(late.closed)).code, 1008);
+  t.same(await guest.all(), [], "who is logged in stays");
+});
+
+void t.test("size of a message", async (t) => {
+  const crew = { "room.update": ["crew"], "world.update": ["boss"] };
+  const live = await startLive(t, { maxFrame: 2048 }, [
+    demo({ permission_config: crew }),
+  ]);
+  const sized = (bytes: number) => {
+    const text = '["ping","é"]';
+    return text.replace("é", "é".padEnd(bytes - Buffer.byteLength(text) + 1));
+  };
+  const MiB = 1024 * 1024;
+  const table: [traits: string[], most: number][] = [
+    [[], 2048],
+    [["crew"], MiB],
+    [["boss"], MiB],
+  ];
+  for (const [traits, most] of table) {
+    const client = await live.person({ uid: traits.join(), traits });
+    client.send(sized(most));
+    t.equal((await client.frame())[0], "pong", `${traits.join()} ${most}`);
+    client.send(sized(most + 1));
+    t.equal((await soon(client.closed)).code, 1009, `${most + 1}`);
+  }
+  const stranger = await live.connect();
+  stranger.send(sized(2049));
+  t.equal((await soon(stranger.closed)).code, 1009, "before login");
+});
+
+void t.test("the size follows the rights", async (t) => {
+  const live = await startLive(t, { maxFrame: 2048 }, [
+    demo({ permission_config: { "world.view": [] } }),
+  ]);
+  const client = await live.person({ uid: "u", traits: ["crew"] });
+  const big = JSON.stringify(["ping", "x".repeat(4000)]);
+  await live.app.store.worlds.configure("demo", {
+    permission_config: { "world.update": ["crew"] },
+  });
+  await client.next("world.updated");
+  client.send(big);
+  t.equal((await client.frame())[0], "pong");
+  await live.app.store.worlds.configure("demo", { permission_config: {} });
+  await client.next("world.updated");
+  client.send(big);
+  t.equal((await soon(client.closed)).code, 1009);
+});
+
+void t.test("a message in fragments that never ends", async (t) => {
+  const live = await startLive(t, { maxFrame: 1024 });
+  const client = await live.guest();
+  const part = Buffer.alloc(1000, "x");
+  client.ws.send(part, { fin: false, binary: false });
+  client.ws.send(part, { fin: false });
+  client.ws.send(part, { fin: false });
+  t.equal((await soon(client.closed)).code, 1009);
+});
+
+void t.test("lengths of texts", async (t) => {
+  const live = await startLive(t, { maxText: 10 });
+  const admin = await live.admin();
+  const invalid = "protocol.invalid_payload";
+  const create = (text: string) => admin.code("announcement.create", { text });
+  t.equal(await create("😀".repeat(10)), "ok");
+  t.equal(await create("😀".repeat(11)), invalid);
+  const { announcement } = await admin.do("announcement.create", { text: "x" });
+  const { id } = announcement;
+  const update = (text: string) =>
+    admin.code("announcement.update", { id, text });
+  t.equal(await update("x".repeat(10)), "ok");
+  t.equal(await update("x".repeat(11)), invalid);
+});
+
+void t.test("sizes of profiles and client states", async (t) => {
+  const live = await startLive(t);
+  const guest = await live.guest();
+  const sized = (bytes: number) => ({ x: "y".repeat(bytes - 8) });
+  const KiB = 1024;
+  const table: [field: string, bytes: number, code: string][] = [
+    ["profile", 16 * KiB, "ok"],
+    ["profile", 16 * KiB + 1, "protocol.invalid_payload"],
+    ["client_state", 32 * KiB, "ok"],
+    ["client_state", 32 * KiB + 1, "protocol.invalid_payload"],
+  ];
+  for (const [field, bytes, code] of table) {
+    const payload = { [field]: sized(bytes) };
+    t.equal(await guest.code("user.update", payload), code, `${field} ${bytes}`);
+  }
+  const admin = await live.admin();
+  const update = (bytes: number) =>
+    admin.code("user.admin.update", { id: guest.id, profile: sized(bytes) });
+  t.equal(await update(16 * KiB), "ok");
+  t.equal(await update(16 * KiB + 1), "protocol.invalid_payload");
+});
+
+void t.test("commands a second", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 1 });
+  const guest = await live.guest();
+  // The login was the first of six.
+  for (let i = 1; i <= 8; i++) {
+    guest.sendFrame("user.update", i, { profile: { display_name: `N${i}` } });
+  }
+  guest.sendFrame("nothing", 9);
+  guest.send("{");
+  guest.send('["ping",1]');
+  for (let i = 1; i <= 5; i++) t.same(await guest.frame(), ["success", i, {}]);
+  const limited = { code: "protocol.rate_limited" };
+  for (let i = 6; i <= 8; i++) {
+    t.match(await guest.frame(), ["error", i, limited]);
+  }
+  t.match(await guest.frame(), ["error", limited]);
+  t.match(await guest.frame(), ["error", Object]);
+  t.match(await guest.frame(), ["error", limited]);
+  const user = await live.app.store.users.get("demo", guest.id);
+  t.equal(user?.profile?.display_name, "N5", "not executed");
+  const other = await live.guest();
+  t.equal(await other.code("user.list.blocked"), "ok", "others go on");
+  const deadline = Date.now() + 5000;
+  let code = "";
+  while (code !== "ok" && Date.now() < deadline) {
+    code = await guest.code("user.list.blocked");
+    if (code !== "ok") await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  t.equal(code, "ok", "after a while it may go on");
+});
+
+void t.test("a malformed message counts", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 1 });
+  const guest = await live.guest();
+  for (let i = 0; i < 5; i++) guest.send("{");
+  guest.sendFrame("user.list.blocked", 1, null);
+  for (let i = 0; i < 5; i++) {
+    t.same(await guest.frame(), ["error", { code: "protocol.invalid_message" }]);
+  }
+  t.match(await guest.frame(), ["error", 1, { code: "protocol.rate_limited" }]);
+});
+
+void t.test("messages a second are a user's", async (t) => {
+  const live = await startLive(t, { messagesPerSecond: 1 });
+  const rooms = [];
+  for (const name of ["A", "B"]) rooms.push(await makeRoom(live, { name }));
+  const [one, two] = [await live.guest("g"), await live.guest("g")];
+  for (const room of rooms) await one.do("room.enter", { room });
+  const emoji = ["👏", "❤️", "👍", "🤣", "😮"];
+  for (const [i, reaction] of emoji.entries()) {
+    for (const room of rooms) {
+      const from = i % 2 === 0 ? one : two;
+      t.equal(await from.code("room.react", { room, reaction }), "ok");
+    }
+  }
+  const counted = [];
+  for (const room of rooms) {
+    const { reactions } = await one.next(
+      "room.reaction",
+      (data) => data.room === room,
+    );
+    counted.push(...Object.values(reactions as Record<string, number>));
+  }
+  t.same(counted, [1, 1, 1, 1], "four at once, and the rest in silence");
+});
+
+void t.test("rooms of a connection", async (t) => {
+  const live = await startLive(t);
+  const rooms: string[] = [];
+  for (let i = 0; i < 101; i++) {
+    rooms.push(await makeRoom(live, { name: `R${i}` }));
+  }
+  const guest = await live.guest();
+  for (const room of rooms.slice(0, 100)) guest.sendFrame("room.enter", room, { room });
+  for (const room of rooms.slice(0, 100)) {
+    t.ok(await guest.answered(room));
+  }
+  const enter = (i: number) => guest.code("room.enter", { room: rooms[i] });
+  t.equal(await enter(100), "protocol.rate_limited");
+  t.equal(await enter(5), "ok", "entering again");
+  await guest.do("room.leave", { room: rooms[5] });
+  t.equal(await enter(100), "ok");
+});
+
+void t.test("websockets of a process", async (t) => {
+  const live = await startLive(t, { maxConnections: 2 });
+  const one = await live.connect();
+  await live.connect();
+  await t.rejects(live.connect(), /503/);
+  const answer = await fetch(`${live.baseUrl}/healthz`);
+  t.equal(answer.status, 200, "requests are served");
+  one.close();
+  await soon(one.closed);
+  const deadline = Date.now() + 3000;
+  let open = false;
+  while (!open && Date.now() < deadline) {
+    open = await live.connect().then(() => true, () => false);
+  }
+  t.ok(open, "a closed one makes room");
+});
+
+void t.test("a client that does not read", async (t) => {
+  const live = await startLive(t, { maxUnsent: 65_536 });
+  const room = await makeRoom(live);
+  const [slow, quick, admin] = [
+    await live.guest(),
+    await live.guest(),
+    await live.admin(),
+  ];
+  for (const client of [slow, quick]) await client.do("room.enter", { room });
+  const ended = once(slow.ws, "close");
+  slow.ws.pause();
+  let rounds = 0;
+  const title = "x".repeat(15_000);
+  const isOpen = () =>
+    [...live.app.live.sockets].some(({ login }) => login?.user === slow.id);
+  while (isOpen() && rounds++ < 2000) {
+    await admin.do("room.schedule", { room, schedule_data: { title } });
+    await quick.next("room.schedule");
+  }
+  t.notOk(isOpen(), "it was dropped");
+  slow.ws.resume();
+  await soon(ended);
+  t.equal(await quick.code("user.list.blocked"), "ok");
+});
+
+void t.test("a client that reads a large answer keeps its connection", async (t) => {
+  const live = await startLive(t, { maxUnsent: 65_536 });
+  for (let i = 0; i < 60; i++) {
+    const client = await live.guest();
+    await client.do("user.update", {
+      profile: { display_name: `N${i}`, text: "x".repeat(3000) },
+    });
+    client.close();
+  }
+  const admin = await live.admin();
+  admin.sendFrame("user.list", 1, null);
+  admin.sendFrame("user.list", 2, null);
+  admin.sendFrame("ping", 3);
+  t.match(await admin.frame(), ["success", 1, Object]);
+  t.match(await admin.frame(), ["success", 2, Object]);
+  t.same(await admin.frame(), ["pong", 3]);
+});
+
+void t.test("silence", async (t) => {
+  const live = await startLive(t, { pingInterval: 400 });
+  const [silent, alive, talking] = [
+    await live.connect("demo", { autoPong: false }),
+    await live.connect(),
+    await live.connect("demo", { autoPong: false }),
+  ];
+  for (const client of [silent, alive, talking]) {
+    await client.login({ client_id: "x" });
+  }
+  const started = Date.now();
+  const talk = setInterval(() => talking.send('["ping",1]'), 200);
+  t.teardown(() => clearInterval(talk));
+  await soon(once(alive.ws, "ping") as Promise<unknown>, 1500);
+  await soon(silent.closed, 3000);
+  const took = Date.now() - started;
+  t.ok(took >= 900 && took < 2500, `closed after ${took} ms`);
+  t.equal(await alive.code("user.list.blocked"), "ok");
+  t.equal(await talking.code("user.list.blocked"), "ok");
+});
+
+void t.test("many small messages are no large one", async (t) => {
+  const live = await startLive(t, { maxFrame: 1024, commandsPerSecond: 1000 });
+  const guest = await live.guest();
+  const profile = { text: "x".repeat(900) };
+  const count = 600;
+  for (let i = 0; i < count; i++) guest.sendFrame("user.update", i, { profile });
+  for (let i = 0; i < count; i++) await guest.frame();
+  t.equal(guest.ws.readyState, guest.ws.OPEN);
+});
