@@ -5,7 +5,7 @@ import { pushFrame, textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
 import { mayInRoom } from "./rights.js";
-import { objectIn, ownUser, sentAnnouncement } from "./shapes.js";
+import { objectIn, ownUser, publicUser, sentAnnouncement } from "./shapes.js";
 import type { WorldState } from "./world-state.js";
 
 /** Changes of a world are sent together, at most once in this time, in milliseconds. */
@@ -229,7 +229,10 @@ export class Announcer {
       broadcast(
         this.#live.hub.of(world, id),
         "user.updated",
-        ownUser(user, state.world.value),
+        // Only the user itself writes its client state.
+        by === undefined
+          ? publicUser(user, state.world.value)
+          : ownUser(user, state.world.value),
         (connection) => connection.id !== by,
       );
     });

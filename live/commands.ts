@@ -155,10 +155,9 @@ function runOf(name: CommandName, declared: object): Run {
   const check = (payload: unknown) => {
     const invalid = validate(payload);
     if (!invalid) return;
-    const isObject = typeof payload === "object" && payload !== null;
     throw invalidPayload(
       invalid.faults,
-      isObject ? command.invalid : "protocol.invalid_payload",
+      isPlainObject(payload) ? command.invalid : "protocol.invalid_payload",
     );
   };
   return async (live, connection, login, payload) => {
