@@ -4,6 +4,7 @@ import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
 import { openEngines, type WorkerNames } from "./db/open.js";
 import { Failure } from "./failure.js";
+import { openControl } from "./live/control.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
 
@@ -47,6 +48,8 @@ export async function startServer(
   try {
     await listen(app, config, "HOST and PORT");
     await listenForMetrics(app, config.metrics);
+    const closeControl = await openControl(app.live, config.dataDir, app.log);
+    app.server.once("close", closeControl);
   } catch (error) {
     await app.close();
     throw error;

@@ -77,10 +77,18 @@ export async function fill(
   }
 }
 
-/** Authorization headers of callers of a world, who may do everything. */
+/**
+ * Authorization headers of callers of a world.
+ * @param options.traits what they hold beside `roles`.
+ * @param options.roles by default those with which they may do everything.
+ */
 export function callersOf(
   id: string,
-  { count = CALLERS, traits = [] }: { count?: number; traits?: string[] } = {},
+  {
+    count = CALLERS,
+    traits = [],
+    roles = ["admin", "api"],
+  }: { count?: number; traits?: string[]; roles?: string[] } = {},
 ): string[] {
   const [key] = benchWorld(id).config.JWT_secrets;
   const sign = createSigner({ key: key!.secret, algorithm: "HS256" });
@@ -92,7 +100,7 @@ export function callersOf(
         aud: key!.audience,
         exp: Math.floor(Date.now() / 1000) + 24 * 3600,
         uid: `person-${n}`,
-        traits: ["admin", "api", ...traits],
+        traits: [...roles, ...traits],
       })}`,
   );
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { CALLERS, callersOf } from "./event.js";
 import { load } from "./load.js";
 import { rooms, type Scene } from "./scene.js";
@@ -17,9 +17,22 @@ const REQUESTS = 1_000_000;
 const MIB = 1024;
 
 /** The resident memory of a process, in MiB. */
-function residentOf(pid: number): number {
+export function residentOf(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / MIB;
+}
+
+/** The processor time that a process has used, in seconds. */
+export function processorTimeOf(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  let nanoseconds = 0;
+  for (const task of readdirSync(tasks)) {
+    const [time] = readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(
+      " ",
+    );
+    nanoseconds += Number(time);
+  }
+  return nanoseconds / 1e9;
 }
 
 /** Measures memory, and the start of a server with a large world. */

@@ -1,4 +1,4 @@
-import type { Result } from "./run.js";
+import type { Result } from "./rounds.js";
 
 const ROW = 26;
 const LEFT = 300;

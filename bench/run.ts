@@ -4,26 +4,21 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Figure, figures } from "./figures.js";
 import { picture } from "./picture.js";
+import {
+  measure,
+  print,
+  type Result,
+  rounds,
+  seconds,
+  short,
+} from "./rounds.js";
 import { openScene } from "./scene.js";
-import { type Work, works } from "./works.js";
+import { works } from "./works.js";
 
 // `npm run bench [part of a name …]` measures and prints a table. Without arguments
 // it also writes the table to docs/, as JSON and as a picture. ROUNDS and SECONDS
 // set the duration.
 
-/** The result of one work. */
-export interface Result {
-  name: string;
-  of: string;
-  goal: Work["goal"];
-  median: number;
-  lowest: number;
-  highest: number;
-  met: boolean;
-}
-
-const rounds = Number(process.env.ROUNDS ?? 5);
-const seconds = Number(process.env.SECONDS ?? 2);
 const wanted = process.argv.slice(2);
 const chosen = works.filter(
   ({ name }) => !wanted.length || wanted.some((part) => name.includes(part)),
@@ -31,49 +26,19 @@ const chosen = works.filter(
 
 const scene = await openScene();
 let measuredOnce: Figure[] = [];
-const ratios = new Map<Work, number[]>(chosen.map((work) => [work, []]));
+let results: Result[];
 try {
-  // Round by round, so that other load on the machine affects all alike.
-  for (let round = 0; round < rounds; round++) {
-    for (const [work, measured] of ratios) {
-      measured.push(await work.measure(scene, seconds, round % 2 === 1));
-      if (process.stderr.isTTY) {
-        process.stderr.write(`\r\x1b[Kround ${round + 1}: ${work.name}`);
-      }
-    }
-  }
+  results = await measure(chosen, scene);
   if (!wanted.length) measuredOnce = await figures(scene);
 } finally {
-  process.stderr.write(process.stderr.isTTY ? "\r\x1b[K" : "");
   await scene.stop();
 }
 
-const results = [...ratios].map(([work, measured]): Result => {
-  const sorted = measured.toSorted((a, b) => a - b);
-  const median = sorted[Math.floor(sorted.length / 2)]!;
-  const { name, of, goal } = work;
-  const met =
-    "atLeast" in goal ? median >= goal.atLeast : median <= goal.atMost;
-  return {
-    ...{ name, of, goal, median },
-    ...{ lowest: sorted[0]!, highest: sorted.at(-1)!, met },
-  };
-});
-
-console.table(
-  results.map(({ name, of, goal, median, lowest, highest, met }) => ({
-    work: name,
-    ratio: round(median),
-    spread: `${round(lowest)} to ${round(highest)}`,
-    goal: "atLeast" in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`,
-    met: met ? "yes" : "no",
-    of,
-  })),
-);
+print(results);
 if (!wanted.length) {
   console.table(
     measuredOnce.map(({ value, ...rest }) => ({
-      value: round(value),
+      value: short(value),
       ...rest,
     })),
   );
@@ -92,10 +57,6 @@ if (!wanted.length) {
   );
   writeFileSync(join(docs, "performance.json"), `${text}\n`);
   writeFileSync(join(docs, "performance.svg"), picture(results));
-}
-
-function round(ratio: number): number {
-  return Number(ratio.toPrecision(3));
 }
 
 /** wrk prints its version and exits with an error. */

@@ -81,10 +81,18 @@ export interface Constants {
 
 /** Starts the reference. */
 export async function startBare(constants: Constants): Promise<Running> {
-  const begun = performance.now();
   const file = join(newFolder(), "constants.json");
   writeFileSync(file, JSON.stringify(constants));
-  const child = fork(bare, [file, newFolder()], { execArgv: flags });
+  return startProgram(bare, [file, newFolder()]);
+}
+
+/** Starts a program that tells its parent its port. */
+export async function startProgram(
+  program: string,
+  args: string[] = [],
+): Promise<Running> {
+  const begun = performance.now();
+  const child = fork(program, args, { execArgv: flags });
   const { port } = await Promise.race([
     once(child, "message").then(([message]) => message as { port: number }),
     endOf(child),

@@ -2,17 +2,11 @@ import { CALLERS, callersOf, impostorsOf } from "./event.js";
 import { type Load, load, type Outcome, type Sent } from "./load.js";
 import { besideWrites, oneCommitEach, slowDisk } from "./disks.js";
 import { form, LARGE, pdf, rooms, type Scene } from "./scene.js";
+import type { Work as WorkOn } from "./rounds.js";
 import type { Running } from "./servers.js";
 
-/** A measurement, which is always a ratio. */
-export interface Work {
-  name: string;
-  /** The two sides of the ratio. */
-  of: string;
-  goal: { atLeast: number } | { atMost: number };
-  /** Measures both sides once, each for this many seconds. */
-  measure(scene: Scene, seconds: number, turned: boolean): Promise<number>;
-}
+/** A measurement of HTTP. */
+export type Work = WorkOn<Scene>;
 
 /** A server and its load. */
 type Side = [server: Running, asked: Omit<Load, "seconds">];

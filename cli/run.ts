@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { StoreError } from "../db/store.js";
 import { archiveCommands } from "./archive.js";
+import { connectionsCommand } from "./connections.js";
 import { type Context, context, within } from "./context.js";
 import { Failure } from "../failure.js";
 import { copyCommands } from "./world-export-import.js";
@@ -26,6 +27,7 @@ const foyer = new Command("foyer")
   .addCommand(tokenCommand)
   .addCommand(userCommand)
   .addCommand(fileCommand)
+  .addCommand(connectionsCommand)
   .addHelpText(
     "after",
     "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads: foyer help serve",

@@ -32,7 +32,7 @@ const listUsers = command(
         last_seen,
         traits.join(", "),
       ],
-      "Nobody has uploaded anything yet.",
+      "Nobody has logged in or uploaded anything yet.",
     );
   }),
 );

@@ -480,7 +480,7 @@ export interface components {
      * @example []
      */
     Rule: (string | string[])[];
-    /** @description Somebody who uploaded. */
+    /** @description Somebody who logged in or uploaded. */
     User: {
       /**
        * Format: uuid
@@ -491,15 +491,15 @@ export interface components {
       token_id: string | null;
       /** @description The client ID of a guest. */
       client_id: string | null;
-      /** @description As in the token of its first upload. */
+      /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
       } | null;
-      /** @description As in the token of its last upload. */
+      /** @description As in its last token. */
       traits: string[];
       /**
        * Format: date-time
-       * @description When it last uploaded.
+       * @description When it last logged in or uploaded.
        */
       last_seen: string;
     };

@@ -54,21 +54,25 @@ export class Live {
   readonly #rooms = new Set<string>();
   #connection: Connection | undefined;
   #state: LiveState | undefined;
-  #retry: ReturnType<typeof setTimeout> | undefined;
+  /** Ends the wait for a token, or that before a reconnection. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
   /** Why there is no connection. */
   #lastError: LiveError | undefined;
   /** Why there will be no connection again. */
   #ended: LiveError | undefined;
 
-  /** @throws {TypeError} if `baseUrl` is not an address. */
+  /** @throws {TypeError} if `baseUrl` is not an address of the web. */
   constructor(options: LiveOptions) {
     const { retryDelay = 1000, maxRetryDelay = 30_000, token } = options;
     const path = `/ws/world/${encodeURIComponent(options.world)}/`;
     this.#url = new URL(baseOf(options) + path).href.replace(/^http/, "ws");
+    if (!/^wss?:/.test(this.#url)) {
+      throw new TypeError(`A websocket cannot be at ${options.baseUrl}`);
+    }
     this.#access = options;
     this.#socketClass = options.WebSocket;
     this.#timeout = options.timeout ?? 15_000;
-    this.#heartbeat = options.heartbeat ?? 15_000;
+    this.#heartbeat = options.heartbeat ?? 20_000;
     this.#calls = new Calls(options.maxCalls ?? 200);
     this.#retries = new Retries(
       retryDelay,
@@ -159,10 +163,9 @@ export class Live {
   /** Opens a connection. Whatever happens is an event; nothing is thrown. */
   async #connect(): Promise<void> {
     try {
-      const [Socket, token] = await within(this.#timeout, [
-        this.#socketClass ?? socketClass(),
-        tokenOf(this.#access),
-      ]);
+      const token = await this.#token();
+      const Socket = this.#socketClass ?? (await socketClass());
+      // It may have been closed while the token was on its way.
       if (this.#ended) return;
       const { clientId } = this.#access;
       const connection = new Connection(
@@ -182,6 +185,18 @@ export class Live {
     } catch (cause) {
       const message = `Cannot connect: ${(cause as Error)?.message}`;
       this.#disconnected({ error: clientError("unreachable", message, cause) });
+    }
+  }
+
+  async #token(): Promise<string | undefined> {
+    const late = new Promise<never>((_, reject) => {
+      const message = `There was no token within ${this.#timeout} ms.`;
+      this.#timer = setTimeout(() => reject(new Error(message)), this.#timeout);
+    });
+    try {
+      return await Promise.race([tokenOf(this.#access), late]);
+    } finally {
+      clearTimeout(this.#timer);
     }
   }
 
@@ -220,14 +235,14 @@ export class Live {
     this.#lastError = error;
     if (this.#retries.isOver(end)) return this.#end(error);
     const retryIn = this.#retries.next(end);
-    this.#retry = setTimeout(() => void this.#connect(), retryIn);
+    this.#timer = setTimeout(() => void this.#connect(), retryIn);
     this.#listeners.emit("client.disconnected", { error, retryIn });
   }
 
   #end(error: LiveError): void {
     if (this.#ended) return;
     this.#ended = error;
-    clearTimeout(this.#retry);
+    clearTimeout(this.#timer);
     this.#connection?.end(error);
     this.#calls.reject(error);
     this.#listeners.emit("client.closed", error);
@@ -238,18 +253,4 @@ export class Live {
 function roomOf(payload: unknown): string {
   const { room, channel } = (payload ?? {}) as Record<string, unknown>;
   return String(room ?? channel);
-}
-
-/** Waits for all, and rejects after so many milliseconds. */
-function within<const T extends readonly unknown[]>(
-  timeout: number,
-  values: T,
-): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {
-  return new Promise((resolve, reject) => {
-    const message = `There was no token within ${timeout} ms.`;
-    const timer = setTimeout(() => reject(new Error(message)), timeout);
-    void Promise.all(values)
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer));
-  });
 }

@@ -1,23 +1,18 @@
 import type { Duplex } from "node:stream";
-import { setTimeout } from "node:timers/promises";
 import fp from "fastify-plugin";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
 import { Refusal } from "../plugins/http/errors.js";
 import { announcements } from "./announcements.js";
 import { dispatcher } from "./commands.js";
-import {
-  Close,
-  Connection,
-  MAX_FRAME,
-  type Surroundings,
-} from "./connection.js";
+import { Connection, MAX_FRAME, type Surroundings } from "./connection.js";
 import { pushFrame } from "./frame.js";
 import { Live } from "./live.js";
 import { messageHandler } from "./messages.js";
 import { liveMetrics } from "./metrics.js";
 import { LiveError, problemOf } from "./problems.js";
 import { rooms } from "./rooms.js";
+import { closeAll } from "./stop.js";
 import { acceptUpgrades } from "./upgrade.js";
 import { users } from "./users.js";
 import { world } from "./world.js";
@@ -31,12 +26,6 @@ declare module "fastify" {
 
 /** How often timeouts, expiries and pings are looked for, in milliseconds. */
 const TICK = 250;
-
-/** When the server stops, websockets are closed within this time, in milliseconds. */
-const STOP_WITHIN = 3000;
-
-/** In how many steps. */
-const STOP_STEPS = 30;
 
 /** How long a client may take to read about a fault of the server, in milliseconds. */
 const FATAL_DELAY = 500;
@@ -99,7 +88,10 @@ export default fp<{ limits: LiveLimits }>(
     function open(ws: WebSocket, socket: Duplex, worldId: string): void {
       const connection = new Connection(worldId, ws, socket, around);
       live.sockets.add(connection);
-      app.log.debug({ connection: connection.id, world: worldId }, "websocket");
+      app.log.debug(
+        { connection: connection.id, world: worldId },
+        "websocket opened",
+      );
       app.store.worlds.get(worldId).then(
         (found) => {
           if (!found) live.throwOut(connection, "world.unknown_world");
@@ -138,19 +130,7 @@ export default fp<{ limits: LiveLimits }>(
       }
     }, TICK).unref();
 
-    // Clients reconnect elsewhere, or here when the next server listens. If all
-    // did so at once, they would be a crowd at its door.
-    app.whenDraining(async () => {
-      const open = [...live.sockets];
-      const step = Math.ceil(open.length / STOP_STEPS);
-      for (let i = 0; i < open.length; i += step) {
-        for (const connection of open.slice(i, i + step)) {
-          connection.close(Close.restart);
-        }
-        if (step > 1) await setTimeout(STOP_WITHIN / STOP_STEPS);
-      }
-      await allClosed(live);
-    });
+    app.whenDraining((patience) => closeAll(live, patience));
 
     app.addHook("onClose", async () => {
       clearInterval(ticker);
@@ -160,8 +140,3 @@ export default fp<{ limits: LiveLimits }>(
   },
   { name: "live", dependencies: ["engines", "auth", "http"] },
 );
-
-/** Waits until clients have answered that they close. */
-async function allClosed(live: Live): Promise<void> {
-  while (live.sockets.size > 0) await setTimeout(20, undefined, { ref: false });
-}

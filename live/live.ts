@@ -202,6 +202,7 @@ export class Live {
   opened({ ended, world, id, login }: Connection): void {
     if (ended) return;
     const { user } = login!;
+    this.log.debug({ connection: id, user }, "websocket logged in");
     // With fractions, as the order of logins counts.
     const at = performance.timeOrigin + performance.now();
     this.presence.note(world, { do: "open", connection: id, user, at });

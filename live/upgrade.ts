@@ -29,14 +29,13 @@ export function acceptUpgrades(
     "upgrade",
     (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       // Node.js no longer listens.
-      const onError = () => void socket.destroy();
-      socket.on("error", onError);
+      socket.on("error", destroy);
       // Earlier requests of the connection may still wait for their answers.
       whenItsTurn(socket as Socket, () => {
         if (socket.destroyed) return;
         const world = worldIn(request);
         if (world === undefined) {
-          socket.off("error", onError);
+          socket.off("error", destroy);
           asPlainRequest(server, request, socket as Socket, head);
           return;
         }
@@ -51,6 +50,11 @@ export function acceptUpgrades(
       });
     },
   );
+}
+
+/** A listener of its own would keep the request in memory for as long as the socket. */
+function destroy(this: Duplex): void {
+  this.destroy();
 }
 
 /** The world whose websocket a request is for. */

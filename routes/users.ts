@@ -10,7 +10,7 @@ import { pageLinks } from "./pages.js";
 const USERS = "/api/v1/worlds/:world_id/users/";
 const DELETE_USER = "/api/v1/worlds/:world_id/delete_user";
 
-/** The users of a world. Uploads create them. */
+/** The users of a world. Logins and uploads create them. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(USERS, { config: { requires: ["world.update"] }, ...listUsers });
   app.post(DELETE_USER, {

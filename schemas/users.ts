@@ -37,17 +37,17 @@ export const User = Type.Object(
     }),
     profile: orNull<Record<string, unknown>>("object", {
       additionalProperties: true,
-      description: "As in the token of its first upload.",
+      description: "As in its first token, or as changed since.",
     }),
     traits: Type.Array(Type.String(), {
-      description: "As in the token of its last upload.",
+      description: "As in its last token.",
     }),
     last_seen: Type.String({
       format: "date-time",
-      description: "When it last uploaded.",
+      description: "When it last logged in or uploaded.",
     }),
   },
-  { $id: "User", description: "Somebody who uploaded." },
+  { $id: "User", description: "Somebody who logged in or uploaded." },
 );
 export type User = Static<typeof User>;
 

@@ -14,9 +14,6 @@ const document = app.openapi();
 await writeFile("docs/openapi.json", JSON.stringify(document, null, 2));
 const types = await openapiTS(document as unknown as OpenAPI3);
 await writeFile("client/api.ts", astToString(types));
-await writeFile(
-  "docs/asyncapi.json",
-  JSON.stringify(app.asyncapi(), null, 2),
-);
+await writeFile("docs/asyncapi.json", JSON.stringify(app.asyncapi(), null, 2));
 await app.close();
 await rm(dataDir, { recursive: true });

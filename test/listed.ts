@@ -1,4 +1,5 @@
-import type { Store, FileRecord, ListedUser } from "../db/store.js";
+import type { FileRecord, ListedUser, RoomValue, Store } from "../db/store.js";
+import type { Room } from "../schemas/rooms.js";
 
 const all = { page: 1, pageSize: 10_000 };
 
@@ -13,3 +14,8 @@ export const filesOf = async (
   store: Store,
   world: string,
 ): Promise<FileRecord[]> => (await store.files.list(world, all)).files;
+
+/** A room as lists and answers show it. */
+export function shown({ extras: _extras, ...room }: RoomValue): Room {
+  return room;
+}

@@ -132,7 +132,7 @@ function filesUnder(folder: string): string[] {
 
 void t.test("whatever is imported is declared", (t) => {
   const files = [
-    ...["cli", "client", "db", "plugins", "routes", "schemas"],
+    ...["cli", "client", "db", "live", "plugins", "routes", "schemas"],
     ...["test", "bench", "scripts", "dist"],
   ].flatMap((folder) => filesUnder(`${folder}/`));
   files.push(...readdirSync(root).filter((name) => /\.(ts|js)$/.test(name)));

@@ -9,7 +9,7 @@ export interface LiveOptions extends Access {
   retryDelay?: number;
   /** The bound of that delay. A connection that lasted this long resets it. Default: 30,000. */
   maxRetryDelay?: number;
-  /** After how long without a frame the server is pinged, and how long it may take to answer. Default: 15,000. */
+  /** After how long without a frame the server is pinged, and how long it may take to answer. Default: 20,000. */
   heartbeat?: number;
   /** How many calls may be open at once. The server takes bursts of 300. Default: 200. */
   maxCalls?: number;

@@ -40,7 +40,6 @@ export class Retries {
       // Two clients beyond the limit would replace each other forever.
       case "connection.replaced":
       case "world.unknown_world":
-      // Only a login has a payload without an id: the client ID is not one.
       case "protocol.invalid_payload":
         return true;
       default:

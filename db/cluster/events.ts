@@ -1,5 +1,4 @@
 import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import type { AnyEvent, Events, Listener } from "../events.js";
 import { LocalEvents, type OnFault } from "../local/events.js";
 
@@ -85,7 +84,13 @@ export function relayEvents(
     if (isEventMessage(message)) relay(message);
   });
   // A process may exit before its last messages are read. Its channel closes after them.
-  void Promise.all([once(from, "exit"), once(from, "disconnect")]).then(() =>
-    relay({ foyer: "event", event: { type: "process.ended", process: name } }),
-  );
+  let isPartlyOver = false;
+  const onOver = () => {
+    if (isPartlyOver) {
+      const event: AnyEvent = { type: "process.ended", process: name };
+      relay({ foyer: "event", event });
+    }
+    isPartlyOver = true;
+  };
+  from.once("exit", onOver).once("disconnect", onOver);
 }

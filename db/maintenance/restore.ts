@@ -27,8 +27,11 @@ import { StoreError } from "../store.js";
 const WORK = "restore";
 const RESTORE_LOCK = "restore.lock";
 
-/** What an empty DATA_DIR may contain: the remains of a killed restore, and what a new volume has. */
-const NOTHING = new Set([WORK, RESTORE_LOCK, "lost+found"]);
+/**
+ * What an empty DATA_DIR may contain: the remains of a killed restore, the folder of
+ * a server's sockets (live/control.ts), and what a new volume has.
+ */
+const NOTHING = new Set([WORK, RESTORE_LOCK, "control", "lost+found"]);
 
 /** What was restored. */
 export interface Restored extends RowCounts {

@@ -172,12 +172,14 @@ export function roomWrites(db: Connection) {
         permission_config: JSON.stringify(permission_config),
       }),
       ...(extras && {
-        extras: extrasJson({ ...ownExtras(seen.extras), ...extras }),
+        extras: extrasJson({ ...ownExtras(seen.extras), ...given(extras) }),
       }),
     };
     const old: Record<string, unknown> = { ...seen, domain: own_domain };
     const changes = Object.fromEntries(
-      Object.entries(asked).filter(([name, value]) => value !== old[name]),
+      Object.entries(given(asked)).filter(
+        ([name, value]) => value !== old[name],
+      ),
     ) as Partial<RoomColumns>;
     if (Object.keys(changes).length === 0) return seen;
     if (changes.module_config) {
@@ -267,6 +269,12 @@ export function roomWrites(db: Connection) {
     },
   };
 }
+
+/** The fields that have a value. */
+const given = <T extends object>(fields: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
 
 /** The highest priority that a room can have. */
 const HIGHEST = 2 ** 31 - 1;

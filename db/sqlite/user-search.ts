@@ -1,12 +1,7 @@
+import type { Statement } from "better-sqlite3";
 import type { UserSearch } from "../store.js";
 import type { Connection } from "./database.js";
-import {
-  foldCase,
-  IS_KNOWN,
-  rangeOf,
-  USER_COLUMNS,
-  type UserRow,
-} from "./rows.js";
+import { foldCase, IS_KNOWN, USER_COLUMNS, type UserRow } from "./rows.js";
 import { BY_NAME } from "./user-reads.js";
 
 /** Found users as they are read. */
@@ -24,30 +19,38 @@ export function userSearch(db: Connection) {
   db.function("fold_case", { deterministic: true }, (text) =>
     foldCase(String(text)),
   );
-  const prepared = new Map<string, ReturnType<Connection["prepare"]>>();
+  const selectPage = db.prepare<[string], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users
+     WHERE rowid IN (SELECT value FROM json_each(?)) ORDER BY ${BY_NAME}`,
+  );
+  type Filter = Record<"world" | "term" | "fields" | "traits", string>;
+  const prepared = new Map<string, Statement<[Filter], number>>();
 
   /** There are a few dozen forms of searches. Each statement is prepared on first use. */
-  function prepare(sql: string) {
+  function selecting(search: UserSearch): Statement<[Filter], number> {
+    const sql = `SELECT rowid ${fromUsers(search)} ORDER BY ${BY_NAME}`;
     let statement = prepared.get(sql);
-    if (!statement) prepared.set(sql, (statement = db.prepare(sql)));
-    return statement as ReturnType<typeof db.prepare<object, unknown>>;
+    if (!statement) {
+      statement = db.prepare<[Filter], number>(sql).pluck();
+      prepared.set(sql, statement);
+    }
+    return statement;
   }
 
   return (worldId: string, search: UserSearch): UserRows => {
-    const { term = "", fields = [], traits } = search;
-    const filter = {
+    const { term = "", fields = [], traits = [], page, pageSize } = search;
+    // One pass gives the count and the page. Numbers are small, and rows are not.
+    const found = selecting(search).all({
       world: worldId,
       term: foldCase(term),
       fields: JSON.stringify(fields),
-      traits: JSON.stringify(traits ?? []),
+      traits: JSON.stringify(traits),
+    });
+    const shown = found.slice((page - 1) * pageSize, page * pageSize);
+    return {
+      count: found.length,
+      rows: selectPage.all(JSON.stringify(shown)),
     };
-    const from = fromUsers(search);
-    const counted = prepare(`SELECT count(*) AS count ${from}`).get(filter);
-    const { count } = counted as { count: number };
-    const rows = prepare(
-      `SELECT ${USER_COLUMNS} ${from} ORDER BY ${BY_NAME} LIMIT @limit OFFSET @offset`,
-    ).all({ ...filter, ...rangeOf(search, count) }) as UserRow[];
-    return { count, rows };
   };
 }
 

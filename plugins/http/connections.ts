@@ -19,8 +19,8 @@ declare module "fastify" {
      * @param deadline after how many milliseconds it stops waiting.
      */
     drain(deadline: number): Promise<void>;
-    /** Adds work to {@link drain}, which waits for it no longer than for requests. */
-    whenDraining(work: () => Promise<void>): void;
+    /** Adds work to {@link drain}, which gets the same deadline and waits no longer for it. */
+    whenDraining(work: (deadline: number) => Promise<void>): void;
   }
 }
 
@@ -141,7 +141,7 @@ export default fp<{ patience: number }>(
       endAfterAll(socket, "400 Bad Request");
     });
 
-    const works: (() => Promise<void>)[] = [];
+    const works: ((deadline: number) => Promise<void>)[] = [];
     app.decorate("whenDraining", (work) => void works.push(work));
     app.decorate("drain", async (deadline: number) => {
       draining = true;
@@ -149,7 +149,7 @@ export default fp<{ patience: number }>(
       // This timer must not keep the process from ending.
       const timeout = setTimeout(deadline, undefined, { ref: false });
       const inFlight = [...connections].filter(owesAnswer).map(settled);
-      const ends = [...inFlight, ...works.map((work) => work())];
+      const ends = [...inFlight, ...works.map((work) => work(deadline))];
       await Promise.race([Promise.allSettled(ends), timeout]);
     });
 

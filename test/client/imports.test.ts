@@ -18,7 +18,7 @@ void t.test(
     for (const file of files) {
       const text = await readFile(join(root, file), "utf8");
       const names = text.matchAll(
-        /^(?:import|export)\b[^;]*?from "([^"]+)"|\bimport\(\s*"([^"]+)"|^import "([^"]+)"/gm,
+        /^(?:import|export)\b[^;]*?from "([^"]+)"|\b[i]mport\(\s*["]([^"]+)"|^import "([^"]+)"/gm,
       );
       for (const [, from, dynamic, bare] of names) {
         const name = from ?? dynamic ?? bare!;

@@ -37,7 +37,9 @@ void t.test("how it logs in", async (t) => {
     t.equal(peer.path, "/ws/world/demo/", name);
     t.match(peer.frames, [["authenticate", sent]], name);
   }
-  t.throws(() => new Live({ baseUrl: "rooms", world: "demo" }), TypeError);
+  for (const baseUrl of ["rooms", "", "ftp://rooms.example.org"]) {
+    t.throws(() => new Live({ baseUrl, world: "demo" }), TypeError, baseUrl);
+  }
 
   const strange = liveOf(
     t,
@@ -306,6 +308,11 @@ void t.test("a closed client does not keep its process alive", async (t) => {
     lost.close();
     const early = new Live({ ...slow, baseUrl: process.argv[2] });
     early.close();
+    const token = () => new Promise(() => {});
+    new Live({ ...slow, baseUrl: process.argv[2], token }).close();
+    const patient = new Live({ ...slow, baseUrl: process.argv[2], token });
+    await new Promise((done) => setTimeout(done, 20));
+    patient.close();
   `;
   await writeFile(program, text);
   // By way of env, as tap puts a loader into the environment of every child.

@@ -25,7 +25,7 @@ export async function inBrowser(
     const isScript = request.url === "/bundle.js";
     response.setHeader(
       "content-type",
-      isScript ? "text/javascript" : "text/html",
+      isScript ? "text/javascript; charset=utf-8" : "text/html",
     );
     response.end(
       isScript ? bundle : "<!doctype html><script src=bundle.js></script>",

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import t from "tap";
 import type { Room } from "../../schemas/rooms.js";
 import { admin, serve, worldOf } from "../helper.js";
+import { shown } from "../listed.js";
 
 const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
@@ -325,7 +326,7 @@ void t.test("what only a POST refuses", async (t) => {
 
 void t.test("what a PATCH leaves alone", async (t) => {
   const { call, store } = await serve(t);
-  const { value: room } = await store.rooms.create("demo", whole);
+  const room = shown((await store.rooms.create("demo", whole)).value);
   const url = `${rooms}${room.id}/`;
   const cases: Cases = [
     ["nothing", {}, 200, room],

@@ -105,6 +105,9 @@ void t.test("several processes on one port", async (t) => {
   for (let i = 0; i < 6; i++) {
     t.equal((await send(server, "rooms/")).status, 200, "none is refused");
   }
+  const ended = /^foyer_events_total\{type="process.ended"\} 1$/m;
+  // The one that stayed was told, and the new one was not there yet.
+  await until(async () => ended.test(await (await fetch(url)).text()));
 
   server.signal("SIGTERM");
   const { code, stderr } = await server.finished;

@@ -2,21 +2,26 @@ import { once } from "node:events";
 import t, { type Test } from "tap";
 import { WebSocket, WebSocketServer } from "ws";
 import { admin, keyOf, listen, serve, tokenOf, until } from "../helper.js";
-import { proxies, type Proxy } from "./proxy.js";
+import { programOf, proxies, type Proxy } from "./proxy.js";
 
 /** Foyer with a websocket that echoes, and what the websocket sees of its clients. */
 async function upstream(t: Test) {
   const { app } = await serve(t, undefined, {
     config: { trustProxy: ["127.0.0.1"] },
   });
-  const sockets: { socket: WebSocket; forwardedFor: string | undefined }[] = [];
+  const sockets: {
+    socket: WebSocket;
+    url: string | undefined;
+    forwardedFor: string | undefined;
+  }[] = [];
   const server = new WebSocketServer({ noServer: true });
   // What counts here is the way to the server, so it answers each path alike.
   app.server.removeAllListeners("upgrade");
   app.server.on("upgrade", (request, stream, head) => {
     server.handleUpgrade(request, stream, head, (socket) => {
       const forwardedFor = request.headers["x-forwarded-for"];
-      sockets.push({ socket, forwardedFor: forwardedFor?.toString() });
+      const { url } = request;
+      sockets.push({ socket, url, forwardedFor: forwardedFor?.toString() });
       // On a reload, Caddy 2.6 sends a frame that breaks the protocol: it is not masked.
       socket.on("error", () => {});
       socket.on("message", (data: Buffer) => socket.send(data.toString()));
@@ -26,8 +31,9 @@ async function upstream(t: Test) {
 }
 
 /** A client of the echo, which counts the pings that it gets. */
-async function client(t: Test, { port }: Proxy) {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/ws/world/demo/`, {
+async function client(t: Test, { port }: Proxy, below = "") {
+  const url = `ws://127.0.0.1:${port}${below}/ws/world/demo/`;
+  const socket = new WebSocket(url, {
     headers: { "X-Forwarded-For": "192.0.2.1" },
   });
   t.teardown(() => socket.terminate());
@@ -121,6 +127,19 @@ for (const [name, program] of Object.entries(proxies)) {
     });
   });
 }
+
+void t.test("nginx, below a path", async (t) => {
+  const { nginx } = proxies;
+  if (!nginx?.isHere) {
+    t.comment("nginx is not installed");
+    return;
+  }
+  const { sockets, port } = await upstream(t);
+  const proxy = await nginx.start(t, port, programOf("Below a path", "nginx"));
+  const { echo } = await client(t, proxy, "/foyer");
+  await echo("hello");
+  t.equal(sockets[0]?.url, "/ws/world/demo/");
+});
 
 void t.test(
   "nginx ends a silent connection, and not a pinged one",

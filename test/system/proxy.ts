@@ -19,11 +19,12 @@ const page = readFileSync(
   "utf8",
 );
 
-/** The first program of a section of the page. */
-const programOf = (section: string): string =>
-  new RegExp(`^## ${section}\\n.*?^\`\`\`\\w+\\n(.*?)^\`\`\``, "ms").exec(
-    page,
-  )![1]!;
+/** The first program of a section of the page in a language. */
+export const programOf = (section: string, language: string): string =>
+  new RegExp(
+    `^## ${section}\\n(?:(?!^## ).)*?^\`\`\`${language}\\n(.*?)^\`\`\``,
+    "ms",
+  ).exec(page)![1]!;
 
 /** Replaces text that must be there. */
 const put = (text: string, from: string | RegExp, to: string): string => {
@@ -103,7 +104,7 @@ const nginx: ProxyProgram = {
   async start(t, upstream, more = "") {
     const port = await freePort();
     const home = homeOf(t);
-    let server = put(programOf("nginx"), "8375", String(upstream));
+    let server = put(programOf("nginx", "nginx"), "8375", String(upstream));
     server = put(
       server,
       "listen 443 ssl;",
@@ -141,7 +142,7 @@ const caddy: ProxyProgram = {
     const port = await freePort();
     const home = homeOf(t);
     const admin = `unix//${home}/admin`;
-    let site = put(programOf("Caddy"), "8375", String(upstream));
+    let site = put(programOf("Caddy", "text"), "8375", String(upstream));
     site = put(
       site,
       "rooms.example.org {",

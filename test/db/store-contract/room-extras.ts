@@ -1,6 +1,7 @@
 import type { RoomExtras } from "../../../db/store.js";
 import { worldOf } from "../../helper.js";
-import { ABSENT, type Contract, fails, selection, shown } from "./setup.js";
+import { shown } from "../../listed.js";
+import { ABSENT, type Contract, fails, selection } from "./setup.js";
 
 const defaults: RoomExtras = {
   picture: null,
@@ -48,7 +49,11 @@ export async function roomExtraContract(contract: Contract): Promise<void> {
     t.throws(() => {
       (mixed.value.extras as RoomExtras).picture = "x";
     }, "frozen");
-    const named = await store.rooms.update("demo", id, { name: "z" });
+    const named = await store.rooms.update("demo", id, {
+      name: "z",
+      description: undefined,
+      extras: { import_id: undefined },
+    });
     t.strictSame(named.value.extras, mixed.value.extras, "others keep them");
     const stale = store.rooms.update("demo", id, { extras: defaults }, [
       made.version,

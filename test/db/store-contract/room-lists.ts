@@ -1,6 +1,7 @@
 import type { RoomSelection } from "../../../db/store.js";
 import { worldOf } from "../../helper.js";
-import { type Contract, fails, selection, shown } from "./setup.js";
+import { shown } from "../../listed.js";
+import { type Contract, fails, selection } from "./setup.js";
 
 /** What every store keeps to when it lists rooms. */
 export async function roomListContract(contract: Contract): Promise<void> {

@@ -1,5 +1,6 @@
 import type { RoomOrdering } from "../../../schemas/rooms.js";
-import { type Contract, selection, shown } from "./setup.js";
+import { shown } from "../../listed.js";
+import { type Contract, selection } from "./setup.js";
 
 /** Names in the order of their code points, which no language would put them in. */
 const NAMES = ["", " b", "B", "Z", "_", "a", "aB", "a b", "b", "é", "ﬀ", "🎪"]

@@ -1,6 +1,7 @@
 import type { Room } from "../../../schemas/rooms.js";
 import { worldOf } from "../../helper.js";
-import { ABSENT, type Contract, fails, shown } from "./setup.js";
+import { shown } from "../../listed.js";
+import { ABSENT, type Contract, fails } from "./setup.js";
 
 /** What every store keeps to about single rooms. */
 export async function roomContract(contract: Contract): Promise<void> {

@@ -3,13 +3,11 @@ import type { Test } from "tap";
 import type {
   ListedUser,
   RoomSelection,
-  RoomValue,
   Store,
   StoreProblem,
   UserRecord,
   Visitor,
 } from "../../../db/store.js";
-import type { Room } from "../../../schemas/rooms.js";
 import { worldOf } from "../../helper.js";
 
 /** Opens one more store on a place; all stores of a place hold the same. */
@@ -66,11 +64,6 @@ export const selection = (
   ordering: "sorting_priority",
   ...changes,
 });
-
-/** A room as lists show it. */
-export function shown({ extras: _extras, ...room }: RoomValue): Room {
-  return room;
-}
 
 /** A user as lists show it. */
 export function listed(user: UserRecord): ListedUser {

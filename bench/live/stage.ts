@@ -1,0 +1,135 @@
+import { join } from "node:path";
+import { callersOf } from "../event.js";
+import { processorTimeOf } from "../figures.js";
+import {
+  newEvent,
+  type Running,
+  startFoyer,
+  startProgram,
+} from "../servers.js";
+import { load } from "../load.js";
+import { Crowd, type Joined } from "./crowd.js";
+import { Director } from "./director.js";
+
+/** How many people are in the room. */
+export const PEOPLE = Number(process.env.PEOPLE ?? 10_000);
+
+/** How many of them join in a second. */
+const JOINING = Number(process.env.JOINING ?? 1000);
+
+/** How many of them may do everything, and see who else is in the room. */
+export const STAFF = 10;
+
+/** How long servers are asked before anything is measured, in seconds. */
+const WARM_UP = 2;
+
+/** The number of rooms in the world. */
+const ROOMS = 20;
+
+/** A server with a crowd. */
+export interface Hall {
+  server: Running;
+  crowd: Crowd;
+  joined: Joined;
+  /** What it cost the server that they joined, in seconds of processor time. */
+  cost: number;
+  /** Makes the server send to the crowd. It is not part of it. */
+  director: Director;
+}
+
+/** The servers of the benchmark. */
+export interface Stage {
+  /** Foyer with a crowd in the first room. */
+  foyer: Hall;
+  /** Foyer without a crowd. */
+  empty: Running;
+  /** A server with nothing but `ws`, and a crowd as large. */
+  bare: Hall;
+  /** The paths of the rooms, for `foyer` and for `empty`. */
+  rooms: { foyer: string[]; empty: string[] };
+  /** The id of the room with the crowd. */
+  room: string;
+  /** The id of an announcement that everybody sees. */
+  announcement: string;
+  /** The header of a caller who may do everything. */
+  authorization: string;
+  stop(): Promise<void>;
+}
+
+const roomsPath = "/api/v1/worlds/bench/rooms/";
+const bareSockets = join(import.meta.dirname, "bare.js");
+
+/** Starts the servers, and lets the crowds in. */
+export async function openStage(): Promise<Stage> {
+  const foyer = await startFoyer(await newEvent({ bench: { rooms: ROOMS } }));
+  const empty = await startFoyer(await newEvent({ bench: { rooms: ROOMS } }));
+  const bare = await startProgram(bareSockets);
+  const authorization = callersOf("bench", { count: 1 })[0]!;
+  const roomsOf = async ({ port }: Running) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${roomsPath}`, {
+      headers: { authorization },
+    });
+    const { results } = (await answer.json()) as { results: { id: string }[] };
+    return results.map(({ id }) => id);
+  };
+  const ids = await roomsOf(foyer);
+  const [room] = ids;
+  const pathsOf = (rooms: string[]) => rooms.map((id) => `${roomsPath}${id}/`);
+
+  const says = helloesOf(room!);
+  // So that none is compared before its code is compiled.
+  for (const [{ port }, path] of [
+    [foyer, pathsOf(ids)[1]],
+    [empty, pathsOf(await roomsOf(empty))[1]],
+  ] as const) {
+    const requests = [{ path: path!, headers: { authorization } }];
+    await load(port, { requests, connections: 32, seconds: WARM_UP });
+  }
+  const full = await fillHall(foyer, "/ws/world/bench/", says);
+  const reference = await fillHall(bare, "/", says);
+  const { announcement } = await full.director.ask<{
+    announcement: { id: string };
+  }>("announcement.create", { text: "Welcome.", state: "active" });
+  return {
+    foyer: full,
+    empty,
+    bare: reference,
+    rooms: { foyer: pathsOf(ids), empty: pathsOf(await roomsOf(empty)) },
+    room: room!,
+    announcement: announcement.id,
+    authorization,
+    async stop() {
+      for (const { crowd, director, server } of [full, reference]) {
+        director.leave();
+        await crowd.leave();
+        await server.stop();
+      }
+      await empty.stop();
+    },
+  };
+}
+
+async function fillHall(
+  server: Running,
+  path: string,
+  says: string[][],
+): Promise<Hall> {
+  const before = processorTimeOf(server.pid);
+  const { crowd, joined } = await Crowd.join(server.port, path, says, JOINING);
+  const cost = processorTimeOf(server.pid) - before;
+  const [authorization] = callersOf("bench", { count: PEOPLE + 1 }).slice(-1);
+  const director = await Director.join(server.port, path, authorization!);
+  return { server, crowd, joined, cost, director };
+}
+
+/** What everybody says: who they are, and which room they enter. */
+function helloesOf(room: string): string[][] {
+  const people = [
+    ...callersOf("bench", { count: STAFF }),
+    ...callersOf("bench", { count: PEOPLE, roles: ["attendee"] }).slice(STAFF),
+  ];
+  return people.map((header) => [
+    JSON.stringify(["authenticate", { token: header.split(" ")[1] }]),
+    JSON.stringify(["room.enter", 1, { room }]),
+  ]);
+}

@@ -1,0 +1,234 @@
+import { once } from "node:events";
+import { createConnection } from "node:net";
+import { basename } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { Command, InvalidArgumentError } from "commander";
+import { loadConfig } from "../config.js";
+import { Failure } from "../failure.js";
+import type {
+  ControlEnd,
+  ControlRequest,
+  ListedConnection,
+} from "../live/control.js";
+import { command } from "./command.js";
+import { context } from "./context.js";
+import { printList } from "./lists.js";
+import { type JsonOption, print } from "./output.js";
+
+/** How long a process may take to answer, in milliseconds. */
+const PATIENCE = 5_000;
+
+/** How many connections one request names. */
+const LOT = 500;
+
+/** The longest pause between two connections, in milliseconds. */
+const MAX_INTERVAL = 60_000;
+
+/** Whether a text matches a pattern, in which each `*` stands for any characters. */
+function matches(pattern: string, text: string): boolean {
+  const [start = "", ...parts] = pattern.split("*");
+  const end = parts.pop();
+  if (end === undefined) return text === start;
+  const last = text.length - end.length;
+  if (!text.startsWith(start) || !text.endsWith(end)) return false;
+  let at = start.length;
+  for (const part of parts) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= last;
+}
+
+/**
+ * Sends a request to one process of a server.
+ * @param path of its socket.
+ * @returns the lines of the answer and its end; undefined if the process is dead.
+ * @throws {Failure} if there is no complete answer.
+ */
+async function ask(
+  path: string,
+  request: ControlRequest,
+): Promise<{ lines: ListedConnection[]; done: number } | undefined> {
+  let text = "";
+  const socket = createConnection(path).setEncoding("utf8");
+  try {
+    await once(socket, "connect");
+    socket.setTimeout(PATIENCE, () => socket.destroy());
+    socket.write(`${JSON.stringify(request)}\n`);
+    for await (const chunk of socket) text += chunk as string;
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (code === "ECONNREFUSED" || code === "ENOENT") return undefined;
+    if (code === "EACCES" || code === "EPERM") {
+      throw new Failure(
+        `cannot ask ${path}: ${code}; run this as the user of the server`,
+      );
+    }
+  } finally {
+    socket.destroy();
+  }
+  const lines = text.split("\n");
+  // After the last newline there is nothing.
+  if (lines.pop() !== "" || !lines.at(-1)?.startsWith('{"done":')) {
+    throw new Failure(`process ${basename(path, ".sock")} did not answer`);
+  }
+  const { done } = JSON.parse(lines.pop()!) as ControlEnd;
+  return { lines: lines.map((one) => JSON.parse(one) as never), done };
+}
+
+/** A connection, and the socket of the process that serves it. */
+interface Found extends ListedConnection {
+  path: string;
+}
+
+/**
+ * Finds the connections of all processes that serve DATA_DIR.
+ * @param world a pattern.
+ * @returns also what to throw at the end, if some process did not answer.
+ * @throws {Failure} if no server runs there, or no process answers.
+ */
+async function find(
+  world: string,
+): Promise<{ found: Found[]; fault: Failure | undefined }> {
+  const { dataDir } = loadConfig(context().env);
+  const [{ hasStore }, { controlSockets }] = await Promise.all([
+    import("../db/open.js"),
+    import("../live/control.js"),
+  ]);
+  if (!hasStore(dataDir)) {
+    throw new Failure(`there is no database in ${dataDir}`);
+  }
+  let fault: Failure | undefined;
+  const answers = await Promise.all(
+    controlSockets(dataDir).map(async (path) => {
+      try {
+        const answer = await ask(path, { do: "list" });
+        return answer?.lines.map((line) => ({ ...line, path }));
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        fault = error;
+        return undefined;
+      }
+    }),
+  );
+  const answered = answers.filter((answer) => answer !== undefined);
+  if (answered.length === 0) {
+    throw fault ?? new Failure(`no server runs on ${dataDir}`);
+  }
+  const found = answered.flat().filter((one) => matches(world, one.world));
+  return { found, fault };
+}
+
+const listConnections = command(
+  "list [world]",
+  "list who is connected by websocket; without a world, to any",
+  "connections list 'summit*'",
+).action(async (world = "*", { json }: JsonOption) => {
+  const { found, fault } = await find(world);
+  const items = (async function* () {
+    for (const { path: _, ...connection } of found) yield connection;
+  })();
+  await printList(
+    json,
+    items,
+    ({ id, world, user, since, pid, rooms, queued, unsent, closing }) => [
+      id,
+      world,
+      user ?? "not logged in",
+      `${closing ? "closing, " : ""}since ${since}`,
+      `process ${pid}`,
+      `rooms: ${rooms.length}`,
+      `queued: ${queued}`,
+      `unsent bytes: ${unsent}`,
+    ],
+    "Nobody is connected.",
+  );
+  if (fault) throw fault;
+});
+
+interface PaceOption extends JsonOption {
+  interval: number;
+}
+
+/** Makes a command that ends connections. */
+const ending = (
+  what: "drop" | "reload",
+  done: string,
+  description: string,
+  example: string,
+) =>
+  command(`${what} [world]`, description, example)
+    .option(
+      "--interval <ms>",
+      "the pause between two connections, in milliseconds",
+      milliseconds,
+      0,
+    )
+    .action(async (world = "*", { json, interval }: PaceOption) => {
+      const { found, fault } = await find(world);
+      const count = await end(what, found, interval);
+      print(json, { [done]: count }, [
+        `${count} connection${count === 1 ? "" : "s"} ${done}.`,
+      ]);
+      if (fault) throw fault;
+    });
+
+/** @returns how many connections were still there. */
+async function end(
+  what: "drop" | "reload",
+  found: Found[],
+  interval: number,
+): Promise<number> {
+  let count = 0;
+  const size = interval > 0 ? 1 : LOT;
+  for (const [path, ids] of byPath(found)) {
+    for (let i = 0; i < ids.length; i += size) {
+      const connections = ids.slice(i, i + size);
+      const answer = await ask(path, { do: what, connections });
+      count += answer?.done ?? 0;
+      if (interval > 0) await setTimeout(interval);
+    }
+  }
+  return count;
+}
+
+/** The ids of connections, by the socket of their process. */
+function byPath(found: Found[]): Map<string, string[]> {
+  const ids = new Map<string, string[]>();
+  for (const { path, id } of found) {
+    const others = ids.get(path);
+    if (others) others.push(id);
+    else ids.set(path, [id]);
+  }
+  return ids;
+}
+
+function milliseconds(text: string): number {
+  const value = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
+  if (value <= MAX_INTERVAL) return value;
+  throw new InvalidArgumentError(
+    `Must be a whole number from 0 to ${MAX_INTERVAL}.`,
+  );
+}
+
+/** `foyer connections …` */
+export const connectionsCommand = new Command("connections")
+  .description("list and end the websockets of a running server")
+  .addCommand(listConnections)
+  .addCommand(
+    ending(
+      "drop",
+      "dropped",
+      "end connections at once, without a word; clients connect again",
+      "connections drop summit",
+    ),
+  )
+  .addCommand(
+    ending(
+      "reload",
+      "reloaded",
+      "make clients load their page again; connections end 2 seconds later",
+      "connections reload summit --interval 20",
+    ),
+  );

@@ -1,0 +1,247 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { createConnection, createServer, type Socket } from "node:net";
+import { join, relative } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { FastifyBaseLogger } from "fastify";
+import { Failure } from "../failure.js";
+import type { Connection } from "./connection.js";
+import type { Live } from "./live.js";
+
+// Each process of a server listens on a Unix socket in DATA_DIR, for the commands
+// of an operator on the same machine. A client sends one line of JSON, and gets
+// lines of JSON; the last one says that the answer is complete.
+
+/** What an operator asks of a process. */
+export type ControlRequest =
+  | { do: "list" }
+  /** With the ids of connections; those that are gone are skipped. */
+  | { do: "drop" | "reload"; connections: string[] };
+
+/** A websocket, as an operator sees it. */
+export interface ListedConnection {
+  id: string;
+  /** As its address names it; no such world may exist. */
+  world: string;
+  /** The id of the user; null before the login. */
+  user: string | null;
+  /** When it was opened, in ISO 8601. */
+  since: string;
+  /** The process that serves it. */
+  pid: number;
+  /** The ids of the rooms that it entered. */
+  rooms: string[];
+  /** How many commands wait for an earlier one. */
+  queued: number;
+  /** How many bytes the client has not read. */
+  unsent: number;
+  /** Whether it only waits for the client to confirm that it closes. */
+  closing: boolean;
+}
+
+/** The last line of an answer: how many connections were listed, dropped or reloaded. */
+export interface ControlEnd {
+  done: number;
+}
+
+/** The folder of the sockets in DATA_DIR. */
+const FOLDER = "control";
+
+/** Sockets whose names end so take requests. */
+const READY = ".sock";
+
+/** The longest path of a Unix socket, in bytes: macOS has 104 with the final zero, Linux 108. */
+const MAX_PATH = 103;
+
+/** The longest request, in characters. */
+const MAX_REQUEST = 64 * 1024;
+
+/** How long an exchange may take, in milliseconds. */
+const PATIENCE = 10_000;
+
+/** How many clients a process takes at a time. */
+const MAX_CLIENTS = 16;
+
+/** How many connections are listed before other work gets its turn. */
+const SLICE = 500;
+
+/**
+ * The path of a socket, as short as it can be written in the working directory.
+ * @throws {Failure} if even that is too long.
+ */
+function pathOf(folder: string, name: string): string {
+  const path = join(folder, name);
+  for (const one of [path, relative("", path)]) {
+    if (Buffer.byteLength(one) <= MAX_PATH) return one;
+  }
+  throw new Failure(
+    `${folder} is too long a path for a socket; start Foyer in DATA_DIR`,
+  );
+}
+
+/**
+ * The sockets of all processes that serve a folder.
+ * @returns their paths; some may belong to processes that were killed.
+ * @throws {Failure} or an error of the system, if the folder cannot be used.
+ */
+export function controlSockets(dataDir: string): string[] {
+  const folder = join(dataDir, FOLDER);
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+  return names
+    .filter((name) => name.endsWith(READY))
+    .map((name) => pathOf(folder, name));
+}
+
+/**
+ * Takes requests of operators. If that is impossible, it says so in the log, once.
+ * @returns a function that ends it.
+ */
+export async function openControl(
+  live: Live,
+  dataDir: string,
+  log: FastifyBaseLogger,
+): Promise<() => void> {
+  try {
+    return await listen(live, dataDir);
+  } catch (error) {
+    log.warn(
+      `foyer connections cannot reach this process: ${(error as Error).message}`,
+    );
+    return () => {};
+  }
+}
+
+async function listen(live: Live, dataDir: string): Promise<() => void> {
+  const folder = join(dataDir, FOLDER);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700);
+  await removeDead(dataDir);
+  // Not the process id alone: in another container it means another process.
+  const name = `${process.pid}-${randomBytes(3).toString("hex")}`;
+  const ready = pathOf(folder, name + READY);
+  const unready = pathOf(folder, `${name}.new`);
+  const clients = new Set<Socket>();
+  const server = createServer((socket) => {
+    clients.add(socket);
+    socket.once("close", () => clients.delete(socket));
+    serve(live, socket);
+  });
+  server.maxConnections = MAX_CLIENTS;
+  await new Promise<void>((resolve, reject) => {
+    // Exclusive: otherwise the primary of a cluster would listen, and go on when
+    // this process is dead.
+    server
+      .once("error", reject)
+      .listen({ path: unready, exclusive: true }, resolve);
+  });
+  // It gets its name only when it listens: a socket with this name that refuses
+  // belongs to a process that is dead.
+  chmodSync(unready, 0o600);
+  renameSync(unready, ready);
+  return () => {
+    rmSync(ready, { force: true });
+    server.close();
+    for (const socket of clients) socket.destroy();
+  };
+}
+
+/** Removes the sockets of processes that were killed. */
+async function removeDead(dataDir: string): Promise<void> {
+  for (const path of controlSockets(dataDir)) {
+    if (await refuses(path)) rmSync(path, { force: true });
+  }
+}
+
+const refuses = (path: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = createConnection(path);
+    socket.once("error", ({ code }: NodeJS.ErrnoException) =>
+      resolve(code === "ECONNREFUSED"),
+    );
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+  });
+
+/** Answers the first line of a client. */
+function serve(live: Live, socket: Socket): void {
+  const timeout = setTimeout(() => socket.destroy(), PATIENCE).unref();
+  socket.once("close", () => clearTimeout(timeout));
+  // The client hung up.
+  socket.on("error", () => {});
+  let text = "";
+  socket.setEncoding("utf8").on("data", function read(chunk: string) {
+    text += chunk;
+    const end = text.indexOf("\n");
+    if (end >= 0) {
+      socket.off("data", read).resume();
+      const request = requestIn(text.slice(0, end));
+      if (!request) return void socket.destroy();
+      void pipeline(Readable.from(answer(live, request)), socket).catch(
+        () => {},
+      );
+    } else if (text.length > MAX_REQUEST) socket.destroy();
+  });
+}
+
+function requestIn(line: string): ControlRequest | undefined {
+  let request: Partial<Record<"do" | "connections", unknown>> | null;
+  try {
+    request = JSON.parse(line) as typeof request;
+  } catch {
+    return undefined;
+  }
+  const { do: what, connections } = request ?? {};
+  if (what === "list") return { do: what };
+  if ((what !== "drop" && what !== "reload") || !Array.isArray(connections)) {
+    return undefined;
+  }
+  return { do: what, connections: connections.map(String) };
+}
+
+async function* answer(
+  live: Live,
+  request: ControlRequest,
+): AsyncGenerator<string> {
+  const open = [...live.sockets];
+  let done = 0;
+  if (request.do === "list") {
+    for (; done < open.length; done += SLICE) {
+      yield open
+        .slice(done, done + SLICE)
+        .map((connection) => `${JSON.stringify(listed(connection))}\n`)
+        .join("");
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    done = open.length;
+  } else {
+    const ids = new Set(request.connections);
+    for (const connection of open) {
+      if (!ids.has(connection.id)) continue;
+      done++;
+      if (request.do === "drop") connection.drop();
+      else live.reload(connection);
+    }
+  }
+  yield `${JSON.stringify({ done } satisfies ControlEnd)}\n`;
+}
+
+const listed = (connection: Connection): ListedConnection => ({
+  id: connection.id,
+  world: connection.world,
+  user: connection.login?.user ?? null,
+  since: new Date(connection.openedAt).toISOString(),
+  pid: process.pid,
+  rooms: [...connection.rooms],
+  queued: connection.queued,
+  unsent: connection.unsent,
+  closing: connection.ended,
+});

@@ -1,0 +1,30 @@
+import { setTimeout } from "node:timers/promises";
+import { Close } from "./connection.js";
+import type { Live } from "./live.js";
+
+/** In how many steps websockets are closed. */
+const STEPS = 30;
+
+/**
+ * Closes all websockets in steps, each by the closing handshake. Clients connect
+ * again elsewhere, or here when the next server listens; if all did so at once,
+ * they would be a crowd at its door.
+ * @param patience how long the server waits before it stops, in milliseconds. The
+ *   steps take a part of it, and so does the wait for clients that do not answer.
+ */
+export async function closeAll(live: Live, patience: number): Promise<void> {
+  const within = Math.min(3000, 0.3 * patience);
+  const open = [...live.sockets];
+  const step = Math.ceil(open.length / STEPS);
+  for (let i = 0; i < open.length; i += step) {
+    for (const connection of open.slice(i, i + step)) {
+      connection.close(Close.restart);
+    }
+    if (step > 1) await setTimeout(within / STEPS);
+  }
+  const deadline = performance.now() + Math.min(2000, 0.3 * patience);
+  while (live.sockets.size > 0 && performance.now() < deadline) {
+    await setTimeout(20);
+  }
+  for (const connection of live.sockets) connection.drop();
+}

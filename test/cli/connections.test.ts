@@ -1,0 +1,271 @@
+import { once } from "node:events";
+import { createConnection } from "node:net";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { foyer, startFoyer, until } from "../helper.js";
+import { listed, Person, shortFolder, signer } from "../system/person.js";
+
+/** The socket of the only process that serves a folder. */
+function socketOf(dataDir: string): string {
+  const folder = join(dataDir, "control");
+  const [name, ...others] = readdirSync(folder);
+  if (name === undefined || others.length > 0) throw new Error("not one");
+  return join(folder, name);
+}
+
+/** What a process answers to some bytes. */
+async function answerTo(path: string, text: string): Promise<string> {
+  const socket = createConnection(path).setEncoding("utf8");
+  socket.on("error", () => {});
+  let got = "";
+  socket.on("data", (chunk: string) => (got += chunk));
+  socket.write(text);
+  await once(socket, "close");
+  return got;
+}
+
+void t.test("who is connected", async (t) => {
+  const dataDir = shortFolder(t);
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const run = (...args: string[]) => foyer(dataDir, ["connections", ...args]);
+  t.same(await run("list"), {
+    code: 0,
+    stdout: "Nobody is connected.\n",
+    stderr: "",
+  });
+  t.match(await run("list", "--json"), { code: 0, stdout: "[]\n" });
+
+  const sign = await signer(dataDir);
+  const before = Date.now();
+  const silent = await Person.connect(t, server.port);
+  const person = await Person.connect(t, server.port);
+  await person.logIn(sign("ann", "admin"));
+  const { rooms } = (await person.pushed("authenticated"))["world.config"] as {
+    rooms: { id: string }[];
+  };
+  const room = rooms[0]!.id;
+  await person.call("room.enter", { room });
+  const [first, second] = await listed(dataDir);
+  t.match(first, { world: "sample", user: null, rooms: [], closing: false });
+  t.match(second, {
+    ...{ world: "sample", user: person.user, pid: server.pid },
+    ...{ rooms: [room], queued: 0, unsent: 0, closing: false },
+  });
+  const opened = Date.parse(second!.since);
+  t.ok(opened >= before && opened <= Date.now());
+
+  const { stdout } = await run("list");
+  const lines = stdout.trimEnd().split("\n");
+  t.match(
+    lines[0],
+    `${first!.id}\tsample\tnot logged in\tsince ${first!.since}`,
+  );
+  t.match(lines[1], `${second!.id}\tsample\t${person.user}\tsince`);
+  t.match(lines[1], `\tprocess ${server.pid}\trooms: 1\tqueued: 0\t`);
+
+  const patterns: [pattern: string, count: number][] = [
+    ["sample", 2],
+    ["*", 2],
+    ["sam*", 2],
+    ["*ple", 2],
+    ["s*m*e", 2],
+    ["s**e", 2],
+    ["sample*", 2],
+    ["sampl", 0],
+    ["ample", 0],
+    ["sample*e", 0],
+    ["sam*mple", 0],
+    ["s*x*e", 0],
+    ["s.*", 0],
+    ["", 0],
+  ];
+  for (const [pattern, count] of patterns) {
+    const got = await run("list", pattern, "--json");
+    t.equal((JSON.parse(got.stdout) as []).length, count, pattern);
+  }
+  t.equal(silent.closed, undefined);
+});
+
+void t.test("ending connections", async (t) => {
+  const dataDir = shortFolder(t);
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const run = (...args: string[]) => foyer(dataDir, ["connections", ...args]);
+  const connect = async (count: number) => {
+    const people: Person[] = [];
+    for (let i = 0; i < count; i++) {
+      const person = await Person.connect(t, server.port);
+      // Every other one does not log in.
+      if (i % 2) await person.logIn({ client_id: `guest-${i}` });
+      person.pushes.length = 0;
+      people.push(person);
+    }
+    return people;
+  };
+
+  await t.test("drop is silent", async (t) => {
+    const people = await connect(4);
+    t.match(await run("drop", "other"), { stdout: "0 connections dropped.\n" });
+    const got = await run("drop", "sample");
+    t.same(got, { code: 0, stdout: "4 connections dropped.\n", stderr: "" });
+    for (const person of people) {
+      t.equal(await person.ended(), 1006, "no closing handshake");
+      t.same(person.pushes, []);
+    }
+    t.same(await listed(dataDir), []);
+  });
+
+  await t.test("reload is told, and ends two seconds later", async (t) => {
+    const people = await connect(2);
+    const started = Date.now();
+    const got = await run("reload", "--json");
+    t.match(got, { code: 0, stderr: "" });
+    t.same(JSON.parse(got.stdout), { reloaded: 2 });
+    for (const person of people) {
+      await person.pushed("connection.reload");
+      t.equal(await person.ended(), 1000);
+      const after = person.closed!.at - started;
+      t.ok(after >= 1900 && after < 6000, `${after} ms`);
+      t.same(person.pushes, [["connection.reload", {}]]);
+    }
+  });
+
+  await t.test("a pause between two", async (t) => {
+    const people = await connect(4);
+    const got = await run("drop", "sam*", "--interval", "150");
+    t.match(got, { code: 0, stdout: "4 connections dropped.\n" });
+    for (const person of people) await person.ended();
+    const ends = people.map(({ closed }) => closed!.at);
+    t.ok(ends.at(-1)! - ends[0]! >= 400, "one after the other");
+  });
+
+  for (const interval of ["-1", "x", "1.5", "60001", ""]) {
+    const got = await run("drop", "--interval", interval);
+    t.match(got, { code: 2, stdout: "" }, interval);
+  }
+});
+
+void t.test("no server", async (t) => {
+  const dataDir = shortFolder(t);
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  t.equal(statSync(join(dataDir, "control")).mode & 0o777, 0o700);
+  const path = socketOf(dataDir);
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  const nobody = {
+    code: 1,
+    stdout: "",
+    stderr: `foyer: no server runs on ${dataDir}\n`,
+  };
+  const run = (...args: string[]) => foyer(dataDir, ["connections", ...args]);
+
+  server.signal("SIGKILL");
+  await server.finished;
+  t.equal(socketOf(dataDir), path, "it left its socket");
+  for (const args of [["list"], ["drop"], ["reload", "--json"]]) {
+    t.same(await run(...args), nobody, args.join(" "));
+  }
+
+  const next = await startFoyer(t, dataDir);
+  t.not(socketOf(dataDir), path, "the next one removes it");
+  t.match(await run("list"), { code: 0 });
+  next.signal("SIGTERM");
+  t.equal((await next.finished).code, 0);
+  t.same(readdirSync(join(dataDir, "control")), [], "nothing is left");
+  t.same(await run("list"), nobody);
+});
+
+void t.test("what no command would send", async (t) => {
+  const dataDir = shortFolder(t);
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const person = await Person.connect(t, server.port);
+  const path = socketOf(dataDir);
+  const bad = [
+    "\n",
+    "garbage\n",
+    "GET / HTTP/1.1\r\n\r\n",
+    "null\n",
+    "[]\n",
+    "{}\n",
+    '{"do":"stop"}\n',
+    '{"do":"drop"}\n',
+    '{"do":"drop","connections":"*"}\n',
+    `${"x".repeat(100_000)}`,
+  ];
+  for (const text of bad)
+    t.equal(await answerTo(path, text), "", text.slice(0, 40));
+  const unknown = '{"do":"drop","connections":["x",null,{}]}\n';
+  t.equal(await answerTo(path, unknown), '{"done":0}\n');
+
+  // As many as are taken, and some more, that say nothing.
+  const silent = Array.from({ length: 20 }, () => {
+    const socket = createConnection(path);
+    socket.on("error", () => {});
+    t.teardown(() => socket.destroy());
+    return socket;
+  });
+  await until(() => silent.filter(({ destroyed }) => destroyed).length >= 4);
+  t.match(await foyer(dataDir, ["connections", "list"]), {
+    code: 1,
+    stderr: /^foyer: process \d+-\w+ did not answer\n$/,
+  });
+  for (const socket of silent) socket.destroy();
+  await until(async () => {
+    const got = await foyer(dataDir, ["connections", "list"]);
+    return got.code === 0;
+  });
+  t.equal((await fetch(`${server.address}/healthz`)).status, 200);
+  t.equal(person.closed, undefined);
+  server.signal("SIGTERM");
+  t.match(await server.finished, { code: 0, stderr: "" });
+});
+
+void t.test("several servers, and data that is looked at", async (t) => {
+  const dataDir = shortFolder(t);
+  const env = { LIVE_AUTH_TIMEOUT: "60" };
+  const one = await startFoyer(t, dataDir, ["--demo"], env);
+  const two = await startFoyer(t, dataDir, [], env);
+  const people = [
+    await Person.connect(t, one.port),
+    await Person.connect(t, two.port),
+  ];
+  const pids = (await listed(dataDir)).map(({ pid }) => pid).sort();
+  t.same(pids, [one.pid, two.pid].sort(), "each server is asked");
+
+  t.match(await foyer(dataDir, ["check"]), { code: 0 });
+  const archive = join(shortFolder(t), "all.tar");
+  t.match(await foyer(dataDir, ["backup", archive]), { code: 0 });
+  const empty = shortFolder(t);
+  mkdirSync(join(empty, "control"));
+  t.match(await foyer(empty, ["restore", archive]), { code: 0, stderr: "" });
+
+  one.signal("SIGSTOP");
+  t.teardown(() => one.signal("SIGCONT"));
+  const got = await foyer(dataDir, ["connections", "drop"]);
+  t.match(got, { code: 1, stdout: "1 connection dropped.\n" });
+  t.match(got.stderr, new RegExp(`^foyer: process ${one.pid}-\\w+ did not`));
+  t.equal(await people[1]!.ended(), 1006);
+  one.signal("SIGCONT");
+  t.match(await foyer(dataDir, ["connections", "drop"]), {
+    code: 0,
+    stdout: "1 connection dropped.\n",
+  });
+});
+
+void t.test("where no socket can be", async (t) => {
+  const long = join(shortFolder(t), "x".repeat(120));
+  const env = { LOG_LEVEL: "warn" };
+  const server = await startFoyer(t, long, ["--demo"], env);
+  const warning =
+    /foyer connections cannot reach this process: \S+ is too long/g;
+  t.equal(server.said.stdout.match(warning)?.length, 1, "it says so, once");
+  t.equal((await fetch(`${server.address}/healthz`)).status, 200);
+  t.match(await foyer(long, ["connections", "list"]), {
+    code: 1,
+    stderr: `foyer: no server runs on ${long}\n`,
+  });
+
+  const taken = shortFolder(t);
+  writeFileSync(join(taken, "control"), "");
+  const other = await startFoyer(t, taken, ["--demo"], env);
+  t.match(other.said.stdout, /cannot reach this process: .*EEXIST/);
+});

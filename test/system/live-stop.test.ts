@@ -1,0 +1,148 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { createApp } from "../../app.js";
+import {
+  dial,
+  listen,
+  rawRequest,
+  serve,
+  startFoyer,
+  until,
+} from "../helper.js";
+import { Person, shortFolder } from "./person.js";
+
+const rooms = "/api/v1/worlds/sample/rooms/";
+
+void t.test("a stop closes websockets, and finishes requests", async (t) => {
+  const server = await startFoyer(t, shortFolder(t), ["--demo"]);
+  const people: Person[] = [];
+  for (let i = 0; i < 60; i++)
+    people.push(await Person.connect(t, server.port));
+  for (const person of people.slice(0, 5)) await person.logIn();
+  const body = JSON.stringify({ name: "Slow" });
+  const slow = dial(t, server.port);
+  slow.send(
+    rawRequest(`POST ${rooms}`, {
+      Authorization: `Bearer ${server.token}`,
+      "Content-Type": "application/json",
+      "Content-Length": String(body.length),
+      Expect: "100-continue",
+    }),
+  );
+  t.equal((await slow.answer()).status, 100);
+  const started = Date.now();
+  server.signal("SIGTERM");
+  for (const person of people) t.equal(await person.ended(), 1012);
+  const ends = people.map(({ closed }) => closed!.at - started);
+  t.ok(Math.max(...ends) < 6000, "within the first seconds");
+  t.ok(Math.max(...ends) - Math.min(...ends) > 1000, "not all at once");
+  await t.rejects(
+    Person.connect(t, server.port),
+    /503/,
+    "no more are taken meanwhile",
+  );
+  slow.send(body);
+  t.equal((await slow.answer()).status, 201, "and the request is finished");
+  t.match(await server.finished, { code: 0, stderr: "" });
+});
+
+void t.test(
+  "a stop does not wait for clients that do not answer",
+  async (t) => {
+    const server = await startFoyer(t, shortFolder(t), ["--demo"]);
+    // Raw sockets: they never confirm that the websocket closes.
+    const silent = Array.from({ length: 5 }, () => dial(t, server.port));
+    for (const wire of silent) {
+      wire.send(upgradeRequest);
+      t.equal((await wire.answer()).status, 101);
+    }
+    const deaf = await Person.connect(t, server.port);
+    await deaf.logIn();
+    deaf.stopReading();
+    const started = Date.now();
+    server.signal("SIGTERM");
+    t.match(await server.finished, { code: 0, stderr: "" });
+    const took = Date.now() - started;
+    t.ok(took < 6000, `${took} ms`);
+  },
+);
+
+void t.test("a stop with nobody connected takes no time", async (t) => {
+  const server = await startFoyer(t, shortFolder(t), ["--demo"]);
+  const person = await Person.connect(t, server.port);
+  person.ws.close();
+  await person.ended();
+  const started = Date.now();
+  server.signal("SIGTERM");
+  t.match(await server.finished, { code: 0, stderr: "" });
+  const took = Date.now() - started;
+  t.ok(took < 1500, `${took} ms`);
+});
+
+const upgradeRequest = rawRequest("GET /ws/world/sample/", {
+  Connection: "Upgrade",
+  Upgrade: "websocket",
+  "Sec-WebSocket-Version": "13",
+  "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+});
+
+void t.test("an embedded application that closes", async (t) => {
+  const { app } = await serve(t);
+  const port = await listen(app);
+  const person = await Person.connect(t, port, "demo");
+  await person.logIn();
+  const silent = dial(t, port);
+  silent.send(upgradeRequest.replace("sample", "demo"));
+  t.equal((await silent.answer()).status, 101);
+  const many: Person[] = [];
+  for (let i = 0; i < 40; i++) many.push(await Person.connect(t, port, "demo"));
+  const started = Date.now();
+  await app.close();
+  const took = Date.now() - started;
+  t.ok(took < 1900, `${took} ms`);
+  for (const one of [person, ...many]) t.equal(await one.ended(), 1012);
+  await t.resolves(createApp().close(), "also before it listens");
+});
+
+void t.test("a stop with ten thousand websockets", async (t) => {
+  const dataDir = shortFolder(t);
+  // Half of the descriptors of a process are for this side of the connections.
+  const limit = await fileLimit();
+  const count = Math.min(10_000, limit - 1000);
+  if (count < 10_000) t.comment(`the limit of open files allows ${count}`);
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const crowd = spawn(
+    process.execPath,
+    [CROWD, String(server.port), String(count)],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: {},
+    },
+  );
+  t.teardown(() => crowd.kill("SIGKILL"));
+  let said = "";
+  crowd.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
+  await until(() => said.includes("open\n"));
+  const started = Date.now();
+  server.signal("SIGTERM");
+  t.match(await server.finished, { code: 0, stderr: "" });
+  const took = Date.now() - started;
+  t.ok(took < 10_000, `${took} ms for ${count}`);
+  await until(() => said.includes("}\n"));
+  const codes = JSON.parse(said.split("\n").at(-2)!) as Record<string, number>;
+  // Every tenth never answers, and every other tenth never reads.
+  t.equal(codes["1012"], count * 0.8, JSON.stringify(codes));
+});
+
+const CROWD = fileURLToPath(new URL("crowd.js", import.meta.url));
+
+/** How many files a process may open. */
+async function fileLimit(): Promise<number> {
+  const shell = spawn("sh", ["-c", "ulimit -n"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  for await (const chunk of shell.stdout) text += String(chunk);
+  return text.trim() === "unlimited" ? Infinity : Number(text);
+}

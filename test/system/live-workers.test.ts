@@ -1,0 +1,376 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { foyer, startFoyer, until, type ServerProcess } from "../helper.js";
+import { listed, Person, shortFolder, signer } from "./person.js";
+
+/** A server of two processes. */
+interface Pair {
+  server: ServerProcess;
+  dataDir: string;
+  /** The processes that serve now. */
+  workers: () => number[];
+  sign: Awaited<ReturnType<typeof signer>>;
+  /** Sends a request to the API as somebody with all rights. */
+  api: (method: string, path: string, body?: unknown) => Promise<unknown>;
+}
+
+/** How soon a change reaches open connections, in milliseconds. */
+const SOON = 1000;
+
+async function startPair(t: Test): Promise<Pair> {
+  const dataDir = shortFolder(t);
+  const server = await startFoyer(t, dataDir, ["--demo"], {
+    WORKERS: "2",
+    LOG_LEVEL: "info",
+    METRICS_PORT: "0",
+  });
+  const workers = () =>
+    [...server.said.stdout.matchAll(/"pid":(\d+).*"Server listening/g)].map(
+      ([, pid]) => Number(pid),
+    );
+  await until(() => workers().length === 2);
+  const sign = await signer(dataDir);
+  const { token } = sign("root", "admin", "api");
+  const api = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(
+      `${server.address}/api/v1/worlds/sample/${path}`,
+      {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          connection: "close",
+          ...(body !== undefined && { "content-type": "application/json" }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      },
+    );
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${response.status} ${text}`);
+    return text === "" ? undefined : (JSON.parse(text) as unknown);
+  };
+  return { server, dataDir, workers, sign, api };
+}
+
+/** Connects to one of the processes. */
+async function connectTo(
+  t: Test,
+  { server, workers }: Pair,
+  pid: number,
+): Promise<Person> {
+  const others = workers().filter((one) => one !== pid && isAlive(one));
+  // A process that is stopped takes no connection.
+  for (const other of others) process.kill(other, "SIGSTOP");
+  try {
+    return await Person.connect(t, server.port);
+  } finally {
+    for (const other of others) process.kill(other, "SIGCONT");
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** How long something takes, in milliseconds. */
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+/** The first room of the demo. */
+async function firstRoom(person: Person): Promise<string> {
+  const config = (await person.pushed("authenticated"))["world.config"];
+  return (config as { rooms: { id: string }[] }).rooms[0]!.id;
+}
+
+const idsOf = (viewers: unknown) =>
+  (viewers as { id: string }[]).map(({ id }) => id).sort();
+
+void t.test("people on different processes see each other", async (t) => {
+  const pair = await startPair(t);
+  const [here, there] = pair.workers();
+  const ann = await connectTo(t, pair, here!);
+  await ann.logIn(pair.sign("ann", "admin"));
+  const bob = await connectTo(t, pair, there!);
+  await bob.logIn(pair.sign("bob"));
+  const pids = new Map(
+    (await listed(pair.dataDir)).map(({ user, pid }) => [user, pid]),
+  );
+  t.same([pids.get(ann.user), pids.get(bob.user)], [here, there]);
+  const room = await firstRoom(ann);
+
+  await t.test("in rooms", async (t) => {
+    const first = await ann.call("room.enter", { room });
+    t.same(idsOf(first.viewers), [ann.user]);
+    const few = { room, users: "few" };
+    await bob.pushed("world.user_count_change", ({ users }) => users === "few");
+    t.match(bob.all("world.user_count_change"), [few]);
+    await bob.call("room.enter", { room });
+    const added = await ann.pushed("room.viewer.added");
+    t.match(added, { user: { id: bob.user } });
+    const again = await ann.call("room.enter", { room });
+    t.same(idsOf(again.viewers), [ann.user, bob.user].sort());
+    const online = { ids: [ann.user, bob.user] };
+    for (const person of [ann, bob]) {
+      t.match(await person.call("user.online_status", online), {
+        [ann.user]: true,
+        [bob.user]: true,
+      });
+    }
+    await bob.call("room.react", { room, reaction: "👏" });
+    for (const person of [ann, bob]) {
+      t.match(await person.pushed("room.reaction"), {
+        reactions: { "👏": 1 },
+      });
+    }
+    await bob.call("room.leave", { room });
+    t.match(await ann.pushed("room.viewer.removed"), { user_id: bob.user });
+  });
+
+  await t.test("what changes", async (t) => {
+    const text = "Doors open.";
+    await ann.call("announcement.create", { text, state: "active" });
+    t.match(await bob.pushed("announcement.created_or_updated"), { text });
+
+    await pair.api("PATCH", "", { title: "Renamed" });
+    for (const person of [ann, bob]) {
+      await person.pushed(
+        "world.updated",
+        ({ world }) => (world as { title: string }).title === "Renamed",
+      );
+    }
+    const name = "New";
+    await ann.call("room.create", {
+      ...{ name, description: "", permission_preset: "public" },
+      modules: [{ type: "chat.native" }],
+    });
+    for (const person of [ann, bob]) {
+      t.match(await person.pushed("room.create"), { name });
+    }
+    const took = await timed(async () => {
+      const rename = ["world", "update", "sample", "--title", "By command"];
+      t.match(await foyer(pair.dataDir, rename), { code: 0 });
+      for (const person of [ann, bob]) {
+        await person.pushed(
+          "world.updated",
+          ({ world }) => (world as { title: string }).title === "By command",
+        );
+      }
+    });
+    t.ok(took < SOON, `a command reaches both within ${took} ms`);
+  });
+
+  await t.test("at most so many connections", async (t) => {
+    const changed = ann.pushed("world.updated", () => true);
+    await ann.call("world.config.patch", { connection_limit: 2 });
+    await changed;
+    const own: Person[] = [];
+    for (const pid of [here!, there!, here!, there!]) {
+      const person = await connectTo(t, pair, pid);
+      own.push(await person.logIn(pair.sign("eve")));
+    }
+    for (const person of own.slice(0, 2)) {
+      t.equal(await person.ended(), 1000);
+      t.match(person.all("error"), [{ code: "connection.replaced" }]);
+    }
+    for (const person of own.slice(2)) {
+      t.same(await person.call("user.fetch", { ids: [] }), {});
+      t.equal(person.closed, undefined);
+    }
+  });
+});
+
+void t.test("what ends connections reaches every process", async (t) => {
+  const pair = await startPair(t);
+  const [here, there] = pair.workers();
+  const ann = await connectTo(t, pair, here!);
+  await ann.logIn(pair.sign("ann", "admin", "api"));
+  const guest = async (client_id: string) =>
+    (await connectTo(t, pair, there!)).logIn({ client_id });
+
+  const banned = await guest("banned");
+  let took = await timed(async () => {
+    await ann.call("user.ban", { id: banned.user });
+    await banned.pushed("connection.reload");
+  });
+  t.ok(took < SOON, `a ban: ${took} ms`);
+  t.equal(await banned.ended(), 1000);
+
+  const erased = await guest("erased");
+  took = await timed(async () => {
+    await pair.api("POST", "delete_user", { user_id: erased.user });
+    await erased.pushed("connection.reload");
+  });
+  t.ok(took < SOON, `an erasure: ${took} ms`);
+
+  const doomed = await guest("doomed");
+  took = await timed(async () => {
+    await foyer(pair.dataDir, ["user", "delete", "sample", doomed.user]);
+    await doomed.pushed("connection.reload");
+  });
+  t.ok(took < SOON, `an erasure by command: ${took} ms`);
+
+  const bob = await connectTo(t, pair, there!);
+  await bob.logIn(pair.sign("bob"));
+  const visitor = await guest("visitor");
+  took = await timed(async () => {
+    const rotate = ["world", "update", "sample", "--new-key"];
+    t.match(await foyer(pair.dataDir, rotate), { code: 0 });
+    for (const person of [ann, bob]) {
+      await person.pushed("error", ({ code }) => code === "auth.invalid_token");
+      t.equal(await person.ended(), 1008);
+    }
+  });
+  t.ok(took < SOON, `a new key: ${took} ms`);
+  t.equal(visitor.closed, undefined, "a guest has no key");
+
+  const { token } = (await signer(pair.dataDir))("root", "admin", "api");
+  took = await timed(async () => {
+    const response = await fetch(
+      `${pair.server.address}/api/v1/worlds/sample/`,
+      {
+        method: "DELETE",
+        headers: { authorization: `Bearer ${token}`, connection: "close" },
+      },
+    );
+    if (!response.ok) {
+      await foyer(pair.dataDir, ["world", "delete", "sample", "--yes"]);
+    }
+    await visitor.pushed("error", ({ code }) => code === "world.unknown_world");
+    await visitor.ended();
+  });
+  t.ok(took < SOON, `the end of the world: ${took} ms`);
+});
+
+void t.test("a process that is killed takes its people with it", async (t) => {
+  const pair = await startPair(t);
+  const [here, there] = pair.workers();
+  const ann = await connectTo(t, pair, here!);
+  await ann.logIn(pair.sign("ann", "admin"));
+  const room = await firstRoom(ann);
+  await ann.call("room.enter", { room });
+  const lost: Person[] = [];
+  for (const client_id of ["one", "two"]) {
+    const person = await connectTo(t, pair, there!);
+    lost.push(await person.logIn({ client_id }));
+    await person.call("room.enter", { room });
+  }
+  const other = (
+    (await ann.pushed("authenticated"))["world.config"] as {
+      rooms: { id: string }[];
+    }
+  ).rooms[1]!.id;
+  await lost[0]!.call("room.enter", { room: other });
+  await ann.pushed("room.viewer.added", ({ user }) => {
+    return (user as { id: string }).id === lost[1]!.user;
+  });
+  await ann.pushed(
+    "world.user_count_change",
+    (data) => data.room === other && data.users === "few",
+  );
+
+  const took = await timed(async () => {
+    process.kill(there!, "SIGKILL");
+    for (const { user } of lost) {
+      await ann.pushed("room.viewer.removed", (data) => data.user_id === user);
+    }
+    await ann.pushed(
+      "world.user_count_change",
+      (data) => data.room === other && data.users === "none",
+    );
+  });
+  t.ok(took < 5000, `${took} ms`);
+  const again = await ann.call("room.enter", { room });
+  t.same(idsOf(again.viewers), [ann.user]);
+  const ids = lost.map(({ user }) => user);
+  t.same(await ann.call("user.online_status", { ids }), {
+    [ids[0]!]: false,
+    [ids[1]!]: false,
+  });
+
+  await until(() => pair.workers().length === 3);
+  // The one that replaces it also removes its socket.
+  const served = () =>
+    readdirSync(join(pair.dataDir, "control"))
+      .filter((name) => name.endsWith(".sock"))
+      .map((name) => Number.parseInt(name, 10));
+  await until(() => served().includes(pair.workers()[2]!));
+  t.notOk(served().includes(there!));
+  const next = pair.workers()[2]!;
+  const bob = await connectTo(t, pair, next);
+  await bob.logIn(pair.sign("bob", "admin"));
+  const own = (await listed(pair.dataDir)).find(
+    ({ user }) => user === bob.user,
+  );
+  t.equal(own?.pid, next);
+  t.same(
+    await bob.call("user.online_status", { ids: [ann.user, ...ids] }),
+    { [ann.user]: true, [ids[0]!]: false, [ids[1]!]: false },
+    "the one that replaces it knows who is online",
+  );
+  const entered = await bob.call("room.enter", { room });
+  t.same(idsOf(entered.viewers), [ann.user, bob.user].sort());
+});
+
+void t.test("metrics count all processes", async (t) => {
+  const pair = await startPair(t);
+  const [here, there] = pair.workers();
+  const people: Person[] = [];
+  for (const pid of [here!, there!, there!]) {
+    const person = await connectTo(t, pair, pid);
+    people.push(await person.logIn({ client_id: `guest-${people.length}` }));
+  }
+  const room = await firstRoom(people[0]!);
+  for (const person of people) await person.call("room.enter", { room });
+  await people[0]!.call("room.enter", { room: "unknown" });
+  people[0]!.send("made-up-by-a-client", 7, {});
+  people[0]!.send("ping", 1);
+  await people[0]!.pushed("pong");
+
+  const url = /metrics at (http:[^"]+)/.exec(pair.server.said.stdout)![1]!;
+  const expected: [metric: string, value: number][] = [
+    ["foyer_live_connections", 3],
+    ["foyer_live_queued_commands", 0],
+    ["foyer_live_due_connections", 0],
+    ["foyer_live_slow_readers_total", 0],
+    ['foyer_live_frames_total{direction="in"}', 9],
+    ['foyer_live_commands_total{command="room.enter",outcome="success"}', 3],
+    [
+      'foyer_live_commands_total{command="room.enter",outcome="room.unknown"}',
+      1,
+    ],
+    [
+      'foyer_live_commands_total{command="other",outcome="protocol.unknown_command"}',
+      1,
+    ],
+  ];
+  for (let i = 0; i < 3; i++) {
+    const response = await fetch(url, { headers: { connection: "close" } });
+    const text = await response.text();
+    const value = (metric: string) =>
+      Number(
+        text
+          .split("\n")
+          .find((line) => line.startsWith(`${metric} `))
+          ?.split(" ")
+          .at(-1),
+      );
+    for (const [metric, count] of expected)
+      t.equal(value(metric), count, metric);
+    t.ok(value('foyer_live_frames_total{direction="out"}') >= 9);
+    t.ok(value("foyer_live_delivery_seconds_count") >= 6);
+    t.notMatch(text, "made-up");
+  }
+  people[1]!.ws.close();
+  await people[1]!.ended();
+  await until(async () => {
+    const response = await fetch(url, { headers: { connection: "close" } });
+    return /^foyer_live_connections 2$/m.test(await response.text());
+  });
+});
