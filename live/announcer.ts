@@ -256,14 +256,7 @@ export class Announcer {
     const users = await this.#live.store.users.getMany(world, ids);
     const byId = new Map(users.map((user) => [user.id, user]));
     for (const connection of connections) {
-      const login = connection.login!;
-      const user = byId.get(login.user);
-      const state = user?.moderation_state ?? "";
-      const gone = !user || user.deleted;
-      if (gone || (state !== login.state && state !== "")) {
-        this.#live.reload(connection);
-      }
-      login.state = state;
+      this.#live.moderated(connection, byId.get(connection.login!.user));
     }
   }
 

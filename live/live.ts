@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../config.js";
 import type { Events } from "../db/events.js";
-import type { Store, Versioned } from "../db/store.js";
+import type { Store, UserRecord, Versioned } from "../db/store.js";
 import {
   type Identify,
   type Identity,
@@ -126,6 +126,20 @@ export class Live {
       Close.normal,
       RELOAD_DELAY,
     );
+  }
+
+  /**
+   * Takes over what a user may do now. Whoever is gone or may do less loads
+   * everything again.
+   */
+  moderated(connection: Connection, user: UserRecord | undefined): void {
+    const login = connection.login!;
+    const state = user?.moderation_state ?? "";
+    const isGone = !user || user.deleted;
+    if (isGone || (state !== login.state && state !== "")) {
+      this.reload(connection);
+    }
+    login.state = state;
   }
 
   /** Ends a connection in favor of newer ones of the same user. */

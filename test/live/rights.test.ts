@@ -69,7 +69,7 @@ void t.test("the strings of the default rules", async (t) => {
   ]);
   t.same(told(guest), [sorted(WORLD_OPEN), sorted(ROOM_OPEN)]);
   t.same(told(api), [
-    sorted(WORLD_OPEN, ["world:secrets", "world:api"]),
+    sorted(WORLD_OPEN),
     sorted(ROOM_OPEN),
   ]);
   await admin.do("user.silence", { id: guest.id });
