@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../config.js";
 import type { Events } from "../db/events.js";
-import type { Store, Versioned } from "../db/store.js";
+import type { Store, UserRecord, Versioned } from "../db/store.js";
 import {
   type Identify,
   type Identity,
@@ -123,6 +123,20 @@ export class Live {
     );
   }
 
+  /**
+   * Takes over what a user may do now. Whoever is gone or may do less loads
+   * everything again.
+   */
+  moderated(connection: Connection, user: UserRecord | undefined): void {
+    const login = connection.login!;
+    const state = user?.moderation_state ?? "";
+    const isGone = !user || user.deleted;
+    if (isGone || (state !== login.state && state !== "")) {
+      this.reload(connection);
+    }
+    login.state = state;
+  }
+
   /** Ends a connection in favor of newer ones of the same user. */
   replace(connection: Connection): void {
     const error = new LiveError("connection.replaced", "Connection replaced");
@@ -183,6 +197,8 @@ export class Live {
   /** Takes a connection that has logged in. It gets pushes from now on. */
   async enterWorld(connection: Connection, login: Login): Promise<void> {
     connection.login = login;
+    // The client may have gone while its user was written: then nobody would remove it.
+    if (connection.ended) return;
     this.hub.add(connection, login.user);
     await this.announcer.watch(connection.world);
   }
