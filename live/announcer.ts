@@ -1,18 +1,21 @@
+import { setImmediate } from "node:timers/promises";
 import type { AnyEvent } from "../db/events.js";
 import type { Announcement } from "../db/store.js";
-import type { Connection } from "./connection.js";
+import type { Connection, Login } from "./connection.js";
 import { pushFrame, textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
-import { mayInRoom } from "./rights.js";
 import { objectIn, ownUser, publicUser, sentAnnouncement } from "./shapes.js";
-import type { WorldState } from "./world-state.js";
+import type { View, WorldState } from "./world-state.js";
 
 /** Changes of a world are sent together, at most once in this time, in milliseconds. */
 const COALESCED = 250;
 
 /** The longest time that a timer can wait, in milliseconds. */
 const LONGEST_WAIT = 2 ** 31 - 1;
+
+/** How many connections are told something of their own before other work gets its turn; about 2 ms. */
+const SLICE = 500;
 
 /** How many users are compared with the store at a time. */
 const USERS = 200;
@@ -132,17 +135,18 @@ export class Announcer {
     const live = this.#live;
     const state = await live.states.get(world);
     const connections = [...live.hub.in(world)];
-    this.#throwOut(connections, state);
+    await inSlices(connections, (connection, { identity }) => {
+      const reason = live.reasonToEnd(identity, state?.world);
+      if (reason) live.throwOut(connection, reason);
+    });
     if (!state) return;
     if (everything) await this.#compareAll(world, connections);
     const { changes } = live.crowds;
     const frames = new Map<string, Buffer>();
-    for (const connection of connections) {
-      if (connection.ended) continue;
-      this.#keepRights(connection, state);
-      const text = live
-        .viewOf(connection, state)
-        .json(changes, (room) => live.crowds.of(world, room));
+    await inSlices(connections, (connection) => {
+      const view = live.viewOf(connection, state);
+      this.#keepRights(connection, view);
+      const text = view.json(changes, (room) => live.crowds.of(world, room));
       // Equal texts come from the same view, so they are one string in memory.
       let frame = frames.get(text);
       if (!frame) {
@@ -150,30 +154,17 @@ export class Announcer {
         frames.set(text, frame);
       }
       connection.push(frame);
-    }
+    });
     this.#tellSchedule(world, state);
     if (everything) await this.watch(world, true);
   }
 
-  /** Ends the connections whose login does not hold any more. */
-  #throwOut(connections: Connection[], state: WorldState | undefined): void {
-    for (const connection of connections) {
-      const { identity } = connection.login!;
-      const reason = this.#live.reasonToEnd(identity, state?.world);
-      if (reason) this.#live.throwOut(connection, reason);
-    }
-  }
-
   /** Takes a connection out of rooms that it may not see any more. */
-  #keepRights(connection: Connection, state: WorldState): void {
+  #keepRights(connection: Connection, view: View): void {
     const { hub } = this.#live;
     for (const id of [...connection.rooms]) {
-      const room = state.room(id);
-      const { login } = connection;
-      const may = (key: "room.view" | "room.viewers") =>
-        room && mayInRoom(login!, key, state.world.value, room);
-      if (!may("room.view")) this.#live.leaveRoom(connection, id);
-      else hub.enter(connection, id, may("room.viewers") === true);
+      if (!view.sees(id)) this.#live.leaveRoom(connection, id);
+      else hub.enter(connection, id, view.watches(id));
     }
   }
 
@@ -242,7 +233,7 @@ export class Announcer {
   async #compareAll(world: string, connections: Connection[]): Promise<void> {
     for (let i = 0; i < connections.length; i += USERS) {
       await this.#compareNow(world, connections.slice(i, i + USERS));
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
     }
   }
 
@@ -331,5 +322,19 @@ export class Announcer {
       }
       this.#watch(world, all);
     });
+  }
+}
+
+/** Does something with connections that are still logged in, and lets requests be served meanwhile. */
+async function inSlices(
+  connections: readonly Connection[],
+  act: (connection: Connection, login: Login) => void,
+): Promise<void> {
+  for (let i = 0; i < connections.length; i += SLICE) {
+    if (i > 0) await setImmediate();
+    for (const connection of connections.slice(i, i + SLICE)) {
+      const { ended, login } = connection;
+      if (!ended && login) act(connection, login);
+    }
   }
 }

@@ -203,7 +203,8 @@ async function search(
 ) {
   const { live, connection, world, may } = context;
   const { config } = world.value;
-  const { search_term, page, badge, include_banned = true } = payload;
+  const { search_term, badge, include_banned = true } = payload;
+  const page = Number(payload.page);
   const { page_size = 20, search_min_chars = 0 } =
     objectIn(config, "user_list") ?? {};
   const size = Math.trunc(Number(page_size)) || 20;

@@ -28,6 +28,7 @@ export class View {
   /** Whether they may update the world or a room. */
   readonly mayUpdate: boolean;
   readonly #rooms = new Map<string, object>();
+  readonly #watched = new Set<string>();
   #json: { text: string; crowds: number } | undefined;
 
   constructor(
@@ -42,6 +43,9 @@ export class View {
     for (const { value } of state.rooms) {
       if (!mayInRoom(who, "room.view", world, value)) continue;
       mayUpdate ||= mayInRoom(who, "room.update", world, value);
+      if (mayInRoom(who, "room.viewers", world, value)) {
+        this.#watched.add(value.id);
+      }
       const { modules, ...rest } = sentRoom(value);
       this.#rooms.set(value.id, {
         ...rest,
@@ -55,6 +59,11 @@ export class View {
   /** Whether they see a room. */
   sees(room: string): boolean {
     return this.#rooms.has(room);
+  }
+
+  /** Whether they may know who is in a room. */
+  watches(room: string): boolean {
+    return this.#watched.has(room);
   }
 
   /** A room as they see it, without `users`. */
