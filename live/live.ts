@@ -9,12 +9,7 @@ import {
 } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
 import { Announcer } from "./announcer.js";
-import {
-  Close,
-  type Connection,
-  type Login,
-  MAX_FRAME,
-} from "./connection.js";
+import { Close, type Connection, type Login, MAX_FRAME } from "./connection.js";
 import { Crowds } from "./crowds.js";
 import { pushFrame } from "./frame.js";
 import { Hub } from "./hub.js";
