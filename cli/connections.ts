@@ -124,7 +124,7 @@ const listConnections = command(
   "list [world]",
   "list who is connected by websocket; without a world, to any",
   "connections list 'summit*'",
-).action(async (world = "*", { json }: JsonOption) => {
+).action(async (world: string = "*", { json }: JsonOption) => {
   const { found, fault } = await find(world);
   const items = (async function* () {
     for (const { path: _, ...connection } of found) yield connection;
@@ -165,7 +165,7 @@ const ending = (
       milliseconds,
       0,
     )
-    .action(async (world = "*", { json, interval }: PaceOption) => {
+    .action(async (world: string = "*", { json, interval }: PaceOption) => {
       const { found, fault } = await find(world);
       const count = await end(what, found, interval);
       print(json, { [done]: count }, [

@@ -38,6 +38,10 @@ function fieldsOf(
 const TIME =
   /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
+/** Whether a date exists: `Date.parse` takes February 30 for March 2. */
+const isDay = (date: string): boolean =>
+  new Date(date).toISOString().startsWith(date);
+
 function timeOf(text: string | null): number | null {
   if (text === null) return null;
   // Without a zone it is UTC, on any machine.
@@ -45,7 +49,7 @@ function timeOf(text: string | null): number | null {
   const time = TIME.test(text)
     ? Date.parse(hasZone || text.length === 10 ? text : `${text}Z`)
     : NaN;
-  if (Number.isNaN(time)) {
+  if (Number.isNaN(time) || !isDay(text.slice(0, 10))) {
     throw invalidPayload({
       show_until: ["Must be a time such as 2027-01-31T09:30:00Z, or null."],
     });

@@ -5,7 +5,7 @@ import type { Connection, Login } from "./connection.js";
 import { pushFrame, textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
-import { objectIn, ownUser, sentAnnouncement } from "./shapes.js";
+import { objectIn, ownUser, publicUser, sentAnnouncement } from "./shapes.js";
 import type { View, WorldState } from "./world-state.js";
 
 /** Changes of a world are sent together, at most once in this time, in milliseconds. */
@@ -222,7 +222,10 @@ export class Announcer {
       broadcast(
         this.#live.hub.of(world, id),
         "user.updated",
-        ownUser(user, state.world.value),
+        // Only the user itself writes its client state.
+        by === undefined
+          ? publicUser(user, state.world.value)
+          : ownUser(user, state.world.value),
         (connection) => connection.id !== by,
       );
     });
@@ -246,14 +249,7 @@ export class Announcer {
     const users = await this.#live.store.users.getMany(world, ids);
     const byId = new Map(users.map((user) => [user.id, user]));
     for (const connection of connections) {
-      const login = connection.login!;
-      const user = byId.get(login.user);
-      const state = user?.moderation_state ?? "";
-      const gone = !user || user.deleted;
-      if (gone || (state !== login.state && state !== "")) {
-        this.#live.reload(connection);
-      }
-      login.state = state;
+      this.#live.moderated(connection, byId.get(connection.login!.user));
     }
   }
 

@@ -155,10 +155,9 @@ function runOf(name: CommandName, declared: object): Run {
   const check = (payload: unknown) => {
     const invalid = validate(payload);
     if (!invalid) return;
-    const isObject = typeof payload === "object" && payload !== null;
     throw invalidPayload(
       invalid.faults,
-      isObject ? command.invalid : "protocol.invalid_payload",
+      isPlainObject(payload) ? command.invalid : "protocol.invalid_payload",
     );
   };
   return async (live, connection, login, payload) => {
@@ -204,10 +203,8 @@ async function contextOf(
   const ended = live.reasonToEnd(login.identity, world);
   if (ended) throw live.throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
-  if (!me || me.deleted || me.moderation_state === "banned") {
-    throw worldDenied();
-  }
-  login.state = me.moderation_state;
+  live.moderated(connection, me);
+  if (!me || connection.ended) throw worldDenied();
   const may = (key: PermissionKey) => mayInWorld(login, key, world!.value);
   return { live, connection, login, world: world!, me, may };
 }

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../config.js";
 import type { Events } from "../db/events.js";
-import type { Store, Versioned } from "../db/store.js";
+import type { Store, UserRecord, Versioned } from "../db/store.js";
 import {
   type Identify,
   type Identity,
@@ -68,6 +68,7 @@ export class Live {
   readonly #rates = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
   /** What is sent to a world in order: see {@link inOrder}. */
   readonly #effects = new Map<string, Promise<void>>();
+  #closed = false;
 
   constructor({ store, events, identify, limits, log, metrics }: LiveParts) {
     this.store = store;
@@ -123,6 +124,20 @@ export class Live {
     );
   }
 
+  /**
+   * Takes over what a user may do now. Whoever is gone or may do less loads
+   * everything again.
+   */
+  moderated(connection: Connection, user: UserRecord | undefined): void {
+    const login = connection.login!;
+    const state = user?.moderation_state ?? "";
+    const isGone = !user || user.deleted;
+    if (isGone || (state !== login.state && state !== "")) {
+      this.reload(connection);
+    }
+    login.state = state;
+  }
+
   /** Ends a connection in favor of newer ones of the same user. */
   replace(connection: Connection): void {
     const error = new LiveError("connection.replaced", "Connection replaced");
@@ -164,12 +179,14 @@ export class Live {
    * first is sent first.
    */
   inOrder(world: string, effect: () => Promise<void>): void {
+    if (this.#closed) return;
     const run = async () => {
       try {
         await effect();
       } catch (error) {
-        // The next event of this world reads everything again.
-        this.log.error(error);
+        // The store closes before everything that waited has run. Otherwise the next
+        // event of this world reads everything again.
+        if (!this.#closed) this.log.error(error);
       }
     };
     const before = this.#effects.get(world);
@@ -183,6 +200,8 @@ export class Live {
   /** Takes a connection that has logged in. It gets pushes from now on. */
   async enterWorld(connection: Connection, login: Login): Promise<void> {
     connection.login = login;
+    // The client may have gone while its user was written: then nobody would remove it.
+    if (connection.ended) return;
     this.hub.add(connection, login.user);
     await this.announcer.watch(connection.world);
   }
@@ -191,6 +210,7 @@ export class Live {
   forgetLogin(connection: Connection): void {
     this.hub.remove(connection);
     connection.login = undefined;
+    this.#unwatch(connection.world);
   }
 
   /** A connection has got the answer to its login. */
@@ -224,10 +244,15 @@ export class Live {
     if (!login) return;
     this.hub.remove(connection);
     this.presence.note(world, { do: "close", connection: id });
+    this.#unwatch(world);
+  }
+
+  #unwatch(world: string): void {
     if (this.hub.in(world).size === 0) this.announcer.unwatch(world);
   }
 
   close(): void {
+    this.#closed = true;
     this.announcer.close();
     this.presence.close();
     this.crowds.close();

@@ -54,16 +54,20 @@ export async function logIn(
   };
   // First the pushes begin, which wait for the answer. Then everything is read, so
   // that no change in between is missed.
-  await live.enterWorld(connection, login);
-  const user = await live.store.users.get(connection.world, entered.id);
-  if (!user || user.deleted || user.moderation_state === "banned") {
+  try {
+    await live.enterWorld(connection, login);
+    const user = await live.store.users.get(connection.world, entered.id);
+    if (!user || user.deleted || user.moderation_state === "banned") {
+      throw new LiveError("auth.denied");
+    }
+    login.state = user.moderation_state;
+    const answer = await answerOf(live, connection, user);
+    connection.afterAnswer(() => live.opened(connection));
+    return answer;
+  } catch (error) {
     live.forgetLogin(connection);
-    throw new LiveError("auth.denied");
+    throw error;
   }
-  login.state = user.moderation_state;
-  const answer = await answerOf(live, connection, user);
-  connection.afterAnswer(() => live.opened(connection));
-  return answer;
 }
 
 /**

@@ -79,7 +79,9 @@ export function messageHandler(
       if (action !== "authenticate") {
         throw new LiveError("protocol.unauthenticated");
       }
-      return logIn(live, connection, payload);
+      const answer = await logIn(live, connection, payload);
+      live.metrics?.succeeded(action);
+      return answer;
     }
     if (elements.length > 3) throw invalidMessage();
     const result = await dispatch(

@@ -1,4 +1,4 @@
-import type { RoomValue, Versioned } from "../db/store.js";
+import type { RoomValue, UserRecord, Versioned } from "../db/store.js";
 import { StoreError } from "../db/store.js";
 import {
   type Commands,
@@ -23,7 +23,7 @@ const MAX_ROOMS = 100;
 /** How many viewers are listed at most. */
 const MAX_VIEWERS = 1000;
 
-/** How many rooms are read at a time. */
+/** How many rooms or users are read at a time. */
 const PAGE = 500;
 
 const validateChanges = compileValidator(RoomChanges);
@@ -61,7 +61,11 @@ async function enter({
   live.enterRoom(connection, id, watches);
   if (!watches) return {};
   const ids = live.presence.usersIn(connection.world, id).slice(0, MAX_VIEWERS);
-  const found = await live.store.users.getMany(connection.world, ids);
+  const found: UserRecord[] = [];
+  for (let i = 0; i < ids.length; i += PAGE) {
+    const some = ids.slice(i, i + PAGE);
+    found.push(...(await live.store.users.getMany(connection.world, some)));
+  }
   const viewers = found
     .filter((user) => !user.deleted && user.moderation_state !== "banned")
     .map((user) => publicUser(user, world.value, may("user.manage")));

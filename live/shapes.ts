@@ -94,10 +94,12 @@ const noBlocker = { enabled: false, policy_url: null };
 /** Who may embed pages, with the default that clients need. */
 export const iframeBlockers = (
   config: WorldConfig,
-): Record<string, unknown> => ({
-  default: noBlocker,
-  ...objectIn(config, "iframe_blockers"),
-});
+): Record<string, unknown> => {
+  const blockers = objectIn(config, "iframe_blockers");
+  // Clients read the default without looking whether it is there.
+  const fallback = isObject(blockers?.default) ? {} : { default: noBlocker };
+  return { ...blockers, ...fallback };
+};
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -203,10 +203,12 @@ async function search(
 ) {
   const { live, connection, world, may } = context;
   const { config } = world.value;
-  const { search_term, page, badge, include_banned = true } = payload;
+  const { search_term, badge, include_banned = true } = payload;
+  const page = Number(payload.page);
   const { page_size = 20, search_min_chars = 0 } =
     objectIn(config, "user_list") ?? {};
-  const pageSize = Math.min(Math.max(Number(page_size) || 20, 1), 1000);
+  const size = Math.trunc(Number(page_size)) || 20;
+  const pageSize = Math.min(Math.max(size, 1), 1000);
   const term = search_term.trim();
   if (page < 1 || (!badge && term.length < Number(search_min_chars)))
     return NONE;

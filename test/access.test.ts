@@ -51,6 +51,8 @@ const table: Record<string, string> = {
   "GET /docs/static/*": all200,
   "GET /api/v1/openapi.json": all200,
   "GET /api/v1/asyncapi.json": all200,
+  // It only says that a websocket is expected; the login is a message.
+  "GET /ws/world/:world_id": all200.replaceAll("200", "426"),
   // It has a token of its own, which none of these is.
   "GET /metrics": "401 401 401 401 401 401 401 401 401 401 401",
   "GET /media/pub/:world/:name": all200,

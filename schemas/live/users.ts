@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Expected } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
-import { AnyObject, Empty, Id, Nothing, Payload } from "./values.js";
+import { AnyObject, Empty, Id, Nothing, Payload, Whole } from "./values.js";
 
 /** What others see of a user. */
 const publicFields = {
@@ -68,7 +68,7 @@ export const Profile = Type.Unsafe<Record<string, unknown>>(
 
 const UserNamed = Payload({ id: Id });
 const ids = List(Id, 10_000);
-const page = Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 });
+const page = Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 });
 
 export const userCommands = {
   "user.update": {

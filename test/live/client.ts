@@ -10,7 +10,7 @@ import {
   type TestWorld,
 } from "../../testing.js";
 import { keyOf, tokenOf } from "../helper.js";
-import { Conversation } from "./frames.js";
+import { Conversation, liveContractOf } from "./contract.js";
 
 /** How long a test waits for a frame, in milliseconds. */
 const DEADLINE = 5000;
@@ -37,19 +37,20 @@ export class Client {
   readonly closed: Promise<Closed>;
   /** What came and no test has taken yet. */
   readonly #queue: { frame: Frame; text: string }[] = [];
-  readonly #conversation = new Conversation();
   #wake = () => {};
   #isClosed = false;
   #count = 0;
 
   constructor(
     readonly ws: WebSocket,
-    readonly onFault: (message: string) => void,
+    /** Holds every frame against the AsyncAPI document. */
+    readonly conversation: Conversation,
+    onFault: (message: string) => void,
   ) {
     ws.on("message", (data) => {
       const text = (data as Buffer).toString();
       try {
-        this.#conversation.received(text);
+        this.conversation.received(text);
       } catch (error) {
         onFault((error as Error).message);
       }
@@ -68,7 +69,7 @@ export class Client {
 
   /** Sends a message as it is. */
   send(data: string | Buffer): void {
-    this.#conversation.sent(typeof data === "string" ? data : undefined);
+    this.conversation.sent(data);
     this.ws.send(data);
   }
 
@@ -285,7 +286,8 @@ export async function startLive(
 
   const open = (url: string, options: ClientOptions = {}): Promise<Client> => {
     const ws = new WebSocket(`ws://127.0.0.1:${port}${url}`, options);
-    const client = new Client(ws, (fault) => t.fail(fault));
+    const conversation = new Conversation(liveContractOf(server.app));
+    const client = new Client(ws, conversation, (fault) => t.fail(fault));
     clients.add(client);
     return new Promise((resolve, reject) => {
       ws.once("open", () => resolve(client));

@@ -1,0 +1,243 @@
+import t, { type Test } from "tap";
+import { foyer, foyerProcess, keyOf, tokenOf } from "../helper.js";
+import { openEngines } from "../../db/open.js";
+import {
+  type Client,
+  demo,
+  type Json,
+  type LiveServer,
+  makeRoom,
+  soon,
+  startLive,
+} from "./client.js";
+
+/** Within this time a change has to reach open connections, in milliseconds. */
+const SOON = 1000;
+
+/** Opens the store of a server beside it, as a command does. */
+async function beside(t: Test, { dataDir }: LiveServer) {
+  const engines = await openEngines({ dataDir });
+  t.teardown(() => engines.close());
+  return engines.store;
+}
+
+/** Whether a connection is told why it ends, and ends, soon. */
+async function ends(t: Test, client: Client, code: string): Promise<void> {
+  t.match(await client.next("error"), { code }, code);
+  const close = code === "world.unknown_world" ? 1000 : 1008;
+  t.equal((await soon(client.closed)).code, close, code);
+}
+
+const patchRules = (live: LiveServer, rules: object) =>
+  live.app.store.worlds.configure("demo", { permission_config: { ...rules } });
+
+void t.test("a token expires", async (t) => {
+  const live = await startLive(t);
+  const client = await live.person({ uid: "u", seconds: 1 });
+  const guest = await live.guest();
+  await soon(ends(t, client, "auth.expired_token"), 1000 + SOON);
+  t.equal(await guest.code("user.list.blocked"), "ok");
+});
+
+void t.test("a key is removed by REST", async (t) => {
+  const live = await startLive(t);
+  const { body } = await live.rest("GET", "demo/");
+  const fresh = { ...keyOf("demo"), secret: "z".repeat(40) };
+  const old = await live.person({ uid: "old" });
+  const guest = await live.guest();
+  const both = { ...body.config, JWT_secrets: [fresh, keyOf("demo")] };
+  await live.rest("PATCH", "demo/", { config: both });
+  await old.next("world.updated");
+  const client = await live.connect();
+  const token = tokenOf(fresh, { uid: "new" });
+  t.equal((await client.login({ token }))[0], "authenticated");
+  const config = { ...body.config, JWT_secrets: [fresh] };
+  await live.rest("PATCH", "demo/", { config });
+  await soon(ends(t, old, "auth.invalid_token"), SOON);
+  for (const other of [client, guest]) {
+    t.equal(await other.code("user.list.blocked"), "ok");
+  }
+});
+
+void t.test("a rule is changed", async (t) => {
+  const live = await startLive(t);
+  const [staff, guest, admin] = [
+    await live.person({ uid: "s", traits: ["staff"] }),
+    await live.guest(),
+    await live.admin(),
+  ];
+  const { body } = await live.rest("GET", "demo/");
+  const rules = { ...body.permission_config, "world.view": [["staff", "admin"]] };
+  await live.rest("PATCH", "demo/", { permission_config: rules });
+  await soon(ends(t, guest, "auth.denied"), SOON);
+  t.match(await staff.next("world.updated"), { permissions: Array });
+  t.match(await admin.next("world.updated"), { permissions: Array });
+  const trait_grants = { ...rules, "world.view": ["admin"] };
+  await admin.do("world.config.patch", { trait_grants });
+  await soon(ends(t, staff, "auth.denied"), SOON);
+  t.equal(await admin.code("world.config.get"), "ok");
+});
+
+void t.test("rights are those of this moment", async (t) => {
+  const live = await startLive(t);
+  const room = await makeRoom(live);
+  const crew = await live.person({ uid: "c", traits: ["crew"] });
+  const get = () => crew.code("room.config.get", { room });
+  t.equal(await get(), "protocol.denied");
+  await patchRules(live, { "room.update": ["crew"] });
+  t.equal(await get(), "ok");
+  await patchRules(live, {});
+  t.equal(await get(), "protocol.denied");
+});
+
+void t.test("bans and silences", async (t) => {
+  const live = await startLive(t);
+  const { store } = live.app;
+  for (const state of ["banned", "silenced"] as const) {
+    const [one, two] = [await live.guest(state), await live.guest(state)];
+    await store.users.moderate("demo", one.id, state);
+    for (const client of [one, two]) {
+      t.same(await soon(client.next("connection.reload"), SOON), {}, state);
+    }
+  }
+});
+
+void t.test("a silence while its user is busy", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 10_000 });
+  const other = await beside(t, live);
+  const client = await live.guest();
+  let stop = false;
+  const busy = (async () => {
+    while (!stop) await client.code("user.list.blocked");
+  })().catch(() => {});
+  await other.users.moderate("demo", client.id, "silenced");
+  // A write of the server notices what others wrote.
+  await live.guest();
+  t.same(await soon(client.next("connection.reload"), 2 * SOON), {});
+  stop = true;
+  await busy;
+});
+
+void t.test("erasure", async (t) => {
+  const live = await startLive(t);
+  const profile = { display_name: "Ann" };
+  const person = { uid: "u", profile };
+  const [one, two] = [await live.person(person), await live.person(person)];
+  const { status } = await live.rest("POST", "demo/delete_user", {
+    user_id: one.id,
+  });
+  t.ok(status < 300, `${status}`);
+  for (const client of [one, two]) {
+    t.same(await soon(client.next("connection.reload"), SOON), {}, "by REST");
+    t.equal((await soon(client.closed)).code, 1000);
+  }
+  const guest = await live.guest("g");
+  const args = ["user", "delete", "demo", guest.id];
+  const { code, stderr } = await foyer(live.dataDir, args);
+  t.equal(code, 0, stderr);
+  t.same(await soon(guest.next("connection.reload"), SOON), {}, "by a command");
+  const again = await live.guest("g");
+  t.not(again.id, guest.id);
+});
+
+void t.test("a world is deleted by a command", async (t) => {
+  const live = await startLive(t, {}, [demo(), demo({ id: "other" })]);
+  const clients = [await live.guest(), await live.admin()];
+  const stranger = await live.guest("x", "other");
+  const args = ["world", "delete", "demo", "--yes"];
+  const { code, stderr } = await foyerProcess(t, live.dataDir, args);
+  t.equal(code, 0, stderr);
+  for (const client of clients) {
+    await soon(ends(t, client, "world.unknown_world"), SOON);
+  }
+  t.same(await stranger.all(), []);
+});
+
+void t.test("a room becomes invisible", async (t) => {
+  const live = await startLive(t);
+  const room = await makeRoom(live);
+  const [admin, guest] = [await live.admin(), await live.guest()];
+  await guest.do("room.enter", { room });
+  await admin.do("room.enter", { room });
+  const hide = { "room.view": ["admin"] };
+  await live.rest("PATCH", `demo/rooms/${room}/`, { permission_config: hide });
+  const { rooms } = await soon(guest.next("world.updated"), SOON);
+  t.same(rooms, []);
+  t.same(await admin.next("room.viewer.removed"), { user_id: guest.id });
+  await live.settled();
+  await guest.all();
+  t.equal(await guest.code("room.enter", { room }), "protocol.denied");
+  const reaction = "👏";
+  await admin.do("room.react", { room, reaction });
+  await admin.do("room.schedule", { room, schedule_data: { title: "x" } });
+  await admin.next("room.reaction");
+  await live.settled();
+  t.same(await guest.all(), [], "no pushes of this room any more");
+  await live.rest("PATCH", `demo/rooms/${room}/`, { permission_config: {} });
+  const seen = await guest.next("world.updated");
+  t.equal(seen.rooms.length, 1);
+});
+
+void t.test("pushes between a change and world.updated", async (t) => {
+  const live = await startLive(t);
+  const room = await makeRoom(live);
+  const [admin, guest] = [await live.admin(), await live.guest()];
+  await guest.do("room.enter", { room });
+  await live.settled();
+  await guest.all();
+  const trait_grants = { "room.view": ["admin"] };
+  await admin.do("room.config.patch", { room, trait_grants });
+  await admin.do("room.schedule", { room, schedule_data: { title: "x" } });
+  await guest.next("world.updated");
+  t.same(
+    (await guest.all()).filter(([name]) => name === "room.schedule"),
+    [],
+    "a room that is hidden already shows nothing",
+  );
+});
+
+void t.test("settings that REST does not have", async (t) => {
+  const live = await startLive(t);
+  const admin = await live.admin();
+  const room = await makeRoom(live);
+  const url = `demo/rooms/${room}/`;
+  const before = await live.rest("GET", url);
+  const extras = {
+    picture: "/x.png",
+    pretalx_id: 5,
+    force_join: true,
+    schedule_data: { title: "x" },
+  };
+  await admin.do("room.config.patch", { room, ...extras });
+  const after = await live.rest("GET", url);
+  t.same(Object.keys(after.body), Object.keys(before.body));
+  for (const name of [...Object.keys(extras), "import_id"]) {
+    t.notOk(name in after.body, name);
+  }
+  const { body } = await live.rest("PATCH", url, { name: "New" });
+  t.notOk("picture" in body);
+  t.match(await admin.do("room.config.get", { room }), { name: "New", ...extras });
+  const list = await live.rest("GET", "demo/rooms/");
+  t.notOk(JSON.stringify(list.body).includes("/x.png"));
+});
+
+void t.test("nothing is lost between the login and what it holds", async (t) => {
+  const live = await startLive(t);
+  const titles = Array.from({ length: 20 }, (_, i) => `T${i}`);
+  const writing = (async () => {
+    for (const title of titles) {
+      await live.app.store.worlds.configure("demo", { title });
+    }
+  })();
+  const clients: Client[] = [];
+  for (let i = 0; i < 10; i++) clients.push(await live.guest());
+  await writing;
+  const last = "T19";
+  for (const client of clients) {
+    const first = client.hello["world.config"].world.title;
+    if (first === last) continue;
+    const isLast = ({ world }: Json) => world.title === last;
+    t.ok(await client.next("world.updated", isLast));
+  }
+  t.pass();
+});

@@ -1,0 +1,305 @@
+import { randomUUID } from "node:crypto";
+import t from "tap";
+import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
+import { type Client, demo, type Json, makeRoom, startLive } from "./client.js";
+
+// Section B: what clients are told that they may do, and what they really may.
+
+const ROOM_OPEN = [
+  "room:view",
+  "room:chat.read",
+  "room:chat.join",
+  "room:chat.send",
+  "room:question.read",
+  "room:question.ask",
+  "room:question.vote",
+  "room:poll.read",
+  "room:poll.vote",
+];
+const ROOM_SILENCED = [
+  "room:view",
+  "room:chat.read",
+  "room:chat.join",
+  "room:question.read",
+  "room:poll.read",
+];
+const MODERATOR = [
+  "room:chat.moderate",
+  "room:question.moderate",
+  "room:poll.manage",
+  "room:poll.early_results",
+  "room:viewers",
+];
+const ROOM_ADMIN = [
+  ...MODERATOR,
+  "room:announce",
+  "room:update",
+  "room:delete",
+];
+const WORLD_OPEN = ["world:view", "world:chat.direct"];
+const WORLD_ADMIN = [
+  "world:announce",
+  "world:rooms.create.stage",
+  "world:rooms.create.chat",
+  "world:update",
+  "world:users.list",
+  "world:users.manage",
+  "world:connections.unlimited",
+  "world:secrets",
+  "world:api",
+];
+
+const sorted = (...lists: readonly string[][]) => lists.flat().sort();
+
+/** What somebody is told that they may do in the world and in its one room. */
+function told({ hello }: Client): [string[], string[]] {
+  const { permissions, rooms } = hello["world.config"];
+  const room = rooms[0]?.permissions ?? [];
+  return [permissions.toSorted(), room.toSorted()];
+}
+
+void t.test("the strings of the default rules", async (t) => {
+  const live = await startLive(t);
+  await makeRoom(live);
+  const [admin, guest] = [await live.admin(), await live.guest("g")];
+  const api = await live.person({ uid: "api", traits: ["api"] });
+  t.same(told(admin), [
+    sorted(WORLD_OPEN, WORLD_ADMIN, ROOM_ADMIN),
+    sorted(ROOM_OPEN, ROOM_ADMIN),
+  ]);
+  t.same(told(guest), [sorted(WORLD_OPEN), sorted(ROOM_OPEN)]);
+  t.same(told(api), [
+    sorted(WORLD_OPEN),
+    sorted(ROOM_OPEN),
+  ]);
+  await admin.do("user.silence", { id: guest.id });
+  const silenced = await live.guest("g");
+  t.same(told(silenced), [["world:view"], sorted(ROOM_SILENCED)]);
+  const other = await live.person({ uid: "boss", traits: ["admin"] });
+  await other.do("user.silence", { id: admin.id });
+  t.same(
+    told(await live.admin()),
+    [["world:view"], sorted(ROOM_SILENCED)],
+    "administrators, too",
+  );
+});
+
+void t.test("one string for each key, and what follows from it", async (t) => {
+  const none = ["nobody"];
+  const base = Object.fromEntries(
+    Object.keys(defaultPermissionConfig).map((key) => [key, none]),
+  );
+  const live = await startLive(t, {}, [demo({ permission_config: base })]);
+  await makeRoom(live);
+  const roomToo = (string: string): [string[], string[]] => [[string], [string]];
+  type Row = [key: string, world: string[], room: string[]];
+  const table: Row[] = [
+    ["world.announce", ["world:announce"], []],
+    [
+      "room.create",
+      ["world:rooms.create.stage", "world:rooms.create.chat"],
+      [],
+    ],
+    [
+      "world.update",
+      ["world:update", "world:users.list", "world:connections.unlimited"],
+      [],
+    ],
+    ["user.list", ["world:users.list"], []],
+    ["user.manage", ["world:users.manage"], []],
+    ["user.delete", [], []],
+    ["world.connections", ["world:connections.unlimited"], []],
+    ["world.secrets", ["world:secrets"], []],
+    ["world.api", ["world:api"], []],
+    ["chat.moderate", [...MODERATOR, "world:users.manage"], MODERATOR],
+    ["question.moderate", ...roomToo("room:question.moderate")],
+    [
+      "poll.manage",
+      ["room:poll.manage", "room:poll.early_results"],
+      ["room:poll.manage", "room:poll.early_results"],
+    ],
+    ["poll.results", ...roomToo("room:poll.early_results")],
+    ["room.viewers", ...roomToo("room:viewers")],
+    ["room.announce", ...roomToo("room:announce")],
+    ["room.update", ...roomToo("room:update")],
+    ["room.delete", ...roomToo("room:delete")],
+  ];
+  const open: Row[] = [
+    ["chat.direct", ["world:chat.direct"], []],
+    ["chat.read", [], ["room:chat.read"]],
+    ["chat.join", [], ["room:chat.join"]],
+    ["chat.send", [], ["room:chat.send"]],
+    ["question.read", [], ["room:question.read"]],
+    ["question.ask", [], ["room:question.ask"]],
+    ["question.vote", [], ["room:question.vote"]],
+    ["poll.read", [], ["room:poll.read"]],
+    ["poll.vote", [], ["room:poll.vote"]],
+    ["room.view", [], ROOM_OPEN],
+  ];
+  const person = () => live.person({ uid: "x", traits: ["x"] });
+  const configure = (key: string, rule: string[]) =>
+    live.app.store.worlds.configure("demo", {
+      permission_config: { ...base, [key]: rule },
+    });
+  for (const [key, world, room] of table) {
+    await configure(key, ["x"]);
+    t.same(
+      told(await person()),
+      [sorted(WORLD_OPEN, world), sorted(ROOM_OPEN, room)],
+      key,
+    );
+  }
+  for (const [key, world, room] of open) {
+    await configure(key, none);
+    const without = (all: string[], some: string[]) =>
+      sorted(all.filter((string) => !some.includes(string)));
+    t.same(
+      told(await person()),
+      [without(WORLD_OPEN, world), without(ROOM_OPEN, room)],
+      `without ${key}`,
+    );
+  }
+});
+
+void t.test("what those may do who hold one key", async (t) => {
+  const none = ["nobody"];
+  const base = Object.fromEntries(
+    Object.keys(defaultPermissionConfig).map((key) => [key, none]),
+  );
+  const live = await startLive(t, {}, [demo({ permission_config: base })]);
+  const room = await makeRoom(live);
+  const admin = await live.guest();
+  const victim = await live.guest();
+  const { id } = victim;
+  const text = "x";
+  const unknown = randomUUID();
+  const actions: Record<string, [payload: Json, keys: string[]]> = {
+    "user.update": [{}, ["world.view"]],
+    "user.fetch": [{ id }, ["world.view"]],
+    "user.online_status": [{ ids: [] }, ["world.view"]],
+    "user.list": [null, ["user.list", "world.update"]],
+    "user.admin.update": [{ id }, ["user.delete", "world.update"]],
+    "user.ban": [{ id: unknown }, ["user.manage", "chat.moderate"]],
+    "user.silence": [{ id: unknown }, ["user.manage", "chat.moderate"]],
+    "user.reactivate": [{ id: unknown }, ["user.manage", "chat.moderate"]],
+    "user.delete": [{ id: unknown }, ["user.delete", "world.update"]],
+    "room.enter": [{ room }, ["world.view"]],
+    "room.leave": [{ room }, ["world.view"]],
+    "room.react": [{ room, reaction: "👏" }, ["world.view"]],
+    "room.create": [
+      { name: "", description: "" },
+      ["room.create", "room.update"],
+    ],
+    "room.config.get": [{ room }, ["room.update"]],
+    "room.config.patch": [{ room }, ["room.update"]],
+    "room.config.list": [null, ["room.update"]],
+    "room.config.reorder": [[], ["room.update"]],
+    "room.schedule": [{ room, schedule_data: null }, ["room.announce"]],
+    "world.config.get": [null, ["world.update"]],
+    "world.config.patch": [{}, ["world.update"]],
+    "announcement.create": [{ text }, ["world.announce"]],
+    "announcement.update": [{ id: unknown }, ["world.announce"]],
+    "announcement.list": [null, ["world.announce"]],
+    "user.list.blocked": [null, ["world.view"]],
+    "user.list.search": [{ search_term: "", page: 1 }, ["world.view"]],
+  };
+  const inRoom = ["room.config.get", "room.config.patch", "room.schedule"];
+  const keys = [
+    "world.view",
+    ...new Set(Object.values(actions).flatMap(([, names]) => names)),
+  ];
+  for (const key of keys) {
+    await live.app.store.worlds.configure("demo", {
+      permission_config: { ...base, [key]: ["x"] },
+    });
+    const client = await live.person({ uid: "x", traits: ["x"] });
+    for (const [action, [payload, needs]] of Object.entries(actions)) {
+      const code = await client.code(action, payload);
+      const may = needs.includes(key) || needs.includes("world.view");
+      const denied = /\.denied$/.test(code) ? code : "allowed";
+      const refusal = inRoom.includes(action) ? "protocol.denied" : "auth.denied";
+      t.equal(denied, may ? "allowed" : refusal, `${key} ${action}`);
+    }
+    client.close();
+  }
+  admin.close();
+});
+
+void t.test("rules of a room hold in this room only", async (t) => {
+  const live = await startLive(t);
+  const own = { "room.update": ["x"], "chat.moderate": ["x"] };
+  const mine = await makeRoom(live, { name: "A", permission_config: own });
+  const other = await makeRoom(live, { name: "B" });
+  const client = await live.person({ uid: "x", traits: ["x"] });
+  const { permissions, rooms } = client.hello["world.config"];
+  t.same(permissions.toSorted(), sorted(WORLD_OPEN));
+  t.same(
+    rooms.map((room: Json) => room.permissions.toSorted()),
+    [sorted(ROOM_OPEN, MODERATOR, ["room:update"]), sorted(ROOM_OPEN)],
+  );
+  const get = (room: string) => client.code("room.config.get", { room });
+  t.equal(await get(mine), "ok");
+  t.equal(await get(other), "protocol.denied");
+  t.equal(await client.code("user.ban", { id: client.id }), "auth.denied");
+  t.equal(await client.code("room.config.list"), "auth.denied");
+  const admin = await live.admin();
+  const code = await admin.code("room.config.get", { room: mine });
+  t.equal(code, "protocol.denied", "the rule of the room comes first");
+});
+
+void t.test("a room key takes room.view", async (t) => {
+  const live = await startLive(t);
+  const hidden = { "room.view": ["x"] };
+  const room = await makeRoom(live, { permission_config: hidden });
+  const admin = await live.admin();
+  t.same(admin.hello["world.config"].rooms, []);
+  const table: [action: string, payload: object][] = [
+    ["room.enter", {}],
+    ["room.react", { reaction: "👏" }],
+    ["room.delete", {}],
+    ["room.config.get", {}],
+    ["room.config.patch", {}],
+    ["room.schedule", { schedule_data: null }],
+  ];
+  for (const [action, payload] of table) {
+    const code = await admin.code(action, { room, ...payload });
+    t.equal(code, "protocol.denied", action);
+  }
+  t.equal((await admin.do("room.config.list")).length, 1, "a world key");
+});
+
+void t.test("silenced users", async (t) => {
+  const live = await startLive(t);
+  const room = await makeRoom(live);
+  const boss = await live.person({ uid: "boss", traits: ["admin"] });
+  const { id } = await live.admin();
+  await boss.do("user.silence", { id });
+  const silenced = await live.admin();
+  const table: [action: string, payload: Json, code: string][] = [
+    ["user.update", { profile: {} }, "ok"],
+    ["user.fetch", { id }, "ok"],
+    ["user.online_status", { ids: [] }, "ok"],
+    ["user.list.search", { search_term: "", page: 1 }, "ok"],
+    ["user.block", { id: boss.id }, "ok"],
+    ["user.unblock", { id: boss.id }, "ok"],
+    ["user.list.blocked", null, "ok"],
+    ["room.enter", { room }, "ok"],
+    ["room.leave", { room }, "ok"],
+    ["user.list", null, "auth.denied"],
+    ["user.ban", { id: boss.id }, "auth.denied"],
+    ["user.reactivate", { id }, "auth.denied"],
+    ["user.delete", { id: boss.id }, "auth.denied"],
+    ["world.config.get", null, "auth.denied"],
+    ["room.create", {}, "auth.denied"],
+    ["room.config.list", null, "auth.denied"],
+    ["announcement.list", null, "auth.denied"],
+    ["room.config.get", { room }, "protocol.denied"],
+    ["room.delete", { room }, "protocol.denied"],
+    ["room.schedule", { room, schedule_data: null }, "protocol.denied"],
+  ];
+  for (const [action, payload, code] of table) {
+    t.equal(await silenced.code(action, payload), code, action);
+  }
+  const [, , answer] = await silenced.call("room.enter", { room });
+  t.same(answer, {}, "no viewers");
+});

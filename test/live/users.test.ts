@@ -1,0 +1,444 @@
+import { randomUUID } from "node:crypto";
+import t from "tap";
+import { demo, type Json, soon, startLive } from "./client.js";
+
+const keys = (value: object) => Object.keys(value).sort();
+const PUBLIC = [
+  "badges",
+  "deleted",
+  "id",
+  "inactive",
+  "pretalx_id",
+  "profile",
+];
+const ADMIN = [...PUBLIC, "moderation_state", "token_id"].sort();
+const invalid = "protocol.invalid_payload";
+
+void t.test("user.update", async (t) => {
+  const live = await startLive(t);
+  const [me, mine, other] = [
+    await live.guest("a"),
+    await live.guest("a"),
+    await live.guest("b"),
+  ];
+  const profile = { display_name: "Ann", "x y": [1, { __proto__: null }] };
+  t.same(await me.do("user.update", { profile, pretalx_id: "x" }), {});
+  await live.settled();
+  const pushed = await mine.next("user.updated");
+  t.same(keys(pushed), [...PUBLIC, "client_state"].sort());
+  t.match(pushed, { id: me.id, profile, client_state: {}, pretalx_id: null });
+  await me.do("user.update", { client_state: { a: 1 } });
+  t.match(await mine.next("user.updated"), { profile, client_state: { a: 1 } });
+  await me.do("user.update", { profile: { b: 1 } });
+  t.same((await mine.next("user.updated")).profile, { b: 1 }, "as a whole");
+  t.same(await me.do("user.update", {}), {});
+  t.same(await me.names(), [], "me");
+  t.same(await other.names(), [], "others");
+  const again = await live.guest("a");
+  t.match(again.hello["user.config"], {
+    profile: { b: 1 },
+    client_state: { a: 1 },
+  });
+
+  const refused: [payload: unknown, field: string][] = [
+    [null, "non_field_errors"],
+    [[], "non_field_errors"],
+    ["x", "non_field_errors"],
+    [{ profile: null }, "profile"],
+    [{ profile: [] }, "profile"],
+    [{ profile: "x" }, "profile"],
+    [{ profile: { display_name: 5 } }, "profile.display_name"],
+    [{ profile: { display_name: null } }, "profile.display_name"],
+    [{ profile: { display_name: "a\0" } }, "profile.display_name"],
+    [{ profile: { fields: [] } }, "profile.fields"],
+    [{ profile: { avatar: "x" } }, "profile.avatar"],
+    [{ client_state: [] }, "client_state"],
+    [{ profile: {}, client_state: 1 }, "client_state"],
+  ];
+  for (const [payload, field] of refused) {
+    const [, , problem] = await me.call("user.update", payload);
+    const name = JSON.stringify(payload);
+    t.match(problem, { code: invalid, details: { [field]: [String] } }, name);
+  }
+  t.match((await live.guest("a")).hello["user.config"].profile, { b: 1 });
+});
+
+void t.test("user.admin.update", async (t) => {
+  const live = await startLive(t);
+  const admin = await live.admin();
+  const [one, two] = [await live.guest("a"), await live.guest("a")];
+  const profile = { display_name: "Renamed" };
+  const payload = { id: one.id, profile, pretalx_id: "X", client_state: { a: 1 } };
+  t.same(await admin.do("user.admin.update", payload), {});
+  for (const client of [one, two]) {
+    const pushed = await client.next("user.updated");
+    t.match(pushed, { id: one.id, profile, pretalx_id: "X" });
+    t.same(keys(pushed), PUBLIC, "without client_state");
+  }
+  t.same(await admin.names(), []);
+  t.same((await live.guest("a")).hello["user.config"].client_state, {});
+  await admin.do("user.admin.update", { id: one.id, pretalx_id: null });
+  t.equal((await two.next("user.updated")).pretalx_id, null);
+  const table: [payload: unknown, code: string][] = [
+    [{ id: randomUUID(), profile }, "user.not_found"],
+    [{ id: "x", profile }, "user.not_found"],
+    [{ id: 5 }, "user.not_found"],
+    [{ profile }, invalid],
+    [{ id: one.id, profile: [] }, invalid],
+    [{ id: one.id, pretalx_id: 5 }, invalid],
+    [null, invalid],
+  ];
+  for (const [payload, code] of table) {
+    const name = JSON.stringify(payload);
+    t.equal(await admin.code("user.admin.update", payload), code, name);
+  }
+  t.equal(await one.code("user.admin.update", payload), "auth.denied");
+});
+
+void t.test("user.fetch", async (t) => {
+  const live = await startLive(t);
+  const admin = await live.admin();
+  const people = [];
+  for (let i = 0; i < 3; i++) {
+    people.push(
+      await live.person({
+        uid: `u${i}`,
+        profile: { display_name: `N${i}` },
+        pretalx_id: `P${i}`,
+      }),
+    );
+  }
+  const [a, b, c] = people as [Json, Json, Json];
+  const fetch = (payload: unknown) => a.do("user.fetch", payload);
+  const own = await fetch({ id: a.id });
+  t.same(keys(own), PUBLIC);
+  t.match(own, {
+    id: a.id,
+    profile: { display_name: "N0" },
+    pretalx_id: "P0",
+    deleted: false,
+    inactive: false,
+  });
+  const seen = await admin.do("user.fetch", { id: a.id });
+  t.same(keys(seen), ADMIN);
+  t.match(seen, { moderation_state: "", token_id: "u0" });
+  const ids = [a.id, null, 5, "x", {}, randomUUID(), b.id, a.id];
+  t.same(keys(await fetch({ ids })), [a.id, b.id].sort());
+  t.same(await fetch({ ids: [] }), {});
+  t.same(await fetch({ ids: [null] }), {});
+  t.same(keys((await admin.do("user.fetch", { ids: [a.id] }))[a.id]), ADMIN);
+  const pretalx = ["P1", "P2", "none", null, {}, "__proto__", "P1"];
+  const found = await fetch({ pretalx_ids: pretalx });
+  t.same(keys(found), ["P1", "P2"]);
+  t.equal(found.P1.id, b.id);
+  const many = Array.from({ length: 100 }, () => randomUUID());
+  t.same(await fetch({ ids: [...many, a.id] }), {}, "the first 100");
+  t.same(keys(await fetch({ ids: [...many.slice(1), a.id] })), [a.id]);
+
+  await admin.do("user.ban", { id: b.id });
+  await admin.do("user.delete", { id: c.id });
+  t.match(await fetch({ id: b.id }), { profile: { display_name: "N1" } });
+  t.match(await fetch({ id: c.id }), {
+    deleted: true,
+    profile: {},
+    pretalx_id: null,
+  });
+  t.same(keys(await fetch({ ids: [b.id, c.id] })), [b.id, c.id].sort());
+  t.same(keys(await fetch({ pretalx_ids: ["P1", "P2"] })), ["P1"]);
+  const table: [payload: unknown, code: string][] = [
+    [{}, invalid],
+    [null, invalid],
+    [{ id: randomUUID() }, "user.not_found"],
+    [{ id: "x" }, "user.not_found"],
+    [{ id: 1 }, "user.not_found"],
+    [{ id: null }, "user.not_found"],
+    [{ id: [a.id] }, "user.not_found"],
+    [{ ids: a.id }, invalid],
+    [{ ids: null }, invalid],
+    [{ pretalx_ids: {} }, invalid],
+  ];
+  for (const [payload, code] of table) {
+    t.equal(await a.code("user.fetch", payload), code, JSON.stringify(payload));
+  }
+});
+
+void t.test("user.list", async (t) => {
+  const live = await startLive(t);
+  const admin = await live.admin();
+  const clients: Record<string, Json> = {};
+  for (const name of ["b", "a", "C", "banned", "deleted"]) {
+    clients[name] = await live.person({
+      uid: name,
+      profile: { display_name: name },
+    });
+  }
+  await admin.do("user.ban", { id: clients.banned.id });
+  await admin.do("user.delete", { id: clients.deleted.id });
+  const names = async (payload: unknown) => {
+    const { results } = await admin.do("user.list", payload);
+    return results.map(({ profile }: Json) => profile.display_name ?? null);
+  };
+  const all = [null, "a", "b", "banned", "C"];
+  const unbanned = [null, "a", "b", "C"];
+  t.same(await names(null), unbanned, "banned ones only with a body");
+  t.same(await names({ include_banned: true }), all);
+  t.same(await names({ include_banned: false }), unbanned);
+  t.same(await names({ type: "person", include_banned: true }), all);
+  t.same(await names({ type: "kiosk" }), []);
+  const { results } = await admin.do("user.list");
+  t.same(keys(results[0]), ADMIN);
+  t.equal(await admin.code("user.list", { type: 5 }), invalid);
+  t.equal(await admin.code("user.list", []), invalid);
+  t.equal(await clients.a.code("user.list"), "auth.denied");
+  const rules = { "user.list": ["lists"] };
+  await live.app.store.worlds.configure("demo", { permission_config: rules });
+  const lister = await live.person({ uid: "l", traits: ["lists"] });
+  const listed = await lister.do("user.list", { include_banned: true });
+  t.equal(listed.results.length, 5, "banned ones need user.manage");
+  t.same(keys(listed.results[0]), PUBLIC);
+});
+
+void t.test("user.list.search", async (t) => {
+  const config = {
+    user_list: { page_size: 3, search_min_chars: 2 },
+    trait_badges_map: { crew: "Crew", staff: "Crew", vip: "VIP" },
+    profile_fields: [
+      { id: "town", label: "Town", type: "text", searchable: true },
+      { id: "secret", label: "Secret", type: "text" },
+    ],
+  };
+  const live = await startLive(t, {}, [demo({ config })]);
+  const admin = await live.admin();
+  const add = (name: string, traits: string[] = [], fields = {}) =>
+    live.person({ uid: name, traits, profile: { display_name: name, fields } });
+  const me = await add("Müller");
+  await add("anna", ["crew"], { town: "Berlin" });
+  await add("Bert", ["staff"], { secret: "Berlin" });
+  await add("Chris", ["vip"], { town: 5 });
+  const banned = await add("Anton");
+  await admin.do("user.ban", { id: banned.id });
+  await live.guest();
+  type Query = Record<string, unknown>;
+  const search = async (query: Query, as = me) => {
+    const payload = { search_term: "", page: 1, ...query };
+    const { results, isLastPage } = await as.do("user.list.search", payload);
+    return [
+      ...results.map(({ profile }: Json) => profile.display_name),
+      isLastPage,
+    ];
+  };
+  const table: [query: Query, expected: unknown[]][] = [
+    [{ search_term: "an" }, ["anna", true]],
+    [{ search_term: "AN" }, ["anna", true]],
+    [{ search_term: "NN" }, ["anna", true]],
+    [{ search_term: "mÜL" }, ["Müller", true]],
+    [{ search_term: "berl" }, ["anna", true]],
+    [{ search_term: "none" }, [true]],
+    [{ search_term: "a" }, [true]],
+    [{ search_term: "" }, [true]],
+    [{ search_term: "%%" }, [true]],
+    [{ search_term: "__" }, [true]],
+    [{ badge: "Crew" }, ["anna", "Bert", true]],
+    [{ badge: "VIP" }, ["Chris", true]],
+    [{ badge: "Crew", search_term: "be" }, ["anna", "Bert", true]],
+    [{ badge: "nothing" }, [true]],
+    [{ badge: "toString" }, [true]],
+    [{ badge: null, search_term: "bert" }, ["Bert", true]],
+    [{ search_term: "an", page: 0 }, [true]],
+    [{ search_term: "an", page: -1 }, [true]],
+    [{ search_term: "an", page: 2 }, [true]],
+    [{ search_term: "an", page: 2 ** 31 - 1 }, [true]],
+    [{ search_term: "an", include_banned: true }, ["anna", true]],
+  ];
+  for (const [query, expected] of table) {
+    t.same(await search(query), expected, JSON.stringify(query));
+  }
+  t.same(await search({ search_term: "an" }, admin), ["anna", "Anton", true]);
+  const unbanned = { search_term: "an", include_banned: false };
+  t.same(await search(unbanned, admin), ["anna", true]);
+  const payload = { search_term: "an", page: 1 };
+  const { results } = await me.do("user.list.search", payload);
+  const listed = PUBLIC.filter((key) => key !== "deleted");
+  t.same(keys(results[0]), listed);
+  const seen = await admin.do("user.list.search", payload);
+  t.same(keys(seen.results[0]), ADMIN.filter((key) => key !== "deleted"));
+
+  await live.app.store.worlds.configure("demo", {
+    config: { user_list: { page_size: 3 } },
+  });
+  t.same(await search({ page: 1 }), ["anna", "Bert", "Chris", false]);
+  t.same(await search({ page: 2 }), ["Müller", true]);
+  t.same(await search({ page: 3 }), [true]);
+  for (const page of ["1", 1.5, null, undefined, 1e20]) {
+    const payload = { search_term: "", page };
+    const name = JSON.stringify(page) ?? "no page";
+    t.equal(await me.code("user.list.search", payload), invalid, name);
+  }
+  for (const search_term of [5, null, undefined, "x".repeat(1001)]) {
+    const payload = { search_term, page: 1 };
+    t.equal(await me.code("user.list.search", payload), invalid);
+  }
+});
+
+void t.test("settings of the list that make no sense", async (t) => {
+  const live = await startLive(t);
+  const me = await live.person({ uid: "a", profile: { display_name: "Ann" } });
+  const values = [1.5, 0, -1, "2", "x", null, {}, [], true, 1e300];
+  const lists = [
+    ...values.map((page_size) => ({ page_size })),
+    ...values.map((search_min_chars) => ({ search_min_chars })),
+    ...values,
+  ];
+  for (const user_list of lists) {
+    await live.app.store.worlds.configure("demo", {
+      config: {
+        user_list,
+        trait_badges_map: user_list,
+        profile_fields: [user_list, { id: 5, searchable: true }],
+        connection_limit: user_list,
+      },
+    });
+    const payload = { search_term: "Ann", page: 1, badge: null };
+    const code = await me.code("user.list.search", payload);
+    t.equal(code, "ok", JSON.stringify(user_list));
+  }
+});
+
+void t.test("user.online_status", async (t) => {
+  const live = await startLive(t);
+  const [a, b, gone] = [
+    await live.guest(),
+    await live.guest(),
+    await live.guest(),
+  ];
+  const unknown = randomUUID();
+  const ids = [a.id, b.id, gone.id, unknown, "x", null];
+  t.same(await a.do("user.online_status", { ids }), {
+    [a.id]: true,
+    [b.id]: true,
+    [gone.id]: true,
+    [unknown]: false,
+  });
+  gone.close();
+  await soon(gone.closed);
+  const { presence } = live.app.live;
+  const deadline = Date.now() + 2000;
+  while (presence.isOnline("demo", gone.id) && Date.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  t.match(await a.do("user.online_status", { ids }), { [gone.id]: false });
+  for (const payload of [{}, { ids: a.id }, null]) {
+    t.equal(await a.code("user.online_status", payload), invalid);
+  }
+});
+
+void t.test("moderation", async (t) => {
+  const live = await startLive(t);
+  const [admin, other] = [await live.admin(), await live.guest()];
+  const stateOf = async (id: string) =>
+    (await admin.do("user.fetch", { id })).moderation_state as string;
+  const expectReload = async (...clients: Json[]) => {
+    for (const client of clients) {
+      t.same(await client.next("connection.reload"), {});
+    }
+  };
+  const [one, two] = [await live.guest("a"), await live.guest("a")];
+  const { id } = one;
+  t.same(await admin.do("user.silence", { id }), {});
+  await expectReload(one, two);
+  t.equal(await stateOf(id), "silenced");
+  const silenced = await live.guest("a");
+  t.same(await admin.do("user.reactivate", { id }), {});
+  t.equal(await stateOf(id), "");
+  await live.settled();
+  t.same(await silenced.names(), [], "nothing is pushed");
+  t.same(await admin.do("user.ban", { id }), {});
+  await expectReload(silenced);
+  t.equal(await stateOf(id), "banned");
+  t.same(await admin.do("user.silence", { id }), {});
+  t.equal(await stateOf(id), "banned", "somebody banned stays banned");
+  const back = await live.connect();
+  const login = { client_id: "a" };
+  t.match(await back.login(login), ["error", { code: "auth.denied" }]);
+  t.same(await admin.do("user.reactivate", { id }), {});
+  t.equal((await back.login(login))[0], "authenticated");
+  t.equal(back.id, id);
+  t.equal((await soon(one.closed)).code, 1000);
+  t.same(await other.names(), []);
+  t.same(await admin.names(), []);
+});
+
+void t.test("user.delete", async (t) => {
+  const live = await startLive(t);
+  const admin = await live.admin();
+  const profile = { display_name: "Ann" };
+  const person = { uid: "u", profile, pretalx_id: "P" };
+  const [one, two] = [await live.person(person), await live.person(person)];
+  const { id } = one;
+  t.same(await admin.do("user.delete", { id }), {});
+  for (const client of [one, two]) {
+    t.same(await client.next("connection.reload"), {});
+  }
+  t.equal(await admin.code("user.delete", { id }), "user.not_found");
+  t.match(await admin.do("user.fetch", { id }), {
+    deleted: true,
+    profile: {},
+    token_id: null,
+    pretalx_id: null,
+  });
+  const again = await live.person(person);
+  t.not(again.id, id, "the same token makes a new user");
+  t.match(again.hello["user.config"], { profile, pretalx_id: "P" });
+});
+
+void t.test("blocks", async (t) => {
+  const live = await startLive(t);
+  const [me, other] = [await live.guest(), await live.guest()];
+  const blocked = async () =>
+    (await me.do("user.list.blocked")).users.map(({ id }: Json) => id);
+  const { id } = other;
+  for (let i = 0; i < 2; i++) {
+    t.same(await me.do("user.block", { id }), {});
+    t.same(await blocked(), [id]);
+  }
+  const { users } = await me.do("user.list.blocked", {});
+  t.same(keys(users[0]), PUBLIC);
+  t.same((await other.do("user.list.blocked")).users, [], "directed");
+  for (let i = 0; i < 2; i++) {
+    t.same(await me.do("user.unblock", { id }), {});
+    t.same(await blocked(), []);
+  }
+  t.same(await other.names(), []);
+  const admin = await live.admin();
+  await me.do("user.block", { id });
+  await admin.do("user.delete", { id });
+  t.same(await blocked(), []);
+});
+
+void t.test("users that commands do not find", async (t) => {
+  const live = await startLive(t);
+  const [admin, gone] = [await live.admin(), await live.guest()];
+  await admin.do("user.delete", { id: gone.id });
+  const words = ["ban", "silence", "reactivate", "delete", "block", "unblock"];
+  for (const word of words) {
+    const action = `user.${word}`;
+    const code = (id: unknown) => admin.code(action, { id });
+    t.equal(await code(admin.id), `user.${word}.self`, action);
+    const unknown = [randomUUID(), "x", "", 5, null, {}, [gone.id], gone.id];
+    for (const id of unknown) {
+      t.equal(await code(id), "user.not_found", `${action} ${String(id)}`);
+    }
+    for (const payload of [{}, null, [], "x", 5]) {
+      t.equal(await admin.code(action, payload), invalid, action);
+    }
+  }
+});
+
+void t.test("exhibition.get.staffed_by_user", async (t) => {
+  const live = await startLive(t);
+  const guest = await live.guest();
+  for (const payload of [null, {}, { user_id: guest.id }, [], 5]) {
+    const action = "exhibition.get.staffed_by_user";
+    t.same(await guest.do(action, payload), { exhibitors: [] });
+  }
+});

@@ -1,0 +1,330 @@
+import t from "tap";
+import { demo, type Json, makeRoom, startLive } from "./client.js";
+import { keyOf } from "../helper.js";
+
+const keys = (value: object) => Object.keys(value).sort();
+const S = [
+  "available_permissions",
+  "bbb_defaults",
+  "conftool_password",
+  "conftool_url",
+  "connection_limit",
+  "dateLocale",
+  "iframe_blockers",
+  "locale",
+  "onsite_traits",
+  "pretalx",
+  "profile_fields",
+  "roles",
+  "social_logins",
+  "theme",
+  "timezone",
+  "title",
+  "track_exhibitor_views",
+  "track_room_views",
+  "track_world_views",
+  "trait_grants",
+  "videoPlayer",
+];
+const SENT = [
+  "id",
+  "iframe_blockers",
+  "onsite_traits",
+  "pretalx",
+  "profile_fields",
+  "social_logins",
+  "title",
+  "vapid_public_key",
+];
+
+void t.test("world.config.get", async (t) => {
+  const live = await startLive(t);
+  const [admin, guest] = [await live.admin(), await live.guest()];
+  for (const payload of [null, {}, { x: 1 }]) {
+    const settings = await admin.do("world.config.get", payload);
+    t.same(keys(settings), S);
+    t.match(settings, {
+      title: "demo",
+      theme: {},
+      bbb_defaults: {},
+      pretalx: {},
+      dateLocale: "en-ie",
+      videoPlayer: null,
+      connection_limit: 0,
+      profile_fields: [],
+      social_logins: [],
+      iframe_blockers: { default: { enabled: false, policy_url: null } },
+      track_exhibitor_views: true,
+      track_room_views: true,
+      track_world_views: false,
+      onsite_traits: [],
+      trait_grants: { "world.update": ["admin"] },
+    });
+    t.ok(settings.available_permissions.includes("room:chat.moderate"));
+    t.notOk(JSON.stringify(settings).includes(keyOf("demo").secret));
+  }
+  t.equal(await admin.code("world.config.get", []), "protocol.invalid_payload");
+  t.equal(await guest.code("world.config.get"), "auth.denied");
+  t.equal(await guest.code("world.config.patch", {}), "auth.denied");
+});
+
+void t.test("world.config.patch takes", async (t) => {
+  const live = await startLive(t, {}, [
+    demo({ config: { unknown: { a: 1 }, theme: { old: true } } }),
+  ]);
+  const admin = await live.admin();
+  const { config: before } = (await live.rest("GET", "demo/")).body;
+  let expected = await admin.do("world.config.get");
+  const roles = expected.roles;
+  const grants = { ...expected.trait_grants, "chat.send": ["attendee"] };
+  const field = { id: "f", label: "F", type: "text", searchable: true };
+  const blockers = { "x.test": { enabled: true, policy_url: "" } };
+  const table: [patch: Json, changed: Json][] = [
+    [{}, {}],
+    [{ title: "New" }, { title: "New" }],
+    [{ theme: { logo: { url: "x" } } }, { theme: { logo: { url: "x" } } }],
+    [{ locale: "de", dateLocale: "de-at" }, { locale: "de", dateLocale: "de-at" }],
+    [{ timezone: "Europe/Vienna" }, { timezone: "Europe/Vienna" }],
+    [{ connection_limit: "3" }, { connection_limit: 3 }],
+    [{ connection_limit: 0 }, { connection_limit: 0 }],
+    [{ connection_limit: 7 }, { connection_limit: 7 }],
+    [{ connection_limit: null }, { connection_limit: 0 }],
+    [{ videoPlayer: { a: 1 } }, { videoPlayer: { a: 1 } }],
+    [{ videoPlayer: null }, { videoPlayer: null }],
+    [{ bbb_defaults: { a: 1 } }, { bbb_defaults: { a: 1 } }],
+    [{ profile_fields: [field] }, { profile_fields: [field] }],
+    [
+      { social_logins: ["gravatar", "twitter", "linkedin"] },
+      { social_logins: ["gravatar", "twitter", "linkedin"] },
+    ],
+    [
+      { iframe_blockers: blockers },
+      {
+        iframe_blockers: {
+          default: { enabled: false, policy_url: null },
+          "x.test": { enabled: true, policy_url: null },
+        },
+      },
+    ],
+    [{ track_world_views: true }, { track_world_views: true }],
+    [{ track_room_views: false }, { track_room_views: false }],
+    [{ onsite_traits: ["onsite"] }, { onsite_traits: ["onsite"] }],
+    [{ conftool_url: "x", conftool_password: "y" }, {
+      conftool_url: "x",
+      conftool_password: "y",
+    }],
+    [
+      { roles, trait_grants: grants, onsite_traits: [] },
+      { trait_grants: grants, onsite_traits: [] },
+    ],
+    [
+      { pretalx: { domain: "https://p.test", event: "e", connected: true } },
+      { pretalx: { domain: "https://p.test", event: "e", connected: false } },
+    ],
+    [
+      { pretalx: { domain: "https://p.test", event: "e", connected: true } },
+      { pretalx: { domain: "https://p.test", event: "e", connected: true } },
+    ],
+    [
+      { pretalx: { url: "https://p.test", connected: true } },
+      { pretalx: { url: "https://p.test", connected: false } },
+    ],
+    [{ JWT_secrets: [], available_permissions: [], nothing: 1, id: "x" }, {}],
+  ];
+  for (const [patch, changed] of table) {
+    expected = { ...expected, ...changed };
+    const name = JSON.stringify(patch).slice(0, 100);
+    t.same(await admin.do("world.config.patch", patch), expected, name);
+    t.same(await admin.do("world.config.get"), expected, name);
+  }
+  const { config } = (await live.rest("GET", "demo/")).body;
+  t.same(config.JWT_secrets, before.JWT_secrets);
+  t.same(config.unknown, { a: 1 });
+  t.equal(config.connection_limit, 0);
+  t.notOk("nothing" in config);
+  t.notOk("available_permissions" in config);
+});
+
+void t.test("world.config.patch refuses", async (t) => {
+  const live = await startLive(t);
+  const [admin, guest] = [await live.admin(), await live.guest()];
+  const before = await admin.do("world.config.get");
+  const { roles } = before;
+  const table: [patch: Json, field: string][] = [
+    [{ title: "" }, "title"],
+    [{ title: null }, "title"],
+    [{ title: "x".repeat(301) }, "title"],
+    [{ theme: null }, "theme"],
+    [{ theme: [] }, "theme"],
+    [{ theme: { a: "b\0" } }, "theme.a"],
+    [{ pretalx: "x" }, "pretalx"],
+    [{ timezone: "Mars/Olympus" }, "timezone"],
+    [{ timezone: "" }, "timezone"],
+    [{ timezone: 5 }, "timezone"],
+    [{ connection_limit: "x" }, "connection_limit"],
+    [{ connection_limit: -1 }, "connection_limit"],
+    [{ connection_limit: "-1" }, "connection_limit"],
+    [{ connection_limit: 1.5 }, "connection_limit"],
+    [{ connection_limit: "99999999999" }, "connection_limit"],
+    [{ videoPlayer: "x" }, "videoPlayer"],
+    [{ profile_fields: {} }, "profile_fields"],
+    [{ profile_fields: [5] }, "profile_fields.0"],
+    [{ iframe_blockers: [] }, "iframe_blockers"],
+    [{ track_room_views: "yes" }, "track_room_views"],
+    [{ onsite_traits: [5] }, "onsite_traits.0"],
+    [{ conftool_url: null }, "conftool_url"],
+    [{ trait_grants: { "world.view": "x" } }, "trait_grants.world.view"],
+    [{ trait_grants: null }, "trait_grants"],
+    [{ roles: {} }, "roles"],
+    [{ roles: { ...roles, "chat.send": ["room:chat.moderate"] } }, "roles"],
+    [{ roles: { ...roles, extra: ["room:chat.moderate"] } }, "roles"],
+    [{ roles: { ...roles, __proto__: { a: 1 }, "chat.send": [] } }, "roles"],
+  ];
+  for (const [patch, field] of table) {
+    const payload = { ...patch, locale: "xx" };
+    const [kind, , problem] = await admin.call("world.config.patch", payload);
+    const name = JSON.stringify(patch).slice(0, 100);
+    t.equal(kind, "error", name);
+    t.equal((problem as Json).code, "config.invalid", name);
+    t.same(keys((problem as Json).details), [field], name);
+  }
+  const [, , problem] = await admin.call("world.config.patch", {
+    social_logins: ["gravatar", "facebook"],
+  });
+  t.same((problem as Json).details, {
+    social_logins: ["Invalid value for social_logins"],
+  });
+  for (const payload of [null, [], "x", 5]) {
+    const code = await admin.code("world.config.patch", payload);
+    t.equal(code, "protocol.invalid_payload", JSON.stringify(payload));
+  }
+  t.same(await admin.do("world.config.get"), before, "nothing is stored");
+  t.same(await guest.all(), [], "and nobody is told");
+});
+
+void t.test("world.updated", async (t) => {
+  const live = await startLive(t);
+  const room = await makeRoom(live, {
+    name: "A",
+    permission_config: { "room.update": ["crew"] },
+  });
+  const [admin, guest, crew] = [
+    await live.admin(),
+    await live.guest(),
+    await live.person({ uid: "c", traits: ["crew"] }),
+  ];
+  await admin.do("world.config.patch", { title: "B" });
+  const seen: Json[] = [];
+  for (const client of [admin, guest, crew]) {
+    const pushed = await client.next("world.updated");
+    t.same(keys(pushed), ["permissions", "rooms", "world"]);
+    t.same(keys(pushed.world), SENT);
+    t.equal(pushed.world.title, "B");
+    t.equal(pushed.rooms[0].id, room);
+    t.equal(pushed.rooms[0].users, "none");
+    seen.push([
+      pushed.permissions.includes("world:update"),
+      pushed.rooms[0].permissions.includes("room:update"),
+    ]);
+  }
+  t.same(seen, [
+    [true, false],
+    [false, false],
+    [false, true],
+  ]);
+  const { hello } = await live.guest();
+  for (let i = 0; i < 20; i++) {
+    await admin.do("world.config.patch", { title: `T${i}` });
+  }
+  const last = await guest.next("world.updated", ({ world }) => world.title === "T19");
+  t.same({ ...last, world: { ...last.world, title: "B" } }, hello["world.config"]);
+
+  type Row = [name: string, act: () => Promise<unknown>, is: (now: Json) => boolean];
+  let made = "";
+  const table: Row[] = [
+    [
+      "PATCH of the world",
+      () => live.rest("PATCH", "demo/", { title: "REST" }),
+      ({ world }) => world.title === "REST",
+    ],
+    [
+      "POST of a room",
+      async () => {
+        made = (await live.rest("POST", "demo/rooms/", { name: "New" })).body.id;
+      },
+      ({ rooms }) => rooms.length === 2,
+    ],
+    [
+      "PATCH of a room",
+      () => live.rest("PATCH", `demo/rooms/${made}/`, { name: "Newer" }),
+      ({ rooms }) => rooms.some(({ name }: Json) => name === "Newer"),
+    ],
+    [
+      "DELETE of a room",
+      () => live.rest("DELETE", `demo/rooms/${made}/`),
+      ({ rooms }) => rooms.length === 1,
+    ],
+  ];
+  for (const [name, act, is] of table) {
+    await act();
+    for (const client of [admin, guest]) {
+      t.ok(is(await client.next("world.updated", is)), name);
+    }
+  }
+  t.same(await guest.next("room.delete"), { id: made });
+});
+
+void t.test("world.updated is coalesced", async (t) => {
+  const live = await startLive(t);
+  const [admin, guest] = [await live.admin(), await live.guest()];
+  const started = Date.now();
+  for (let i = 0; i < 30; i++) {
+    await admin.do("world.config.patch", { title: `T${i}` });
+  }
+  const took = Date.now() - started;
+  await guest.next("world.updated", ({ world }) => world.title === "T29");
+  const others = await guest.names();
+  const most = Math.ceil(took / 250) + 1;
+  t.ok(others.length < most, `${others.length} in ${took} ms`);
+});
+
+void t.test("world.schedule.updated", async (t) => {
+  const live = await startLive(t);
+  const [admin, guest] = [await live.admin(), await live.guest()];
+  const pretalx = { domain: "https://p.test", event: "e" };
+  const patch = (changes: object) => admin.do("world.config.patch", changes);
+  await patch({ pretalx });
+  const expected = { ...pretalx, connected: false };
+  t.same(await guest.next("world.schedule.updated"), expected);
+  await guest.next("world.updated");
+  await patch({ title: "x", pretalx: expected });
+  await guest.next("world.updated");
+  t.same(await guest.all(), [], "an equal schedule is none");
+  const { body } = await live.rest("GET", "demo/");
+  const config = { ...body.config, pretalx: { url: "https://q.test" } };
+  await live.rest("PATCH", "demo/", { config });
+  t.same(await guest.next("world.schedule.updated"), {
+    url: "https://q.test",
+  });
+});
+
+void t.test("settings that make no sense do no harm", async (t) => {
+  const live = await startLive(t);
+  const admin = await live.admin();
+  const names = [...S, "user_list", "trait_badges_map"].filter(
+    (name) => name !== "title",
+  );
+  const values = [null, 5, "x", [], {}, [5], [null], { default: null }, true];
+  for (const value of values) {
+    const config = Object.fromEntries(names.map((name) => [name, value]));
+    await live.app.store.worlds.configure("demo", { config });
+    const name = JSON.stringify(value);
+    t.equal(await admin.code("world.config.get"), "ok", name);
+    const guest = await live.guest();
+    t.same(keys(guest.hello["world.config"].world), SENT, name);
+    const { default: blocker } =
+      guest.hello["world.config"].world.iframe_blockers;
+    t.type(blocker, Object, name);
+    t.equal(await guest.code("user.fetch", { id: guest.id }), "ok", name);
+  }
+});
