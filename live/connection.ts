@@ -343,7 +343,9 @@ export class Connection {
     if (this.#ended) return undefined;
     const { authTimeout, pingInterval } = this.#around.limits;
     if (!this.login) {
-      if (now - this.openedAt >= authTimeout) return "auth.timeout";
+      // While a login is carried out, it is the client that waits.
+      const isLate = now - this.openedAt >= authTimeout;
+      if (isLate && !this.#answering) return "auth.timeout";
     } else {
       const { expires = Infinity } = this.login.identity;
       if (now / 1000 >= expires) return "auth.expired_token";

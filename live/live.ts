@@ -68,6 +68,7 @@ export class Live {
   readonly #rates = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
   /** What is sent to a world in order: see {@link inOrder}. */
   readonly #effects = new Map<string, Promise<void>>();
+  #closed = false;
 
   constructor({ store, events, identify, limits, log, metrics }: LiveParts) {
     this.store = store;
@@ -178,12 +179,14 @@ export class Live {
    * first is sent first.
    */
   inOrder(world: string, effect: () => Promise<void>): void {
+    if (this.#closed) return;
     const run = async () => {
       try {
         await effect();
       } catch (error) {
-        // The next event of this world reads everything again.
-        this.log.error(error);
+        // The store closes before everything that waited has run. Otherwise the next
+        // event of this world reads everything again.
+        if (!this.#closed) this.log.error(error);
       }
     };
     const before = this.#effects.get(world);
@@ -207,6 +210,7 @@ export class Live {
   forgetLogin(connection: Connection): void {
     this.hub.remove(connection);
     connection.login = undefined;
+    this.#unwatch(connection.world);
   }
 
   /** A connection has got the answer to its login. */
@@ -240,10 +244,15 @@ export class Live {
     if (!login) return;
     this.hub.remove(connection);
     this.presence.note(world, { do: "close", connection: id });
+    this.#unwatch(world);
+  }
+
+  #unwatch(world: string): void {
     if (this.hub.in(world).size === 0) this.announcer.unwatch(world);
   }
 
   close(): void {
+    this.#closed = true;
     this.announcer.close();
     this.presence.close();
     this.crowds.close();
