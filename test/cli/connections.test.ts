@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createConnection } from "node:net";
-import { mkdirSync, readdirSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { loadConfig } from "../../config.js";
@@ -209,4 +209,18 @@ void t.test("data that is looked at while a server runs", async (t) => {
   const empty = shortFolder(t);
   mkdirSync(join(empty, "control"));
   t.match(await foyer(empty, ["restore", archive]), { code: 0, stderr: "" });
+});
+
+void t.test("a path that is too long, but not from here", async (t) => {
+  const base = join(process.cwd(), ".tap");
+  const socket = `/control/${process.pid}-123456.sock`;
+  // One byte longer than a socket may have, and shorter without this directory.
+  const name = "x".repeat(Math.max(1, 104 - `${base}/${socket}`.length + 1));
+  const dataDir = join(base, name);
+  mkdirSync(dataDir, { recursive: true });
+  t.teardown(() => rmSync(dataDir, { recursive: true }));
+  const server = await start(t, dataDir);
+  await Person.connect(t, server.port);
+  t.match(await listed(dataDir), [{ world: "sample", pid: process.pid }]);
+  await server.stop();
 });
