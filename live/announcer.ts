@@ -144,8 +144,10 @@ export class Announcer {
     const { changes } = live.crowds;
     const frames = new Map<string, Buffer>();
     await inSlices(connections, (connection) => {
-      const view = live.viewOf(connection, state);
-      this.#keepRights(connection, view);
+      // A change since then is told next; nobody loses a room that came with it.
+      const present = live.states.present(world);
+      const view = live.viewOf(connection, present ?? state);
+      if (present) this.#keepRights(connection, view);
       const text = view.json(changes, (room) => live.crowds.of(world, room));
       // Equal texts come from the same view, so they are one string in memory.
       let frame = frames.get(text);

@@ -116,6 +116,8 @@ export class Connection {
   #lastPing = Date.now();
   /** How many bytes had been read when the last message was complete. */
   #readBefore = 0;
+  /** It closes with this code after the answer to the present message. */
+  #lastCode: number | undefined;
   #closing: { at: number; code: number } | undefined;
   /** When time may ask for something. */
   #nextLook = 0;
@@ -196,6 +198,7 @@ export class Connection {
       const after = this.#after;
       this.#after = undefined;
       after?.();
+      if (this.#lastCode !== undefined) this.close(this.#lastCode);
       if (this.#ws.isPaused && this.#waiting.length < MAX_WAITING / 2) {
         this.#ws.resume();
       }
@@ -301,6 +304,12 @@ export class Connection {
     this.#ws.close(code);
   }
 
+  /** Closes when the command that is carried out now, if any, has its answer. */
+  closeAfterAnswer(code: number): void {
+    if (this.#answering) this.#lastCode = code;
+    else this.close(code);
+  }
+
   /** Ends it at once, without a word. */
   drop(): void {
     this.#end(1006);
@@ -334,7 +343,9 @@ export class Connection {
     if (this.#ended) return undefined;
     const { authTimeout, pingInterval } = this.#around.limits;
     if (!this.login) {
-      if (now - this.openedAt >= authTimeout) return "auth.timeout";
+      // While a login is carried out, it is the client that waits.
+      const isLate = now - this.openedAt >= authTimeout;
+      if (isLate && !this.#answering) return "auth.timeout";
     } else {
       const { expires = Infinity } = this.login.identity;
       if (now / 1000 >= expires) return "auth.expired_token";

@@ -145,6 +145,11 @@ export class WorldStates {
     this.#loading.delete(world);
   }
 
+  /** The state that was read last; undefined if the world was changed since. */
+  present(world: string): WorldState | undefined {
+    return this.#known.get(world)?.state;
+  }
+
   /** The state of a world now; undefined if there is no such world. */
   async get(id: string): Promise<WorldState | undefined> {
     const world = await this.#store.worlds.get(id);

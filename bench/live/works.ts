@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { processorTimeOf } from "../figures.js";
 import { load } from "../load.js";
 import { reactions } from "../../schemas/live/index.js";
@@ -13,9 +14,6 @@ export type Work = WorkOn<Stage>;
 /** How many events are sent at once in a burst. */
 const BURST = 20;
 
-/** How often an event goes to everybody while requests are measured, in milliseconds. */
-const EVERY = 250;
-
 /** How many requests are in flight while their rate is measured. */
 const CALLERS = 32;
 
@@ -28,6 +26,8 @@ export const percentile = (sorted: readonly number[], part: number): number =>
 /** A kind of event. Each call of `cause` makes Foyer send one to everybody in the room. */
 interface Kind {
   name: string;
+  /** How long Foyer collects what is sent together, in milliseconds. The reference waits as long. */
+  collects: number;
   cause(stage: Stage): Promise<unknown>;
 }
 
@@ -35,6 +35,7 @@ let caused = 0;
 
 const announcement: Kind = {
   name: "announcement.created_or_updated",
+  collects: 0,
   cause: ({ foyer, announcement: id }) =>
     foyer.director.ask("announcement.update", {
       id,
@@ -44,6 +45,7 @@ const announcement: Kind = {
 
 const reaction: Kind = {
   name: "room.reaction",
+  collects: 1000,
   cause: ({ foyer, room }) =>
     foyer.director.ask("room.react", {
       room,
@@ -53,6 +55,7 @@ const reaction: Kind = {
 
 const world: Kind = {
   name: "world.updated",
+  collects: 250,
   cause: ({ foyer, rooms, authorization }) =>
     changeRoom(foyer.server.port, rooms.foyer[1]!, authorization),
 };
@@ -70,12 +73,12 @@ async function changeRoom(port: number, path: string, authorization: string) {
 const sizes = new Map<string, number>();
 
 /** Makes the reference send a frame of this kind, as large as Foyer's. */
-const imitate = ({ bare }: Stage, { name }: Kind) =>
-  bare.director.ask("broadcast", {
-    name,
-    // What is around the text of the reference.
-    bytes: Math.max(1, (sizes.get(name) ?? 200) - name.length - 20),
-  });
+async function imitate({ bare }: Stage, { name, collects }: Kind) {
+  if (collects > 0) await setTimeout(collects);
+  // Less what is around the text of the reference.
+  const bytes = Math.max(1, (sizes.get(name) ?? 200) - name.length - 20);
+  await bare.director.ask("broadcast", { name, bytes });
+}
 
 interface Delivery extends Arrivals {
   /** When the first event was asked for, in milliseconds since 1970. */
@@ -164,21 +167,48 @@ const oneEvent = (
 const since = "to that of bare ws, which sends in a loop";
 
 /** The 99th percentile of the latency of GET while events go to everybody. */
-async function beside(
+async function latencyBeside(
   port: number,
-  path: string,
-  authorization: string,
+  { rooms, authorization }: Stage,
   seconds: number,
+  every: number,
   cause: () => Promise<unknown>,
 ): Promise<number> {
-  const timer = setInterval(() => void cause(), EVERY);
+  const timer = setInterval(() => void cause(), every);
   try {
+    const path = rooms.foyer[2]!;
     const asked = await probe(port, path, { authorization }, seconds);
     return percentile(asked, 0.99);
   } finally {
     clearInterval(timer);
   }
 }
+
+/** @param every how often an event goes to everybody, in milliseconds. */
+const besideEvents = (kind: Kind, every: number): Work => ({
+  name: `GET room beside ${kind.name}, p99`,
+  of: `latency with ${1000 / every} a second to everybody, ${since}`,
+  goal: { atMost: 1 },
+  async measure(stage, seconds, turned) {
+    const { foyer, bare } = stage;
+    const sides = [
+      [foyer, () => kind.cause(stage)],
+      [bare, () => imitate(stage, kind)],
+    ] as const;
+    const latencies: number[] = [];
+    for (const at of turned ? [1, 0] : [0, 1]) {
+      const [{ server }, cause] = sides[at]!;
+      latencies[at] = await latencyBeside(
+        server.port,
+        stage,
+        2 * seconds,
+        every,
+        cause,
+      );
+    }
+    return latencies[0]! / latencies[1]!;
+  },
+});
 
 /** What the rate of GET, and its processor time, are with the crowd. */
 async function readsOf(
@@ -253,28 +283,6 @@ export const works: Work[] = [
       return foyer.cost / bare.cost;
     },
   })),
-  {
-    name: "GET room beside announcements, p99",
-    of: `latency with ${1000 / EVERY} a second to everybody, ${since}`,
-    goal: { atMost: 1 },
-    async measure(stage, seconds, turned) {
-      const { foyer, bare, rooms, authorization } = stage;
-      const path = rooms.foyer[1]!;
-      const sides = [
-        () =>
-          beside(foyer.server.port, path, authorization, 2 * seconds, () =>
-            announcement.cause(stage),
-          ),
-        () =>
-          beside(bare.server.port, path, authorization, 2 * seconds, () =>
-            imitate(stage, announcement),
-          ),
-      ];
-      const latencies: number[] = [];
-      for (const at of turned ? [1, 0] : [0, 1]) {
-        latencies[at] = await sides[at]!();
-      }
-      return latencies[0]! / latencies[1]!;
-    },
-  },
+  besideEvents(announcement, 250),
+  besideEvents(world, 1000),
 ];
