@@ -11,7 +11,7 @@ import { hostileFrame, payloadOf } from "./arbitrary-frames.js";
 // printed: SEED=… tries the same again, and `npm run fuzz` tries for longer.
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
-const numRuns = Number(process.env.RUNS ?? 60);
+const numRuns = Number(process.env.RUNS ?? 40);
 t.comment(`SEED=${seed} RUNS=${numRuns}`);
 
 /** How many messages are sent without waiting. */
@@ -40,7 +40,8 @@ void t.test("no message costs the connection", async (t) => {
     [demo({ permission_config: { ...all, "world.update": ["boss"] } })],
   );
   const rooms = [];
-  for (const name of ["A", "B", "C"]) rooms.push(await makeRoom(live, { name }));
+  for (const name of ["A", "B", "C"])
+    rooms.push(await makeRoom(live, { name }));
   const others = [await live.guest(), await live.guest()];
   const ids = [...rooms, ...others.map(({ id }) => id)];
   const frames = fc.oneof(
