@@ -1,4 +1,4 @@
-import { announcing } from "./announcing.js";
+import { publishing } from "./publishing.js";
 import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
 import { LocalFiles } from "./local/files.js";
@@ -77,7 +77,7 @@ export async function openEngines({
   });
   const files = new LocalFiles(dataDir);
   return {
-    store: announcing(store, events),
+    store: publishing(store, events),
     files,
     events,
     async close() {

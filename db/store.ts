@@ -223,11 +223,11 @@ export interface FilePage {
 
 /** Why the store did not do what it was asked. */
 export type StoreProblem =
-  /** The record to change does not exist, or not in this world. */
+  /** The record to change, or its world, does not exist; `field` says which: `world`, `room`, `user`, `file` or `announcement`. */
   | "absent"
   /** The record exists, but not in a version that the caller named. */
   | "changed"
-  /** Another record has the id or the domain; `field` says which of the two. */
+  /** Another record has the same; `field` says what: such as `id`, `domain`, `name` or `rooms`. */
   | "taken"
   /** Another process held the lock for too long, or too many reads wait; try again soon. */
   | "busy"

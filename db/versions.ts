@@ -9,8 +9,9 @@ const LENGTH = 22;
  * for them: most records that are read while others are written are never sent.
  * @param value is frozen already.
  * @param toJson gives the value as compact JSON, the same on every engine.
- * @param state what else a reader sees, such as a count; or the revision, so that
- *   a change followed by its reversal does not look like no change.
+ * @param state a number that the version also depends on. For a record it is the
+ *   revision: a change and its reversal then give a new version. For a page it is
+ *   the count, which the JSON does not contain.
  */
 export function versioned<T>(
   value: T,

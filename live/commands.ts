@@ -49,13 +49,16 @@ interface Common {
   invalid?: "config.invalid";
 }
 
-/** A command on the world. Each of several keys is enough. */
+/** What a command on the world asks for: a key, any of several keys, or only the login. */
+type Requirement = PermissionKey | { any: readonly PermissionKey[] } | "login";
+
+/** A command on the world. */
 interface WorldCommand<N extends CommandName> extends Common {
-  requires: PermissionKey | readonly PermissionKey[] | "login";
+  requires: Requirement;
   handler: Handler<N, Context>;
 }
 
-/** A command on a room. A room with the key, or any room that exists. */
+/** A command on a room. It asks for a key in that room, or only that the room exists. */
 interface RoomCommand<N extends CommandName> extends Common {
   inRoom: PermissionKey | "any";
   /** The type of the module that the room must have. */
@@ -89,7 +92,7 @@ function requirementOf(declared: object): string {
     return command.inRoom === "any" ? "login" : `${command.inRoom} on the room`;
   }
   const { requires } = command;
-  return typeof requires === "string" ? requires : requires.join(" or ");
+  return typeof requires === "string" ? requires : requires.any.join(" or ");
 }
 
 /** The modules that clients know. Commands of another one are `protocol.unknown_command`. */
@@ -203,18 +206,15 @@ async function contextOf(
   const ended = live.reasonToEnd(login.identity, world);
   if (ended) throw live.throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
-  live.moderated(connection, me);
+  live.applyModeration(connection, me);
   if (!me || connection.ended) throw worldDenied();
   const may = (key: PermissionKey) => mayInWorld(login, key, world!.value);
   return { live, connection, login, world: world!, me, may };
 }
 
-function requireInWorld(
-  { may }: Context,
-  requires: PermissionKey | readonly PermissionKey[] | "login",
-): void {
+function requireInWorld({ may }: Context, requires: Requirement): void {
   if (requires === "login") return;
-  const keys = typeof requires === "string" ? [requires] : requires;
+  const keys = typeof requires === "string" ? [requires] : requires.any;
   if (!keys.some(may)) throw worldDenied();
 }
 

@@ -240,19 +240,22 @@ export class Connection {
       this.#send(frame);
       return;
     }
-    if (this.#isSlow()) return;
+    if (this.#dropIfSlow()) return;
     this.#held.push(frame);
     this.#heldSize += frame.length;
   }
 
   #send(frame: Buffer): void {
-    if (this.#ended || this.#isSlow()) return;
+    if (this.#ended || this.#dropIfSlow()) return;
     this.#outSize += frame.length;
     if (this.#out.push(frame) === 1) this.#around.pump.add(this);
   }
 
-  /** Whether the client does not read. It is dropped then, so that it costs nobody memory. */
-  #isSlow(): boolean {
+  /**
+   * Drops a client that does not read, so that it costs nobody memory.
+   * @returns whether it was dropped.
+   */
+  #dropIfSlow(): boolean {
     const most = this.#around.limits.maxUnsent + this.#answerSize;
     if (this.unsent <= most) return false;
     this.#around.onSlow(this);

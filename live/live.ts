@@ -8,7 +8,7 @@ import {
   stillHolds,
 } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
-import { Announcer } from "./announcer.js";
+import { Notifier } from "./notifier.js";
 import { Close, type Connection, type Login, MAX_FRAME } from "./connection.js";
 import { Crowds } from "./crowds.js";
 import { pushFrame } from "./frame.js";
@@ -63,7 +63,7 @@ export class Live {
   readonly presence: Presence;
   readonly crowds: Crowds;
   readonly reactions: Reactions;
-  readonly announcer: Announcer;
+  readonly notifier: Notifier;
   /** What each user may still send. Kept while one of their connections is open. */
   readonly #rates = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
   /** What is sent to a world in order: see {@link inOrder}. */
@@ -81,7 +81,7 @@ export class Live {
     this.pump = new Pump((seconds) => metrics?.delivered(seconds));
     this.crowds = new Crowds(this);
     this.reactions = new Reactions(this);
-    this.announcer = new Announcer(this);
+    this.notifier = new Notifier(this);
     this.presence = new Presence(events, new RoomWatch(this));
   }
 
@@ -128,7 +128,7 @@ export class Live {
    * Takes over what a user may do now. Whoever is gone or may do less loads
    * everything again.
    */
-  moderated(connection: Connection, user: UserRecord | undefined): void {
+  applyModeration(connection: Connection, user: UserRecord | undefined): void {
     const login = connection.login!;
     const state = user?.moderation_state ?? "";
     const isGone = !user || user.deleted;
@@ -203,7 +203,7 @@ export class Live {
     // The client may have gone while its user was written: then nobody would remove it.
     if (connection.ended) return;
     this.hub.add(connection, login.user);
-    await this.announcer.watch(connection.world);
+    await this.notifier.watch(connection.world);
   }
 
   /** A login that failed after all. */
@@ -248,12 +248,12 @@ export class Live {
   }
 
   #unwatch(world: string): void {
-    if (this.hub.in(world).size === 0) this.announcer.unwatch(world);
+    if (this.hub.in(world).size === 0) this.notifier.unwatch(world);
   }
 
   close(): void {
     this.#closed = true;
-    this.announcer.close();
+    this.notifier.close();
     this.presence.close();
     this.crowds.close();
     this.reactions.close();

@@ -7,7 +7,9 @@ import {
 } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
 
-// What somebody may do at this moment, and the words in which clients learn it.
+// What somebody may do at this moment, and the words in which clients learn it. REST
+// asks for `world.api` and the keys of a route; people on the websocket need
+// `world.view` instead, and their moderation state counts.
 
 export type ModerationState = UserRecord["moderation_state"];
 

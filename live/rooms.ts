@@ -32,7 +32,10 @@ export const rooms: Module<Extract<keyof Commands, `room.${string}`>> = {
   "room.enter": { inRoom: "room.view", handler: enter },
   "room.leave": { inRoom: "any", handler: leave },
   "room.react": { inRoom: "room.view", handler: react },
-  "room.create": { requires: ["room.create", "room.update"], handler: create },
+  "room.create": {
+    requires: { any: ["room.create", "room.update"] },
+    handler: create,
+  },
   "room.delete": { inRoom: "room.delete", handler: remove },
   "room.config.get": { inRoom: "room.update", handler: getConfig },
   "room.config.patch": {

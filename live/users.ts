@@ -1,6 +1,7 @@
 import type { UserRecord } from "../db/store.js";
 import type { Commands, PublicUser } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
+import { MAX_PROFILE } from "../schemas/plain/texts.js";
 import type { Context, Module } from "./commands.js";
 import { invalidPayload, LiveError, unknownUser } from "./problems.js";
 import {
@@ -17,8 +18,7 @@ const MOST = 100;
 /** How many users are read at a time for the list of all. */
 const PAGE = 500;
 
-/** The largest profile and client state, in bytes of JSON. */
-const MAX_PROFILE = 16 * 1024;
+/** The largest client state, in bytes of JSON. */
 const MAX_CLIENT_STATE = 32 * 1024;
 
 const NONE = { results: [], isLastPage: true };

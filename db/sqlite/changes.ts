@@ -30,9 +30,10 @@ export function changeWrites(db: Connection, origin: string, known: number) {
      ON CONFLICT DO UPDATE SET change = excluded.change, origin = excluded.origin`,
   );
   /**
-   * Records the worlds of some calls.
-   * @returns the worlds where this overwrites a record of another origin.
-   *   {@link changeReads} can no longer find such a record.
+   * Records the worlds of some calls. Each world has one row. If it still names
+   * another origin, this overwrites it, and the poll of {@link changeReads} can no
+   * longer find that change.
+   * @returns the worlds whose change would be missed so. The caller reports them.
    */
   return (calls: readonly WriteCall[]): string[] => {
     const worlds = new Set(calls.flatMap(changedWorlds));

@@ -1,7 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { JWT } from "@fastify/jwt";
-import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
+import {
+  lengthOf,
+  MAX_PROFILE,
+  trait,
+  uid as uidText,
+} from "../../schemas/plain/texts.js";
 import { unstorableIn } from "../../schemas/validate.js";
 import type { WorldKey } from "../../schemas/worlds.js";
 import { Stackless } from "../stackless.js";
@@ -61,9 +66,6 @@ const TOKEN = /^[\w.~+/=-]+$/;
 
 /** How many traits a token may carry. */
 const MAX_TRAITS = 1000;
-
-/** The largest `profile`, in bytes of JSON. */
-const MAX_PROFILE = 16 * 1024;
 
 /**
  * The issuer that a token names, before its signature is checked. This reports

@@ -57,10 +57,10 @@ const queues = new WeakMap<Socket, Set<ServerResponse>>();
  * Starts a request only after every earlier one of its connection is answered.
  *
  * Clients may send requests without waiting for answers (RFC 9112, section 9.3.2).
- * Node.js hands over all of them at once, but never emits `close` on the response of
- * a waiting one: if the connection ended, the resources of such a request would
- * leak. A request that has not started holds none. It also sees the changes that
- * earlier requests made.
+ * Node.js hands over all of them at once. But if the connection ends, it never emits
+ * `close` on the response of a request that waits, so whatever that request holds
+ * would leak. Therefore a request starts, and takes resources, only in its turn. It
+ * then also sees the changes that earlier requests made.
  */
 export const awaitTurn: onRequestHookHandler = (request, reply, done) => {
   const answer = reply.raw;

@@ -27,8 +27,9 @@ import requestLog from "./request-log.js";
 import serialization from "./serialization.js";
 
 // The order of a request: `parts` names what every request passes, and `hooksOf` what
-// its route adds. Only cors and overload add hooks in files of their own, where their
-// line stands in the list.
+// its route adds. A part with a `plugin` adds its hooks at its place in the list. The
+// guard decides a second time in the JSON parser (plugins/validation.ts), once the body
+// has arrived.
 
 export interface HttpOptions {
   /** Where clients reach the server, if a proxy hides it. */

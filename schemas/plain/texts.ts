@@ -100,5 +100,8 @@ export const trait = {
   [Expected]: "a trait: 1 to 200 characters without spaces, commas or |",
 };
 
+/** The largest profile of a user, in bytes of JSON. */
+export const MAX_PROFILE = 16 * 1024;
+
 /** The id of a user in the service that issues its tokens. */
 export const uid = { minLength: 1, maxLength: 200 };

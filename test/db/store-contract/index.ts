@@ -1,4 +1,5 @@
 import type { Test } from "tap";
+import { absentContract } from "./absent.js";
 import { announcementContract } from "./announcements.js";
 import { enteringContract } from "./entering.js";
 import { fileContract } from "./files.js";
@@ -35,6 +36,7 @@ const parts = [
   fileContract,
   uploadContract,
   lifetimeContract,
+  absentContract,
   enteringContract,
   orderContract,
   settingContract,

@@ -38,7 +38,7 @@ interface Told {
  * Tells people what changed. Every change comes here as an event, whether it was
  * made by REST, by a command or over a websocket, in this process or in another.
  */
-export class Announcer {
+export class Notifier {
   readonly #live: Live;
   readonly #pending = new Map<string, Pending>();
   readonly #told = new Map<string, Told>();
@@ -249,7 +249,7 @@ export class Announcer {
     const users = await this.#live.store.users.getMany(world, ids);
     const byId = new Map(users.map((user) => [user.id, user]));
     for (const connection of connections) {
-      this.#live.moderated(connection, byId.get(connection.login!.user));
+      this.#live.applyModeration(connection, byId.get(connection.login!.user));
     }
   }
 

@@ -7,12 +7,12 @@ type Method = (...args: never[]) => Promise<unknown>;
  * A store that publishes one event for every write, after the commit and before
  * the promise of the write resolves.
  */
-export function announcing(store: Store, events: Events): Store {
+export function publishing(store: Store, events: Events): Store {
   /**
    * Adds events to some methods of one part of the store.
    * @param eventOf makes the event of a method from its result and its arguments.
    */
-  function announced<P extends object>(
+  function published<P extends object>(
     part: P,
     eventOf: {
       [N in keyof P]?: P[N] extends (...args: infer A) => Promise<infer R>
@@ -35,7 +35,7 @@ export function announcing(store: Store, events: Events): Store {
 
   return {
     ...store,
-    worlds: announced(store.worlds, {
+    worlds: published(store.worlds, {
       create: ({ value: { id } }) => ({ type: "world.created", world: id }),
       import: ({ value: { id } }, _, options) =>
         options?.dryRun ? undefined : { type: "world.created", world: id },
@@ -51,7 +51,7 @@ export function announcing(store: Store, events: Events): Store {
       }),
       delete: (_, world) => ({ type: "world.deleted", world }),
     }),
-    rooms: announced(store.rooms, {
+    rooms: published(store.rooms, {
       create: ({ value: { id } }, world, _draft, by) => ({
         type: "room.created",
         world,
@@ -84,7 +84,7 @@ export function announcing(store: Store, events: Events): Store {
         by,
       }),
     }),
-    users: announced(store.users, {
+    users: published(store.users, {
       enter: ({ id }, world, _visitor, by) => ({
         type: "user.entered",
         world,
@@ -122,7 +122,7 @@ export function announcing(store: Store, events: Events): Store {
         by,
       }),
     }),
-    announcements: announced(store.announcements, {
+    announcements: published(store.announcements, {
       create: ({ id }, world, _draft, by) => ({
         type: "announcement.created",
         world,
@@ -138,7 +138,7 @@ export function announcing(store: Store, events: Events): Store {
         by,
       }),
     }),
-    files: announced(store.files, {
+    files: published(store.files, {
       add: (_, world) => ({ type: "file.added", world }),
       delete: (_, world) => ({ type: "file.deleted", world }),
     }),

@@ -1,0 +1,32 @@
+import { ABSENT, type Contract, fails } from "./setup.js";
+
+/** A write says what is absent: the live layer answers each with another code. */
+export async function absentContract(contract: Contract): Promise<void> {
+  await contract("absent names what is not there", async (t, store) => {
+    const { worlds, rooms, users, announcements, files } = store;
+    const ada = { tokenId: "ada", traits: new Set<string>() };
+    const { id } = await users.enter("demo", ada);
+    const name = { user_id: ABSENT };
+    const writes: [field: string, write: Promise<unknown>][] = [
+      ["world", worlds.update("none", {})],
+      ["world", worlds.configure("none", {})],
+      ["world", worlds.delete("none")],
+      ["world", rooms.create("none", { name: "R" })],
+      ["world", rooms.open("none", { name: "R" })],
+      ["world", users.enter("none", ada)],
+      ["world", announcements.create("none", { text: "x" })],
+      ["room", rooms.update("demo", ABSENT, {})],
+      ["room", rooms.schedule("demo", ABSENT, null)],
+      ["room", rooms.delete("demo", ABSENT)],
+      ["user", users.update("demo", ABSENT, {})],
+      ["user", users.moderate("demo", ABSENT, "banned")],
+      ["user", users.block("demo", id, ABSENT)],
+      ["user", users.erase("demo", name)],
+      ["file", files.delete("demo", "none")],
+      ["announcement", announcements.update("demo", ABSENT, {})],
+    ];
+    for (const [field, write] of writes) {
+      await fails(t, write, "absent", field);
+    }
+  });
+}
