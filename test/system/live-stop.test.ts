@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t from "tap";
+import t, { type Test } from "tap";
 import { createApp } from "../../app.js";
 import {
   dial,
@@ -16,8 +16,8 @@ import { Person, shortFolder } from "./person.js";
 
 const rooms = "/api/v1/worlds/sample/rooms/";
 
-void t.test("a stop closes websockets, and finishes requests", async (t) => {
-  const server = await startFoyer(t, shortFolder(t), ["--demo"]);
+async function stopWith(t: Test, WORKERS: string): Promise<void> {
+  const server = await startFoyer(t, shortFolder(t), ["--demo"], { WORKERS });
   const people: Person[] = [];
   for (let i = 0; i < 60; i++)
     people.push(await Person.connect(t, server.port));
@@ -47,7 +47,12 @@ void t.test("a stop closes websockets, and finishes requests", async (t) => {
   slow.send(body);
   t.equal((await slow.answer()).status, 201, "and the request is finished");
   t.match(await server.finished, { code: 0, stderr: "" });
-});
+}
+
+for (const workers of ["1", "2"]) {
+  const name = `a stop closes websockets, and finishes requests (${workers})`;
+  void t.test(name, (t) => stopWith(t, workers));
+}
 
 void t.test(
   "a stop does not wait for clients that do not answer",
