@@ -357,7 +357,7 @@ export async function makeRoom(
   const { value } = await app.store.rooms.create(world, {
     name: "Main stage",
     ...draft,
-  } as never);
+  });
   return value.id;
 }
 

@@ -159,7 +159,7 @@ function pendingOf(text: string | Uint8Array): Pending {
   return {
     name: isCommand ? name : "",
     id: hasId ? JSON.stringify(second) : undefined,
-    data: JSON.stringify(second ?? null),
+    data: name === "ping" ? JSON.stringify(second ?? null) : "null",
   };
 }
 

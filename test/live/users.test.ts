@@ -428,7 +428,11 @@ void t.test("users that commands do not find", async (t) => {
     t.equal(await code(admin.id), `user.${word}.self`, action);
     const unknown = [randomUUID(), "x", "", 5, null, {}, [gone.id], gone.id];
     for (const id of unknown) {
-      t.equal(await code(id), "user.not_found", `${action} ${String(id)}`);
+      t.equal(
+        await code(id),
+        "user.not_found",
+        `${action} ${JSON.stringify(id)}`,
+      );
     }
     for (const payload of [{}, null, [], "x", 5]) {
       t.equal(await admin.code(action, payload), invalid, action);
