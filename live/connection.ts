@@ -116,6 +116,8 @@ export class Connection {
   #lastPing = Date.now();
   /** How many bytes had been read when the last message was complete. */
   #readBefore = 0;
+  /** It closes with this code after the answer to the present message. */
+  #lastCode: number | undefined;
   #closing: { at: number; code: number } | undefined;
   /** When time may ask for something. */
   #nextLook = 0;
@@ -196,6 +198,7 @@ export class Connection {
       const after = this.#after;
       this.#after = undefined;
       after?.();
+      if (this.#lastCode !== undefined) this.close(this.#lastCode);
       if (this.#ws.isPaused && this.#waiting.length < MAX_WAITING / 2) {
         this.#ws.resume();
       }
@@ -299,6 +302,12 @@ export class Connection {
     this.flush();
     this.#end(code);
     this.#ws.close(code);
+  }
+
+  /** Closes when the command that is carried out now, if any, has its answer. */
+  closeAfterAnswer(code: number): void {
+    if (this.#answering) this.#lastCode = code;
+    else this.close(code);
   }
 
   /** Ends it at once, without a word. */

@@ -135,8 +135,7 @@ async function listen(live: Live, dataDir: string): Promise<() => void> {
   });
   server.maxConnections = MAX_CLIENTS;
   await new Promise<void>((resolve, reject) => {
-    // Exclusive: otherwise the primary of a cluster would listen, and go on when
-    // this process is dead.
+    // Exclusive: otherwise a worker would get the socket from the primary of its cluster.
     server
       .once("error", reject)
       .listen({ path: unready, exclusive: true }, resolve);

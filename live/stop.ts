@@ -18,7 +18,7 @@ export async function closeAll(live: Live, patience: number): Promise<void> {
   const step = Math.ceil(open.length / STEPS);
   for (let i = 0; i < open.length; i += step) {
     for (const connection of open.slice(i, i + step)) {
-      connection.close(Close.restart);
+      connection.closeAfterAnswer(Close.restart);
     }
     if (step > 1) await setTimeout(within / STEPS);
   }

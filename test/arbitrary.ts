@@ -25,6 +25,8 @@ export function arbitraryOf(
     return fc.oneof(...types.map((type) => of({ ...schema, type })));
   }
   switch (schema.type) {
+    case "boolean":
+      return fc.boolean();
     case "null":
       return fc.constant(null);
     case "string":

@@ -2,11 +2,12 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 // `npm run fuzz`: the property tests for longer, and then whatever may come over
-// a socket. SEED and RUNS say how.
+// a socket or a websocket. SEED and RUNS say how.
 
 for (const [test, runs] of [
   ["properties.test.js", "1000"],
   ["system/hostile.test.js", "20000"],
+  ["live/properties.test.js", "5000"],
 ] as const) {
   const { status } = spawnSync(
     process.execPath,

@@ -208,8 +208,10 @@ export function whenItsTurn(socket: Connection, act: () => void): void {
   if (!before) act();
   else if (before.writableFinished) {
     // The error belongs to the rest of a request that was answered already.
-    if (before.req.complete) act();
-    else socket.end();
+    if (!before.req.complete) socket.end();
+    // Node.js frees the connection for another answer when it emits `finish`.
+    else if (before.socket) before.once("finish", act);
+    else act();
   }
   // The request is complete, or its answer did not need the rest.
   else if (before.req.complete || before.writableEnded) {

@@ -1,17 +1,26 @@
 import { once } from "node:events";
 import { createConnection } from "node:net";
-import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import t from "tap";
-import { foyer, startFoyer, until } from "../helper.js";
-import { listed, Person, shortFolder, signer } from "../system/person.js";
+import t, { type Test } from "tap";
+import { loadConfig } from "../../config.js";
+import { startServer } from "../../server.js";
+import { foyer, keyOf, tokenOf, until, worldOf } from "../helper.js";
+import { putDatabase } from "../database.js";
+import { listed, Person, shortFolder, socketOf } from "../system/person.js";
 
-/** The socket of the only process that serves a folder. */
-function socketOf(dataDir: string): string {
-  const folder = join(dataDir, "control");
-  const [name, ...others] = readdirSync(folder);
-  if (name === undefined || others.length > 0) throw new Error("not one");
-  return join(folder, name);
+/** A server in this process, with the world `sample`. */
+async function start(
+  t: Test,
+  dataDir: string,
+  env: Record<string, string> = {},
+) {
+  await putDatabase(dataDir, [worldOf("sample")]);
+  const server = await startServer(
+    loadConfig({ DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "silent", ...env }),
+  );
+  t.teardown(() => server.stop());
+  return { ...server, port: Number(new URL(server.address).port) };
 }
 
 /** What a process answers to some bytes. */
@@ -27,7 +36,7 @@ async function answerTo(path: string, text: string): Promise<string> {
 
 void t.test("who is connected", async (t) => {
   const dataDir = shortFolder(t);
-  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const server = await start(t, dataDir);
   const run = (...args: string[]) => foyer(dataDir, ["connections", ...args]);
   t.same(await run("list"), {
     code: 0,
@@ -36,20 +45,19 @@ void t.test("who is connected", async (t) => {
   });
   t.match(await run("list", "--json"), { code: 0, stdout: "[]\n" });
 
-  const sign = await signer(dataDir);
   const before = Date.now();
   const silent = await Person.connect(t, server.port);
   const person = await Person.connect(t, server.port);
-  await person.logIn(sign("ann", "admin"));
-  const { rooms } = (await person.pushed("authenticated"))["world.config"] as {
-    rooms: { id: string }[];
-  };
-  const room = rooms[0]!.id;
+  const token = tokenOf(keyOf("sample"), { uid: "ann", traits: ["admin"] });
+  await person.logIn({ token });
+  const { id: room } = await server.app.store.rooms
+    .create("sample", { name: "Hall" })
+    .then(({ value }) => value);
   await person.call("room.enter", { room });
   const [first, second] = await listed(dataDir);
   t.match(first, { world: "sample", user: null, rooms: [], closing: false });
   t.match(second, {
-    ...{ world: "sample", user: person.user, pid: server.pid },
+    ...{ world: "sample", user: person.user, pid: process.pid },
     ...{ rooms: [room], queued: 0, unsent: 0, closing: false },
   });
   const opened = Date.parse(second!.since);
@@ -62,7 +70,7 @@ void t.test("who is connected", async (t) => {
     `${first!.id}\tsample\tnot logged in\tsince ${first!.since}`,
   );
   t.match(lines[1], `${second!.id}\tsample\t${person.user}\tsince`);
-  t.match(lines[1], `\tprocess ${server.pid}\trooms: 1\tqueued: 0\t`);
+  t.match(lines[1], `\tprocess ${process.pid}\trooms: 1\tqueued: 0\t`);
 
   const patterns: [pattern: string, count: number][] = [
     ["sample", 2],
@@ -89,7 +97,7 @@ void t.test("who is connected", async (t) => {
 
 void t.test("ending connections", async (t) => {
   const dataDir = shortFolder(t);
-  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const server = await start(t, dataDir);
   const run = (...args: string[]) => foyer(dataDir, ["connections", ...args]);
   const connect = async (count: number) => {
     const people: Person[] = [];
@@ -145,40 +153,13 @@ void t.test("ending connections", async (t) => {
   }
 });
 
-void t.test("no server", async (t) => {
+void t.test("what no command would send", async (t) => {
   const dataDir = shortFolder(t);
-  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const server = await start(t, dataDir);
+  const person = await Person.connect(t, server.port);
   t.equal(statSync(join(dataDir, "control")).mode & 0o777, 0o700);
   const path = socketOf(dataDir);
   t.equal(statSync(path).mode & 0o777, 0o600);
-  const nobody = {
-    code: 1,
-    stdout: "",
-    stderr: `foyer: no server runs on ${dataDir}\n`,
-  };
-  const run = (...args: string[]) => foyer(dataDir, ["connections", ...args]);
-
-  server.signal("SIGKILL");
-  await server.finished;
-  t.equal(socketOf(dataDir), path, "it left its socket");
-  for (const args of [["list"], ["drop"], ["reload", "--json"]]) {
-    t.same(await run(...args), nobody, args.join(" "));
-  }
-
-  const next = await startFoyer(t, dataDir);
-  t.not(socketOf(dataDir), path, "the next one removes it");
-  t.match(await run("list"), { code: 0 });
-  next.signal("SIGTERM");
-  t.equal((await next.finished).code, 0);
-  t.same(readdirSync(join(dataDir, "control")), [], "nothing is left");
-  t.same(await run("list"), nobody);
-});
-
-void t.test("what no command would send", async (t) => {
-  const dataDir = shortFolder(t);
-  const server = await startFoyer(t, dataDir, ["--demo"]);
-  const person = await Person.connect(t, server.port);
-  const path = socketOf(dataDir);
   const bad = [
     "\n",
     "garbage\n",
@@ -215,57 +196,31 @@ void t.test("what no command would send", async (t) => {
   });
   t.equal((await fetch(`${server.address}/healthz`)).status, 200);
   t.equal(person.closed, undefined);
-  server.signal("SIGTERM");
-  t.match(await server.finished, { code: 0, stderr: "" });
+  await server.stop();
+  t.same(readdirSync(join(dataDir, "control")), [], "nothing is left");
 });
 
-void t.test("several servers, and data that is looked at", async (t) => {
+void t.test("data that is looked at while a server runs", async (t) => {
   const dataDir = shortFolder(t);
-  const env = { LIVE_AUTH_TIMEOUT: "60" };
-  const one = await startFoyer(t, dataDir, ["--demo"], env);
-  const two = await startFoyer(t, dataDir, [], env);
-  const people = [
-    await Person.connect(t, one.port),
-    await Person.connect(t, two.port),
-  ];
-  const pids = (await listed(dataDir)).map(({ pid }) => pid).sort();
-  t.same(pids, [one.pid, two.pid].sort(), "each server is asked");
-
+  await start(t, dataDir);
   t.match(await foyer(dataDir, ["check"]), { code: 0 });
   const archive = join(shortFolder(t), "all.tar");
   t.match(await foyer(dataDir, ["backup", archive]), { code: 0 });
   const empty = shortFolder(t);
   mkdirSync(join(empty, "control"));
   t.match(await foyer(empty, ["restore", archive]), { code: 0, stderr: "" });
-
-  one.signal("SIGSTOP");
-  t.teardown(() => one.signal("SIGCONT"));
-  const got = await foyer(dataDir, ["connections", "drop"]);
-  t.match(got, { code: 1, stdout: "1 connection dropped.\n" });
-  t.match(got.stderr, new RegExp(`^foyer: process ${one.pid}-\\w+ did not`));
-  t.equal(await people[1]!.ended(), 1006);
-  one.signal("SIGCONT");
-  t.match(await foyer(dataDir, ["connections", "drop"]), {
-    code: 0,
-    stdout: "1 connection dropped.\n",
-  });
 });
 
-void t.test("where no socket can be", async (t) => {
-  const long = join(shortFolder(t), "x".repeat(120));
-  const env = { LOG_LEVEL: "warn" };
-  const server = await startFoyer(t, long, ["--demo"], env);
-  const warning =
-    /foyer connections cannot reach this process: \S+ is too long/g;
-  t.equal(server.said.stdout.match(warning)?.length, 1, "it says so, once");
-  t.equal((await fetch(`${server.address}/healthz`)).status, 200);
-  t.match(await foyer(long, ["connections", "list"]), {
-    code: 1,
-    stderr: `foyer: no server runs on ${long}\n`,
-  });
-
-  const taken = shortFolder(t);
-  writeFileSync(join(taken, "control"), "");
-  const other = await startFoyer(t, taken, ["--demo"], env);
-  t.match(other.said.stdout, /cannot reach this process: .*EEXIST/);
+void t.test("a path that is too long, but not from here", async (t) => {
+  const base = join(process.cwd(), ".tap");
+  const socket = `/control/${process.pid}-123456.sock`;
+  // One byte longer than a socket may have, and shorter without this directory.
+  const name = "x".repeat(Math.max(1, 104 - `${base}/${socket}`.length + 1));
+  const dataDir = join(base, name);
+  mkdirSync(dataDir, { recursive: true });
+  t.teardown(() => rmSync(dataDir, { recursive: true }));
+  const server = await start(t, dataDir);
+  await Person.connect(t, server.port);
+  t.match(await listed(dataDir), [{ world: "sample", pid: process.pid }]);
+  await server.stop();
 });

@@ -26,9 +26,17 @@ void t.test("what becomes of announcements", async (t) => {
   };
   const draft = await create({ text: "One" });
   t.same(keys(draft), SHAPE);
-  t.match(draft, { text: "One", show_until: null, state: "draft", is_visible: false });
+  t.match(draft, {
+    text: "One",
+    show_until: null,
+    state: "draft",
+    is_visible: false,
+  });
   t.same(await pushed(), [], "a draft is told to nobody");
-  t.match(await update({ id: draft.id, text: "Two" }), { text: "Two", state: "draft" });
+  t.match(await update({ id: draft.id, text: "Two" }), {
+    text: "Two",
+    state: "draft",
+  });
   t.same(await pushed(), []);
 
   const active = await update({ ...draft, text: "Two", state: "active" });
@@ -46,7 +54,10 @@ void t.test("what becomes of announcements", async (t) => {
   const until = await update({ id: draft.id, show_until: later });
   t.match(until, { show_until: later, is_visible: true });
   await pushed();
-  const over = await update({ id: draft.id, show_until: "2020-01-01T00:00:00+00:00" });
+  const over = await update({
+    id: draft.id,
+    show_until: "2020-01-01T00:00:00+00:00",
+  });
   t.match(over, { show_until: "2020-01-01T00:00:00.000Z", is_visible: false });
   t.same(await pushed(), [over], "it was visible");
   t.same((await live.guest()).hello.announcements, []);
@@ -62,7 +73,11 @@ void t.test("what becomes of announcements", async (t) => {
   t.equal((await update({ id: draft.id, text: "Four" })).text, "Four");
   t.same(await pushed(), []);
 
-  const second = await create({ text: "Now", state: "active", show_until: later });
+  const second = await create({
+    text: "Now",
+    state: "active",
+    show_until: later,
+  });
   t.match(second, { state: "active", is_visible: true });
   t.equal((await pushed()).length, 1, "state counts when it is created");
   const third = await create({ text: "Old", state: "archived" });
@@ -141,7 +156,10 @@ void t.test("what announcements refuse", async (t) => {
     t.equal(await admin.code("announcement.update", payload), code, name);
   }
   for (const word of ["create", "update", "list"]) {
-    const [, , problem] = await guest.call(`announcement.${word}`, { id, text });
+    const [, , problem] = await guest.call(`announcement.${word}`, {
+      id,
+      text,
+    });
     t.same(problem, { code: "auth.denied", message: "Permission denied." });
   }
 });

@@ -69,7 +69,12 @@ export class Client {
 
   /** Sends a message as it is. */
   send(data: string | Buffer): void {
-    this.conversation.sent(data);
+    try {
+      this.conversation.sent(data);
+    } catch {
+      // Nested too deep to be echoed: it is answered like a message without an id.
+      this.conversation.sent(Buffer.alloc(0));
+    }
     this.ws.send(data);
   }
 

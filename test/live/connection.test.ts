@@ -13,7 +13,9 @@ void t.test("addresses", async (t) => {
     "/ws/world/d%65mo/",
   ];
   for (const path of table) {
-    const client = await live.connect(path, { origin: "https://anywhere.test" });
+    const client = await live.connect(path, {
+      origin: "https://anywhere.test",
+    });
     client.send('["ping",1]');
     t.equal(await client.text(), '["pong",1]', path);
     client.close();
@@ -25,10 +27,7 @@ void t.test("unknown worlds", async (t) => {
   const live = await startLive(t);
   for (const path of ["none", "DEMO", "%00", "demo%2f", "..%2fdemo"]) {
     const client = await live.connect(path);
-    t.same(await client.frame(), [
-      "error",
-      { code: "world.unknown_world" },
-    ]);
+    t.same(await client.frame(), ["error", { code: "world.unknown_world" }]);
     t.equal((await soon(client.closed)).code, 1000, path);
   }
 });
@@ -57,11 +56,14 @@ void t.test("before login", async (t) => {
     ['["user.fetch",{"a":1},{}]', `["error",{"a":1},${unauthenticated}]`],
     ['["user.fetch",{}]', `["error",${unauthenticated}]`],
     ['["nothing",7,{}]', `["error",7,${unauthenticated}]`],
-    ['[1,7,{}]', `["error",7,${unauthenticated}]`],
+    ["[1,7,{}]", `["error",7,${unauthenticated}]`],
     ['["room.enter"]', `["error",${unauthenticated}]`],
     ['["room.enter",1,2,3]', `["error",${unauthenticated}]`],
     ['["authenticate",{}]', '["error",{"code":"auth.missing_id_or_token"}]'],
-    ['["authenticate",5,{}]', '["error",5,{"code":"auth.missing_id_or_token"}]'],
+    [
+      '["authenticate",5,{}]',
+      '["error",5,{"code":"auth.missing_id_or_token"}]',
+    ],
   ];
   for (const [sent, answer] of table) {
     client.send(sent);
@@ -98,8 +100,11 @@ void t.test("after login", async (t) => {
     ['["no.thing",2,{}]', '["error",2,{"code":"protocol.unknown_command"}]'],
     ['["",2,{}]', '["error",2,{"code":"protocol.unknown_command"}]'],
     ['[".",2,{}]', '["error",2,{"code":"protocol.unknown_command"}]'],
-    ['[null,2,{}]', '["error",2,{"code":"protocol.unknown_command"}]'],
-    ['[["user.fetch"],2,{}]', '["error",2,{"code":"protocol.unknown_command"}]'],
+    ["[null,2,{}]", '["error",2,{"code":"protocol.unknown_command"}]'],
+    [
+      '[["user.fetch"],2,{}]',
+      '["error",2,{"code":"protocol.unknown_command"}]',
+    ],
     ['["constructor",2,{}]', '["error",2,{"code":"protocol.unknown_command"}]'],
     ['["__proto__",2,{}]', '["error",2,{"code":"protocol.unknown_command"}]'],
     [
@@ -110,12 +115,18 @@ void t.test("after login", async (t) => {
       `[${"[".repeat(30000)}${"]".repeat(30000)},2,{}]`,
       '["error",2,{"code":"protocol.unknown_command"}]',
     ],
-    ...["user", "chat", "room", "world", "question", "poll", "announcement"].map(
-      (module): [string, string] => [
-        `["${module}.nothing",3,{}]`,
-        `["error",3,{"code":"${module}.unsupported_command"}]`,
-      ],
-    ),
+    ...[
+      "user",
+      "chat",
+      "room",
+      "world",
+      "question",
+      "poll",
+      "announcement",
+    ].map((module): [string, string] => [
+      `["${module}.nothing",3,{}]`,
+      `["error",3,{"code":"${module}.unsupported_command"}]`,
+    ]),
     ['["user",3,{}]', '["error",3,{"code":"user.unsupported_command"}]'],
     [
       '["user.toString",3,{}]',

@@ -68,10 +68,7 @@ void t.test("the strings of the default rules", async (t) => {
     sorted(ROOM_OPEN, ROOM_ADMIN),
   ]);
   t.same(told(guest), [sorted(WORLD_OPEN), sorted(ROOM_OPEN)]);
-  t.same(told(api), [
-    sorted(WORLD_OPEN),
-    sorted(ROOM_OPEN),
-  ]);
+  t.same(told(api), [sorted(WORLD_OPEN), sorted(ROOM_OPEN)]);
   await admin.do("user.silence", { id: guest.id });
   const silenced = await live.guest("g");
   t.same(told(silenced), [["world:view"], sorted(ROOM_SILENCED)]);
@@ -91,7 +88,10 @@ void t.test("one string for each key, and what follows from it", async (t) => {
   );
   const live = await startLive(t, {}, [demo({ permission_config: base })]);
   await makeRoom(live);
-  const roomToo = (string: string): [string[], string[]] => [[string], [string]];
+  const roomToo = (string: string): [string[], string[]] => [
+    [string],
+    [string],
+  ];
   type Row = [key: string, world: string[], room: string[]];
   const table: Row[] = [
     ["world.announce", ["world:announce"], []],
@@ -217,7 +217,9 @@ void t.test("what those may do who hold one key", async (t) => {
       const code = await client.code(action, payload);
       const may = needs.includes(key) || needs.includes("world.view");
       const denied = /\.denied$/.test(code) ? code : "allowed";
-      const refusal = inRoom.includes(action) ? "protocol.denied" : "auth.denied";
+      const refusal = inRoom.includes(action)
+        ? "protocol.denied"
+        : "auth.denied";
       t.equal(denied, may ? "allowed" : refusal, `${key} ${action}`);
     }
     client.close();

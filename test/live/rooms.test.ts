@@ -71,10 +71,16 @@ void t.test("who is told that somebody enters and leaves", async (t) => {
   await live.settled();
   t.same(await admin.all(), []);
   await admin.do("room.leave", { room });
-  t.same(await outside.next("world.user_count_change", ({ users }) => users === "none"), {
-    room,
-    users: "none",
-  });
+  t.same(
+    await outside.next(
+      "world.user_count_change",
+      ({ users }) => users === "none",
+    ),
+    {
+      room,
+      users: "none",
+    },
+  );
   await calm(live, admin, outside, inside);
   await admin.do("room.enter", { room: secret });
   t.same(await admin.next("world.user_count_change"), {

@@ -83,7 +83,10 @@ void t.test("world.config.patch takes", async (t) => {
     [{}, {}],
     [{ title: "New" }, { title: "New" }],
     [{ theme: { logo: { url: "x" } } }, { theme: { logo: { url: "x" } } }],
-    [{ locale: "de", dateLocale: "de-at" }, { locale: "de", dateLocale: "de-at" }],
+    [
+      { locale: "de", dateLocale: "de-at" },
+      { locale: "de", dateLocale: "de-at" },
+    ],
     [{ timezone: "Europe/Vienna" }, { timezone: "Europe/Vienna" }],
     [{ connection_limit: "3" }, { connection_limit: 3 }],
     [{ connection_limit: 0 }, { connection_limit: 0 }],
@@ -109,10 +112,13 @@ void t.test("world.config.patch takes", async (t) => {
     [{ track_world_views: true }, { track_world_views: true }],
     [{ track_room_views: false }, { track_room_views: false }],
     [{ onsite_traits: ["onsite"] }, { onsite_traits: ["onsite"] }],
-    [{ conftool_url: "x", conftool_password: "y" }, {
-      conftool_url: "x",
-      conftool_password: "y",
-    }],
+    [
+      { conftool_url: "x", conftool_password: "y" },
+      {
+        conftool_url: "x",
+        conftool_password: "y",
+      },
+    ],
     [
       { roles, trait_grants: grants, onsite_traits: [] },
       { trait_grants: grants, onsite_traits: [] },
@@ -236,10 +242,20 @@ void t.test("world.updated", async (t) => {
   for (let i = 0; i < 20; i++) {
     await admin.do("world.config.patch", { title: `T${i}` });
   }
-  const last = await guest.next("world.updated", ({ world }) => world.title === "T19");
-  t.same({ ...last, world: { ...last.world, title: "B" } }, hello["world.config"]);
+  const last = await guest.next(
+    "world.updated",
+    ({ world }) => world.title === "T19",
+  );
+  t.same(
+    { ...last, world: { ...last.world, title: "B" } },
+    hello["world.config"],
+  );
 
-  type Row = [name: string, act: () => Promise<unknown>, is: (now: Json) => boolean];
+  type Row = [
+    name: string,
+    act: () => Promise<unknown>,
+    is: (now: Json) => boolean,
+  ];
   let made = "";
   const table: Row[] = [
     [
@@ -250,7 +266,8 @@ void t.test("world.updated", async (t) => {
     [
       "POST of a room",
       async () => {
-        made = (await live.rest("POST", "demo/rooms/", { name: "New" })).body.id;
+        made = (await live.rest("POST", "demo/rooms/", { name: "New" })).body
+          .id;
       },
       ({ rooms }) => rooms.length === 2,
     ],

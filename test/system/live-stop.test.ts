@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import t from "tap";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import t, { type Test } from "tap";
 import { createApp } from "../../app.js";
 import {
   dial,
@@ -14,8 +16,8 @@ import { Person, shortFolder } from "./person.js";
 
 const rooms = "/api/v1/worlds/sample/rooms/";
 
-void t.test("a stop closes websockets, and finishes requests", async (t) => {
-  const server = await startFoyer(t, shortFolder(t), ["--demo"]);
+async function stopWith(t: Test, WORKERS: string): Promise<void> {
+  const server = await startFoyer(t, shortFolder(t), ["--demo"], { WORKERS });
   const people: Person[] = [];
   for (let i = 0; i < 60; i++)
     people.push(await Person.connect(t, server.port));
@@ -45,7 +47,12 @@ void t.test("a stop closes websockets, and finishes requests", async (t) => {
   slow.send(body);
   t.equal((await slow.answer()).status, 201, "and the request is finished");
   t.match(await server.finished, { code: 0, stderr: "" });
-});
+}
+
+for (const workers of ["1", "2"]) {
+  const name = `a stop closes websockets, and finishes requests (${workers})`;
+  void t.test(name, (t) => stopWith(t, workers));
+}
 
 void t.test(
   "a stop does not wait for clients that do not answer",
@@ -67,6 +74,30 @@ void t.test(
     t.ok(took < 6000, `${took} ms`);
   },
 );
+
+void t.test("a stop lets a command have its answer", async (t) => {
+  const dataDir = shortFolder(t);
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const person = await Person.connect(t, server.port);
+  await person.logIn();
+  const db = new Database(join(dataDir, "foyer.db"));
+  t.teardown(() => db.close());
+  db.exec("BEGIN IMMEDIATE");
+  const answer = person.call("user.update", { profile: { greeted: true } });
+  person.send("ping", "received");
+  // The server has both when it has answered this on another connection.
+  const other = await Person.connect(t, server.port);
+  other.send("ping", 1);
+  await other.pushed("pong");
+  server.signal("SIGTERM");
+  t.equal(await other.ended(), 1012);
+  t.equal(person.closed, undefined);
+  db.exec("ROLLBACK");
+  t.same(await answer, {});
+  t.equal(await person.ended(), 1012);
+  t.same(person.all("pong"), [], "what waited behind may be sent again");
+  t.match(await server.finished, { code: 0, stderr: "" });
+});
 
 void t.test("a stop with nobody connected takes no time", async (t) => {
   const server = await startFoyer(t, shortFolder(t), ["--demo"]);

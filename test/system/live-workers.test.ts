@@ -1,7 +1,13 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { foyer, startFoyer, until, type ServerProcess } from "../helper.js";
+import {
+  foyer,
+  keyOf,
+  startFoyer,
+  until,
+  type ServerProcess,
+} from "../helper.js";
 import { listed, Person, shortFolder, signer } from "./person.js";
 
 /** A server of two processes. */
@@ -153,9 +159,9 @@ void t.test("people on different processes see each other", async (t) => {
     for (const person of [ann, bob]) {
       t.match(await person.pushed("room.create"), { name });
     }
+    const rename = ["world", "update", "sample", "--title", "By command"];
+    t.match(await foyer(pair.dataDir, rename), { code: 0 });
     const took = await timed(async () => {
-      const rename = ["world", "update", "sample", "--title", "By command"];
-      t.match(await foyer(pair.dataDir, rename), { code: 0 });
       for (const person of [ann, bob]) {
         await person.pushed(
           "world.updated",
@@ -210,29 +216,48 @@ void t.test("what ends connections reaches every process", async (t) => {
   t.ok(took < SOON, `an erasure: ${took} ms`);
 
   const doomed = await guest("doomed");
+  await foyer(pair.dataDir, ["user", "delete", "sample", doomed.user]);
   took = await timed(async () => {
-    await foyer(pair.dataDir, ["user", "delete", "sample", doomed.user]);
     await doomed.pushed("connection.reload");
   });
   t.ok(took < SOON, `an erasure by command: ${took} ms`);
 
-  const bob = await connectTo(t, pair, there!);
-  await bob.logIn(pair.sign("bob"));
   const visitor = await guest("visitor");
-  took = await timed(async () => {
-    const rotate = ["world", "update", "sample", "--new-key"];
-    t.match(await foyer(pair.dataDir, rotate), { code: 0 });
-    for (const person of [ann, bob]) {
-      await person.pushed("error", ({ code }) => code === "auth.invalid_token");
-      t.equal(await person.ended(), 1008);
+  const rotations: [name: string, rotate: () => Promise<unknown>][] = [
+    [
+      "by REST",
+      () => {
+        const key = { ...keyOf("sample"), secret: "another-".repeat(5) };
+        return pair.api("PATCH", "", { config: { JWT_secrets: [key] } });
+      },
+    ],
+    [
+      "by a command",
+      () => foyer(pair.dataDir, ["world", "update", "sample", "--new-key"]),
+    ],
+  ];
+  for (const [name, rotate] of rotations) {
+    const sign = await signer(pair.dataDir);
+    const people: Person[] = [];
+    for (const pid of [here!, there!]) {
+      const person = await connectTo(t, pair, pid);
+      people.push(await person.logIn(sign("bob")));
     }
-  });
-  t.ok(took < SOON, `a new key: ${took} ms`);
+    await rotate();
+    took = await timed(async () => {
+      for (const person of people) {
+        await person.pushed("error");
+        t.match(person.all("error"), [{ code: "auth.invalid_token" }], name);
+        t.equal(await person.ended(), 1008);
+      }
+    });
+    t.ok(took < SOON, `a new key ${name}: ${took} ms`);
+  }
   t.equal(visitor.closed, undefined, "a guest has no key");
 
+  const remove = ["world", "delete", "sample", "--yes"];
+  t.match(await foyer(pair.dataDir, remove), { code: 0 });
   took = await timed(async () => {
-    const remove = ["world", "delete", "sample", "--yes"];
-    t.match(await foyer(pair.dataDir, remove), { code: 0 });
     await visitor.pushed("error", ({ code }) => code === "world.unknown_world");
     await visitor.ended();
   });

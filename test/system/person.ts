@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -106,6 +106,14 @@ export function shortFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), "foyer-"));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** The socket of the only process that serves a folder. */
+export function socketOf(dataDir: string): string {
+  const folder = join(dataDir, "control");
+  const [name, ...others] = readdirSync(folder);
+  if (name === undefined || others.length > 0) throw new Error("not one");
+  return join(folder, name);
 }
 
 /** What `foyer connections list` says. */
