@@ -8,8 +8,11 @@ import type { Live } from "./live.js";
 import { objectIn, ownUser, publicUser, sentAnnouncement } from "./shapes.js";
 import type { View, WorldState } from "./world-state.js";
 
-/** Changes of a world are sent together, at most once in this time, in milliseconds. */
-const COALESCED = 250;
+/**
+ * Changes of a world are sent together, at most once in this time, in milliseconds.
+ * A second full of changes is told four times then, the last one included.
+ */
+const COALESCED = 300;
 
 /** The longest time that a timer can wait, in milliseconds. */
 const LONGEST_WAIT = 2 ** 31 - 1;

@@ -102,7 +102,7 @@ async function storm({
       name: "world.updated that they cost each person, at most",
       value: most,
       unit: "",
-      goal: "≤ 5",
+      goal: "≤ 4",
     },
   ];
 }
