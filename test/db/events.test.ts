@@ -99,12 +99,13 @@ void t.test("a worker that dies takes no event of others", async (t) => {
   void dying.node.publish(...said);
   const first = nodes[0]!;
   await until(async () => (await first.received("a")).length > 0);
+  const closed = once(dying.child, "close");
   dying.child.kill("SIGKILL");
   const heard = nodes.map((_, n) =>
     Array.from({ length: 50 }, (_, i) => `${n}.${i}`),
   );
   await Promise.all(nodes.map((node, n) => node.publish(...heard[n]!)));
-  await once(dying.child, "close");
+  await closed;
   await first.publish("last");
   await settle(nodes);
   const lost: number[] = [];
