@@ -223,6 +223,8 @@ export class Live {
   }
 
   #pushed(name: string, data: unknown): void {
+    // These are its own events, which no server may send.
+    if (name.startsWith("client.")) return;
     if (name === "room.delete") this.#rooms.delete((data as { id: string }).id);
     if (this.#state) this.#state = nextState(this.#state, name, data);
     this.#listeners.emit(name, data);

@@ -44,7 +44,7 @@ export function publishing(store: Store, events: Events): Store {
         world,
         by,
       }),
-      configure: (_, world, _changes, by) => ({
+      configure: (_, world, _changes, _versions, by) => ({
         type: "world.updated",
         world,
         by,

@@ -360,11 +360,13 @@ export interface WorldStore {
   /**
    * Replaces the named fields, and of `config` only the named keys. They keep their
    * places; new keys come last. The keys of tokens always stay as they are.
-   * @throws {StoreError} `absent`.
+   * @param versions see {@link WorldStore.update}.
+   * @throws {StoreError} `absent` or `changed`.
    */
   configure(
     id: string,
     changes: WorldSettings,
+    versions?: readonly string[],
     by?: string,
   ): Promise<Versioned<World>>;
   /**

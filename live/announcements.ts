@@ -38,6 +38,10 @@ function fieldsOf(
 const TIME =
   /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
+/** The times that are written with a year of four digits, in milliseconds. */
+const FIRST = Date.parse("0000-01-01T00:00:00Z");
+const LAST = Date.parse("9999-12-31T23:59:59.999Z");
+
 /** Whether a date exists: `Date.parse` takes February 30 for March 2. */
 const isDay = (date: string): boolean =>
   new Date(date).toISOString().startsWith(date);
@@ -49,7 +53,7 @@ function timeOf(text: string | null): number | null {
   const time = TIME.test(text)
     ? Date.parse(hasZone || text.length === 10 ? text : `${text}Z`)
     : NaN;
-  if (Number.isNaN(time) || !isDay(text.slice(0, 10))) {
+  if (!(time >= FIRST && time <= LAST) || !isDay(text.slice(0, 10))) {
     throw invalidPayload({
       show_until: ["Must be a time such as 2027-01-31T09:30:00Z, or null."],
     });

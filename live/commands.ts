@@ -249,6 +249,7 @@ export function liveErrorOf(error: unknown): LiveError | undefined {
   switch (error.problem) {
     case "absent":
       return absentOf(error);
+    case "changed":
     case "busy":
     case "full":
     case "doubtful":

@@ -7,6 +7,9 @@ import { invalidPayload, LiveError, unknownWorld } from "./problems.js";
 import { mayInWorld } from "./rights.js";
 import { isVisible, ownUser, sentAnnouncement } from "./shapes.js";
 
+/** How far ahead the clock of an issuer may be, in seconds. */
+const CLOCK_SKEW = 5;
+
 /** What a client sends to log in. */
 interface Credentials {
   token?: unknown;
@@ -84,6 +87,10 @@ async function identify(
     const found = await identifyBy(live, { token }, world);
     if (found.identity.tokenId === undefined) {
       throw new LiveError("auth.invalid_token", "The token has no uid.");
+    }
+    const { issuedAt = 0 } = found.identity;
+    if (issuedAt > Date.now() / 1000 + CLOCK_SKEW) {
+      throw new LiveError("auth.invalid_token", "The token is of the future.");
     }
     return found;
   }

@@ -31,6 +31,19 @@ export const listIn = (config: WorldConfig, key: string): unknown[] => {
   return Array.isArray(value) ? value : [];
 };
 
+/**
+ * How many connections a user may have; undefined for any number. REST stores
+ * whatever it gets, and decimal text counts.
+ */
+export function connectionLimit(config: WorldConfig): number | undefined {
+  const value = config.connection_limit;
+  const isDecimal = typeof value === "string" && /^[0-9]{1,10}$/.test(value);
+  const limit = isDecimal ? Number(value) : value;
+  return Number.isSafeInteger(limit) && (limit as number) > 0
+    ? (limit as number)
+    : undefined;
+}
+
 /** The badges of traits, sorted and distinct. */
 function badgesOf(traits: readonly string[], config: WorldConfig): string[] {
   const map = objectIn(config, "trait_badges_map");

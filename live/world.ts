@@ -1,4 +1,7 @@
-import type { Store } from "../db/store.js";
+import {
+  type WorldSettings as WorldSettingsChanges,
+  StoreError,
+} from "../db/store.js";
 import {
   type Commands,
   networks,
@@ -11,7 +14,7 @@ import type { World } from "../schemas/worlds.js";
 import type { Context, Module } from "./commands.js";
 import { invalidPayload } from "./problems.js";
 import { allStrings, stringOf } from "./rights.js";
-import { iframeBlockers, listIn, objectIn } from "./shapes.js";
+import { connectionLimit, iframeBlockers, listIn, objectIn } from "./shapes.js";
 
 export const world: Module<Extract<keyof Commands, `world.${string}`>> = {
   "world.config.get": { requires: "world.update", handler: getConfig },
@@ -58,7 +61,6 @@ function settingsOf({
       ? (value as (typeof scalars)[K])
       : fallback;
   };
-  const limit = config.connection_limit;
   const texts = (key: string) =>
     listIn(config, key).filter((text) => typeof text === "string");
   return {
@@ -72,7 +74,7 @@ function settingsOf({
     dateLocale: scalar("dateLocale"),
     videoPlayer: objectIn(config, "videoPlayer") ?? null,
     timezone: scalar("timezone"),
-    connection_limit: Number.isSafeInteger(limit) ? (limit as number) : 0,
+    connection_limit: connectionLimit(config) ?? 0,
     available_permissions: [...allStrings],
     profile_fields: listIn(config, "profile_fields").filter(
       (field): field is Record<string, unknown> =>
@@ -111,12 +113,45 @@ const kept = [
   "conftool_password",
 ] as const satisfies (keyof WorldPatch)[];
 
+/** How often a patch is tried again when the world changed in between. */
+const TRIES = 5;
+
 async function patchConfig(context: Context, patch: WorldPatch) {
-  const { live, connection, world } = context;
-  const faults = { ...faultsIn(patch), ...guardedIn(patch, context) };
-  if (Object.keys(faults).length > 0) {
-    throw invalidPayload(faults, "config.invalid");
+  const { live, connection, may } = context;
+  const { worlds } = live.store;
+  // What depends on the present values must be written on just these.
+  const isDependent =
+    patch.pretalx !== undefined ||
+    (patch.trait_grants !== undefined && !may("world.secrets"));
+  let { world } = context;
+  for (let tries = 1; ; tries++) {
+    const faults = {
+      ...faultsIn(patch),
+      ...(!may("world.secrets") && guardedIn(patch, world.value)),
+    };
+    if (Object.keys(faults).length > 0) {
+      throw invalidPayload(faults, "config.invalid");
+    }
+    try {
+      const changed = await worlds.configure(
+        connection.world,
+        changesOf(patch, world.value),
+        isDependent ? [world.version] : undefined,
+        connection.id,
+      );
+      return settingsOf(changed.value);
+    } catch (error) {
+      const isChanged =
+        error instanceof StoreError && error.problem === "changed";
+      const now = await worlds.get(connection.world);
+      if (!isChanged || !now || tries === TRIES) throw error;
+      world = now;
+    }
   }
+}
+
+/** A patch as the store takes it. */
+function changesOf(patch: WorldPatch, present: World): WorldSettingsChanges {
   const { title, trait_grants, pretalx, iframe_blockers, connection_limit } =
     patch;
   const config: Record<string, unknown> = Object.fromEntries(
@@ -128,19 +163,12 @@ async function patchConfig(context: Context, patch: WorldPatch) {
     config.connection_limit = Number(connection_limit ?? 0);
   }
   if (iframe_blockers) config.iframe_blockers = withoutEmpty(iframe_blockers);
-  if (pretalx) config.pretalx = disconnected(pretalx, world.value);
-  const changes: Parameters<Store["worlds"]["configure"]>[1] = {
+  if (pretalx) config.pretalx = disconnected(pretalx, present);
+  return {
     ...(title !== undefined && { title }),
     ...(trait_grants && { permission_config: trait_grants }),
     config,
   };
-  const { worlds } = live.store;
-  const changed = await worlds.configure(
-    world.value.id,
-    changes,
-    connection.id,
-  );
-  return settingsOf(changed.value);
 }
 
 /** What the schema of a patch cannot say. */
@@ -149,6 +177,7 @@ function faultsIn({
   social_logins = [],
   roles: sent,
   connection_limit,
+  iframe_blockers = {},
 }: WorldPatch): Faults {
   const allowed: readonly string[] = networks;
   const limit = Number(connection_limit ?? 0);
@@ -163,6 +192,11 @@ function faultsIn({
     // Roles follow from the keys. Settings pages send them back as they got them.
     ...(sent !== undefined &&
       !sameRoles(sent) && { roles: ["Roles cannot be changed."] }),
+    ...Object.fromEntries(
+      Object.entries(iframe_blockers).flatMap(([domain, blocker]) =>
+        isBlocker(blocker) ? [] : [[`iframe_blockers.${domain}`, [BLOCKER]]],
+      ),
+    ),
     ...((limit < 0 || limit > 2 ** 31 - 1) && {
       connection_limit: [`Must be from 0 to ${2 ** 31 - 1}.`],
     }),
@@ -175,10 +209,9 @@ const GUARDED = ["world.secrets", "world.api"];
 /** Rules that only those with `world.secrets` may change, as over REST. */
 function guardedIn(
   { trait_grants }: WorldPatch,
-  { may, world }: Context,
+  { permission_config: present }: World,
 ): Faults {
-  if (!trait_grants || may("world.secrets")) return {};
-  const { permission_config: present } = world.value;
+  if (!trait_grants) return {};
   const changed = GUARDED.filter(
     (key) => JSON.stringify(trait_grants[key]) !== JSON.stringify(present[key]),
   );
@@ -207,16 +240,34 @@ const sameRoles = (sent: Record<string, unknown>): boolean =>
     ([name, strings]) => JSON.stringify(sent[name]) === JSON.stringify(strings),
   );
 
+const BLOCKER =
+  "Must be an object with enabled (true or false) and policy_url (a string or null).";
+
+/** What clients make of the rule for a domain. */
+function isBlocker(blocker: unknown): blocker is Record<string, unknown> {
+  if (typeof blocker !== "object" || blocker === null) return false;
+  const { enabled = false, policy_url = null } = blocker as Record<
+    string,
+    unknown
+  >;
+  return (
+    !Array.isArray(blocker) &&
+    typeof enabled === "boolean" &&
+    (policy_url === null || typeof policy_url === "string")
+  );
+}
+
 /** Forms send an empty address for none. */
 const withoutEmpty = (blockers: Record<string, unknown>) =>
   Object.fromEntries(
     Object.entries(blockers).map(([domain, blocker]) => {
-      const { policy_url } = (blocker ?? {}) as { policy_url?: unknown };
+      const { policy_url } = blocker as { policy_url?: unknown };
       return [
         domain,
-        policy_url === ""
-          ? { ...(blocker as object), policy_url: null }
-          : blocker,
+        {
+          ...(blocker as object),
+          ...(policy_url === "" && { policy_url: null }),
+        },
       ];
     }),
   );

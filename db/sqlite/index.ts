@@ -99,8 +99,8 @@ export function openSqliteStore(
         readWorld(await writer.run("createWorld", world)),
       update: async (id, changes, versions) =>
         readWorld(await writer.run("updateWorld", id, changes, versions)),
-      configure: async (id, changes) =>
-        readWorld(await writer.run("configureWorld", id, changes)),
+      configure: async (id, changes, versions) =>
+        readWorld(await writer.run("configureWorld", id, changes, versions)),
       delete: (id) => erasing(() => writer.run("deleteWorld", id)),
       export: async (id) => read(() => copies.exportWorld(id)),
       import: async (copy, { dryRun = false } = {}) =>

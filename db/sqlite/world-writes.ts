@@ -118,8 +118,10 @@ export function worldWrites(db: Connection) {
     configureWorld(
       id: string,
       { title, permission_config, config: settings = {} }: WorldSettings,
+      versions?: readonly string[],
     ): WorldRow {
       const old = find(id);
+      expectVersion(() => readWorld(old).version, versions);
       const config = JSON.parse(old.config) as WorldConfig;
       // An undefined value is no value, and must not remove the key.
       const named = Object.entries(settings).filter(

@@ -33,6 +33,8 @@ export interface Identity {
   readonly profile?: Record<string, unknown> | undefined;
   /** The id of the user in pretalx, which plans events. */
   readonly pretalxId?: string | undefined;
+  /** When its token says that it was signed, in seconds since 1970. */
+  readonly issuedAt?: number | undefined;
   /** Until when it holds, in seconds since 1970; undefined for guests. */
   readonly expires?: number | undefined;
   /** The key that proved it; undefined for guests. */

@@ -45,6 +45,8 @@ export interface Claims {
   readonly pretalxId: string | undefined;
   /** From when on and until when it holds, in seconds since 1970. */
   readonly notBefore: number;
+  /** When it says that it was signed, in seconds since 1970; 0 if it does not say. */
+  readonly issuedAt: number;
   readonly expires: number;
 }
 
@@ -166,6 +168,7 @@ function readClaims(claims: Record<string, unknown>): Claims {
     traits: new Set(traits),
     profile,
     notBefore: nbf as number,
+    issuedAt: iat as number,
     expires: exp as number,
   };
 }

@@ -90,7 +90,7 @@ void t.test(
       ],
       [
         "a world is configured",
-        () => worlds.configure("demo", { title: "C" }, "me"),
+        () => worlds.configure("demo", { title: "C" }, undefined, "me"),
         { type: "world.updated", ...ofDemo, by: "me" },
         () => titleOf("demo"),
         "C",

@@ -128,6 +128,8 @@ void t.test("what announcements refuse", async (t) => {
     [{ text, show_until: "tomorrow" }, invalid],
     [{ text, show_until: "2027-13-01T00:00:00Z" }, invalid],
     [{ text, show_until: "2027-02-30T00:00:00Z" }, invalid],
+    [{ text, show_until: "9999-12-31T23:59:59-23:59" }, invalid],
+    [{ text, show_until: "0000-01-01T00:00:00+10:00" }, invalid],
     [{ text, show_until: 5 }, invalid],
     [{ text, show_until: "" }, invalid],
     [null, invalid],

@@ -1,5 +1,5 @@
 import t from "tap";
-import { keyOf, tokenOf as sign } from "../helper.js";
+import { keyOf, tokenOf as sign, until } from "../helper.js";
 import { demo, type Json, makeRoom, soon, startLive } from "./client.js";
 
 const second = () => Math.floor(Date.now() / 1000);
@@ -28,6 +28,7 @@ void t.test("who may not log in", async (t) => {
     ["another issuer", { token: token({ iss: "x" }) }, invalid],
     ["another audience", { token: token({ aud: "x" }) }, invalid],
     ["not valid yet", { token: token({ nbf: second() + 100 }) }, invalid],
+    ["signed in the future", { token: token({ iat: second() + 60 }) }, invalid],
     ["without exp", { token: token({ exp: undefined }) }, invalid],
     ["without uid", { token: token({ uid: undefined }) }, invalid],
     ["another world", { token: live.tokenOf({ uid: "u" }, "other") }, invalid],
@@ -276,4 +277,25 @@ void t.test("who has no connection limit", async (t) => {
   const admins = [await live.admin(), await live.admin(), await live.admin()];
   await live.settled();
   for (const admin of admins) t.same(await admin.all(), []);
+});
+
+void t.test("connections that end during their login", async (t) => {
+  const live = await startLive(t);
+  const { sockets, hub } = live.app.live;
+  for (const end of ["terminate", "close"] as const) {
+    const clients = await Promise.all(
+      Array.from({ length: 30 }, () => live.connect()),
+    );
+    for (const client of clients) {
+      client.sendFrame("authenticate", { client_id: "gone" });
+      client.ws[end]();
+    }
+    await Promise.all(clients.map(({ closed }) => closed));
+    await until(() => sockets.size === 0);
+    // A later login is answered after theirs.
+    const last = await live.guest();
+    t.equal(hub.in("demo").size, 1, `nobody stays behind: ${end}`);
+    last.close();
+    await until(() => hub.in("demo").size === 0);
+  }
 });

@@ -176,6 +176,9 @@ void t.test("world.config.patch refuses", async (t) => {
     [{ profile_fields: {} }, "profile_fields"],
     [{ profile_fields: [5] }, "profile_fields.0"],
     [{ iframe_blockers: [] }, "iframe_blockers"],
+    [{ iframe_blockers: { default: null } }, "iframe_blockers.default"],
+    [{ iframe_blockers: { x: { enabled: 1 } } }, "iframe_blockers.x"],
+    [{ iframe_blockers: { x: { policy_url: 5 } } }, "iframe_blockers.x"],
     [{ track_room_views: "yes" }, "track_room_views"],
     [{ onsite_traits: [5] }, "onsite_traits.0"],
     [{ conftool_url: null }, "conftool_url"],
@@ -343,5 +346,59 @@ void t.test("settings that make no sense do no harm", async (t) => {
       guest.hello["world.config"].world.iframe_blockers;
     t.type(blocker, Object, name);
     t.equal(await guest.code("user.fetch", { id: guest.id }), "ok", name);
+  }
+});
+
+void t.test("who may change the rules for keys", async (t) => {
+  const live = await startLive(t);
+  const loose = {
+    "world.update": [["admin", "editor"]],
+    "world.secrets": [["owner", "crew"]],
+    "world.api": ["api"],
+  };
+  const tight = { ...loose, "world.secrets": ["owner"] };
+  const { worlds } = live.app.store;
+  const rules = async () => (await worlds.get("demo"))!.value.permission_config;
+  await worlds.update("demo", { permission_config: loose });
+  const editor = await live.person({ uid: "ed", traits: ["editor"] });
+  const owner = await live.person({ uid: "o", traits: ["owner", "admin"] });
+
+  const table: [name: string, trait_grants: Json, code: string][] = [
+    ["the same rules", loose, "ok"],
+    ["another rule", { ...loose, "room.view": ["crew"] }, "ok"],
+    ["for secrets", { ...loose, "world.secrets": [] }, "config.invalid"],
+    ["for the API", { ...loose, "world.api": [] }, "config.invalid"],
+    ["without any", { "world.update": ["editor"] }, "config.invalid"],
+  ];
+  for (const [name, trait_grants, code] of table) {
+    const patch = { trait_grants };
+    t.equal(await editor.code("world.config.patch", patch), code, name);
+  }
+  const patch = { trait_grants: tight };
+  t.equal(await owner.code("world.config.patch", patch), "ok", "an owner may");
+  t.strictSame(await rules(), tight);
+
+  // Somebody else tightens the rule while the editor saves what they read before.
+  for (let i = 0; i < 20; i++) {
+    await worlds.update("demo", { permission_config: loose });
+    const tightened = worlds.update("demo", { permission_config: tight });
+    const saved = editor.code("world.config.patch", { trait_grants: loose });
+    await Promise.all([tightened, saved]);
+    t.strictSame((await rules())["world.secrets"], ["owner"], `round ${i}`);
+  }
+});
+
+void t.test("a connection limit as REST stores it", async (t) => {
+  for (const [stored, shown] of [
+    ["3", 3],
+    [3, 3],
+    ["many", 0],
+    [-1, 0],
+    [null, 0],
+  ]) {
+    const config = { connection_limit: stored };
+    const live = await startLive(t, {}, [demo({ config })]);
+    const settings = await (await live.admin()).do("world.config.get");
+    t.equal(settings.connection_limit, shown, JSON.stringify(stored));
   }
 });

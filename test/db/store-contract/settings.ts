@@ -62,6 +62,12 @@ export async function settingContract(contract: Contract): Promise<void> {
     const { issuer, audience } = keyOf("new");
     t.strictSame(await store.worlds.issuing(issuer, audience), [named]);
     await fails(t, store.worlds.configure("none", { title: "x" }), "absent");
+    const { version } = named;
+    const title = { title: "by version" };
+    await fails(t, store.worlds.configure("new", title, []), "changed");
+    await store.worlds.configure("new", title, ["old", version]);
+    const late = store.worlds.configure("new", { title: "late" }, [version]);
+    await fails(t, late, "changed");
   });
 
   await contract("settings at the same time", async (t, store, open) => {
