@@ -19,6 +19,7 @@ import { originForm, requestIds } from "./plugins/http/protocol.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
 import { requirementsOf } from "./live/commands.js";
 import live, { commands } from "./live/index.js";
+import { isTaken } from "./live/upgrade.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
@@ -152,6 +153,8 @@ export function fastifyOptions({
       requireHostHeader: false,
       headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),
       connectionsCheckingInterval: Math.min(5000, requestTimeout / 4),
+      // Older versions of Node.js, whose types these are, do not know it.
+      ...{ shouldUpgradeCallback: isTaken },
     },
     routerOptions: {
       ignoreTrailingSlash: true,

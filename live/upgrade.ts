@@ -75,6 +75,16 @@ function worldIn({
   }
 }
 
+/**
+ * Whether {@link acceptUpgrades} should get a request with an `Upgrade` header. Node.js
+ * 24.9 and newer ask, because there the socket of a request with a body cannot be given
+ * back. They answer such a request as if it offered nothing. They would lose what is
+ * pipelined behind it, so other offers come here.
+ */
+export const isTaken = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] === undefined &&
+  !Number(headers["content-length"] ?? 0);
+
 /** Headers of an offer to use another protocol. */
 const OFFER = new Set(["upgrade", "http2-settings"]);
 
