@@ -90,7 +90,7 @@ void t.test("without --demo there is nothing but what was made", async (t) => {
 void t.test("a stop finishes what is under way, for a time", async (t) => {
   const dataDir = t.testdir();
   await putDatabase(dataDir, [worldOf("demo")]);
-  const patience = { stop: 400, close: 60_000 };
+  const patience = { stop: 1500, close: 60_000 };
   const config = { ...loadConfig({}), port: 0, dataDir, patience };
   const server = await startServer({ ...config, logLevel: "silent" });
   const body = JSON.stringify({ name: "Slow" });
