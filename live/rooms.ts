@@ -54,14 +54,17 @@ async function enter({
   login,
   world,
   room,
+  me,
   may,
 }: RoomContext) {
   const { id } = room.value;
-  if (connection.rooms.size >= MAX_ROOMS && !connection.rooms.has(id)) {
-    throw rateLimited();
-  }
+  const again = connection.rooms.has(id);
+  if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
+  const told = live.mayEnter(connection, me.profile);
+  // Who is there already enters again all the same: only nobody else is told.
+  if (!told && !again) throw rateLimited();
   const watches = mayInRoom(login, "room.viewers", world.value, room.value);
-  live.enterRoom(connection, id, watches);
+  live.enterRoom(connection, id, watches, told);
   if (!watches) return {};
   const ids = live.presence.usersIn(connection.world, id).slice(0, MAX_VIEWERS);
   const found: UserRecord[] = [];
