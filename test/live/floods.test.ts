@@ -1,5 +1,6 @@
+import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
-import { type Client, makeRoom, startLive } from "./client.js";
+import { type Client, demo, makeRoom, startLive } from "./client.js";
 
 // What one user asks for again and again, and what it costs everybody else.
 
@@ -54,4 +55,41 @@ void t.test("entering again and again", async (t) => {
   const browser = await live.guest("second");
   await browser.do("room.enter", { room });
   t.equal(await told(), 1, "and so is their second browser");
+});
+
+void t.test("in and out of many rooms", async (t) => {
+  const worlds = [demo(), demo({ id: "other" })];
+  const live = await startLive(t, { commandsPerSecond: 1000 }, worlds);
+  const rooms: string[] = [];
+  for (let i = 0; i < 20; i++) {
+    rooms.push(await makeRoom(live, { name: `R${i}` }));
+  }
+  const { crowds } = live.app.live;
+  const listener = await live.guest();
+  const foreign = await live.guest("foreign", "other");
+  const guest = await live.guest();
+  const all = (action: string) =>
+    codesOf(
+      guest,
+      rooms.map((room) => [action, { room }]),
+    );
+  // Slower than what is sent together, and faster than anybody wants to know.
+  for (let round = 0; round < 5; round++) {
+    await all("room.enter");
+    await delay(300);
+    await all("room.leave");
+    await delay(300);
+  }
+  for (const room of rooms) {
+    await listener.next(
+      "world.user_count_change",
+      (data) => data.room === room && data.users === "none",
+    );
+  }
+  const rest = await listener.names();
+  const more = rest.filter((name) => name === "world.user_count_change");
+  t.ok(more.length <= rooms.length, `${more.length} beside the last ones`);
+  t.same(await foreign.all(), []);
+  t.equal(crowds.changes("other"), 0, "another world has not changed");
+  t.not(crowds.changes("demo"), 0);
 });

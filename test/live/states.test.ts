@@ -5,7 +5,7 @@ import { startLive } from "./client.js";
 void t.test("a read that failed once", async (t) => {
   const live = await startLive(t);
   const { rooms } = live.app.store;
-  const { all } = rooms;
+  const all = rooms.all.bind(rooms);
   t.teardown(() => Object.assign(rooms, { all }));
   rooms.all = async () => {
     rooms.all = all;
