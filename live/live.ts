@@ -20,6 +20,7 @@ import { Pump } from "./pump.js";
 import { Reactions } from "./reactions.js";
 import { mayInWorld } from "./rights.js";
 import { RoomWatch } from "./room-watch.js";
+import { sizeOfProfile } from "./sizes.js";
 import { TokenBucket } from "./token-bucket.js";
 import { type View, type WorldState, WorldStates } from "./world-state.js";
 
@@ -194,8 +195,8 @@ export class Live {
    * Whether others may be told that a user entered a room; counted as in
    * {@link mayMessage}, in bytes. Each entry sends the profile to all who watch.
    */
-  mayEnter(connection: Connection, profile: UserRecord["profile"]): boolean {
-    const cost = ENTRY_COST + Buffer.byteLength(JSON.stringify(profile ?? {}));
+  mayEnter(connection: Connection, user: UserRecord): boolean {
+    const cost = ENTRY_COST + sizeOfProfile(user);
     return this.#rateOf(
       connection,
       this.#entries,

@@ -1,6 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
-import { type Client, demo, makeRoom, startLive } from "./client.js";
+import {
+  type Client,
+  demo,
+  type LiveServer,
+  makeRoom,
+  startLive,
+} from "./client.js";
 
 // What one user asks for again and again, and what it costs everybody else.
 
@@ -92,4 +98,73 @@ void t.test("in and out of many rooms", async (t) => {
   t.same(await foreign.all(), []);
   t.equal(crowds.changes("other"), 0, "another world has not changed");
   t.not(crowds.changes("demo"), 0);
+});
+
+/** Creates users with the largest profiles. @returns their ids. */
+async function largeUsers(live: LiveServer, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const visitor = { tokenId: `large-${i}`, traits: new Set<string>() };
+    const profile = { ...large, display_name: `Big ${i}` };
+    const { id } = await live.app.store.users.enter("demo", {
+      ...visitor,
+      profile,
+    });
+    ids.push(id);
+  }
+  return ids;
+}
+
+void t.test("answers about users with large profiles", async (t) => {
+  const config = { user_list: { page_size: 1000 } };
+  const limits = { commandsPerSecond: 1000 };
+  const live = await startLive(t, limits, [demo({ config })]);
+  const ids = await largeUsers(live, 600);
+  const MiB = 1024 * 1024;
+  const sizeOf = (answer: unknown) => JSON.stringify(answer).length;
+  const [guest, admin] = [await live.guest(), await live.admin()];
+
+  const blocks = ids
+    .slice(0, 80)
+    .map((id): [string, object] => ["user.block", { id }]);
+  await codesOf(guest, blocks);
+  const { users } = await guest.do("user.list.blocked");
+  t.ok(users.length > 50 && sizeOf(users) < 1.1 * MiB, "blocked users");
+
+  t.equal(await admin.code("user.list"), "server.too_large");
+  t.equal(
+    await guest.code("user.list.search", { search_term: "big", page: 1 }),
+    "server.too_large",
+  );
+
+  const room = await makeRoom(live);
+  const { presence } = live.app.live;
+  for (const [i, user] of ids.slice(0, 100).entries()) {
+    const connection = `connection-${i}`;
+    presence.note("demo", { do: "open", connection, user, at: i });
+    presence.note("demo", { do: "enter", connection, room });
+  }
+  const { viewers } = await admin.do("room.enter", { room });
+  t.ok(viewers.length > 50 && sizeOf(viewers) < 1.1 * MiB, "viewers");
+  t.equal(viewers[0].id, admin.id, "self included");
+});
+
+void t.test("a user blocks a thousand others at most", async (t) => {
+  const live = await startLive(t);
+  const guest = await live.guest();
+  const { users } = live.app.store;
+  const enter = async (tokenId: string) => {
+    const entered = await users.enter("demo", { tokenId, traits: new Set() });
+    return entered.id;
+  };
+  const ids = await Promise.all(
+    Array.from({ length: 1001 }, (_, i) => enter(`u${i}`)),
+  );
+  const [last, ...others] = ids as [string, ...string[]];
+  await Promise.all(others.map((id) => users.block("demo", guest.id, id)));
+  const block = (id: string | undefined) => guest.code("user.block", { id });
+  t.equal(await block(last), "user.block.limit");
+  t.equal(await block(others[0]), "ok", "who is blocked already");
+  await guest.do("user.unblock", { id: others[0] });
+  t.equal(await block(last), "ok");
 });
