@@ -512,9 +512,15 @@ export interface UserStore {
   /**
    * A page of the users that are searched for, without tombstones: by display name,
    * with the same case, and then by id.
-   * @throws {StoreError} `busy` when too many searches wait; `large` as in {@link list}.
+   * @param signal aborts when nobody waits for the answer any longer.
+   * @throws {StoreError} `busy` when too many searches wait, or if it is aborted
+   *   before its turn; `large` as in {@link list}.
    */
-  search(worldId: string, search: UserSearch): Promise<FoundUsers>;
+  search(
+    worldId: string,
+    search: UserSearch,
+    signal?: AbortSignal,
+  ): Promise<FoundUsers>;
   /**
    * Replaces the named fields.
    * @throws {StoreError} `absent`, also if the user is erased.

@@ -20,6 +20,7 @@ import { Pump } from "./pump.js";
 import { Reactions } from "./reactions.js";
 import { mayInWorld } from "./rights.js";
 import { RoomWatch } from "./room-watch.js";
+import { Searches } from "./searches.js";
 import { sizeOfProfile } from "./sizes.js";
 import { TokenBucket } from "./token-bucket.js";
 import { type View, type WorldState, WorldStates } from "./world-state.js";
@@ -79,6 +80,7 @@ export class Live {
   readonly crowds: Crowds;
   readonly reactions: Reactions;
   readonly notifier: Notifier;
+  readonly searches = new Searches();
   /** What each user may still send. Kept while one of their connections is open. */
   readonly #messages: UserRates = new WeakMap();
   /** The entries that others may still be told of, kept likewise. */
@@ -296,6 +298,7 @@ export class Live {
   leaveWorld(connection: Connection): void {
     const { world, id, login } = connection;
     if (!login) return;
+    this.searches.end(connection);
     this.hub.remove(connection);
     this.presence.note(world, { do: "close", connection: id });
     this.#unwatch(world);

@@ -197,19 +197,21 @@ async function list(
   const { type = "person", include_banned = true } = payload ?? {};
   if (type !== "person") return { results: [] };
   const banned = payload !== null && include_banned && may("user.manage");
-  const results: PublicUser[] = [];
-  let size = 0;
-  for (let page = 1; ; page++) {
-    const { users } = await live.store.users.search(connection.world, {
-      page,
-      pageSize: PAGE,
-      banned,
-    });
-    results.push(...users.map((user) => shown(context, user)));
-    for (const user of users) size += sizeOfProfile(user);
-    if (size > MAX_LIST) throw tooLarge();
-    if (users.length < PAGE) return { results };
-  }
+  return live.searches.run(connection, async (signal) => {
+    const results: PublicUser[] = [];
+    let size = 0;
+    for (let page = 1; ; page++) {
+      const { users } = await live.store.users.search(
+        connection.world,
+        { page, pageSize: PAGE, banned },
+        signal,
+      );
+      results.push(...users.map((user) => shown(context, user)));
+      for (const user of users) size += sizeOfProfile(user);
+      if (size > MAX_LIST) throw tooLarge();
+      if (users.length < PAGE) return { results };
+    }
+  });
 }
 
 async function search(
@@ -230,7 +232,7 @@ async function search(
   const traits = badge ? traitsOfBadge(badge, config) : undefined;
   if (traits?.length === 0) return NONE;
   const admin = may("user.manage");
-  const { count, users } = await live.store.users.search(connection.world, {
+  const selection = {
     page,
     pageSize,
     named: true,
@@ -238,7 +240,10 @@ async function search(
     fields: searchableFields(listIn(config, "profile_fields")),
     ...(term && { term }),
     ...(traits && { traits }),
-  });
+  };
+  const { count, users } = await live.searches.run(connection, (signal) =>
+    live.store.users.search(connection.world, selection, signal),
+  );
   if (users.length === 0) return NONE;
   const rows = users.map((user) => listedUser(user, world.value, admin));
   // Within a page, those who come first.

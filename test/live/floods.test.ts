@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import {
@@ -5,6 +6,7 @@ import {
   demo,
   type LiveServer,
   makeRoom,
+  soon,
   startLive,
 } from "./client.js";
 
@@ -167,4 +169,51 @@ void t.test("a user blocks a thousand others at most", async (t) => {
   t.equal(await block(others[0]), "ok", "who is blocked already");
   await guest.do("user.unblock", { id: others[0] });
   t.equal(await block(last), "ok");
+});
+
+void t.test("searches of a user", async (t) => {
+  const live = await startLive(t);
+  const { users } = live.app.store;
+  const search = users.search.bind(users);
+  t.teardown(() => Object.assign(users, { search }));
+  const signals: AbortSignal[] = [];
+  const waiting: (() => void)[] = [];
+  let begun = () => {};
+  users.search = async (world, selection, signal) => {
+    signals.push(signal!);
+    await new Promise<void>((resolve) => {
+      waiting.push(resolve);
+      begun();
+    });
+    return search(world, selection, signal);
+  };
+  const beginning = () => new Promise<void>((resolve) => (begun = resolve));
+
+  const [one, two] = [await live.guest("a"), await live.guest("a")];
+  const other = await live.guest("b");
+  const payload = { search_term: "", page: 1 };
+  let searching = beginning();
+  one.sendFrame("user.list.search", 1, payload);
+  await searching;
+  t.equal(
+    await two.code("user.list.search", payload),
+    "protocol.rate_limited",
+    "one at a time, over all connections",
+  );
+  searching = beginning();
+  other.sendFrame("user.list.search", 2, payload);
+  await searching;
+  t.equal(waiting.length, 2, "others are not held up");
+
+  one.close();
+  await soon(one.closed);
+  const ended = once(signals[0]!, "abort") as Promise<unknown>;
+  if (!signals[0]!.aborted) await soon(ended);
+  searching = beginning();
+  two.sendFrame("user.list.search", 3, payload);
+  await searching;
+  t.notOk(signals[1]!.aborted);
+  for (const go of waiting) go();
+  t.match(await two.answered(3), ["success", 3, {}]);
+  t.match(await other.answered(2), ["success", 2, {}]);
 });
