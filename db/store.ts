@@ -233,7 +233,7 @@ export type StoreProblem =
   | "busy"
   /** The user is banned or silenced. */
   | "denied"
-  /** The files of the world would exceed their quota. */
+  /** The files of the world would exceed their quota, or a user blocks too many others (`field` is `blocks`). */
   | "quota"
   /** The commit failed in a way that leaves open whether it happened. */
   | "doubtful"
@@ -513,11 +513,16 @@ export interface UserStore {
   byPretalx(worldId: string, ids: readonly string[]): Promise<UserRecord[]>;
   /**
    * A page of the users that are searched for, without tombstones: by display name,
-   * with the same case, and then by id. It is not bounded by size, so ask for at
-   * most a few hundred users.
-   * @throws {StoreError} `busy` when too many searches wait.
+   * with the same case, and then by id.
+   * @param signal aborts when nobody waits for the answer any longer.
+   * @throws {StoreError} `busy` when too many searches wait, or if it is aborted
+   *   before its turn; `large` as in {@link list}.
    */
-  search(worldId: string, search: UserSearch): Promise<FoundUsers>;
+  search(
+    worldId: string,
+    search: UserSearch,
+    signal?: AbortSignal,
+  ): Promise<FoundUsers>;
   /**
    * Replaces the named fields.
    * @throws {StoreError} `absent`, also if the user is erased.
@@ -540,17 +545,21 @@ export interface UserStore {
   ): Promise<UserRecord>;
   /**
    * Notes that one user blocks another, if it is not noted yet.
-   * @throws {StoreError} `absent`, also if one of them is erased.
+   * @throws {StoreError} `absent`, also if one of them is erased; `quota` on
+   *   `blocks` if the user blocks a thousand others already.
    */
   block(worldId: string, id: string, other: string, by?: string): Promise<void>;
-  /** Ends a block, if there is one. @throws {StoreError} as {@link block}. */
+  /** Ends a block, if there is one. @throws {StoreError} `absent` as {@link block}. */
   unblock(
     worldId: string,
     id: string,
     other: string,
     by?: string,
   ): Promise<void>;
-  /** The users that a user blocks, in the order of {@link search}. */
+  /**
+   * The users that a user blocks, in the order of {@link search}: only the first if
+   * their profiles take more than a MiB together.
+   */
   blocked(worldId: string, id: string): Promise<UserRecord[]>;
   /**
    * The users of a world, without erased ones: the last seen first, and users of

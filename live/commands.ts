@@ -15,6 +15,7 @@ import {
   LiveError,
   noSuchModule,
   roomDenied,
+  tooLarge,
   unknownRoom,
   unknownUser,
   unknownWorld,
@@ -253,8 +254,11 @@ export function liveErrorOf(error: unknown): LiveError | undefined {
     case "busy":
     case "full":
     case "doubtful":
-    case "large":
       return new LiveError("server.unavailable", "Try again later.");
+    case "large":
+      return tooLarge();
+    case "quota":
+      return new LiveError("user.block.limit", error.message);
     default:
       return undefined;
   }

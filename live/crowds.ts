@@ -1,90 +1,134 @@
 import type { SentRoom } from "../schemas/live/index.js";
-import { broadcast } from "./hub.js";
+import { pushFrame } from "./frame.js";
 import type { Live } from "./live.js";
+import { inSlices } from "./slices.js";
+import type { View } from "./world-state.js";
 
 type Crowd = SentRoom["users"];
 
 /** Up to this number of people are few. */
 const FEW = 10;
 
-/** The word for a room is sent at most once in this time, in milliseconds. */
+/** The words of a world are sent together, at most once in this time, in milliseconds. */
 const INTERVAL = 250;
+
+/** How long a room must have fewer people until a lower word is sent, in milliseconds. */
+const HOLD = 1000;
+
+const words = ["none", "few", "many"] as const satisfies readonly Crowd[];
 
 const wordFor = (count: number): Crowd =>
   count < 1 ? "none" : count <= FEW ? "few" : "many";
 
+const isLower = (word: Crowd, than: Crowd): boolean =>
+  words.indexOf(word) < words.indexOf(than);
+
+/** The crowds of one world. */
 interface Known {
-  word: Crowd;
-  at: number;
+  /** The words that were sent last. Empty rooms are not kept. */
+  readonly words: Map<string, Crowd>;
+  /** Since when each room has had another word than the one that was sent. */
+  readonly due: Map<string, number>;
+  /** What stands for the present words; see {@link Crowds.changes}. */
+  changes: number;
+  /** Until words may be sent again. */
   timer?: NodeJS.Timeout;
 }
 
 /** Tells the people of a world when a room gets empty, or few or many people. */
 export class Crowds {
   readonly #live: Live;
-  /** The words that were sent last, by world and room. Empty rooms are not kept. */
-  readonly #known = new Map<string, Map<string, Known>>();
+  readonly #worlds = new Map<string, Known>();
   #changes = 0;
 
   constructor(live: Live) {
     this.#live = live;
   }
 
-  /** Counts how often any word has changed. */
-  get changes(): number {
-    return this.#changes;
+  /** A number that is another one whenever any word of a world has changed. */
+  changes(world: string): number {
+    return this.#worlds.get(world)?.changes ?? 0;
   }
 
   /** The word for a room, as it was sent last. */
   of(world: string, room: string): Crowd {
-    return this.#known.get(world)?.get(room)?.word ?? "none";
+    return this.#worlds.get(world)?.words.get(room) ?? "none";
   }
 
   /** Somebody entered or left a room. */
   changed(world: string, room: string): void {
-    const known = this.#known.get(world)?.get(room) ?? { word: "none", at: 0 };
     const word = wordFor(this.#live.presence.countIn(world, room));
-    if (word === known.word || known.timer) return;
-    const wait = known.at + INTERVAL - Date.now();
-    if (wait <= 0) this.#send(world, room, word);
-    else {
-      known.timer = setTimeout(() => {
-        delete known.timer;
-        this.changed(world, room);
-      }, wait).unref();
+    let known = this.#worlds.get(world);
+    if (word === this.of(world, room)) {
+      known?.due.delete(room);
+      return;
     }
+    if (!known) {
+      known = { words: new Map(), due: new Map(), changes: 0 };
+      this.#worlds.set(world, known);
+    }
+    if (!known.due.has(room)) known.due.set(room, performance.now());
+    if (!known.timer) this.#pass(world, known);
   }
 
-  #send(world: string, room: string, word: Crowd): void {
-    const rooms = this.#known.get(world) ?? new Map<string, Known>();
-    this.#known.set(world, rooms);
-    rooms.set(room, { word, at: Date.now() });
-    this.#changes++;
+  /** Sends the words that are due, and looks again later. */
+  #pass(world: string, known: Known): void {
+    const changed = this.#take(world, known);
+    if (changed.size > 0) {
+      known.changes = ++this.#changes;
+      this.#tell(world, changed);
+    } else if (known.due.size === 0) {
+      delete known.timer;
+      if (known.words.size === 0) this.#worlds.delete(world);
+      return;
+    }
+    known.timer = setTimeout(() => this.#pass(world, known), INTERVAL).unref();
+  }
+
+  #take(world: string, { words, due }: Known): Map<string, Crowd> {
+    const now = performance.now();
+    const changed = new Map<string, Crowd>();
+    for (const [room, since] of due) {
+      const word = wordFor(this.#live.presence.countIn(world, room));
+      // Whoever loads a page again leaves for a moment.
+      const isHeld =
+        isLower(word, words.get(room) ?? "none") && now - since < HOLD;
+      if (isHeld) continue;
+      due.delete(room);
+      if (word === "none") words.delete(room);
+      else words.set(room, word);
+      changed.set(room, word);
+    }
+    return changed;
+  }
+
+  #tell(world: string, changed: ReadonlyMap<string, Crowd>): void {
     const live = this.#live;
+    if (live.hub.in(world).size === 0) return;
     live.inOrder(world, async () => {
       const state = await live.states.get(world);
       if (!state) return;
-      broadcast(
-        live.hub.in(world),
-        "world.user_count_change",
-        { room, users: word },
-        (connection) => live.viewOf(connection, state).sees(room),
-      );
+      const frames = [...changed].map(([room, users]) => ({
+        room,
+        frame: pushFrame("world.user_count_change", { room, users }),
+      }));
+      // A connection gets all frames as one piece, however many rooms changed.
+      const joined = new Map<View, Buffer>();
+      await inSlices([...live.hub.in(world)], (connection) => {
+        if (connection.ended) return;
+        const view = live.viewOf(connection, state);
+        let piece = joined.get(view);
+        if (!piece) {
+          const seen = frames.filter(({ room }) => view.sees(room));
+          piece = Buffer.concat(seen.map(({ frame }) => frame));
+          joined.set(view, piece);
+        }
+        if (piece.length > 0) connection.push(piece);
+      });
     });
-    if (word !== "none") return;
-    // It is kept for a while, so that it is not sent more often than it should be.
-    setTimeout(() => {
-      if (rooms.get(room)?.word !== "none") return;
-      rooms.delete(room);
-      if (rooms.size === 0 && this.#known.get(world) === rooms) {
-        this.#known.delete(world);
-      }
-    }, INTERVAL).unref();
   }
 
   close(): void {
-    for (const rooms of this.#known.values()) {
-      for (const { timer } of rooms.values()) clearTimeout(timer);
-    }
+    for (const { timer } of this.#worlds.values()) clearTimeout(timer);
   }
 }

@@ -20,6 +20,8 @@ import { Pump } from "./pump.js";
 import { Reactions } from "./reactions.js";
 import { mayInWorld } from "./rights.js";
 import { RoomWatch } from "./room-watch.js";
+import { Searches } from "./searches.js";
+import { sizeOfProfile } from "./sizes.js";
 import { TokenBucket } from "./token-bucket.js";
 import { type View, type WorldState, WorldStates } from "./world-state.js";
 
@@ -37,6 +39,18 @@ const REPLACED_DELAY = 500;
 /** A burst of messages is this many times the rate. */
 const MESSAGE_BURST = 4;
 
+/**
+ * How many bytes about one user those who watch rooms get in a second, because the
+ * user enters again and again.
+ */
+const ENTERED_BYTES = 32 * 1024;
+
+/** A burst of entries is this many times the rate: a hundred rooms at once. */
+const ENTRY_BURST = 8;
+
+/** What an entry costs beside the profile, in bytes. */
+const ENTRY_COST = 2048;
+
 /** What the live layer is made of. */
 export interface LiveParts {
   readonly store: Store;
@@ -46,6 +60,8 @@ export interface LiveParts {
   readonly log: FastifyBaseLogger;
   readonly metrics: LiveMetrics | undefined;
 }
+
+type UserRates = WeakMap<ReadonlySet<Connection>, TokenBucket>;
 
 /** The live layer of one process: who is connected, and what they share. */
 export class Live {
@@ -64,8 +80,11 @@ export class Live {
   readonly crowds: Crowds;
   readonly reactions: Reactions;
   readonly notifier: Notifier;
+  readonly searches = new Searches();
   /** What each user may still send. Kept while one of their connections is open. */
-  readonly #rates = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
+  readonly #messages: UserRates = new WeakMap();
+  /** The entries that others may still be told of, kept likewise. */
+  readonly #entries: UserRates = new WeakMap();
   /** What is sent to a world in order: see {@link inOrder}. */
   readonly #effects = new Map<string, Promise<void>>();
   #closed = false;
@@ -164,14 +183,41 @@ export class Live {
    * Whether a user may send one more message; counted over their connections in
    * this process.
    */
-  mayMessage({ world, login }: Connection): boolean {
+  mayMessage(connection: Connection): boolean {
+    const { messagesPerSecond } = this.limits;
+    return this.#rateOf(
+      connection,
+      this.#messages,
+      messagesPerSecond,
+      MESSAGE_BURST,
+    ).take();
+  }
+
+  /**
+   * Whether others may be told that a user entered a room; counted as in
+   * {@link mayMessage}, in bytes. Each entry sends the profile to all who watch.
+   */
+  mayEnter(connection: Connection, user: UserRecord): boolean {
+    const cost = ENTRY_COST + sizeOfProfile(user);
+    return this.#rateOf(
+      connection,
+      this.#entries,
+      ENTERED_BYTES,
+      ENTRY_BURST,
+    ).take(cost);
+  }
+
+  #rateOf(
+    { world, login }: Connection,
+    rates: UserRates,
+    rate: number,
+    burst: number,
+  ): TokenBucket {
     const connections = this.hub.of(world, login!.user);
-    let bucket = this.#rates.get(connections);
-    if (!bucket) {
-      bucket = new TokenBucket(this.limits.messagesPerSecond, MESSAGE_BURST);
-      this.#rates.set(connections, bucket);
-    }
-    return bucket.take();
+    let bucket = rates.get(connections);
+    if (!bucket)
+      rates.set(connections, (bucket = new TokenBucket(rate, burst)));
+    return bucket;
   }
 
   /**
@@ -223,10 +269,20 @@ export class Live {
     this.presence.note(world, { do: "open", connection: id, user, at });
   }
 
-  /** Lets a connection into a room. */
-  enterRoom(connection: Connection, room: string, watches: boolean): void {
+  /**
+   * Lets a connection into a room.
+   * @param told whether those who watch the room are told, if it was there before.
+   */
+  enterRoom(
+    connection: Connection,
+    room: string,
+    watches: boolean,
+    told = true,
+  ): void {
     if (connection.ended) return;
+    const again = connection.rooms.has(room);
     this.hub.enter(connection, room, watches);
+    if (again && !told) return;
     const { world, id } = connection;
     this.presence.note(world, { do: "enter", connection: id, room });
   }
@@ -242,6 +298,7 @@ export class Live {
   leaveWorld(connection: Connection): void {
     const { world, id, login } = connection;
     if (!login) return;
+    this.searches.end(connection);
     this.hub.remove(connection);
     this.presence.note(world, { do: "close", connection: id });
     this.#unwatch(world);

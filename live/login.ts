@@ -143,7 +143,7 @@ async function answerOf(
   const before = JSON.stringify({ "user.config": ownUser(user, world) });
   const view = live
     .viewOf(connection, state)
-    .json(live.crowds.changes, (room) => live.crowds.of(id, room));
+    .json(live.crowds.changes(id), (room) => live.crowds.of(id, room));
   const after = JSON.stringify({
     "chat.channels": [],
     "chat.read_pointers": {},

@@ -144,7 +144,7 @@ export class Notifier {
     });
     if (!state) return;
     if (everything) await this.#compareAll(world, connections);
-    const { changes } = live.crowds;
+    const changes = live.crowds.changes(world);
     const frames = new Map<string, Buffer>();
     await inSlices(connections, (connection) => {
       // A change since then is told next; nobody loses a room that came with it.

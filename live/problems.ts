@@ -38,6 +38,8 @@ export const unknownWorld = () =>
   new LiveError("world.unknown_world", "Unknown world ID");
 export const rateLimited = () =>
   new LiveError("protocol.rate_limited", "Too many commands. Slow down.");
+export const tooLarge = () =>
+  new LiveError("server.too_large", "The answer is too large.");
 
 /** A payload that does not match its schema. */
 export const invalidPayload = (

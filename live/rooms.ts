@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { RoomValue, UserRecord, Versioned } from "../db/store.js";
 import { StoreError } from "../db/store.js";
 import {
@@ -13,9 +14,11 @@ import {
   type Module,
   type RoomContext,
 } from "./commands.js";
+import type { Live } from "./live.js";
 import { invalidPayload, LiveError, rateLimited } from "./problems.js";
 import { mayInRoom } from "./rights.js";
 import { publicUser, roomSettings } from "./shapes.js";
+import { sizeOfProfile } from "./sizes.js";
 
 /** How many rooms a connection may be in. */
 const MAX_ROOMS = 100;
@@ -23,8 +26,14 @@ const MAX_ROOMS = 100;
 /** How many viewers are listed at most. */
 const MAX_VIEWERS = 1000;
 
-/** How many rooms or users are read at a time. */
+/** The largest list of viewers, in characters of their profiles. */
+const MAX_VIEWERS_SIZE = 1024 * 1024;
+
+/** How many rooms are read at a time. */
 const PAGE = 500;
+
+/** How many users are read before other work gets its turn. */
+const USERS = 50;
 
 const validateChanges = compileValidator(RoomChanges);
 
@@ -54,25 +63,50 @@ async function enter({
   login,
   world,
   room,
+  me,
   may,
 }: RoomContext) {
   const { id } = room.value;
-  if (connection.rooms.size >= MAX_ROOMS && !connection.rooms.has(id)) {
-    throw rateLimited();
-  }
+  const again = connection.rooms.has(id);
+  if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
+  const told = live.mayEnter(connection, me);
+  // Who is there already enters again all the same: only nobody else is told.
+  if (!told && !again) throw rateLimited();
   const watches = mayInRoom(login, "room.viewers", world.value, room.value);
-  live.enterRoom(connection, id, watches);
+  live.enterRoom(connection, id, watches, told);
   if (!watches) return {};
-  const ids = live.presence.usersIn(connection.world, id).slice(0, MAX_VIEWERS);
-  const found: UserRecord[] = [];
-  for (let i = 0; i < ids.length; i += PAGE) {
-    const some = ids.slice(i, i + PAGE);
-    found.push(...(await live.store.users.getMany(connection.world, some)));
+  const found = await viewersIn(live, connection.world, id, me.id);
+  const admin = may("user.manage");
+  return { viewers: found.map((user) => publicUser(user, world.value, admin)) };
+}
+
+/**
+ * The users in a room that fit into an answer.
+ * @param first the id of the user who comes first.
+ */
+async function viewersIn(
+  { presence, store }: Live,
+  world: string,
+  room: string,
+  first: string,
+): Promise<UserRecord[]> {
+  const all = new Set([first, ...presence.usersIn(world, room)]);
+  const ids = [...all].slice(0, MAX_VIEWERS);
+  const viewers: UserRecord[] = [];
+  let size = 0;
+  for (let i = 0; i < ids.length; i += USERS) {
+    if (i > 0) await setImmediate();
+    for (const user of await store.users.getMany(
+      world,
+      ids.slice(i, i + USERS),
+    )) {
+      if (user.deleted || user.moderation_state === "banned") continue;
+      size += sizeOfProfile(user);
+      if (size > MAX_VIEWERS_SIZE) return viewers;
+      viewers.push(user);
+    }
   }
-  const viewers = found
-    .filter((user) => !user.deleted && user.moderation_state !== "banned")
-    .map((user) => publicUser(user, world.value, may("user.manage")));
-  return { viewers };
+  return viewers;
 }
 
 async function leave({ live, connection, room }: RoomContext) {

@@ -14,14 +14,14 @@ export class TokenBucket {
     this.#tokens = rate * burst;
   }
 
-  /** Takes a token. @returns whether there was one. */
-  take(): boolean {
+  /** Takes tokens. @returns whether there were enough; otherwise it takes none. */
+  take(count = 1): boolean {
     const now = performance.now();
     const refilled = this.#tokens + ((now - this.#at) / 1000) * this.rate;
     this.#tokens = Math.min(this.rate * this.burst, refilled);
     this.#at = now;
-    if (this.#tokens < 1) return false;
-    this.#tokens--;
+    if (this.#tokens < count) return false;
+    this.#tokens -= count;
     return true;
   }
 }

@@ -3,7 +3,12 @@ import type { Commands, PublicUser } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
 import { MAX_PROFILE } from "../schemas/plain/texts.js";
 import type { Context, Module } from "./commands.js";
-import { invalidPayload, LiveError, unknownUser } from "./problems.js";
+import {
+  invalidPayload,
+  LiveError,
+  tooLarge,
+  unknownUser,
+} from "./problems.js";
 import {
   listedUser,
   listIn,
@@ -11,12 +16,19 @@ import {
   publicUser,
   traitsOfBadge,
 } from "./shapes.js";
+import { sizeOfProfile } from "./sizes.js";
 
 /** How many users one request reads. */
 const MOST = 100;
 
-/** How many users are read at a time for the list of all. */
-const PAGE = 500;
+/**
+ * How many users are read at a time for the list of all. The store refuses pages that
+ * are too large, which this many users cannot be.
+ */
+const PAGE = 200;
+
+/** The largest list of all users, in characters of their profiles. */
+const MAX_LIST = 8 * 1024 * 1024;
 
 /** The largest client state, in bytes of JSON. */
 const MAX_CLIENT_STATE = 32 * 1024;
@@ -185,16 +197,21 @@ async function list(
   const { type = "person", include_banned = true } = payload ?? {};
   if (type !== "person") return { results: [] };
   const banned = payload !== null && include_banned && may("user.manage");
-  const results: PublicUser[] = [];
-  for (let page = 1; ; page++) {
-    const { users } = await live.store.users.search(connection.world, {
-      page,
-      pageSize: PAGE,
-      banned,
-    });
-    results.push(...users.map((user) => shown(context, user)));
-    if (users.length < PAGE) return { results };
-  }
+  return live.searches.run(connection, async (signal) => {
+    const results: PublicUser[] = [];
+    let size = 0;
+    for (let page = 1; ; page++) {
+      const { users } = await live.store.users.search(
+        connection.world,
+        { page, pageSize: PAGE, banned },
+        signal,
+      );
+      results.push(...users.map((user) => shown(context, user)));
+      for (const user of users) size += sizeOfProfile(user);
+      if (size > MAX_LIST) throw tooLarge();
+      if (users.length < PAGE) return { results };
+    }
+  });
 }
 
 async function search(
@@ -215,7 +232,7 @@ async function search(
   const traits = badge ? traitsOfBadge(badge, config) : undefined;
   if (traits?.length === 0) return NONE;
   const admin = may("user.manage");
-  const { count, users } = await live.store.users.search(connection.world, {
+  const selection = {
     page,
     pageSize,
     named: true,
@@ -223,7 +240,10 @@ async function search(
     fields: searchableFields(listIn(config, "profile_fields")),
     ...(term && { term }),
     ...(traits && { traits }),
-  });
+  };
+  const { count, users } = await live.searches.run(connection, (signal) =>
+    live.store.users.search(connection.world, selection, signal),
+  );
   if (users.length === 0) return NONE;
   const rows = users.map((user) => listedUser(user, world.value, admin));
   // Within a page, those who come first.

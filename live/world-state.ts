@@ -163,14 +163,18 @@ export class WorldStates {
     }
     const loading = this.#loading.get(id) ?? this.#load(id);
     this.#loading.set(id, loading);
-    const state = await loading;
-    // If it is gone, the world was changed meanwhile: this state is only for those
-    // who asked before.
-    if (this.#loading.get(id) === loading) {
-      this.#loading.delete(id);
-      if (state) this.#known.set(id, { state, readAt: Date.now() });
+    // If it is gone later, the world was changed meanwhile: the state is only for
+    // those who asked before.
+    const isPresent = () => this.#loading.get(id) === loading;
+    try {
+      const state = await loading;
+      if (state && isPresent()) {
+        this.#known.set(id, { state, readAt: Date.now() });
+      }
+      return state;
+    } finally {
+      if (isPresent()) this.#loading.delete(id);
     }
-    return state;
   }
 
   async #load(id: string): Promise<WorldState | undefined> {

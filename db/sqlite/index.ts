@@ -138,8 +138,12 @@ export function openSqliteStore(
       find: async (...args) => read(() => users.find(...args)),
       getMany: async (...args) => read(() => users.getMany(...args)),
       byPretalx: async (...args) => read(() => users.byPretalx(...args)),
-      async search(...args) {
-        const { count, rows } = await searcher.run("users", args);
+      async search(worldId, search, signal) {
+        const { count, rows } = await searcher.run(
+          "users",
+          [worldId, search],
+          signal,
+        );
         return { count, users: rows.map(toUser) };
       },
       list: async (...args) => read(() => users.list(...args)),

@@ -26,26 +26,26 @@ export type SearchResult =
   | { problem: StoreProblem | "fault"; message: string };
 
 interface PendingSearch {
-  worldId: string;
   search: Search;
   signal: AbortSignal | undefined;
   resolve: (found: never) => void;
   reject: (error: Error) => void;
 }
 
-/** How many lists of one world may wait for the thread. */
+/** How many searches of one kind in one world may wait for the thread. */
 const MAX_PENDING_SEARCHES = 64;
 
 /**
  * The near side of the thread that reads lists which have to look at every room.
  * The thread starts with the first of them: most servers never need it. It gets
- * one list at a time, so that {@link pause} takes effect soon.
+ * one list at a time, so that {@link pause} takes effect soon. Worlds take turns, and
+ * so do the kinds of searches in a world: no crowd holds up all others.
  */
 export class Searcher {
   readonly #dataDir: string;
-  #pending: PendingSearch[] = [];
+  /** What waits, by kind and world. Whose turn is next comes first. */
+  readonly #pending = new Map<string, PendingSearch[]>();
   #running: PendingSearch | undefined;
-  #lastWorld: string | undefined;
   #worker: Worker | undefined;
   #pauses = 0;
   #closed = false;
@@ -56,7 +56,7 @@ export class Searcher {
 
   /**
    * @param signal aborts when nobody waits for the list any longer.
-   * @throws {StoreError} `busy` when too many lists of the world wait, or if it is
+   * @throws {StoreError} `busy` when too many such lists of the world wait, or if it is
    *   aborted before its turn; or what reading throws.
    */
   run<W extends keyof Searches>(
@@ -70,12 +70,13 @@ export class Searcher {
       }
       this.#dropAborted();
       const [worldId] = args;
-      const ofWorld = this.#pending.filter((it) => it.worldId === worldId);
-      if (ofWorld.length >= MAX_PENDING_SEARCHES) {
+      const key = `${what} ${worldId}`;
+      const waiting = this.#pending.get(key) ?? [];
+      if (waiting.length >= MAX_PENDING_SEARCHES) {
         throw new StoreError("busy", "Too many searches are waiting.");
       }
-      const search = { what, args };
-      this.#pending.push({ worldId, search, signal, resolve, reject });
+      waiting.push({ search: { what, args }, signal, resolve, reject });
+      this.#pending.set(key, waiting);
       this.#next();
     });
   }
@@ -102,25 +103,32 @@ export class Searcher {
   #next(): void {
     if (this.#running || this.#pauses > 0) return;
     this.#dropAborted();
-    // Worlds take turns, so that the searches of one do not hold up all others.
-    const next =
-      this.#pending.find(({ worldId }) => worldId !== this.#lastWorld) ??
-      this.#pending[0];
-    if (!next) return;
-    this.#pending = this.#pending.filter((it) => it !== next);
+    const [turn] = this.#pending;
+    if (!turn) return;
+    const [key, [next, ...others]] = turn as [
+      string,
+      [PendingSearch, ...PendingSearch[]],
+    ];
+    // The rest of them wait for all others.
+    this.#pending.delete(key);
+    if (others.length > 0) this.#pending.set(key, others);
     this.#running = next;
-    this.#lastWorld = next.worldId;
     this.#worker ??= this.#start();
     this.#worker.postMessage(next.search);
   }
 
   /** Frees the places of searches that nobody waits for. */
   #dropAborted(): void {
-    this.#pending = this.#pending.filter(({ signal, reject }) => {
-      if (!signal?.aborted) return true;
-      reject(new StoreError("busy", "Nobody waits for this search."));
-      return false;
-    });
+    for (const [key, waiting] of this.#pending) {
+      const left = waiting.filter(({ signal }) => !signal?.aborted);
+      if (left.length === waiting.length) continue;
+      for (const { signal, reject } of waiting) {
+        if (!signal?.aborted) continue;
+        reject(new StoreError("busy", "Nobody waits for this search."));
+      }
+      if (left.length > 0) this.#pending.set(key, left);
+      else this.#pending.delete(key);
+    }
   }
 
   #start(): Worker {
@@ -141,9 +149,9 @@ export class Searcher {
   }
 
   #fail(reason: string): void {
-    const failed = [this.#running, ...this.#pending];
+    const failed = [this.#running, ...[...this.#pending.values()].flat()];
     this.#running = undefined;
-    this.#pending = [];
+    this.#pending.clear();
     for (const search of failed) {
       search?.reject(new StoreError("unusable", reason));
     }

@@ -21,6 +21,9 @@ import {
  */
 const MAX_USER_PAGE = 4 * 1024 * 1024;
 
+/** How much of the blocked users is read, in characters of their profiles. */
+const MAX_BLOCKED_SIZE = 1024 * 1024;
+
 /** The order in which users are shown to each other. */
 export const BY_NAME = "display_name_folded, id";
 
@@ -43,11 +46,14 @@ export function userReads(db: Connection, cache: ReadCache) {
     `SELECT ${USER_COLUMNS} FROM users
      WHERE world_id = ? AND pretalx_id IN (SELECT value FROM json_each(?))`,
   );
-  const selectBlocked = db.prepare<[string, string], UserRow>(
-    `SELECT ${USER_COLUMNS} FROM users
-     WHERE id IN (SELECT blocked_id FROM blocks WHERE user_id = ?) AND world_id = ?
-     ORDER BY ${BY_NAME}`,
-  );
+  // Only ids are sorted: profiles may be large.
+  const selectBlocked = db
+    .prepare<[string, string], string>(
+      `SELECT id FROM users
+       WHERE id IN (SELECT blocked_id FROM blocks WHERE user_id = ?) AND world_id = ?
+       ORDER BY ${BY_NAME}`,
+    )
+    .pluck();
   const find = userFinder(db);
   const users = cache.rows<UserRow, { worldId: string; user: UserRecord }>();
 
@@ -74,8 +80,17 @@ export function userReads(db: Connection, cache: ReadCache) {
     byPretalx: (worldId: string, ids: readonly string[]): UserRecord[] =>
       selectByPretalx.all(worldId, JSON.stringify(ids)).map(toUser),
 
-    blocked: (worldId: string, id: string): UserRecord[] =>
-      selectBlocked.all(id, worldId).map(toUser),
+    blocked(worldId: string, id: string): UserRecord[] {
+      const blocked: UserRecord[] = [];
+      let size = 0;
+      for (const other of selectBlocked.all(id, worldId)) {
+        const row = select.get(other, worldId)!;
+        size += row.profile?.length ?? 0;
+        if (size > MAX_BLOCKED_SIZE) break;
+        blocked.push(toUser(row));
+      }
+      return blocked;
+    },
 
     list(worldId: string, selection: PageSelection): UserPage {
       const all = count.get(worldId)!;
@@ -118,8 +133,11 @@ function toListed(row: UserRow) {
   return listed;
 }
 
-/** Reads rows up to a size. A single row is never refused, because no page is smaller. */
-function bounded(rows: Iterable<UserRow>): UserRow[] {
+/**
+ * Reads rows up to a size. A single row is never refused, because no page is smaller.
+ * @throws {StoreError} `large`.
+ */
+export function bounded(rows: Iterable<UserRow>): UserRow[] {
   const read: UserRow[] = [];
   let size = 0;
   for (const row of rows) {

@@ -2,7 +2,7 @@ import type { Statement } from "better-sqlite3";
 import type { UserSearch } from "../store.js";
 import type { Connection } from "./database.js";
 import { foldCase, IS_KNOWN, USER_COLUMNS, type UserRow } from "./rows.js";
-import { BY_NAME } from "./user-reads.js";
+import { bounded, BY_NAME } from "./user-reads.js";
 
 /** Found users as they are read. */
 export interface UserRows {
@@ -49,7 +49,7 @@ export function userSearch(db: Connection) {
     const shown = found.slice((page - 1) * pageSize, page * pageSize);
     return {
       count: found.length,
-      rows: selectPage.all(JSON.stringify(shown)),
+      rows: bounded(selectPage.iterate(JSON.stringify(shown))),
     };
   };
 }

@@ -12,6 +12,9 @@ import { absent } from "./preconditions.js";
 import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "./rows.js";
 import { userFinder } from "./user-reads.js";
 
+/** How many users one user may block. */
+const MAX_BLOCKED = 1000;
+
 /** A visitor as it travels to the writer thread. */
 export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
 
@@ -64,6 +67,12 @@ export function userWrites(db: Connection) {
   const block = db.prepare<[string, string]>(
     "INSERT OR IGNORE INTO blocks (user_id, blocked_id) VALUES (?, ?)",
   );
+  const isBlocked = db.prepare<[string, string]>(
+    "SELECT 1 FROM blocks WHERE user_id = ? AND blocked_id = ?",
+  );
+  const countBlocked = db
+    .prepare<[string], number>("SELECT count(*) FROM blocks WHERE user_id = ?")
+    .pluck();
   const unblock = db.prepare<[string, string]>(
     "DELETE FROM blocks WHERE user_id = ? AND blocked_id = ?",
   );
@@ -170,6 +179,14 @@ export function userWrites(db: Connection) {
 
     blockUser(worldId: string, id: string, other: string): void {
       expectKnown(worldId, id, other);
+      if (isBlocked.get(id, other)) return;
+      if (countBlocked.get(id)! >= MAX_BLOCKED) {
+        throw new StoreError(
+          "quota",
+          `A user may block ${MAX_BLOCKED} users.`,
+          "blocks",
+        );
+      }
       block.run(id, other);
     },
 

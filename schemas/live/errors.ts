@@ -27,6 +27,8 @@ export const liveErrors = {
   "connection.replaced":
     "The user opened more connections than the world allows; the oldest are closed.",
   "server.unavailable": "The server is busy or has no space. Try again later.",
+  "server.too_large":
+    "The answer would be too large. Ask for less, for example by a search.",
   "server.fatal":
     "The server failed; its log says why. The server closes the connection with 1011.",
   "user.not_found": "There is no such user.",
@@ -35,6 +37,8 @@ export const liveErrors = {
   "user.reactivate.self": "The user is the caller.",
   "user.delete.self": "The user is the caller.",
   "user.block.self": "The user is the caller.",
+  "user.block.limit":
+    "The caller blocks a thousand users, and may not block more.",
   "user.unblock.self": "The user is the caller.",
   "config.invalid":
     "The world or the room cannot have these settings; details says which.",
@@ -112,14 +116,14 @@ export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
   "user.update": onUser,
   "user.admin.update": onUser,
   "user.fetch": onUser,
-  "user.list": [],
-  "user.list.search": [],
+  "user.list": ["server.too_large"],
+  "user.list.search": ["server.too_large"],
   "user.online_status": [],
   "user.ban": [...onUser, "user.ban.self"],
   "user.silence": [...onUser, "user.silence.self"],
   "user.reactivate": [...onUser, "user.reactivate.self"],
   "user.delete": [...onUser, "user.delete.self"],
-  "user.block": [...onUser, "user.block.self"],
+  "user.block": [...onUser, "user.block.self", "user.block.limit"],
   "user.unblock": [...onUser, "user.unblock.self"],
   "user.list.blocked": [],
   "exhibition.get.staffed_by_user": [],

@@ -1,4 +1,4 @@
-import type { UserSearch } from "../../../db/store.js";
+import type { StoreError, UserSearch } from "../../../db/store.js";
 import { type Contract } from "./setup.js";
 
 /** A user, by a display name, with what else counts in a search. */
@@ -139,5 +139,32 @@ export async function userSearchContract(base: Contract): Promise<void> {
       sameNames.map(({ id }) => id).sort(),
       "the same name in whatever case: by id",
     );
+  });
+
+  await contract("searches for users hold up no rooms", async (t, store) => {
+    const controller = new AbortController();
+    const ended: string[] = [];
+    const searches = Array.from({ length: 70 }, (_, i) =>
+      store.users.search("demo", page, controller.signal).then(
+        () => ended.push("users"),
+        ({ problem }: StoreError) => ended.push(`${i} ${problem}`),
+      ),
+    );
+    const query = {
+      page: 1,
+      pageSize: 10,
+      search: "x",
+      traits: new Set<string>(),
+      ordering: "name" as const,
+    };
+    const rooms = await store.rooms.list("demo", query);
+    t.equal(rooms.value.count, 0, "they have places of their own");
+    const before = ended.filter((how) => how === "users").length;
+    t.ok(before < 10, `and their turn, after ${before} searches`);
+    controller.abort();
+    await store.users.search("demo", page);
+    await Promise.all(searches);
+    const served = ended.filter((how) => how === "users").length;
+    t.ok(served < 20, `${served} searches ran; nobody waits for the others`);
   });
 }
