@@ -1,0 +1,182 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import t, { type Test } from "tap";
+import type { Connection } from "../../live/connection.js";
+import { rawRequest, until } from "../helper.js";
+import { type LiveServer, soon, startLive } from "./client.js";
+
+// What clients can make a server keep in memory, or do, without end.
+
+const KiB = 1024;
+
+/** A frame of a client, masked with zeros. */
+function frame(content: string, { opcode = 1, fin = true } = {}): Buffer {
+  const size = Buffer.byteLength(content);
+  const head = Buffer.alloc(size < 126 ? 6 : 8);
+  head[0] = (fin ? 0x80 : 0) | opcode;
+  if (size < 126) head[1] = 0x80 | size;
+  else {
+    head[1] = 0x80 | 126;
+    head.writeUInt16BE(size, 2);
+  }
+  return Buffer.concat([head, Buffer.from(content)]);
+}
+
+/** A websocket that a test writes bytes to, and the server's side of it. */
+async function rawSocket(
+  t: Test,
+  live: LiveServer,
+): Promise<{ socket: Socket; connection: Connection }> {
+  const before = new Set(live.app.live.sockets);
+  const socket = connect(live.port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  socket.on("error", () => {});
+  socket.write(
+    rawRequest("GET /ws/world/demo/", {
+      Connection: "Upgrade",
+      Upgrade: "websocket",
+      "Sec-WebSocket-Version": "13",
+      "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }),
+  );
+  await once(socket, "data");
+  const connection = [...live.app.live.sockets].find((one) => !before.has(one));
+  return { socket, connection: connection! };
+}
+
+void t.test("messages that wait are few, and small in all", async (t) => {
+  const live = await startLive(t);
+  const message = frame(JSON.stringify(["ping", "x".repeat(60 * KiB)]));
+  const table: [name: string, isKnown: boolean, most: number][] = [
+    ["before login", false, 2],
+    ["after login", true, 4],
+  ];
+  for (const [name, isKnown, most] of table) {
+    const { socket, connection } = await rawSocket(t, live);
+    if (isKnown) {
+      socket.write(frame('["authenticate",{"client_id":"g"}]'));
+      await soon(until(() => connection.login !== undefined));
+    }
+    socket.pause();
+    for (let i = 0; i < 160; i++) socket.write(message);
+    // It reads until the client would have to read.
+    let queued = 0;
+    let unsent = 0;
+    const end = performance.now() + 1000;
+    while (performance.now() < end) {
+      await delay(5);
+      queued = Math.max(queued, connection.queued);
+      unsent = Math.max(unsent, connection.unsent);
+    }
+    t.ok(queued <= most, `${name}: ${queued} messages wait`);
+    const limit = isKnown ? 1100 * KiB : 200 * KiB;
+    t.ok(unsent <= limit, `${name}: ${unsent} bytes are unsent`);
+    socket.destroy();
+  }
+});
+
+void t.test("requests are served while strangers flood", async (t) => {
+  const live = await startLive(t);
+  const table: [name: string, message: Buffer][] = [
+    ["tiny messages", Buffer.concat(Array(8000).fill(frame("[]")))],
+    ["large ones", frame(`[${"[],".repeat(20_000)}[]]`)],
+    ["pings", Buffer.concat(Array(8000).fill(frame("", { opcode: 9 })))],
+    [
+      "messages after the end",
+      Buffer.concat([
+        frame("", { opcode: 3 }),
+        ...Array<Buffer>(8000).fill(frame("[]")),
+      ]),
+    ],
+  ];
+  for (const [name, message] of table) {
+    const { socket } = await rawSocket(t, live);
+    socket.resume();
+    let on = true;
+    const write = () => {
+      while (on && !socket.destroyed && socket.write(message));
+    };
+    socket.on("drain", write);
+    write();
+    const before = process.cpuUsage();
+    let slowest = 0;
+    for (const end = performance.now() + 600; performance.now() < end;) {
+      const asked = performance.now();
+      t.equal((await fetch(`${live.baseUrl}/healthz`)).status, 200);
+      slowest = Math.max(slowest, performance.now() - asked);
+      await delay(20);
+    }
+    on = false;
+    const { user } = process.cpuUsage(before);
+    socket.destroy();
+    t.ok(slowest < 250, `${name}: at most ${slowest} ms`);
+    t.ok(user < 500_000, `${name}: ${user / 1000} of 600 ms are busy`);
+  }
+});
+
+void t.test("many commands at once are all answered", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 20 });
+  const guest = await live.guest();
+  const count = 300;
+  for (let i = 0; i < count; i++) guest.sendFrame("user.list.blocked", i, null);
+  const names = { success: 0, error: 0 };
+  for (let i = 0; i < count; i++) {
+    const [name, id, result] = await guest.frame();
+    t.equal(id, i, "in order");
+    if (name === "error") t.match(result, { code: "protocol.rate_limited" });
+    names[name as keyof typeof names]++;
+  }
+  // Bursts of six times the rate, and then as many of both.
+  t.ok(names.success >= 119 && names.success < 170, `${names.success}`);
+  t.ok(names.error >= 119 && names.error < 181, `${names.error}`);
+});
+
+void t.test("strangers get a part of the rate", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 20 });
+  const client = await live.connect();
+  for (let i = 0; i < 13; i++) client.sendFrame("ping", i);
+  for (let i = 0; i < 12; i++) t.same(await client.frame(), ["pong", i]);
+  const refused = ["error", { code: "protocol.rate_limited" }];
+  t.match(await client.frame(), refused);
+});
+
+void t.test("pings do not let a message grow", async (t) => {
+  const live = await startLive(t, { maxFrame: 4 * KiB });
+  const { socket, connection } = await rawSocket(t, live);
+  socket.resume();
+  socket.write(frame("[", { fin: false }));
+  for (let i = 0; i < 8 && !connection.ended; i++) {
+    socket.write(frame("x".repeat(2 * KiB), { opcode: 0, fin: false }));
+    socket.write(frame("", { opcode: i % 2 ? 9 : 10 }));
+    await delay(10);
+  }
+  await soon(until(() => connection.ended));
+  t.ok(connection.ended);
+});
+
+void t.test("a message in too many pieces", async (t) => {
+  const live = await startLive(t);
+  const { socket, connection } = await rawSocket(t, live);
+  socket.resume();
+  socket.write(frame("[", { fin: false }));
+  const piece = frame(" ", { opcode: 0, fin: false });
+  socket.write(Buffer.concat(Array(3000).fill(piece)));
+  await soon(until(() => connection.ended));
+  t.ok(connection.ended);
+});
+
+void t.test("the last of many pings is answered", async (t) => {
+  const live = await startLive(t);
+  const { socket } = await rawSocket(t, live);
+  const pings = Array.from({ length: 20 }, (_, i) =>
+    frame(`ping ${i}`, { opcode: 9 }),
+  );
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+  socket.write(Buffer.concat(pings));
+  const got = () => Buffer.concat(chunks).toString("latin1");
+  await soon(until(() => got().includes("ping 19")));
+  t.ok(got().endsWith("\x8a\x07ping 19"), "a pong, without a mask");
+  t.equal((await fetch(`${live.baseUrl}/healthz`)).status, 200);
+});
