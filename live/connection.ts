@@ -5,10 +5,11 @@ import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { LiveLimits } from "../config.js";
 import type { Identity } from "../plugins/auth/identity.js";
-import { pingFrame, textFrame } from "./frame.js";
+import { pingFrame, pongFrame, textFrame } from "./frame.js";
+import { Pace } from "./pace.js";
 import type { Pump } from "./pump.js";
 import type { Bearer, ModerationState } from "./rights.js";
-import { TokenBucket } from "./token-bucket.js";
+import type { Turns } from "./turns.js";
 import type { View } from "./world-state.js";
 
 /** Close codes (RFC 6455, section 7.4.1). */
@@ -20,14 +21,17 @@ export const Close = {
   restart: 1012,
 } as const;
 
-/** A burst of commands is this many times the rate. */
-const COMMAND_BURST = 6;
-
 /** The largest message of those who may update rooms or the world, in bytes. */
 export const MAX_FRAME = 1024 * 1024;
 
-/** How many messages may wait. Beyond, the socket is not read until they are done. */
+/** How many messages may wait before the socket is no longer read. */
 const MAX_WAITING = 64;
+
+/** How many frames of one chunk may be none to carry out before reading rests. */
+const MAX_IDLE_FRAMES = 64;
+
+/** How long reading rests then, in milliseconds. */
+const REST = 1000;
 
 /** Frames below this size are joined into one write, in bytes. */
 const JOINED = 16 * 1024;
@@ -54,6 +58,7 @@ export interface Login extends Bearer {
 /** What a connection needs of the rest. */
 export interface Surroundings {
   readonly pump: Pump;
+  readonly turns: Turns;
   readonly limits: LiveLimits;
   /** Carries out a message. @returns the text of the answer; undefined for none. */
   readonly handle: (
@@ -96,15 +101,19 @@ export class Connection {
   readonly #ws: WebSocket;
   readonly #socket: Socket;
   readonly #around: Surroundings;
-  readonly #rate: TokenBucket;
-  readonly #waiting: Message[] = [];
+  readonly #pace: Pace;
+  /** Texts of messages; undefined for binary frames. */
+  readonly #waiting: (string | undefined)[] = [];
+  /** The length of all texts that wait. */
+  #waitingSize = 0;
   #after: (() => void) | undefined;
   #busy = false;
   /** A message is carried out, and pushes wait for its answer. */
   #answering = false;
   /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
   #answerSize = 0;
-  #onWritten = () => {};
+  /** Ends the wait of the message that is next. */
+  #wake = () => {};
   #ended = false;
   /** Frames to be written at the end of this turn of the event loop. */
   #out: Buffer[] = [];
@@ -112,10 +121,18 @@ export class Connection {
   /** Frames that wait for the answer to the present message. */
   #held: Buffer[] = [];
   #heldSize = 0;
-  #lastFrame = Date.now();
-  #lastPing = Date.now();
-  /** How many bytes had been read when the last message was complete. */
-  #readBefore = 0;
+  // Intervals count on a clock that nobody sets.
+  readonly #opened = performance.now();
+  #lastFrame = this.#opened;
+  #lastPing = this.#opened;
+  /** How many bytes came since the last message was complete; -1 in the chunk that completed it. */
+  #collected = 0;
+  /** How many frames of the present chunk were none to carry out. */
+  #idleFrames = 0;
+  /** Reading rests, as the client sends frames that nobody needs. */
+  #resting = false;
+  /** The content of a ping that has no answer yet. */
+  #pinged: Buffer | undefined;
   /** It closes with this code after the answer to the present message. */
   #lastCode: number | undefined;
   #closing: { at: number; code: number } | undefined;
@@ -133,13 +150,13 @@ export class Connection {
     this.#around = around;
     const { commandsPerSecond, maxFrame } = around.limits;
     this.maxFrame = maxFrame;
-    this.#rate = new TokenBucket(commandsPerSecond, COMMAND_BURST);
-    this.#readBefore = this.#socket.bytesRead;
+    this.#pace = new Pace(commandsPerSecond);
     ws.on("message", this.#receive);
-    ws.on("ping", this.#noteFrame);
-    ws.on("pong", this.#noteFrame);
+    ws.on("ping", this.#onPing);
+    ws.on("pong", this.#onPong);
     ws.on("close", this.#onClose);
-    socket.on("drain", () => this.#onWritten());
+    socket.on("data", this.#onData);
+    socket.on("drain", () => this.#wake());
     // A fault of the protocol; ws closes the connection itself.
     ws.on("error", () => {});
   }
@@ -159,36 +176,85 @@ export class Connection {
     return this.#socket.writableLength + this.#outSize + this.#heldSize;
   }
 
-  readonly #noteFrame = (): void => {
-    this.#lastFrame = Date.now();
-    this.#readBefore = this.#socket.bytesRead;
+  readonly #onPong = (): void => {
+    this.#lastFrame = performance.now();
+    this.#idleFrames++;
+  };
+
+  /** Answers the last of several pings, as RFC 6455, section 5.5.3, allows. */
+  readonly #onPing = (content: Buffer): void => {
+    this.#onPong();
+    if (this.#ended || this.#dropIfSlow()) return;
+    const isDue = this.#isDue;
+    this.#pinged = content;
+    if (!isDue) this.#around.pump.add(this);
   };
 
   readonly #receive = (data: RawData, isBinary: boolean): void => {
-    this.#noteFrame();
+    this.#lastFrame = performance.now();
+    this.#collected = -1;
     this.#around.onReceived();
-    if (this.#ended) return;
+    if (this.#ended) {
+      this.#idleFrames++;
+      return;
+    }
     const bytes = data as Buffer;
     if (bytes.length > this.maxFrame) {
       this.close(Close.tooLarge);
       return;
     }
-    this.#waiting.push({
-      text: isBinary ? undefined : textOf(bytes),
-      allowed: this.#rate.take(),
-    });
-    if (this.#waiting.length >= MAX_WAITING) this.#ws.pause();
+    const text = isBinary ? undefined : textOf(bytes);
+    this.#waiting.push(text);
+    this.#waitingSize += text?.length ?? 0;
     if (!this.#busy) void this.#work();
+    this.#readIfRoom();
   };
+
+  /** Runs after ws has taken a chunk. */
+  readonly #onData = ({ length }: Buffer): void => {
+    this.#collected = this.#collected < 0 ? 0 : this.#collected + length;
+    // ws would collect up to its own limit, which is for those with more rights.
+    if (this.#collected > 2 * this.maxFrame) this.close(Close.tooLarge);
+    if (this.#idleFrames > MAX_IDLE_FRAMES) this.#rest();
+    this.#idleFrames = 0;
+  };
+
+  #rest(): void {
+    this.#resting = true;
+    this.#readIfRoom();
+    setTimeout(() => {
+      this.#resting = false;
+      this.#readIfRoom();
+    }, REST).unref();
+  }
+
+  /**
+   * Reads on, or stops: for at most one message of the largest size, and before
+   * login for any. What is then in memory is this, and a chunk that came with it.
+   */
+  #readIfRoom(): void {
+    const isFull =
+      this.#waiting.length >= MAX_WAITING ||
+      this.#waitingSize > this.maxFrame ||
+      (this.#busy && !this.login);
+    const stops = this.#resting || (isFull && !this.#ended);
+    if (stops === this.#ws.isPaused) return;
+    if (stops) this.#ws.pause();
+    else this.#ws.resume();
+  }
 
   async #work(): Promise<void> {
     this.#busy = true;
-    for (let message; (message = this.#waiting.shift());) {
+    while (this.#waiting.length > 0) {
       await this.#read();
+      await this.#around.turns.take();
+      const allowed = await this.#allowed();
       if (this.#ended) break;
+      const text = this.#waiting.shift();
+      this.#waitingSize -= text?.length ?? 0;
       this.#answering = true;
       try {
-        const answer = await this.#around.handle(this, message);
+        const answer = await this.#around.handle(this, { text, allowed });
         if (answer !== undefined) this.#answer(textFrame(answer));
       } catch (error) {
         this.#around.onFault(this, error);
@@ -199,19 +265,35 @@ export class Connection {
       this.#after = undefined;
       after?.();
       if (this.#lastCode !== undefined) this.close(this.#lastCode);
-      if (this.#ws.isPaused && this.#waiting.length < MAX_WAITING / 2) {
-        this.#ws.resume();
-      }
+      this.#readIfRoom();
     }
     this.#busy = false;
+    this.#readIfRoom();
+  }
+
+  /** Waits until the next message may be answered. @returns whether it is carried out. */
+  async #allowed(): Promise<boolean> {
+    while (!this.#ended) {
+      const allowed = this.#pace.take(this.login !== undefined);
+      if (allowed !== undefined) return allowed;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, this.#pace.wait).unref();
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    return false;
   }
 
   /** Waits until the client has read enough of earlier answers to get one more. */
   async #read(): Promise<void> {
-    while (!this.#ended && this.unsent > this.#around.limits.maxUnsent) {
+    const most = this.login ? this.#around.limits.maxUnsent : 0;
+    while (!this.#ended && this.unsent > most) {
       this.flush();
       if (!this.#socket.writableNeedDrain) return;
-      await new Promise<void>((resolve) => (this.#onWritten = resolve));
+      await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 
@@ -247,8 +329,15 @@ export class Connection {
 
   #send(frame: Buffer): void {
     if (this.#ended || this.#dropIfSlow()) return;
+    const isDue = this.#isDue;
     this.#outSize += frame.length;
-    if (this.#out.push(frame) === 1) this.#around.pump.add(this);
+    this.#out.push(frame);
+    if (!isDue) this.#around.pump.add(this);
+  }
+
+  /** Whether the pump will call {@link flush}. */
+  get #isDue(): boolean {
+    return this.#out.length > 0 || this.#pinged !== undefined;
   }
 
   /**
@@ -266,6 +355,12 @@ export class Connection {
   /** Writes all frames that are due. */
   flush(): void {
     const frames = this.#out;
+    if (this.#pinged) {
+      const pong = pongFrame(this.#pinged);
+      this.#pinged = undefined;
+      this.#outSize += pong.length;
+      frames.push(pong);
+    }
     const size = this.#outSize;
     this.#out = [];
     this.#outSize = 0;
@@ -294,7 +389,7 @@ export class Connection {
       this.close(code);
       return;
     }
-    this.#closing = { at: Date.now() + after, code };
+    this.#closing = { at: performance.now() + after, code };
     this.#nextLook = this.#closing.at;
     this.#end(code);
   }
@@ -323,10 +418,11 @@ export class Connection {
     if (this.#ended) return;
     this.#ended = true;
     this.#waiting.length = 0;
+    this.#waitingSize = 0;
     this.#held = [];
-    this.#onWritten();
+    this.#wake();
     // What is left to read is thrown away.
-    if (this.#ws.isPaused) this.#ws.resume();
+    this.#readIfRoom();
     this.#around.onEnd(this, code);
   }
 
@@ -337,6 +433,7 @@ export class Connection {
 
   /**
    * Does what time asks for. One timer calls it for all connections.
+   * @param now the time as `performance.now()` gives it.
    * @returns a code if the connection has to fail for a reason that the client should know.
    */
   tick(now: number): "auth.timeout" | "auth.expired_token" | undefined {
@@ -347,23 +444,18 @@ export class Connection {
     const { authTimeout, pingInterval } = this.#around.limits;
     if (!this.login) {
       // While a login is carried out, it is the client that waits.
-      const isLate = now - this.openedAt >= authTimeout;
+      const isLate = now - this.#opened >= authTimeout;
       if (isLate && !this.#answering) return "auth.timeout";
     } else {
       const { expires = Infinity } = this.login.identity;
-      if (now / 1000 >= expires) return "auth.expired_token";
+      const left = expires * 1000 - Date.now();
+      if (left <= 0) return "auth.expired_token";
       this.#nextLook = Math.min(
-        now + LOOKED_AT,
-        expires * 1000,
+        now + Math.min(LOOKED_AT, left),
         this.#lastPing + pingInterval,
       );
     }
-    const isReading = !this.#ws.isPaused;
-    const collected = this.#socket.bytesRead - this.#readBefore;
-    if (isReading && collected > 2 * this.maxFrame) {
-      // ws would collect up to its own limit, which is for those with more rights.
-      this.close(Close.tooLarge);
-    } else if (now - this.#lastFrame >= SILENT_INTERVALS * pingInterval) {
+    if (now - this.#lastFrame >= SILENT_INTERVALS * pingInterval) {
       this.close(Close.goingAway);
     } else if (now - this.#lastPing >= pingInterval) {
       this.#lastPing = now;

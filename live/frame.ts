@@ -2,6 +2,7 @@
 const FIN = 0x80;
 const TEXT = 0x1;
 const PING = 0x9;
+const PONG = 0xa;
 
 /**
  * A text as the whole frame of a server, which is not masked (RFC 6455, section
@@ -26,6 +27,10 @@ export function textFrame(text: string): Buffer {
 
 /** A ping without content. */
 export const pingFrame = Buffer.from([FIN | PING, 0]);
+
+/** The answer to a ping, with its content of at most 125 bytes. */
+export const pongFrame = (content: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([FIN | PONG, content.length]), content]);
 
 /** A push, encoded and framed once for all who get it. */
 export const pushFrame = (name: string, data: unknown): Buffer =>

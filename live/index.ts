@@ -13,6 +13,7 @@ import { liveMetrics } from "./metrics.js";
 import { LiveError, problemOf } from "./problems.js";
 import { rooms } from "./rooms.js";
 import { closeAll } from "./stop.js";
+import { Turns } from "./turns.js";
 import { acceptUpgrades } from "./upgrade.js";
 import { users } from "./users.js";
 import { world } from "./world.js";
@@ -29,6 +30,9 @@ const TICK = 250;
 
 /** How long a client may take to read about a fault of the server, in milliseconds. */
 const FATAL_DELAY = 500;
+
+/** Of how many fragments, and of how many packets, one message may consist. */
+const MAX_PIECES = 2048;
 
 /** Every command, with what it asks for. */
 export const commands = { ...users, ...world, ...rooms, ...announcements };
@@ -52,6 +56,7 @@ export default fp<{ limits: LiveLimits }>(
 
     const around: Surroundings = {
       pump: live.pump,
+      turns: new Turns(),
       limits,
       handle,
       onReceived: () => metrics?.received(),
@@ -80,6 +85,11 @@ export default fp<{ limits: LiveLimits }>(
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
+      // A connection answers pings itself, not each of a thousand.
+      autoPong: false,
+      // Of a message in pieces, each piece costs memory of its own.
+      maxFragments: MAX_PIECES,
+      maxBufferedChunks: MAX_PIECES,
       maxPayload: Math.max(MAX_FRAME, limits.maxFrame),
       // Text that is no UTF-8 is an error of one message, and not of the connection.
       skipUTF8Validation: true,
@@ -123,7 +133,7 @@ export default fp<{ limits: LiveLimits }>(
     );
 
     const ticker = setInterval(() => {
-      const now = Date.now();
+      const now = performance.now();
       for (const connection of live.sockets) {
         const reason = connection.tick(now);
         if (reason) live.throwOut(connection, reason);

@@ -24,4 +24,9 @@ export class TokenBucket {
     this.#tokens -= count;
     return true;
   }
+
+  /** After how many milliseconds there is a token, counted from the last {@link take}. */
+  get wait(): number {
+    return Math.max(0, (1000 * (1 - this.#tokens)) / this.rate);
+  }
 }

@@ -1,219 +1,182 @@
 import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import t from "tap";
-import {
-  type Client,
-  demo,
-  type LiveServer,
-  makeRoom,
-  soon,
-  startLive,
-} from "./client.js";
+import t, { type Test } from "tap";
+import type { Connection } from "../../live/connection.js";
+import { rawRequest, until } from "../helper.js";
+import { type LiveServer, soon, startLive } from "./client.js";
 
-// What one user asks for again and again, and what it costs everybody else.
+// What clients can make a server keep in memory, or do, without end.
 
-const large = { display_name: "Big", text: "x".repeat(16_000) };
+const KiB = 1024;
 
-/** Sends commands all at once. @returns the codes of their answers. */
-async function codesOf(
-  client: Client,
-  commands: [action: string, payload: object][],
-): Promise<string[]> {
-  commands.forEach(([action, payload], i) =>
-    client.sendFrame(action, `c${i}`, payload),
-  );
-  const codes: string[] = [];
-  for (const i of commands.keys()) {
-    const [name, , result] = await client.answered(`c${i}`);
-    codes.push(name === "success" ? "ok" : (result as { code: string }).code);
+/** A frame of a client, masked with zeros. */
+function frame(content: string, { opcode = 1, fin = true } = {}): Buffer {
+  const size = Buffer.byteLength(content);
+  const head = Buffer.alloc(size < 126 ? 6 : 8);
+  head[0] = (fin ? 0x80 : 0) | opcode;
+  if (size < 126) head[1] = 0x80 | size;
+  else {
+    head[1] = 0x80 | 126;
+    head.writeUInt16BE(size, 2);
   }
-  return codes;
+  return Buffer.concat([head, Buffer.from(content)]);
 }
 
-void t.test("entering again and again", async (t) => {
+/** A websocket that a test writes bytes to, and the server's side of it. */
+async function rawSocket(
+  t: Test,
+  live: LiveServer,
+): Promise<{ socket: Socket; connection: Connection }> {
+  const before = new Set(live.app.live.sockets);
+  const socket = connect(live.port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  socket.on("error", () => {});
+  socket.write(
+    rawRequest("GET /ws/world/demo/", {
+      Connection: "Upgrade",
+      Upgrade: "websocket",
+      "Sec-WebSocket-Version": "13",
+      "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }),
+  );
+  await once(socket, "data");
+  const connection = [...live.app.live.sockets].find((one) => !before.has(one));
+  return { socket, connection: connection! };
+}
+
+void t.test("messages that wait are few, and small in all", async (t) => {
   const live = await startLive(t);
-  const room = await makeRoom(live);
-  const admin = await live.admin();
-  await admin.do("room.enter", { room });
-  const guest = await live.guest();
-  await guest.do("user.update", { profile: large });
-  const told = async () => {
-    await live.settled();
-    const names = await admin.names();
-    return names.filter((name) => name === "room.viewer.added").length;
-  };
-
-  const enter: [string, object] = ["room.enter", { room }];
-  const same = await codesOf(guest, Array(200).fill(enter));
-  t.same([...new Set(same)], ["ok"], "who is there may enter again");
-  let most = await told();
-  t.ok(most >= 1 && most <= 20, `${most} pushes for 200 entries`);
-
-  const other = await live.guest();
-  await other.do("user.update", { profile: large });
-  const leave: [string, object] = ["room.leave", { room }];
-  const codes = await codesOf(other, Array(100).fill([enter, leave]).flat());
-  t.ok(codes.includes("protocol.rate_limited"), "in and out is limited");
-  most = await told();
-  t.ok(most >= 1 && most <= 20, `${most} pushes for 100 times in and out`);
-
-  const second = await live.guest("second");
-  await second.do("room.enter", { room });
-  t.equal(await told(), 1, "others are told of as ever");
-  const browser = await live.guest("second");
-  await browser.do("room.enter", { room });
-  t.equal(await told(), 1, "and so is their second browser");
+  const message = frame(JSON.stringify(["ping", "x".repeat(60 * KiB)]));
+  const table: [name: string, isKnown: boolean, most: number][] = [
+    ["before login", false, 2],
+    ["after login", true, 4],
+  ];
+  for (const [name, isKnown, most] of table) {
+    const { socket, connection } = await rawSocket(t, live);
+    if (isKnown) {
+      socket.write(frame('["authenticate",{"client_id":"g"}]'));
+      await soon(until(() => connection.login !== undefined));
+    }
+    socket.pause();
+    for (let i = 0; i < 160; i++) socket.write(message);
+    // It reads until the client would have to read.
+    let queued = 0;
+    let unsent = 0;
+    const end = performance.now() + 1000;
+    while (performance.now() < end) {
+      await delay(5);
+      queued = Math.max(queued, connection.queued);
+      unsent = Math.max(unsent, connection.unsent);
+    }
+    t.ok(queued <= most, `${name}: ${queued} messages wait`);
+    const limit = isKnown ? 1100 * KiB : 200 * KiB;
+    t.ok(unsent <= limit, `${name}: ${unsent} bytes are unsent`);
+    socket.destroy();
+  }
 });
 
-void t.test("in and out of many rooms", async (t) => {
-  const worlds = [demo(), demo({ id: "other" })];
-  const live = await startLive(t, { commandsPerSecond: 1000 }, worlds);
-  const rooms: string[] = [];
-  for (let i = 0; i < 20; i++) {
-    rooms.push(await makeRoom(live, { name: `R${i}` }));
+void t.test("requests are served while strangers flood", async (t) => {
+  const live = await startLive(t);
+  const table: [name: string, message: Buffer][] = [
+    ["tiny messages", Buffer.concat(Array(8000).fill(frame("[]")))],
+    ["large ones", frame(`[${"[],".repeat(20_000)}[]]`)],
+    ["pings", Buffer.concat(Array(8000).fill(frame("", { opcode: 9 })))],
+    [
+      "messages after the end",
+      Buffer.concat([
+        frame("", { opcode: 3 }),
+        ...Array<Buffer>(8000).fill(frame("[]")),
+      ]),
+    ],
+  ];
+  for (const [name, message] of table) {
+    const { socket } = await rawSocket(t, live);
+    socket.resume();
+    let on = true;
+    const write = () => {
+      while (on && !socket.destroyed && socket.write(message));
+    };
+    socket.on("drain", write);
+    write();
+    const before = process.cpuUsage();
+    let slowest = 0;
+    for (const end = performance.now() + 600; performance.now() < end;) {
+      const asked = performance.now();
+      t.equal((await fetch(`${live.baseUrl}/healthz`)).status, 200);
+      slowest = Math.max(slowest, performance.now() - asked);
+      await delay(20);
+    }
+    on = false;
+    const { user } = process.cpuUsage(before);
+    socket.destroy();
+    t.ok(slowest < 250, `${name}: at most ${slowest} ms`);
+    t.ok(user < 500_000, `${name}: ${user / 1000} of 600 ms are busy`);
   }
-  const { crowds } = live.app.live;
-  const listener = await live.guest();
-  const foreign = await live.guest("foreign", "other");
-  const guest = await live.guest();
-  const all = (action: string) =>
-    codesOf(
-      guest,
-      rooms.map((room) => [action, { room }]),
-    );
-  // Slower than what is sent together, and faster than anybody wants to know.
-  for (let round = 0; round < 5; round++) {
-    await all("room.enter");
-    await delay(300);
-    await all("room.leave");
-    await delay(300);
-  }
-  for (const room of rooms) {
-    await listener.next(
-      "world.user_count_change",
-      (data) => data.room === room && data.users === "none",
-    );
-  }
-  const rest = await listener.names();
-  const more = rest.filter((name) => name === "world.user_count_change");
-  t.ok(more.length <= rooms.length, `${more.length} beside the last ones`);
-  t.same(await foreign.all(), []);
-  t.equal(crowds.changes("other"), 0, "another world has not changed");
-  t.not(crowds.changes("demo"), 0);
 });
 
-/** Creates users with the largest profiles. @returns their ids. */
-async function largeUsers(live: LiveServer, count: number): Promise<string[]> {
-  const ids: string[] = [];
+void t.test("many commands at once are all answered", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 20 });
+  const guest = await live.guest();
+  const count = 300;
+  for (let i = 0; i < count; i++) guest.sendFrame("user.list.blocked", i, null);
+  const names = { success: 0, error: 0 };
   for (let i = 0; i < count; i++) {
-    const visitor = { tokenId: `large-${i}`, traits: new Set<string>() };
-    const profile = { ...large, display_name: `Big ${i}` };
-    const { id } = await live.app.store.users.enter("demo", {
-      ...visitor,
-      profile,
-    });
-    ids.push(id);
+    const [name, id, result] = await guest.frame();
+    t.equal(id, i, "in order");
+    if (name === "error") t.match(result, { code: "protocol.rate_limited" });
+    names[name as keyof typeof names]++;
   }
-  return ids;
-}
-
-void t.test("answers about users with large profiles", async (t) => {
-  const config = { user_list: { page_size: 1000 } };
-  const limits = { commandsPerSecond: 1000 };
-  const live = await startLive(t, limits, [demo({ config })]);
-  const ids = await largeUsers(live, 600);
-  const MiB = 1024 * 1024;
-  const sizeOf = (answer: unknown) => JSON.stringify(answer).length;
-  const [guest, admin] = [await live.guest(), await live.admin()];
-
-  const blocks = ids
-    .slice(0, 80)
-    .map((id): [string, object] => ["user.block", { id }]);
-  await codesOf(guest, blocks);
-  const { users } = await guest.do("user.list.blocked");
-  t.ok(users.length > 50 && sizeOf(users) < 1.1 * MiB, "blocked users");
-
-  t.equal(await admin.code("user.list"), "server.too_large");
-  t.equal(
-    await guest.code("user.list.search", { search_term: "big", page: 1 }),
-    "server.too_large",
-  );
-
-  const room = await makeRoom(live);
-  const { presence } = live.app.live;
-  for (const [i, user] of ids.slice(0, 100).entries()) {
-    const connection = `connection-${i}`;
-    presence.note("demo", { do: "open", connection, user, at: i });
-    presence.note("demo", { do: "enter", connection, room });
-  }
-  const { viewers } = await admin.do("room.enter", { room });
-  t.ok(viewers.length > 50 && sizeOf(viewers) < 1.1 * MiB, "viewers");
-  t.equal(viewers[0].id, admin.id, "self included");
+  // Bursts of six times the rate, and then as many of both.
+  t.ok(names.success >= 119 && names.success < 170, `${names.success}`);
+  t.ok(names.error >= 119 && names.error < 181, `${names.error}`);
 });
 
-void t.test("a user blocks a thousand others at most", async (t) => {
-  const live = await startLive(t);
-  const guest = await live.guest();
-  const { users } = live.app.store;
-  const enter = async (tokenId: string) => {
-    const entered = await users.enter("demo", { tokenId, traits: new Set() });
-    return entered.id;
-  };
-  const ids = await Promise.all(
-    Array.from({ length: 1001 }, (_, i) => enter(`u${i}`)),
-  );
-  const [last, ...others] = ids as [string, ...string[]];
-  await Promise.all(others.map((id) => users.block("demo", guest.id, id)));
-  const block = (id: string | undefined) => guest.code("user.block", { id });
-  t.equal(await block(last), "user.block.limit");
-  t.equal(await block(others[0]), "ok", "who is blocked already");
-  await guest.do("user.unblock", { id: others[0] });
-  t.equal(await block(last), "ok");
+void t.test("strangers get a part of the rate", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 20 });
+  const client = await live.connect();
+  for (let i = 0; i < 13; i++) client.sendFrame("ping", i);
+  for (let i = 0; i < 12; i++) t.same(await client.frame(), ["pong", i]);
+  const refused = ["error", { code: "protocol.rate_limited" }];
+  t.match(await client.frame(), refused);
 });
 
-void t.test("searches of a user", async (t) => {
+void t.test("pings do not let a message grow", async (t) => {
+  const live = await startLive(t, { maxFrame: 4 * KiB });
+  const { socket, connection } = await rawSocket(t, live);
+  socket.resume();
+  socket.write(frame("[", { fin: false }));
+  for (let i = 0; i < 8 && !connection.ended; i++) {
+    socket.write(frame("x".repeat(2 * KiB), { opcode: 0, fin: false }));
+    socket.write(frame("", { opcode: i % 2 ? 9 : 10 }));
+    await delay(10);
+  }
+  await soon(until(() => connection.ended));
+  t.ok(connection.ended);
+});
+
+void t.test("a message in too many pieces", async (t) => {
   const live = await startLive(t);
-  const { users } = live.app.store;
-  const search = users.search.bind(users);
-  t.teardown(() => Object.assign(users, { search }));
-  const signals: AbortSignal[] = [];
-  const waiting: (() => void)[] = [];
-  let begun = () => {};
-  users.search = async (world, selection, signal) => {
-    signals.push(signal!);
-    await new Promise<void>((resolve) => {
-      waiting.push(resolve);
-      begun();
-    });
-    return search(world, selection, signal);
-  };
-  const beginning = () => new Promise<void>((resolve) => (begun = resolve));
+  const { socket, connection } = await rawSocket(t, live);
+  socket.resume();
+  socket.write(frame("[", { fin: false }));
+  const piece = frame(" ", { opcode: 0, fin: false });
+  socket.write(Buffer.concat(Array(3000).fill(piece)));
+  await soon(until(() => connection.ended));
+  t.ok(connection.ended);
+});
 
-  const [one, two] = [await live.guest("a"), await live.guest("a")];
-  const other = await live.guest("b");
-  const payload = { search_term: "", page: 1 };
-  let searching = beginning();
-  one.sendFrame("user.list.search", 1, payload);
-  await searching;
-  t.equal(
-    await two.code("user.list.search", payload),
-    "protocol.rate_limited",
-    "one at a time, over all connections",
+void t.test("the last of many pings is answered", async (t) => {
+  const live = await startLive(t);
+  const { socket } = await rawSocket(t, live);
+  const pings = Array.from({ length: 20 }, (_, i) =>
+    frame(`ping ${i}`, { opcode: 9 }),
   );
-  searching = beginning();
-  other.sendFrame("user.list.search", 2, payload);
-  await searching;
-  t.equal(waiting.length, 2, "others are not held up");
-
-  one.close();
-  await soon(one.closed);
-  const ended = once(signals[0]!, "abort") as Promise<unknown>;
-  if (!signals[0]!.aborted) await soon(ended);
-  searching = beginning();
-  two.sendFrame("user.list.search", 3, payload);
-  await searching;
-  t.notOk(signals[1]!.aborted);
-  for (const go of waiting) go();
-  t.match(await two.answered(3), ["success", 3, {}]);
-  t.match(await other.answered(2), ["success", 2, {}]);
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+  socket.write(Buffer.concat(pings));
+  const got = () => Buffer.concat(chunks).toString("latin1");
+  await soon(until(() => got().includes("ping 19")));
+  t.ok(got().endsWith("\x8a\x07ping 19"), "a pong, without a mask");
+  t.equal((await fetch(`${live.baseUrl}/healthz`)).status, 200);
 });
