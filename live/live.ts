@@ -96,7 +96,7 @@ export class Live {
     this.limits = limits;
     this.log = log;
     this.metrics = metrics;
-    this.states = new WorldStates(store);
+    this.states = new WorldStates(store, (id) => this.hub.in(id).size > 0);
     this.pump = new Pump((seconds) => metrics?.delivered(seconds));
     this.crowds = new Crowds(this);
     this.reactions = new Reactions(this);
@@ -305,7 +305,9 @@ export class Live {
   }
 
   #unwatch(world: string): void {
-    if (this.hub.in(world).size === 0) this.notifier.unwatch(world);
+    if (this.hub.in(world).size > 0) return;
+    this.notifier.unwatch(world);
+    this.states.forget(world);
   }
 
   close(): void {

@@ -2,10 +2,12 @@ import { setImmediate } from "node:timers/promises";
 import type { AnyEvent } from "../db/events.js";
 import type { Announcement } from "../db/store.js";
 import type { Connection, Login } from "./connection.js";
-import { pushFrame, textFrame } from "./frame.js";
+import { textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
+import { Recent } from "./recent.js";
 import { objectIn, ownUser, publicUser, sentAnnouncement } from "./shapes.js";
+import { inSlices } from "./slices.js";
 import type { View, WorldState } from "./world-state.js";
 
 /**
@@ -17,8 +19,8 @@ const COALESCED = 300;
 /** The longest time that a timer can wait, in milliseconds. */
 const LONGEST_WAIT = 2 ** 31 - 1;
 
-/** How many connections are told something of their own before other work gets its turn; about 2 ms. */
-const SLICE = 500;
+/** How many frames of views are kept while they are sent. Each may be large. */
+const FRAMES = 16;
 
 /** How many users are compared with the store at a time. */
 const USERS = 200;
@@ -138,27 +140,26 @@ export class Notifier {
     const live = this.#live;
     const state = await live.states.get(world);
     const connections = [...live.hub.in(world)];
-    await inSlices(connections, (connection, { identity }) => {
+    await withEach(connections, (connection, { identity }) => {
       const reason = live.reasonToEnd(identity, state?.world);
       if (reason) live.throwOut(connection, reason);
     });
     if (!state) return;
     if (everything) await this.#compareAll(world, connections);
     const changes = live.crowds.changes(world);
-    const frames = new Map<string, Buffer>();
-    await inSlices(connections, (connection) => {
+    const frames = new Recent<View, { text: string; frame: Buffer }>(FRAMES);
+    await withEach(connections, (connection) => {
       // A change since then is told next; nobody loses a room that came with it.
       const present = live.states.present(world);
       const view = live.viewOf(connection, present ?? state);
       if (present) this.#keepRights(connection, view);
       const text = view.json(changes, (room) => live.crowds.of(world, room));
-      // Equal texts come from the same view, so they are one string in memory.
-      let frame = frames.get(text);
-      if (!frame) {
-        frame = textFrame(`["world.updated",${text}]`);
-        frames.set(text, frame);
+      let sent = frames.get(view);
+      if (sent?.text !== text) {
+        sent = { text, frame: textFrame(`["world.updated",${text}]`) };
+        frames.set(view, sent);
       }
-      connection.push(frame);
+      connection.push(sent.frame);
     });
     this.#tellSchedule(world, state);
     if (everything) await this.watch(world, true);
@@ -184,14 +185,17 @@ export class Notifier {
 
   #opened(world: string, id: string): void {
     this.#with(world, (state) => {
-      const frames = new Map<object, Buffer>();
-      for (const connection of this.#live.hub.in(world)) {
+      const frames = new Map<string, Buffer>();
+      return withEach([...this.#live.hub.in(world)], (connection) => {
         const room = this.#live.viewOf(connection, state).room(id);
-        if (!room) continue;
+        if (room === undefined) return;
         let frame = frames.get(room);
-        if (!frame) frames.set(room, (frame = pushFrame("room.create", room)));
+        if (!frame) {
+          frame = textFrame(`["room.create",${room}]`);
+          frames.set(room, frame);
+        }
         connection.push(frame);
-      }
+      });
     });
   }
 
@@ -331,15 +335,11 @@ export class Notifier {
 }
 
 /** Does something with connections that are still logged in, and lets requests be served meanwhile. */
-async function inSlices(
+const withEach = (
   connections: readonly Connection[],
   act: (connection: Connection, login: Login) => void,
-): Promise<void> {
-  for (let i = 0; i < connections.length; i += SLICE) {
-    if (i > 0) await setImmediate();
-    for (const connection of connections.slice(i, i + SLICE)) {
-      const { ended, login } = connection;
-      if (!ended && login) act(connection, login);
-    }
-  }
-}
+): Promise<void> =>
+  inSlices(connections, (connection) => {
+    const { ended, login } = connection;
+    if (!ended && login) act(connection, login);
+  });

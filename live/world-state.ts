@@ -1,5 +1,6 @@
 import type { RoomValue, Store, Versioned } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
+import { Recent } from "./recent.js";
 import {
   addTraits,
   type Bearer,
@@ -19,6 +20,9 @@ const PAGE = 500;
  */
 const MAX_AGE = 10_000;
 
+/** How many texts of views are kept for each state. */
+const TEXTS = 16;
+
 /** The word for how many people a room has. */
 export type CrowdOf = (room: string) => "none" | "few" | "many";
 
@@ -27,9 +31,9 @@ export class View {
   readonly permissions: readonly string[];
   /** Whether they may update the world or a room. */
   readonly mayUpdate: boolean;
-  readonly #rooms = new Map<string, object>();
+  /** The permissions on each room that they see, as JSON. */
+  readonly #rooms = new Map<string, string>();
   readonly #watched = new Set<string>();
-  #json: { text: string; crowds: number } | undefined;
 
   constructor(
     readonly who: Bearer,
@@ -46,12 +50,7 @@ export class View {
       if (mayInRoom(who, "room.viewers", world, value)) {
         this.#watched.add(value.id);
       }
-      const { modules, ...rest } = sentRoom(value);
-      this.#rooms.set(value.id, {
-        ...rest,
-        permissions: stringsInRoom(who, world, value),
-        modules,
-      });
+      this.#rooms.set(value.id, state.shared(stringsInRoom(who, world, value)));
     }
     this.mayUpdate = mayUpdate;
   }
@@ -66,29 +65,25 @@ export class View {
     return this.#watched.has(room);
   }
 
-  /** A room as they see it, without `users`. */
-  room(id: string): object | undefined {
-    return this.#rooms.get(id);
+  /** A room as they see it, as JSON without `users`; undefined if they do not. */
+  room(id: string): string | undefined {
+    const permissions = this.#rooms.get(id);
+    return permissions && `${this.state.roomJson(id, permissions)}}`;
   }
 
   /**
    * The world, the permissions and the rooms as JSON.
-   * @param crowds counts how often the word for any room has changed.
+   * @param crowds another number whenever the word for any room has changed.
    */
   json(crowds: number, crowdOf: CrowdOf): string {
-    if (this.#json?.crowds !== crowds) {
-      const rooms = [...this.#rooms].map(([id, room]) => ({
-        ...room,
-        users: crowdOf(id),
-      }));
-      const text = JSON.stringify({
-        world: sentWorld(this.state.world.value),
-        permissions: this.permissions,
-        rooms,
-      });
-      this.#json = { text, crowds };
-    }
-    return this.#json.text;
+    return this.state.textOf(this, crowds, () => {
+      const rooms = [...this.#rooms].map(
+        ([id, permissions]) =>
+          `${this.state.roomJson(id, permissions)},"users":"${crowdOf(id)}"}`,
+      );
+      const permissions = JSON.stringify(this.permissions);
+      return `{"world":${this.state.worldJson},"permissions":${permissions},"rooms":[${rooms.join()}]}`;
+    });
   }
 }
 
@@ -98,6 +93,13 @@ export class WorldState {
   /** The traits that any rule asks for. Others make no difference. */
   readonly #relevant = new Set<string>();
   readonly #views = new Map<string, View>();
+  /** The JSON of lists of permissions: many rooms and views have the same. */
+  readonly #lists = new Map<string, string>();
+  /** The JSON of each room around its permissions. */
+  readonly #around = new Map<string, [before: string, after: string]>();
+  /** The texts of the views that were asked for last. */
+  readonly #texts = new Recent<View, { text: string; crowds: number }>(TEXTS);
+  #worldJson: string | undefined;
 
   constructor(
     readonly world: Versioned<World>,
@@ -112,6 +114,45 @@ export class WorldState {
 
   room(id: string): RoomValue | undefined {
     return this.#byId.get(id);
+  }
+
+  /** The world as people see it, as JSON. */
+  get worldJson(): string {
+    return (this.#worldJson ??= JSON.stringify(sentWorld(this.world.value)));
+  }
+
+  /** A list as JSON, which is one string in memory for all equal lists. */
+  shared(list: readonly string[]): string {
+    const json = JSON.stringify(list);
+    const known = this.#lists.get(json);
+    if (known === undefined) this.#lists.set(json, json);
+    return known ?? json;
+  }
+
+  /** A room with somebody's permissions, as JSON without the last brace. */
+  roomJson(id: string, permissions: string): string {
+    let around = this.#around.get(id);
+    if (!around) {
+      const { modules, ...rest } = sentRoom(this.#byId.get(id)!);
+      around = [
+        `${JSON.stringify(rest).slice(0, -1)},"permissions":`,
+        `,"modules":${JSON.stringify(modules)}`,
+      ];
+      this.#around.set(id, around);
+    }
+    return around[0] + permissions + around[1];
+  }
+
+  /**
+   * The text of a view. Only a few are kept: each may be large, and there may be as
+   * many views as people.
+   */
+  textOf(view: View, crowds: number, make: () => string): string {
+    const known = this.#texts.get(view);
+    if (known?.crowds === crowds) return known.text;
+    const text = make();
+    this.#texts.set(view, { text, crowds });
+    return text;
   }
 
   /** What somebody sees. People with the same rights share one view. */
@@ -132,14 +173,17 @@ export class WorldState {
 /** The states of the worlds that somebody is in. */
 export class WorldStates {
   readonly #store: Store;
+  readonly #isWatched: (world: string) => boolean;
   readonly #known = new Map<string, { state: WorldState; readAt: number }>();
   readonly #loading = new Map<string, Promise<WorldState | undefined>>();
 
-  constructor(store: Store) {
+  /** @param isWatched whether somebody is in a world. Only then its state is kept. */
+  constructor(store: Store, isWatched: (world: string) => boolean) {
     this.#store = store;
+    this.#isWatched = isWatched;
   }
 
-  /** A world was changed. */
+  /** A world was changed, or nobody is in it any more. */
   forget(world: string): void {
     this.#known.delete(world);
     this.#loading.delete(world);
@@ -168,7 +212,7 @@ export class WorldStates {
     const isPresent = () => this.#loading.get(id) === loading;
     try {
       const state = await loading;
-      if (state && isPresent()) {
+      if (state && isPresent() && this.#isWatched(id)) {
         this.#known.set(id, { state, readAt: Date.now() });
       }
       return state;

@@ -1,6 +1,9 @@
+import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { StoreError } from "../../db/store.js";
-import { startLive } from "./client.js";
+import { inSlices } from "../../live/slices.js";
+import type { View } from "../../live/world-state.js";
+import { type Json, makeRoom, soon, startLive } from "./client.js";
 
 void t.test("a read that failed once", async (t) => {
   const live = await startLive(t);
@@ -18,4 +21,68 @@ void t.test("a read that failed once", async (t) => {
   ]);
   const lucky = await live.guest();
   t.equal(lucky.hello["world.config"].world.id, "demo");
+});
+
+void t.test("a world that nobody is in", async (t) => {
+  const live = await startLive(t);
+  const { states } = live.app.live;
+  const [one, two] = [await live.guest(), await live.guest()];
+  one.close();
+  await soon(one.closed);
+  await two.all();
+  t.ok(states.present("demo"), "somebody is still there");
+  two.close();
+  await soon(two.closed);
+  const deadline = Date.now() + 3000;
+  while (states.present("demo") && Date.now() < deadline) await setImmediate();
+  t.notOk(states.present("demo"), "it is forgotten");
+  t.ok(await states.get("demo"));
+  t.notOk(states.present("demo"), "and stays so, whoever asks");
+});
+
+void t.test("people who all have other rights", async (t) => {
+  const live = await startLive(t);
+  for (let i = 0; i < 40; i++) {
+    const permission_config = { "chat.moderate": [`ticket-${i}`] };
+    await makeRoom(live, { name: `R${i}`, permission_config });
+  }
+  const state = (await live.app.live.states.get("demo"))!;
+  const viewOf = (...traits: string[]) =>
+    state.view({ traits: new Set(traits), state: "" });
+  const made = (view: View) => {
+    let asked = 0;
+    const text = view.json(1, () => (asked++, "few"));
+    const { rooms } = JSON.parse(text);
+    const moderated = rooms.filter(({ permissions }: Json) =>
+      permissions.includes("room:chat.moderate"),
+    );
+    return { isMade: asked > 0, moderated: moderated.length as number };
+  };
+  const common = viewOf();
+  t.same(made(common), { isMade: true, moderated: 0 });
+  const own = Array.from({ length: 40 }, (_, i) => viewOf(`ticket-${i}`));
+  for (const view of own) {
+    t.same(made(view), { isMade: true, moderated: 1 });
+    t.same(made(common), { isMade: false, moderated: 0 }, "of many: kept");
+  }
+  t.same(made(own[0]!), { isMade: true, moderated: 1 }, "of one: not kept");
+});
+
+void t.test("long work for many", async (t) => {
+  let turns = 0;
+  let isDone = false;
+  const others = async () => {
+    for (; !isDone; turns++) await setImmediate();
+  };
+  const othersEnd = others();
+  const done: number[] = [];
+  await inSlices([1, 2, 3, 4, 5], (item) => {
+    const ends = performance.now() + 6;
+    while (performance.now() < ends);
+    done.push(item);
+  });
+  isDone = true;
+  await othersEnd;
+  t.same(done, [1, 2, 3, 4, 5]);
+  t.ok(turns >= 4, `others got ${turns} turns`);
 });
