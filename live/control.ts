@@ -200,11 +200,12 @@ function requestIn(line: string): ControlRequest | undefined {
   }
   const { do: what, connections } = request ?? {};
   if (what === "list") return { do: what };
-  if ((what !== "drop" && what !== "reload") || !Array.isArray(connections)) {
-    return undefined;
-  }
-  return { do: what, connections: connections.map(String) };
+  if (what !== "drop" && what !== "reload") return undefined;
+  return isStrings(connections) ? { do: what, connections } : undefined;
 }
+
+const isStrings = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
 
 async function* answer(
   live: Live,

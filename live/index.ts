@@ -31,6 +31,9 @@ const TICK = 250;
 /** How long a client may take to read about a fault of the server, in milliseconds. */
 const FATAL_DELAY = 500;
 
+/** How long a client may take to confirm that a websocket closes, in milliseconds. */
+const CLOSE_TIMEOUT = 3000;
+
 /** Of how many fragments, and of how many packets, one message may consist. */
 const MAX_PIECES = 2048;
 
@@ -81,19 +84,22 @@ export default fp<{ limits: LiveLimits }>(
       },
     };
 
-    const sockets = new WebSocketServer({
+    const options = {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
       // A connection answers pings itself, not each of a thousand.
       autoPong: false,
+      // Its declared type lacks this option, so it cannot be part of a literal.
+      closeTimeout: CLOSE_TIMEOUT,
       // Of a message in pieces, each piece costs memory of its own.
       maxFragments: MAX_PIECES,
       maxBufferedChunks: MAX_PIECES,
       maxPayload: Math.max(MAX_FRAME, limits.maxFrame),
       // Text that is no UTF-8 is an error of one message, and not of the connection.
       skipUTF8Validation: true,
-    });
+    };
+    const sockets = new WebSocketServer(options);
 
     function open(ws: WebSocket, socket: Duplex, worldId: string): void {
       const connection = new Connection(worldId, ws, socket, around);

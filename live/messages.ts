@@ -1,17 +1,24 @@
+import { elementIn, findLosses } from "../schemas/fidelity.js";
 import type { dispatcher } from "./commands.js";
 import { liveErrorOf } from "./commands.js";
 import type { Connection, Message } from "./connection.js";
 import type { Live } from "./live.js";
 import { logIn } from "./login.js";
-import { LiveError, problemOf, rateLimited } from "./problems.js";
+import {
+  invalidPayload,
+  LiveError,
+  problemOf,
+  rateLimited,
+} from "./problems.js";
 
 /** A message that is no JSON array, or that is nested too deep to be answered. */
 const invalidMessage = () => new LiveError("protocol.invalid_message");
 
 /** A request as it came. */
 interface Request {
+  readonly text: string;
   readonly action: unknown;
-  /** As JSON; undefined if it has none. */
+  /** As it was written; undefined if it has none. */
   readonly id: string | undefined;
   readonly payload: unknown;
   readonly elements: readonly unknown[];
@@ -25,16 +32,27 @@ function readRequest(text: string | undefined): Request {
   let elements: unknown;
   let id: string | undefined;
   try {
-    elements = text === undefined ? undefined : JSON.parse(text);
-    // It throws on what is nested too deep.
+    if (text === undefined) throw invalidMessage();
+    elements = JSON.parse(text);
     if (Array.isArray(elements) && elements.length === 3) {
-      id = JSON.stringify(elements[1]);
+      id = echoOf(text, elements);
     }
   } catch {
     throw invalidMessage();
   }
   if (!Array.isArray(elements) || elements.length === 0) throw invalidMessage();
-  return { action: elements[0], id, payload: elements.at(-1), elements };
+  return { text, action: elements[0], id, payload: elements.at(-1), elements };
+}
+
+/**
+ * The second element of a message, to be sent back. Numbers, and what may contain
+ * some, are sent as they were written: a double may not hold them.
+ * @throws {Error} if it is nested too deep.
+ */
+function echoOf(text: string, elements: readonly unknown[]): string {
+  const json = JSON.stringify(elements[1]);
+  const isExact = typeof elements[1] !== "number" && !/^[[{]/.test(json);
+  return isExact ? json : elementIn(text, 1, elements.length);
 }
 
 /** The text of an error frame. */
@@ -72,18 +90,21 @@ export function messageHandler(
 
   async function answer(
     connection: Connection,
-    { action, id, payload, elements }: Request,
+    request: Request,
   ): Promise<string> {
-    if (action === "ping") return pong(elements);
+    const { action, id, payload, elements } = request;
+    if (action === "ping") return pong(request);
     if (!connection.login) {
       if (action !== "authenticate") {
         throw new LiveError("protocol.unauthenticated");
       }
+      refuseLosses(request);
       const answer = await logIn(live, connection, payload);
       live.metrics?.succeeded(action);
       return answer;
     }
     if (elements.length > 3) throw invalidMessage();
+    refuseLosses(request);
     const result = await dispatch(
       live,
       connection,
@@ -97,9 +118,19 @@ export function messageHandler(
   }
 }
 
-function pong(elements: readonly unknown[]): string {
+/**
+ * Refuses a payload that is not what the client wrote after parsing.
+ * @throws {LiveError}
+ */
+function refuseLosses({ text, elements: { length } }: Request): void {
+  if (length === 1) return;
+  const losses = findLosses(elementIn(text, length - 1, length));
+  if (losses) throw invalidPayload(losses.faults);
+}
+
+function pong({ text, elements }: Request): string {
   try {
-    return JSON.stringify(["pong", elements[1] ?? null]);
+    return `["pong",${elements.length > 1 ? echoOf(text, elements) : "null"}]`;
   } catch {
     throw invalidMessage();
   }

@@ -2,8 +2,9 @@ import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
-import { whenItsTurn } from "../plugins/http/connections.js";
+import { endWith, whenItsTurn } from "../plugins/http/connections.js";
 import { problemOf } from "../plugins/http/errors.js";
+import { originForm } from "../plugins/http/protocol.js";
 
 /** Where the websocket of a world is, with or without a slash at its end. */
 const PATH = /^\/ws\/world\/([^/?#]+)\/?(?:\?.*)?$/;
@@ -39,9 +40,14 @@ export function acceptUpgrades(
           asPlainRequest(server, request, socket as Socket, head);
           return;
         }
+        // RFC 6455, section 4.2.1.
+        if (request.httpVersion !== "1.1") {
+          refuseWith(socket, 400, "A websocket needs HTTP/1.1.");
+          return;
+        }
         const refusal = refuse();
         if (refusal !== undefined) {
-          answerUnavailable(socket, refusal);
+          refuseWith(socket, 503, refusal, "Retry-After: 5\r\n");
           return;
         }
         sockets.handleUpgrade(request, socket, head, (ws) =>
@@ -58,15 +64,12 @@ function destroy(this: Duplex): void {
 }
 
 /** The world whose websocket a request is for. */
-function worldIn({
-  method,
-  url = "",
-  headers,
-}: IncomingMessage): string | undefined {
+function worldIn(request: IncomingMessage): string | undefined {
+  const { method, headers } = request;
   if (method !== "GET" || headers.upgrade?.toLowerCase() !== "websocket") {
     return undefined;
   }
-  const [, id] = PATH.exec(url) ?? [];
+  const [, id] = PATH.exec(originForm(request)) ?? [];
   if (id === undefined) return undefined;
   try {
     return decodeURIComponent(id);
@@ -117,11 +120,18 @@ const withoutOffer = (connection: string): string =>
     .filter((option) => !OFFER.has(option.toLowerCase()))
     .join(", ") || "keep-alive";
 
-function answerUnavailable(socket: Duplex, detail: string): void {
-  const body = JSON.stringify(problemOf(503, detail));
-  socket.end(
-    `HTTP/1.1 503 ${STATUS_CODES[503]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\nRetry-After: 5\r\n` +
+/** The last answer of a connection: it is refused as a websocket. */
+function refuseWith(
+  socket: Duplex,
+  status: 400 | 503,
+  detail: string,
+  retryAfter = "",
+): void {
+  const body = JSON.stringify(problemOf(status, detail));
+  endWith(
+    socket,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\n${retryAfter}` +
       `Connection: close\r\n\r\n${body}`,
   );
 }

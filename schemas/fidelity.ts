@@ -72,6 +72,35 @@ export function findLosses(text: string): InvalidData | undefined {
   return faults.empty ? undefined : new InvalidData(faults.toFaults());
 }
 
+/**
+ * An element of a JSON array as it was written.
+ * @param text an array that a parser has accepted.
+ * @param index of one of its elements.
+ * @param count how many elements it has.
+ */
+export function elementIn(text: string, index: number, count: number): string {
+  const start = startOfElement(text, index);
+  const end =
+    index === count - 1
+      ? text.lastIndexOf("]")
+      : startOfElement(text, index + 1) - 1;
+  return text.slice(start, end).trim();
+}
+
+/** The position after the bracket, or after the comma before an element. */
+function startOfElement(text: string, index: number): number {
+  let depth = 1;
+  let at = text.indexOf("[") + 1;
+  for (let passed = 0; passed < index; at++) {
+    const char = text[at]!;
+    if (char === '"') at = endOfString(text, at);
+    else if (char === "{" || char === "[") depth++;
+    else if (char === "}" || char === "]") depth--;
+    else if (char === "," && depth === 1) passed++;
+  }
+  return at;
+}
+
 /** The position of the quotation mark that ends the string which begins at `start`. */
 function endOfString(text: string, start: number): number {
   for (let end = start; ;) {

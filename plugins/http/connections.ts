@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { setTimeout } from "node:timers/promises";
+import type { Duplex } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import type { onRequestHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import { problemOf, Refusal } from "./errors.js";
@@ -147,7 +148,7 @@ export default fp<{ patience: number }>(
       draining = true;
       stopping = true;
       // This timer must not keep the process from ending.
-      const timeout = setTimeout(deadline, undefined, { ref: false });
+      const timeout = delay(deadline, undefined, { ref: false });
       const inFlight = [...connections].filter(owesAnswer).map(settled);
       const ends = [...inFlight, ...works.map((work) => work(deadline))];
       await Promise.race([Promise.allSettled(ends), timeout]);
@@ -208,7 +209,7 @@ export function whenItsTurn(socket: Connection, act: () => void): void {
   if (!before) act();
   else if (before.writableFinished) {
     // The error belongs to the rest of a request that was answered already.
-    if (!before.req.complete) socket.end();
+    if (!before.req.complete) endWith(socket);
     // Node.js frees the connection for another answer when it emits `finish`.
     else if (before.socket) before.once("finish", act);
     else act();
@@ -236,9 +237,23 @@ function end(socket: Socket, status: string): void {
   const body = JSON.stringify(
     problemOf(Number(status.slice(0, 3)), `${status.slice(4)}.`),
   );
-  socket.end(
+  endWith(
+    socket,
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${body.length}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${randomUUID()}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   );
+}
+
+/** How long a client may keep a connection after its last answer, in milliseconds. */
+const LINGER = 3000;
+
+/** Ends a connection with its last answer, also if the client keeps its side open. */
+export function endWith(socket: Duplex, answer = ""): void {
+  socket.end(answer);
+  // Only who reads sees the client end the connection. Unread bytes would also
+  // make the system reset it, and the client lose the answer.
+  socket.resume();
+  const timeout = setTimeout(() => socket.destroy(), LINGER).unref();
+  socket.once("close", () => clearTimeout(timeout));
 }

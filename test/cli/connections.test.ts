@@ -170,11 +170,14 @@ void t.test("what no command would send", async (t) => {
     '{"do":"stop"}\n',
     '{"do":"drop"}\n',
     '{"do":"drop","connections":"*"}\n',
+    '{"do":"drop","connections":["x",null]}\n',
+    '{"do":"drop","connections":[{"toString":1}]}\n',
+    '{"do":"reload","connections":[[{"toString":1}]]}\n',
     `${"x".repeat(100_000)}`,
   ];
   for (const text of bad)
     t.equal(await answerTo(path, text), "", text.slice(0, 40));
-  const unknown = '{"do":"drop","connections":["x",null,{}]}\n';
+  const unknown = '{"do":"drop","connections":["x","*"]}\n';
   t.equal(await answerTo(path, unknown), '{"done":0}\n');
 
   // As many as are taken, and some more, that say nothing.

@@ -227,3 +227,52 @@ void t.test("a graceful stop closes with 1012", async (t) => {
   for (const { closed } of clients) t.equal((await soon(closed)).code, 1012);
   await t.rejects(live.connect(), /503/);
 });
+
+void t.test("what parsing would lose", async (t) => {
+  const live = await startLive(t);
+  const guest = await live.guest();
+  const table: [sent: string, answer: string][] = [
+    ...[
+      "9007199254740993",
+      "0.1000000000000000055",
+      "1.0000000000000000001",
+      "1e-400",
+      "[9007199254740993]",
+      '{"a":1,"a":",]}"}',
+    ].flatMap((value): [string, string][] => [
+      [`["ping",${value}]`, `["pong",${value}]`],
+      [`[ "ping" , ${value} , 1 ]`, `["pong",${value}]`],
+      [
+        `["user.list.blocked", ${value} ,null]`,
+        `["success",${value},{"users":[]}]`,
+      ],
+      [
+        `["a,]\\"b",${value},null]`,
+        `["error",${value},{"code":"protocol.unknown_command"}]`,
+      ],
+    ]),
+    [
+      '["user.update",1,{"profile":{"n":[1,9007199254740993]}}]',
+      '["error",1,{"code":"protocol.invalid_payload","message":"Invalid data.","details":{"profile.n.1":["Must be a number that fits in 64 bits as it is written."]}}]',
+    ],
+    [
+      '["user.update",{"profile":{"n":1,"n":2}}]',
+      '["error",{"code":"protocol.invalid_payload","message":"Invalid data.","details":{"profile.n":["This name may occur only once."]}}]',
+    ],
+    [
+      '["user.update",9007199254740993,9007199254740993]',
+      '["error",9007199254740993,{"code":"protocol.invalid_payload","message":"Invalid data.","details":{"non_field_errors":["Must be a number that fits in 64 bits as it is written."]}}]',
+    ],
+    ['["user.update",1,{"profile":{"n":1.50}}]', '["success",1,{}]'],
+  ];
+  for (const [sent, answer] of table) {
+    guest.send(sent);
+    t.equal(await guest.text(), answer, sent);
+  }
+  const stranger = await live.connect();
+  stranger.send('["authenticate",{"client_id":"a","client_id":"b"}]');
+  t.match(await stranger.frame(), [
+    "error",
+    { code: "protocol.invalid_payload" },
+  ]);
+});

@@ -1,5 +1,6 @@
 import t from "tap";
 import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import { demo, makeRoom, soon, startLive } from "./client.js";
 
 void t.test("time to log in", async (t) => {
@@ -287,4 +288,23 @@ void t.test("many small messages are no large one", async (t) => {
     guest.sendFrame("user.update", i, { profile });
   for (let i = 0; i < count; i++) await guest.frame();
   t.equal(guest.ws.readyState, guest.ws.OPEN);
+});
+
+void t.test("the system clock is set", async (t) => {
+  const now = Date.now;
+  t.teardown(() => (Date.now = now));
+  const live = await startLive(t, { authTimeout: 400 });
+  const guest = await live.guest();
+  Date.now = () => now() + 90_000;
+  await delay(1500);
+  t.equal(await guest.code("user.list.blocked"), "ok", "forward");
+  Date.now = () => now() - 3_600_000;
+  const late = await live.connect();
+  t.same(await late.next("error"), { code: "auth.timeout" }, "backward");
+  Date.now = () => now() + 2 * 3_600_000;
+  const person = live.person({ uid: "u", seconds: 60 });
+  await t.resolves(person, "a token counts on the system clock");
+  const { closed } = await person;
+  Date.now = () => now() + 3 * 3_600_000;
+  t.equal((await soon(closed)).code, 1008, "and expires on it");
 });

@@ -58,6 +58,7 @@ void t.test("handshakes", async (t) => {
       { ...handshake, "Sec-WebSocket-Version": "99" },
       400,
     ],
+    ["in absolute form", `GET http://demo.test${path}`, handshake, 101],
     ["no upgrade", `GET ${path}`, {}, 426],
     ["another protocol", `GET ${path}`, h2c, 426],
     ["a POST", `POST ${path}`, handshake, 405],
@@ -261,4 +262,57 @@ void t.test("frames that are none", async (t) => {
   }
   await soon(until(() => live.app.live.sockets.size === 1));
   t.pass("only the guest is left");
+});
+
+void t.test("HTTP/1.0 has no websockets", async (t) => {
+  const live = await startLive(t);
+  const wire = dial(t, live.port);
+  const request = rawRequest(`GET ${path}`, handshake);
+  wire.send(request.replace("HTTP/1.1", "HTTP/1.0"));
+  t.match(await soon(wire.answer()), {
+    status: 400,
+    headers: { "content-type": /^application\/json/, connection: "close" },
+  });
+});
+
+void t.test("connections end, also if the client does not", async (t) => {
+  const live = await startLive(t, { authTimeout: 100 });
+  const { server } = live.app;
+  const texts = [
+    rawRequest("CONNECT a.org:443"),
+    "garbage\r\n\r\n",
+    rawRequest(`GET ${path}`, { ...handshake, "Sec-WebSocket-Key": "x" }),
+    rawRequest(`GET ${path}`, handshake).replace("HTTP/1.1", "HTTP/1.0"),
+    // It does not log in, nor confirm that the websocket closes.
+    rawRequest(`GET ${path}`, handshake),
+  ];
+  for (const text of texts) {
+    const socket = connect({ port: live.port, allowHalfOpen: true });
+    t.teardown(() => socket.destroy());
+    socket.on("error", () => {});
+    socket.resume();
+    socket.write(text);
+    await once(socket, "data");
+  }
+  const ended = until(async () => (await connectionsOf(server)) === 0);
+  await soon(ended, 6000);
+  t.equal(live.app.live.sockets.size, 0);
+});
+
+void t.test("a client that ends its side is gone at once", async (t) => {
+  const live = await startLive(t, { maxConnections: 0 });
+  const { server } = live.app;
+  for (const text of [
+    rawRequest("CONNECT a.org:443"),
+    rawRequest(`GET ${path}`, handshake),
+  ]) {
+    const socket = connect(live.port, "127.0.0.1");
+    t.teardown(() => socket.destroy());
+    socket.write(text);
+    socket.end("more that nobody reads");
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    t.match(answer.toString(), /^HTTP\/1\.1 [45]/);
+  }
+  const gone = until(async () => (await connectionsOf(server)) === 0);
+  await soon(gone, 1500);
 });
