@@ -274,7 +274,7 @@ export class Connection {
   /** Waits until the next message may be answered. @returns whether it is carried out. */
   async #allowed(): Promise<boolean> {
     while (!this.#ended) {
-      const allowed = this.#pace.take(this.login !== undefined);
+      const allowed = this.#pace.take();
       if (allowed !== undefined) return allowed;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, this.#pace.wait).unref();

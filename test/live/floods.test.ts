@@ -78,6 +78,7 @@ void t.test("messages that wait are few, and small in all", async (t) => {
 
 void t.test("requests are served while strangers flood", async (t) => {
   const live = await startLive(t);
+  const refusal = '["error",{"code":"protocol.rate_limited"';
   const table: [name: string, message: Buffer][] = [
     ["tiny messages", Buffer.concat(Array(8000).fill(frame("[]")))],
     ["large ones", frame(`[${"[],".repeat(20_000)}[]]`)],
@@ -92,26 +93,27 @@ void t.test("requests are served while strangers flood", async (t) => {
   ];
   for (const [name, message] of table) {
     const { socket } = await rawSocket(t, live);
-    socket.resume();
+    let refused = 0;
+    socket.on("data", (chunk: Buffer) => {
+      refused += chunk.toString("latin1").split(refusal).length - 1;
+    });
     let on = true;
     const write = () => {
       while (on && !socket.destroyed && socket.write(message));
     };
     socket.on("drain", write);
+    const started = performance.now();
     write();
-    const before = process.cpuUsage();
-    let slowest = 0;
-    for (const end = performance.now() + 600; performance.now() < end;) {
-      const asked = performance.now();
-      t.equal((await fetch(`${live.baseUrl}/healthz`)).status, 200);
-      slowest = Math.max(slowest, performance.now() - asked);
+    for (let i = 0; i < 20; i++) {
+      t.equal((await fetch(`${live.baseUrl}/healthz`)).status, 200, name);
       await delay(20);
     }
     on = false;
-    const { user } = process.cpuUsage(before);
     socket.destroy();
-    t.ok(slowest < 250, `${name}: at most ${slowest} ms`);
-    t.ok(user < 500_000, `${name}: ${user / 1000} of 600 ms are busy`);
+    // Refusals have a burst of 300 and a rate of 50, as commands have. Each costs time,
+    // so it does not matter how many messages come.
+    const seconds = (performance.now() - started) / 1000;
+    t.ok(refused <= 300 + 50 * seconds + 1, `${name}: ${refused} refusals`);
   }
 });
 
@@ -130,15 +132,6 @@ void t.test("many commands at once are all answered", async (t) => {
   // Bursts of six times the rate, and then as many of both.
   t.ok(names.success >= 119 && names.success < 170, `${names.success}`);
   t.ok(names.error >= 119 && names.error < 181, `${names.error}`);
-});
-
-void t.test("strangers get a part of the rate", async (t) => {
-  const live = await startLive(t, { commandsPerSecond: 20 });
-  const client = await live.connect();
-  for (let i = 0; i < 13; i++) client.sendFrame("ping", i);
-  for (let i = 0; i < 12; i++) t.same(await client.frame(), ["pong", i]);
-  const refused = ["error", { code: "protocol.rate_limited" }];
-  t.match(await client.frame(), refused);
 });
 
 void t.test("pings do not let a message grow", async (t) => {
