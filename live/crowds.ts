@@ -2,6 +2,7 @@ import type { SentRoom } from "../schemas/live/index.js";
 import { pushFrame } from "./frame.js";
 import type { Live } from "./live.js";
 import { inSlices } from "./slices.js";
+import { TokenBucket } from "./token-bucket.js";
 import type { View } from "./world-state.js";
 
 type Crowd = SentRoom["users"];
@@ -12,23 +13,26 @@ const FEW = 10;
 /** The words of a world are sent together, at most once in this time, in milliseconds. */
 const INTERVAL = 250;
 
-/** How long a room must have fewer people until a lower word is sent, in milliseconds. */
-const HOLD = 1000;
+/** How often the word for a room may change in a second, and how often at once. */
+const RATE = 1;
+const BURST = 4;
 
-const words = ["none", "few", "many"] as const satisfies readonly Crowd[];
+/** After how many passes without a change every rate is full again. */
+const FORGOTTEN = (BURST / RATE) * (1000 / INTERVAL);
 
 const wordFor = (count: number): Crowd =>
   count < 1 ? "none" : count <= FEW ? "few" : "many";
-
-const isLower = (word: Crowd, than: Crowd): boolean =>
-  words.indexOf(word) < words.indexOf(than);
 
 /** The crowds of one world. */
 interface Known {
   /** The words that were sent last. Empty rooms are not kept. */
   readonly words: Map<string, Crowd>;
-  /** Since when each room has had another word than the one that was sent. */
-  readonly due: Map<string, number>;
+  /** The rooms that have another word than the one that was sent. */
+  readonly due: Set<string>;
+  /** How often the word for each room may still change. */
+  readonly rates: Map<string, TokenBucket>;
+  /** How many passes had nothing to send. */
+  quiet: number;
   /** What stands for the present words; see {@link Crowds.changes}. */
   changes: number;
   /** Until words may be sent again. */
@@ -64,10 +68,16 @@ export class Crowds {
       return;
     }
     if (!known) {
-      known = { words: new Map(), due: new Map(), changes: 0 };
+      known = {
+        words: new Map(),
+        due: new Set(),
+        rates: new Map(),
+        quiet: 0,
+        changes: 0,
+      };
       this.#worlds.set(world, known);
     }
-    if (!known.due.has(room)) known.due.set(room, performance.now());
+    known.due.add(room);
     if (!known.timer) this.#pass(world, known);
   }
 
@@ -76,25 +86,25 @@ export class Crowds {
     const changed = this.#take(world, known);
     if (changed.size > 0) {
       known.changes = ++this.#changes;
+      known.quiet = 0;
       this.#tell(world, changed);
-    } else if (known.due.size === 0) {
+    } else if (known.due.size === 0 && ++known.quiet >= FORGOTTEN) {
       delete known.timer;
+      known.rates.clear();
       if (known.words.size === 0) this.#worlds.delete(world);
       return;
     }
     known.timer = setTimeout(() => this.#pass(world, known), INTERVAL).unref();
   }
 
-  #take(world: string, { words, due }: Known): Map<string, Crowd> {
-    const now = performance.now();
+  #take(world: string, { words, due, rates }: Known): Map<string, Crowd> {
     const changed = new Map<string, Crowd>();
-    for (const [room, since] of due) {
-      const word = wordFor(this.#live.presence.countIn(world, room));
-      // Whoever loads a page again leaves for a moment.
-      const isHeld =
-        isLower(word, words.get(room) ?? "none") && now - since < HOLD;
-      if (isHeld) continue;
+    for (const room of due) {
+      const rate = rates.get(room) ?? new TokenBucket(RATE, BURST);
+      rates.set(room, rate);
+      if (!rate.take()) continue;
       due.delete(room);
+      const word = wordFor(this.#live.presence.countIn(world, room));
       if (word === "none") words.delete(room);
       else words.set(room, word);
       changed.set(room, word);

@@ -249,6 +249,7 @@ async function patchConfig(
     const faults = { pretalx_id: [`Must be from 0 to ${MAX_INT}.`] };
     throw invalidPayload(faults, "config.invalid");
   }
+  boundSchedule(schedule_data, "config.invalid");
   const { rooms } = live.store;
   const all = { ...changes, extras };
   const { id } = room.value;
@@ -284,6 +285,13 @@ const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
 /** The most schedule data, in bytes of JSON. */
 const MAX_SCHEDULE = 16 * 1024;
 
+/** Everybody in the world gets it with the room. */
+function boundSchedule(data: unknown, code?: string): void {
+  if (Buffer.byteLength(JSON.stringify(data ?? null)) <= MAX_SCHEDULE) return;
+  const message = `Must be at most ${MAX_SCHEDULE / 1024} KiB of JSON.`;
+  throw invalidPayload({ schedule_data: [message] }, code);
+}
+
 async function schedule(
   { live, connection, room }: RoomContext,
   { schedule_data: data }: Commands["room.schedule"]["payload"],
@@ -293,11 +301,7 @@ async function schedule(
   if (!isKnown) {
     throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
   }
-  if (Buffer.byteLength(JSON.stringify(data)) > MAX_SCHEDULE) {
-    throw invalidPayload({
-      schedule_data: [`Must be at most ${MAX_SCHEDULE / 1024} KiB of JSON.`],
-    });
-  }
+  boundSchedule(data);
   const { rooms } = live.store;
   await rooms.schedule(connection.world, room.value.id, data, connection.id);
   return {};

@@ -81,8 +81,9 @@ void t.test("in and out of many rooms", async (t) => {
       guest,
       rooms.map((room) => [action, { room }]),
     );
+  const started = performance.now();
   // Slower than what is sent together, and faster than anybody wants to know.
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < 8; round++) {
     await all("room.enter");
     await delay(300);
     await all("room.leave");
@@ -96,7 +97,9 @@ void t.test("in and out of many rooms", async (t) => {
   }
   const rest = await listener.names();
   const more = rest.filter((name) => name === "world.user_count_change");
-  t.ok(more.length <= rooms.length, `${more.length} beside the last ones`);
+  // Four at once for each room, and one a second.
+  const most = rooms.length * (4 + (performance.now() - started) / 1000);
+  t.ok(more.length < most, `${more.length} beside the last ones`);
   t.same(await foreign.all(), []);
   t.equal(crowds.changes("other"), 0, "another world has not changed");
   t.not(crowds.changes("demo"), 0);
