@@ -5,6 +5,7 @@ import {
   type Commands,
   commands as schemas,
 } from "../schemas/live/index.js";
+import type { Faults } from "../schemas/errors.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import { compileValidator } from "../schemas/validate.js";
 import type { World } from "../schemas/worlds.js";
@@ -110,11 +111,19 @@ const MODULES = new Set([
 
 const unknownCommand = () => new LiveError("protocol.unknown_command");
 
+/** A command as it came. */
+export interface Order {
+  readonly action: unknown;
+  readonly payload: unknown;
+  /** What parsing has altered in the payload; undefined if it is as it was written. */
+  readonly losses: () => Faults | undefined;
+}
+
 type Run = (
   live: Live,
   connection: Connection,
   login: Login,
-  payload: unknown,
+  order: Order,
 ) => Promise<unknown>;
 
 /**
@@ -134,12 +143,12 @@ export function dispatcher(table: Module<CommandName>) {
     live: Live,
     connection: Connection,
     login: Login,
-    action: unknown,
-    payload: unknown,
+    order: Order,
   ): Promise<unknown> => {
+    const { action } = order;
     if (typeof action !== "string") throw unknownCommand();
     const run = runs.get(action);
-    if (run) return run(live, connection, login, payload);
+    if (run) return run(live, connection, login, order);
     const [module = ""] = action.split(".", 1);
     throw MODULES.has(module)
       ? new LiveError(`${module}.unsupported_command`)
@@ -156,22 +165,23 @@ function runOf(name: CommandName, declared: object): Run {
   }
   const validate = compileValidator(schemas[name].payload);
   const takesObject = schemas[name].payload.type === "object";
-  const check = (payload: unknown) => {
-    const invalid = validate(payload);
-    if (!invalid) return;
+  const check = ({ payload, losses }: Order) => {
+    const faults = losses() ?? validate(payload)?.faults;
+    if (!faults) return;
     throw invalidPayload(
-      invalid.faults,
+      faults,
       isPlainObject(payload) ? command.invalid : "protocol.invalid_payload",
     );
   };
-  return async (live, connection, login, payload) => {
+  return async (live, connection, login, order) => {
+    const { payload } = order;
     const context = await contextOf(live, connection, login);
     if (!("inRoom" in command)) {
       requireInWorld(context, command.requires);
-      check(payload);
+      check(order);
       return command.handler(context, payload as never);
     }
-    if (takesObject && !isPlainObject(payload)) check(payload ?? null);
+    if (takesObject && !isPlainObject(payload)) check(order);
     const room = await roomOf(context, payload);
     if (
       command.module !== undefined &&
@@ -185,7 +195,7 @@ function runOf(name: CommandName, declared: object): Run {
     ) {
       throw roomDenied();
     }
-    check(payload);
+    check(order);
     return command.handler({ ...context, room }, payload as never);
   };
 }

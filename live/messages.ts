@@ -1,4 +1,5 @@
 import { elementIn, findLosses } from "../schemas/fidelity.js";
+import type { Faults } from "../schemas/errors.js";
 import type { dispatcher } from "./commands.js";
 import { liveErrorOf } from "./commands.js";
 import type { Connection, Message } from "./connection.js";
@@ -98,34 +99,29 @@ export function messageHandler(
       if (action !== "authenticate") {
         throw new LiveError("protocol.unauthenticated");
       }
-      refuseLosses(request);
+      const losses = lossesIn(request);
+      if (losses) throw invalidPayload(losses);
       const answer = await logIn(live, connection, payload);
       live.metrics?.succeeded(action);
       return answer;
     }
     if (elements.length > 3) throw invalidMessage();
-    refuseLosses(request);
-    const result = await dispatch(
-      live,
-      connection,
-      connection.login,
+    const { login } = connection;
+    const result = await dispatch(live, connection, login, {
       action,
-      elements.length === 1 ? null : payload,
-    );
+      payload: elements.length === 1 ? null : payload,
+      losses: () => lossesIn(request),
+    });
     live.metrics?.succeeded(action as string);
     // A request of two elements has no id; its result is still the third element.
     return `["success",${id ?? "null"},${JSON.stringify(result)}]`;
   }
 }
 
-/**
- * Refuses a payload that is not what the client wrote after parsing.
- * @throws {LiveError}
- */
-function refuseLosses({ text, elements: { length } }: Request): void {
-  if (length === 1) return;
-  const losses = findLosses(elementIn(text, length - 1, length));
-  if (losses) throw invalidPayload(losses.faults);
+/** What is not as the client wrote it once the payload is parsed. */
+function lossesIn({ text, elements: { length } }: Request): Faults | undefined {
+  if (length === 1) return undefined;
+  return findLosses(elementIn(text, length - 1, length))?.faults;
 }
 
 function pong({ text, elements }: Request): string {

@@ -81,18 +81,19 @@ async function enter({
 }
 
 /**
- * The users in a room that fit into an answer.
- * @param first the id of the user who comes first.
+ * The users in a room that fit into an answer, in the order in which they came.
+ * @param self the id of a user who is always listed.
  */
 async function viewersIn(
   { presence, store }: Live,
   world: string,
   room: string,
-  first: string,
+  self: string,
 ): Promise<UserRecord[]> {
-  const all = new Set([first, ...presence.usersIn(world, room)]);
-  const ids = [...all].slice(0, MAX_VIEWERS);
-  const viewers: UserRecord[] = [];
+  const present = presence.usersIn(world, room);
+  const ids = [...new Set([self, ...present])].slice(0, MAX_VIEWERS);
+  const viewers = new Map<string, UserRecord>();
+  const inOrder = () => present.flatMap((id) => viewers.get(id) ?? []);
   let size = 0;
   for (let i = 0; i < ids.length; i += USERS) {
     if (i > 0) await setImmediate();
@@ -102,11 +103,11 @@ async function viewersIn(
     )) {
       if (user.deleted || user.moderation_state === "banned") continue;
       size += sizeOfProfile(user);
-      if (size > MAX_VIEWERS_SIZE) return viewers;
-      viewers.push(user);
+      if (size > MAX_VIEWERS_SIZE) return inOrder();
+      viewers.set(user.id, user);
     }
   }
-  return viewers;
+  return inOrder();
 }
 
 async function leave({ live, connection, room }: RoomContext) {
