@@ -42,6 +42,13 @@ export function schemaVersionOf(db: Connection): number {
   return version;
 }
 
+/** Adds the functions that migrations call. */
+export function addFunctions(db: Connection): void {
+  db.function("folded_display_name", { deterministic: true }, (profile) =>
+    foldedNameOf(JSON.parse(profile as string) as Record<string, unknown>),
+  );
+}
+
 /**
  * Upgrades an empty or older database to the latest version, or leaves it as it
  * was. An older one is first copied to a file beside it.
@@ -50,9 +57,7 @@ export function schemaVersionOf(db: Connection): number {
 export function upgrade(db: Connection, log: (line: string) => void): void {
   nameCopies(db, log);
   if (schemaVersionOf(db) === LATEST) return;
-  db.function("folded_display_name", { deterministic: true }, (profile) =>
-    foldedNameOf(JSON.parse(profile as string) as Record<string, unknown>),
-  );
+  addFunctions(db);
   let part: string | undefined;
   // The transaction holds the write lock from the copy to the end. Of two processes,
   // one upgrades, and the other then finds nothing to do.

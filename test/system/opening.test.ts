@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import t from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
+import { addFunctions } from "../../db/sqlite/upgrade.js";
 import {
   copiesIn,
   latest,
@@ -92,6 +93,7 @@ void t.test("who starts during an upgrade waits for it", async (t) => {
   const patience = new Promise((resolve) => setTimeout(resolve, 2500));
   const first = await Promise.race([waiting, patience]);
   t.equal(first, undefined, "it still waits");
+  addFunctions(other);
   for (const migration of later) other.exec(migration);
   other.pragma(`user_version = ${latest}`);
   other.exec("COMMIT");
