@@ -6,6 +6,7 @@ import {
   commands as schemas,
 } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
+import { liveModules } from "../schemas/live/errors.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import { compileValidator } from "../schemas/validate.js";
 import type { World } from "../schemas/worlds.js";
@@ -98,16 +99,7 @@ function requirementOf(declared: object): string {
 }
 
 /** The modules that clients know. Commands of another one are `protocol.unknown_command`. */
-const MODULES = new Set([
-  "user",
-  "chat",
-  "room",
-  "world",
-  "question",
-  "poll",
-  "announcement",
-  "exhibition",
-]);
+const known: ReadonlySet<string> = new Set(liveModules);
 
 const unknownCommand = () => new LiveError("protocol.unknown_command");
 
@@ -150,7 +142,7 @@ export function dispatcher(table: Module<CommandName>) {
     const run = runs.get(action);
     if (run) return run(live, connection, login, order);
     const [module = ""] = action.split(".", 1);
-    throw MODULES.has(module)
+    throw known.has(module)
       ? new LiveError(`${module}.unsupported_command`)
       : unknownCommand();
   };

@@ -31,11 +31,6 @@ function remove<K>(
 export class Hub {
   readonly #worlds = new Map<string, WorldConnections>();
 
-  /** The worlds that somebody is in. */
-  get worlds(): Iterable<string> {
-    return this.#worlds.keys();
-  }
-
   /** Takes a connection that has logged in. */
   add(connection: Connection, user: string): void {
     let world = this.#worlds.get(connection.world);

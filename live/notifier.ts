@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
+import { LRUCache } from "lru-cache";
 import type { AnyEvent } from "../db/events.js";
 import type { Announcement } from "../db/store.js";
 import type { Connection, Login } from "./connection.js";
 import { textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
-import { Recent } from "./recent.js";
 import { objectIn, ownUser, publicUser, sentAnnouncement } from "./shapes.js";
 import { inSlices } from "./slices.js";
 import type { View, WorldState } from "./world-state.js";
@@ -147,7 +147,9 @@ export class Notifier {
     if (!state) return;
     if (everything) await this.#compareAll(world, connections);
     const changes = live.crowds.changes(world);
-    const frames = new Recent<View, { text: string; frame: Buffer }>(FRAMES);
+    const frames = new LRUCache<View, { text: string; frame: Buffer }>({
+      max: FRAMES,
+    });
     await withEach(connections, (connection) => {
       // A change since then is told next; nobody loses a room that came with it.
       const present = live.states.present(world);

@@ -1,6 +1,6 @@
+import { LRUCache } from "lru-cache";
 import type { RoomValue, Store, Versioned } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
-import { Recent } from "./recent.js";
 import {
   addTraits,
   type Bearer,
@@ -98,7 +98,9 @@ export class WorldState {
   /** The JSON of each room around its permissions. */
   readonly #around = new Map<string, [before: string, after: string]>();
   /** The texts of the views that were asked for last. */
-  readonly #texts = new Recent<View, { text: string; crowds: number }>(TEXTS);
+  readonly #texts = new LRUCache<View, { text: string; crowds: number }>({
+    max: TEXTS,
+  });
   #worldJson: string | undefined;
 
   constructor(
