@@ -1,3 +1,5 @@
+import type { Delivery } from "./chat.js";
+
 /** What every event says. */
 interface Changed {
   /** The id of the world. */
@@ -44,6 +46,12 @@ export type WorldEvent =
       /** Whether it was visible before. */
       wasVisible: boolean;
     })
+  /** There is a new event in a channel. Who missed some reads them from the store. */
+  | (Changed & { type: "chat.event"; channel: string; delivery: Delivery })
+  /** The reactions to an event of a channel changed. */
+  | (Changed & { type: "chat.reacted"; channel: string; event: number })
+  /** Some users became or ceased to be members of a channel, or it is hidden or visible for them now. */
+  | (Changed & { type: "chat.memberships"; channel: string; users: string[] })
   | (Changed & { type: "file.added" | "file.deleted" });
 
 /**

@@ -1,3 +1,4 @@
+import type { ChatStore } from "./chat.js";
 import type { WorldCopy } from "../schemas/world-document.js";
 import type {
   Room,
@@ -223,7 +224,7 @@ export interface FilePage {
 
 /** Why the store did not do what it was asked. */
 export type StoreProblem =
-  /** The record to change, or its world, does not exist; `field` says which: `world`, `room`, `user`, `file` or `announcement`. */
+  /** The record to change, or its world, does not exist; `field` says which: `world`, `room`, `user`, `file`, `announcement` or `event`. */
   | "absent"
   /** The record exists, but not in a version that the caller named. */
   | "changed"
@@ -231,9 +232,9 @@ export type StoreProblem =
   | "taken"
   /** Another process held the lock for too long, or too many reads wait; try again soon. */
   | "busy"
-  /** The user is banned or silenced. */
+  /** The user is banned or silenced, or may not do this in a channel. */
   | "denied"
-  /** The files of the world would exceed their quota, or a user blocks too many others (`field` is `blocks`). */
+  /** The files of the world would exceed their quota, a user blocks too many others (`field` is `blocks`), or an event has too many reactions (`reactions`). */
   | "quota"
   /** The commit failed in a way that leaves open whether it happened. */
   | "doubtful"
@@ -305,6 +306,7 @@ export interface Store {
   readonly users: UserStore;
   readonly files: FileRecords;
   readonly announcements: AnnouncementStore;
+  readonly chat: ChatStore;
   /** How much there is now. */
   counts(): Promise<Counts>;
   /**

@@ -13,17 +13,18 @@ import type { World } from "../schemas/worlds.js";
 import type { Connection, Login } from "./connection.js";
 import type { Live } from "./live.js";
 import {
+  chatDenied,
   invalidPayload,
   LiveError,
-  noSuchModule,
-  roomDenied,
   tooLarge,
+  unknownEvent,
   unknownRoom,
   unknownUser,
   unknownWorld,
   worldDenied,
 } from "./problems.js";
-import { mayInRoom, mayInWorld } from "./rights.js";
+import { mayInWorld } from "./rights.js";
+import { channelOf, roomOf } from "./targets.js";
 
 /** Who gives a command, and where. Everything is as it is at this moment. */
 export interface Context {
@@ -42,6 +43,16 @@ export interface RoomContext extends Context {
   readonly room: Versioned<RoomValue>;
 }
 
+/** A context with the channel that the payload names. */
+export interface ChannelContext extends Context {
+  /** The id of the channel, which is that of its room. */
+  readonly channel: string;
+  /** The room of the channel; undefined if it is a direct channel. */
+  readonly room: Versioned<RoomValue> | undefined;
+  /** The ids of all members of a direct channel; undefined for a room. */
+  readonly direct: readonly string[] | undefined;
+}
+
 type Handler<N extends CommandName, C> = (
   context: C,
   payload: Commands[N]["payload"],
@@ -50,6 +61,8 @@ type Handler<N extends CommandName, C> = (
 interface Common {
   /** The code for a payload that does not match its schema. */
   invalid?: "config.invalid";
+  /** Fields whose number may be larger than a double holds exactly. */
+  rounded?: readonly string[];
 }
 
 /** What a command on the world asks for: a key, any of several keys, or only the login. */
@@ -69,11 +82,26 @@ interface RoomCommand<N extends CommandName> extends Common {
   handler: Handler<N, RoomContext>;
 }
 
+/**
+ * A command on a channel. In a room it asks for a key there, or only that the room
+ * has a chat.
+ */
+interface ChannelCommand<N extends CommandName> extends Common {
+  inChannel: PermissionKey | "any";
+  /** Who may give it on a direct channel. */
+  direct: "members" | "anybody" | "nobody";
+  handler: Handler<N, ChannelContext>;
+}
+
 /** Any command, where what its handler takes and gives makes no difference. */
-type AnyCommand = WorldCommand<"user.ban"> | RoomCommand<"room.leave">;
+type AnyCommand =
+  | WorldCommand<"user.ban">
+  | RoomCommand<"room.leave">
+  | ChannelCommand<"chat.leave">;
 
 /** What a command asks for, and what it does. */
-export type Command<N extends CommandName> = WorldCommand<N> | RoomCommand<N>;
+export type Command<N extends CommandName> =
+  WorldCommand<N> | RoomCommand<N> | ChannelCommand<N>;
 
 /** The commands of a module, by name. */
 export type Module<N extends CommandName> = { readonly [K in N]: Command<K> };
@@ -91,12 +119,20 @@ export const requirementsOf = (
 
 function requirementOf(declared: object): string {
   const command = declared as AnyCommand;
-  if ("inRoom" in command) {
-    return command.inRoom === "any" ? "login" : `${command.inRoom} on the room`;
+  if ("inRoom" in command) return inWords(command.inRoom);
+  if ("inChannel" in command) {
+    const { inChannel, direct } = command;
+    const inRoom = inWords(inChannel);
+    return direct === "members"
+      ? `${inRoom}; membership in a direct channel`
+      : inRoom;
   }
   const { requires } = command;
   return typeof requires === "string" ? requires : requires.any.join(" or ");
 }
+
+const inWords = (key: PermissionKey | "any"): string =>
+  key === "any" ? "login" : `${key} on the room`;
 
 /** The modules that clients know. Commands of another one are `protocol.unknown_command`. */
 const known: ReadonlySet<string> = new Set(liveModules);
@@ -152,13 +188,20 @@ export function dispatcher(table: Module<CommandName>) {
 function runOf(name: CommandName, declared: object): Run {
   // What the handlers take and give differs; the schemas see to it.
   const command = declared as AnyCommand;
-  if (!("inRoom" in command) && command.requires === undefined) {
+  const required =
+    "inRoom" in command
+      ? command.inRoom
+      : "inChannel" in command
+        ? command.inChannel
+        : command.requires;
+  if (required === undefined) {
     throw new Error(`The command ${name} declares no permission.`);
   }
   const validate = compileValidator(schemas[name].payload);
+  const { rounded = [] } = command;
   const takesObject = schemas[name].payload.type === "object";
   const check = ({ payload, losses }: Order) => {
-    const faults = losses() ?? validate(payload)?.faults;
+    const faults = without(losses(), rounded) ?? validate(payload)?.faults;
     if (!faults) return;
     throw invalidPayload(
       faults,
@@ -168,28 +211,35 @@ function runOf(name: CommandName, declared: object): Run {
   return async (live, connection, login, order) => {
     const { payload } = order;
     const context = await contextOf(live, connection, login);
-    if (!("inRoom" in command)) {
+    if ("requires" in command) {
       requireInWorld(context, command.requires);
       check(order);
       return command.handler(context, payload as never);
     }
     if (takesObject && !isPlainObject(payload)) check(order);
-    const room = await roomOf(context, payload);
-    if (
-      command.module !== undefined &&
-      !hasModule(room.value, command.module)
-    ) {
-      throw noSuchModule();
+    if ("inRoom" in command) {
+      const { inRoom, module } = command;
+      const target = await roomOf(context, payload, inRoom, module);
+      check(order);
+      return command.handler(target, payload as never);
     }
-    if (
-      command.inRoom !== "any" &&
-      !mayInRoom(login, command.inRoom, context.world.value, room.value)
-    ) {
-      throw roomDenied();
-    }
+    const { inChannel, direct } = command;
+    const target = await channelOf(context, payload, inChannel, direct);
     check(order);
-    return command.handler({ ...context, room }, payload as never);
+    return command.handler(target, payload as never);
   };
+}
+
+/** Faults but for those of some fields; undefined if no others are left. */
+function without(
+  faults: Faults | undefined,
+  fields: readonly string[],
+): Faults | undefined {
+  if (!faults || fields.length === 0) return faults;
+  const left = Object.entries(faults).filter(
+    ([field]) => !fields.includes(field),
+  );
+  return left.length > 0 ? Object.fromEntries(left) : undefined;
 }
 
 const isPlainObject = (value: unknown): value is Record<string, unknown> =>
@@ -221,27 +271,6 @@ function requireInWorld({ may }: Context, requires: Requirement): void {
   if (!keys.some(may)) throw worldDenied();
 }
 
-/** The room that a payload names, by its own id or by that of its channel, which is the same. */
-async function roomOf(
-  { live, connection }: Context,
-  payload: unknown,
-): Promise<Versioned<RoomValue>> {
-  const { room, channel } = (payload ?? {}) as Record<string, unknown>;
-  const id = room ?? channel;
-  const found =
-    typeof id === "string"
-      ? await live.store.rooms.get(connection.world, id)
-      : undefined;
-  if (!found) throw unknownRoom();
-  return found;
-}
-
-/** Whether a room has a module of a type. */
-export const hasModule = (
-  { module_config }: RoomValue,
-  type: string,
-): boolean => module_config.some((module) => module.type === type);
-
 /**
  * The error of a command that failed.
  * @returns undefined for a fault that nobody expected.
@@ -259,8 +288,12 @@ export function liveErrorOf(error: unknown): LiveError | undefined {
       return new LiveError("server.unavailable", "Try again later.");
     case "large":
       return tooLarge();
+    case "denied":
+      return chatDenied();
     case "quota":
-      return new LiveError("user.block.limit", error.message);
+      return error.field === "reactions"
+        ? new LiveError("chat.reaction_limit", error.message)
+        : new LiveError("user.block.limit", error.message);
     default:
       return undefined;
   }
@@ -269,5 +302,6 @@ export function liveErrorOf(error: unknown): LiveError | undefined {
 /** What is absent was deleted between two steps of a command. */
 function absentOf({ field }: StoreError): LiveError {
   if (field === "room") return unknownRoom();
+  if (field === "event") return unknownEvent();
   return field === "user" ? unknownUser() : unknownWorld();
 }

@@ -34,6 +34,9 @@ export const unknownUser = () =>
   new LiveError("user.not_found", "Unknown user ID");
 export const noSuchModule = () =>
   new LiveError("room.unknown", "Room does not contain a matching module.");
+export const chatDenied = () => new LiveError("chat.denied", DENIED);
+export const unknownEvent = () =>
+  new LiveError("chat.unknown_event", "Unknown event ID");
 export const unknownWorld = () =>
   new LiveError("world.unknown_world", "Unknown world ID");
 export const rateLimited = () =>

@@ -8,17 +8,13 @@ import {
 } from "../schemas/live/index.js";
 import { RoomChanges } from "../schemas/rooms.js";
 import { compileValidator } from "../schemas/validate.js";
-import {
-  type Context,
-  hasModule,
-  type Module,
-  type RoomContext,
-} from "./commands.js";
+import type { Context, Module, RoomContext } from "./commands.js";
 import type { Live } from "./live.js";
 import { invalidPayload, LiveError, rateLimited } from "./problems.js";
 import { mayInRoom } from "./rights.js";
 import { publicUser, roomSettings } from "./shapes.js";
 import { sizeOfProfile } from "./sizes.js";
+import { hasModule } from "./targets.js";
 
 /** How many rooms a connection may be in. */
 const MAX_ROOMS = 100;

@@ -165,6 +165,7 @@ export function openSqliteStore(
       erase: (worldId, name) =>
         erasing(() => writer.run("eraseUser", worldId, name)),
     },
+    chat: undefined as never,
     announcements: {
       list: async (worldId) => read(() => announcements.list(worldId)),
       create: (worldId, draft) =>

@@ -49,6 +49,18 @@ export const liveErrors = {
   "room.invalid.name_taken": "The world has a room of this name, in some case.",
   "room.invalid": "Rooms with these modules cannot be created.",
   "announcement.unknown": "There is no such announcement.",
+  "chat.unknown": "The payload names no channel.",
+  "chat.unknown_event": "The channel has no such event.",
+  "chat.denied":
+    "The caller is no member, is blocked or silenced, or may not change this message.",
+  "chat.empty": "The message has no text, or no files.",
+  "chat.unsupported_event_type": "Nobody can send events of this type.",
+  "chat.unsupported_content_type": "Nobody can send content of this type here.",
+  "chat.invalid_body": "The id of the event is missing.",
+  "chat.reaction_limit": "The event has a thousand reactions already.",
+  "channel.join.missing_profile":
+    "The caller needs a display name in the profile.",
+  "emoji.sadpanda": "The reaction is not one emoji.",
 } as const;
 export type LiveErrorCode = keyof typeof liveErrors;
 
@@ -110,6 +122,7 @@ export const unaskedErrors = [
 
 const onUser = ["user.not_found"] as const;
 const onRoom = ["room.unknown", "protocol.denied"] as const;
+const onChannel = ["chat.unknown", "room.unknown", "chat.denied"] as const;
 
 /** What each command may be answered with beside {@link commonErrors}. */
 export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
@@ -146,4 +159,30 @@ export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
   "announcement.create": [],
   "announcement.update": ["announcement.unknown"],
   "announcement.list": [],
+  "chat.subscribe": [...onChannel, "protocol.denied", "server.too_large"],
+  "chat.unsubscribe": onChannel,
+  "chat.join": [
+    ...onChannel,
+    "protocol.denied",
+    "channel.join.missing_profile",
+  ],
+  "chat.leave": onChannel,
+  "chat.send": [
+    ...onChannel,
+    "protocol.denied",
+    "chat.unknown_event",
+    "chat.empty",
+    "chat.unsupported_event_type",
+    "chat.unsupported_content_type",
+  ],
+  "chat.fetch": [...onChannel, "protocol.denied", "server.too_large"],
+  "chat.react": [
+    ...onChannel,
+    "protocol.denied",
+    "chat.unknown_event",
+    "chat.reaction_limit",
+    "emoji.sadpanda",
+  ],
+  "chat.mark_read": [...onChannel, "chat.invalid_body"],
+  "chat.direct.create": ["chat.denied"],
 };

@@ -4,9 +4,9 @@ import {
   announcementPushes,
   SentAnnouncement,
 } from "./announcements.js";
+import { chatCommands, chatPushes, SentChannel } from "./chat.js";
 import { roomCommands, roomPushes } from "./rooms.js";
 import { OwnUser, userCommands, userPushes } from "./users.js";
-import { AnyObject } from "./values.js";
 import { worldCommands, worldPushes, WorldState } from "./world.js";
 
 // The schemas of the websocket. live/ declares what each command asks for and what
@@ -17,7 +17,7 @@ export const Authenticated = Type.Object(
   {
     "user.config": OwnUser,
     "world.config": WorldState,
-    "chat.channels": Type.Array(AnyObject),
+    "chat.channels": Type.Array(SentChannel),
     "chat.read_pointers": Type.Record(Type.String(), Type.Integer()),
     "chat.notification_counts": Type.Record(Type.String(), Type.Integer()),
     exhibition: Type.Object({
@@ -36,6 +36,7 @@ export const commands = {
   ...worldCommands,
   ...roomCommands,
   ...announcementCommands,
+  ...chatCommands,
 } as const satisfies Record<
   string,
   { summary: string; payload: TSchema; result: TSchema }
@@ -55,6 +56,7 @@ export const pushes = {
   ...worldPushes,
   ...roomPushes,
   ...announcementPushes,
+  ...chatPushes,
 } as const satisfies Record<string, { summary: string; data: TSchema }>;
 
 /** The types of {@link commands}. */
@@ -73,6 +75,7 @@ export type Pushes = {
 export type PushName = keyof Pushes;
 
 export * from "./announcements.js";
+export * from "./chat.js";
 export * from "./frames.js";
 export * from "./rooms.js";
 export * from "./users.js";

@@ -3,6 +3,7 @@ import usersAndFiles from "./0002-users-and-files.js";
 import lists from "./0003-lists-of-users-and-files.js";
 import changes from "./0004-world-changes.js";
 import live from "./0005-live.js";
+import chat from "./0006-chat.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -14,4 +15,5 @@ export const migrations: readonly string[] = [
   lists,
   changes,
   live,
+  chat,
 ];

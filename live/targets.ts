@@ -1,0 +1,99 @@
+import type { RoomValue, Versioned } from "../db/store.js";
+import type { PermissionKey } from "../schemas/plain/permissions.js";
+import type { ChannelContext, Context, RoomContext } from "./commands.js";
+import {
+  chatDenied,
+  LiveError,
+  noSuchModule,
+  roomDenied,
+  unknownRoom,
+} from "./problems.js";
+import { mayInRoom } from "./rights.js";
+
+// Finds what a payload names, and checks whether its sender may do something there.
+
+/**
+ * The room that a payload names, by its own id or by that of its channel, which is the same.
+ * @param key what the sender needs there; `any` for nothing.
+ * @param module the type of a module that the room needs.
+ * @throws {LiveError}
+ */
+export async function roomOf(
+  context: Context,
+  payload: unknown,
+  key: PermissionKey | "any",
+  module?: string,
+): Promise<RoomContext> {
+  const { room: id, channel } = (payload ?? {}) as Record<string, unknown>;
+  const room = await findRoom(context, id ?? channel);
+  if (!room) throw unknownRoom();
+  return inRoom(context, room, key, module);
+}
+
+/**
+ * The channel that a payload names.
+ * @param direct who may do this on a direct channel.
+ * @throws {LiveError}
+ */
+export async function channelOf(
+  context: Context,
+  payload: unknown,
+  key: PermissionKey | "any",
+  direct: "members" | "anybody" | "nobody",
+): Promise<ChannelContext> {
+  const { channel: id } = (payload ?? {}) as Record<string, unknown>;
+  if (id === undefined || id === null || id === "") {
+    throw new LiveError("chat.unknown", "Unknown channel ID");
+  }
+  const room = await findRoom(context, id);
+  if (room) {
+    const found = inRoom(context, room, key, "chat.native");
+    return { ...found, channel: room.value.id, direct: undefined };
+  }
+  const { live, connection, me } = context;
+  const channel =
+    typeof id === "string"
+      ? await live.store.chat.channel(connection.world, id)
+      : undefined;
+  if (!channel?.direct || direct === "nobody") throw unknownRoom();
+  if (direct === "members" && !channel.direct.includes(me.id)) {
+    throw chatDenied();
+  }
+  return {
+    ...context,
+    channel: channel.id,
+    room: undefined,
+    direct: channel.direct,
+  };
+}
+
+async function findRoom(
+  { live, connection }: Context,
+  id: unknown,
+): Promise<Versioned<RoomValue> | undefined> {
+  return typeof id === "string"
+    ? live.store.rooms.get(connection.world, id)
+    : undefined;
+}
+
+function inRoom(
+  context: Context,
+  room: Versioned<RoomValue>,
+  key: PermissionKey | "any",
+  module: string | undefined,
+): RoomContext {
+  const { login, world } = context;
+  if (module !== undefined && !hasModule(room.value, module)) {
+    throw noSuchModule();
+  }
+  if (key !== "any" && !mayInRoom(login, key, world.value, room.value)) {
+    throw roomDenied();
+  }
+  return { ...context, room };
+}
+
+/** Whether a room has a module of a type. */
+export const hasModule = (
+  { module_config }: RoomValue,
+  type: string,
+): boolean => module_config.some((module) => module.type === type);

@@ -1,0 +1,258 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Expected } from "../plain/texts.js";
+import { List, OneOf, Text } from "../values.js";
+import { PublicUser } from "./users.js";
+import { AnyObject, Empty, Id, Payload } from "./values.js";
+
+const eventId = Type.Integer({ minimum: 1 });
+const userId = Text({ format: "uuid" });
+
+const eventFields = {
+  event_id: eventId,
+  channel: Type.String({ description: "For a room, the id of the room." }),
+  sender: Type.Unsafe<string | null>(
+    Type.Union([userId, Type.Null()], { description: "The id of a user." }),
+  ),
+  timestamp: Text({ format: "date-time" }),
+  event_type: OneOf("channel.message", "channel.member", "channel.poll"),
+  content: Type.Unsafe<Record<string, unknown>>({
+    ...AnyObject,
+    description:
+      "Of a message: type (text, files, call or deleted), body, files, and whatever else was sent. Of a member event: membership (join or leave) and user.",
+  }),
+  edited: Type.Unsafe<string | null>(
+    Type.Union([Text({ format: "date-time" }), Type.Null()]),
+  ),
+  replaces: Type.Unsafe<number | null>(
+    Type.Union([eventId, Type.Null()], {
+      description: "The event whose content this one replaces.",
+    }),
+  ),
+  reactions: Type.Record(Type.String(), Type.Array(userId), {
+    description: "The users who reacted, by emoji.",
+  }),
+};
+
+const users = Type.Record(Type.String(), PublicUser, {
+  description:
+    "By id: those users of the event or of the page whom this connection was not told of yet.",
+});
+
+/** An event of a channel. */
+export const SentEvent = Type.Object(eventFields, {
+  additionalProperties: false,
+});
+export type SentEvent = Static<typeof SentEvent>;
+
+const typed = <T extends string>(type: T) =>
+  Type.Object(
+    { ...eventFields, type: OneOf(type) },
+    { additionalProperties: false },
+  );
+
+/** An event in a page or in a notification. */
+export const TypedEvent = typed("chat.event");
+export type TypedEvent = Static<typeof TypedEvent>;
+
+const PushedEvent = Type.Object(
+  { ...eventFields, users },
+  { additionalProperties: false },
+);
+
+/** A channel in the list of somebody's channels. */
+export const SentChannel = Type.Object(
+  {
+    id: Type.String(),
+    unread_pointer: Type.Integer({
+      minimum: 0,
+      description: "The id of the last event that is no member event, or 0.",
+    }),
+    members: Type.Optional(
+      Type.Array(PublicUser, { description: "Of a direct channel." }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type SentChannel = Static<typeof SentChannel>;
+
+const stateFields = {
+  state: Type.Null(),
+  next_event_id: Type.Integer({
+    minimum: 1,
+    description: "Fetch what is before it; what follows is pushed.",
+  }),
+  unread_pointer: Type.Integer({ minimum: 0 }),
+  members: Type.Array(PublicUser, {
+    description:
+      "Those who joined last, at most 1,000 and 256 KiB. Empty if memberships are volatile.",
+  }),
+};
+
+/** A channel as somebody who subscribes gets it. */
+export const ChannelState = Type.Object(
+  {
+    ...stateFields,
+    events: Type.Optional(
+      Type.Array(TypedEvent, {
+        description: "With after: what came after it, at most 1,000 events.",
+      }),
+    ),
+    users: Type.Optional(users),
+  },
+  { additionalProperties: false },
+);
+export type ChannelState = Static<typeof ChannelState>;
+
+const channel = Type.Optional(Id);
+const ChannelName = Payload({ channel });
+
+/**
+ * The id of an event as clients send it. Decimal text is accepted. Some clients mean
+ * the newest events by 2^63 - 1, which no double holds.
+ */
+const EventId = Type.Unsafe<number | string>(
+  Type.Union(
+    [
+      Type.Integer({ minimum: 0, maximum: 2 ** 63 }),
+      Text({ pattern: "^[0-9]{1,19}$" }),
+    ],
+    { [Expected]: "the id of an event" },
+  ),
+);
+
+const Count = Type.Unsafe<number | string>(
+  Type.Union(
+    [Type.Integer({ minimum: 0 }), Text({ pattern: "^[0-9]{1,15}$" })],
+    { [Expected]: "a whole number that is not negative" },
+  ),
+);
+
+export const chatCommands = {
+  "chat.subscribe": {
+    summary: "Gets the events of a channel from now on, or from after an event",
+    payload: Payload({ channel, after: Type.Optional(EventId) }),
+    result: ChannelState,
+  },
+  "chat.unsubscribe": {
+    summary: "Gets no more events of a channel",
+    payload: ChannelName,
+    result: Empty,
+  },
+  "chat.join": {
+    summary: "Becomes a member of the channel of a room, and subscribes to it",
+    payload: Payload({ channel, volatile: Type.Optional(Type.Unknown()) }),
+    result: ChannelState,
+  },
+  "chat.leave": {
+    summary:
+      "Ends the membership in the channel of a room, or hides a direct channel",
+    payload: ChannelName,
+    result: Empty,
+  },
+  "chat.send": {
+    summary: "Sends, edits or deletes a message",
+    payload: Payload({
+      channel,
+      event_type: Type.Optional(Type.Unknown()),
+      content: AnyObject,
+      replaces: Type.Optional(
+        Type.Unknown({ description: "The id of an event, or null." }),
+      ),
+    }),
+    result: Type.Object({ event: SentEvent }, { additionalProperties: false }),
+  },
+  "chat.fetch": {
+    summary: "A page of the events of a channel, oldest first",
+    payload: Payload({
+      channel,
+      count: Count,
+      before_id: Type.Optional(EventId),
+      after_id: Type.Optional(EventId),
+    }),
+    result: Type.Object(
+      { results: Type.Array(TypedEvent), users },
+      { additionalProperties: false },
+    ),
+  },
+  "chat.react": {
+    summary: "Adds or removes a reaction to an event",
+    payload: Payload({
+      channel,
+      event: Id,
+      reaction: Type.Unknown({ description: "One emoji." }),
+      delete: Type.Optional(Type.Boolean()),
+    }),
+    result: typed("chat.event.reaction"),
+  },
+  "chat.mark_read": {
+    summary: "Notes that the caller has read a channel up to an event",
+    payload: Payload({
+      channel,
+      id: Type.Optional(
+        Type.Unknown({ description: "The id of an event, not 0." }),
+      ),
+    }),
+    result: Empty,
+  },
+  "chat.direct.create": {
+    summary: "Finds or creates the direct channel of some users and the caller",
+    payload: Payload({
+      users: List(Id, 100),
+      hide: Type.Optional(Type.Boolean()),
+    }),
+    result: Type.Object(
+      { id: Type.String(), ...stateFields },
+      { additionalProperties: false },
+    ),
+  },
+} as const;
+
+const pointers = Type.Record(Type.String(), Type.Integer({ minimum: 0 }));
+
+export const chatPushes = {
+  "chat.event": {
+    summary: "A new event of a channel that the connection subscribed to",
+    data: PushedEvent,
+  },
+  "chat.event.reaction": {
+    summary: "The reactions to an event changed",
+    data: PushedEvent,
+  },
+  "chat.channels": {
+    summary: "All channels of the user that are not volatile and not hidden",
+    data: Type.Object(
+      { channels: Type.Array(SentChannel) },
+      { additionalProperties: false },
+    ),
+  },
+  "chat.read_pointers": {
+    summary: "How far the user has read each channel",
+    data: pointers,
+  },
+  "chat.unread_pointers": {
+    summary: "There is something new in channels of the user",
+    data: pointers,
+  },
+  "chat.notification_counts": {
+    summary: "How many notifications the user has in each channel",
+    data: pointers,
+  },
+  "chat.notification": {
+    summary: "The user was mentioned, or got a direct message",
+    data: Type.Object(
+      { event: TypedEvent, sender: PublicUser },
+      { additionalProperties: false },
+    ),
+  },
+  "chat.mention_warning": {
+    summary: "Some users who were mentioned do not learn of it",
+    data: Type.Object(
+      {
+        channel: Type.String(),
+        event_id: eventId,
+        missed_users: Type.Array(PublicUser),
+      },
+      { additionalProperties: false },
+    ),
+  },
+} as const;
