@@ -8,12 +8,13 @@ import {
   stillHolds,
 } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
-import { Notifier } from "./notifier.js";
+import { Chat } from "./chat/chat.js";
 import { Close, type Connection, type Login, MAX_FRAME } from "./connection.js";
 import { Crowds } from "./crowds.js";
 import { pushFrame } from "./frame.js";
 import { Hub } from "./hub.js";
 import type { LiveMetrics } from "./metrics.js";
+import { Notifier } from "./notifier.js";
 import { Presence } from "./presence.js";
 import { LiveError, problemOf } from "./problems.js";
 import { Pump } from "./pump.js";
@@ -80,6 +81,7 @@ export class Live {
   readonly crowds: Crowds;
   readonly reactions: Reactions;
   readonly notifier: Notifier;
+  readonly chat: Chat;
   readonly searches = new Searches();
   /** What each user may still send. Kept while one of their connections is open. */
   readonly #messages: UserRates = new WeakMap();
@@ -101,6 +103,7 @@ export class Live {
     this.crowds = new Crowds(this);
     this.reactions = new Reactions(this);
     this.notifier = new Notifier(this);
+    this.chat = new Chat(this);
     this.presence = new Presence(events, new RoomWatch(this));
   }
 
@@ -255,6 +258,7 @@ export class Live {
   /** A login that failed after all. */
   forgetLogin(connection: Connection): void {
     this.hub.remove(connection);
+    this.chat.leave(connection);
     connection.login = undefined;
     this.#unwatch(connection.world);
   }
@@ -300,6 +304,7 @@ export class Live {
     if (!login) return;
     this.searches.end(connection);
     this.hub.remove(connection);
+    this.chat.leave(connection);
     this.presence.note(world, { do: "close", connection: id });
     this.#unwatch(world);
   }

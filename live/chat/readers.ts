@@ -38,6 +38,12 @@ export class Readers {
     };
   }
 
+  /**
+   * Sends somebody their channels again, as `chat.channels`.
+   * @param except the id of a connection that does not get them.
+   */
+  tell(_world: string, _user: string, _except?: string): void {}
+
   /** A connection has left its world. */
   leave(_connection: Connection): void {}
 
