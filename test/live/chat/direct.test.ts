@@ -154,7 +154,7 @@ void t.test("direct messages", async (t) => {
 
   await t.test("F6 two create the same at once", async (t) => {
     for (let round = 0; round < 5; round++) {
-      const [ann, bob, cid] = (await people("ann", "bob", "cid")) as Client[];
+      const [ann, bob, cid] = await people("ann", "bob", "cid");
       const everybody = [ann!, bob!, cid!];
       const users = ids(...everybody);
       const states = await Promise.all(
@@ -216,7 +216,7 @@ void t.test("direct messages", async (t) => {
   });
 
   await t.test("8.6 New, hide: false", async (t) => {
-    const [ann, bob, cid] = (await people("ann", "bob", "cid")) as Client[];
+    const [ann, bob, cid] = await people("ann", "bob", "cid");
     const theirs = await talk.person(`bob ${count}`);
     const mine = await talk.person(`ann ${count}`);
     const users = ids(bob!, cid!);

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Json } from "../client.js";
+import type { Client, Json } from "../client.js";
 import {
   direct,
   EVENT,
@@ -132,19 +132,19 @@ void t.test("shapes", async (t) => {
     for (const client of [guest, admin]) {
       await client.do("chat.subscribe", { channel });
     }
-    const usersOf = async (client: Json) =>
-      (await client.next("chat.event")).users;
+    const usersOf = async (client: Client) =>
+      (await client.next("chat.event")).users as Record<string, Json>;
     await say(ann, channel, "1");
     t.same(keys(await usersOf(guest)), [ann.id], "the sender");
-    const [user] = Object.values(await usersOf(admin)) as Json[];
+    const [user] = Object.values(await usersOf(admin));
     t.same(keys(user), MANAGED, "for user.manage");
     await say(ann, channel, "2");
     t.same(await usersOf(guest), {}, "once");
     await say(ann, channel, `@${bob.id}`);
-    const [mentioned] = Object.entries(await usersOf(guest)) as Json[];
-    t.equal(mentioned[0], bob.id, "the mentioned");
-    t.same(keys(mentioned[1]), USER);
-    t.equal(mentioned[1].profile.display_name, "bob");
+    const [mentioned] = Object.entries(await usersOf(guest));
+    t.equal(mentioned![0], bob.id, "the mentioned");
+    t.same(keys(mentioned![1]), USER);
+    t.equal(mentioned![1].profile.display_name, "bob");
     const other = await talk.room();
     const forget: [action: string, payload: object][] = [
       ["chat.subscribe", { channel }],
