@@ -27,7 +27,7 @@ export async function createDirect(
   if (appeared.includes(me.id)) {
     // The caller hears of a new one by the answer, unless everybody is told.
     if (isNew && hide) readers.knows(me.id, channel.id);
-    else void readers.tellOnly([connection]);
+    else void readers.tellOne(connection);
   }
   const target: ChannelContext = {
     ...context,

@@ -1,19 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Mark } from "../../db/chat.js";
 import type { Events } from "../../db/events.js";
 import { StoreError } from "../../db/store.js";
 import type { Live } from "../live.js";
 import { LiveError } from "../problems.js";
-
-/** A mark as somebody made it. It is never changed, only replaced. */
-export interface Made extends Mark {
-  readonly world: string;
-  readonly pointer: number;
-  /** The highest id that was marked since the last write: the pointer may have gone back. */
-  readonly cleared: number;
-  /** In milliseconds since 1970, with fractions. What was made last counts. */
-  readonly at: number;
-}
+import { type Made, MarkMap, rowsOf } from "./mark-map.js";
 
 /** What processes tell each other. */
 type Report = { process: string } & (
@@ -48,40 +38,6 @@ const MAX_PENDING = 200_000;
 /** How long a process that stops tries to write, and how often, in milliseconds. */
 const CLOSE_PATIENCE = 3000;
 const CLOSE_PAUSE = 100;
-
-/** The last mark of each user in each channel. */
-class MarkMap {
-  readonly #byUser = new Map<string, Map<string, Made>>();
-  size = 0;
-
-  get(user: string, channel: string): Made | undefined {
-    return this.#byUser.get(user)?.get(channel);
-  }
-
-  set(mark: Made): void {
-    let marks = this.#byUser.get(mark.user);
-    if (!marks) this.#byUser.set(mark.user, (marks = new Map()));
-    if (!marks.has(mark.channel)) this.size++;
-    marks.set(mark.channel, mark);
-  }
-
-  /** Removes a mark, unless another one has replaced it. */
-  delete(mark: Made): void {
-    const marks = this.#byUser.get(mark.user);
-    if (marks?.get(mark.channel) !== mark) return;
-    marks.delete(mark.channel);
-    if (marks.size === 0) this.#byUser.delete(mark.user);
-    this.size--;
-  }
-
-  of(user: string): Iterable<Made> {
-    return this.#byUser.get(user)?.values() ?? [];
-  }
-
-  *all(): Iterable<Made> {
-    for (const marks of this.#byUser.values()) yield* marks.values();
-  }
-}
 
 /**
  * How far people have read, until it is written. A room full of people marks every
@@ -290,11 +246,4 @@ export class Marks {
     this.#report();
     this.#unsubscribe();
   }
-}
-
-/** A mark as the store takes it: if the pointer went back, both, in their order. */
-function rowsOf({ at: _, cleared, ...mark }: Made) {
-  return cleared > mark.pointer
-    ? [{ ...mark, pointer: cleared }, mark]
-    : [mark];
 }

@@ -1,6 +1,6 @@
 import type { Unread } from "../../db/chat.js";
 import type { Connection } from "../connection.js";
-import type { Made } from "./marks.js";
+import type { Made } from "./mark-map.js";
 
 /** How many notifications are counted of each user, as the store does. */
 const MAX_NOTIFICATIONS = 10_000;

@@ -1,17 +1,18 @@
 import type { ChatEvent, Delivery, Membership } from "../../db/chat.js";
 import type { AnyEvent } from "../../db/events.js";
 import type { UserRecord } from "../../db/store.js";
-import type { Authenticated, SentChannel } from "../../schemas/live/index.js";
+import type { Authenticated } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
 import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
 import { unknownWorld } from "../problems.js";
 import type { View, WorldState } from "../world-state.js";
-import { channelsOf } from "./channel-list.js";
-import { type Made, Marks } from "./marks.js";
+import type { Made } from "./mark-map.js";
+import { Marks } from "./marks.js";
 import { isVolatile } from "./mentions.js";
 import { Notices } from "./notices.js";
+import { OwnChannels } from "./own-channels.js";
 import { Reader } from "./reader.js";
 import { UnreadLists } from "./unread-lists.js";
 
@@ -30,6 +31,7 @@ export class Readers {
   readonly #readers = new Map<string, Reader>();
   readonly #loading = new Set<Reader>();
   readonly #lists = new UnreadLists();
+  readonly #own: OwnChannels;
   /** The connections whose login has counted what is not read. */
   readonly #entered = new WeakSet<Connection>();
   readonly #notices: Notices;
@@ -38,6 +40,7 @@ export class Readers {
 
   constructor(live: Live) {
     this.#live = live;
+    this.#own = new OwnChannels(live, (error) => this.#failed(error));
     this.#marks = new Marks(live, (mark) => this.#markedElsewhere(mark));
     this.#notices = new Notices({
       live,
@@ -98,7 +101,7 @@ export class Readers {
       const reading = this.#live.store.chat.memberships(world, user.id);
       if (!known) reader.loaded = this.#load(reader, reading);
       const [memberships] = await Promise.all([reading, reader.loaded]);
-      const channels = await this.#channels(reader, memberships, view);
+      const channels = await this.#own.of(reader, memberships, view);
       // From here on notifications are pushed, and before they are counted.
       this.#entered.add(connection);
       return {
@@ -133,23 +136,6 @@ export class Readers {
     } finally {
       this.#loading.delete(reader);
     }
-  }
-
-  async #channels(
-    reader: Reader,
-    memberships: readonly Membership[],
-    view: View,
-  ): Promise<SentChannel[]> {
-    const channels = await channelsOf(
-      this.#live,
-      view.state.world.value,
-      memberships,
-      (room) => view.reads(room),
-    );
-    for (const { id, members } of channels) {
-      if (members) reader.direct.add(id);
-    }
-    return channels;
   }
 
   /** A connection has left its world. It is no longer in the hub. */
@@ -265,51 +251,20 @@ export class Readers {
    * @param except the id of a connection that does not get them.
    * @returns a promise that never rejects, for when they are sent.
    */
-  tell(world: string, user: string, except?: string): Promise<void> {
-    const connections = [...this.#live.hub.of(world, user)];
-    return this.tellOnly(connections.filter(({ id }) => id !== except));
-  }
-
-  /** {@link tell} for some connections of one user. */
-  async tellOnly(connections: readonly Connection[]): Promise<void> {
-    const user = connections[0]?.login?.user;
-    const reader = user === undefined ? undefined : this.#readers.get(user);
+  async tell(world: string, user: string, except?: string): Promise<void> {
+    const reader = this.#readers.get(user);
     if (!reader) return;
-    for (const connection of connections) reader.due.add(connection);
-    reader.telling ??= this.#tellDue(reader);
-    await reader.telling;
+    const connections = [...this.#live.hub.of(world, user)];
+    await this.#own.tell(
+      reader,
+      connections.filter(({ id }) => id !== except),
+    );
   }
 
-  /** Sends the channels of a reader to who waits for them, also to those who come meanwhile. */
-  async #tellDue(reader: Reader): Promise<void> {
-    const { world, user, due } = reader;
-    const live = this.#live;
-    try {
-      while (due.size > 0) {
-        const connections = [...due];
-        due.clear();
-        const state = await live.states.get(world);
-        if (!state) return;
-        const memberships = await live.store.chat.memberships(world, user);
-        const frames = new Map<View, Buffer>();
-        for (const connection of connections) {
-          if (connection.ended) continue;
-          const view = live.viewOf(connection, state);
-          let frame = frames.get(view);
-          if (!frame) {
-            const channels = await this.#channels(reader, memberships, view);
-            frame = pushFrame("chat.channels", { channels });
-            frames.set(view, frame);
-          }
-          connection.push(frame);
-        }
-      }
-    } catch (error) {
-      due.clear();
-      this.#failed(error);
-    } finally {
-      reader.telling = undefined;
-    }
+  /** {@link tell} for one connection. */
+  async tellOne(connection: Connection): Promise<void> {
+    const reader = this.#readers.get(connection.login!.user);
+    if (reader) await this.#own.tell(reader, [connection]);
   }
 
   #try(act: () => Promise<void>): void {
