@@ -62,6 +62,7 @@ export default fp<{ limits: LiveLimits }>(
       metrics,
     });
     app.decorate("live", live);
+    await live.chat.open();
     const handle = messageHandler(live, dispatcher(commands));
 
     const around: Surroundings = {

@@ -258,6 +258,7 @@ export class Live {
   /** A login that failed after all. */
   forgetLogin(connection: Connection): void {
     this.hub.remove(connection);
+    this.chat.leave(connection);
     connection.login = undefined;
     this.#unwatch(connection.world);
   }
@@ -303,6 +304,7 @@ export class Live {
     if (!login) return;
     this.searches.end(connection);
     this.hub.remove(connection);
+    this.chat.leave(connection);
     this.presence.note(world, { do: "close", connection: id });
     this.#unwatch(world);
   }

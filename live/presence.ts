@@ -1,11 +1,18 @@
 import type { Events } from "../db/events.js";
+import { Places } from "./places.js";
 
 /** A step in who is where. It is applied alike in every process. */
 export type Step =
   | { do: "open"; connection: string; user: string; at: number }
   | { do: "close"; connection: string }
   | { do: "enter"; connection: string; room: string }
-  | { do: "leave"; connection: string; room: string };
+  | { do: "leave"; connection: string; room: string }
+  /** It listens to the channel of a room, or does so no longer. */
+  | { do: "subscribe" | "unsubscribe"; connection: string; channel: string }
+  /** Its user becomes a member of the channel for as long as they listen. */
+  | { do: "attend"; connection: string; channel: string }
+  /** Its user ceases to be such a member before; `silent` to become one who stays. */
+  | { do: "absent"; connection: string; channel: string; silent: boolean };
 
 /** What processes tell each other. */
 type Report = { process: string } & (
@@ -25,6 +32,8 @@ interface Entry {
   readonly user: string;
   readonly at: number;
   readonly rooms: Set<string>;
+  /** The channels that it listens to. */
+  readonly channels: Set<string>;
 }
 
 /** A connection of a user, in any process. */
@@ -38,8 +47,11 @@ export interface KnownConnection {
 interface World {
   /** The connections of each user. */
   readonly users: Map<string, Set<string>>;
-  /** How many connections each user has in each room. */
-  readonly rooms: Map<string, Map<string, number>>;
+  readonly rooms: Places;
+  /** Who listens to channels. */
+  readonly channels: Places;
+  /** Who is a member of each channel for as long as they listen. */
+  readonly attending: Map<string, Set<string>>;
 }
 
 /** What changed for those who watch. */
@@ -55,6 +67,11 @@ export interface PresenceListener {
   ): void;
   /** The last connection of a user left a room. */
   left(world: string, room: string, user: string): void;
+  /**
+   * A user became or ceased to be a member of a channel for as long as they listen.
+   * @param by the id of the connection that did it.
+   */
+  attended(world: string, user: string, by: string): void;
 }
 
 const TOPIC = "presence";
@@ -109,12 +126,17 @@ export class Presence {
 
   /** The users in a room. */
   usersIn(world: string, room: string): string[] {
-    return [...(this.#worlds.get(world)?.rooms.get(room)?.keys() ?? [])];
+    return this.#worlds.get(world)?.rooms.usersIn(room) ?? [];
   }
 
   /** How many users are in a room. */
   countIn(world: string, room: string): number {
-    return this.#worlds.get(world)?.rooms.get(room)?.size ?? 0;
+    return this.#worlds.get(world)?.rooms.countIn(room) ?? 0;
+  }
+
+  /** Whether a user is a member of a channel for as long as they listen. */
+  attends(world: string, channel: string, user: string): boolean {
+    return this.#worlds.get(world)?.attending.get(channel)?.has(user) ?? false;
   }
 
   /** The connections of a user in all processes, the newest first. */
@@ -139,7 +161,7 @@ export class Presence {
     if (report.report === "hello") {
       const steps = [...this.#entries]
         .filter(([, entry]) => entry.process === own)
-        .flatMap(([connection, entry]) => stepsTo(connection, entry));
+        .flatMap(([connection, entry]) => this.#stepsTo(connection, entry));
       // What is not reported yet is part of it. Steps may come twice.
       this.#send({ report: "steps", process: own, steps, to: process });
     } else if (report.to === undefined || report.to === own) {
@@ -163,13 +185,13 @@ export class Presence {
     if (step.do === "open") {
       if (entry) return;
       const { user, at } = step;
-      const rooms = new Set<string>();
       this.#entries.set(connection, {
         process,
         world: worldId,
         user,
         at,
-        rooms,
+        rooms: new Set(),
+        channels: new Set(),
       });
       const { users } = this.#worldOf(worldId);
       const connections = users.get(user);
@@ -179,9 +201,22 @@ export class Presence {
       return;
     }
     if (!entry) return;
-    if (step.do === "enter") this.#enter(connection, entry, step.room);
-    else if (step.do === "leave") this.#leave(entry, step.room);
-    else this.#close(connection, entry);
+    switch (step.do) {
+      case "enter":
+        return this.#enter(connection, entry, step.room);
+      case "leave":
+        return this.#leave(entry, step.room);
+      case "subscribe":
+        return this.#subscribe(entry, step.channel);
+      case "unsubscribe":
+        return this.#unsubscribe(connection, entry, step.channel);
+      case "attend":
+        return this.#attend(connection, entry, step.channel);
+      case "absent":
+        return this.#absent(connection, entry, step.channel, step.silent);
+      case "close":
+        return this.#close(connection, entry);
+    }
   }
 
   #enter(connection: string, entry: Entry, room: string): void {
@@ -189,30 +224,59 @@ export class Presence {
     const again = rooms.has(room);
     if (!again) {
       rooms.add(room);
-      const inWorld = this.#worldOf(world).rooms;
-      const users = inWorld.get(room) ?? new Map<string, number>();
-      inWorld.set(room, users);
-      users.set(user, (users.get(user) ?? 0) + 1);
+      this.#worldOf(world).rooms.enter(room, user);
     }
     this.#listener.entered(world, room, user, connection, again);
   }
 
   #leave({ world, user, rooms }: Entry, room: string): void {
     if (!rooms.delete(room)) return;
-    const inWorld = this.#worldOf(world).rooms;
-    const users = inWorld.get(room)!;
-    const left = users.get(user)! - 1;
-    if (left > 0) {
-      users.set(user, left);
-      return;
-    }
-    users.delete(user);
-    if (users.size === 0) inWorld.delete(room);
+    if (!this.#worldOf(world).rooms.leave(room, user)) return;
     this.#listener.left(world, room, user);
+  }
+
+  #subscribe({ world, user, channels }: Entry, channel: string): void {
+    if (channels.has(channel)) return;
+    channels.add(channel);
+    this.#worldOf(world).channels.enter(channel, user);
+  }
+
+  #unsubscribe(connection: string, entry: Entry, channel: string): void {
+    const { world, user, channels } = entry;
+    if (!channels.delete(channel)) return;
+    if (!this.#worldOf(world).channels.leave(channel, user)) return;
+    this.#absent(connection, entry, channel, false);
+  }
+
+  #attend(connection: string, entry: Entry, channel: string): void {
+    const { world, user, channels } = entry;
+    if (!channels.has(channel)) return;
+    const { attending } = this.#worldOf(world);
+    const users = attending.get(channel);
+    if (users?.has(user)) return;
+    if (users) users.add(user);
+    else attending.set(channel, new Set([user]));
+    this.#listener.attended(world, user, connection);
+  }
+
+  #absent(
+    connection: string,
+    { world, user }: Entry,
+    channel: string,
+    silent: boolean,
+  ): void {
+    const { attending } = this.#worldOf(world);
+    const users = attending.get(channel);
+    if (!users?.delete(user)) return;
+    if (users.size === 0) attending.delete(channel);
+    if (!silent) this.#listener.attended(world, user, connection);
   }
 
   #close(connection: string, entry: Entry): void {
     for (const room of [...entry.rooms]) this.#leave(entry, room);
+    for (const channel of [...entry.channels]) {
+      this.#unsubscribe(connection, entry, channel);
+    }
     this.#entries.delete(connection);
     const world = this.#worldOf(entry.world);
     const connections = world.users.get(entry.user)!;
@@ -225,21 +289,30 @@ export class Presence {
   #worldOf(id: string): World {
     let world = this.#worlds.get(id);
     if (!world) {
-      world = { users: new Map(), rooms: new Map() };
+      world = {
+        users: new Map(),
+        rooms: new Places(),
+        channels: new Places(),
+        attending: new Map(),
+      };
       this.#worlds.set(id, world);
     }
     return world;
   }
-}
 
-/** The steps that lead to an entry. */
-const stepsTo = (
-  connection: string,
-  { world, user, at, rooms }: Entry,
-): [string, Step][] => [
-  [world, { do: "open", connection, user, at }],
-  ...[...rooms].map((room): [string, Step] => [
-    world,
-    { do: "enter", connection, room },
-  ]),
-];
+  /** The steps that lead to an entry. */
+  #stepsTo(connection: string, entry: Entry): [string, Step][] {
+    const { world, user, at, rooms, channels } = entry;
+    const steps: Step[] = [
+      { do: "open", connection, user, at },
+      ...[...rooms].map((room): Step => ({ do: "enter", connection, room })),
+    ];
+    for (const channel of channels) {
+      steps.push({ do: "subscribe", connection, channel });
+      if (this.attends(world, channel, user)) {
+        steps.push({ do: "attend", connection, channel });
+      }
+    }
+    return steps.map((step) => [world, step]);
+  }
+}
