@@ -36,8 +36,7 @@ export async function createDirect(
     direct: channel.direct,
   };
   const since = created[0] && created[0].event.id - 1;
-  const last = await channels.subscribe(target, since);
-  const state = await channels.stateOf(target, last);
+  const state = await channels.subscribe(target, since);
   return { ...state, id: channel.id };
 }
 

@@ -70,7 +70,8 @@ export class Notices {
     await Promise.all(
       concerned.map(async (reader) => {
         await reader.telling;
-        if (reader.direct.has(event.channel)) return;
+        const isKnown = reader.direct.has(event.channel);
+        if (isKnown && !appeared.includes(reader.user)) return;
         await this.#parts.tell(world, reader.user);
       }),
     );
