@@ -52,6 +52,13 @@ const ENTRY_BURST = 8;
 /** What an entry costs beside the profile, in bytes. */
 const ENTRY_COST = 2048;
 
+/** How often a user may join, leave or react in a second; a burst is twelve times as many. */
+const CHANGES_PER_SECOND = 5;
+const CHANGE_BURST = 12;
+
+/** What such a change costs at least, in bytes. */
+const CHANGE_COST = 2048;
+
 /** What the live layer is made of. */
 export interface LiveParts {
   readonly store: Store;
@@ -87,6 +94,8 @@ export class Live {
   readonly #messages: UserRates = new WeakMap();
   /** The entries that others may still be told of, kept likewise. */
   readonly #entries: UserRates = new WeakMap();
+  /** The changes in channels that they may still make, kept likewise. */
+  readonly #changes: UserRates = new WeakMap();
   /** What is sent to a world in order: see {@link inOrder}. */
   readonly #effects = new Map<string, Promise<void>>();
   #closed = false;
@@ -208,6 +217,21 @@ export class Live {
       ENTERED_BYTES,
       ENTRY_BURST,
     ).take(cost);
+  }
+
+  /**
+   * Whether a user may join, leave or react once more, of which all who listen to a
+   * channel learn; counted as in {@link mayMessage}, in bytes.
+   * @param shown the user, if their profile is sent with it.
+   */
+  mayChange(connection: Connection, shown?: UserRecord): boolean {
+    const size = shown ? 2 * sizeOfProfile(shown) : 0;
+    return this.#rateOf(
+      connection,
+      this.#changes,
+      CHANGES_PER_SECOND * CHANGE_COST,
+      CHANGE_BURST,
+    ).take(Math.max(CHANGE_COST, size));
   }
 
   #rateOf(

@@ -1,9 +1,9 @@
 import type { Connection } from "./connection.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
-import type { PresenceListener } from "./presence.js";
 import { mayInRoom, mayInWorld } from "./rights.js";
 import { publicUser } from "./shapes.js";
+import type { PresenceListener } from "./whereabouts.js";
 import type { WorldState } from "./world-state.js";
 
 /** Sends what changes in presence to those who may know it. */

@@ -145,6 +145,11 @@ export class Audience {
     return bytes;
   }
 
+  /** When a subscriber was told of a user, as {@link Listener.knows} takes it. */
+  toldOf(user: string, by: Connection): number | undefined {
+    return this.subscriptions.has(by) ? this.#told.get(user) : undefined;
+  }
+
   #note(users: readonly string[], at: number): void {
     for (const user of users) {
       this.#told.delete(user);

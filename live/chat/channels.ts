@@ -82,7 +82,9 @@ export class Channels {
       if (since !== undefined) {
         await this.#pushMissed(context, subscription, since, cursor);
       }
-      subscription.listener.forget();
+      const { listener } = subscription;
+      listener.forget();
+      listener.tell(Object.keys(more?.users ?? {}));
       subscription.start(last);
       return { ...state, ...more };
     } catch (error) {
@@ -134,6 +136,12 @@ export class Channels {
       const pushed = await this.#pushed("chat.event", world, event);
       await audience?.push(live, state, pushed, [subscription]);
     }
+  }
+
+  isSubscribed(connection: Connection, channel: string): boolean {
+    return (
+      this.subscriptions.of(channel)?.subscriptions.has(connection) ?? false
+    );
   }
 
   /** Ends a subscription. @returns whether there was one. */

@@ -67,27 +67,37 @@ export class ReactionPushes {
         if (began - at >= INTERVAL) sent.delete(event);
       }
       const next = [...due].find((event) => !sent.has(event));
-      let wait = 0;
       if (next !== undefined) {
         due.delete(next);
         sent.set(next, began);
-        try {
-          wait = (1000 * (await this.#send(world, channel, next))) / BYTES;
-        } catch (error) {
-          this.#live.log.error(error);
-          due.add(next);
-          wait = RETRY;
-        }
+        await this.#wait(await this.#try(world, channel, next, due));
       } else if (sent.size > 0) {
-        wait = Math.min(...sent.values()) + INTERVAL - began;
+        await this.#wait(Math.min(...sent.values()) + INTERVAL - began);
       } else break;
-      if (wait > 0) await this.#wait(wait);
     }
     this.#pending.delete(channel);
   }
 
-  #wait(milliseconds: number): Promise<unknown> {
+  /** @returns how long nothing else is sent, in milliseconds. */
+  async #try(
+    world: string,
+    channel: string,
+    event: number,
+    due: Set<number>,
+  ): Promise<number> {
+    try {
+      return (1000 * (await this.#send(world, channel, event))) / BYTES;
+    } catch (error) {
+      this.#live.log.error(error);
+      due.add(event);
+      return RETRY;
+    }
+  }
+
+  async #wait(milliseconds: number): Promise<void> {
+    // Timers count in milliseconds.
+    if (milliseconds < 1) return;
     const { signal } = this.#stop;
-    return delay(milliseconds, undefined, { signal, ref: false });
+    await delay(milliseconds, undefined, { signal, ref: false });
   }
 }
