@@ -296,7 +296,7 @@ void t.test("connections end, also if the client does not", async (t) => {
   }
   const ended = until(async () => (await connectionsOf(server)) === 0);
   await soon(ended);
-  t.equal(live.app.live.sockets.size, 0);
+  await soon(until(() => live.app.live.sockets.size === 0));
 });
 
 void t.test("a client that ends its side is gone at once", async (t) => {
