@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { ask, Chatter, eventually } from "./chatter.js";
 import { connectTo, isAlive, type Pair, startPair } from "./pair.js";
@@ -36,12 +37,12 @@ async function crowd(t: Test, pair: Pair, channel: string) {
   const { port } = pair.server;
   const readers: Chatter[] = [];
   for (const [i, pid] of pair.workers().entries()) {
-    const reader = new Chatter(t, `reader ${i}`, channel, port);
+    const reader = new Chatter(t, `reader-${i}`, channel, port);
     readers.push(await reader.connect(() => connectTo(t, pair, pid)));
   }
   const writers = await Promise.all(
     Array.from({ length: WRITERS }, (_, i) =>
-      new Chatter(t, `writer ${i}`, channel, port).connect(),
+      new Chatter(t, `writer-${i}`, channel, port).connect(),
     ),
   );
   const acknowledged = () =>
@@ -61,7 +62,11 @@ async function writeUntil(
 ): Promise<void> {
   await Promise.all(
     writers.map(async (writer) => {
-      while (!isOver()) await writer.say();
+      while (!isOver()) {
+        await writer.say();
+        // Nobody writes without ever breathing, and others need the machine.
+        await delay(10);
+      }
     }),
   );
 }
@@ -287,6 +292,11 @@ void t.test("what concerns one user reaches them everywhere", async (t) => {
     await two.pushed("chat.channels");
     t.equal(await may(two), "ok", "it is the user's");
     await ask(two, "chat.subscribe", { channel: volatile });
+    // What comes from the other process comes in order.
+    await ask(two, "room.enter", { room: volatile });
+    await one.pushed("world.user_count_change", (data) => {
+      return data.room === volatile && data.users === "few";
+    });
     await ask(one, "chat.unsubscribe", { channel: volatile });
     t.equal(await may(watch), "ok", "one subscription is left elsewhere");
     const count = watch.all("chat.channels").length;

@@ -13,6 +13,9 @@ export interface Event {
   content: { type?: string; body?: string };
 }
 
+const idsOf = (events: unknown): number[] =>
+  (events as Event[]).map(({ event_id }) => event_id);
+
 /** How long anything may take, in milliseconds. It is for a fault that no test ever sees. */
 const DEADLINE = 20_000;
 
@@ -32,7 +35,12 @@ export async function eventually(
 interface Session {
   person: Person;
   caughtUp: number[];
+  /** What was pushed up to this id was caught up as well. */
+  pages: number;
 }
+
+/** How many events a page has at most. */
+const PAGE = 1000;
 
 /** Somebody who talks in a channel, and reconnects with `after` when the connection ends. */
 export class Chatter {
@@ -62,12 +70,13 @@ export class Chatter {
 
   /** The ids of all events that came, over all connections, in the order in which they came. */
   get seen(): number[] {
-    return this.#sessions.flatMap(({ person, caughtUp }) => [
+    return this.#sessions.flatMap(({ person, caughtUp, pages }) => [
       ...caughtUp,
       ...person
         .all("chat.event")
         .filter(({ channel }) => channel === this.channel)
-        .map((event) => (event as unknown as Event).event_id),
+        .map((event) => (event as unknown as Event).event_id)
+        .filter((id) => id > pages),
     ]);
   }
 
@@ -93,9 +102,17 @@ export class Chatter {
     await ask(person, "user.update", { profile });
     const { channel } = this;
     const state = await ask(person, "chat.subscribe", { channel, after });
-    const caughtUp = (state.events as Event[]).map((event) => event.event_id);
-    if (caughtUp.length >= 1000) throw new Error("more than one page");
-    this.#sessions.push({ person, caughtUp });
+    const caughtUp = idsOf(state.events);
+    let pages = 0;
+    for (let { length } = caughtUp; length === PAGE;) {
+      const after_id = caughtUp.at(-1)!;
+      const page = { channel, count: PAGE, after_id };
+      const more = idsOf((await ask(person, "chat.fetch", page)).results);
+      caughtUp.push(...more);
+      pages = caughtUp.at(-1)!;
+      length = more.length;
+    }
+    this.#sessions.push({ person, caughtUp, pages });
     await ask(person, "chat.join", { channel });
   }
 

@@ -277,6 +277,30 @@ void t.test("subscriptions", async (t) => {
     }
   });
 
+  await t.test("A5 no gap when a subscriber subscribes or joins", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const { event_id: after } = await say(ann, channel, "0");
+    const client = await talk.person("again and again");
+    const { events } = await client.do("chat.subscribe", { channel, after });
+    t.same(events, []);
+    let isOver = false;
+    const storm = (async () => {
+      for (let i = 1; !isOver; i++) await say(ann, channel, String(i));
+    })();
+    for (let i = 0; i < 10; i++) {
+      await client.do("chat.join", { channel });
+      await client.do("chat.subscribe", { channel });
+    }
+    isOver = true;
+    await storm;
+    await talk.settle(channel);
+    const page = { channel, count: 1000, after_id: after };
+    const { results } = await ann.do("chat.fetch", page);
+    const pushes = idsOf(named(await client.all(), "chat.event"));
+    t.same(pushes, idsOf(results), "for as long as the connection lives");
+  });
+
   await t.test("8.2 next_event_id is taken after subscribing", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
