@@ -285,9 +285,14 @@ void t.test("subscriptions", async (t) => {
     const { events } = await client.do("chat.subscribe", { channel, after });
     t.same(events, []);
     let isOver = false;
-    const storm = (async () => {
-      for (let i = 1; !isOver; i++) await say(ann, channel, String(i));
-    })();
+    const speakers = await Promise.all(
+      ["s1", "s2", "s3", "s4", "s5", "s6"].map((s) => talk.member(s, channel)),
+    );
+    const storm = Promise.all(
+      speakers.map(async (speaker) => {
+        for (let i = 1; !isOver; i++) await say(speaker, channel, String(i));
+      }),
+    );
     for (let i = 0; i < 10; i++) {
       await client.do("chat.join", { channel });
       await client.do("chat.subscribe", { channel });
