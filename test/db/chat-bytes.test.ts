@@ -13,6 +13,7 @@ import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Store } from "../../db/store.js";
 import { textsBelow } from "../files.js";
 import { until, worldOf } from "../helper.js";
+import { fails } from "./store-contract/setup.js";
 
 // A text that is deleted, edited or over leaves all files of the database.
 
@@ -97,6 +98,15 @@ void t.test("an edited message, soon", async (t) => {
   t.equal(isMarked(dataDir), true, "a crash would not forget it");
   await until(() => !isMarked(dataDir));
   t.strictSame(heldIn(dataDir, ["first-"]), []);
+});
+
+void t.test("a refused deletion leaves no mark", async (t) => {
+  const { dataDir, store, room, bob, say } = await opened(t);
+  const replaces = await say("x");
+  await store.chat.join("demo", room, bob);
+  const draft = { sender: bob, content: DELETED, replaces };
+  await fails(t, store.chat.send("demo", room, draft), "denied");
+  await until(() => !isMarked(dataDir));
 });
 
 void t.test("what else ends messages", async (t) => {
