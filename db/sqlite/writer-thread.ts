@@ -50,10 +50,12 @@ const ERASING = new Set<keyof Writes>([
 
 /**
  * Writes whose old bytes leave the log soon, together with those of others, and not
- * before their answers. There may be many of them.
+ * before their answers. There may be many of them. But a deleted message leaves it
+ * before the answer.
  */
 const ERASING_SOON = new Set<keyof Writes>([
   "editMessage",
+  "deleteMessage",
   "emptyMessages",
   "expireEvents",
   "eraseRemains",
@@ -130,7 +132,8 @@ port.on("message", (first: Message) => {
   else if (wrote("deleteFile")) {
     retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite);
   }
-  if (wrote("deleteMessage")) scrubLog();
+  // Anybody may ask to delete what is not theirs, and emptying the log costs a sync.
+  if (deleted(calls, answers)) scrubLog();
   else if (calls.some(({ write }) => ERASING_SOON.has(write))) {
     soon ??= setTimeout(scrubLog, SOON);
   }
@@ -192,6 +195,16 @@ function scrubLog(): void {
 function emptied(): boolean {
   held = !emptyLog(db, held ? 0 : PATIENCE);
   return !held;
+}
+
+/** Whether one of the calls has deleted a message. */
+function deleted(calls: WriteCall[], answers: WriteAnswer[]): boolean {
+  const ids = calls
+    .filter(({ write }) => write === "deleteMessage")
+    .map(({ id }) => id);
+  return answers.some(
+    (answer) => "result" in answer && ids.includes(answer.id),
+  );
 }
 
 /** Whether some work succeeded. Earlier writes do not depend on it. */
