@@ -327,7 +327,6 @@ async function react(
     throw new LiveError("emoji.sadpanda", "The reaction must be one emoji.");
   }
   const id = eventIdOf(payload.event);
-  if (!live.mayChange(connection)) throw rateLimited();
   const event = await live.store.chat.react(
     connection.world,
     channel,
