@@ -201,6 +201,8 @@ export class Marks {
   #take(process: string, mark: Made): void {
     let marks = this.#foreign.get(process);
     if (!marks) this.#foreign.set(process, (marks = new MarkMap()));
+    const known = marks.get(mark.user, mark.channel);
+    if (known && known.at >= mark.at) return;
     marks.set(mark);
     const own = this.#own.get(mark.user, mark.channel);
     if (own) {
