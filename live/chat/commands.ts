@@ -2,9 +2,9 @@ import type { Commands, CommandName } from "../../schemas/live/index.js";
 import type { ChannelContext, Module } from "../commands.js";
 import { LiveError, rateLimited } from "../problems.js";
 import { mayInRoom } from "../rights.js";
-import { isVolatile } from "./members.js";
 import { idOf, messages, pageOf } from "./messages.js";
 import { reading } from "./reading.js";
+import { isVolatile } from "../targets.js";
 
 /** How many events the answer to a subscription has at most. */
 const MAX_MISSED = 1000;

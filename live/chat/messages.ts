@@ -17,9 +17,9 @@ import {
 } from "../problems.js";
 import { mayInRoom } from "../rights.js";
 import { sentEvent } from "./events.js";
-import { isVolatile } from "./members.js";
 import { mentionsOf } from "./mentions.js";
 import { jsonOfUser, readUsers, sharedUser, usersIn } from "./users.js";
+import { isVolatile } from "../targets.js";
 
 /** The largest content of a message, in bytes of JSON. */
 const MAX_CONTENT = 64 * 1024;

@@ -29,7 +29,9 @@ const text = (body: string) => ({
 /** Records who is told of their channels again, and which connection is not. */
 function tellings({ live }: FastifyInstance) {
   const told: [user: string, except: string | undefined][] = [];
-  live.chat.readers.tell = (_, user, except) => void told.push([user, except]);
+  live.chat.readers.tell = async (_, user, except) => {
+    told.push([user, except]);
+  };
   return told;
 }
 

@@ -201,7 +201,11 @@ void t.test("the members of very many direct channels", async (t) => {
   const large = { display_name: "n".repeat(500), text: "x".repeat(15_000) };
   const ids: string[] = [];
   for (let i = 0; i < 60; i++) {
-    const visitor = { clientId: `c${i}`, traits: new Set<string>(), profile: large };
+    const visitor = {
+      clientId: `c${i}`,
+      traits: new Set<string>(),
+      profile: large,
+    };
     ids.push((await users.enter("demo", visitor)).id);
   }
   for (const id of ids) await chat.direct("demo", me.id, [me.id, id], true);
