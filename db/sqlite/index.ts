@@ -7,6 +7,8 @@ import {
   type Visitor,
 } from "../store.js";
 import { announcementReads } from "./announcements.js";
+import { chatReads } from "./chat-reads.js";
+import { chatStore } from "./chat.js";
 import { changeReads, lastChange } from "./changes.js";
 import { countReads } from "./count-reads.js";
 import {
@@ -165,7 +167,7 @@ export function openSqliteStore(
       erase: (worldId, name) =>
         erasing(() => writer.run("eraseUser", worldId, name)),
     },
-    chat: undefined as never,
+    chat: chatStore(chatReads(db), writer, read, erasing),
     announcements: {
       list: async (worldId) => read(() => announcements.list(worldId)),
       create: (worldId, draft) =>

@@ -6,6 +6,9 @@ import {
 import { StoreError } from "../store.js";
 import { announcementWrites } from "./announcements.js";
 import { batches, toFault } from "./batches.js";
+import { memberWrites } from "./chat-members.js";
+import { messageWrites } from "./chat-messages.js";
+import { chatErasures } from "./chat-remains.js";
 import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { ErasureMarks } from "./erasure-marks.js";
@@ -38,7 +41,26 @@ const ERASING = new Set<keyof Writes>([
   "eraseUser",
   "deleteWorld",
   "deleteFile",
+  "editMessage",
+  "deleteMessage",
+  "emptyMessages",
+  "expireEvents",
+  "eraseRemains",
 ]);
+
+/**
+ * Writes whose old bytes leave the log soon, together with those of others, and not
+ * before their answers. There may be many of them.
+ */
+const ERASING_SOON = new Set<keyof Writes>([
+  "editMessage",
+  "emptyMessages",
+  "expireEvents",
+  "eraseRemains",
+]);
+
+/** How soon, in milliseconds. */
+const SOON = 1000;
 
 /**
  * While scrubbing the table of files takes less than this, in milliseconds, every
@@ -79,6 +101,9 @@ const writes: Writes = {
   ...users,
   ...announcements,
   ...fileWrites(db, users),
+  ...messageWrites(db),
+  ...memberWrites(db),
+  ...chatErasures(db),
   ...copyWrites(db, { ...worlds, ...rooms, ...users, ...announcements }),
 };
 const attempt = batches(db, writes);
@@ -100,17 +125,22 @@ port.on("message", (first: Message) => {
     calls.some(({ write }) => write === name);
   if (wrote("deleteWorld")) ERASED_TABLES.forEach((table) => due.add(table));
   if (wrote("deleteFile")) due.add("files");
-  if (wrote("deleteWorld") || wrote("eraseUser")) scrub(FIRST_RETRY, PATIENCE);
+  if (wrote("deleteWorld") || wrote("eraseUser")) scrub();
+  else if (wrote("deleteFile") && lastRewrite < QUICK_SCRUB) scrub();
   else if (wrote("deleteFile")) {
-    if (lastRewrite < QUICK_SCRUB) scrub(FIRST_RETRY, PATIENCE);
-    else retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite, FIRST_RETRY);
+    retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite);
+  }
+  if (wrote("deleteMessage")) scrubLog();
+  else if (calls.some(({ write }) => ERASING_SOON.has(write))) {
+    soon ??= setTimeout(scrubLog, SOON);
   }
   port.postMessage({ answers, touched } satisfies BatchReport);
   touched = [];
   if (message !== "close") return;
   // What cannot be scrubbed now keeps its mark, and the next process scrubs it.
-  if (due.size > 0) scrub(FIRST_RETRY, PATIENCE);
+  if (marks.due) scrub();
   clearTimeout(retry);
+  clearTimeout(soon);
   db.close();
   port.close();
 });
@@ -118,12 +148,15 @@ port.on("message", (first: Message) => {
 /** The tables that still have to be scrubbed. The log is emptied after them. */
 const due = new Set<ErasedTable>();
 let retry: NodeJS.Timeout | undefined;
+let soon: NodeJS.Timeout | undefined;
+/** Whether somebody read the log when it was last to be emptied. A backup may read it for minutes. */
+let held = false;
 /** How long the last rewrite of tables took, in milliseconds. */
 let lastRewrite = 0;
 
 if (succeeds(() => marks.adopt()) && marks.due) {
   ERASED_TABLES.forEach((table) => due.add(table));
-  scrub(FIRST_RETRY, PATIENCE);
+  scrub();
 }
 // Reports that the thread has started.
 port.postMessage({ answers: [], touched } satisfies BatchReport);
@@ -137,16 +170,28 @@ function next(): Message | undefined {
 /**
  * Removes everything that was erased from the files of the database.
  * @param pause after how many milliseconds it is tried again if it fails.
- * @param patience how many milliseconds to wait for readers.
  */
-function scrub(pause: number, patience = 0): void {
+function scrub(pause = FIRST_RETRY): void {
   clearTimeout(retry);
   retry = undefined;
   if (due.size > 0 && succeeds(rewrite)) due.clear();
-  if (due.size === 0 && emptyLog(db, patience) && succeeds(() => marks.end())) {
-    return;
-  }
+  // Without the tables, the mark has to stay.
+  if (due.size === 0 && emptied() && succeeds(() => marks.end())) return;
   retry = setTimeout(scrub, pause, Math.min(2 * pause, LONGEST_RETRY));
+}
+
+/** Removes what was erased and is only in the log. Tables that wait for their scrub go on waiting. */
+function scrubLog(): void {
+  clearTimeout(soon);
+  soon = undefined;
+  if (due.size === 0) scrub();
+  else emptied();
+}
+
+/** Empties the log if it can. Nobody waits for the same reader twice. */
+function emptied(): boolean {
+  held = !emptyLog(db, held ? 0 : PATIENCE);
+  return !held;
 }
 
 /** Whether some work succeeded. Earlier writes do not depend on it. */
