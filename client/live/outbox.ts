@@ -25,7 +25,7 @@ interface Draft {
   /** The id of the event that it edits or deletes. */
   readonly replaces: number | undefined;
   readonly settle: (event: SentEvent) => void;
-  readonly refuse: (error: unknown) => void;
+  readonly refuse: (error: Error) => void;
   /** Until when it must be confirmed, on the clock of `performance`. */
   readonly deadline: number | undefined;
   isOver: boolean;
@@ -101,7 +101,7 @@ export class Outbox {
       try {
         if (!draft.isOver) draft.settle(await this.#deliver(draft));
       } catch (error) {
-        draft.refuse(error);
+        draft.refuse(error as Error);
       }
       this.#drafts.shift();
     }

@@ -79,6 +79,8 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     isComplete: boolean,
   ): void {
     if (this.#tail === undefined) this.#tail = newest;
+    // A server that was restored from a backup gives ids anew.
+    else if (this.#tail > newest) this.#tail = newest;
     else if (after === undefined || this.#tail < after) return this.miss();
     this.#hasGap = false;
     for (const event of events) this.offer(event);

@@ -156,10 +156,9 @@ export function stateAfter(
 function isVolatile(state: LiveState, id: string, choice: unknown): boolean {
   const room = state.rooms.find((room) => room.id === id);
   const chat = room?.modules.find(({ type }) => type === "chat.native");
-  const isModerator = room?.permissions.includes("room:chat.moderate");
-  return Boolean(
-    isModerator && choice !== undefined ? choice : chat?.config.volatile,
-  );
+  const isSetSo = chat?.config.volatile === true;
+  const mayChoose = room?.permissions.includes("room:chat.moderate");
+  return mayChoose ? Boolean(choice ?? isSetSo) : isSetSo;
 }
 
 const pointersOf = (channels: readonly SentChannel[]): Pointers =>
