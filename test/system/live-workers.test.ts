@@ -1,89 +1,15 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import t, { type Test } from "tap";
-import {
-  foyer,
-  keyOf,
-  startFoyer,
-  until,
-  type ServerProcess,
-} from "../helper.js";
-import { listed, Person, shortFolder, signer } from "./person.js";
-
-/** A server of two processes. */
-interface Pair {
-  server: ServerProcess;
-  dataDir: string;
-  /** The processes that serve now. */
-  workers: () => number[];
-  sign: Awaited<ReturnType<typeof signer>>;
-  /** Sends a request to the API as somebody with all rights. */
-  api: (method: string, path: string, body?: unknown) => Promise<unknown>;
-}
+import t from "tap";
+import { foyer, keyOf, until } from "../helper.js";
+import { connectTo, startPair } from "./pair.js";
+import { listed, type Person, signer } from "./person.js";
 
 /** How soon a change reaches open connections if the machine has time, in milliseconds. */
 const SOON = 1000;
 
 /** After how many it is late, whatever else the machine does. */
 const LATE = 20_000;
-
-async function startPair(t: Test): Promise<Pair> {
-  const dataDir = shortFolder(t);
-  const server = await startFoyer(t, dataDir, ["--demo"], {
-    WORKERS: "2",
-    LOG_LEVEL: "info",
-    METRICS_PORT: "0",
-  });
-  const workers = () =>
-    [...server.said.stdout.matchAll(/"pid":(\d+).*"Server listening/g)].map(
-      ([, pid]) => Number(pid),
-    );
-  await until(() => workers().length === 2);
-  const sign = await signer(dataDir);
-  const { token } = sign("root", "admin", "api");
-  const api = async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(
-      `${server.address}/api/v1/worlds/sample/${path}`,
-      {
-        method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          connection: "close",
-          ...(body !== undefined && { "content-type": "application/json" }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      },
-    );
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${response.status} ${text}`);
-    return text === "" ? undefined : (JSON.parse(text) as unknown);
-  };
-  return { server, dataDir, workers, sign, api };
-}
-
-/** Connects to one of the processes. */
-async function connectTo(
-  t: Test,
-  { server, workers }: Pair,
-  pid: number,
-): Promise<Person> {
-  const others = workers().filter((one) => one !== pid && isAlive(one));
-  // A process that is stopped takes no connection.
-  for (const other of others) process.kill(other, "SIGSTOP");
-  try {
-    return await Person.connect(t, server.port);
-  } finally {
-    for (const other of others) process.kill(other, "SIGCONT");
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 /** How long something takes, in milliseconds. */
 async function timed(work: () => Promise<unknown>): Promise<number> {
