@@ -37,7 +37,8 @@ export class Client {
   readonly closed: Promise<Closed>;
   /** What came and no test has taken yet. */
   readonly #queue: { frame: Frame; text: string }[] = [];
-  #wake = () => {};
+  /** Those who wait for a frame. */
+  readonly #waiting = new Set<() => void>();
   #isClosed = false;
   #count = 0;
 
@@ -137,8 +138,8 @@ export class Client {
 
   /** The text of the next frame. */
   async text(): Promise<string> {
-    await this.#until("a frame", () => true);
-    return this.#queue.shift()!.text;
+    const take = () => this.#queue.shift()!.text;
+    return this.#until("a frame", () => true, take);
   }
 
   /** The data of the next push of a name; others stay for later. */
@@ -161,11 +162,11 @@ export class Client {
   async all(): Promise<Frame[]> {
     const mark = `mark ${++this.#count}`;
     this.sendFrame("ping", mark);
-    const at = await this.#until(
+    const before = await this.#until(
       "pong",
       ([name, data]) => name === "pong" && data === mark,
+      (at) => this.#queue.splice(0, at + 1).slice(0, -1),
     );
-    const before = this.#queue.splice(0, at + 1).slice(0, -1);
     return before.map(({ frame }) => frame);
   }
 
@@ -179,16 +180,23 @@ export class Client {
   }
 
   async #take(what: string, is: (frame: Frame) => boolean): Promise<Frame> {
-    const at = await this.#until(what, is);
-    return this.#queue.splice(at, 1)[0]!.frame;
+    return this.#until(what, is, (at) => this.#queue.splice(at, 1)[0]!.frame);
   }
 
-  /** Waits for a frame. @returns where it is in the queue. */
-  async #until(what: string, is: (frame: Frame) => boolean): Promise<number> {
+  /**
+   * Waits for a frame.
+   * @param take gets where it is in the queue. It is called at once, as others may
+   *   wait as well.
+   */
+  async #until<T>(
+    what: string,
+    is: (frame: Frame) => boolean,
+    take: (at: number) => T,
+  ): Promise<T> {
     const ends = Date.now() + DEADLINE;
     for (;;) {
       const at = this.#queue.findIndex(({ frame }) => is(frame));
-      if (at >= 0) return at;
+      if (at >= 0) return take(at);
       const left = ends - Date.now();
       if (this.#isClosed || left <= 0) {
         const why = this.#isClosed ? "closed" : "too late";
@@ -197,11 +205,17 @@ export class Client {
       }
       const signal = new AbortController();
       await Promise.race([
-        new Promise<void>((resolve) => (this.#wake = resolve)),
+        new Promise<void>((resolve) => this.#waiting.add(resolve)),
         delay(left, undefined, signal).catch(() => {}),
       ]);
       signal.abort();
     }
+  }
+
+  #wake(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const resolve of waiting) resolve();
   }
 }
 

@@ -96,6 +96,7 @@ void t.test("costs", async (t) => {
     }
     const [few, many] = costs as [[number, number], [number, number]];
     t.ok(many[0] > 0, "the store is asked");
+    t.ok(many[1] > 0, "and the message is encoded");
     t.ok(many[0] <= few[0] + 3, `${many[0]} calls, not ${few[0]}`);
     t.ok(many[1] <= few[1] + 3, `${many[1]} encodings, not ${few[1]}`);
   });

@@ -185,16 +185,15 @@ void t.test("F8 nothing is lost while somebody logs in", async (t) => {
   const sent: number[] = [];
   let isOver = false;
   const storm = (async () => {
-    for (let i = 0; i < 120; i++) {
+    for (let i = 0; !isOver; i++) {
       sent.push((await say(ann, dm, String(i))).event_id);
     }
-    isOver = true;
   })();
   const logins: Client[] = [];
-  while (!isOver) logins.push(await talk.person("bob"));
+  for (let i = 0; i < 6; i++) logins.push(await talk.person("bob"));
+  isOver = true;
   await storm;
   await talk.settle(dm, ann);
-  t.ok(logins.length > 1);
   for (const client of logins) {
     const count = client.hello["chat.notification_counts"][dm] ?? 0;
     const notices = named(await talk.came(client), "chat.notification");

@@ -132,8 +132,8 @@ void t.test("membership", async (t) => {
   await t.test("8.2 chat.leave of a room", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
-    const one = await talk.member("one", channel);
-    const two = await talk.person("one");
+    const one = await talk.member("leaves", channel);
+    const two = await talk.person("leaves");
     await two.do("chat.subscribe", { channel });
     await talk.calm(channel, ann, one, two);
     t.same(await one.do("chat.leave", { channel }), {});
@@ -153,7 +153,7 @@ void t.test("membership", async (t) => {
     t.equal(await one.code("chat.send", payload), "chat.denied");
     const { members } = await ann.do("chat.subscribe", { channel });
     t.notOk(members.some(({ id }: Json) => id === one.id));
-    t.same(channelsOf(await talk.person("one")), []);
+    t.same(channelsOf(await talk.person("leaves")), []);
     await say(ann, channel, "after it");
     t.same(await talk.heard(channel, one), [], "off the unread list");
   });

@@ -148,14 +148,12 @@ void t.test("reactions", async (t) => {
       "🇩",
       "é",
       "中",
-      "\ud83d",
-      "👍\0",
       "👍".repeat(1000),
     ];
     for (const reaction of bad) {
       t.equal(await code(reaction), "emoji.sadpanda", reaction.slice(0, 9));
     }
-    for (const reaction of [null, undefined, 5, {}, ["👍"]]) {
+    for (const reaction of [null, undefined, 5, {}, ["👍"], "\ud83d", "👍\0"]) {
       t.match(
         await code(reaction),
         /^(emoji\.sadpanda|protocol\.invalid_payload)$/,
@@ -195,7 +193,6 @@ void t.test("reactions", async (t) => {
       null,
       {},
       randomUUID(),
-      undefined,
     ];
     for (const event of unknown) {
       const payload = { channel, event, reaction: "👍" };

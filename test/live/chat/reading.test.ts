@@ -144,6 +144,7 @@ void t.test("reading", async (t) => {
     await cid.do("chat.leave", { channel });
     const frames = await talk.heard(channel, bob);
     t.same(new Set(namesOf(frames)), new Set(["chat.event"]), "not members");
+    await talk.came(cid);
     await say(ann, channel, "x");
     await bob.next("chat.unread_pointers");
     await say(ann, channel, "y");

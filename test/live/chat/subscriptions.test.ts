@@ -256,22 +256,21 @@ void t.test("subscriptions", async (t) => {
     const first = await say(ann, channel, "0");
     let isOver = false;
     const storm = (async () => {
-      for (let i = 1; i <= 150; i++) await say(ann, channel, String(i));
-      isOver = true;
+      for (let i = 1; !isOver; i++) await say(ann, channel, String(i));
     })();
     const guests: [state: Json, guest: Client][] = [];
-    while (!isOver) {
+    for (let i = 0; i < 5; i++) {
       const guest = await live.guest();
       const payload = { channel, after: first.event_id };
       guests.push([await guest.do("chat.subscribe", payload), guest]);
     }
+    isOver = true;
     await storm;
     await talk.settle(channel);
     const all = (await history(ann, channel, 1000)).filter(
       ({ event_id, event_type }) =>
         event_id > first.event_id && event_type === "channel.message",
     );
-    t.ok(guests.length > 1);
     for (const [{ events }, guest] of guests) {
       const pushes = named(await talk.came(guest), "chat.event");
       t.same(idsOf([...events, ...pushes]), idsOf(all), "each once, in order");
@@ -283,17 +282,17 @@ void t.test("subscriptions", async (t) => {
     const ann = await talk.member("ann", channel);
     let isOver = false;
     const storm = (async () => {
-      for (let i = 1; i <= 150; i++) await say(ann, channel, String(i));
-      isOver = true;
+      for (let i = 1; !isOver; i++) await say(ann, channel, String(i));
     })();
     const got: [fetched: number[], guest: Client][] = [];
-    while (!isOver) {
+    for (let i = 0; i < 5; i++) {
       const guest = await live.guest();
       const state = await guest.do("chat.subscribe", { channel });
       const page = { channel, count: 1000, before_id: state.next_event_id };
       const { results } = await guest.do("chat.fetch", page);
       got.push([idsOf(results), guest]);
     }
+    isOver = true;
     await storm;
     const all = (await history(ann, channel, 1000)).filter(
       ({ event_type }) => event_type === "channel.message",
