@@ -102,7 +102,8 @@ export function openSqliteStore(
       configure: async (id, changes, versions) =>
         readWorld(await writer.run("configureWorld", id, changes, versions)),
       delete: (id) => erasing(() => writer.run("deleteWorld", id)),
-      export: async (id) => read(() => copies.exportWorld(id)),
+      export: async (id, { history = false } = {}) =>
+        read(() => copies.exportWorld(id, history)),
       import: async (copy, { dryRun = false } = {}) =>
         readWorld(await writer.run("importWorld", copy, dryRun)),
     },

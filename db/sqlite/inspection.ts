@@ -1,5 +1,6 @@
 import Database from "better-sqlite3";
 import { type FileDigest, StoreError } from "../store.js";
+import { chatContradictions } from "./chat-inspection.js";
 import {
   type Connection,
   openForInspection,
@@ -184,5 +185,6 @@ export function contradictionsIn(db: Connection): string[] {
       ({ id, file_bytes, counted }) =>
         `the world ${id} counts ${file_bytes} bytes of files but has ${counted}`,
     ),
+    ...chatContradictions(db),
   ];
 }

@@ -6,6 +6,7 @@ import {
 import { StoreError } from "../store.js";
 import { announcementWrites } from "./announcements.js";
 import { batches, toFault } from "./batches.js";
+import { chatCopyWrites } from "./chat-copies.js";
 import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { ErasureMarks } from "./erasure-marks.js";
@@ -79,7 +80,10 @@ const writes: Writes = {
   ...users,
   ...announcements,
   ...fileWrites(db, users),
-  ...copyWrites(db, { ...worlds, ...rooms, ...users, ...announcements }),
+  ...copyWrites(db, {
+    ...{ ...worlds, ...rooms, ...users, ...announcements },
+    ...chatCopyWrites(db),
+  }),
 };
 const attempt = batches(db, writes);
 const noteChanges = changeWrites(db, origin, known);
