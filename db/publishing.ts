@@ -1,31 +1,35 @@
+import type { Delivery } from "./chat.js";
 import type { Events, WorldEvent } from "./events.js";
 import type { Announcement, Store } from "./store.js";
 
 type Method = (...args: never[]) => Promise<unknown>;
 
 /**
- * A store that publishes one event for every write, after the commit and before
- * the promise of the write resolves.
+ * A store that publishes what every write did, after the commit and before the
+ * promise of the write resolves. It is one event for most writes.
  */
 export function publishing(store: Store, events: Events): Store {
   /**
    * Adds events to some methods of one part of the store.
-   * @param eventOf makes the event of a method from its result and its arguments.
+   * @param eventsOf makes the events of a method from its result and its arguments.
    */
   function published<P extends object>(
     part: P,
-    eventOf: {
+    eventsOf: {
       [N in keyof P]?: P[N] extends (...args: infer A) => Promise<infer R>
-        ? (result: R, ...args: A) => WorldEvent | undefined
+        ? (result: R, ...args: A) => WorldEvent | WorldEvent[] | undefined
         : never;
     },
   ): P {
-    const methods = Object.entries(eventOf).map(([name, make]) => {
-      const toEvent = make as (...args: unknown[]) => WorldEvent | undefined;
+    const methods = Object.entries(eventsOf).map(([name, make]) => {
+      const toEvents = make as (
+        ...args: unknown[]
+      ) => WorldEvent | WorldEvent[] | undefined;
       const method = async (...args: never[]) => {
         const result = await (part[name as keyof P] as Method)(...args);
-        const event = toEvent(result, ...args);
-        if (event) events.publish(withoutNobody(event));
+        for (const event of [toEvents(result, ...args) ?? []].flat()) {
+          events.publish(withoutNobody(event));
+        }
         return result;
       };
       return [name, method];
@@ -138,6 +142,28 @@ export function publishing(store: Store, events: Events): Store {
         by,
       }),
     }),
+    chat: published(store.chat, {
+      send: (delivery, world, channel, _draft, by) =>
+        delivered({ world, channel, by }, [delivery]),
+      join: (delivery, world, channel, user, by) =>
+        delivery && delivered({ world, channel, by }, [delivery], [user]),
+      // It may have ended a membership in silence.
+      leave: (delivery, world, channel, user, _silent, by) =>
+        delivered({ world, channel, by }, delivery ? [delivery] : [], [user]),
+      react: (_, world, channel, event, _reaction, by) => ({
+        type: "chat.reacted",
+        world,
+        channel,
+        event,
+        by,
+      }),
+      direct: (result, world, _caller, _users, _hide, by) =>
+        delivered(
+          { world, channel: result.channel.id, by },
+          result.created,
+          result.appeared,
+        ),
+    }),
     files: published(store.files, {
       add: (_, world) => ({ type: "file.added", world }),
       delete: (_, world) => ({ type: "file.deleted", world }),
@@ -147,6 +173,26 @@ export function publishing(store: Store, events: Events): Store {
 
 const isVisible = ({ state, show_until }: Announcement): boolean =>
   state === "active" && (show_until === null || show_until > Date.now());
+
+/**
+ * The events about new events of a channel, and about changed memberships.
+ * @param of what all of them say.
+ * @param users whose memberships changed.
+ */
+const delivered = (
+  of: { world: string; channel: string; by: string | undefined },
+  deliveries: readonly Delivery[],
+  users: readonly string[] = [],
+): WorldEvent[] => [
+  ...deliveries.map((delivery) => ({
+    type: "chat.event" as const,
+    ...of,
+    delivery,
+  })),
+  ...(users.length > 0
+    ? [{ type: "chat.memberships" as const, ...of, users: [...users] }]
+    : []),
+];
 
 /** An event has `by` only if somebody is named. */
 function withoutNobody({ by, ...event }: WorldEvent): WorldEvent {

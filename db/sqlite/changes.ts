@@ -51,13 +51,15 @@ export function changeWrites(db: Connection, origin: string, known: number) {
   };
 }
 
-/** The world that a write changes; none for a dry run. */
+/** The world that a write changes; none for a dry run, and for what nobody looks at again. */
 function changedWorlds({ write, args: [first, second] }: WriteCall): string[] {
   switch (write) {
     case "createWorld":
       return [(first as { id: string }).id];
     case "importWorld":
       return second ? [] : [(first as { world: { id: string } }).world.id];
+    case "mark":
+      return [];
     default:
       return [first as string];
   }

@@ -1,4 +1,3 @@
-import { performance } from "node:perf_hooks";
 import type { Connection } from "./database.js";
 import { rewriteTable } from "./scrub.js";
 
@@ -45,7 +44,8 @@ export class ChatChores {
 
   constructor(db: Connection, hooks: ChoreHooks) {
     this.#hooks = hooks;
-    this.#hasRemains = remainsReader(db);
+    const findRemains = db.prepare("SELECT 1 FROM chat_remains LIMIT 1");
+    this.#hasRemains = () => findRemains.get() !== undefined;
     const erase = db.transaction(() => hooks.eraseRemains(SLICE));
     this.#erase = () => {
       hooks.begin();
@@ -80,8 +80,8 @@ export class ChatChores {
 
   /** Looks soon whether so many events are over that their space is worth giving back. */
   rest(): void {
-    this.#resting ??= setTimeout(() => {
-      this.#resting = undefined;
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => {
       try {
         this.#compact();
       } catch {
@@ -104,12 +104,6 @@ export class ChatChores {
       // The next process finishes it.
     }
   }
-}
-
-/** @returns a function that tells whether deleted channels have left events. */
-export function remainsReader(db: Connection): () => boolean {
-  const find = db.prepare("SELECT 1 FROM chat_remains LIMIT 1");
-  return () => find.get() !== undefined;
 }
 
 /**

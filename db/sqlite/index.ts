@@ -7,6 +7,8 @@ import {
   type Visitor,
 } from "../store.js";
 import { announcementReads } from "./announcements.js";
+import { chatReads } from "./chat-reads.js";
+import { chatStore } from "./chat.js";
 import { changeReads, lastChange } from "./changes.js";
 import { countReads } from "./count-reads.js";
 import {
@@ -82,10 +84,11 @@ export function openSqliteStore(
   const users = userReads(db, cache);
   const files = fileReads(db);
   const announcements = announcementReads(db);
+  const chat = chatReads(db);
   const counts = countReads(db);
   migrated.close();
   let closed = false;
-  if (marksIn(dataDir).length > 0) writer.begin();
+  if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
   const stopWatching = onTouched && watch(onTouched);
 
   return {
@@ -166,7 +169,7 @@ export function openSqliteStore(
       erase: (worldId, name) =>
         erasing(() => writer.run("eraseUser", worldId, name)),
     },
-    chat: undefined as never,
+    chat: chatStore(chat, writer, read, erasing),
     announcements: {
       list: async (worldId) => read(() => announcements.list(worldId)),
       create: (worldId, draft) =>

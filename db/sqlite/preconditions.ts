@@ -1,7 +1,7 @@
 import { StoreError } from "../store.js";
 
 export const absent = (
-  kind: "world" | "room" | "user" | "file" | "announcement",
+  kind: "world" | "room" | "user" | "file" | "announcement" | "event",
 ) => new StoreError("absent", `There is no such ${kind}.`, kind);
 
 /**

@@ -3,6 +3,7 @@ import type { RoomRecord } from "../../schemas/world-document.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room, RoomDraft } from "../../schemas/rooms.js";
 import { type RoomUpdate, StoreError } from "../store.js";
+import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
 import { absent, expectVersion } from "./preconditions.js";
 import {
@@ -56,6 +57,7 @@ export function roomWrites(db: Connection) {
   const move = db.prepare<[number, string]>(
     "UPDATE rooms SET sorting_priority = ?, revision = revision + 1 WHERE id = ?",
   );
+  const removeChannels = channelRemoval(db);
   const remove = db.prepare<[string]>("DELETE FROM rooms WHERE id = ?");
   const joinGroup = db
     .prepare<[string, string], number>(
@@ -264,6 +266,7 @@ export function roomWrites(db: Connection) {
       versions?: readonly string[],
     ): void {
       const { hidden } = find(worldId, id, versions);
+      removeChannels.ofRoom(id);
       remove.run(id);
       quitGroup(hidden.view_group);
     },

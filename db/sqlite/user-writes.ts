@@ -7,6 +7,7 @@ import {
   type UserChanges,
   type Visitor,
 } from "../store.js";
+import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
 import { absent } from "./preconditions.js";
 import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "./rows.js";
@@ -84,6 +85,7 @@ export function userWrites(db: Connection) {
        moderation_state = '', client_state = NULL, pretalx_id = NULL, last_login = NULL,
        display_name_folded = '' WHERE id = ?`,
   );
+  const removeChannels = channelRemoval(db);
   const disown = db.prepare<[string]>(
     "UPDATE files SET user_id = NULL WHERE user_id = ?",
   );
@@ -205,6 +207,7 @@ export function userWrites(db: Connection) {
       erase.run(id);
       unblockAll.run(id, id);
       disown.run(id);
+      removeChannels.ofUser(id);
       return id;
     },
   };

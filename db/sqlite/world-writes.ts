@@ -1,6 +1,7 @@
 import type { WorldCopy } from "../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
 import { StoreError, type WorldSettings } from "../store.js";
+import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
 import { absent, expectVersion } from "./preconditions.js";
 import { readWorld, sameValues, WORLD_COLUMNS, type WorldRow } from "./rows.js";
@@ -18,6 +19,7 @@ export function worldWrites(db: Connection) {
     `UPDATE worlds SET title = @title, config = @config, permission_config = @permission_config,
        domain = @domain, revision = @revision WHERE id = @id`,
   );
+  const removeChannels = channelRemoval(db);
   const remove = db.prepare<[string]>("DELETE FROM worlds WHERE id = ?");
   const selectFiles = db
     .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")
@@ -140,6 +142,7 @@ export function worldWrites(db: Connection) {
 
     deleteWorld(id: string): string[] {
       const keys = selectFiles.all(id);
+      removeChannels.ofWorld(id);
       if (remove.run(id).changes === 0) throw absent("world");
       return keys;
     },

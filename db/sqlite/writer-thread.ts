@@ -6,7 +6,11 @@ import {
 import { StoreError } from "../store.js";
 import { announcementWrites } from "./announcements.js";
 import { batches, toFault } from "./batches.js";
+import { ChatChores } from "./chat-chores.js";
 import { chatCopyWrites } from "./chat-copies.js";
+import { memberWrites } from "./chat-members.js";
+import { messageWrites } from "./chat-messages.js";
+import { chatErasures } from "./chat-remains.js";
 import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { ErasureMarks } from "./erasure-marks.js";
@@ -39,7 +43,31 @@ const ERASING = new Set<keyof Writes>([
   "eraseUser",
   "deleteWorld",
   "deleteFile",
+  "editMessage",
+  "deleteMessage",
+  "emptyMessages",
+  "expireEvents",
 ]);
+
+/**
+ * Writes whose old bytes leave the log soon, together with those of others, and not
+ * before their answers. There may be many of them.
+ */
+const ERASING_SOON = new Set<keyof Writes>([
+  "editMessage",
+  "emptyMessages",
+  "expireEvents",
+]);
+
+/** Writes that delete channels and leave their events. */
+const LEAVING = new Set<keyof Writes>([
+  "eraseUser",
+  "deleteWorld",
+  "deleteRoom",
+]);
+
+/** How soon, in milliseconds. */
+const SOON = 1000;
 
 /**
  * While scrubbing the table of files takes less than this, in milliseconds, every
@@ -63,6 +91,12 @@ const LONGEST_RETRY = 60_000;
  */
 const PATIENCE = 2000;
 
+/** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
+const PATROL = 60_000;
+
+/** How long a thread that ends erases what deleted channels left, in milliseconds. */
+const LAST_CHORES = 2000;
+
 /** The most writes in one transaction. The first waits for the last. */
 const MAX_BATCH = 500;
 
@@ -74,12 +108,16 @@ const worlds = worldWrites(db);
 const rooms = roomWrites(db);
 const users = userWrites(db);
 const announcements = announcementWrites(db);
+const { eraseRemains, ...erasures } = chatErasures(db);
 const writes: Writes = {
   ...worlds,
   ...rooms,
   ...users,
   ...announcements,
   ...fileWrites(db, users),
+  ...messageWrites(db),
+  ...memberWrites(db),
+  ...erasures,
   ...copyWrites(db, {
     ...{ ...worlds, ...rooms, ...users, ...announcements },
     ...chatCopyWrites(db),
@@ -104,17 +142,26 @@ port.on("message", (first: Message) => {
     calls.some(({ write }) => write === name);
   if (wrote("deleteWorld")) ERASED_TABLES.forEach((table) => due.add(table));
   if (wrote("deleteFile")) due.add("files");
-  if (wrote("deleteWorld") || wrote("eraseUser")) scrub(FIRST_RETRY, PATIENCE);
+  if (wrote("deleteWorld") || wrote("eraseUser")) scrub();
+  else if (wrote("deleteFile") && lastRewrite < QUICK_SCRUB) scrub();
   else if (wrote("deleteFile")) {
-    if (lastRewrite < QUICK_SCRUB) scrub(FIRST_RETRY, PATIENCE);
-    else retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite, FIRST_RETRY);
+    retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite);
   }
+  if (wrote("deleteMessage")) scrubLog();
+  else if (calls.some(({ write }) => ERASING_SOON.has(write))) {
+    soon ??= setTimeout(scrubLog, SOON);
+  }
+  if (calls.some(({ write }) => LEAVING.has(write))) chores.start();
+  if (wrote("expireEvents")) chores.rest();
   port.postMessage({ answers, touched } satisfies BatchReport);
   touched = [];
   if (message !== "close") return;
+  clearInterval(patrol);
+  chores.close(performance.now() + LAST_CHORES);
   // What cannot be scrubbed now keeps its mark, and the next process scrubs it.
-  if (due.size > 0) scrub(FIRST_RETRY, PATIENCE);
+  if (marks.due) scrub();
   clearTimeout(retry);
+  clearTimeout(soon);
   db.close();
   port.close();
 });
@@ -122,15 +169,33 @@ port.on("message", (first: Message) => {
 /** The tables that still have to be scrubbed. The log is emptied after them. */
 const due = new Set<ErasedTable>();
 let retry: NodeJS.Timeout | undefined;
+let soon: NodeJS.Timeout | undefined;
+/** Whether somebody read the log when it was last to be emptied. A backup may read it for minutes. */
+let held = false;
 /** How long the last rewrite of tables took, in milliseconds. */
 let lastRewrite = 0;
 
-if (succeeds(() => marks.adopt()) && marks.due) {
-  ERASED_TABLES.forEach((table) => due.add(table));
-  scrub(FIRST_RETRY, PATIENCE);
-}
+const chores = new ChatChores(db, {
+  eraseRemains,
+  begin: () => marks.begin(),
+  end: scrubLog,
+});
+takeOver();
+chores.rest();
+const patrol = setInterval(takeOver, PATROL);
 // Reports that the thread has started.
 port.postMessage({ answers: [], touched } satisfies BatchReport);
+
+/** Finishes the erasures of processes that died. */
+function takeOver(): void {
+  const { count } = marks;
+  succeeds(() => marks.adopt());
+  if (marks.count > count) {
+    ERASED_TABLES.forEach((table) => due.add(table));
+    scrub();
+  }
+  succeeds(() => chores.start());
+}
 
 /** The next message that has arrived; undefined if there is none. */
 function next(): Message | undefined {
@@ -141,16 +206,28 @@ function next(): Message | undefined {
 /**
  * Removes everything that was erased from the files of the database.
  * @param pause after how many milliseconds it is tried again if it fails.
- * @param patience how many milliseconds to wait for readers.
  */
-function scrub(pause: number, patience = 0): void {
+function scrub(pause = FIRST_RETRY): void {
   clearTimeout(retry);
   retry = undefined;
   if (due.size > 0 && succeeds(rewrite)) due.clear();
-  if (due.size === 0 && emptyLog(db, patience) && succeeds(() => marks.end())) {
-    return;
-  }
+  // Without the tables, the mark has to stay.
+  if (due.size === 0 && emptied() && succeeds(() => marks.end())) return;
   retry = setTimeout(scrub, pause, Math.min(2 * pause, LONGEST_RETRY));
+}
+
+/** Removes what was erased and is only in the log. Tables that wait for their scrub go on waiting. */
+function scrubLog(): void {
+  clearTimeout(soon);
+  soon = undefined;
+  if (due.size === 0) scrub();
+  else emptied();
+}
+
+/** Empties the log if it can. Nobody waits for the same reader twice. */
+function emptied(): boolean {
+  held = !emptyLog(db, held ? 0 : PATIENCE);
+  return !held;
 }
 
 /** Whether some work succeeded. Earlier writes do not depend on it. */

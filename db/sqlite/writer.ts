@@ -2,6 +2,9 @@ import { Worker } from "node:worker_threads";
 import { StoreError, type StoreProblem } from "../store.js";
 import type { announcementWrites } from "./announcements.js";
 import { toFault } from "./batches.js";
+import type { memberWrites } from "./chat-members.js";
+import type { messageWrites } from "./chat-messages.js";
+import type { chatErasures } from "./chat-remains.js";
 import type { roomWrites } from "./room-writes.js";
 import type { fileWrites } from "./file-writes.js";
 import type { userWrites } from "./user-writes.js";
@@ -14,6 +17,9 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof userWrites> &
   ReturnType<typeof fileWrites> &
   ReturnType<typeof announcementWrites> &
+  ReturnType<typeof messageWrites> &
+  ReturnType<typeof memberWrites> &
+  Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
   ReturnType<typeof copyWrites>;
 
 /** A write as it is sent to the writer thread. */

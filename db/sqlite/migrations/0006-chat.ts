@@ -2,7 +2,8 @@ export default /* sql */ `
 -- Chat. A room has the channel with its own id from the first write to it; the others
 -- are direct channels, whose members never change.
 CREATE TABLE chat_channels (
-  number INTEGER PRIMARY KEY,
+  -- Never given again: the events of a deleted channel are erased later.
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
   world_id TEXT NOT NULL REFERENCES worlds (id) ON DELETE CASCADE,
   -- The ids of the members of a direct channel, sorted and joined by commas. NULL for a room.
@@ -38,6 +39,8 @@ CREATE TABLE chat_events (
   content ANY NOT NULL
 ) STRICT;
 CREATE INDEX chat_events_by_channel ON chat_events (channel, id) WHERE gone = 0;
+-- Thousands may join before the first message.
+CREATE INDEX chat_events_but_members ON chat_events (channel, id) WHERE gone = 0 AND type != 1;
 CREATE INDEX chat_events_by_replaced ON chat_events (replaces) WHERE replaces IS NOT NULL;
 
 -- The last edit of each message that was edited or deleted. Its content is that of the edit.
@@ -65,6 +68,8 @@ CREATE TABLE chat_members (
   hidden INTEGER NOT NULL DEFAULT 0 CHECK (hidden IN (0, 1))
 ) STRICT;
 CREATE UNIQUE INDEX chat_members_by_channel ON chat_members (channel, user_id);
+-- In the order of joining, because every index ends with the number.
+CREATE INDEX chat_members_by_number ON chat_members (channel);
 CREATE INDEX chat_members_by_user ON chat_members (user_id);
 
 -- How far somebody has read, member or not.

@@ -1,0 +1,201 @@
+import type { Mark } from "../chat.js";
+import { StoreError } from "../store.js";
+import { type ChannelRow, channelWrites, toChannel } from "./chat-channels.js";
+import {
+  type DeliveryRow,
+  eventReads,
+  type EventRow,
+  MEMBER,
+  type ReactionRow,
+} from "./chat-events.js";
+import { eventWriter } from "./chat-messages.js";
+import { denied, senderCheck } from "./chat-senders.js";
+import type { Connection } from "./database.js";
+import { absent } from "./preconditions.js";
+import { IS_KNOWN } from "./rows.js";
+
+/** How many reactions an event may have. */
+const MAX_REACTIONS = 1000;
+
+/** A reaction to add or to remove. */
+interface ReactionChange {
+  user: string;
+  reaction: string;
+  remove: boolean;
+  volatile: boolean;
+}
+
+/** The writes of members, reactions and marks. Each runs inside a transaction of its caller. */
+export function memberWrites(db: Connection) {
+  const channels = channelWrites(db);
+  const post = eventWriter(db);
+  const events = eventReads(db);
+  const expectSender = senderCheck(db);
+  const stateOf = db
+    .prepare<[string, string], string>(
+      `SELECT moderation_state FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
+    )
+    .pluck();
+  const isMember = db.prepare<[number, string]>(
+    "SELECT 1 FROM chat_members WHERE channel = ? AND user_id = ?",
+  );
+  const addMember = db.prepare<[number, string, number]>(
+    "INSERT INTO chat_members (channel, user_id, hidden) VALUES (?, ?, ?)",
+  );
+  const removeMember = db.prepare<[number, string]>(
+    "DELETE FROM chat_members WHERE channel = ? AND user_id = ?",
+  );
+  const setHidden = db.prepare<[number, number, string, number]>(
+    "UPDATE chat_members SET hidden = ? WHERE channel = ? AND user_id = ? AND hidden != ?",
+  );
+  const list = db.prepare<[string, number, number]>(
+    `INSERT INTO chat_readers (user_id, channel, listed) VALUES (?, ?, ?)
+     ON CONFLICT DO UPDATE SET listed = excluded.listed`,
+  );
+  const unlist = db.prepare<[string, number]>(
+    "UPDATE chat_readers SET listed = NULL WHERE user_id = ? AND channel = ? AND listed IS NOT NULL",
+  );
+  const setMark = db.prepare<[string, number, number | null, number | null]>(
+    `INSERT INTO chat_readers (user_id, channel, pointer, listed) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET pointer = excluded.pointer, listed = excluded.listed`,
+  );
+  const forget = db.prepare<[string, number, number]>(
+    "DELETE FROM chat_notifications WHERE user_id = ? AND channel = ? AND event <= ?",
+  );
+  const findReaction = db.prepare<[number, string, string]>(
+    "SELECT 1 FROM chat_reactions WHERE event = ? AND reaction = ? AND user_id = ?",
+  );
+  const countReactions = db
+    .prepare<[number], number>(
+      "SELECT count(*) FROM chat_reactions WHERE event = ?",
+    )
+    .pluck();
+  const addReaction = db.prepare<[number, string, string]>(
+    "INSERT INTO chat_reactions (event, reaction, user_id) VALUES (?, ?, ?)",
+  );
+  const removeReaction = db.prepare<[number, string, string]>(
+    "DELETE FROM chat_reactions WHERE event = ? AND reaction = ? AND user_id = ?",
+  );
+  const findBlock = db.prepare<{ users: string }>(
+    `SELECT 1 FROM blocks WHERE user_id IN (SELECT value FROM json_each(@users))
+       AND blocked_id IN (SELECT value FROM json_each(@users)) LIMIT 1`,
+  );
+
+  const postMembership = (
+    channel: ChannelRow,
+    sender: string,
+    membership: "join" | "leave",
+  ): DeliveryRow =>
+    post(channel, {
+      type: MEMBER,
+      sender,
+      content: JSON.stringify({ membership }),
+    });
+
+  return {
+    joinChannel(
+      worldId: string,
+      id: string,
+      user: string,
+    ): DeliveryRow | undefined {
+      const found = channels.expect(worldId, id);
+      if (found && found.direct !== null) throw absent("room");
+      const state = stateOf.get(user, worldId);
+      if (state === undefined) throw absent("user");
+      if (state === "banned") throw denied("The user is banned.");
+      if (found && isMember.get(found.number, user)) return undefined;
+      const channel = found ?? channels.create(worldId, id);
+      addMember.run(channel.number, user, 0);
+      const delivery = postMembership(channel, user, "join");
+      list.run(user, channel.number, delivery.event.id);
+      return delivery;
+    },
+
+    leaveChannel(
+      worldId: string,
+      id: string,
+      user: string,
+      silent: boolean,
+    ): DeliveryRow | undefined {
+      const channel = channels.expect(worldId, id);
+      if (!channel) return undefined;
+      const { number } = channel;
+      if (channel.direct !== null) {
+        if (!isMember.get(number, user)) throw denied("No member.");
+        setHidden.run(1, number, user, 1);
+        return undefined;
+      }
+      unlist.run(user, number);
+      const { changes } = removeMember.run(number, user);
+      return changes === 0 || silent
+        ? undefined
+        : postMembership(channel, user, "leave");
+    },
+
+    react(
+      worldId: string,
+      id: string,
+      event: number,
+      { user, reaction, remove, volatile }: ReactionChange,
+    ): { row: EventRow; reactions: ReactionRow[] } {
+      const channel = channels.expect(worldId, id);
+      expectSender(worldId, channel, user, volatile);
+      const row = channel && events.one(channel, event);
+      if (!row) throw absent("event");
+      if (remove) removeReaction.run(event, reaction, user);
+      else if (!findReaction.get(event, reaction, user)) {
+        if (countReactions.get(event)! >= MAX_REACTIONS) {
+          throw new StoreError(
+            "quota",
+            `An event may have ${MAX_REACTIONS} reactions.`,
+            "reactions",
+          );
+        }
+        addReaction.run(event, reaction, user);
+      }
+      return { row, reactions: events.reactionsTo([row]) };
+    },
+
+    openDirect(
+      worldId: string,
+      caller: string,
+      users: readonly string[],
+      hide: boolean,
+    ) {
+      const states = users.map((user) => stateOf.get(user, worldId));
+      if (states.some((state) => state === undefined || state === "banned")) {
+        throw denied("One of the users is banned or does not exist.");
+      }
+      if (stateOf.get(caller, worldId) !== "") throw denied("Silenced.");
+      if (findBlock.get({ users: JSON.stringify(users) })) {
+        throw denied("One of the users blocks another.");
+      }
+      const { channel, isNew } = channels.direct(worldId, users);
+      const { number } = channel;
+      const shown = users.filter((user) => user === caller || !hide);
+      if (!isNew) {
+        const appeared = shown.filter(
+          (user) => setHidden.run(0, number, user, 0).changes > 0,
+        );
+        return { channel: toChannel(channel), created: [], appeared };
+      }
+      for (const user of users) {
+        addMember.run(number, user, shown.includes(user) ? 0 : 1);
+      }
+      const created = users.map((user) =>
+        postMembership(channel, user, "join"),
+      );
+      return { channel: toChannel(channel), created, appeared: shown };
+    },
+
+    mark(marks: readonly (Mark & { world: string })[]): void {
+      for (const { world, user, channel: id, pointer, listed } of marks) {
+        if (stateOf.get(user, world) === undefined) continue;
+        const channel = channels.claim(world, id);
+        if (!channel) continue;
+        setMark.run(user, channel.number, pointer, listed);
+        if (pointer !== null) forget.run(user, channel.number, pointer);
+      }
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import type {
+  ActiveChannel,
+  Channel,
+  ChatEvent,
+  Delivery,
+  EventSelection,
+  Mark,
+  Membership,
+  Unread,
+} from "../chat.js";
+import {
+  channelFinder,
+  CHANNEL_COLUMNS,
+  type ChannelRow,
+  toChannel,
+} from "./chat-channels.js";
+import { eventReads, toDeliveries, toEvents } from "./chat-events.js";
+import type { Connection } from "./database.js";
+
+/** The most notifications of a user that are read. */
+const MAX_NOTIFICATIONS = 10_000;
+
+/** The reads of chat. */
+export function chatReads(db: Connection) {
+  const find = channelFinder(db);
+  const events = eventReads(db);
+  const lastId = db
+    .prepare<[], number>(
+      "SELECT seq FROM sqlite_sequence WHERE name = 'chat_events'",
+    )
+    .pluck();
+  // Reads nothing but what came after the id, and looks up each channel once.
+  const selectActive = db.prepare<[number], ActiveChannel>(
+    `SELECT world_id AS world, chat_channels.id AS channel, active.last FROM
+       (SELECT channel, max(id) AS last FROM chat_events NOT INDEXED
+        WHERE id > ? AND gone = 0 GROUP BY channel) AS active
+     CROSS JOIN chat_channels ON chat_channels.number = active.channel`,
+  );
+  const isMember = db.prepare<[number, string]>(
+    "SELECT 1 FROM chat_members WHERE channel = ? AND user_id = ?",
+  );
+  const selectMembers = db
+    .prepare<[number, number], string>(
+      "SELECT user_id FROM chat_members WHERE channel = ? ORDER BY number DESC LIMIT ?",
+    )
+    .pluck();
+  const selectMemberships = db.prepare<
+    [string, string],
+    ChannelRow & { hidden: number }
+  >(
+    `SELECT ${CHANNEL_COLUMNS}, chat_members.hidden
+     FROM chat_members JOIN chat_channels ON chat_channels.number = chat_members.channel
+     WHERE chat_members.user_id = ? AND chat_channels.world_id = ?
+     ORDER BY chat_members.number`,
+  );
+  const selectMarks = db.prepare<[string, string], Mark>(
+    `SELECT chat_readers.user_id AS user, chat_channels.id AS channel,
+       chat_readers.pointer, chat_readers.listed
+     FROM chat_readers JOIN chat_channels ON chat_channels.number = chat_readers.channel
+     WHERE chat_readers.user_id = ? AND chat_channels.world_id = ?`,
+  );
+  const selectNotifications = db.prepare<
+    [string, string, number],
+    { channel: string; event: number }
+  >(
+    `SELECT chat_channels.id AS channel, chat_notifications.event
+     FROM chat_notifications JOIN chat_channels ON chat_channels.number = chat_notifications.channel
+     WHERE chat_notifications.user_id = ? AND chat_channels.world_id = ?
+     ORDER BY chat_notifications.event DESC LIMIT ?`,
+  );
+  const selectRemains = db.prepare<[]>("SELECT 1 FROM chat_remains LIMIT 1");
+
+  return {
+    hasRemains: (): boolean => selectRemains.get() !== undefined,
+
+    lastId: (): number => lastId.get() ?? 0,
+
+    channel(worldId: string, id: string): Channel | undefined {
+      const row = find(worldId, id);
+      return row && toChannel(row);
+    },
+
+    events(
+      worldId: string,
+      id: string,
+      selection: EventSelection,
+    ): ChatEvent[] {
+      const channel = find(worldId, id);
+      if (!channel) return [];
+      const { rows, reactions } = events.page(channel, selection);
+      return toEvents(id, rows, reactions);
+    },
+
+    event(worldId: string, id: string, event: number): ChatEvent | undefined {
+      const channel = find(worldId, id);
+      const row = channel && events.one(channel, event);
+      return row && toEvents(id, [row], events.reactionsTo([row]))[0];
+    },
+
+    deliveries(
+      worldId: string,
+      id: string,
+      after: number,
+      limit: number,
+    ): Delivery[] {
+      const channel = find(worldId, id);
+      if (!channel) return [];
+      const { rows, reactions } = events.deliveries(channel, after, limit);
+      return toDeliveries(id, rows, reactions);
+    },
+
+    activeSince: (id: number): ActiveChannel[] => selectActive.all(id),
+
+    isMember(worldId: string, id: string, user: string): boolean {
+      const channel = find(worldId, id);
+      return !!channel && isMember.get(channel.number, user) !== undefined;
+    },
+
+    members(worldId: string, id: string, limit: number): string[] {
+      const channel = find(worldId, id);
+      return channel ? selectMembers.all(channel.number, limit) : [];
+    },
+
+    memberships: (worldId: string, user: string): Membership[] =>
+      selectMemberships.all(user, worldId).map((row) => ({
+        ...toChannel(row),
+        hidden: row.hidden === 1,
+      })),
+
+    unread: (worldId: string, user: string): Unread => ({
+      marks: selectMarks.all(user, worldId),
+      notifications: selectNotifications
+        .all(user, worldId, MAX_NOTIFICATIONS)
+        .reverse(),
+    }),
+  };
+}
