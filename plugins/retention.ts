@@ -72,9 +72,15 @@ export async function applyRetention(
 const pause = (signal?: AbortSignal): Promise<void> =>
   sleep(PAUSE, undefined, { ...(signal && { signal }) }).catch(() => {});
 
+/** When it runs, in milliseconds. */
+interface RetentionTimes {
+  first?: number;
+  interval?: number;
+}
+
 /** Applies the retention of all worlds soon after the start, and then daily. */
-export default fp(
-  async (app) => {
+export default fp<RetentionTimes>(
+  async (app, { first = FIRST, interval = INTERVAL }) => {
     const stop = new AbortController();
     const { signal } = stop;
     let running = Promise.resolve();
@@ -96,11 +102,11 @@ export default fp(
       } catch (error) {
         onFault(error);
       }
-      if (!signal.aborted) schedule(INTERVAL);
+      if (!signal.aborted) schedule(interval);
     }
 
     // Not all processes of a server at the same moment.
-    app.addHook("onReady", async () => schedule(FIRST * (1 + Math.random())));
+    app.addHook("onReady", async () => schedule(first * (1 + Math.random())));
     app.addHook("onClose", async () => {
       stop.abort();
       clearTimeout(timer);

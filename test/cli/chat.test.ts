@@ -1,11 +1,14 @@
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import { applyRetention } from "../../plugins/retention.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
+import { countRows } from "../../db/sqlite/inspection.js";
+import { migrations } from "../../db/sqlite/migrations/index.js";
+import { addFunctions } from "../../db/sqlite/upgrade.js";
 import type { Store } from "../../db/store.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
 import { textsBelow } from "../files.js";
-import { foyer, until, worldOf } from "../helper.js";
+import { foyer, worldOf } from "../helper.js";
 
 const WORLD = "demo";
 
@@ -316,54 +319,91 @@ void t.test("the messages of a user are erased", async (t) => {
   t.match(await foyer(dataDir, ["check"]), { code: 0 });
 });
 
-void t.test("a world keeps its chat as long as it says", async (t) => {
-  const { dataDir, store, room, direct } = await chatted(t);
-  const day = 24 * 60 * 60_000;
-  const count = async () =>
-    (
-      await Promise.all(
-        [room.id, direct].map((id) =>
-          store.chat.events(WORLD, id, { after: 0, limit: 99 }),
-        ),
-      )
-    ).flat().length;
-  const all = await count();
-  const later = Date.now() + 3 * day;
-  for (const chat of [
-    ...[undefined, null, 1, "2", [], {}],
-    ...["2", 0, -2, null, true, [2], {}, 1e300].map((retention_days) => ({
-      retention_days,
-    })),
-    { retention_days: 3.5 },
-  ]) {
-    await store.worlds.configure(WORLD, { config: { chat } });
-    await applyRetention(store, later);
-    t.equal(await count(), all, JSON.stringify(chat));
-  }
-  await store.worlds.configure(WORLD, {
-    config: { chat: { retention_days: 2.5 } },
+void t.test("a backup holds chat", async (t) => {
+  const { dataDir, store, room } = await chatted(t);
+  const archive = join(t.testdirName, "all.tar");
+  const contents = "1 world, 2 rooms, 0 files, 14 chat events";
+  const made = await foyer(dataDir, ["backup", archive]);
+  t.equal(made.stdout, `${archive} holds ${contents}.\n`);
+  const restored = join(t.testdirName, "restored");
+  t.match(await foyer(restored, ["restore", archive]), {
+    code: 0,
+    stdout: `Restored ${contents}`,
   });
-  await applyRetention(store, Date.now() + 2 * day);
-  t.equal(await count(), all, "not yet");
-  await store.worlds.create(worldOf("other"));
-  const faults: unknown[] = [];
-  await applyRetention(
-    {
-      ...store,
-      chat: {
-        ...store.chat,
-        expire: (world, before) =>
-          world === "other"
-            ? Promise.reject(new Error("x"))
-            : store.chat.expire(world, before),
-      },
-    },
-    later,
-    { onFault: (error) => faults.push(error) },
+  const checked = await foyer(restored, ["check"]);
+  t.equal(checked.stdout, `All is well: ${contents}.\n`);
+  const other = openSqliteStore(restored);
+  t.teardown(() => other.close());
+  const all = { after: 0, limit: 99 };
+  t.strictSame(
+    await other.chat.events(WORLD, room.id, all),
+    await store.chat.events(WORLD, room.id, all),
   );
-  t.strictSame(faults, [], "a world that keeps all is left alone");
-  t.equal(await count(), 0);
+});
+
+void t.test("a check finds contradictions in chat", async (t) => {
+  const { dataDir, store, room, quiet, ada, gone, hello, direct } =
+    await chatted(t);
+  await store.chat.join(WORLD, quiet.id, ada.id);
+  await store.worlds.create(worldOf("other"));
+  const traits = new Set<string>();
+  const alien = await store.users.enter("other", { tokenId: "x", traits });
   await store.close();
-  t.strictSame(await textsBelow(dataDir, ["of ada", "of bob", "by gone"]), []);
-  await until(async () => (await foyer(dataDir, ["check"])).code === 0);
+  const db = new Database(join(dataDir, "foyer.db"));
+  const number = (id: string) =>
+    db.prepare("SELECT number FROM chat_channels WHERE id = ?").pluck().get(id);
+  const main = number(room.id);
+  const last = Number(
+    db.prepare("SELECT max(id) FROM chat_events").pluck().get(),
+  );
+  db.pragma("foreign_keys = OFF");
+  db.exec(`
+    INSERT INTO chat_channels (id, world_id) VALUES ('lonely', 'demo');
+    INSERT INTO chat_members (channel, user_id) VALUES (${main}, '${alien.id}');
+    INSERT INTO chat_readers (channel, user_id) VALUES (${main}, '${alien.id}');
+    INSERT INTO chat_members (channel, user_id) VALUES (${number(direct)}, '${gone.id}');
+    UPDATE chat_channels SET last_event = 1, last_message = 1 WHERE id = '${quiet.id}';
+    INSERT INTO chat_events (id, channel, type, sender, timestamp, content)
+      VALUES (${last + 1}, 999, 0, NULL, 0, '{}');
+    UPDATE chat_events SET content = '{' WHERE id = ${hello};
+    UPDATE chat_events SET content = zeroblob(2) WHERE type = 1 AND channel = ${main};
+    UPDATE chat_events SET content = '{}' WHERE deleted = 1;
+    UPDATE chat_events SET sender = '${alien.id}' WHERE sender = '${gone.id}';
+    UPDATE chat_events SET replaces = 1 WHERE replaces IS NOT NULL;
+    INSERT INTO chat_reactions (event, reaction, user_id) VALUES (999, 'x', '${ada.id}');
+    INSERT INTO chat_notifications (user_id, channel, event) VALUES ('${ada.id}', ${main}, 999);
+    UPDATE sqlite_sequence SET seq = 1 WHERE name = 'chat_events';`);
+  db.close();
+  const found = await foyer(dataDir, ["check"]);
+  t.equal(found.code, 1);
+  t.strictSame(found.stdout.trim().split("\n"), [
+    "database the channel lonely has no room",
+    `database the channel ${room.id} has 1 member of another world`,
+    `database the channel ${room.id} has 1 reader of another world`,
+    `database the direct channel ${direct} has 1 member too many`,
+    "database 1 event of chat without a channel",
+    `database the channel ${quiet.id} names 1 as its last event and has a later one`,
+    `database 1 event of the channel ${room.id} cannot be read`,
+    `database 3 events of the channel ${room.id} have lost their content`,
+    "database 2 events of chat still have erased content",
+    `database 2 events of the channel ${room.id} were sent by nobody`,
+    `database 2 events of the channel ${room.id} replace what is no message of it`,
+    "database 2 edits of chat without an event",
+    "database 1 reaction of chat without an event",
+    "database 1 notification of chat without an event",
+    `database the event ${last + 1} of chat has an id that is given again`,
+  ]);
+});
+
+void t.test("a database from before there was chat has none", async (t) => {
+  const db = new Database(":memory:");
+  t.teardown(() => db.close());
+  addFunctions(db);
+  for (const sql of migrations.slice(0, 5)) db.exec(sql);
+  t.strictSame(countRows(db), {
+    worlds: 0,
+    rooms: 0,
+    files: 0,
+    chat_events: 0,
+  });
 });
