@@ -109,7 +109,10 @@ export function messageWrites(db: Connection) {
       "UPDATE chat_members SET hidden = 0 WHERE channel = ? AND hidden = 1 RETURNING user_id",
     )
     .pluck();
-  /** @param from selects from `users` who is notified, with what follows the `WHERE` joined by `AND`. */
+  /**
+   * @param from who is notified: tables joined with `users`, and a condition. A `CROSS
+   *   JOIN` keeps SQLite from going through all users of the world.
+   */
   const notify = (from: string) =>
     db
       .prepare<Notified, string>(
@@ -120,10 +123,10 @@ export function messageWrites(db: Connection) {
       )
       .pluck();
   const notifyMembers = notify(
-    "chat_members JOIN users ON users.id = chat_members.user_id WHERE chat_members.channel = @channel",
+    "chat_members CROSS JOIN users ON users.id = chat_members.user_id WHERE chat_members.channel = @channel",
   );
   const notifyNamed = notify(
-    `json_each(@users) AS named JOIN users ON users.id = named.value
+    `json_each(@users) AS named CROSS JOIN users ON users.id = named.value
      WHERE (@all OR EXISTS (SELECT 1 FROM chat_members WHERE channel = @channel AND user_id = users.id))`,
   );
 

@@ -153,6 +153,9 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
   await store.users.block("old", "named", "guest");
   await store.users.erase("old", { user_id: "guest" });
   t.strictSame(await store.users.blocked("old", "named"), []);
+  t.equal(await store.chat.lastId(), 0);
+  await store.chat.join("old", roomId, "named");
+  t.strictSame(await store.chat.members("old", roomId, 9), ["named"]);
   t.match(copiesIn(dataDir), [/^foyer\.db\.v4-/]);
   t.match(look(dataDir), { version: latest, sound: "ok" });
 });

@@ -3,10 +3,14 @@ import { ABSENT, type Contract, fails } from "./setup.js";
 /** A write says what is absent: the live layer answers each with another code. */
 export async function absentContract(contract: Contract): Promise<void> {
   await contract("absent names what is not there", async (t, store) => {
-    const { worlds, rooms, users, announcements, files } = store;
+    const { worlds, rooms, users, announcements, files, chat } = store;
     const ada = { tokenId: "ada", traits: new Set<string>() };
     const { id } = await users.enter("demo", ada);
     const name = { user_id: ABSENT };
+    const room = (await rooms.create("demo", { name: "R" })).value.id;
+    await chat.join("demo", room, id);
+    const draft = { sender: id, content: { type: "text", body: "x" } };
+    const by = { user: id, reaction: "x", remove: false, volatile: false };
     const writes: [field: string, write: Promise<unknown>][] = [
       ["world", worlds.update("none", {})],
       ["world", worlds.configure("none", {})],
@@ -24,6 +28,14 @@ export async function absentContract(contract: Contract): Promise<void> {
       ["user", users.erase("demo", name)],
       ["file", files.delete("demo", "none")],
       ["announcement", announcements.update("demo", ABSENT, {})],
+      ["room", chat.send("demo", ABSENT, draft)],
+      ["room", chat.join("demo", ABSENT, id)],
+      ["room", chat.leave("demo", ABSENT, id, false)],
+      ["room", chat.react("demo", ABSENT, 1, by)],
+      ["user", chat.join("demo", room, ABSENT)],
+      ["user", chat.empty("demo", ABSENT, 0)],
+      ["event", chat.send("demo", room, { ...draft, replaces: 99 })],
+      ["event", chat.react("demo", room, 99, by)],
     ];
     for (const [field, write] of writes) {
       await fails(t, write, "absent", field);

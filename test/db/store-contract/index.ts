@@ -1,6 +1,12 @@
 import type { Test } from "tap";
 import { absentContract } from "./absent.js";
 import { announcementContract } from "./announcements.js";
+import { chatDirectContract } from "./chat-direct.js";
+import { chatErasingContract } from "./chat-erasing.js";
+import { chatEventContract } from "./chat-events.js";
+import { chatMemberContract } from "./chat-members.js";
+import { chatReaderContract } from "./chat-readers.js";
+import { chatSenderContract } from "./chat-senders.js";
 import { enteringContract } from "./entering.js";
 import { fileContract } from "./files.js";
 import { knownUserContract } from "./known-users.js";
@@ -44,6 +50,12 @@ const parts = [
   knownUserContract,
   userSearchContract,
   announcementContract,
+  chatEventContract,
+  chatMemberContract,
+  chatSenderContract,
+  chatReaderContract,
+  chatDirectContract,
+  chatErasingContract,
 ];
 
 /** What every store keeps to, whatever it is made of: `db/store.ts` as tests. */

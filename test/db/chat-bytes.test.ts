@@ -1,0 +1,244 @@
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import t, { type Test } from "tap";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import type { Store } from "../../db/store.js";
+import { textsBelow } from "../files.js";
+import { until, worldOf } from "../helper.js";
+
+// A text that is deleted, edited or over leaves all files of the database.
+
+const DELETED = { type: "deleted" };
+
+/** A store with a room and a user in it. */
+async function opened(t: Test) {
+  const dataDir = t.testdir();
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  await store.worlds.create(worldOf("demo"));
+  const { id: room } = (await store.rooms.create("demo", { name: "R" })).value;
+  const users: string[] = [];
+  for (const tokenId of ["ada", "bob"]) {
+    const visitor = { tokenId, traits: new Set<string>() };
+    users.push((await store.users.enter("demo", visitor)).id);
+  }
+  const [ada, bob] = users as [string, string];
+  await store.chat.join("demo", room, ada);
+  const say = async (body: string, replaces?: number, channel = room) => {
+    const content = body ? { type: "text", body } : DELETED;
+    const draft = { sender: ada, content, replaces };
+    return (await store.chat.send("demo", channel, draft)).event.id;
+  };
+  return { dataDir, store, room, ada, bob, say };
+}
+
+/** The files of a database that a killed process leaves. */
+const isOfDatabase = (name: string) =>
+  /^foyer\.db(-wal|\.erasing-.*)?$/.test(name);
+
+/** Which of some texts the files of a database hold at this moment. */
+function heldIn(dataDir: string, texts: readonly string[]): string[] {
+  const files = readdirSync(dataDir)
+    .filter(isOfDatabase)
+    .map((name) => readFileSync(join(dataDir, name)));
+  return texts.filter((text) => files.some((bytes) => bytes.includes(text)));
+}
+
+const isMarked = (dataDir: string) =>
+  readdirSync(dataDir).some((name) => name.includes("erasing"));
+
+/** Texts of all lengths, some of which fill several pages. */
+const textsOf = (kind: string, count: number) =>
+  Array.from({ length: count }, (_, i) => {
+    const length = i % 50 === 0 ? 3000 + i * 7 : (i * 37) % 400;
+    return `${kind}-${i}-start${"x".repeat(length)}${kind}-${i}-end`;
+  });
+const starts = (texts: readonly string[]) =>
+  texts.map((text) => /^\w+-\d+-start/.exec(text)![0]);
+const ends = (texts: readonly string[]) =>
+  texts.map((text) =>
+    text
+      .split("x")
+      .at(-1)!
+      .replace(/^.*start/, ""),
+  );
+
+void t.test("deleted messages and their edits", async (t) => {
+  const { dataDir, store, say } = await opened(t);
+  const kinds = ["doomed", "edited", "edit", "kept"] as const;
+  const [doomed, edited, edits, kept] = kinds.map((kind) =>
+    textsOf(kind, 600),
+  ) as [string[], string[], string[], string[]];
+  const sent = await Promise.all(
+    doomed.map(async (text, i) => [
+      await say(text),
+      await say(edited[i]!),
+      await say(kept[i]!),
+    ]),
+  );
+  await Promise.all(sent.map(([, id], i) => say(edits[i]!, id)));
+  const gone = [...doomed, ...edited, ...edits];
+  t.equal(heldIn(dataDir, ends(gone)).length, gone.length, "all are there");
+  await Promise.all(
+    sent.flatMap(([first, second]) => [say("", first), say("", second)]),
+  );
+  t.strictSame(heldIn(dataDir, [...starts(gone), ...ends(gone)]), []);
+  t.strictSame(heldIn(dataDir, ends(kept)), ends(kept), "the others stay");
+  t.equal(isMarked(dataDir), false);
+  await store.close();
+  t.strictSame(await textsBelow(dataDir, ends(gone)), []);
+});
+
+void t.test("an edited message, soon", async (t) => {
+  const { dataDir, say } = await opened(t);
+  const texts = textsOf("first", 60);
+  const ids = await Promise.all(texts.map((text) => say(text)));
+  await Promise.all(ids.map((id) => say("second", id)));
+  t.equal(isMarked(dataDir), true, "a crash would not forget it");
+  await until(() => !isMarked(dataDir));
+  t.strictSame(heldIn(dataDir, [...starts(texts), ...ends(texts)]), []);
+});
+
+void t.test("what else ends messages", async (t) => {
+  const { dataDir, store, room, ada, bob, say } = await opened(t);
+  const { chat, users } = store;
+  const ways: [
+    name: string,
+    end: (room: string) => Promise<unknown>,
+    isDirect?: true,
+  ][] = [
+    ["emptied", () => chat.empty("demo", ada, 0)],
+    [
+      "over",
+      async () => {
+        while (await chat.expire("demo", Date.now() + 1));
+      },
+    ],
+    [
+      "alone",
+      async () => {
+        await users.erase("demo", { user_id: ada });
+        await users.erase("demo", { user_id: bob });
+        while (await chat.eraseRemains());
+      },
+      true,
+    ],
+  ];
+  for (const [name, end, isDirect] of ways) {
+    const texts = textsOf(name, 120);
+    const channel = isDirect
+      ? (await chat.direct("demo", ada, [ada, bob], true)).channel.id
+      : room;
+    await Promise.all(texts.map((text) => say(text, undefined, channel)));
+    await end(room);
+    await until(() => !isMarked(dataDir));
+    const held = heldIn(dataDir, [...starts(texts), ...ends(texts)]);
+    t.strictSame(held, [], name);
+  }
+});
+
+void t.test("the messages of a deleted room and world", async (t) => {
+  const { dataDir, store, room, say } = await opened(t);
+  const { chat } = store;
+  for (const remove of [
+    () => store.rooms.delete("demo", room),
+    () => store.worlds.delete("demo"),
+  ]) {
+    const texts = textsOf("gone", 250);
+    if (await store.rooms.get("demo", room)) {
+      await Promise.all(texts.map((text) => say(text)));
+    } else {
+      const made = await store.rooms.create("demo", { name: "N" });
+      const { id } = made.value;
+      const visitor = { tokenId: "cy", traits: new Set<string>() };
+      const { id: sender } = await store.users.enter("demo", visitor);
+      await chat.join("demo", id, sender);
+      for (const body of texts) {
+        const content = { type: "text", body };
+        await chat.send("demo", id, { sender, content });
+      }
+    }
+    await remove();
+    let slices = 0;
+    while (await chat.eraseRemains()) slices++;
+    t.equal(slices > 1, true, "in slices");
+    await until(() => !isMarked(dataDir));
+    t.strictSame(heldIn(dataDir, [...starts(texts), ...ends(texts)]), []);
+  }
+});
+
+void t.test("a long reader delays no deletion twice", async (t) => {
+  const { dataDir, store, say } = await opened(t);
+  const texts = textsOf("late", 8);
+  const ids = await Promise.all(texts.map((text) => say(text)));
+  const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
+  t.teardown(() => reader.close());
+  reader.exec("BEGIN");
+  reader.prepare("SELECT * FROM chat_events").all();
+  await say("", ids[0]);
+  const started = performance.now();
+  for (const id of ids.slice(1)) await say("", id);
+  const took = performance.now() - started;
+  t.equal(took < 1500, true, `${took} ms`);
+
+  const crashed = join(dataDir, "crashed");
+  mkdirSync(crashed);
+  for (const name of readdirSync(dataDir).filter(isOfDatabase)) {
+    copyFileSync(join(dataDir, name), join(crashed, name));
+  }
+  t.strictSame(heldIn(crashed, ends(texts)), ends(texts), "in its log");
+  t.equal(isMarked(crashed), true);
+  const next: Store = openSqliteStore(crashed);
+  t.teardown(() => next.close());
+  await until(() => heldIn(crashed, ends(texts)).length === 0);
+
+  reader.close();
+  await until(() => !isMarked(dataDir));
+  t.strictSame(heldIn(dataDir, ends(texts)), [], "when it ends");
+  await store.close();
+});
+
+void t.test("a page costs the same wherever it is", async (t) => {
+  const { dataDir, store, room, say } = await opened(t);
+  const { chat } = store;
+  await say("first");
+  const db = new Database(join(dataDir, "foyer.db"));
+  // Many events that are over, and many joins.
+  const fill = db.prepare(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150000)
+     INSERT INTO chat_events (channel, type, sender, timestamp, gone, content)
+     SELECT 1, ?, 'x', i, ?, '{"membership":"join"}' FROM n`,
+  );
+  fill.run(0, 1);
+  fill.run(1, 0);
+  db.close();
+  t.equal(statSync(join(dataDir, "foyer.db")).size > 0, true);
+  const last = await say("last");
+  const rounds = 100;
+  const started = performance.now();
+  for (let i = 0; i < rounds; i++) {
+    const withoutMembers = true;
+    const pages = await Promise.all([
+      chat.events("demo", room, { limit: 25, withoutMembers }),
+      chat.events("demo", room, { after: 0, limit: 3, withoutMembers }),
+      chat.events("demo", room, { before: 150_000, limit: 25 }),
+      chat.events("demo", room, { after: 0, limit: 3 }),
+      chat.deliveries("demo", room, last - 1, 3),
+      chat.activeSince(last - 1),
+    ]);
+    t.strictSame(
+      pages.map(({ length }) => length),
+      [2, 2, 2, 3, 1, 1],
+    );
+  }
+  // Each of them would take ten milliseconds and more if it went through the rows.
+  const took = performance.now() - started;
+  t.equal(took < 5 * 10 * rounds, true, `${took} ms`);
+});
