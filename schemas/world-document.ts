@@ -146,8 +146,9 @@ export function readWorldDocument(document: unknown): WorldCopy {
     list: unknown,
     check: (entry: unknown) => InvalidData | undefined,
   ) => {
-    if (!Array.isArray(list)) faults[name] = ["Must be a list."];
-    else list.forEach((entry, i) => note(`${name}.${i}`, check(entry)));
+    if (!Array.isArray(list)) {
+      note("", new InvalidData({ [name]: ["Must be a list."] }));
+    } else list.forEach((entry, i) => note(`${name}.${i}`, check(entry)));
   };
   noteEach("rooms", rooms, checkRoom);
   if (users !== undefined) noteEach("users", users, userChecker(users));
