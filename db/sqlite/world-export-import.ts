@@ -6,7 +6,8 @@ import type {
 } from "../../schemas/world-document.js";
 import type { Announcement } from "../store.js";
 import { announcementReads, type announcementWrites } from "./announcements.js";
-import { chatCopyReads, type chatCopyWrites } from "./chat-copies.js";
+import { chatCopyReads } from "./chat-export.js";
+import type { chatCopyWrites } from "./chat-import.js";
 import type { Connection } from "./database.js";
 import {
   IS_KNOWN,

@@ -7,7 +7,7 @@ import { StoreError } from "../store.js";
 import { announcementWrites } from "./announcements.js";
 import { batches, toFault } from "./batches.js";
 import { ChatChores } from "./chat-chores.js";
-import { chatCopyWrites } from "./chat-copies.js";
+import { chatCopyWrites } from "./chat-import.js";
 import { memberWrites } from "./chat-members.js";
 import { messageWrites } from "./chat-messages.js";
 import { chatErasures } from "./chat-remains.js";

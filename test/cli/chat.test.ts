@@ -2,13 +2,14 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
+import { openEngines } from "../../db/open.js";
 import { countRows } from "../../db/sqlite/inspection.js";
 import { migrations } from "../../db/sqlite/migrations/index.js";
 import { addFunctions } from "../../db/sqlite/upgrade.js";
 import type { Store } from "../../db/store.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
 import { textsBelow } from "../files.js";
-import { foyer, worldOf } from "../helper.js";
+import { foyer, until, worldOf } from "../helper.js";
 
 const WORLD = "demo";
 
@@ -317,6 +318,33 @@ void t.test("the messages of a user are erased", async (t) => {
     "with all bytes",
   );
   t.match(await foyer(dataDir, ["check"]), { code: 0 });
+});
+
+void t.test("a server beside learns of it", async (t) => {
+  const { dataDir, store, ada } = await chatted(t);
+  await store.users.erase(WORLD, { user_id: ada.id });
+  const engines = await openEngines({ dataDir });
+  t.teardown(() => engines.close());
+  const touched: string[] = [];
+  engines.events.subscribe((event) => {
+    if (event.type === "world.touched") touched.push(event.world);
+  });
+  const remove = ["user", "delete", WORLD, ada.id, "--messages"];
+  const removed = await foyer(dataDir, remove);
+  t.match(removed.stdout, "the content of 5 messages");
+  await until(() => touched.includes(WORLD));
+  const { stdout } = await foyer(dataDir, [
+    ...["world", "export", WORLD, "--with-history"],
+  ]);
+  await store.worlds.delete(WORLD);
+  await until(() => touched.length === 2);
+  await foyer(dataDir, ["world", "import", "-"], {}, stdout);
+  await until(() => touched.length === 3);
+  const active = await engines.store.chat.activeSince(14);
+  t.strictSame(
+    active.map(({ world }) => world),
+    [WORLD, WORLD],
+  );
 });
 
 void t.test("a backup holds chat", async (t) => {
