@@ -64,8 +64,11 @@ const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
 function toFile(file: unknown): { url: string; name: string } {
   const { url, name } = Object(file) as { url?: unknown; name?: unknown };
-  return { url: String(url ?? ""), name: String(name ?? "") };
+  return { url: textIn(url), name: textIn(name) };
 }
+
+const textIn = (value: unknown): string =>
+  typeof value === "string" ? value : "";
 
 const toRow = ({ files, ...exported }: Exported): string => {
   const cells = { ...exported, files: files.map(({ url }) => url).join("\n") };

@@ -108,7 +108,7 @@ const worlds = worldWrites(db);
 const rooms = roomWrites(db);
 const users = userWrites(db);
 const announcements = announcementWrites(db);
-const { eraseRemains, ...erasures } = chatErasures(db);
+const erasures = chatErasures(db);
 const writes: Writes = {
   ...worlds,
   ...rooms,
@@ -176,7 +176,7 @@ let held = false;
 let lastRewrite = 0;
 
 const chores = new ChatChores(db, {
-  eraseRemains,
+  eraseRemains: (limit) => erasures.eraseRemains(limit),
   begin: () => marks.begin(),
   end: scrubLog,
 });

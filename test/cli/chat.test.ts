@@ -379,7 +379,12 @@ void t.test("a check finds contradictions in chat", async (t) => {
   await store.close();
   const db = new Database(join(dataDir, "foyer.db"));
   const number = (id: string) =>
-    db.prepare("SELECT number FROM chat_channels WHERE id = ?").pluck().get(id);
+    db
+      .prepare<[string], number>(
+        "SELECT number FROM chat_channels WHERE id = ?",
+      )
+      .pluck()
+      .get(id)!;
   const main = number(room.id);
   const last = Number(
     db.prepare("SELECT max(id) FROM chat_events").pluck().get(),
