@@ -327,6 +327,13 @@ export class Connection {
     this.#heldSize += frame.length;
   }
 
+  /** Sends a push like {@link push}, but before all pushes that wait for the answer. */
+  pushFirst(frame: Buffer): void {
+    const before = this.#held.length;
+    this.push(frame);
+    if (this.#held.length > before) this.#held.unshift(this.#held.pop()!);
+  }
+
   #send(frame: Buffer): void {
     if (this.#ended || this.#dropIfSlow()) return;
     const isDue = this.#isDue;

@@ -4,6 +4,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
 import { Refusal } from "../plugins/http/errors.js";
 import { announcements } from "./announcements.js";
+import { chat } from "./chat/commands.js";
 import { dispatcher } from "./commands.js";
 import { Connection, MAX_FRAME, type Surroundings } from "./connection.js";
 import { pushFrame } from "./frame.js";
@@ -38,7 +39,13 @@ const CLOSE_TIMEOUT = 3000;
 const MAX_PIECES = 2048;
 
 /** Every command, with what it asks for. */
-export const commands = { ...users, ...world, ...rooms, ...announcements };
+export const commands = {
+  ...users,
+  ...world,
+  ...rooms,
+  ...announcements,
+  ...chat,
+};
 
 /** The websocket for the people who attend, at `/ws/world/<id>`. */
 export default fp<{ limits: LiveLimits }>(
@@ -55,6 +62,7 @@ export default fp<{ limits: LiveLimits }>(
       metrics,
     });
     app.decorate("live", live);
+    await live.chat.open();
     const handle = messageHandler(live, dispatcher(commands));
 
     const around: Surroundings = {
@@ -152,6 +160,7 @@ export default fp<{ limits: LiveLimits }>(
       clearInterval(ticker);
       for (const connection of live.sockets) connection.drop();
       live.close();
+      await live.chat.close();
     });
   },
   { name: "live", dependencies: ["engines", "auth", "http"] },

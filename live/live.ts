@@ -8,12 +8,13 @@ import {
   stillHolds,
 } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
-import { Notifier } from "./notifier.js";
+import { Chat } from "./chat/chat.js";
 import { Close, type Connection, type Login, MAX_FRAME } from "./connection.js";
 import { Crowds } from "./crowds.js";
 import { pushFrame } from "./frame.js";
 import { Hub } from "./hub.js";
 import type { LiveMetrics } from "./metrics.js";
+import { Notifier } from "./notifier.js";
 import { Presence } from "./presence.js";
 import { LiveError, problemOf } from "./problems.js";
 import { Pump } from "./pump.js";
@@ -51,6 +52,13 @@ const ENTRY_BURST = 8;
 /** What an entry costs beside the profile, in bytes. */
 const ENTRY_COST = 2048;
 
+/** How often a user may join, leave or react in a second; a burst is twelve times as many. */
+const CHANGES_PER_SECOND = 5;
+const CHANGE_BURST = 12;
+
+/** What such a change costs at least, in bytes. */
+const CHANGE_COST = 2048;
+
 /** What the live layer is made of. */
 export interface LiveParts {
   readonly store: Store;
@@ -80,11 +88,14 @@ export class Live {
   readonly crowds: Crowds;
   readonly reactions: Reactions;
   readonly notifier: Notifier;
+  readonly chat: Chat;
   readonly searches = new Searches();
   /** What each user may still send. Kept while one of their connections is open. */
   readonly #messages: UserRates = new WeakMap();
   /** The entries that others may still be told of, kept likewise. */
   readonly #entries: UserRates = new WeakMap();
+  /** The changes in channels that they may still make, kept likewise. */
+  readonly #changes: UserRates = new WeakMap();
   /** What is sent to a world in order: see {@link inOrder}. */
   readonly #effects = new Map<string, Promise<void>>();
   #closed = false;
@@ -101,6 +112,7 @@ export class Live {
     this.crowds = new Crowds(this);
     this.reactions = new Reactions(this);
     this.notifier = new Notifier(this);
+    this.chat = new Chat(this);
     this.presence = new Presence(events, new RoomWatch(this));
   }
 
@@ -207,6 +219,21 @@ export class Live {
     ).take(cost);
   }
 
+  /**
+   * Whether a user may join, leave or react once more, of which all who listen to a
+   * channel learn; counted as in {@link mayMessage}, in bytes.
+   * @param shown the user, if their profile is sent with it.
+   */
+  mayChange(connection: Connection, shown?: UserRecord): boolean {
+    const size = shown ? 2 * sizeOfProfile(shown) : 0;
+    return this.#rateOf(
+      connection,
+      this.#changes,
+      CHANGES_PER_SECOND * CHANGE_COST,
+      CHANGE_BURST,
+    ).take(Math.max(CHANGE_COST, size));
+  }
+
   #rateOf(
     { world, login }: Connection,
     rates: UserRates,
@@ -255,6 +282,7 @@ export class Live {
   /** A login that failed after all. */
   forgetLogin(connection: Connection): void {
     this.hub.remove(connection);
+    this.chat.leave(connection);
     connection.login = undefined;
     this.#unwatch(connection.world);
   }
@@ -300,6 +328,7 @@ export class Live {
     if (!login) return;
     this.searches.end(connection);
     this.hub.remove(connection);
+    this.chat.leave(connection);
     this.presence.note(world, { do: "close", connection: id });
     this.#unwatch(world);
   }

@@ -1,6 +1,7 @@
 import type { UserRecord } from "../db/store.js";
 import { type Identified, IdentityError } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
+import { forceJoins } from "./chat/forced.js";
 import type { Connection } from "./connection.js";
 import type { Live } from "./live.js";
 import { invalidPayload, LiveError, unknownWorld } from "./problems.js";
@@ -65,7 +66,10 @@ export async function logIn(
     }
     login.state = user.moderation_state;
     const answer = await answerOf(live, connection, user);
-    connection.afterAnswer(() => live.opened(connection));
+    connection.afterAnswer(() => {
+      live.opened(connection);
+      void forceJoins(live, connection);
+    });
     return answer;
   } catch (error) {
     live.forgetLogin(connection);
@@ -141,18 +145,18 @@ async function answerOf(
   const now = Date.now();
   const announcements = await live.store.announcements.list(id);
   const before = JSON.stringify({ "user.config": ownUser(user, world) });
-  const view = live
-    .viewOf(connection, state)
-    .json(live.crowds.changes(id), (room) => live.crowds.of(id, room));
+  const view = live.viewOf(connection, state);
+  const chat = await live.chat.readers.enter(connection, user, view);
+  const config = view.json(live.crowds.changes(id), (room) =>
+    live.crowds.of(id, room),
+  );
   const after = JSON.stringify({
-    "chat.channels": [],
-    "chat.read_pointers": {},
-    "chat.notification_counts": {},
+    ...chat,
     exhibition: { exhibitors: [], contact_requests: [] },
     announcements: announcements
       .filter((announcement) => isVisible(announcement, now))
       .map(sentAnnouncement),
   });
   // What is the same for many is made once, and joined as text.
-  return `["authenticated",${before.slice(0, -1)},"world.config":${view},${after.slice(1)}]`;
+  return `["authenticated",${before.slice(0, -1)},"world.config":${config},${after.slice(1)}]`;
 }

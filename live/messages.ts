@@ -3,6 +3,7 @@ import type { Faults } from "../schemas/errors.js";
 import type { dispatcher } from "./commands.js";
 import { liveErrorOf } from "./commands.js";
 import type { Connection, Message } from "./connection.js";
+import { jsonOf } from "./encoding.js";
 import type { Live } from "./live.js";
 import { logIn } from "./login.js";
 import {
@@ -114,7 +115,7 @@ export function messageHandler(
     });
     live.metrics?.succeeded(action as string);
     // A request of two elements has no id; its result is still the third element.
-    return `["success",${id ?? "null"},${JSON.stringify(result)}]`;
+    return `["success",${id ?? "null"},${jsonOf(result)}]`;
   }
 }
 

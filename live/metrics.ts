@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { ChatEventType } from "../db/chat.js";
 import type { Live } from "./live.js";
 
 /** What the live layer counts. */
@@ -12,6 +13,10 @@ export interface LiveMetrics {
   delivered(seconds: number): void;
   /** A connection was dropped because it did not read. */
   dropped(): void;
+  /** There is a new event of a channel, made by this process. */
+  chatted(type: ChatEventType): void;
+  /** This process read events of channels from the store, because nobody told it of them. */
+  missed(events: number): void;
 }
 
 /** In seconds: from one turn of the event loop to a crowd. */
@@ -51,6 +56,17 @@ export function liveMetrics(
     help: "Websockets that were dropped because they did not read.",
     registers,
   });
+  const chatted = new Counter({
+    name: "foyer_chat_events_total",
+    help: "New events of channels, by type.",
+    labelNames: ["type"] as const,
+    registers,
+  });
+  const missed = new Counter({
+    name: "foyer_chat_missed_events_total",
+    help: "Events of channels that a process read from the store, because no other had told it of them.",
+    registers,
+  });
   const gauge = (name: string, help: string, read: (live: Live) => number) =>
     new Gauge({
       name,
@@ -79,6 +95,11 @@ export function liveMetrics(
     "Websockets that something is to be written to.",
     ({ pump }) => pump.waiting,
   );
+  gauge(
+    "foyer_chat_subscriptions",
+    "Subscriptions of websockets to channels.",
+    ({ chat }) => chat.channels.subscriptions.count,
+  );
   const nameOf = (action: unknown): string =>
     action === "authenticate" ||
     (typeof action === "string" && Object.hasOwn(known, action))
@@ -92,5 +113,7 @@ export function liveMetrics(
       commands.inc({ command: nameOf(request?.action), outcome: code }),
     delivered: (seconds) => delays.observe(seconds),
     dropped: () => dropped.inc(),
+    chatted: (type) => chatted.inc({ type: type.slice("channel.".length) }),
+    missed: (events) => missed.inc(events),
   };
 }

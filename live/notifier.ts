@@ -174,6 +174,7 @@ export class Notifier {
       if (!view.sees(id)) this.#live.leaveRoom(connection, id);
       else hub.enter(connection, id, view.watches(id));
     }
+    this.#live.chat.channels.keepRights(connection, view);
   }
 
   #tellSchedule(world: string, state: WorldState): void {

@@ -1,9 +1,9 @@
 import type { Connection } from "./connection.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
-import type { PresenceListener } from "./presence.js";
 import { mayInRoom, mayInWorld } from "./rights.js";
 import { publicUser } from "./shapes.js";
+import type { PresenceListener } from "./whereabouts.js";
 import type { WorldState } from "./world-state.js";
 
 /** Sends what changes in presence to those who may know it. */
@@ -64,6 +64,11 @@ export class RoomWatch implements PresenceListener {
     this.#toViewers(world, room, async (watching) => {
       broadcast(watching, "room.viewer.removed", { user_id: user });
     });
+  }
+
+  /** Who listens is told by their other connections which channels they have. */
+  attended(world: string, user: string, by: string): void {
+    this.#live.chat.readers.tell(world, user, by);
   }
 
   /** Finds those in a room who may know who else is. */

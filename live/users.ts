@@ -2,6 +2,7 @@ import type { UserRecord } from "../db/store.js";
 import type { Commands, PublicUser } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
 import { MAX_PROFILE } from "../schemas/plain/texts.js";
+import { forceJoins } from "./chat/forced.js";
 import type { Context, Module } from "./commands.js";
 import {
   invalidPayload,
@@ -101,6 +102,7 @@ async function update(
   };
   const { users } = live.store;
   await users.update(connection.world, me.id, changes, connection.id);
+  connection.afterAnswer(() => void forceJoins(live, connection));
   return {};
 }
 

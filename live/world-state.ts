@@ -10,6 +10,7 @@ import {
   stringsInWorld,
 } from "./rights.js";
 import { sentRoom, sentWorld } from "./shapes.js";
+import { hasModule } from "./targets.js";
 
 /** How many rooms are read at a time. */
 const PAGE = 500;
@@ -31,9 +32,13 @@ export class View {
   readonly permissions: readonly string[];
   /** Whether they may update the world or a room. */
   readonly mayUpdate: boolean;
+  /** Whether they see what only those who manage users see. */
+  readonly managesUsers: boolean;
   /** The permissions on each room that they see, as JSON. */
   readonly #rooms = new Map<string, string>();
   readonly #watched = new Set<string>();
+  /** The rooms that somebody asked for. */
+  readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
 
   constructor(
     readonly who: Bearer,
@@ -53,6 +58,7 @@ export class View {
       this.#rooms.set(value.id, state.shared(stringsInRoom(who, world, value)));
     }
     this.mayUpdate = mayUpdate;
+    this.managesUsers = mayInWorld(who, "user.manage", world);
   }
 
   /** Whether they see a room. */
@@ -63,6 +69,31 @@ export class View {
   /** Whether they may know who is in a room. */
   watches(room: string): boolean {
     return this.#watched.has(room);
+  }
+
+  /** Whether they may read the chat of a room, and there is one. */
+  reads(room: string): boolean {
+    return this.#chatOf(room).reads;
+  }
+
+  /** Whether they may join the chat of a room, and there is one. */
+  joins(room: string): boolean {
+    return this.#chatOf(room).joins;
+  }
+
+  #chatOf(id: string): { reads: boolean; joins: boolean } {
+    let chat = this.#chats.get(id);
+    if (!chat) {
+      const world = this.state.world.value;
+      const room = this.state.room(id);
+      const may = (key: "chat.read" | "chat.join") =>
+        room !== undefined &&
+        hasModule(room, "chat.native") &&
+        mayInRoom(this.who, key, world, room);
+      chat = { reads: may("chat.read"), joins: may("chat.join") };
+      this.#chats.set(id, chat);
+    }
+    return chat;
   }
 
   /** A room as they see it, as JSON without `users`; undefined if they do not. */

@@ -1,9 +1,271 @@
+import { setImmediate } from "node:timers/promises";
+import type { Delivery } from "../../db/chat.js";
+import type { AnyEvent } from "../../db/events.js";
+import type { ChannelState } from "../../schemas/live/index.js";
+import type { ChannelContext } from "../commands.js";
+import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
+import { hasModule } from "../targets.js";
+import type { View } from "../world-state.js";
+import type { Pushed, Subscription } from "./audience.js";
+import { Feed } from "./feed.js";
+import { Members } from "./members.js";
+import { ReactionPushes } from "./reaction-pushes.js";
 import type { Readers } from "./readers.js";
+import { Subscriptions } from "./subscriptions.js";
+import { readUsers, usersIn } from "./users.js";
+
+/** How many join events a new direct channel may have. */
+const MAX_CREATED = 200;
 
 /** Who listens to which channel, and the delivery of events to them in order. */
 export class Channels {
-  constructor(_live: Live, _readers: Readers) {}
+  readonly subscriptions = new Subscriptions();
+  readonly #live: Live;
+  readonly #readers: Readers;
+  readonly #feed: Feed;
+  readonly #reactions: ReactionPushes;
+  readonly #members = new Members();
+  #unsubscribe = () => {};
 
-  close(): void {}
+  constructor(live: Live, readers: Readers) {
+    this.#live = live;
+    this.#readers = readers;
+    this.#feed = new Feed(live, (world, delivery) =>
+      this.#prepare(world, delivery),
+    );
+    this.#reactions = new ReactionPushes(live, (...args) =>
+      this.#pushReactions(...args),
+    );
+  }
+
+  /** Begins to deliver what happens from now on. */
+  async open(): Promise<void> {
+    this.#unsubscribe = this.#live.events.subscribe((event) =>
+      this.#receive(event),
+    );
+    await this.#feed.open();
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#feed.close();
+    this.#reactions.close();
+  }
+
+  /**
+   * Subscribes the connection of a context to its channel, or begins its subscription
+   * again. It gets every event from `next_event_id` on as a push, and none before.
+   * @param options.since the id of the last event that is not pushed; what came after
+   *   it is pushed. By default, pushes begin with what happens now.
+   * @param read reads more for the answer, which must not be newer than the event `last`.
+   * @throws {LiveError} `protocol.rate_limited` if it has too many subscriptions.
+   */
+  async subscribe(
+    context: ChannelContext,
+    since?: number,
+    read?: (last: number) => Promise<Partial<ChannelState>>,
+  ): Promise<ChannelState> {
+    const { connection, channel, direct, room } = context;
+    const { subscription, isNew } = this.subscriptions.add(
+      connection,
+      channel,
+      direct !== undefined,
+    );
+    if (isNew && room) this.#note(connection, channel, "subscribe");
+    // What this process delivers from now on waits for the start of the subscription.
+    const cursor = this.lastDelivered(channel);
+    try {
+      const last = since ?? (await this.#lastId(cursor));
+      const state = await this.#stateOf(context, last);
+      const more = await read?.(last);
+      if (since !== undefined) {
+        await this.#pushMissed(context, subscription, since, cursor);
+      }
+      const { listener } = subscription;
+      listener.forget();
+      listener.tell(Object.keys(more?.users ?? {}));
+      subscription.start(last);
+      return { ...state, ...more };
+    } catch (error) {
+      if (isNew) this.unsubscribe(connection, channel);
+      else subscription.start();
+      throw error;
+    }
+  }
+
+  /** The last id of the store, which is not before what was delivered. */
+  async #lastId(cursor: number): Promise<number> {
+    for (;;) {
+      const last = await this.#live.store.chat.lastId();
+      if (last >= cursor) return last;
+      // Reads of one turn see one state, which may be older.
+      await setImmediate();
+    }
+  }
+
+  async #stateOf(context: ChannelContext, last: number): Promise<ChannelState> {
+    const { live, connection, channel } = context;
+    const members = await this.#members.of(context);
+    const found = await live.store.chat.channel(connection.world, channel);
+    return {
+      state: null,
+      next_event_id: last + 1,
+      unread_pointer: found?.lastMessage ?? 0,
+      members,
+    };
+  }
+
+  /** Pushes what was delivered before a subscription began, and which it is to get all the same. */
+  async #pushMissed(
+    { live, connection: { world }, channel }: ChannelContext,
+    subscription: Subscription,
+    since: number,
+    cursor: number,
+  ): Promise<void> {
+    const state = await live.states.get(world);
+    if (!state) return;
+    const selection = { after: since, limit: MAX_CREATED };
+    const audience = this.subscriptions.of(channel);
+    for (const event of await live.store.chat.events(
+      world,
+      channel,
+      selection,
+    )) {
+      if (event.id > cursor) break;
+      const pushed = await this.#pushed("chat.event", world, event);
+      await audience?.push(live, state, pushed, [subscription]);
+    }
+  }
+
+  isSubscribed(connection: Connection, channel: string): boolean {
+    return (
+      this.subscriptions.of(channel)?.subscriptions.has(connection) ?? false
+    );
+  }
+
+  /** Ends a subscription. @returns whether there was one. */
+  unsubscribe(connection: Connection, channel: string): boolean {
+    this.subscriptions.listener(connection).forget();
+    const isDirect = this.subscriptions.of(channel)?.isDirect ?? false;
+    const ended = this.subscriptions.remove(connection, channel);
+    if (ended && !isDirect) this.#note(connection, channel, "unsubscribe");
+    return ended;
+  }
+
+  #note(
+    { world, id }: Connection,
+    channel: string,
+    what: "subscribe" | "unsubscribe",
+  ): void {
+    this.#live.presence.note(world, { do: what, connection: id, channel });
+  }
+
+  /** A connection has ended. Presence learns of it by itself. */
+  leave(connection: Connection): void {
+    this.subscriptions.leave(connection);
+  }
+
+  /** Ends the subscriptions to rooms that somebody may not see any more, or that have no chat. */
+  keepRights(connection: Connection, view: View): void {
+    for (const channel of this.subscriptions.channelsOf(connection)) {
+      if (this.subscriptions.of(channel)?.isDirect) continue;
+      const room = view.state.room(channel);
+      const keeps =
+        room && view.sees(channel) && hasModule(room, "chat.native");
+      if (!keeps) this.unsubscribe(connection, channel);
+    }
+  }
+
+  /** The id of an event up to which this process has delivered all events of a channel. */
+  lastDelivered(channel: string): number {
+    return this.#feed.cursorOf(channel);
+  }
+
+  /** Whether a user is a member of a channel for as long as they are subscribed to it. */
+  isVolatileMember(world: string, channel: string, user: string): boolean {
+    return this.#live.presence.attends(world, channel, user);
+  }
+
+  /** Makes a user who is subscribed a member for as long as that lasts. */
+  attend({ world, id }: Connection, channel: string): void {
+    const step = { do: "attend", connection: id, channel } as const;
+    this.#live.presence.note(world, step);
+  }
+
+  /**
+   * Ends such a membership, if there is one.
+   * @param silent the user is a lasting member now, which is told otherwise.
+   */
+  absent({ world, id, login }: Connection, channel: string, silent: boolean) {
+    if (!this.isVolatileMember(world, channel, login!.user)) return;
+    const step = { do: "absent", connection: id, channel, silent } as const;
+    this.#live.presence.note(world, step);
+  }
+
+  #receive(event: AnyEvent): void {
+    switch (event.type) {
+      case "chat.reacted":
+        if (this.subscriptions.of(event.channel)) {
+          this.#reactions.add(event.world, event.channel, event.event);
+        }
+        break;
+      case "room.deleted":
+        this.#empty(event.room);
+        break;
+      case "chat.memberships":
+      case "user.updated":
+      case "user.moderated":
+      case "user.erased":
+      case "world.touched":
+        this.#members.forget();
+    }
+  }
+
+  /** Ends all subscriptions to a channel that is gone. */
+  #empty(channel: string): void {
+    const { subscriptions } = this.subscriptions.of(channel) ?? {};
+    for (const connection of [...(subscriptions?.keys() ?? [])]) {
+      this.unsubscribe(connection, channel);
+    }
+  }
+
+  async #prepare(
+    world: string,
+    delivery: Delivery,
+  ): Promise<() => Promise<void>> {
+    const live = this.#live;
+    const nobody = async () => {};
+    if (live.hub.in(world).size === 0) return nobody;
+    const state = await live.states.get(world);
+    if (!state) return nobody;
+    const { event } = delivery;
+    const pushed = await this.#pushed("chat.event", world, event);
+    return async () => {
+      await this.subscriptions.of(event.channel)?.push(live, state, pushed);
+      await this.#readers.delivered(state, delivery);
+    };
+  }
+
+  async #pushed(
+    name: Pushed["name"],
+    world: string,
+    event: Delivery["event"],
+  ): Promise<Pushed> {
+    const involved = usersIn(event);
+    const users = await readUsers(this.#live, world, involved);
+    return { name, event, involved, users };
+  }
+
+  #pushReactions(world: string, channel: string, id: number): Promise<number> {
+    const live = this.#live;
+    return this.#feed.run(world, channel, async () => {
+      const audience = this.subscriptions.of(channel);
+      const state = audience && (await live.states.get(world));
+      const event = state && (await live.store.chat.event(world, channel, id));
+      if (!event) return 0;
+      const pushed = await this.#pushed("chat.event.reaction", world, event);
+      return audience.push(live, state, pushed);
+    });
+  }
 }

@@ -1,3 +1,4 @@
+import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
 import { Channels } from "./channels.js";
 import { Readers } from "./readers.js";
@@ -10,6 +11,17 @@ export class Chat {
   constructor(live: Live) {
     this.readers = new Readers(live);
     this.channels = new Channels(live, this.readers);
+  }
+
+  /** Begins to deliver what happens from now on. */
+  open(): Promise<void> {
+    return this.channels.open();
+  }
+
+  /** A connection has left its world. */
+  leave(connection: Connection): void {
+    this.channels.leave(connection);
+    this.readers.leave(connection);
   }
 
   /** Writes down what is only in memory, and stops. */

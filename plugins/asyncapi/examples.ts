@@ -2,6 +2,7 @@ import type { Commands } from "../../schemas/live/index.js";
 
 const user = { id: "0b7a7d5e-9f2b-4f3c-8a51-6f6f0c9f5a10" };
 const room = { room: "5ad5b0a4-2d0c-4c63-a2a8-1c63b3f0a9d7" };
+const channel = { channel: room.room };
 const announcement = "8f0d5c0e-6f0a-4f49-9d55-1f0e6d2c7b31";
 
 /** A payload of each command, which the AsyncAPI document shows. */
@@ -39,4 +40,17 @@ export const examples: { [N in keyof Commands]: Commands[N]["payload"] } = {
   "announcement.create": { text: "Lunch is served.", state: "active" },
   "announcement.update": { id: announcement, state: "archived" },
   "announcement.list": null,
+  "chat.subscribe": { ...channel, after: 1204 },
+  "chat.unsubscribe": channel,
+  "chat.join": channel,
+  "chat.leave": channel,
+  "chat.send": {
+    ...channel,
+    event_type: "channel.message",
+    content: { type: "text", body: "Hello!" },
+  },
+  "chat.fetch": { ...channel, count: 25, before_id: 1205 },
+  "chat.react": { ...channel, event: 1204, reaction: "👍" },
+  "chat.mark_read": { ...channel, id: 1204 },
+  "chat.direct.create": { users: [user.id] },
 };

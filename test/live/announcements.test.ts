@@ -96,7 +96,7 @@ void t.test("what becomes of announcements", async (t) => {
 void t.test("when show_until passes", async (t) => {
   const live = await startLive(t);
   const [admin, guest] = [await live.admin(), await live.guest()];
-  const show_until = new Date(Date.now() + 400).toISOString();
+  const show_until = new Date(Date.now() + 1500).toISOString();
   const { announcement } = await admin.do("announcement.create", {
     text: "Soon over",
     state: "active",

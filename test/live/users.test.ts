@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
+import { until } from "../helper.js";
 import { demo, type Json, soon, startLive } from "./client.js";
 
 const keys = (value: object) => Object.keys(value).sort();
@@ -324,10 +325,7 @@ void t.test("user.online_status", async (t) => {
   gone.close();
   await soon(gone.closed);
   const { presence } = live.app.live;
-  const deadline = Date.now() + 2000;
-  while (presence.isOnline("demo", gone.id) && Date.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await soon(until(() => !presence.isOnline("demo", gone.id)));
   t.match(await a.do("user.online_status", { ids }), { [gone.id]: false });
   for (const payload of [{}, { ids: a.id }, null]) {
     t.equal(await a.code("user.online_status", payload), invalid);

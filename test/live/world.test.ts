@@ -301,9 +301,9 @@ void t.test("world.updated is coalesced", async (t) => {
   for (let i = 0; i < 30; i++) {
     await admin.do("world.config.patch", { title: `T${i}` });
   }
-  const took = Date.now() - started;
   await guest.next("world.updated", ({ world }) => world.title === "T29");
   const others = await guest.names();
+  const took = Date.now() - started;
   const most = Math.ceil(took / 250) + 1;
   t.ok(others.length < most, `${others.length} in ${took} ms`);
 });

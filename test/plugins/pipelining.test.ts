@@ -203,9 +203,9 @@ void t.test("a stop does not wait for requests of a lost client", async (t) => {
   wire.send(post("A") + rawRequest("GET /healthz").repeat(2));
   await until(() => begun() > 0);
   const began = performance.now();
-  const drained = server.app.drain(20_000);
+  const drained = server.app.drain(60_000);
   wire.hangUp();
   await drained;
-  t.ok(performance.now() - began < 10_000);
+  t.ok(performance.now() - began < 30_000);
   open();
 });

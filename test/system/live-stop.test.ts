@@ -9,6 +9,7 @@ import {
   listen,
   rawRequest,
   serve,
+  type ServerProcess,
   startFoyer,
   until,
 } from "../helper.js";
@@ -34,19 +35,20 @@ async function stopWith(t: Test, WORKERS: string): Promise<void> {
     }),
   );
   t.equal((await slow.answer()).status, 100);
-  const started = Date.now();
   server.signal("SIGTERM");
   for (const person of people) t.equal(await person.ended(), 1012);
-  const ends = people.map(({ closed }) => closed!.at - started);
-  t.ok(Math.max(...ends) < 6000, "within the first seconds");
-  t.ok(Math.max(...ends) - Math.min(...ends) > 1000, "not all at once");
+  const ends = people.map(({ closed }) => closed!.at);
+  const spread = Math.max(...ends) - Math.min(...ends);
+  // Two seconds, as the server sees it.
+  t.ok(spread > 500, `not all at once, but within ${spread} ms`);
   await t.rejects(
     Person.connect(t, server.port),
     /503/,
     "no more are taken meanwhile",
   );
   slow.send(body);
-  t.equal((await slow.answer()).status, 201, "and the request is finished");
+  const { status } = await slow.answer();
+  t.equal(status, 201, "and the request is finished, so nobody was waited for");
   t.match(await server.finished, { code: 0, stderr: "" });
 }
 
@@ -55,26 +57,37 @@ for (const workers of ["1", "2"]) {
   void t.test(name, (t) => stopWith(t, workers));
 }
 
-void t.test(
-  "a stop does not wait for clients that do not answer",
-  async (t) => {
-    const server = await startFoyer(t, shortFolder(t), ["--demo"]);
-    // Raw sockets: they never confirm that the websocket closes.
-    const silent = Array.from({ length: 5 }, () => dial(t, server.port));
-    for (const wire of silent) {
-      wire.send(upgradeRequest);
-      t.equal((await wire.answer()).status, 101);
-    }
-    const deaf = await Person.connect(t, server.port);
-    await deaf.logIn();
-    deaf.stopReading();
-    const started = Date.now();
-    server.signal("SIGTERM");
-    t.match(await server.finished, { code: 0, stderr: "" });
-    const took = Date.now() - started;
-    t.ok(took < 6000, `${took} ms`);
-  },
-);
+/** How long a server takes to stop, in milliseconds. */
+async function stopped(t: Test, server: ServerProcess): Promise<number> {
+  const started = performance.now();
+  server.signal("SIGTERM");
+  t.match(await server.finished, { code: 0, stderr: "" });
+  return performance.now() - started;
+}
+
+void t.test("what a stop waits for", async (t) => {
+  let server = await startFoyer(t, shortFolder(t), ["--demo"]);
+  // Raw sockets: they never confirm that the websocket closes.
+  const silent = Array.from({ length: 5 }, () => dial(t, server.port));
+  for (const wire of silent) {
+    wire.send(upgradeRequest);
+    t.equal((await wire.answer()).status, 101);
+  }
+  const deaf = await Person.connect(t, server.port);
+  await deaf.logIn();
+  deaf.stopReading();
+  const waiting = await stopped(t, server);
+  // A request would be waited for for ten seconds.
+  t.ok(waiting < 9000, `${waiting} ms for clients that do not answer`);
+
+  server = await startFoyer(t, shortFolder(t), ["--demo"]);
+  const person = await Person.connect(t, server.port);
+  person.ws.close();
+  await person.ended();
+  const alone = await stopped(t, server);
+  // The others were waited for for two seconds.
+  t.ok(alone < waiting - 1000, `${alone} ms with nobody connected`);
+});
 
 void t.test("a stop lets a command have its answer", async (t) => {
   const dataDir = shortFolder(t);
@@ -100,18 +113,6 @@ void t.test("a stop lets a command have its answer", async (t) => {
   t.match(await server.finished, { code: 0, stderr: "" });
 });
 
-void t.test("a stop with nobody connected takes no time", async (t) => {
-  const server = await startFoyer(t, shortFolder(t), ["--demo"]);
-  const person = await Person.connect(t, server.port);
-  person.ws.close();
-  await person.ended();
-  const started = Date.now();
-  server.signal("SIGTERM");
-  t.match(await server.finished, { code: 0, stderr: "" });
-  const took = Date.now() - started;
-  t.ok(took < 1500, `${took} ms`);
-});
-
 const upgradeRequest = rawRequest("GET /ws/world/sample/", {
   Connection: "Upgrade",
   Upgrade: "websocket",
@@ -120,7 +121,8 @@ const upgradeRequest = rawRequest("GET /ws/world/sample/", {
 });
 
 void t.test("an embedded application that closes", async (t) => {
-  const { app } = await serve(t);
+  const patience = { stop: 60_000, close: 60_000 };
+  const { app } = await serve(t, undefined, { config: { patience } });
   const port = await listen(app);
   const person = await Person.connect(t, port, "demo");
   await person.logIn();
@@ -132,7 +134,7 @@ void t.test("an embedded application that closes", async (t) => {
   const started = Date.now();
   await app.close();
   const took = Date.now() - started;
-  t.ok(took < 1900, `${took} ms`);
+  t.ok(took < 30_000, `${took} ms`);
   for (const one of [person, ...many]) t.equal(await one.ended(), 1012);
   await t.resolves(createApp().close(), "also before it listens");
 });
@@ -157,11 +159,7 @@ void t.test("a stop with ten thousand websockets", async (t) => {
   let said = "";
   crowd.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
   await until(() => said.includes("open\n"));
-  const started = Date.now();
-  server.signal("SIGTERM");
-  t.match(await server.finished, { code: 0, stderr: "" });
-  const took = Date.now() - started;
-  t.ok(took < 10_000, `${took} ms for ${count}`);
+  t.comment(`${await stopped(t, server)} ms for ${count}`);
   await until(() => said.includes("}\n"));
   const codes = JSON.parse(said.split("\n").at(-2)!) as Record<string, number>;
   // The others do not read, or do not confirm.

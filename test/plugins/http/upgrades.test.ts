@@ -1,11 +1,16 @@
 import type { Socket } from "node:net";
 import { once } from "node:events";
 import t, { type Test } from "tap";
+import { loadConfig } from "../../../config.js";
 import { dial, listen, rawRequest, serve, until } from "../../helper.js";
 
 /** A server with an upgraded socket, seen from both ends. */
-async function upgraded(t: Test, isFirst = true) {
-  const { app } = await serve(t);
+async function upgraded(
+  t: Test,
+  isFirst = true,
+  patience = loadConfig({}).patience,
+) {
+  const { app } = await serve(t, undefined, { config: { patience } });
   const sockets: Socket[] = [];
   app.server.on("upgrade", (_request, socket: Socket) => {
     sockets.push(socket);
@@ -30,7 +35,10 @@ void t.test("an upgraded socket does not hold up a stop", async (t) => {
     const { app, socket } = await upgraded(t, isFirst);
     const started = performance.now();
     await app.drain(20_000);
-    t.ok(performance.now() - started < 5000, `${name}: nothing is owed to it`);
+    t.ok(
+      performance.now() - started < 15_000,
+      `${name}: nothing is owed to it`,
+    );
     t.equal(socket.destroyed, false, `${name}: it lives until the end`);
     const closed = once(socket, "close");
     await app.close();
@@ -40,12 +48,13 @@ void t.test("an upgraded socket does not hold up a stop", async (t) => {
 });
 
 void t.test("a close without a drain ends it, too", async (t) => {
-  const { app, socket } = await upgraded(t);
+  const patience = { stop: 60_000, close: 60_000 };
+  const { app, socket } = await upgraded(t, true, patience);
   const closed = once(socket, "close");
   const started = performance.now();
   await app.close();
   await closed;
-  t.ok(performance.now() - started < 1500, "at once");
+  t.ok(performance.now() - started < 30_000, "it is not waited for");
 });
 
 void t.test(

@@ -1,0 +1,125 @@
+import type { Membership } from "../../db/chat.js";
+import type { UserRecord } from "../../db/store.js";
+import type { PublicUser, SentChannel } from "../../schemas/live/index.js";
+import type { World } from "../../schemas/worlds.js";
+import type { Live } from "../live.js";
+import { readUsers, sharedUser } from "./users.js";
+
+/** How many users the direct channels of one list have together. */
+const MAX_USERS = 1000;
+
+/** How much of a list has whole profiles, and how long it is at most, in characters of JSON. */
+const MAX_WHOLE = 256 * 1024;
+const MAX_LIST = 512 * 1024;
+
+/** What an entry takes beside its members. */
+const ENTRY = 100;
+
+/** The longest display name in a profile that is not sent as a whole, in characters. */
+const SHORT_NAME = 100;
+
+/** Somebody's channels, before the profiles in them. */
+interface Selected {
+  readonly memberships: readonly Membership[];
+  readonly users: ReadonlyMap<string, UserRecord>;
+}
+
+/**
+ * The channels that somebody sees: those of rooms that they may read, and direct ones
+ * that they have not put away. Of many direct channels, only those with the newest
+ * messages are in the list; of some, the profiles of the members hold only a name.
+ * @param reads whether they may read a room.
+ * @returns in the order of the memberships.
+ */
+export async function channelsOf(
+  live: Live,
+  world: World,
+  memberships: readonly Membership[],
+  reads: (room: string) => boolean,
+): Promise<SentChannel[]> {
+  const visible = memberships.filter(({ id, direct, hidden }) =>
+    direct ? !hidden : reads(id),
+  );
+  const isShort = visible.every(({ direct }) => !direct);
+  if (isShort) return visible.map((membership) => entryOf(membership));
+  const selected = await select(live, world.id, visible);
+  const members = membersOf(selected, world);
+  return visible.flatMap((membership) => {
+    const { id, direct } = membership;
+    if (!direct) return [entryOf(membership)];
+    const users = members.get(id);
+    return users ? [{ ...entryOf(membership), members: users }] : [];
+  });
+}
+
+const entryOf = ({ id, lastMessage }: Membership): SentChannel => ({
+  id,
+  unread_pointer: lastMessage,
+});
+
+/** Reads the members of the direct channels with the newest messages. */
+async function select(
+  live: Live,
+  world: string,
+  visible: readonly Membership[],
+): Promise<Selected> {
+  const newest = visible
+    .filter(({ direct }) => direct)
+    // Of new ones without a message, those that were joined last come first.
+    .reverse()
+    .sort((a, b) => b.lastMessage - a.lastMessage);
+  const ids = new Set<string>();
+  const memberships: Membership[] = [];
+  for (const membership of newest) {
+    for (const id of membership.direct!) ids.add(id);
+    if (ids.size > MAX_USERS) break;
+    memberships.push(membership);
+  }
+  return { memberships, users: await readUsers(live, world, [...ids]) };
+}
+
+/** The members of each direct channel, as long as there is space for them. */
+function membersOf(
+  { memberships, users }: Selected,
+  world: World,
+): Map<string, PublicUser[]> {
+  const shown = new Map<string, { user: PublicUser; size: number }>();
+  const show = (id: string, short: boolean) => {
+    const key = short ? `${id} short` : id;
+    const known = shown.get(key);
+    if (known) return [known];
+    const record = users.get(id);
+    if (!record) return [];
+    const whole = sharedUser(record, world, false);
+    const user = short
+      ? { ...whole, profile: shortened(whole.profile) }
+      : whole;
+    const made = { user, size: JSON.stringify(user).length };
+    shown.set(key, made);
+    return [made];
+  };
+  const members = new Map<string, PublicUser[]>();
+  let size = 0;
+  let short = false;
+  for (const { id, direct } of memberships) {
+    for (;;) {
+      const made = direct!.flatMap((user) => show(user, short));
+      const length = made.reduce((sum, { size }) => sum + size, ENTRY);
+      if (size + length <= (short ? MAX_LIST : MAX_WHOLE)) {
+        size += length;
+        members.set(
+          id,
+          made.map(({ user }) => user),
+        );
+        break;
+      }
+      if (short) return members;
+      short = true;
+    }
+  }
+  return members;
+}
+
+/** A profile with nothing but the name. */
+const shortened = ({ display_name: name }: Record<string, unknown>) =>
+  typeof name === "string" ? { display_name: name.slice(0, SHORT_NAME) } : {};

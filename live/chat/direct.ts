@@ -1,0 +1,55 @@
+import type { Commands } from "../../schemas/live/index.js";
+import type { ChannelContext, Context } from "../commands.js";
+import { chatDenied, rateLimited } from "../problems.js";
+
+/** How many people a direct channel has at most. */
+const MAX_MEMBERS = 100;
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Finds or creates the direct channel of some users, and subscribes the caller to it. */
+export async function createDirect(
+  context: Context,
+  { users, hide = true }: Commands["chat.direct.create"]["payload"],
+) {
+  const { live, connection, me } = context;
+  if (!live.mayMessage(connection)) throw rateLimited();
+  const { world } = connection;
+  const { channel, created, appeared } = await live.store.chat.direct(
+    world,
+    me.id,
+    membersIn(users, me.id),
+    hide,
+    connection.id,
+  );
+  const { readers, channels } = live.chat;
+  const isNew = created.length > 0;
+  if (appeared.includes(me.id)) {
+    // The caller hears of a new one by the answer, unless everybody is told.
+    if (isNew && hide) readers.knows(me.id, channel.id);
+    else void readers.tellOne(connection);
+  }
+  const target: ChannelContext = {
+    ...context,
+    channel: channel.id,
+    room: undefined,
+    direct: channel.direct,
+  };
+  const since = created[0] && created[0].event.id - 1;
+  const state = await channels.subscribe(target, since);
+  return { ...state, id: channel.id };
+}
+
+/**
+ * The ids of all members, the caller included.
+ * @throws {LiveError}
+ */
+function membersIn(users: readonly unknown[], me: string): string[] {
+  const ids = new Set([me]);
+  for (const id of users) {
+    if (typeof id !== "string" || !UUID.test(id)) throw chatDenied();
+    ids.add(id.toLowerCase());
+  }
+  if (ids.size < 2 || ids.size > MAX_MEMBERS) throw chatDenied();
+  return [...ids];
+}

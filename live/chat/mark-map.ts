@@ -1,0 +1,55 @@
+import type { Mark } from "../../db/chat.js";
+
+/** A mark as somebody made it. It is never changed, only replaced. */
+export interface Made extends Mark {
+  readonly world: string;
+  readonly pointer: number;
+  /** The highest id that was marked since the last write: the pointer may have gone back. */
+  readonly cleared: number;
+  /** In milliseconds since 1970, with fractions. What was made last counts. */
+  readonly at: number;
+}
+
+/** The last mark of each user in each channel. */
+export class MarkMap {
+  readonly #byUser = new Map<string, Map<string, Made>>();
+  size = 0;
+
+  get(user: string, channel: string): Made | undefined {
+    return this.#byUser.get(user)?.get(channel);
+  }
+
+  set(mark: Made): void {
+    let marks = this.#byUser.get(mark.user);
+    if (!marks) {
+      marks = new Map<string, Made>();
+      this.#byUser.set(mark.user, marks);
+    }
+    if (!marks.has(mark.channel)) this.size++;
+    marks.set(mark.channel, mark);
+  }
+
+  /** Removes a mark, unless another one has replaced it. */
+  delete(mark: Made): void {
+    const marks = this.#byUser.get(mark.user);
+    if (marks?.get(mark.channel) !== mark) return;
+    marks.delete(mark.channel);
+    if (marks.size === 0) this.#byUser.delete(mark.user);
+    this.size--;
+  }
+
+  of(user: string): Iterable<Made> {
+    return this.#byUser.get(user)?.values() ?? [];
+  }
+
+  *all(): Iterable<Made> {
+    for (const marks of this.#byUser.values()) yield* marks.values();
+  }
+}
+
+/** A mark as the store takes it: if the pointer went back, both, in their order. */
+export function rowsOf({ at: _, cleared, ...mark }: Made) {
+  return cleared > mark.pointer
+    ? [{ ...mark, pointer: cleared }, mark]
+    : [mark];
+}

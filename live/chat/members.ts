@@ -1,0 +1,81 @@
+import type { UserRecord } from "../../db/store.js";
+import type { PublicUser } from "../../schemas/live/index.js";
+import type { RoomValue } from "../../db/store.js";
+import type { ChannelContext } from "../commands.js";
+import { readUsers, jsonOfUser, sharedUser } from "./users.js";
+import { encodedOnce } from "../encoding.js";
+
+/** How many members are listed, and how large they may be together, in characters of JSON. */
+const MAX_MEMBERS = 1000;
+const MAX_SIZE = 256 * 1024;
+
+/** How many members are read at a time. */
+const SLICE = 100;
+
+/** For how long a list is kept, in milliseconds. A crowd that comes back asks for it at once. */
+const KEPT = 1000;
+
+/** Whether memberships in the chat of a room last only as long as somebody listens. */
+export const isVolatile = ({ module_config }: RoomValue): boolean => {
+  const module = module_config.find(({ type }) => type === "chat.native");
+  const config = module?.config as { volatile?: unknown } | undefined;
+  return config?.volatile === true;
+};
+
+interface List {
+  readonly at: number;
+  readonly members: Promise<PublicUser[]>;
+}
+
+/** The members of channels, as those who subscribe get them. */
+export class Members {
+  readonly #lists = new Map<string, List>();
+
+  /** Something changed in the members of channels, or in users. */
+  forget(): void {
+    this.#lists.clear();
+  }
+
+  /** Those who joined last come first. */
+  of(context: ChannelContext): Promise<PublicUser[]> {
+    const { channel, room, may } = context;
+    if (room && isVolatile(room.value)) return Promise.resolve([]);
+    const admin = may("user.manage");
+    const key = `${channel} ${admin}`;
+    const now = Date.now();
+    const known = this.#lists.get(key);
+    if (known && now - known.at < KEPT) return known.members;
+    for (const [other, { at }] of this.#lists) {
+      if (now - at >= KEPT) this.#lists.delete(other);
+    }
+    const members = read(context, admin).then(encodedOnce);
+    this.#lists.set(key, { at: now, members });
+    members.catch(() => this.#lists.delete(key));
+    return members;
+  }
+}
+
+async function read(
+  { live, connection, world, channel, direct }: ChannelContext,
+  admin: boolean,
+): Promise<PublicUser[]> {
+  const ids =
+    direct ??
+    (await live.store.chat.members(connection.world, channel, MAX_MEMBERS));
+  const isListed = ({ deleted, moderation_state }: UserRecord) =>
+    direct !== undefined || (!deleted && moderation_state !== "banned");
+  const members: PublicUser[] = [];
+  let size = 0;
+  for (let i = 0; i < ids.length; i += SLICE) {
+    const slice = ids.slice(i, i + SLICE);
+    const users = await readUsers(live, connection.world, slice);
+    for (const id of slice) {
+      const user = users.get(id);
+      if (!user || !isListed(user)) continue;
+      size += jsonOfUser(user, world.value, admin).length;
+      if (size > MAX_SIZE) return members;
+      members.push(sharedUser(user, world.value, admin));
+    }
+  }
+  return members;
+}

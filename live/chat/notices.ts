@@ -1,0 +1,127 @@
+import type { ChatEvent, Delivery } from "../../db/chat.js";
+import type { Connection } from "../connection.js";
+import { pushFrame } from "../frame.js";
+import type { Live } from "../live.js";
+import { inSlices } from "../slices.js";
+import type { WorldState } from "../world-state.js";
+import { sentEvent } from "./events.js";
+import type { Reader } from "./reader.js";
+import type { UnreadLists } from "./unread-lists.js";
+import { nobody, sharedUser } from "./users.js";
+
+/** What notices need of the readers. */
+export interface NoticeParts {
+  readonly live: Live;
+  readonly lists: UnreadLists;
+  /** The readers of this process, by user. */
+  readonly readers: ReadonlyMap<string, Reader>;
+  /** Those of them whose marks are being read. */
+  readonly loading: ReadonlySet<Reader>;
+  /** Whether the login of a connection has counted its notifications. */
+  readonly hasCounts: (connection: Connection) => boolean;
+  /** Sends somebody their channels. */
+  readonly tell: (world: string, user: string) => Promise<void>;
+}
+
+type Reads = (connection: Connection) => boolean;
+
+/** Tells people of new messages, whether they are subscribed to the channel or not. */
+export class Notices {
+  readonly #parts: NoticeParts;
+
+  constructor(parts: NoticeParts) {
+    this.#parts = parts;
+  }
+
+  /** A new message in a room: tells those who are mentioned, and who is on the unread list. */
+  async inRoom(state: WorldState, delivery: Delivery): Promise<void> {
+    const { live, lists, loading } = this.#parts;
+    const { event, previousMessage } = delivery;
+    const { channel, id, sender } = event;
+    const reads: Reads = (connection) =>
+      live.viewOf(connection, state).reads(channel);
+    await this.#notify(state, delivery, reads, false);
+    let frame: Buffer | undefined;
+    const tell = (reader: Reader) => {
+      const listed = reader.listed.get(channel);
+      if (listed === undefined || listed >= id) return;
+      lists.remove(reader, channel, id);
+      if (listed < previousMessage || reader.user === sender) return;
+      frame ??= unreadFrame(event);
+      for (const connection of live.hub.of(reader.world, reader.user)) {
+        if (reads(connection)) connection.push(frame);
+      }
+    };
+    for (const reader of loading) reader.do(() => tell(reader));
+    // Somebody who marks the channel meanwhile comes again, and is passed over.
+    await inSlices(lists.of(channel), tell);
+  }
+
+  /** A new message in a direct channel: tells everybody but the sender. */
+  async inDirect(state: WorldState, delivery: Delivery): Promise<void> {
+    const { live } = this.#parts;
+    const { event, notified, appeared } = delivery;
+    const world = state.world.value.id;
+    const concerned = this.#readersOf([...notified, ...appeared]);
+    if (concerned.length === 0) return;
+    const channel = await live.store.chat.channel(world, event.channel);
+    // The room may be gone.
+    if (!channel?.direct) return;
+    await Promise.all(
+      concerned.map(async (reader) => {
+        await reader.telling;
+        const isKnown = reader.direct.has(event.channel);
+        if (isKnown && !appeared.includes(reader.user)) return;
+        await this.#parts.tell(world, reader.user);
+      }),
+    );
+    const frame = unreadFrame(event);
+    for (const { user } of this.#readersOf(notified)) {
+      for (const connection of live.hub.of(world, user)) connection.push(frame);
+    }
+    await this.#notify(state, delivery, () => true, true);
+  }
+
+  #readersOf(users: readonly string[]): Reader[] {
+    return [...new Set(users)].flatMap(
+      (user) => this.#parts.readers.get(user) ?? [],
+    );
+  }
+
+  /** Tells those who got a notification that is stored. */
+  async #notify(
+    state: WorldState,
+    { event, notified }: Delivery,
+    reads: Reads,
+    direct: boolean,
+  ): Promise<void> {
+    const readers = this.#readersOf(notified);
+    if (readers.length === 0) return;
+    const { live, hasCounts } = this.#parts;
+    const frame = await this.#frameOf(state, event);
+    for (const reader of readers) {
+      reader.do(() => {
+        if (!reader.notify(event.channel, event.id, direct)) return;
+        for (const connection of live.hub.of(reader.world, reader.user)) {
+          if (hasCounts(connection) && reads(connection))
+            connection.push(frame);
+        }
+      });
+    }
+  }
+
+  async #frameOf(state: WorldState, event: ChatEvent): Promise<Buffer> {
+    const world = state.world.value;
+    const id = event.sender ?? "";
+    const user = await this.#parts.live.store.users.get(world.id, id);
+    const sender = user ? sharedUser(user, world, false) : nobody(id);
+    const sent = sentEvent(event, () => sender);
+    return pushFrame("chat.notification", {
+      event: { ...sent, type: "chat.event" },
+      sender,
+    });
+  }
+}
+
+const unreadFrame = ({ channel, id }: ChatEvent): Buffer =>
+  pushFrame("chat.unread_pointers", { [channel]: id });

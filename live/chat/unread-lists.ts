@@ -1,0 +1,56 @@
+import type { Reader } from "./reader.js";
+
+/**
+ * Who is on the unread list of which channel, of those who are connected to this
+ * process. Some are on it no longer, which shows at the next message.
+ */
+export class UnreadLists {
+  readonly #byChannel = new Map<string, Set<Reader>>();
+
+  /** Adds somebody to the lists of the channels that {@link Reader.listed} has. */
+  open(reader: Reader): void {
+    for (const channel of reader.listed.keys()) this.#add(reader, channel);
+  }
+
+  /** Removes somebody from all lists. */
+  close(reader: Reader): void {
+    for (const channel of reader.listed.keys()) this.#remove(reader, channel);
+  }
+
+  /** @param listed as in `Mark` of the store. */
+  add(reader: Reader, channel: string, listed: number): void {
+    reader.list(channel, listed);
+    this.#add(reader, channel);
+  }
+
+  /** @param event an event of the channel. Whoever came onto the list since stays. */
+  remove(reader: Reader, channel: string, event: number): void {
+    const listed = reader.listed.get(channel);
+    if (listed === undefined || listed >= event) return;
+    reader.listed.delete(channel);
+    this.#remove(reader, channel);
+  }
+
+  of(channel: string): Iterable<Reader> {
+    return this.#byChannel.get(channel) ?? [];
+  }
+
+  /** A channel is gone. */
+  forget(channel: string): void {
+    for (const reader of this.of(channel)) reader.listed.delete(channel);
+    this.#byChannel.delete(channel);
+  }
+
+  #add(reader: Reader, channel: string): void {
+    const readers = this.#byChannel.get(channel);
+    if (readers) readers.add(reader);
+    else this.#byChannel.set(channel, new Set([reader]));
+  }
+
+  #remove(reader: Reader, channel: string): void {
+    const readers = this.#byChannel.get(channel);
+    if (readers?.delete(reader) && readers.size === 0) {
+      this.#byChannel.delete(channel);
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import type { ChatEvent } from "../../db/chat.js";
+import type { UserRecord } from "../../db/store.js";
+import type { PublicUser } from "../../schemas/live/index.js";
+import type { World } from "../../schemas/worlds.js";
+import type { Live } from "../live.js";
+import { publicUser } from "../shapes.js";
+import { mentionsIn } from "./mentions.js";
+
+// The users whom events involve, and how clients get them.
+
+/** How many users of one event are looked at. */
+const MAX_INVOLVED = 64;
+
+/** How many users are read at a time. */
+const SLICE = 200;
+
+/** For how long the public form of a user is kept: `inactive` depends on the time. In milliseconds. */
+const KEPT = 60_000;
+
+/**
+ * The ids of the users whom an event involves, at most 64: the sender, then who
+ * reacted, the newest reaction of each emoji first, then who is mentioned.
+ */
+export function usersIn({ sender, reactions, content }: ChatEvent): string[] {
+  const ids = new Set<string>();
+  const take = (id: string) => ids.size < MAX_INVOLVED && ids.add(id);
+  if (sender !== null) take(sender);
+  const lists = Object.values(reactions);
+  for (let back = 1; ids.size < MAX_INVOLVED; back++) {
+    const left = lists.filter(({ length }) => length >= back);
+    if (left.length === 0) break;
+    for (const list of left) take(list.at(-back)!);
+  }
+  for (const id of mentionsIn(content)) take(id);
+  return [...ids];
+}
+
+/** Users with some ids, by id. Tombstones are included; unknown ids are left out. */
+export async function readUsers(
+  { store }: Live,
+  world: string,
+  ids: readonly string[],
+): Promise<Map<string, UserRecord>> {
+  const found = new Map<string, UserRecord>();
+  for (let i = 0; i < ids.length; i += SLICE) {
+    const slice = ids.slice(i, i + SLICE);
+    for (const user of await store.users.getMany(world, slice)) {
+      found.set(user.id, user);
+    }
+  }
+  return found;
+}
+
+interface Known {
+  readonly world: World;
+  readonly at: number;
+  readonly user: PublicUser;
+  readonly json: string;
+}
+
+/** By whether the reader manages users. Records are frozen, and the same until the user changes. */
+const known = {
+  others: new WeakMap<UserRecord, Known>(),
+  admins: new WeakMap<UserRecord, Known>(),
+};
+
+function knownUser(user: UserRecord, world: World, admin: boolean): Known {
+  const map = admin ? known.admins : known.others;
+  let entry = map.get(user);
+  if (entry?.world !== world || Date.now() - entry.at > KEPT) {
+    const made = publicUser(user, world, admin);
+    entry = { world, at: Date.now(), user: made, json: JSON.stringify(made) };
+    map.set(user, entry);
+  }
+  return entry;
+}
+
+/** A user as others see it. It is made once for all who ask; do not change it. */
+export const sharedUser = (
+  user: UserRecord,
+  world: World,
+  admin: boolean,
+): PublicUser => knownUser(user, world, admin).user;
+
+/** {@link sharedUser} as JSON. */
+export const jsonOfUser = (
+  user: UserRecord,
+  world: World,
+  admin: boolean,
+): string => knownUser(user, world, admin).json;
+
+/** What stands for a user of whom nothing is left, as after an import. */
+export const nobody = (id: string): PublicUser => ({
+  id,
+  profile: {},
+  pretalx_id: null,
+  deleted: true,
+  badges: [],
+  inactive: true,
+});

@@ -1,0 +1,33 @@
+/** Which users are in which places, such as rooms, with how many connections each. */
+export class Places {
+  readonly #places = new Map<string, Map<string, number>>();
+
+  enter(place: string, user: string): void {
+    let users = this.#places.get(place);
+    if (!users) this.#places.set(place, (users = new Map<string, number>()));
+    users.set(user, (users.get(user) ?? 0) + 1);
+  }
+
+  /** A connection of a user who is there leaves. @returns whether it was the last one. */
+  leave(place: string, user: string): boolean {
+    const users = this.#places.get(place)!;
+    const left = users.get(user)! - 1;
+    if (left > 0) {
+      users.set(user, left);
+      return false;
+    }
+    users.delete(user);
+    if (users.size === 0) this.#places.delete(place);
+    return true;
+  }
+
+  /** The users in a place, in the order in which they came. */
+  usersIn(place: string): string[] {
+    return [...(this.#places.get(place)?.keys() ?? [])];
+  }
+
+  /** How many users are in a place. */
+  countIn(place: string): number {
+    return this.#places.get(place)?.size ?? 0;
+  }
+}

@@ -1,0 +1,257 @@
+import { Places } from "./places.js";
+
+/** A step in who is where. It is applied alike in every process. */
+export type Step =
+  | { do: "open"; connection: string; user: string; at: number }
+  | { do: "close"; connection: string }
+  | { do: "enter"; connection: string; room: string }
+  | { do: "leave"; connection: string; room: string }
+  /** It listens to the channel of a room, or does so no longer. */
+  | { do: "subscribe" | "unsubscribe"; connection: string; channel: string }
+  /** Its user becomes a member of the channel for as long as they listen. */
+  | { do: "attend"; connection: string; channel: string }
+  /** Its user ceases to be such a member before; `silent` to become one who stays. */
+  | { do: "absent"; connection: string; channel: string; silent: boolean };
+
+interface Entry {
+  readonly process: string;
+  readonly world: string;
+  readonly user: string;
+  readonly at: number;
+  readonly rooms: Set<string>;
+  /** The channels that it listens to. */
+  readonly channels: Set<string>;
+}
+
+/** A connection of a user, in any process. */
+export interface KnownConnection {
+  readonly connection: string;
+  readonly process: string;
+  /** When it logged in, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+interface World {
+  /** The connections of each user. */
+  readonly users: Map<string, Set<string>>;
+  readonly rooms: Places;
+  /** Who listens to channels. */
+  readonly channels: Places;
+  /** Who is a member of each channel for as long as they listen. */
+  readonly attending: Map<string, Set<string>>;
+}
+
+/** What changed for those who watch. */
+export interface PresenceListener {
+  opened(world: string, user: string): void;
+  /** A connection entered a room; `again` if it was there before. */
+  entered(
+    world: string,
+    room: string,
+    user: string,
+    connection: string,
+    again: boolean,
+  ): void;
+  /** The last connection of a user left a room. */
+  left(world: string, room: string, user: string): void;
+  /**
+   * A user became or ceased to be a member of a channel for as long as they listen.
+   * @param by the id of the connection that did it.
+   */
+  attended(world: string, user: string, by: string): void;
+}
+
+/** Who is connected, and where they are. It follows from steps. */
+export class Whereabouts {
+  readonly #listener: PresenceListener;
+  readonly #entries = new Map<string, Entry>();
+  readonly #worlds = new Map<string, World>();
+
+  constructor(listener: PresenceListener) {
+    this.#listener = listener;
+  }
+
+  /** Whether a user has a connection that is logged in. */
+  isOnline(world: string, user: string): boolean {
+    return this.#worlds.get(world)?.users.has(user) ?? false;
+  }
+
+  /** The users in a room. */
+  usersIn(world: string, room: string): string[] {
+    return this.#worlds.get(world)?.rooms.usersIn(room) ?? [];
+  }
+
+  /** How many users are in a room. */
+  countIn(world: string, room: string): number {
+    return this.#worlds.get(world)?.rooms.countIn(room) ?? 0;
+  }
+
+  /** Whether a user is a member of a channel for as long as they listen. */
+  attends(world: string, channel: string, user: string): boolean {
+    return this.#worlds.get(world)?.attending.get(channel)?.has(user) ?? false;
+  }
+
+  /** The connections of a user in all processes, the newest first. */
+  connectionsOf(world: string, user: string): KnownConnection[] {
+    const ids = this.#worlds.get(world)?.users.get(user) ?? [];
+    return [...ids]
+      .map((connection) => {
+        const { process, at } = this.#entries.get(connection)!;
+        return { connection, process, at };
+      })
+      .sort((a, b) => b.at - a.at || (a.connection < b.connection ? 1 : -1));
+  }
+
+  /** The steps that lead to what a process has. */
+  stepsOf(process: string): [world: string, step: Step][] {
+    return [...this.#entries]
+      .filter(([, entry]) => entry.process === process)
+      .flatMap(([connection, entry]) => this.#stepsTo(connection, entry));
+  }
+
+  /** Removes what a process had. */
+  remove(process: string): void {
+    for (const [connection, entry] of this.#entries) {
+      if (entry.process !== process) continue;
+      this.apply(process, entry.world, { do: "close", connection });
+    }
+  }
+
+  /** Takes a step of a connection of a process. */
+  apply(process: string, worldId: string, step: Step): void {
+    const { connection } = step;
+    const entry = this.#entries.get(connection);
+    if (step.do === "open") {
+      if (entry) return;
+      const { user, at } = step;
+      this.#entries.set(connection, {
+        process,
+        world: worldId,
+        user,
+        at,
+        rooms: new Set(),
+        channels: new Set(),
+      });
+      const { users } = this.#worldOf(worldId);
+      const connections = users.get(user);
+      if (connections) connections.add(connection);
+      else users.set(user, new Set([connection]));
+      this.#listener.opened(worldId, user);
+      return;
+    }
+    if (!entry) return;
+    switch (step.do) {
+      case "enter":
+        return this.#enter(connection, entry, step.room);
+      case "leave":
+        return this.#leave(entry, step.room);
+      case "subscribe":
+        return this.#listen(entry, step.channel);
+      case "unsubscribe":
+        return this.#unlisten(connection, entry, step.channel);
+      case "attend":
+        return this.#become(connection, entry, step.channel);
+      case "absent":
+        return this.#cease(connection, entry, step.channel, step.silent);
+      case "close":
+        return this.#close(connection, entry);
+    }
+  }
+
+  #enter(connection: string, entry: Entry, room: string): void {
+    const { world, user, rooms } = entry;
+    const again = rooms.has(room);
+    if (!again) {
+      rooms.add(room);
+      this.#worldOf(world).rooms.enter(room, user);
+    }
+    this.#listener.entered(world, room, user, connection, again);
+  }
+
+  #leave({ world, user, rooms }: Entry, room: string): void {
+    if (!rooms.delete(room)) return;
+    if (!this.#worldOf(world).rooms.leave(room, user)) return;
+    this.#listener.left(world, room, user);
+  }
+
+  #listen({ world, user, channels }: Entry, channel: string): void {
+    if (channels.has(channel)) return;
+    channels.add(channel);
+    this.#worldOf(world).channels.enter(channel, user);
+  }
+
+  #unlisten(connection: string, entry: Entry, channel: string): void {
+    const { world, user, channels } = entry;
+    if (!channels.delete(channel)) return;
+    if (!this.#worldOf(world).channels.leave(channel, user)) return;
+    this.#cease(connection, entry, channel, false);
+  }
+
+  #become(connection: string, entry: Entry, channel: string): void {
+    const { world, user, channels } = entry;
+    if (!channels.has(channel)) return;
+    const { attending } = this.#worldOf(world);
+    const users = attending.get(channel);
+    if (users?.has(user)) return;
+    if (users) users.add(user);
+    else attending.set(channel, new Set([user]));
+    this.#listener.attended(world, user, connection);
+  }
+
+  #cease(
+    connection: string,
+    { world, user }: Entry,
+    channel: string,
+    silent: boolean,
+  ): void {
+    const { attending } = this.#worldOf(world);
+    const users = attending.get(channel);
+    if (!users?.delete(user)) return;
+    if (users.size === 0) attending.delete(channel);
+    if (!silent) this.#listener.attended(world, user, connection);
+  }
+
+  #close(connection: string, entry: Entry): void {
+    for (const room of [...entry.rooms]) this.#leave(entry, room);
+    for (const channel of [...entry.channels]) {
+      this.#unlisten(connection, entry, channel);
+    }
+    this.#entries.delete(connection);
+    const world = this.#worldOf(entry.world);
+    const connections = world.users.get(entry.user)!;
+    connections.delete(connection);
+    if (connections.size > 0) return;
+    world.users.delete(entry.user);
+    if (world.users.size === 0) this.#worlds.delete(entry.world);
+  }
+
+  #worldOf(id: string): World {
+    let world = this.#worlds.get(id);
+    if (!world) {
+      world = {
+        users: new Map(),
+        rooms: new Places(),
+        channels: new Places(),
+        attending: new Map(),
+      };
+      this.#worlds.set(id, world);
+    }
+    return world;
+  }
+
+  /** The steps that lead to an entry. */
+  #stepsTo(connection: string, entry: Entry): [string, Step][] {
+    const { world, user, at, rooms, channels } = entry;
+    const steps: Step[] = [
+      { do: "open", connection, user, at },
+      ...[...rooms].map((room): Step => ({ do: "enter", connection, room })),
+    ];
+    for (const channel of channels) {
+      steps.push({ do: "subscribe", connection, channel });
+      if (this.attends(world, channel, user)) {
+        steps.push({ do: "attend", connection, channel });
+      }
+    }
+    return steps.map((step) => [world, step]);
+  }
+}

@@ -1,0 +1,303 @@
+import t from "tap";
+import type { Json } from "../client.js";
+import {
+  direct,
+  history,
+  invalid,
+  message,
+  named,
+  namesOf,
+  say,
+  startTalk,
+  text,
+} from "./talk.js";
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+void t.test("editing", async (t) => {
+  const talk = await startTalk(t);
+  const { live } = talk;
+
+  /** An event as its channel has it now. */
+  const stored = async (client: Json, channel: string, id: number) =>
+    (await history(client, channel, 1000)).find(
+      ({ event_id }) => event_id === id,
+    );
+
+  await t.test("8.4 Edit own: any type of above", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const guest = await live.guest();
+    await guest.do("chat.subscribe", { channel });
+    const files = [{ url: "https://x.test/a", name: "a", mimeType: "x/y" }];
+    const contents = [
+      text("changed"),
+      { type: "files", files, body: "and a text" },
+      { type: "text", body: "and back", extra: [1, { a: null }] },
+    ];
+    for (const content of contents) {
+      const original = await say(ann, channel, "original");
+      t.equal(original.edited, null);
+      await talk.calm(channel, guest);
+      const replaces = original.event_id;
+      const payload = message(channel, content, { replaces });
+      const { event } = await ann.do("chat.send", payload);
+      t.match(event, { replaces, event_type: "channel.message" });
+      t.same(event.content, content);
+      t.ok(event.event_id > replaces);
+      const { users: _users, ...pushed } = await guest.next("chat.event");
+      t.same(pushed, event, "a new event with replaces");
+      const now = await stored(guest, channel, replaces);
+      t.same(now.content, content, "both are in the history");
+      t.match(now.edited, ISO);
+      t.equal(now.timestamp, original.timestamp);
+      t.equal(now.replaces, null);
+      const later = await stored(guest, channel, event.event_id);
+      t.same([later.content, later.replaces], [content, replaces]);
+    }
+  });
+
+  await t.test("8.4 Edit own: an edit is an edit of the message", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const { event_id: first } = await say(ann, channel, "one");
+    const second = await say(ann, channel, "two", { replaces: first });
+    const third = await say(ann, channel, "three", {
+      replaces: second.event_id,
+    });
+    t.equal(third.replaces, first);
+    const now = await stored(ann, channel, first);
+    t.match(now.content, text("three"));
+  });
+
+  await t.test("8.4 Delete own", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const guest = await live.guest();
+    await guest.do("chat.subscribe", { channel });
+    const { event_id: first } = await say(ann, channel, "a secret");
+    const { event_id: edit } = await say(ann, channel, "a secret, again", {
+      replaces: first,
+    });
+    await talk.calm(channel, guest);
+    const content = { type: "deleted" };
+    const remove = message(channel, content, { replaces: first });
+    const { event } = await ann.do("chat.send", remove);
+    t.match(event, { replaces: first, content });
+    t.match(await guest.next("chat.event"), { replaces: first, content });
+    const now = await stored(guest, channel, first);
+    t.same(now.content, content);
+    t.match(now.edited, ISO);
+    const page = JSON.stringify(await history(guest, channel, 1000));
+    t.notMatch(page, "secret", "nor do earlier edits show it");
+    t.ok(await stored(guest, channel, edit), "they stay in the history");
+    const again = message(channel, text("back"), { replaces: first });
+    t.equal(await ann.code("chat.send", again), "chat.denied", "it is gone");
+    t.same((await stored(guest, channel, first)).content, content);
+  });
+
+  await t.test("8.4 Others' messages", async (t) => {
+    const channel = await talk.room();
+    const dm = "direct";
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    const mod = await talk.moderator("mod");
+    await mod.do("chat.join", { channel });
+    const between = await direct(ann, mod);
+    const edit = text("mine now");
+    const remove = { type: "deleted" };
+    type Row = [as: Json, where: string, content: object, code: string];
+    const table: Row[] = [
+      [bob, channel, edit, "chat.denied"],
+      [bob, channel, remove, "chat.denied"],
+      [mod, channel, edit, "chat.denied"],
+      [mod, channel, { ...edit, type: "files" }, "any"],
+      [mod, channel, remove, "ok"],
+      [mod, dm, edit, "chat.denied"],
+      [mod, dm, remove, "chat.denied"],
+      [ann, dm, remove, "ok"],
+    ];
+    for (const [as, where, content, code] of table) {
+      const place = where === dm ? between : channel;
+      const { event_id: replaces } = await say(ann, place, "of ann");
+      const got = await as.code(
+        "chat.send",
+        message(place, content, { replaces }),
+      );
+      const name = `${as.id} ${where} ${JSON.stringify(content)}`;
+      if (code === "any") t.not(got, "ok", name);
+      else t.equal(got, code, name);
+      const now = await stored(ann, place, replaces);
+      const expected = code === "ok" ? remove : text("of ann");
+      t.same(now.content, expected, name);
+      t.equal(now.edited === null, code !== "ok", name);
+    }
+  });
+
+  await t.test("8.4 and F1 replaces that names no message", async (t) => {
+    const channel = await talk.room();
+    const elsewhere = await talk.room();
+    const ann = await talk.member("ann", channel);
+    await ann.do("chat.join", { channel: elsewhere });
+    const dm = await direct(ann, await talk.person("bob"));
+    const { event_id: foreign } = await say(ann, elsewhere, "x");
+    const { event_id: secret } = await say(ann, dm, "x");
+    const unknown = [
+      foreign,
+      secret,
+      10 ** 9,
+      2 ** 53,
+      -1,
+      1.5,
+      "x",
+      {},
+      [foreign],
+      true,
+    ];
+    for (const replaces of unknown) {
+      for (const content of [text("x"), { type: "deleted" }]) {
+        const before = (await history(ann, channel)).length;
+        t.equal(
+          await ann.code("chat.send", message(channel, content, { replaces })),
+          "chat.unknown_event",
+          JSON.stringify(replaces),
+        );
+        t.equal((await history(ann, channel)).length, before);
+      }
+    }
+    const plain = message(channel, text("x"), { replaces: null });
+    t.match(await ann.do("chat.send", plain), { event: { replaces: null } });
+  });
+
+  await t.test("F13 member events cannot be edited", async (t) => {
+    const channel = await talk.room();
+    const mod = await talk.moderator("mod");
+    await mod.do("chat.join", { channel });
+    const ann = await talk.member("ann", channel);
+    const joins = (await history(ann, channel)).filter(
+      ({ event_type }) => event_type === "channel.member",
+    );
+    t.equal(joins.length, 2);
+    for (const client of [ann, mod]) {
+      for (const { event_id: replaces } of joins) {
+        for (const content of [text("x"), { type: "deleted" }]) {
+          const payload = message(channel, content, { replaces });
+          const code = await client.code("chat.send", payload);
+          t.match(code, /^chat\.(unknown_event|denied)$/);
+        }
+      }
+    }
+    const now = await history(ann, channel);
+    t.same(now, joins, "nothing is changed or stored");
+  });
+
+  await t.test("F13 deleted without replaces is not stored", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    for (const replaces of [null, undefined]) {
+      const payload = message(channel, { type: "deleted" }, { replaces });
+      t.equal(
+        await ann.code("chat.send", payload),
+        "chat.unsupported_content_type",
+      );
+    }
+    const events = await history(ann, channel);
+    t.same(
+      events.filter(({ event_type }) => event_type === "channel.message"),
+      [],
+    );
+  });
+
+  await t.test("F13 edits are checked before they are stored", async (t) => {
+    const channel = await talk.room();
+    const admin = await talk.moderator("admin");
+    let ann = await talk.member("ann", channel);
+    const bob = await talk.person("bob");
+    const dm = await direct(ann, bob);
+    const inRoom = await say(ann, channel, "before");
+    const inDirect = await say(ann, dm, "before");
+    const refused = async (place: string, content: Json, code: string) => {
+      const { event_id: replaces } = place === dm ? inDirect : inRoom;
+      const payload = message(place, content, { replaces });
+      const name = `${code} ${JSON.stringify(content)}`;
+      t.equal(await ann.code("chat.send", payload), code, name);
+      const reader = place === dm ? bob : admin;
+      const now = await stored(reader, place, replaces);
+      t.same([now.content, now.edited], [text("before"), null], name);
+      const events = await history(reader, place);
+      t.notOk(events.some((event) => event.replaces === replaces));
+    };
+    for (const place of [channel, dm]) {
+      await refused(place, text(""), "chat.empty");
+      await refused(place, { type: "files", files: [] }, "chat.empty");
+      await refused(place, { type: "x" }, "chat.unsupported_content_type");
+      await refused(place, null, invalid);
+      await refused(place, { type: "text", body: 5 }, invalid);
+    }
+    await bob.do("user.block", { id: ann.id });
+    await refused(dm, text("x"), "chat.denied");
+    await refused(dm, { type: "deleted" }, "chat.denied");
+    await bob.do("user.unblock", { id: ann.id });
+    await admin.do("user.silence", { id: ann.id });
+    ann = await talk.person("ann");
+    for (const content of [text("x"), { type: "deleted" }]) {
+      await refused(dm, content, "chat.denied");
+      await refused(channel, content, "protocol.denied");
+    }
+    await admin.do("user.reactivate", { id: ann.id });
+    ann = await talk.person("ann");
+    await ann.do("chat.leave", { channel });
+    await refused(channel, text("x"), "chat.denied");
+  });
+
+  await t.test("8.5 Edits empty the unread list of a room", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const { event_id: replaces } = await say(ann, channel, "x");
+    const bob = await talk.member("bob", channel);
+    await talk.calm(channel, bob);
+    const edit = await say(ann, channel, "y", { replaces });
+    const frames = await talk.heard(channel, bob);
+    t.same(namesOf(frames), ["chat.event", "chat.unread_pointers"]);
+    t.same(named(frames, "chat.unread_pointers"), [
+      { [channel]: edit.event_id },
+    ]);
+    await say(ann, channel, "z");
+    t.same(namesOf(await talk.heard(channel, bob)), ["chat.event"]);
+  });
+
+  await t.test("8.5 Edits in a DM tell nobody", async (t) => {
+    const [ann, bob] = [await talk.person("ann 2"), await talk.person("bob 2")];
+    const dm = await direct(ann, bob);
+    const { event_id: replaces } = await say(ann, dm, "x");
+    await bob.next("chat.notification");
+    await bob.do("chat.subscribe", { channel: dm });
+    await talk.settle(dm, ann);
+    await talk.came(bob);
+    await say(ann, dm, "y", { replaces });
+    await ann.do("chat.send", message(dm, { type: "deleted" }, { replaces }));
+    t.same(namesOf(await talk.heard(dm, bob, ann)), [
+      "chat.event",
+      "chat.event",
+    ]);
+  });
+
+  await t.test("A7 a message of who is erased stays", async (t) => {
+    const channel = await talk.room();
+    const admin = await talk.moderator("admin");
+    const gone = await talk.member("gone", channel);
+    const { event_id } = await say(gone, channel, "still here");
+    const { id } = gone;
+    await admin.do("user.delete", { id });
+    const payload = { channel, count: 50, before_id: event_id + 1 };
+    const { results, users } = await admin.do("chat.fetch", payload);
+    t.match(results.at(-1), { sender: id, content: text("still here") });
+    t.match(users[id], { id, deleted: true });
+    t.same(users[id].profile, {});
+    const join = results.find(
+      (event: Json) =>
+        event.sender === id && event.event_type === "channel.member",
+    );
+    t.same(join.content.user.profile, {}, "F21: nor does the join keep it");
+  });
+});

@@ -1,0 +1,257 @@
+import t from "tap";
+import { type Client, demo, type Json } from "../client.js";
+import {
+  direct,
+  history,
+  invalid,
+  message,
+  say,
+  startTalk,
+  text,
+} from "./talk.js";
+
+/** Sends commands without waiting. @returns the codes of their answers. */
+async function codesOf(
+  client: Client,
+  commands: [action: string, payload: object][],
+): Promise<string[]> {
+  commands.forEach(([action, payload], i) =>
+    client.sendFrame(action, `c${i}`, payload),
+  );
+  const codes: string[] = [];
+  for (const i of commands.keys()) {
+    const [kind, , result] = await client.answered(`c${i}`);
+    codes.push(kind === "success" ? "ok" : (result as Json).code);
+  }
+  return codes;
+}
+
+const limited = "protocol.rate_limited";
+
+void t.test("F22 bounds", async (t) => {
+  const talk = await startTalk(t, { maxText: 100 });
+  const { live } = talk;
+
+  await t.test("C text of a message", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const files = [{ url: "https://x.test/a", name: "a" }];
+    const table: [content: object, code: string][] = [
+      [text("x".repeat(100)), "ok"],
+      [text("😀".repeat(100)), "ok"],
+      [text("x".repeat(101)), invalid],
+      [text("😀".repeat(101)), invalid],
+      [{ type: "files", files, body: "x".repeat(101) }, invalid],
+      [{ type: "files", files, body: "x".repeat(100) }, "ok"],
+    ];
+    for (const [content, code] of table) {
+      const [, , answer] = await ann.call(
+        "chat.send",
+        message(channel, content),
+      );
+      const name = JSON.stringify(content).slice(0, 60);
+      t.equal((answer as Json).code ?? "ok", code, name);
+      if (code !== "ok") t.ok((answer as Json).details["content.body"], name);
+    }
+    const { event_id } = await say(ann, channel, "x");
+    const edit = message(channel, text("x".repeat(101)), {
+      replaces: event_id,
+    });
+    t.equal(await ann.code("chat.send", edit), invalid, "of an edit, too");
+    t.match((await history(ann, channel)).at(-1).content, text("x"));
+  });
+
+  await t.test("C content of a message", async (t) => {
+    const channel = await talk.room();
+    const mod = await talk.moderator("mod");
+    await mod.do("chat.join", { channel });
+    // Who may change rooms may send frames up to a megabyte.
+    const file = { url: "https://x.test/a", name: "a" };
+    const nest = (depth: number): Json =>
+      depth === 0 ? 1 : { a: nest(depth - 1) };
+    const table: [more: object, code: string][] = [
+      [{ extra: "x".repeat(60_000) }, "ok"],
+      [{ extra: "x".repeat(70_000) }, invalid],
+      [{ extra: "x".repeat(900_000) }, invalid],
+      [{ extra: nest(10) }, "ok"],
+      [{ extra: nest(5000) }, invalid],
+      [{ type: "files", files: Array(100).fill(file) }, "ok"],
+      [{ type: "files", files: Array(101).fill(file) }, invalid],
+    ];
+    for (const [more, code] of table) {
+      const content = { ...text("x"), ...more };
+      const name = JSON.stringify(content).slice(0, 60);
+      const got = await mod.code("chat.send", message(channel, content));
+      t.equal(got, code, name);
+    }
+  });
+
+  await t.test("C channels subscribed per connection", async (t) => {
+    const rooms: string[] = [];
+    for (let i = 0; i < 201; i++) rooms.push(await talk.room());
+    const guest = await live.guest();
+    const codes = await codesOf(
+      guest,
+      rooms.map((channel) => ["chat.subscribe", { channel }]),
+    );
+    t.same(codes, [...Array<string>(200).fill("ok"), limited]);
+    const subscribe = (channel?: string) =>
+      guest.code("chat.subscribe", { channel });
+    t.equal(await subscribe(rooms[0]), "ok", "one of the 200 again");
+    t.equal(await subscribe(rooms[200]), limited);
+    const page = { channel: rooms[200], count: 1, before_id: 1 };
+    t.equal(await guest.code("chat.fetch", page), "ok");
+    await guest.do("user.update", { profile: { display_name: "x" } });
+    const join = { channel: rooms[200] };
+    t.equal(await guest.code("chat.join", join), limited, "joining counts");
+    await guest.do("chat.unsubscribe", { channel: rooms[0] });
+    t.equal(await subscribe(rooms[200]), "ok");
+    t.equal(await (await live.guest()).code("chat.subscribe", join), "ok");
+  });
+
+  await t.test("8.6 members of a direct channel", async (t) => {
+    const ann = await talk.person("ann");
+    const ids: string[] = [];
+    for (let i = 0; i < 100; i++) {
+      const visitor = { tokenId: `m${i}`, traits: new Set<string>() };
+      ids.push((await live.app.store.users.enter("demo", visitor)).id);
+    }
+    const create = (users: string[]) =>
+      ann.code("chat.direct.create", { users });
+    t.equal(await create(ids.slice(0, 99)), "ok");
+    const code = await create(ids);
+    t.match(code, /^(chat\.denied|protocol\.invalid_payload)$/);
+  });
+
+  await t.test("8.2 reactions to an event", async (t) => {
+    const channel = await talk.room({ volatile: true });
+    const ann = await talk.member("ann", channel);
+    const { event_id: event } = await say(ann, channel, "x");
+    const emoji: string[] = [];
+    // Faces, animals and things, each one code point with a picture of its own.
+    for (const [from, to] of [
+      [0x1f300, 0x1f320],
+      [0x1f337, 0x1f37c],
+      [0x1f380, 0x1f393],
+      [0x1f400, 0x1f43e],
+      [0x1f442, 0x1f4fc],
+      [0x1f500, 0x1f53d],
+      [0x1f600, 0x1f64f],
+    ] as const) {
+      for (let code = from; code <= to; code++) {
+        emoji.push(String.fromCodePoint(code));
+      }
+    }
+    const people = [ann];
+    for (let i = 0; i < 2; i++) {
+      people.push(await talk.member(`r${i}`, channel));
+    }
+    t.ok(emoji.length * people.length > 1000, `${emoji.length}`);
+    let added = 0;
+    let code = "ok";
+    for (const client of people) {
+      const commands = emoji.map((reaction): [string, object] => [
+        "chat.react",
+        { channel, event, reaction },
+      ]);
+      const codes = await codesOf(client, commands);
+      added += codes.filter((one) => one === "ok").length;
+      code = codes.at(-1)!;
+    }
+    t.equal(added, 1000);
+    t.equal(code, "chat.reaction_limit");
+    const last = people.at(-1)!;
+    const remove = { channel, event, reaction: emoji[0], delete: true };
+    t.equal(await people[0]!.code("chat.react", remove), "ok");
+    const again = { channel, event, reaction: emoji.at(-1) };
+    t.equal(await last.code("chat.react", again), "ok", "there is room again");
+  });
+});
+
+void t.test("C rates", async (t) => {
+  const talk = await startTalk(t, { messagesPerSecond: 5 });
+  const { live } = talk;
+  await t.test("chat.send per user: bursts of 20", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const two = await talk.person("ann");
+    const bob = await talk.member("bob", channel);
+    const send: [string, object] = ["chat.send", message(channel, text("x"))];
+    const codes = await codesOf(ann, Array(60).fill(send));
+    const sent = codes.filter((code) => code === "ok").length;
+    t.ok(sent >= 20 && sent < 60, `${sent} of 60`);
+    t.same(new Set(codes), new Set(["ok", limited]));
+    t.same(codes.slice(0, 20), Array(20).fill("ok"));
+    t.equal(
+      (await history(ann, channel)).filter(({ sender, event_type }) => {
+        return sender === ann.id && event_type === "channel.message";
+      }).length,
+      sent,
+      "the others were not executed",
+    );
+    const more = await codesOf(two, Array(30).fill(send));
+    t.ok(more.includes(limited), "the same user over another connection");
+    const users = { users: [bob.id] };
+    const create: [string, object] = ["chat.direct.create", users];
+    const created = await codesOf(two, Array(30).fill(create));
+    t.ok(created.includes(limited), "and channels of their own");
+    t.equal(await bob.code(...send), "ok", "others are not concerned");
+    const page = { channel, count: 1, before_id: 1 };
+    t.equal(await ann.code("chat.fetch", page), "ok", "nor other commands");
+  });
+
+  await t.test("joining and leaving per user", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.person("jumper");
+    const pair: [string, object][] = [
+      ["chat.join", { channel }],
+      ["chat.leave", { channel }],
+    ];
+    const rounds = Array.from({ length: 100 }, () => pair).flat();
+    const codes = await codesOf(ann, rounds);
+    t.ok(codes.includes(limited));
+    t.same(codes.slice(0, 40), Array(40).fill("ok"));
+    const events = (await history(await live.guest(), channel, 1000)).length;
+    t.ok(events < 100, `${events} events of 200 commands`);
+    t.equal(await ann.code("user.list.blocked"), "ok");
+  });
+});
+
+void t.test("C the rate of commands holds for chat", async (t) => {
+  const talk = await startTalk(t, { commandsPerSecond: 10 }, [demo()]);
+  const channel = await talk.room();
+  const guest = await talk.live.guest();
+  const page = { channel, count: 1, before_id: 1 };
+  const codes = await codesOf(guest, Array(150).fill(["chat.fetch", page]));
+  t.ok(codes.includes(limited));
+  t.same(codes.slice(0, 50), Array(50).fill("ok"));
+});
+
+void t.test("C who does not read is dropped, others go on", async (t) => {
+  const talk = await startTalk(t, { maxUnsent: 64 * 1024 });
+  const channel = await talk.room({ volatile: true });
+  const mod = await talk.moderator("mod");
+  await mod.do("chat.join", { channel });
+  const [slow, fine] = [await talk.live.guest(), await talk.live.guest()];
+  for (const client of [slow, fine]) {
+    await client.do("chat.subscribe", { channel });
+  }
+  const socket = (slow.ws as unknown as { _socket: { pause(): void } })._socket;
+  socket.pause();
+  const extra = "x".repeat(60_000);
+  const { hub } = talk.live.app.live;
+  let last = 0;
+  // As much as the buffers of the machine take, and then some.
+  for (let i = 0; i < 2000 && hub.of("demo", slow.id).size > 0; i++) {
+    const content = { ...text("x"), extra };
+    const { event } = await mod.do("chat.send", message(channel, content));
+    last = event.event_id;
+    await fine.next("chat.event", ({ event_id }) => event_id === last);
+    await mod.next("chat.event", ({ event_id }) => event_id === last);
+  }
+  t.equal(hub.of("demo", slow.id).size, 0, "dropped");
+  t.equal(await fine.code("user.list.blocked"), "ok");
+  const { event_id } = await say(mod, channel, "on");
+  await fine.next("chat.event", (event) => event.event_id === event_id);
+  t.ok(await direct(mod, fine));
+});

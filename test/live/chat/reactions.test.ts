@@ -1,0 +1,287 @@
+import { randomUUID } from "node:crypto";
+import t from "tap";
+import type { Client, Json } from "../client.js";
+import {
+  direct,
+  history,
+  keys,
+  named,
+  namesOf,
+  PUSHED,
+  say,
+  startTalk,
+  TYPED,
+} from "./talk.js";
+
+void t.test("reactions", async (t) => {
+  const talk = await startTalk(t);
+  const { live } = talk;
+
+  const react = (
+    client: Client,
+    channel: string,
+    event: number,
+    reaction: Json = "👍",
+    more = {},
+  ) => client.do("chat.react", { channel, event, reaction, ...more });
+
+  /** Waits for the push with these reactions. */
+  const pushed = (client: Client, event: number, reactions: Json) => {
+    const text = JSON.stringify(reactions);
+    return client.next(
+      "chat.event.reaction",
+      (data) =>
+        data.event_id === event && JSON.stringify(data.reactions) === text,
+    );
+  };
+
+  await t.test("8.2 chat.react answers and pushes", async (t) => {
+    const channel = await talk.room();
+    const [ann, bob] = [
+      await talk.member("ann", channel),
+      await talk.member("bob", channel),
+    ];
+    const guest = await live.guest();
+    await guest.do("chat.subscribe", { channel });
+    const event = await say(ann, channel, "x");
+    await talk.calm(channel, ann, bob, guest);
+    const answer = await react(bob, channel, event.event_id);
+    t.same(keys(answer), TYPED);
+    t.same(answer, {
+      ...event,
+      type: "chat.event.reaction",
+      reactions: { "👍": [bob.id] },
+    });
+    for (const client of [bob, ann, guest]) {
+      const push = await pushed(client, event.event_id, { "👍": [bob.id] });
+      t.same(keys(push), PUSHED);
+      const { users: _users, ...rest } = push;
+      t.same(rest, { ...event, reactions: { "👍": [bob.id] } });
+    }
+    const page = await history(guest, channel);
+    t.same(page.at(-1).event_id > 0, true);
+    const stored = page.find(({ event_id }) => event_id === event.event_id);
+    t.same(stored.reactions, { "👍": [bob.id] });
+  });
+
+  await t.test("1 the answer comes before the own push", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const { event_id } = await say(ann, channel, "x");
+    await talk.calm(channel, ann);
+    const payload = { channel, event: event_id, reaction: "🎉" };
+    ann.sendFrame("chat.react", "r", payload);
+    t.match(await ann.frame(), ["success", "r"]);
+    t.match(await ann.frame(), ["chat.event.reaction", { event_id }]);
+  });
+
+  await t.test("8.2 twice adds once, and deleting none is fine", async (t) => {
+    const channel = await talk.room();
+    const [ann, bob] = [
+      await talk.member("ann", channel),
+      await talk.member("bob", channel),
+    ];
+    const { event_id: event } = await say(ann, channel, "x");
+    const steps: [Client, string, object, reactions: object][] = [
+      [bob, "👍", { delete: true }, {}],
+      [bob, "👍", {}, { "👍": [bob.id] }],
+      [bob, "👍", {}, { "👍": [bob.id] }],
+      [ann, "👍", { delete: true }, { "👍": [bob.id] }],
+      [ann, "👍", { delete: false }, { "👍": [bob.id, ann.id] }],
+      [ann, "🎉", {}, { "👍": [bob.id, ann.id], "🎉": [ann.id] }],
+      [bob, "👍", { delete: true }, { "👍": [ann.id], "🎉": [ann.id] }],
+      [bob, "👍", { delete: true }, { "👍": [ann.id], "🎉": [ann.id] }],
+      [ann, "👍", { delete: true }, { "🎉": [ann.id] }],
+    ];
+    for (const [client, emoji, more, reactions] of steps) {
+      const answer = await react(client, channel, event, emoji, more);
+      t.same(answer.reactions, reactions, `${emoji} ${JSON.stringify(more)}`);
+    }
+    await pushed(bob, event, { "🎉": [ann.id] });
+  });
+
+  await t.test("F6 the same reaction at once counts once", async (t) => {
+    const channel = await talk.room();
+    const one = await talk.member("twice", channel);
+    const others: Client[] = [];
+    for (let i = 0; i < 4; i++) others.push(await talk.person("twice"));
+    const { event_id: event } = await say(one, channel, "x");
+    await Promise.all(
+      others.flatMap((client) => [
+        react(client, channel, event),
+        react(client, channel, event),
+      ]),
+    );
+    t.same((await history(one, channel)).at(-1).reactions, {
+      "👍": [one.id],
+    });
+  });
+
+  await t.test("8.2 emoji.sadpanda: anything but one emoji", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const { event_id: event } = await say(ann, channel, "x");
+    const code = (reaction: unknown) =>
+      ann.code("chat.react", { channel, event, reaction });
+    const good = ["👍", "❤️", "👍🏽", "👩‍👩‍👧", "🇩🇪", "1️⃣", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "☕", "🫠"];
+    for (const reaction of good) {
+      t.equal(await code(reaction), "ok", reaction);
+      const [last] = (await history(ann, channel)).slice(-1);
+      t.same(last.reactions[reaction], [ann.id]);
+    }
+    const bad = [
+      "",
+      "a",
+      "1",
+      "#",
+      "👍👍",
+      "👍 ",
+      " 👍",
+      "👍a",
+      ":)",
+      "thumbsup",
+      "+1",
+      "__proto__",
+      "constructor",
+      "\u200d",
+      "\ufe0f",
+      "🇩",
+      "é",
+      "中",
+      "\ud83d",
+      "👍\0",
+      "👍".repeat(1000),
+    ];
+    for (const reaction of bad) {
+      t.equal(await code(reaction), "emoji.sadpanda", reaction.slice(0, 9));
+    }
+    for (const reaction of [null, undefined, 5, {}, ["👍"]]) {
+      t.match(
+        await code(reaction),
+        /^(emoji\.sadpanda|protocol\.invalid_payload)$/,
+        JSON.stringify(reaction),
+      );
+    }
+  });
+
+  await t.test("8.2 any event type, also edits", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const [join] = await history(ann, channel);
+    t.equal(join.event_type, "channel.member");
+    const { event_id: replaces } = await say(ann, channel, "x");
+    const edit = await say(ann, channel, "y", { replaces });
+    for (const event of [join.event_id, replaces, edit.event_id]) {
+      const { reactions } = await react(ann, channel, event);
+      t.same(reactions, { "👍": [ann.id] });
+    }
+  });
+
+  await t.test("A3 chat.react to what is no event of it", async (t) => {
+    const [channel, elsewhere] = [await talk.room(), await talk.room()];
+    const ann = await talk.member("ann", channel);
+    await ann.do("chat.join", { channel: elsewhere });
+    const dm = await direct(ann, await talk.person("bob"));
+    const foreign = await say(ann, elsewhere, "x");
+    const secret = await say(ann, dm, "x");
+    const unknown = [
+      foreign.event_id,
+      secret.event_id,
+      10 ** 9,
+      0,
+      -1,
+      1.5,
+      "x",
+      null,
+      {},
+      randomUUID(),
+      undefined,
+    ];
+    for (const event of unknown) {
+      const payload = { channel, event, reaction: "👍" };
+      t.equal(
+        await ann.code("chat.react", payload),
+        "chat.unknown_event",
+        JSON.stringify(event),
+      );
+    }
+    t.same((await history(ann, elsewhere)).at(-1).reactions, {});
+  });
+
+  await t.test("8.2 chat.react asks for chat.send, membership", async (t) => {
+    const channel = await talk.room({
+      permission_config: { "chat.send": [["speaker"]] },
+    });
+    const speaker = { traits: ["speaker"] };
+    const ann = await talk.member("ann", channel, speaker);
+    const { event_id: event } = await say(ann, channel, "x");
+    const mute = await talk.member("mute", channel);
+    const outside = await talk.person("outside", speaker);
+    await outside.do("chat.subscribe", { channel });
+    const payload = { channel, event, reaction: "👍" };
+    t.equal(await mute.code("chat.react", payload), "protocol.denied");
+    t.equal(await outside.code("chat.react", payload), "chat.denied");
+    const volatile = await talk.room({ volatile: true });
+    const bob = await talk.member("bob", volatile);
+    const said = await say(bob, volatile, "x");
+    const { reactions } = await react(bob, volatile, said.event_id);
+    t.same(reactions, { "👍": [bob.id] }, "volatile members may");
+  });
+
+  await t.test("4.5 reactors of whom a connection was not told", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const [bob, guest] = [
+      await talk.member("bob", channel),
+      await live.guest(),
+    ];
+    await guest.do("chat.subscribe", { channel });
+    const { event_id: event } = await say(ann, channel, "x");
+    t.same(keys((await guest.next("chat.event")).users), [ann.id]);
+    await react(bob, channel, event);
+    const push = await pushed(guest, event, { "👍": [bob.id] });
+    t.same(keys(push.users), [bob.id]);
+    await react(bob, channel, event, "🎉");
+    const reactions = { "👍": [bob.id], "🎉": [bob.id] };
+    const second = await pushed(guest, event, reactions);
+    t.same(second.users, {});
+  });
+
+  await t.test("8.2 the last push carries the final state", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const guest = await live.guest();
+    await guest.do("chat.subscribe", { channel });
+    const { event_id: event } = await say(ann, channel, "x");
+    const people = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => talk.member(`r${i}`, channel)),
+    );
+    await talk.calm(channel, guest);
+    for (const client of people) await react(client, channel, event);
+    const ids = people.map(({ id }) => id);
+    await pushed(guest, event, { "👍": ids });
+    await pushed(people[0]!, event, { "👍": ids });
+    await pushed(people[11]!, event, { "👍": ids });
+    for (const client of people) {
+      await react(client, channel, event, "👍", { delete: true });
+    }
+    await pushed(guest, event, {});
+    t.same((await history(guest, channel)).at(-1).reactions, {});
+  });
+
+  await t.test("8.5 reactions notify nobody", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    const two = await talk.person("bob");
+    const { event_id: event } = await say(ann, channel, "x");
+    await talk.calm(channel, ann, bob, two);
+    await two.do("chat.mark_read", { channel, id: event });
+    await two.all();
+    await react(ann, channel, event);
+    await pushed(bob, event, { "👍": [ann.id] });
+    const frames = await talk.heard(channel, two);
+    t.same(namesOf(frames), []);
+    t.same(named(await talk.came(bob), "chat.unread_pointers"), []);
+  });
+});

@@ -1,0 +1,294 @@
+import { randomUUID } from "node:crypto";
+import t from "tap";
+import type { Client, Json } from "../client.js";
+import {
+  direct,
+  invalid,
+  message,
+  named,
+  namesOf,
+  say,
+  startTalk,
+  text,
+} from "./talk.js";
+
+void t.test("reading", async (t) => {
+  const talk = await startTalk(t);
+  const { live } = talk;
+
+  const read = (client: Client, channel: string, id: unknown) =>
+    client.do("chat.mark_read", { channel, id });
+
+  await t.test("8.2 chat.mark_read tells mine and me", async (t) => {
+    const [channel, other] = [await talk.room(), await talk.room()];
+    const ann = await talk.member("ann", channel);
+    const one = await talk.person("reader");
+    const two = await talk.person("reader");
+    const { event_id: id } = await say(ann, channel, "x");
+    const own: string[] = [];
+    one.sendFrame("chat.mark_read", "m", { channel, id });
+    own.push((await one.answered("m"))[0]);
+    t.same(own, ["success"]);
+    t.same(await one.next("chat.notification_counts"), {});
+    t.same(await two.next("chat.read_pointers"), { [channel]: id });
+    t.same(await two.next("chat.notification_counts"), {});
+    await read(two, other, 7);
+    t.same(
+      await one.next("chat.read_pointers"),
+      { [channel]: id, [other]: 7 },
+      "all channels",
+    );
+    t.same(await one.next("chat.notification_counts"), {});
+    t.same(await two.next("chat.notification_counts"), {});
+    await read(two, other, 7);
+    t.same(await two.next("chat.notification_counts"), {}, "changed or not");
+    await one.next("chat.read_pointers");
+    await one.next("chat.notification_counts");
+    t.same(await talk.heard(channel, one), [], "once, and no own pointers");
+    t.same(await talk.came(two), []);
+    t.same(await talk.came(ann).then(namesOf), ["chat.event", "chat.event"]);
+  });
+
+  await t.test("8.2 chat.mark_read sets the pointer, also back", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const client = await talk.person("back");
+    const first = (await say(ann, channel, "1")).event_id;
+    const second = (await say(ann, channel, "2")).event_id;
+    for (const id of [second, first, second, first]) {
+      t.same(await read(client, channel, id), {});
+      const { hello } = await talk.person("back");
+      t.same(hello["chat.read_pointers"], { [channel]: id }, "at once");
+    }
+  });
+
+  await t.test("8.2 chat.mark_read asks for nothing", async (t) => {
+    const closed = { "chat.read": ["x"], "room.view": ["x"] };
+    const hidden = await talk.room({ permission_config: closed });
+    const dm = await direct(await talk.person("ann"), await talk.person("bob"));
+    const guest = await live.guest();
+    for (const channel of [hidden, dm]) {
+      t.same(await read(guest, channel, 1), {}, "not even membership");
+    }
+  });
+
+  await t.test("3.1 chat.invalid_body", async (t) => {
+    const channel = await talk.room();
+    const guest = await live.guest();
+    const table: [id: unknown, code: string][] = [
+      [undefined, "chat.invalid_body"],
+      [null, "chat.invalid_body"],
+      [0, "chat.invalid_body"],
+      ["x", invalid],
+      [randomUUID(), invalid],
+      [{}, invalid],
+      [[5], invalid],
+      [1.5, invalid],
+      [true, invalid],
+      [5, "ok"],
+    ];
+    for (const [id, code] of table) {
+      const got = await guest.code("chat.mark_read", { channel, id });
+      t.equal(got, code, JSON.stringify(id));
+    }
+  });
+
+  await t.test("8.5 a member is told once until it reads", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    const two = await talk.person("bob");
+    await bob.do("chat.unsubscribe", { channel });
+    await talk.calm(channel, ann, bob, two);
+    const first = await say(ann, channel, "1");
+    const pointers = { [channel]: first.event_id };
+    for (const client of [bob, two]) {
+      t.same(
+        await client.next("chat.unread_pointers"),
+        pointers,
+        "all connections of the user",
+      );
+    }
+    await say(ann, channel, "2");
+    t.same(await talk.heard(channel, bob), [], "it was told");
+    t.same(await talk.came(two), []);
+    await read(bob, channel, first.event_id);
+    const third = await say(ann, channel, "3");
+    t.same(await two.next("chat.unread_pointers"), {
+      [channel]: third.event_id,
+    });
+    const frames = await talk.heard(channel, ann);
+    t.same(new Set(namesOf(frames)), new Set(["chat.event"]), "not the sender");
+  });
+
+  await t.test("8.5 the sender is off the list", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    await talk.calm(channel, ann, bob);
+    await say(bob, channel, "1");
+    await ann.next("chat.unread_pointers");
+    await say(ann, channel, "2");
+    const frames = await talk.heard(channel, bob);
+    t.same(namesOf(frames), ["chat.event", "chat.event"]);
+    const own = await talk.came(ann);
+    t.same(named(own, "chat.unread_pointers"), []);
+  });
+
+  await t.test("8.5 edits, joins and others: what tells", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    await talk.calm(channel, bob);
+    const cid = await talk.member("cid", channel);
+    await cid.do("chat.leave", { channel });
+    const frames = await talk.heard(channel, bob);
+    t.same(new Set(namesOf(frames)), new Set(["chat.event"]), "not members");
+    await say(ann, channel, "x");
+    await bob.next("chat.unread_pointers");
+    await say(ann, channel, "y");
+    t.same(await talk.heard(channel, cid), [], "who left is off the list");
+  });
+
+  await t.test("8.5 volatile members only after a mark_read", async (t) => {
+    const channel = await talk.room({ volatile: true });
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    const first = await say(ann, channel, "1");
+    t.same(namesOf(await talk.heard(channel, bob, ann)), ["chat.event"]);
+    await read(bob, channel, first.event_id);
+    await bob.next("chat.notification_counts");
+    const second = await say(ann, channel, "2");
+    const frames = await talk.heard(channel, bob, ann);
+    t.same(namesOf(frames), ["chat.event", "chat.unread_pointers"]);
+    t.same(named(frames, "chat.unread_pointers"), [
+      { [channel]: second.event_id },
+    ]);
+  });
+
+  await t.test("8.5 a login later than the message", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const gone = await talk.member("gone", channel);
+    gone.close();
+    await gone.closed;
+    const { event_id } = await say(ann, channel, "1");
+    await talk.settle(channel);
+    const back = await talk.person("gone");
+    t.match(back.hello["chat.channels"], [
+      { id: channel, unread_pointer: event_id },
+    ]);
+    await say(ann, channel, "2");
+    t.same(await talk.heard(channel, back), [], "the first one took it off");
+    const id = event_id;
+    await read(back, channel, id);
+    await back.next("chat.notification_counts");
+    const third = await say(ann, channel, "3");
+    t.same(await back.next("chat.unread_pointers"), {
+      [channel]: third.event_id,
+    });
+  });
+
+  await t.test("8.5 a login before the first message", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const early = await talk.member("early", channel);
+    early.close();
+    await early.closed;
+    const back = await talk.person("early");
+    const { event_id } = await say(ann, channel, "1");
+    t.same(await back.next("chat.unread_pointers"), { [channel]: event_id });
+  });
+
+  await t.test("8.5 a DM tells everybody each time", async (t) => {
+    const [ann, bob] = [await talk.person("ann"), await talk.person("bob")];
+    const two = await talk.person("bob");
+    const dm = await direct(ann, bob);
+    const first = await say(ann, dm, "1");
+    await talk.settle(dm, ann);
+    for (const client of [bob, two]) {
+      t.same(namesOf(await talk.came(client)), [
+        "chat.channels",
+        "chat.unread_pointers",
+        "chat.notification",
+      ]);
+    }
+    for (let i = 2; i < 5; i++) {
+      const { event_id } = await say(ann, dm, String(i));
+      await talk.settle(dm, ann);
+      for (const client of [bob, two]) {
+        const frames = await talk.came(client);
+        t.same(namesOf(frames), ["chat.unread_pointers", "chat.notification"]);
+        t.same(frames[0]![1], { [dm]: event_id });
+        t.match(frames[1]![1], { event: { event_id }, sender: { id: ann.id } });
+      }
+    }
+    t.same(
+      namesOf(await talk.came(ann)).filter((name) => name !== "chat.event"),
+      [],
+      "not the sender",
+    );
+    t.ok(first.event_id > 0);
+  });
+
+  await t.test("8.5 Counts fall only by mark_read, up to its id", async (t) => {
+    const bob = await talk.person("counted");
+    const ann = await talk.person("ann 3");
+    const dm = await direct(ann, bob);
+    const other = await direct(await talk.person("cid"), bob);
+    const cid = await talk.person("cid");
+    const ids: number[] = [];
+    for (let i = 0; i < 4; i++) ids.push((await say(ann, dm, "x")).event_id);
+    await say(cid, other, "y");
+    const counts = async () =>
+      (await talk.person("counted")).hello["chat.notification_counts"];
+    t.same(await counts(), { [dm]: 4, [other]: 1 });
+    const steps: [channel: string, id: number, counts: Json][] = [
+      [dm, ids[0]! - 1, { [dm]: 4, [other]: 1 }],
+      [dm, ids[1]!, { [dm]: 2, [other]: 1 }],
+      [dm, ids[0]!, { [dm]: 2, [other]: 1 }],
+      [dm, ids[3]!, { [other]: 1 }],
+      [other, 1, { [other]: 1 }],
+    ];
+    await bob.all();
+    for (const [channel, id, expected] of steps) {
+      await read(bob, channel, id);
+      t.same(await bob.next("chat.notification_counts"), expected, "F17");
+      t.same(await counts(), expected);
+    }
+    await say(bob, dm, "an answer");
+    t.same(await counts(), { [other]: 1 }, "an answer changes nothing");
+  });
+
+  await t.test("8.3 no notification of what is read already", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    await read(bob, channel, 10 ** 6);
+    await talk.calm(channel, bob);
+    await say(ann, channel, `Hello @${bob.id}`);
+    const frames = await talk.heard(channel, bob);
+    t.same(named(frames, "chat.notification"), []);
+  });
+
+  await t.test("F17 notifications of other channels stay", async (t) => {
+    const [a, b] = [await talk.room(), await talk.room()];
+    const ann = await talk.member("ann", a);
+    await ann.do("chat.join", { channel: b });
+    const bob = await talk.member("bob f17", a);
+    await bob.do("chat.join", { channel: b });
+    for (const channel of [a, b]) await say(ann, channel, `@${bob.id}`);
+    await talk.settle(a);
+    await talk.calm(b, bob);
+    // The last command of this connection was on the other channel.
+    await bob.do("chat.subscribe", { channel: b });
+    const { event_id } = await say(ann, a, `again @${bob.id}`);
+    await bob.next("chat.notification", (data) => {
+      return data.event.event_id === event_id;
+    });
+    const { hello } = await talk.person("bob f17");
+    t.same(hello["chat.notification_counts"], { [a]: 2, [b]: 1 });
+    const payload = message(a, text("x"));
+    t.equal(await bob.code("chat.send", payload), "ok");
+  });
+});

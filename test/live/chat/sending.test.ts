@@ -1,0 +1,269 @@
+import t from "tap";
+import { demo, type Json } from "../client.js";
+import {
+  direct,
+  history,
+  idsOf,
+  invalid,
+  keys,
+  message,
+  named,
+  namesOf,
+  say,
+  startTalk,
+  text,
+} from "./talk.js";
+
+void t.test("sending", async (t) => {
+  const talk = await startTalk(t, {}, [demo(), demo({ id: "other" })]);
+  const { live } = talk;
+
+  await t.test("1 the answer comes before the own event", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    await talk.calm(channel, ann);
+    const payload = message(channel, text("x"));
+    for (let i = 0; i < 20; i++) ann.sendFrame("chat.send", `s${i}`, payload);
+    const order: string[] = [];
+    const ids: number[] = [];
+    while (order.length < 40) {
+      const [name, second, result] = await ann.frame();
+      order.push(name);
+      if (name === "success") ids.push((result as Json).event.event_id);
+      else t.equal((second as Json).event_id, ids.at(-1), "pushed next");
+    }
+    t.same(order, Array(20).fill(["success", "chat.event"]).flat());
+    t.same(
+      ids,
+      [...ids].sort((a, b) => a - b),
+    );
+  });
+
+  await t.test("8.2 chat.send goes to the subscribers", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const two = await talk.person("ann");
+    const guest = await live.guest();
+    await guest.do("chat.subscribe", { channel });
+    await talk.calm(channel, ann, two, guest);
+    const { event } = await two.do(
+      "chat.send",
+      message(channel, text("Hello")),
+    );
+    for (const client of [ann, guest]) {
+      const { users, ...pushed } = await client.next("chat.event");
+      t.same(pushed, event, "the event as it was answered");
+      t.equal(typeof users, "object");
+    }
+    t.same(await talk.heard(channel, two), [], "it is not subscribed");
+  });
+
+  await t.test("8.2 chat.send asks for membership", async (t) => {
+    const channel = await talk.room({
+      permission_config: { "chat.send": [["speaker"]] },
+    });
+    const mute = await talk.member("mute", channel);
+    const options = { traits: ["speaker"] };
+    const speaker = await talk.person("speaker", options);
+    await speaker.do("chat.subscribe", { channel });
+    const send = message(channel, text("x"));
+    t.equal(await mute.code("chat.send", send), "protocol.denied");
+    t.equal(await speaker.code("chat.send", send), "chat.denied");
+    await speaker.do("chat.join", { channel });
+    t.equal(await speaker.code("chat.send", send), "ok");
+    const other = await talk.person("speaker", options);
+    t.equal(await other.code("chat.send", send), "ok", "it is the user's");
+  });
+
+  const files = [
+    { url: "https://x.test/a.png", name: "a", mimeType: "image/png" },
+  ];
+  const call = { type: "call", body: { id: "c", type: "bbb" } };
+  const unsupported = "chat.unsupported_content_type";
+  const contents: [content: Json, inRoom: string, inDirect?: string][] = [
+    [text("x"), "ok"],
+    [text(" "), "ok"],
+    [{ type: "text", body: "x", timestamp: 5, client: "c" }, "ok"],
+    [text(""), "chat.empty"],
+    [{ type: "text" }, "chat.empty"],
+    [{ type: "text", body: null }, "chat.empty"],
+    [{ type: "text", body: 5 }, invalid],
+    [{ type: "text", body: ["x"] }, invalid],
+    [{ type: "text", body: {} }, invalid],
+    [{ type: "files", files }, "ok"],
+    [{ type: "files", files, body: "Look" }, "ok"],
+    [{ type: "files", files, body: "" }, "ok"],
+    [{ type: "files", files: [] }, "chat.empty"],
+    [{ type: "files" }, "chat.empty"],
+    [{ type: "files", body: "x" }, "chat.empty"],
+    [{ type: "files", files: "x" }, invalid],
+    [{ type: "files", files: ["x"] }, invalid],
+    [{ type: "files", files: [null] }, invalid],
+    [call, unsupported, "ok"],
+    [{ type: "deleted" }, unsupported],
+    [{ type: "image", body: "x" }, unsupported],
+    [{ type: "constructor", body: "x" }, unsupported],
+    [{ body: "x" }, unsupported],
+    [{ type: null, body: "x" }, unsupported],
+    [{ type: 5, body: "x" }, unsupported],
+    [{}, unsupported],
+    [null, invalid],
+    ["x", invalid],
+    [[text("x")], invalid],
+    [undefined, invalid],
+  ];
+
+  await t.test("8.4 Content types, and chat.empty", async (t) => {
+    const room = await talk.room();
+    const ann = await talk.member("ann", room);
+    const dm = await direct(ann, await talk.person("bob"));
+    for (const [content, inRoom, inDirect = inRoom] of contents) {
+      const name = JSON.stringify(content) ?? "nothing";
+      const places: [channel: string, code: string][] = [
+        [room, inRoom],
+        [dm, inDirect],
+      ];
+      for (const [channel, code] of places) {
+        const before = (await history(ann, channel)).length;
+        const payload = message(channel, content);
+        t.equal(await ann.code("chat.send", payload), code, name);
+        const events = await history(ann, channel);
+        const stored = code === "ok" ? 1 : 0;
+        t.equal(events.length - before, stored, `${name} is stored or not`);
+        if (stored) t.same(events.at(-1).content, content, "other keys, too");
+      }
+    }
+  });
+
+  await t.test("8.4 Other event types", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const payload = message(channel, text("x"));
+    const types = [
+      "channel.member",
+      "channel.poll",
+      "channel.message ",
+      "message",
+      "",
+      null,
+      5,
+      {},
+      undefined,
+    ];
+    for (const event_type of types) {
+      t.equal(
+        await ann.code("chat.send", { ...payload, event_type }),
+        "chat.unsupported_event_type",
+        JSON.stringify(event_type),
+      );
+    }
+    t.same(keys(await ann.do("chat.send", payload)), ["event"]);
+  });
+
+  await t.test("8.4 Order: broadcast, notifications, pointers", async (t) => {
+    const channel = await talk.room();
+    const [ann, bob] = [
+      await talk.member("ann", channel),
+      await talk.member("bob", channel),
+    ];
+    await talk.calm(channel, ann, bob);
+    await say(ann, channel, `Hello @${bob.id}`);
+    t.same(namesOf(await talk.heard(channel, bob)), [
+      "chat.event",
+      "chat.notification",
+      "chat.unread_pointers",
+    ]);
+  });
+
+  await t.test("A5 every subscriber gets all, in order", async (t) => {
+    const channel = await talk.room();
+    const people = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => talk.member(`p${i}`, channel)),
+    );
+    const guest = await live.guest();
+    await guest.do("chat.subscribe", { channel });
+    await talk.calm(channel, guest, ...people);
+    const sent = await Promise.all(
+      people.map(async (client, who) => {
+        const ids: number[] = [];
+        for (let i = 0; i < 20; i++) {
+          ids.push((await say(client, channel, `${who} ${i}`)).event_id);
+        }
+        return ids;
+      }),
+    );
+    const all = sent.flat().sort((a, b) => a - b);
+    for (const ids of sent) {
+      t.same(
+        ids,
+        [...ids].sort((a, b) => a - b),
+        "of one in their order",
+      );
+    }
+    await talk.settle(channel);
+    for (const client of [guest, ...people]) {
+      const events = named(await talk.came(client), "chat.event");
+      t.same(idsOf(events), all);
+    }
+    const stored = (await history(guest, channel, 1000)).filter(
+      ({ event_type }) => event_type === "channel.message",
+    );
+    t.same(idsOf(stored), all, "as history has it");
+  });
+
+  await t.test("A4 commands without waiting run in order", async (t) => {
+    const channel = await talk.room();
+    const client = await live.guest();
+    client.sendFrame("user.update", "u", { profile: { display_name: "Al" } });
+    client.sendFrame("room.enter", "e", { room: channel });
+    client.sendFrame("chat.subscribe", "s", { channel });
+    client.sendFrame("chat.join", "j", { channel });
+    client.sendFrame("chat.send", "x", message(channel, text("first!")));
+    client.sendFrame("chat.leave", "l", { channel });
+    client.sendFrame("chat.send", "y", message(channel, text("late")));
+    for (const id of ["u", "e", "s", "j", "x", "l"]) {
+      t.equal((await client.answered(id))[0], "success", id);
+    }
+    t.match(await client.answered("y"), [
+      "error",
+      "y",
+      { code: "chat.denied" },
+    ]);
+  });
+
+  await t.test("6 blocks do not concern rooms", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    await bob.do("user.block", { id: ann.id });
+    await talk.calm(channel, bob);
+    const { event_id } = await say(ann, channel, `x @${bob.id}`);
+    const frames = await talk.heard(channel, bob);
+    t.same(idsOf(named(frames, "chat.event")), [event_id]);
+    await bob.do("user.unblock", { id: ann.id });
+  });
+
+  await t.test("4.5 ids count up over all worlds", async (t) => {
+    const [here, there] = [
+      await talk.room(),
+      await talk.room({ world: "other" }),
+    ];
+    const ann = await talk.member("ann", here);
+    const cid = await talk.member("cid", there, { world: "other" });
+    let last = 0;
+    for (let i = 0; i < 5; i++) {
+      for (const [client, channel] of [
+        [ann, here],
+        [cid, there],
+      ] as const) {
+        const { event_id } = await say(client, channel, "x");
+        t.ok(event_id > last);
+        last = event_id;
+      }
+    }
+    t.same(
+      (await history(cid, there)).filter(({ channel }) => channel !== there),
+      [],
+    );
+  });
+});

@@ -1,0 +1,371 @@
+import { randomUUID } from "node:crypto";
+import t from "tap";
+import { type Client, demo, type Json } from "../client.js";
+import {
+  bodiesOf,
+  direct,
+  history,
+  idsOf,
+  keys,
+  MANAGED,
+  message,
+  named,
+  namesOf,
+  say,
+  startTalk,
+  text,
+  USER,
+} from "./talk.js";
+
+void t.test("subscriptions", async (t) => {
+  const talk = await startTalk(t, {}, [demo(), demo({ id: "other" })]);
+  const { live } = talk;
+
+  await t.test("8.2 J: 1 is the next event on an empty server", async (t) => {
+    const guest = await live.guest();
+    const channel = await talk.room();
+    t.same(
+      await guest.do("chat.subscribe", { channel }),
+      { state: null, next_event_id: 1, unread_pointer: 0, members: [] },
+      "no display name needed, and no membership",
+    );
+  });
+
+  const commands: [action: string, more: object][] = [
+    ["chat.subscribe", {}],
+    ["chat.unsubscribe", {}],
+    ["chat.join", {}],
+    ["chat.leave", {}],
+    ["chat.send", message("", text("x"))],
+    ["chat.fetch", { count: 5, before_id: 5 }],
+    ["chat.react", { event: 1, reaction: "👍" }],
+    ["chat.mark_read", { id: 1 }],
+  ];
+
+  await t.test("8.1 channels that commands do not find", async (t) => {
+    const ann = await talk.person("ann");
+    const bob = await talk.person("bob");
+    const foreignRoom = await talk.room({ world: "other" });
+    const other = { world: "other" };
+    const cid = await talk.person("cid", other);
+    const foreign = await direct(cid, await talk.person("dan", other));
+    const deleted = await talk.room();
+    await (await talk.moderator("admin")).do("room.delete", { room: deleted });
+    const bare = await talk.room({ modules: [{ type: "question" }] });
+    const unknown = { code: "room.unknown", message: "Unknown room ID" };
+    const none = { code: "chat.unknown", message: "Unknown channel ID" };
+    const noModule = {
+      code: "room.unknown",
+      message: "Room does not contain a matching module.",
+    };
+    type Row = [channel: unknown, problem: object];
+    const table: Row[] = [
+      [undefined, none],
+      [null, none],
+      [randomUUID(), unknown],
+      ["x", unknown],
+      [5, unknown],
+      [{}, unknown],
+      [[bob.id], unknown],
+      [foreignRoom, unknown],
+      [foreign, unknown],
+      [deleted, unknown],
+      [bob.id, unknown],
+      [bare, noModule],
+    ];
+    for (const [action, more] of commands) {
+      for (const [channel, problem] of table) {
+        const [, , got] = await ann.call(action, { ...more, channel });
+        t.same(got, problem, `${action} ${JSON.stringify(channel)}`);
+      }
+    }
+  });
+
+  await t.test("3.1 the order of checks", async (t) => {
+    const closed = {
+      "chat.read": ["staff"],
+      "chat.join": ["staff"],
+      "chat.send": ["staff"],
+    };
+    const channel = await talk.room({ permission_config: closed });
+    const open = await talk.room();
+    const bare = await talk.room({ modules: [], permission_config: closed });
+    const guest = await live.guest();
+    const wrong = { ...message("", null), event_type: 5, content: null };
+    type Row = [action: string, payload: object, code: string];
+    const table: Row[] = [
+      ["chat.subscribe", { channel }, "protocol.denied"],
+      ["chat.join", { channel }, "protocol.denied"],
+      ["chat.fetch", { channel }, "protocol.denied"],
+      ["chat.send", { ...wrong, channel }, "protocol.denied"],
+      ["chat.react", { channel }, "protocol.denied"],
+      ["chat.send", { ...wrong, channel: bare }, "room.unknown"],
+      ["chat.subscribe", { channel: bare }, "room.unknown"],
+      ["chat.join", { channel: open }, "channel.join.missing_profile"],
+      ["chat.send", message(open, text("")), "chat.denied"],
+      [
+        "chat.react",
+        { channel: open, event: 1, reaction: "👍" },
+        "chat.denied",
+      ],
+      ["chat.leave", { channel }, "ok"],
+      ["chat.unsubscribe", { channel }, "ok"],
+      ["chat.mark_read", { channel, id: 1 }, "ok"],
+    ];
+    for (const [action, payload, code] of table) {
+      const name = `${action} ${JSON.stringify(payload)}`;
+      t.equal(await guest.code(action, payload), code, name);
+    }
+    const [, , problem] = await guest.call("chat.subscribe", { channel });
+    t.match(problem, { message: "Permission denied." });
+  });
+
+  await t.test("8.2 J: members, unread_pointer, next_event_id", async (t) => {
+    const [channel, elsewhere] = [await talk.room(), await talk.room()];
+    const admin = await talk.moderator("admin");
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    const banned = await talk.member("banned", channel);
+    const erased = await talk.member("erased", channel);
+    const left = await talk.member("left", channel);
+    await admin.do("user.ban", { id: banned.id });
+    await admin.do("user.delete", { id: erased.id });
+    await left.do("chat.leave", { channel });
+    const { event_id: last } = await say(ann, channel, "last");
+    await talk.member("late", channel);
+    const far = await talk.member("far", elsewhere);
+    const { event_id: latest } = await say(far, elsewhere, "of another room");
+
+    const guest = await live.guest();
+    const state = await guest.do("chat.subscribe", { channel });
+    t.same(keys(state), [
+      "members",
+      "next_event_id",
+      "state",
+      "unread_pointer",
+    ]);
+    t.equal(state.unread_pointer, last, "not that of a member event");
+    t.equal(state.next_event_id, latest + 1, "the last of the server and one");
+    const names = state.members.map(({ profile }: Json) => profile);
+    t.same(
+      names.map(({ display_name }: Json) => display_name).sort(),
+      ["ann", "bob", "late"],
+      "without those who are banned, erased or left",
+    );
+    t.ok(state.members.some(({ id }: Json) => id === bob.id));
+    for (const user of state.members) t.same(keys(user), USER);
+    const seen = await admin.do("chat.subscribe", { channel });
+    for (const user of seen.members) t.same(keys(user), MANAGED);
+  });
+
+  await t.test("8.2 J: banned members are in direct channels", async (t) => {
+    const admin = await talk.moderator("admin");
+    const [ann, bad] = [await talk.person("ann"), await talk.person("bad")];
+    const channel = await direct(ann, bad);
+    await admin.do("user.ban", { id: bad.id });
+    const { members } = await ann.do("chat.subscribe", { channel });
+    t.same(
+      members.map(({ id }: Json) => id).sort(),
+      [ann.id, bad.id].sort(),
+      "own user included",
+    );
+  });
+
+  await t.test("8.2 chat.subscribe and chat.unsubscribe", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const [guest, other] = [await live.guest(), await live.guest()];
+    await guest.do("chat.subscribe", { channel });
+    await guest.do("chat.subscribe", { channel });
+    const first = await say(ann, channel, "one");
+    t.same(
+      idsOf(named(await talk.heard(channel, guest), "chat.event")),
+      [first.event_id],
+      "once, though it subscribed twice",
+    );
+    t.same(await talk.came(other), [], "not subscribed");
+    const unsubscribed = await guest.do("chat.unsubscribe", { channel });
+    t.same(unsubscribed, {});
+    t.same(await guest.do("chat.unsubscribe", { channel }), {}, "idempotent");
+    await say(ann, channel, "two");
+    t.same(await talk.heard(channel, guest), []);
+    t.equal(await ann.code("chat.unsubscribe", { channel }), "ok");
+    const payload = message(channel, text("x"));
+    t.equal(
+      await ann.code("chat.send", payload),
+      "ok",
+      "a lasting membership does not end with the subscription",
+    );
+  });
+
+  await t.test("8.2 chat.subscribe: only members of a DM", async (t) => {
+    const ann = await talk.person("ann");
+    const channel = await direct(ann, await talk.person("bob"));
+    const guest = await live.guest();
+    const admin = await talk.moderator("admin");
+    for (const stranger of [guest, admin]) {
+      const payload = { channel, count: 5, before_id: 5 };
+      for (const action of ["chat.subscribe", "chat.fetch", "chat.leave"]) {
+        t.equal(await stranger.code(action, payload), "chat.denied", action);
+      }
+      const sent = message(channel, text("x"));
+      t.equal(await stranger.code("chat.send", sent), "chat.denied");
+      const reaction = { channel, event: 1, reaction: "👍" };
+      t.equal(await stranger.code("chat.react", reaction), "chat.denied");
+      t.equal(await stranger.code("chat.join", { channel }), "room.unknown");
+    }
+  });
+
+  await t.test("A5 chat.subscribe with after returns what came", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const events: Json[] = [];
+    for (const body of ["a", "b", "c", "d"]) {
+      events.push(await say(ann, channel, body));
+    }
+    const guest = await live.guest();
+    for (const after of [events[1].event_id, String(events[1].event_id)]) {
+      const state = await guest.do("chat.subscribe", { channel, after });
+      t.same(
+        keys(state),
+        [
+          "events",
+          "members",
+          "next_event_id",
+          "state",
+          "unread_pointer",
+          "users",
+        ],
+        JSON.stringify(after),
+      );
+      t.same(bodiesOf(state.events), ["c", "d"], "oldest first");
+      for (const { type } of state.events) t.equal(type, "chat.event");
+      t.match(state.users, { [ann.id]: { id: ann.id } });
+    }
+    const later = await say(ann, channel, "e");
+    const pushed = await guest.next("chat.event");
+    t.equal(pushed.event_id, later.event_id, "then pushes go on");
+    const last = { channel, after: later.event_id };
+    const state = await guest.do("chat.subscribe", last);
+    t.same([state.events, state.users], [[], {}], "nothing missed");
+  });
+
+  await t.test("A5 no gap between after and the pushes", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const first = await say(ann, channel, "0");
+    let isOver = false;
+    const storm = (async () => {
+      for (let i = 1; i <= 150; i++) await say(ann, channel, String(i));
+      isOver = true;
+    })();
+    const guests: [state: Json, guest: Client][] = [];
+    while (!isOver) {
+      const guest = await live.guest();
+      const payload = { channel, after: first.event_id };
+      guests.push([await guest.do("chat.subscribe", payload), guest]);
+    }
+    await storm;
+    await talk.settle(channel);
+    const all = (await history(ann, channel, 1000)).filter(
+      ({ event_id, event_type }) =>
+        event_id > first.event_id && event_type === "channel.message",
+    );
+    t.ok(guests.length > 1);
+    for (const [{ events }, guest] of guests) {
+      const pushes = named(await talk.came(guest), "chat.event");
+      t.same(idsOf([...events, ...pushes]), idsOf(all), "each once, in order");
+    }
+  });
+
+  await t.test("8.2 next_event_id is taken after subscribing", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    let isOver = false;
+    const storm = (async () => {
+      for (let i = 1; i <= 150; i++) await say(ann, channel, String(i));
+      isOver = true;
+    })();
+    const got: [fetched: number[], guest: Client][] = [];
+    while (!isOver) {
+      const guest = await live.guest();
+      const state = await guest.do("chat.subscribe", { channel });
+      const page = { channel, count: 1000, before_id: state.next_event_id };
+      const { results } = await guest.do("chat.fetch", page);
+      got.push([idsOf(results), guest]);
+    }
+    await storm;
+    const all = (await history(ann, channel, 1000)).filter(
+      ({ event_type }) => event_type === "channel.message",
+    );
+    await talk.settle(channel);
+    for (const [fetched, guest] of got) {
+      const pushes = idsOf(named(await talk.came(guest), "chat.event"));
+      const ordered = [...pushes].sort((a, b) => a - b);
+      t.same(pushes, ordered);
+      const seen = new Set([...fetched, ...pushes]);
+      const missed = idsOf(all).filter((id) => !seen.has(id));
+      t.same(missed, [], "fetched or pushed");
+    }
+  });
+
+  await t.test("8.3 chat.event asks for chat.read each time", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const staff = await talk.person("staff", { traits: ["staff"] });
+    const guest = await live.guest();
+    for (const client of [staff, guest]) {
+      await client.do("chat.subscribe", { channel });
+    }
+    await talk.calm(channel, staff, guest);
+    await talk.alter(channel, {
+      permission_config: { "chat.read": [["staff", "ann"]] },
+    });
+    await guest.next("world.updated");
+    const { event_id } = await say(ann, channel, "secret");
+    await staff.next("chat.event", (event) => event.event_id === event_id);
+    t.notOk(JSON.stringify(await guest.all()).includes("secret"));
+    t.equal(await guest.code("chat.subscribe", { channel }), "protocol.denied");
+    const read = { channel, count: 1, before_id: 1 };
+    t.equal(await guest.code("chat.fetch", read), "protocol.denied");
+  });
+
+  await t.test("A6 a room that nobody may see or has no chat", async (t) => {
+    const changes: [name: string, change: object][] = [
+      ["hidden", { permission_config: { "room.view": ["nobody"] } }],
+      ["without the module", { module_config: [] }],
+    ];
+    for (const [name, change] of changes) {
+      const channel = await talk.room();
+      const ann = await talk.member("ann", channel);
+      const { event_id: event } = await say(ann, channel, "x");
+      await talk.alter(channel, change);
+      const codes: string[] = [];
+      for (const [action, more] of commands) {
+        if (/leave|unsubscribe|mark_read/.test(action)) continue;
+        const payload = { ...more, channel, ...("event" in more && { event }) };
+        codes.push(await ann.code(action, payload));
+      }
+      const expected = name === "hidden" ? "protocol.denied" : "room.unknown";
+      t.same([...new Set(codes)], [expected], name);
+    }
+  });
+
+  await t.test("D one connection, several channels", async (t) => {
+    const [a, b] = [await talk.room(), await talk.room()];
+    const ann = await talk.member("ann", a);
+    await ann.do("chat.join", { channel: b });
+    const guest = await live.guest();
+    await guest.do("chat.subscribe", { channel: a });
+    await guest.do("chat.subscribe", { channel: b });
+    await say(ann, a, "in a");
+    await say(ann, b, "in b");
+    await guest.do("chat.unsubscribe", { channel: a });
+    await say(ann, a, "unheard");
+    await say(ann, b, "heard");
+    await talk.settle(a);
+    const frames = await talk.heard(b, guest);
+    t.same(new Set(namesOf(frames)), new Set(["chat.event"]));
+    t.same(bodiesOf(named(frames, "chat.event")), ["in a", "in b", "heard"]);
+  });
+});
