@@ -6,6 +6,8 @@ import {
 import { StoreError } from "../store.js";
 import { announcementWrites } from "./announcements.js";
 import { batches, toFault } from "./batches.js";
+import { ChatChores } from "./chat-chores.js";
+import { chatCopyWrites } from "./chat-import.js";
 import { memberWrites } from "./chat-members.js";
 import { messageWrites } from "./chat-messages.js";
 import { chatErasures } from "./chat-remains.js";
@@ -45,7 +47,6 @@ const ERASING = new Set<keyof Writes>([
   "deleteMessage",
   "emptyMessages",
   "expireEvents",
-  "eraseRemains",
 ]);
 
 /**
@@ -58,7 +59,13 @@ const ERASING_SOON = new Set<keyof Writes>([
   "deleteMessage",
   "emptyMessages",
   "expireEvents",
-  "eraseRemains",
+]);
+
+/** Writes that delete channels and leave their events. */
+const LEAVING = new Set<keyof Writes>([
+  "eraseUser",
+  "deleteWorld",
+  "deleteRoom",
 ]);
 
 /** How soon, in milliseconds. */
@@ -86,6 +93,12 @@ const LONGEST_RETRY = 60_000;
  */
 const PATIENCE = 2000;
 
+/** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
+const PATROL = 60_000;
+
+/** How long a thread that ends erases what deleted channels left, in milliseconds. */
+const LAST_CHORES = 2000;
+
 /** The most writes in one transaction. The first waits for the last. */
 const MAX_BATCH = 500;
 
@@ -97,6 +110,7 @@ const worlds = worldWrites(db);
 const rooms = roomWrites(db);
 const users = userWrites(db);
 const announcements = announcementWrites(db);
+const erasures = chatErasures(db);
 const writes: Writes = {
   ...worlds,
   ...rooms,
@@ -105,8 +119,11 @@ const writes: Writes = {
   ...fileWrites(db, users),
   ...messageWrites(db),
   ...memberWrites(db),
-  ...chatErasures(db),
-  ...copyWrites(db, { ...worlds, ...rooms, ...users, ...announcements }),
+  ...erasures,
+  ...copyWrites(db, {
+    ...{ ...worlds, ...rooms, ...users, ...announcements },
+    ...chatCopyWrites(db),
+  }),
 };
 const attempt = batches(db, writes);
 const noteChanges = changeWrites(db, origin, known);
@@ -137,9 +154,13 @@ port.on("message", (first: Message) => {
   else if (calls.some(({ write }) => ERASING_SOON.has(write))) {
     soon ??= setTimeout(scrubLog, SOON);
   }
+  if (calls.some(({ write }) => LEAVING.has(write))) chores.start();
+  if (wrote("expireEvents")) chores.rest();
   port.postMessage({ answers, touched } satisfies BatchReport);
   touched = [];
   if (message !== "close") return;
+  clearInterval(patrol);
+  chores.close(performance.now() + LAST_CHORES);
   // What cannot be scrubbed now keeps its mark, and the next process scrubs it.
   if (marks.due) scrub();
   clearTimeout(retry);
@@ -157,12 +178,27 @@ let held = false;
 /** How long the last rewrite of tables took, in milliseconds. */
 let lastRewrite = 0;
 
-if (succeeds(() => marks.adopt()) && marks.due) {
-  ERASED_TABLES.forEach((table) => due.add(table));
-  scrub();
-}
+const chores = new ChatChores(db, {
+  eraseRemains: (limit) => erasures.eraseRemains(limit),
+  begin: () => marks.begin(),
+  end: scrubLog,
+});
+takeOver();
+chores.rest();
+const patrol = setInterval(takeOver, PATROL);
 // Reports that the thread has started.
 port.postMessage({ answers: [], touched } satisfies BatchReport);
+
+/** Finishes the erasures of processes that died. */
+function takeOver(): void {
+  const { count } = marks;
+  succeeds(() => marks.adopt());
+  if (marks.count > count) {
+    ERASED_TABLES.forEach((table) => due.add(table));
+    scrub();
+  }
+  succeeds(() => chores.start());
+}
 
 /** The next message that has arrived; undefined if there is none. */
 function next(): Message | undefined {
