@@ -358,7 +358,6 @@ void t.test("what chat publishes", async (t) => {
     () => chat.mark([mark]),
     () => chat.empty("demo", ada, 0),
     () => chat.expire("demo", 0),
-    () => chat.eraseRemains(),
     () => chat.send("demo", channel, draft).catch(() => {}),
     () => chat.join("demo", "none", ada).catch(() => {}),
     () => chat.react("demo", channel, 99, reaction).catch(() => {}),
