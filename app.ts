@@ -23,6 +23,7 @@ import { isTaken } from "./live/upgrade.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
+import retention from "./plugins/retention.js";
 import replies from "./plugins/replies.js";
 import validation from "./plugins/validation.js";
 import filesRoute from "./routes/files.js";
@@ -106,6 +107,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       requirements: requirementsOf(commands),
     });
     app.register(docs);
+    app.register(retention);
 
     // The websocket.
     app.register(live, { limits: config.live });

@@ -61,20 +61,22 @@ const missingWorld = (id: string) =>
 
 /**
  * A world with its keys and all that it holds but files.
+ * @param history whether its chat is included.
  * @throws {StoreError} `absent`, with one line for the operator.
  */
 export async function exportWorld(
   store: Store,
   id: string,
+  history = false,
 ): Promise<WorldCopy> {
-  const copy = await store.worlds.export(id);
+  const copy = await store.worlds.export(id, { history });
   if (!copy) throw missingWorld(id);
   return copy;
 }
 
 /**
  * Creates a world with the rules, settings, rooms, users and announcements of
- * another. It has a fresh key, so tokens of the first world do not open it, and
+ * another, but without its chat. It has a fresh key, so tokens of the first world do not open it, and
  * all that it holds has new ids.
  * @throws {StoreError} `absent`, or `taken` on `id` or `domain`.
  */

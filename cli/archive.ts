@@ -8,15 +8,18 @@ import { withProgress } from "./progress.js";
 
 const dataDir = () => loadConfig(context().env).dataDir;
 
-type Contents = Pick<Backup, "worlds" | "rooms" | "files">;
+type Contents = Pick<Backup, "worlds" | "rooms" | "files" | "chat_events">;
 
-/** Such as "1 world, 3 rooms, 2 files". */
-const contentsOf = ({ worlds, rooms, files }: Contents) =>
-  [
-    [worlds, "world"],
-    [rooms, "room"],
-    [files, "file"],
-  ]
+/** Such as "1 world, 3 rooms, 2 files", and how many events of chat if there are any. */
+const contentsOf = ({ worlds, rooms, files, chat_events }: Contents) =>
+  (
+    [
+      [worlds, "world"],
+      [rooms, "room"],
+      [files, "file"],
+      ...(chat_events > 0 ? [[chat_events, "chat event"]] : []),
+    ] as [number, string][]
+  )
     .map(([count, noun]) => `${count} ${noun}${count === 1 ? "" : "s"}`)
     .join(", ");
 

@@ -34,24 +34,32 @@ export async function printList<T>(
   cellsOf: (item: T) => readonly string[],
   none: string,
 ): Promise<void> {
-  const { stdout } = context();
   let count = 0;
-  for await (const item of items) {
-    const text = json
-      ? `${count === 0 ? "[" : ","}\n${indented(item)}`
-      : textOf([cellsOf(item)]);
-    count++;
-    if (!stdout.write(text)) {
-      // The reader may close the pipe early, as `head` does.
-      const goesOn = await once(stdout, "drain").then(
-        () => true,
-        () => false,
-      );
-      if (!goesOn) return;
+  const texts = async function* () {
+    for await (const item of items) {
+      yield json
+        ? `${count === 0 ? "[" : ","}\n${indented(item)}`
+        : textOf([cellsOf(item)]);
+      count++;
     }
+    if (json) yield count === 0 ? "[]\n" : "\n]\n";
+    else if (count === 0) yield `${none}\n`;
+  };
+  await writeAll(texts());
+}
+
+/** Writes texts to stdout as fast as they are read, and stops when nobody reads any more. */
+export async function writeAll(texts: AsyncIterable<string>): Promise<void> {
+  const { stdout } = context();
+  for await (const text of texts) {
+    if (stdout.write(text)) continue;
+    // The reader may close the pipe early, as `head` does.
+    const goesOn = await once(stdout, "drain").then(
+      () => true,
+      () => false,
+    );
+    if (!goesOn) return;
   }
-  if (json) stdout.write(count === 0 ? "[]\n" : "\n]\n");
-  else if (count === 0) stdout.write(`${none}\n`);
 }
 
 /** The JSON of an item, indented as in `JSON.stringify` of the whole list, and escaped like all output. */

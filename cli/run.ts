@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { StoreError } from "../db/store.js";
 import { archiveCommands } from "./archive.js";
+import { chatCommand } from "./chat.js";
 import { connectionsCommand } from "./connections.js";
 import { type Context, context, within } from "./context.js";
 import { Failure } from "../failure.js";
@@ -27,6 +28,7 @@ const foyer = new Command("foyer")
   .addCommand(tokenCommand)
   .addCommand(userCommand)
   .addCommand(fileCommand)
+  .addCommand(chatCommand)
   .addCommand(connectionsCommand)
   .addHelpText(
     "after",

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import type { Store } from "../db/store.js";
 import { command, withStore } from "./command.js";
 import { pages, printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
@@ -41,15 +42,47 @@ const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
 const deleteUser = command(
   "delete <world> <user-id>",
-  "erase what identifies a user; the files of the user stay",
-  "user delete summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
-).action(async (world: string, id: string, { json }: JsonOption) => {
-  await withStore(async (store) => {
-    await findWorld(store, world);
-    await store.users.erase(world, { user_id: id });
-  });
-  print(json, { deleted: id }, [`The user ${id} is erased.`]);
-});
+  "erase what identifies a user; the files and the messages of the user stay",
+  "user delete summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10 --messages",
+)
+  .option(
+    "--messages",
+    "also erase the content of all messages of the user, who may be erased already",
+  )
+  .action(
+    async (
+      world: string,
+      id: string,
+      { json, messages = false }: JsonOption & { messages?: boolean },
+    ) => {
+      const emptied = await withStore(async (store) => {
+        await findWorld(store, world);
+        const user = messages ? await store.users.get(world, id) : undefined;
+        // First, so that the user sends no more.
+        if (!user?.deleted) await store.users.erase(world, { user_id: id });
+        return messages ? emptyMessages(store, world, id) : 0;
+      });
+      const count = `${emptied} ${emptied === 1 ? "message" : "messages"}`;
+      print(json, { deleted: id, ...(messages && { messages: emptied }) }, [
+        `The user ${id} is erased${messages ? `, with the content of ${count}` : ""}.`,
+      ]);
+    },
+  );
+
+/** @returns how many messages were erased. If it is killed, the next call erases the rest. */
+async function emptyMessages(
+  store: Store,
+  world: string,
+  user: string,
+): Promise<number> {
+  let count = 0;
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const { next, emptied } = await store.chat.empty(world, user, after);
+    count += emptied;
+    after = next;
+  }
+  return count;
+}
 
 /** `foyer user …` */
 export const userCommand = new Command("user")

@@ -1,11 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
+import type { ChatCopy } from "../schemas/chat-history.js";
 import type { WorldCopy } from "../schemas/world-document.js";
 import { Failure } from "../failure.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
 import { cloneWorld, exportWorld } from "../worlds.js";
 import { context } from "./context.js";
-import { type JsonOption, print } from "./output.js";
+import { writeAll } from "./lists.js";
+import { type JsonOption, plain, print, textOf } from "./output.js";
 import { newWorldCommand, type NewWorld, worldLines } from "./worlds.js";
 
 /** `foyer world export …` */
@@ -13,11 +15,42 @@ const exportCommand = command(
   "export <id>",
   "print a world with its keys, rooms, users and announcements as one JSON document",
   "world export summit > summit.json",
-).action(async (id: string) => {
-  const { toWorldDocument } = await import("../schemas/world-document.js");
-  const copy = await withStore((store) => exportWorld(store, id));
-  print(true, toWorldDocument(copy), []);
-});
+)
+  .option(
+    "--with-history",
+    "also its chat, direct messages included, but no uploaded files",
+  )
+  .action(async (id: string, { withHistory = false }: ExportOptions) => {
+    const { toWorldDocument } = await import("../schemas/world-document.js");
+    const copy = await withStore((store) =>
+      exportWorld(store, id, withHistory),
+    );
+    const { chat, ...rest } = copy;
+    const document = toWorldDocument(rest);
+    if (!chat) return print(true, document, []);
+    await writeAll(documentWith(document, chat));
+  });
+
+interface ExportOptions {
+  withHistory?: boolean;
+}
+
+/** The text of a document with its chat. Each event is a line, so the text is made piece by piece. */
+async function* documentWith(
+  document: object,
+  { events, ...chat }: ChatCopy,
+): AsyncGenerator<string> {
+  const whole = { ...document, chat: { ...chat, events: [] } };
+  const text = textOf(JSON.stringify(whole, null, 2).split("\n"));
+  const end = text.lastIndexOf("]");
+  yield text.slice(0, end);
+  let separator = "\n";
+  for (const event of events) {
+    yield `${separator}      ${plain(JSON.stringify(event))}`;
+    separator = ",\n";
+  }
+  yield `${events.length > 0 ? "\n    " : ""}${text.slice(end)}`;
+}
 
 /** `foyer world import …` */
 const importCommand = command(
@@ -37,6 +70,7 @@ const importCommand = command(
       rooms: copy.rooms.length,
       users: copy.users?.length ?? 0,
       announcements: copy.announcements?.length ?? 0,
+      ...(copy.chat && { chat_events: copy.chat.events.length }),
     };
     const contents = inWords(counts);
     print(options.json, { id, domain, ...counts, dry_run: dryRun }, [
@@ -50,9 +84,10 @@ const importCommand = command(
 const inWords = (counts: Record<string, number>): string =>
   Object.entries(counts)
     .filter(([what, count]) => what === "rooms" || count > 0)
-    .map(
-      ([what, count]) => `${count} ${count === 1 ? what.slice(0, -1) : what}`,
-    )
+    .map(([what, count]) => {
+      const nouns = what.replace("_", " ");
+      return `${count} ${count === 1 ? nouns.slice(0, -1) : nouns}`;
+    })
     .join(", ");
 
 /** `foyer world clone …` */

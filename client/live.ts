@@ -5,17 +5,28 @@ import type {
 } from "../schemas/live/index.js";
 import { baseOf, tokenOf, type Access } from "./access.js";
 import { Calls } from "./live/calls.js";
+import type { Channel } from "./live/channel.js";
+import { Channels } from "./live/channels.js";
 import { Connection, type End } from "./live/connection.js";
 import { clientError, type LiveError } from "./live/error.js";
 import { Listeners, type EventName, type Listener } from "./live/events.js";
 import type { CallOptions, LiveOptions } from "./live/options.js";
 import { Retries } from "./live/retries.js";
+import { roomOf, Rooms } from "./live/rooms.js";
 import { socketClass } from "./live/socket.js";
-import { firstState, nextState, type LiveState } from "./live/state.js";
+import {
+  firstState,
+  nextState,
+  stateAfter,
+  type LiveState,
+} from "./live/state.js";
 
+export type { Channel, HistoryOptions } from "./live/channel.js";
 export { LiveError } from "./live/error.js";
 export type { ClientEvents, EventName, LiveEvents } from "./live/events.js";
+export type { JoinOptions } from "./live/membership.js";
 export type { CallOptions, LiveOptions } from "./live/options.js";
+export type { Message, MessageContent } from "./live/outbox.js";
 export type { Socket, SocketClass } from "./live/socket.js";
 export type { LiveState } from "./live/state.js";
 export type {
@@ -26,7 +37,10 @@ export type {
   PublicUser,
   Pushes,
   PushName,
+  ChannelState,
   SentAnnouncement,
+  SentChannel,
+  SentEvent,
   SentRoom,
   SentWorld,
 } from "../schemas/live/index.js";
@@ -50,8 +64,8 @@ export class Live {
   readonly #calls: Calls;
   readonly #retries: Retries;
   readonly #listeners: Listeners;
-  /** The rooms that were entered. */
-  readonly #rooms = new Set<string>();
+  readonly #channels: Channels;
+  readonly #rooms: Rooms;
   #connection: Connection | undefined;
   #state: LiveState | undefined;
   /** Ends the wait for a token, or that before a reconnection. */
@@ -79,7 +93,10 @@ export class Live {
       maxRetryDelay,
       typeof token === "function",
     );
-    this.#listeners = new Listeners(options.onError ?? console.error);
+    const report = options.onError ?? console.error;
+    this.#listeners = new Listeners(report);
+    this.#rooms = new Rooms((...event) => this.#listeners.emit(...event));
+    this.#channels = new Channels(this, report);
     void this.#connect();
   }
 
@@ -117,14 +134,17 @@ export class Live {
   ): Promise<Commands[N]["result"]> {
     const json = JSON.stringify(payload ?? null);
     const room = roomOf(payload);
-    if (name === "room.leave") this.#rooms.delete(room);
+    if (name === "room.leave") this.#rooms.left(room);
     const result = await this.#request(options, (connection, settle) =>
       connection.call(name, json, {
         ...settle,
         resolve: (result) => {
-          if (name === "room.enter") this.#rooms.add(room);
-          if (name === "room.leave") this.#rooms.delete(room);
+          if (name === "room.enter") this.#rooms.entered(room);
+          if (name === "room.leave") this.#rooms.left(room);
+          // The caller continues after all of this.
           settle.resolve(result);
+          this.#state &&= stateAfter(this.#state, name, json, result);
+          this.#channels.answered(name, result);
         },
       }),
     );
@@ -140,6 +160,14 @@ export class Live {
    */
   on<N extends EventName>(name: N, listener: Listener<N>): () => void {
     return this.#listeners.add(name, listener as (data: unknown) => unknown);
+  }
+
+  /**
+   * The chat of a room, or a direct channel.
+   * @param id of the room, or of the direct channel.
+   */
+  channel(id: string): Channel {
+    return this.#channels.get(id);
   }
 
   /** Closes the connection for good, and rejects the calls that are not answered yet. */
@@ -203,35 +231,24 @@ export class Live {
   #loggedIn(connection: Connection, answer: Authenticated): void {
     this.#retries.loggedIn();
     this.#state = firstState(answer);
-    for (const room of this.#rooms) this.#restore(connection, room);
+    this.#rooms.restore(connection);
+    this.#channels.loggedIn();
     this.#listeners.emit("authenticated", answer);
     this.#calls.flush(connection);
-  }
-
-  #restore(connection: Connection, room: string): void {
-    connection.call("room.enter", JSON.stringify({ room }), {
-      resolve: (result) => {
-        const restored = { room, ...(result as object) };
-        this.#listeners.emit("client.room_restored", restored);
-      },
-      reject: (error) => {
-        if (error.code === "client.disconnected") return;
-        this.#rooms.delete(room);
-        this.#listeners.emit("client.room_lost", { room, error });
-      },
-    });
   }
 
   #pushed(name: string, data: unknown): void {
     // These are its own events, which no server may send.
     if (name.startsWith("client.")) return;
-    if (name === "room.delete") this.#rooms.delete((data as { id: string }).id);
+    if (name === "room.delete") this.#rooms.left((data as { id: string }).id);
     if (this.#state) this.#state = nextState(this.#state, name, data);
+    this.#channels.pushed(name, data);
     this.#listeners.emit(name, data);
   }
 
   #disconnected(end: End): void {
     this.#connection = undefined;
+    this.#channels.disconnected();
     if (this.#ended) return;
     const { error } = end;
     this.#lastError = error;
@@ -247,12 +264,7 @@ export class Live {
     clearTimeout(this.#timer);
     this.#connection?.end(error);
     this.#calls.reject(error);
+    this.#channels.end(error);
     this.#listeners.emit("client.closed", error);
   }
-}
-
-/** The room that a payload names: its own id, or that of its channel, which is the same. */
-function roomOf(payload: unknown): string {
-  const { room, channel } = (payload ?? {}) as Record<string, unknown>;
-  return String(room ?? channel);
 }

@@ -272,10 +272,4 @@ export interface ChatStore {
    * @returns whether there may be more.
    */
   expire(worldId: string, before: number): Promise<boolean>;
-  /**
-   * Removes a slice of the events of deleted channels, with their bytes. Deleting a
-   * room, a world or the last member of a direct channel leaves them.
-   * @returns whether there may be more.
-   */
-  eraseRemains(): Promise<boolean>;
 }

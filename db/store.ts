@@ -279,7 +279,7 @@ export interface Counts {
  * a {@link StoreError} `busy` or `unusable`, and a write with `full` or `doubtful`.
  * Where a write has several reasons to fail, it reports the first of `absent`,
  * `denied`, `changed`, `taken` (`id` before `domain` before `rooms` before `users`
- * before `announcements`) and `quota`.
+ * before `announcements` before `chat`) and `quota`.
  *
  * **Reads** see every write of this store that has resolved, and every write of
  * other processes that was committed before the present turn of the event loop.
@@ -383,15 +383,21 @@ export interface WorldStore {
    * revision, its users by id without tombstones, and its announcements, the oldest
    * first. A room has a `domain` only if it has one of its own. What has its
    * default is left out, and so is an empty list of users or announcements.
+   * @param options.history include the chat, with direct channels and the ids of erased users.
+   * @throws {StoreError} `large` if a document cannot hold the history.
    */
-  export(id: string): Promise<WorldCopy | undefined>;
+  export(
+    id: string,
+    options?: { history?: boolean },
+  ): Promise<WorldCopy | undefined>;
   /**
    * Creates a world with all that it holds, ids and revisions included. A missing
-   * revision is 1. The ids of blocked users are those of users of the copy.
+   * revision is 1. The ids of blocked users are those of users of the copy. Events
+   * of chat get new ids, in the same order, and marks follow them.
    * @param options.dryRun create nothing, but fail where the import would fail.
-   * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms`, `users` or
-   *   `announcements` if any world has one with the id of one of them, or if two
-   *   users of the copy have the same name.
+   * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms`, `users`,
+   *   `announcements` or `chat` (its direct channels) if any world has one with the
+   *   id of one of them, or if two users of the copy have the same name.
    */
   import(
     copy: WorldCopy,

@@ -52,12 +52,12 @@ const ENTRY_BURST = 8;
 /** What an entry costs beside the profile, in bytes. */
 const ENTRY_COST = 2048;
 
-/** How often a user may join, leave or react in a second; a burst is twelve times as many. */
-const CHANGES_PER_SECOND = 5;
-const CHANGE_BURST = 12;
+/** How often a user may join or leave channels in a second; a burst is twelve times as many. */
+const JOINS_PER_SECOND = 5;
+const JOIN_BURST = 12;
 
-/** What such a change costs at least, in bytes. */
-const CHANGE_COST = 2048;
+/** What that costs at least, in bytes. */
+const JOIN_COST = 2048;
 
 /** What the live layer is made of. */
 export interface LiveParts {
@@ -94,8 +94,8 @@ export class Live {
   readonly #messages: UserRates = new WeakMap();
   /** The entries that others may still be told of, kept likewise. */
   readonly #entries: UserRates = new WeakMap();
-  /** The changes in channels that they may still make, kept likewise. */
-  readonly #changes: UserRates = new WeakMap();
+  /** How often they may still join or leave channels, kept likewise. */
+  readonly #joins: UserRates = new WeakMap();
   /** What is sent to a world in order: see {@link inOrder}. */
   readonly #effects = new Map<string, Promise<void>>();
   #closed = false;
@@ -220,18 +220,16 @@ export class Live {
   }
 
   /**
-   * Whether a user may join, leave or react once more, of which all who listen to a
-   * channel learn; counted as in {@link mayMessage}, in bytes.
-   * @param shown the user, if their profile is sent with it.
+   * Whether a user may join or leave one more channel, of which all who listen there
+   * learn; counted as in {@link mayMessage}, in bytes. The event shows the profile twice.
    */
-  mayChange(connection: Connection, shown?: UserRecord): boolean {
-    const size = shown ? 2 * sizeOfProfile(shown) : 0;
+  mayJoinOrLeave(connection: Connection, user: UserRecord): boolean {
     return this.#rateOf(
       connection,
-      this.#changes,
-      CHANGES_PER_SECOND * CHANGE_COST,
-      CHANGE_BURST,
-    ).take(Math.max(CHANGE_COST, size));
+      this.#joins,
+      JOINS_PER_SECOND * JOIN_COST,
+      JOIN_BURST,
+    ).take(Math.max(JOIN_COST, 2 * sizeOfProfile(user)));
   }
 
   #rateOf(

@@ -68,7 +68,7 @@ export class RoomWatch implements PresenceListener {
 
   /** Who listens is told by their other connections which channels they have. */
   attended(world: string, user: string, by: string): void {
-    this.#live.chat.readers.tell(world, user, by);
+    void this.#live.chat.readers.tell(world, user, by);
   }
 
   /** Finds those in a room who may know who else is. */

@@ -97,3 +97,10 @@ export const hasModule = (
   { module_config }: RoomValue,
   type: string,
 ): boolean => module_config.some((module) => module.type === type);
+
+/** Whether memberships in the chat of a room last only as long as somebody listens. */
+export const isVolatile = ({ module_config }: RoomValue): boolean => {
+  const module = module_config.find(({ type }) => type === "chat.native");
+  const config = module?.config as { volatile?: unknown } | undefined;
+  return config?.volatile === true;
+};

@@ -1,4 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { type ChatCopy, checkChatCopy } from "./chat-history.js";
+import { JsonObject, time, Uuid } from "./document-values.js";
 import type { Faults } from "./errors.js";
 import { RoomDraft } from "./rooms.js";
 import { compileValidator, InvalidData } from "./validate.js";
@@ -16,18 +18,6 @@ const WorldRecord = Type.Object(
   { additionalProperties: false },
 );
 
-const Uuid = Text({
-  pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-  [Expected]: "a UUID in lower case",
-});
-
-const time = {
-  pattern:
-    "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,3})?Z$",
-  [Expected]: "a time like 2027-01-31T09:30:00.000Z",
-};
-
-const JsonObject = Type.Record(Type.String(), Type.Unknown());
 const JsonObjectOrNull = Type.Union([JsonObject, Type.Null()], {
   [Expected]: "an object or null",
 });
@@ -95,6 +85,7 @@ export interface WorldCopy {
   rooms: RoomRecord[];
   users?: UserCopy[];
   announcements?: AnnouncementCopy[];
+  chat?: ChatCopy;
 }
 
 const FORMAT = "foyer.world";
@@ -116,6 +107,9 @@ const checkRoom = compileValidator(RoomRecord);
 const checkUser = compileValidator(UserCopy);
 const checkAnnouncement = compileValidator(AnnouncementCopy);
 
+/** For how many fields messages are given. */
+const MAX_FAULTS = 20;
+
 /** The document of a world. */
 export const toWorldDocument = (copy: WorldCopy) => ({
   format: FORMAT,
@@ -129,16 +123,18 @@ export const toWorldDocument = (copy: WorldCopy) => ({
  */
 export function readWorldDocument(document: unknown): WorldCopy {
   if (!isObject(document)) throw checkHead(document)!;
-  const { world, rooms, users, announcements, ...head } = document;
+  const { world, rooms, users, announcements, chat, ...head } = document;
   if (Number(head.version) > VERSION) {
     throw new InvalidData({
       version: [`Must be at most ${VERSION}: use a newer Foyer.`],
     });
   }
   const faults: Faults = {};
+  let count = 0;
   // Each part is checked by itself, so that the limits are those of the API.
   const note = (path: string, found: InvalidData | undefined) => {
     for (const [field, messages] of Object.entries(found?.faults ?? {})) {
+      if (++count > MAX_FAULTS) return;
       const whole = field === "non_field_errors";
       faults[whole ? path : `${path}.${field}`.replace(/^\./, "")] = messages;
     }
@@ -150,30 +146,32 @@ export function readWorldDocument(document: unknown): WorldCopy {
     list: unknown,
     check: (entry: unknown) => InvalidData | undefined,
   ) => {
-    if (!Array.isArray(list)) faults[name] = ["Must be a list."];
-    else list.forEach((entry, i) => note(`${name}.${i}`, check(entry)));
+    if (!Array.isArray(list)) {
+      note("", new InvalidData({ [name]: ["Must be a list."] }));
+    } else list.forEach((entry, i) => note(`${name}.${i}`, check(entry)));
   };
   noteEach("rooms", rooms, checkRoom);
   if (users !== undefined) noteEach("users", users, userChecker(users));
   if (announcements !== undefined) {
     noteEach("announcements", announcements, checkAnnouncement);
   }
-  if (Object.keys(faults).length > 0) throw new InvalidData(faults);
+  if (chat !== undefined && count === 0) {
+    const refers = { rooms: idsOf(rooms), users: idsOf(users ?? []) };
+    checkChatCopy(chat, refers, note);
+  }
+  if (count > 0) throw new InvalidData(faults);
   return {
     world,
     rooms,
     ...(users !== undefined && { users }),
     ...(announcements !== undefined && { announcements }),
+    ...(chat !== undefined && { chat }),
   } as WorldCopy;
 }
 
 /** Checks users, with what a schema of one user cannot express. */
 function userChecker(users: unknown) {
-  const ids = new Set(
-    Array.isArray(users)
-      ? users.map((user) => (user as Partial<UserCopy> | null)?.id)
-      : [],
-  );
+  const ids = idsOf(users);
   return (user: unknown): InvalidData | undefined => {
     const fault = checkUser(user);
     if (fault) return fault;
@@ -190,6 +188,14 @@ function userChecker(users: unknown) {
         });
   };
 }
+
+/** The ids in a list that may have anything in it. */
+const idsOf = (list: unknown): Set<unknown> =>
+  new Set(
+    Array.isArray(list)
+      ? list.map((entry) => (entry as { id?: unknown } | null)?.id)
+      : [],
+  );
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

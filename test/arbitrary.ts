@@ -34,7 +34,11 @@ export function arbitraryOf(
     case "integer":
       return fc.integer({
         min: schema.minimum as number,
-        max: schema.maximum as number,
+        // fast-check does not end with numbers that are no safe integers.
+        max: Math.min(
+          (schema.maximum as number | undefined) ?? 2 ** 31,
+          Number.MAX_SAFE_INTEGER,
+        ),
       });
     case "array":
       return fc.array(of(schema.items), {

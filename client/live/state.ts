@@ -1,8 +1,10 @@
 import type {
   Authenticated,
+  Commands,
   OwnUser,
   Pushes,
   SentAnnouncement,
+  SentChannel,
   SentRoom,
   SentWorld,
 } from "../../schemas/live/index.js";
@@ -17,13 +19,27 @@ export interface LiveState {
   readonly rooms: readonly SentRoom[];
   /** The announcements to show now. */
   readonly announcements: readonly SentAnnouncement[];
+  /** The channels of which the user is a lasting member, but for hidden ones. */
+  readonly channels: readonly SentChannel[];
+  /** The id of the event up to which the user has read, by channel. */
+  readonly readPointers: Pointers;
+  /** The id of the newest event of which the server told, by channel. */
+  readonly unreadPointers: Pointers;
+  /** How many mentions and direct messages the user has not read, by channel. */
+  readonly notificationCounts: Pointers;
 }
+
+type Pointers = Readonly<Record<string, number>>;
 
 /** The state right after a login. */
 export const firstState = (answer: Authenticated): LiveState => ({
   user: answer["user.config"],
   ...answer["world.config"],
   announcements: answer.announcements,
+  channels: answer["chat.channels"],
+  readPointers: answer["chat.read_pointers"],
+  unreadPointers: pointersOf(answer["chat.channels"]),
+  notificationCounts: answer["chat.notification_counts"],
 });
 
 type Changes = {
@@ -57,6 +73,50 @@ const changes: Changes = {
           ),
         };
   },
+  "chat.channels": (state, { channels }) => withChannels(state, channels),
+  "chat.read_pointers": ({ readPointers }, pointers) => ({
+    readPointers: { ...readPointers, ...pointers },
+  }),
+  "chat.unread_pointers": ({ unreadPointers }, pointers) => ({
+    unreadPointers: { ...unreadPointers, ...pointers },
+  }),
+  "chat.notification_counts": (_, notificationCounts) => ({
+    notificationCounts,
+  }),
+  "chat.notification": ({ notificationCounts }, { event: { channel } }) => ({
+    notificationCounts: {
+      ...notificationCounts,
+      [channel]: (notificationCounts[channel] ?? 0) + 1,
+    },
+  }),
+};
+
+type Outcomes = {
+  [N in keyof Commands]?: (
+    state: LiveState,
+    payload: Commands[N]["payload"] & { channel?: unknown },
+    result: Commands[N]["result"],
+  ) => object;
+};
+
+/** What a command changes of which the server tells the other connections only. */
+const outcomes: Outcomes = {
+  "chat.join": (state, { channel, volatile }, { unread_pointer }) => {
+    const id = String(channel);
+    const { channels } = state;
+    if (isVolatile(state, id, volatile) || channels.some((it) => it.id === id))
+      return {};
+    return withChannels(state, [...channels, { id, unread_pointer }]);
+  },
+  "chat.leave": (state, { channel }) =>
+    withChannels(state, without(state.channels, { id: String(channel) })),
+  "chat.direct.create": (state, _, { id, unread_pointer, members }) => {
+    const others = without(state.channels, { id });
+    return withChannels(state, [...others, { id, unread_pointer, members }]);
+  },
+  "chat.mark_read": ({ readPointers }, { channel, id }) => ({
+    readPointers: { ...readPointers, [String(channel)]: Number(id) },
+  }),
 };
 
 /** The state after a push; the same object if the push changes nothing in it. */
@@ -71,6 +131,49 @@ export function nextState(
     data: unknown,
   ) => object;
   return { ...state, ...change(state, data) };
+}
+
+/**
+ * The state after a command.
+ * @param payload as it was sent.
+ */
+export function stateAfter(
+  state: LiveState,
+  name: string,
+  payload: string,
+  result: unknown,
+): LiveState {
+  if (!Object.hasOwn(outcomes, name)) return state;
+  const outcome = outcomes[name as keyof Commands] as (
+    state: LiveState,
+    payload: unknown,
+    result: unknown,
+  ) => object;
+  return { ...state, ...outcome(state, JSON.parse(payload), result) };
+}
+
+/** Whether a membership ends with the connections. Only moderators have a choice. */
+function isVolatile(state: LiveState, id: string, choice: unknown): boolean {
+  const room = state.rooms.find((room) => room.id === id);
+  const chat = room?.modules.find(({ type }) => type === "chat.native");
+  const isSetSo = chat?.config.volatile === true;
+  const mayChoose = room?.permissions.includes("room:chat.moderate");
+  return mayChoose ? Boolean(choice ?? isSetSo) : isSetSo;
+}
+
+const pointersOf = (channels: readonly SentChannel[]): Pointers =>
+  Object.fromEntries(
+    channels.map(({ id, unread_pointer }) => [id, unread_pointer]),
+  );
+
+/** What a new list of channels changes. */
+function withChannels(state: LiveState, channels: SentChannel[]): object {
+  const unreadPointers = { ...state.unreadPointers };
+  for (const { id } of state.channels) delete unreadPointers[id];
+  return {
+    channels,
+    unreadPointers: { ...unreadPointers, ...pointersOf(channels) },
+  };
 }
 
 const without = <T extends { id: string }>(

@@ -67,7 +67,8 @@ export async function check(
     const counts = read(() => countRows(db));
     const records = read(() => allFiles(db));
     if (!counts || !records) {
-      return { worlds: 0, rooms: 0, files: 0, bytes: 0, findings };
+      const none = { worlds: 0, rooms: 0, files: 0, chat_events: 0, bytes: 0 };
+      return { ...none, findings };
     }
     const files = new LocalFiles(dataDir);
     findings.push(...(await checkFiles(db, files, records, report)));

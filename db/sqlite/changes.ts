@@ -59,7 +59,6 @@ function changedWorlds({ write, args: [first, second] }: WriteCall): string[] {
     case "importWorld":
       return second ? [] : [(first as { world: { id: string } }).world.id];
     case "mark":
-    case "eraseRemains":
       return [];
     default:
       return [first as string];

@@ -38,7 +38,7 @@ export interface DeliveryRow extends Pick<
 }
 
 /** The types by their stored numbers. */
-const TYPES: readonly ChatEventType[] = [
+export const TYPES: readonly ChatEventType[] = [
   "channel.message",
   "channel.member",
   "channel.poll",

@@ -142,7 +142,7 @@ export function chatErasures(db: Connection) {
      * Erases a slice of the events of channels that were deleted.
      * @returns whether there may be more.
      */
-    eraseRemains(limit = SLICE): boolean {
+    eraseRemains(limit: number): boolean {
       const channel = selectRemains.get();
       if (channel === undefined) return false;
       if (eraseOldest(channel, limit) < limit) endRemains.run(channel);

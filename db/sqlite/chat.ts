@@ -76,9 +76,6 @@ export function chatStore(
     mark: (marks) => writer.run("mark", marks),
     empty: (...args) => writer.run("emptyMessages", ...args),
     expire: (...args) => writer.run("expireEvents", ...args),
-    // Without remains, the log need not be emptied.
-    eraseRemains: async () =>
-      read(reads.hasRemains) && writer.run("eraseRemains"),
   };
 }
 

@@ -19,14 +19,21 @@ export class ErasureMarks {
     this.#dataDir = dataDir;
   }
 
+  /** How many this process holds. */
+  get count(): number {
+    return this.#held.size;
+  }
+
   /** Whether this process has something to scrub. */
   get due(): boolean {
-    return this.#held.size > 0;
+    return this.count > 0;
   }
 
   /** Adopts the marks of dead processes. */
   adopt(): void {
-    for (const name of marksIn(this.#dataDir)) this.#hold(name);
+    for (const name of marksIn(this.#dataDir)) {
+      if (!this.#held.has(name)) this.#hold(name);
+    }
   }
 
   /** Makes a mark that survives a power cut. */

@@ -84,10 +84,11 @@ export function openSqliteStore(
   const users = userReads(db, cache);
   const files = fileReads(db);
   const announcements = announcementReads(db);
+  const chat = chatReads(db);
   const counts = countReads(db);
   migrated.close();
   let closed = false;
-  if (marksIn(dataDir).length > 0) writer.begin();
+  if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
   const stopWatching = onTouched && watch(onTouched);
 
   return {
@@ -104,7 +105,8 @@ export function openSqliteStore(
       configure: async (id, changes, versions) =>
         readWorld(await writer.run("configureWorld", id, changes, versions)),
       delete: (id) => erasing(() => writer.run("deleteWorld", id)),
-      export: async (id) => read(() => copies.exportWorld(id)),
+      export: async (id, { history = false } = {}) =>
+        read(() => copies.exportWorld(id, history)),
       import: async (copy, { dryRun = false } = {}) =>
         readWorld(await writer.run("importWorld", copy, dryRun)),
     },
@@ -167,7 +169,7 @@ export function openSqliteStore(
       erase: (worldId, name) =>
         erasing(() => writer.run("eraseUser", worldId, name)),
     },
-    chat: chatStore(chatReads(db), writer, read, erasing),
+    chat: chatStore(chat, writer, read, erasing),
     announcements: {
       list: async (worldId) => read(() => announcements.list(worldId)),
       create: (worldId, draft) =>

@@ -1,5 +1,6 @@
 import Database from "better-sqlite3";
 import { type FileDigest, StoreError } from "../store.js";
+import { chatContradictions } from "./chat-inspection.js";
 import {
   type Connection,
   openForInspection,
@@ -16,6 +17,8 @@ export interface RowCounts {
   worlds: number;
   rooms: number;
   files: number;
+  /** Events of chat, without those that are over. */
+  chat_events: number;
 }
 
 /**
@@ -71,10 +74,15 @@ export function openCopy(file: string): Connection {
 }
 
 export function countRows(db: Connection): RowCounts {
+  // A backup may be older than chat.
+  const hasChat = db
+    .prepare("SELECT 1 FROM sqlite_schema WHERE name = 'chat_events'")
+    .get();
+  const events = hasChat ? "chat_events WHERE gone = 0" : "worlds WHERE 0";
   return db
     .prepare<[], RowCounts>(
       `SELECT (SELECT count(*) FROM worlds) AS worlds, (SELECT count(*) FROM rooms) AS rooms,
-         (SELECT count(*) FROM files) AS files`,
+         (SELECT count(*) FROM files) AS files, (SELECT count(*) FROM ${events}) AS chat_events`,
     )
     .get()!;
 }
@@ -184,5 +192,6 @@ export function contradictionsIn(db: Connection): string[] {
       ({ id, file_bytes, counted }) =>
         `the world ${id} counts ${file_bytes} bytes of files but has ${counted}`,
     ),
+    ...chatContradictions(db),
   ];
 }

@@ -14,14 +14,19 @@ export const ERASED_TABLES = [
 export type ErasedTable = (typeof ERASED_TABLES)[number];
 
 /**
- * Rewrites all rows of a table, and with them every page that ever held one. The
+ * Rewrites the rows of a table, and with them every page that ever held one. The
  * cost depends on the size of the table, and not on that of the database. The rows
- * keep their rowids.
+ * keep their rowids, and ids of AUTOINCREMENT are not given again.
  *
- * Runs in a transaction and without foreign keys. With them, emptying the table of
- * users would remove the owners of files.
+ * Runs in a transaction and, unless nothing refers to the table, without foreign
+ * keys. With them, emptying the table of users would remove the owners of files.
+ * @param kept the condition for the rows that are kept; by default all are.
  */
-export function rewriteTable(db: Connection, table: ErasedTable): void {
+export function rewriteTable(
+  db: Connection,
+  table: ErasedTable | "chat_events",
+  kept?: string,
+): void {
   // With the same columns and indexes, SQLite copies from table to table without
   // decoding rows and without inserting them into the indexes one by one.
   const definitions = db
@@ -34,12 +39,16 @@ export function rewriteTable(db: Connection, table: ErasedTable): void {
     db.exec(
       sql
         .replace(/^CREATE TABLE \w+/, "CREATE TEMP TABLE kept_rows")
+        // It would bring a table `sqlite_sequence` that hides the real one.
+        .replace("PRIMARY KEY AUTOINCREMENT", "PRIMARY KEY")
         .replace(/ INDEX (\w+) ON \w+/, " INDEX temp.$1 ON kept_rows"),
     );
   }
+  // In the order of an index, a copy of some rows would take many times as long.
+  const rows = kept === undefined ? "" : `NOT INDEXED WHERE ${kept}`;
   // A page that becomes empty is overwritten completely.
   db.exec(`
-    INSERT INTO temp.kept_rows SELECT * FROM main.${table};
+    INSERT INTO temp.kept_rows SELECT * FROM main.${table} ${rows};
     DELETE FROM main.${table};
     INSERT INTO main.${table} SELECT * FROM temp.kept_rows;
     DROP TABLE temp.kept_rows;

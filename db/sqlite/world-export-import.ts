@@ -6,6 +6,8 @@ import type {
 } from "../../schemas/world-document.js";
 import type { Announcement } from "../store.js";
 import { announcementReads, type announcementWrites } from "./announcements.js";
+import { chatCopyReads } from "./chat-export.js";
+import type { chatCopyWrites } from "./chat-import.js";
 import type { Connection } from "./database.js";
 import {
   IS_KNOWN,
@@ -40,9 +42,11 @@ export function copyReads(db: Connection) {
      WHERE user_id IN (SELECT id FROM users WHERE world_id = ?) ORDER BY user_id, blocked_id`,
   );
   const announcements = announcementReads(db);
+  const chats = chatCopyReads(db);
 
   return {
-    exportWorld(id: string): WorldCopy | undefined {
+    /** @param history whether chat is included. */
+    exportWorld(id: string, history: boolean): WorldCopy | undefined {
       const row = selectWorld.get(id);
       if (!row) return undefined;
       const blocked = new Map<string, string[]>();
@@ -55,11 +59,14 @@ export function copyReads(db: Connection) {
         .all(id)
         .map((user) => toUserCopy(user, blocked.get(user.id)));
       const announced = announcements.list(id).map(toAnnouncementCopy);
+      const known = () => new Set(users.map((user) => user.id));
+      const chat = history ? chats.exportChat(id, known()) : undefined;
       return {
         world: { ...toWorld(row), revision: row.revision },
         rooms: selectRooms.all(id).map(toRecord),
         ...(users.length > 0 && { users }),
         ...(announced.length > 0 && { announcements: announced }),
+        ...(chat && { chat }),
       };
     },
   };
@@ -114,7 +121,8 @@ const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 type Parts = Pick<ReturnType<typeof worldWrites>, "createWorld"> &
   Pick<ReturnType<typeof roomWrites>, "addRoom"> &
   Pick<ReturnType<typeof userWrites>, "addUser" | "blockUser"> &
-  Pick<ReturnType<typeof announcementWrites>, "addAnnouncement">;
+  Pick<ReturnType<typeof announcementWrites>, "addAnnouncement"> &
+  Pick<ReturnType<typeof chatCopyWrites>, "importChat">;
 
 /** The writes of worlds with all that they hold. Each runs inside a transaction of its caller. */
 export function copyWrites(db: Connection, parts: Parts) {
@@ -125,7 +133,7 @@ export function copyWrites(db: Connection, parts: Parts) {
   return {
     importWorld(copy: WorldCopy, dryRun: boolean): WorldRow {
       savepoint.run();
-      const { world, rooms, users = [], announcements = [] } = copy;
+      const { world, rooms, users = [], announcements = [], chat } = copy;
       const row = parts.createWorld(world);
       for (const room of rooms) parts.addRoom(row.id, room);
       for (const user of users) parts.addUser(row.id, user);
@@ -133,6 +141,7 @@ export function copyWrites(db: Connection, parts: Parts) {
         for (const other of blocked) parts.blockUser(row.id, id, other);
       }
       for (const each of announcements) parts.addAnnouncement(row.id, each);
+      if (chat) parts.importChat(row.id, chat);
       // The caller undoes a write that fails.
       if (dryRun) undo.run();
       release.run();

@@ -6,6 +6,8 @@ import {
 import { StoreError } from "../store.js";
 import { announcementWrites } from "./announcements.js";
 import { batches, toFault } from "./batches.js";
+import { ChatChores } from "./chat-chores.js";
+import { chatCopyWrites } from "./chat-import.js";
 import { memberWrites } from "./chat-members.js";
 import { messageWrites } from "./chat-messages.js";
 import { chatErasures } from "./chat-remains.js";
@@ -45,18 +47,25 @@ const ERASING = new Set<keyof Writes>([
   "deleteMessage",
   "emptyMessages",
   "expireEvents",
-  "eraseRemains",
 ]);
 
 /**
  * Writes whose old bytes leave the log soon, together with those of others, and not
- * before their answers. There may be many of them.
+ * before their answers. There may be many of them. But a deleted message leaves it
+ * before the answer.
  */
 const ERASING_SOON = new Set<keyof Writes>([
   "editMessage",
+  "deleteMessage",
   "emptyMessages",
   "expireEvents",
-  "eraseRemains",
+]);
+
+/** Writes that delete channels and leave their events. */
+const LEAVING = new Set<keyof Writes>([
+  "eraseUser",
+  "deleteWorld",
+  "deleteRoom",
 ]);
 
 /** How soon, in milliseconds. */
@@ -84,6 +93,12 @@ const LONGEST_RETRY = 60_000;
  */
 const PATIENCE = 2000;
 
+/** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
+const PATROL = 60_000;
+
+/** How long a thread that ends erases what deleted channels left, in milliseconds. */
+const LAST_CHORES = 2000;
+
 /** The most writes in one transaction. The first waits for the last. */
 const MAX_BATCH = 500;
 
@@ -95,6 +110,7 @@ const worlds = worldWrites(db);
 const rooms = roomWrites(db);
 const users = userWrites(db);
 const announcements = announcementWrites(db);
+const erasures = chatErasures(db);
 const writes: Writes = {
   ...worlds,
   ...rooms,
@@ -103,8 +119,11 @@ const writes: Writes = {
   ...fileWrites(db, users),
   ...messageWrites(db),
   ...memberWrites(db),
-  ...chatErasures(db),
-  ...copyWrites(db, { ...worlds, ...rooms, ...users, ...announcements }),
+  ...erasures,
+  ...copyWrites(db, {
+    ...{ ...worlds, ...rooms, ...users, ...announcements },
+    ...chatCopyWrites(db),
+  }),
 };
 const attempt = batches(db, writes);
 const noteChanges = changeWrites(db, origin, known);
@@ -130,13 +149,18 @@ port.on("message", (first: Message) => {
   else if (wrote("deleteFile")) {
     retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite);
   }
-  if (wrote("deleteMessage")) scrubLog();
+  // Anybody may ask to delete what is not theirs, and emptying the log costs a sync.
+  if (deleted(calls, answers)) scrubLog();
   else if (calls.some(({ write }) => ERASING_SOON.has(write))) {
     soon ??= setTimeout(scrubLog, SOON);
   }
+  if (calls.some(({ write }) => LEAVING.has(write))) chores.start();
+  if (wrote("expireEvents")) chores.rest();
   port.postMessage({ answers, touched } satisfies BatchReport);
   touched = [];
   if (message !== "close") return;
+  clearInterval(patrol);
+  chores.close(performance.now() + LAST_CHORES);
   // What cannot be scrubbed now keeps its mark, and the next process scrubs it.
   if (marks.due) scrub();
   clearTimeout(retry);
@@ -154,12 +178,27 @@ let held = false;
 /** How long the last rewrite of tables took, in milliseconds. */
 let lastRewrite = 0;
 
-if (succeeds(() => marks.adopt()) && marks.due) {
-  ERASED_TABLES.forEach((table) => due.add(table));
-  scrub();
-}
+const chores = new ChatChores(db, {
+  eraseRemains: (limit) => erasures.eraseRemains(limit),
+  begin: () => marks.begin(),
+  end: scrubLog,
+});
+takeOver();
+chores.rest();
+const patrol = setInterval(takeOver, PATROL);
 // Reports that the thread has started.
 port.postMessage({ answers: [], touched } satisfies BatchReport);
+
+/** Finishes the erasures of processes that died. */
+function takeOver(): void {
+  const { count } = marks;
+  succeeds(() => marks.adopt());
+  if (marks.count > count) {
+    ERASED_TABLES.forEach((table) => due.add(table));
+    scrub();
+  }
+  succeeds(() => chores.start());
+}
 
 /** The next message that has arrived; undefined if there is none. */
 function next(): Message | undefined {
@@ -192,6 +231,16 @@ function scrubLog(): void {
 function emptied(): boolean {
   held = !emptyLog(db, held ? 0 : PATIENCE);
   return !held;
+}
+
+/** Whether one of the calls has deleted a message. */
+function deleted(calls: WriteCall[], answers: WriteAnswer[]): boolean {
+  const ids = calls
+    .filter(({ write }) => write === "deleteMessage")
+    .map(({ id }) => id);
+  return answers.some(
+    (answer) => "result" in answer && ids.includes(answer.id),
+  );
 }
 
 /** Whether some work succeeded. Earlier writes do not depend on it. */

@@ -19,7 +19,7 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof announcementWrites> &
   ReturnType<typeof messageWrites> &
   ReturnType<typeof memberWrites> &
-  ReturnType<typeof chatErasures> &
+  Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
   ReturnType<typeof copyWrites>;
 
 /** A write as it is sent to the writer thread. */

@@ -2,9 +2,9 @@ import type { Commands, CommandName } from "../../schemas/live/index.js";
 import type { ChannelContext, Module } from "../commands.js";
 import { LiveError, rateLimited } from "../problems.js";
 import { mayInRoom } from "../rights.js";
-import { isVolatile } from "./members.js";
 import { idOf, messages, pageOf } from "./messages.js";
 import { reading } from "./reading.js";
+import { isVolatile } from "../targets.js";
 
 /** How many events the answer to a subscription has at most. */
 const MAX_MISSED = 1000;
@@ -65,7 +65,7 @@ async function join(
   const { channels } = live.chat;
   const isMember = await live.store.chat.isMember(world, channel, me.id);
   const lasts = !isMember && !joinsVolatile(context, payload.volatile);
-  if (lasts && !live.mayChange(connection, me)) throw rateLimited();
+  if (lasts && !live.mayJoinOrLeave(connection, me)) throw rateLimited();
   const wasSubscribed = channels.isSubscribed(connection, channel);
   // The state is that before the join, whose event is pushed.
   const state = await channels.subscribe(context);
@@ -99,7 +99,7 @@ async function leave({ live, connection, channel, room, me }: ChannelContext) {
   const { channels } = live.chat;
   const { chat } = live.store;
   const isMember = await chat.isMember(world, channel, me.id);
-  if (isMember && !live.mayChange(connection, me)) throw rateLimited();
+  if (isMember && !live.mayJoinOrLeave(connection, me)) throw rateLimited();
   // Its own leave event is for the others.
   channels.unsubscribe(connection, channel);
   channels.absent(connection, channel, false);

@@ -188,19 +188,28 @@ export class Marks {
       if (marks.length === 0) return;
       this.#send({ report: "marks", process: own, marks, to: process });
     } else if (report.report === "written") {
-      const marks = this.#foreign.get(process);
-      for (const mark of marks?.all() ?? []) {
-        if (mark.at <= report.until) marks!.delete(mark);
-      }
-      if (marks?.size === 0) this.#foreign.delete(process);
+      // A read of this turn may still see the store as it was before.
+      const forget = () => this.#forget(process, report.until);
+      setTimeout(forget, REPORT_DELAY).unref();
     } else if (report.to === undefined || report.to === own) {
       for (const mark of report.marks) this.#take(process, mark);
     }
   }
 
+  /** The marks of another process up to a time are written. */
+  #forget(process: string, until: number): void {
+    const marks = this.#foreign.get(process);
+    for (const mark of marks?.all() ?? []) {
+      if (mark.at <= until) marks!.delete(mark);
+    }
+    if (marks?.size === 0) this.#foreign.delete(process);
+  }
+
   #take(process: string, mark: Made): void {
     let marks = this.#foreign.get(process);
     if (!marks) this.#foreign.set(process, (marks = new MarkMap()));
+    const known = marks.get(mark.user, mark.channel);
+    if (known && known.at >= mark.at) return;
     marks.set(mark);
     const own = this.#own.get(mark.user, mark.channel);
     if (own) {

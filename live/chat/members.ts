@@ -1,7 +1,7 @@
 import type { UserRecord } from "../../db/store.js";
 import type { PublicUser } from "../../schemas/live/index.js";
-import type { RoomValue } from "../../db/store.js";
 import type { ChannelContext } from "../commands.js";
+import { isVolatile } from "../targets.js";
 import { readUsers, jsonOfUser, sharedUser } from "./users.js";
 import { encodedOnce } from "../encoding.js";
 
@@ -14,13 +14,6 @@ const SLICE = 100;
 
 /** For how long a list is kept, in milliseconds. A crowd that comes back asks for it at once. */
 const KEPT = 1000;
-
-/** Whether memberships in the chat of a room last only as long as somebody listens. */
-export const isVolatile = ({ module_config }: RoomValue): boolean => {
-  const module = module_config.find(({ type }) => type === "chat.native");
-  const config = module?.config as { volatile?: unknown } | undefined;
-  return config?.volatile === true;
-};
 
 interface List {
   readonly at: number;

@@ -4,6 +4,7 @@ import type { ChannelContext } from "../commands.js";
 import { pushFrame } from "../frame.js";
 import { mayInRoom } from "../rights.js";
 import { publicUser } from "../shapes.js";
+import { isVolatile } from "../targets.js";
 
 /** A message that mentions this many users, or more, notifies nobody. */
 const TOO_MANY = 50;
@@ -83,11 +84,3 @@ const mayRead = (
   room: RoomValue,
 ): boolean =>
   mayInRoom({ traits: new Set(traits), state }, "chat.read", world.value, room);
-
-/** Whether memberships of a room end with the last connection. */
-export const isVolatile = ({ module_config }: RoomValue): boolean =>
-  module_config.some(
-    ({ type, config }) =>
-      type === "chat.native" &&
-      (config as { volatile?: unknown } | undefined)?.volatile === true,
-  );

@@ -17,9 +17,9 @@ import {
 } from "../problems.js";
 import { mayInRoom } from "../rights.js";
 import { sentEvent } from "./events.js";
-import { isVolatile } from "./members.js";
 import { mentionsOf } from "./mentions.js";
 import { jsonOfUser, readUsers, sharedUser, usersIn } from "./users.js";
+import { isVolatile } from "../targets.js";
 
 /** The largest content of a message, in bytes of JSON. */
 const MAX_CONTENT = 64 * 1024;
@@ -144,6 +144,10 @@ function contentOf(
       return { type };
     case "call":
       if (!direct) throw unsupported();
+      if (!body) throw empty();
+      if (typeof body !== "object" || Array.isArray(body)) {
+        throw invalidPayload({ "content.body": ["Must be an object."] });
+      }
       break;
     case "text":
       if (!body) throw empty();
@@ -301,11 +305,16 @@ export async function pageOf(
   }
 }
 
-/** One emoji of those that are recommended, or one pictograph without a selector. */
-const EMOJI = [
-  new RegExp("^\\p{RGI_Emoji}$", "v"),
-  /^\p{Extended_Pictographic}$/u,
-];
+/** One emoji of those that Unicode recommends for general interchange. */
+const EMOJI = new RegExp("^\\p{RGI_Emoji}$", "v");
+
+/** A character that is shown as an emoji only with a selector, and has none. */
+const BARE =
+  /(?!\p{Emoji_Presentation})\p{Extended_Pictographic}(?!\uFE0F|\p{Emoji_Modifier})/gu;
+
+/** Whether a text is one emoji. Many keyboards leave out selectors, as in U+2764. */
+const isEmoji = (text: string): boolean =>
+  EMOJI.test(text) || EMOJI.test(text.replace(BARE, "$&\uFE0F"));
 
 async function react(
   context: ChannelContext,
@@ -314,14 +323,10 @@ async function react(
   const { live, connection, channel, me, world } = context;
   const volatile = await requireMember(context);
   const { reaction } = payload;
-  if (
-    typeof reaction !== "string" ||
-    !EMOJI.some((emoji) => emoji.test(reaction))
-  ) {
+  if (typeof reaction !== "string" || !isEmoji(reaction)) {
     throw new LiveError("emoji.sadpanda", "The reaction must be one emoji.");
   }
   const id = eventIdOf(payload.event);
-  if (!live.mayChange(connection)) throw rateLimited();
   const event = await live.store.chat.react(
     connection.world,
     channel,

@@ -48,6 +48,7 @@ const rows: Row[] = [
   { name: "file list", args: () => ["demo"] },
   { name: "file show", args: () => ["demo", "0"] },
   { name: "file delete", args: () => ["demo", "0", "--yes"] },
+  { name: "chat export", args: () => ["demo"] },
   { name: "connections list", args: () => ["demo"], served: true },
   { name: "connections drop", args: () => ["demo"], served: true },
   { name: "connections reload", args: () => ["demo"], served: true },

@@ -9,7 +9,7 @@ import { until } from "../helper.js";
 // Runs the programs of docs/client.md as they stand there, against a real server.
 
 const text = await readFile("docs/client.md", "utf8");
-const [first, lounge] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(
+const [first, chat, lounge] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(
   ([, program = ""]) => program,
 );
 
@@ -20,18 +20,20 @@ async function save(t: Test, program: string): Promise<string> {
   return path;
 }
 
-void t.test("the first program", async (t) => {
-  const path = await save(t, first!);
-  // By way of env, as tap puts a loader into the environment of every child.
-  const end = await promisify(execFile)("env", [
-    "-i",
-    process.execPath,
-    path,
-  ]).then(
-    () => "ok",
-    ({ stderr }: { stderr: string }) => stderr,
-  );
-  t.equal(end, "ok");
+void t.test("the programs that end by themselves", async (t) => {
+  for (const program of [first, chat]) {
+    const path = await save(t, program!);
+    // By way of env, as tap puts a loader into the environment of every child.
+    const end = await promisify(execFile)("env", [
+      "-i",
+      process.execPath,
+      path,
+    ]).then(
+      () => "ok",
+      ({ stderr }: { stderr: string }) => stderr,
+    );
+    t.equal(end, "ok");
+  }
 });
 
 /** A program that somebody uses in a terminal. */

@@ -282,3 +282,87 @@ void t.test(
     t.strictSame(published, [], "nothing happened");
   },
 );
+
+void t.test("what chat publishes", async (t) => {
+  const dataDir = t.testdir();
+  await putDatabase(dataDir, [worldOf("demo")]);
+  const engines = await openEngines({ dataDir });
+  t.teardown(() => engines.close());
+  const { store, events } = engines;
+  const { chat } = store;
+  const { id: channel } = (await store.rooms.create("demo", { name: "a" }))
+    .value;
+  const users: string[] = [];
+  for (const tokenId of ["ada", "bob"]) {
+    const visitor = { tokenId, traits: new Set<string>() };
+    users.push((await store.users.enter("demo", visitor)).id);
+  }
+  const [ada, bob] = users as [string, string];
+  const published: AnyEvent[] = [];
+  events.subscribe((event) => published.push(event));
+  /** What a write publishes, with its result. */
+  async function of<T>(write: Promise<T>): Promise<[AnyEvent[], T]> {
+    published.length = 0;
+    const result = await write;
+    return [[...published], result];
+  }
+  const here = { world: "demo", channel };
+  const by = "me";
+  const changed = { type: "chat.memberships", ...here, users: [ada] };
+  const draft = { sender: ada, content: { type: "text", body: "x" } };
+
+  const [joined, join] = await of(chat.join("demo", channel, ada, by));
+  t.strictSame(joined, [
+    { type: "chat.event", ...here, delivery: join, by },
+    { ...changed, by },
+  ]);
+  t.strictSame((await of(chat.join("demo", channel, ada)))[0], [], "already");
+  const [sent, delivery] = await of(chat.send("demo", channel, draft));
+  t.strictSame(sent, [{ type: "chat.event", ...here, delivery }]);
+  t.strictSame(JSON.parse(JSON.stringify(sent)), sent, "is plain JSON");
+  const { id: event } = delivery.event;
+  const reaction = { user: ada, reaction: "x", remove: false, volatile: false };
+  const reacted = chat.react("demo", channel, event, reaction, by);
+  t.strictSame((await of(reacted))[0], [
+    { type: "chat.reacted", ...here, event, by },
+  ]);
+  const [left, leave] = await of(chat.leave("demo", channel, ada, false, by));
+  t.strictSame(left, [
+    { type: "chat.event", ...here, delivery: leave, by },
+    { ...changed, by },
+  ]);
+  await chat.join("demo", channel, ada);
+  const silently = chat.leave("demo", channel, ada, true);
+  t.strictSame((await of(silently))[0], [changed], "in silence");
+
+  const open = (hide: boolean) =>
+    of(chat.direct("demo", ada, [ada, bob], hide, by));
+  const [opened, { channel: direct, created }] = await open(true);
+  const there = { world: "demo", channel: direct.id };
+  t.strictSame(opened, [
+    ...created.map((delivery) => ({
+      type: "chat.event",
+      ...there,
+      delivery,
+      by,
+    })),
+    { ...changed, ...there, by },
+  ]);
+  t.strictSame((await open(true))[0], [], "nobody sees more");
+  t.strictSame((await open(false))[0], [
+    { type: "chat.memberships", ...there, users: [bob], by },
+  ]);
+
+  const mark = { user: ada, channel, pointer: 1, listed: null, world: "demo" };
+  const quiet: (() => Promise<unknown>)[] = [
+    () => chat.mark([mark]),
+    () => chat.empty("demo", ada, 0),
+    () => chat.expire("demo", 0),
+    () => chat.send("demo", channel, draft).catch(() => {}),
+    () => chat.join("demo", "none", ada).catch(() => {}),
+    () => chat.react("demo", channel, 99, reaction).catch(() => {}),
+  ];
+  for (const write of quiet) {
+    t.strictSame((await of(write()))[0], [], String(write));
+  }
+});

@@ -1,0 +1,31 @@
+/**
+ * Characters with which a spreadsheet may begin a formula, after spaces too
+ * (https://owasp.org/www-community/attacks/CSV_Injection). Some also take the wide
+ * forms of East Asian keyboards.
+ */
+const FORMULA = /^\s*[=+\-@\uFF0B\uFF0D\uFF1D\uFF20]/u;
+
+/** What moves the cursor or colors a terminal, and halves of characters, which UTF-8 cannot write. */
+const UNPRINTABLE = /[^\P{Cc}\t\n]|\p{Cs}/gu;
+
+/**
+ * A row of CSV (RFC 4180). A text in which a spreadsheet would see a formula gets an
+ * apostrophe in front. Control characters are escaped as in JSON, and line breaks in a
+ * cell are `\n`.
+ */
+export const csvRow = (
+  cells: readonly (string | number | boolean | null)[],
+): string => `${cells.map(cellOf).join(",")}\r\n`;
+
+function cellOf(value: string | number | boolean | null): string {
+  if (typeof value !== "string") return value === null ? "" : String(value);
+  const text = value
+    .replace(/\r\n?/g, "\n")
+    .replace(
+      UNPRINTABLE,
+      (character) =>
+        `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,0 +1,154 @@
+import type {
+  PublicUser,
+  Pushes,
+  SentEvent,
+} from "../../schemas/live/index.js";
+import { Channel, type ChannelParts } from "./channel.js";
+import type { Client } from "./client.js";
+import { LiveError } from "./error.js";
+import { Membership } from "./membership.js";
+import { Outbox } from "./outbox.js";
+import { ReadMark } from "./read-mark.js";
+import type { LiveState } from "./state.js";
+import { Subscription } from "./subscription.js";
+import { KnownUsers } from "./users.js";
+
+const MAX_USERS = 10_000;
+
+/** What answers and pushes of chat may contain. */
+interface Heard {
+  users?: Record<string, PublicUser>;
+  members?: PublicUser[];
+  sender?: PublicUser | string | null;
+  next_event_id?: number;
+  event?: SentEvent;
+  results?: SentEvent[];
+  events?: SentEvent[];
+}
+
+interface Entry extends ChannelParts {
+  readonly channel: Channel;
+  /** Whether the user could read it, when last seen. */
+  isReadable: boolean;
+}
+
+/** The channels that somebody asked for, and what a client knows about chats. */
+export class Channels {
+  readonly #client: Client;
+  readonly #report: (error: unknown) => void;
+  readonly #byId = new Map<string, Entry>();
+  readonly #users = new KnownUsers(MAX_USERS);
+  #lastId = 0;
+  #ended: LiveError | undefined;
+
+  /** @param report takes errors that nobody waits for. */
+  constructor(client: Client, report: (error: unknown) => void) {
+    this.#client = client;
+    this.#report = report;
+  }
+
+  /** @returns the same object for the same id. */
+  get(id: string): Channel {
+    const known = this.#byId.get(id);
+    if (known) return known.channel;
+    const client = this.#client;
+    const report = (error: unknown) => {
+      if (!this.#ended) this.#report(error);
+    };
+    const membership = new Membership(client, id, report);
+    const parts = {
+      subscription: new Subscription(client, id, () => membership.isVolatile),
+      membership,
+      outbox: new Outbox(client, id, () => this.#lastId),
+      readMark: new ReadMark(client, id, report),
+      users: this.#users,
+    };
+    const entry = {
+      ...parts,
+      channel: new Channel(client, id, parts),
+      isReadable: isReadable(client.state, id),
+    };
+    this.#byId.set(id, entry);
+    if (this.#ended) end(entry, this.#ended);
+    return entry.channel;
+  }
+
+  loggedIn(): void {
+    for (const [id, entry] of this.#byId) {
+      entry.isReadable = isReadable(this.#client.state, id);
+      void entry.membership.renew();
+      entry.subscription.renew();
+    }
+  }
+
+  disconnected(): void {
+    for (const { membership, subscription } of this.#byId.values()) {
+      membership.disconnected();
+      subscription.disconnected();
+    }
+  }
+
+  /** Takes note of what the server answered to a command. */
+  answered(name: string, result: unknown): void {
+    if (name.startsWith("chat.")) this.#heard(result as Heard);
+  }
+
+  pushed(name: string, data: unknown): void {
+    if (name.startsWith("chat.")) this.#heard(data as Heard);
+    if (name === "chat.event") {
+      const event = data as Pushes["chat.event"];
+      this.#byId.get(event.channel)?.subscription.pushed(event);
+    } else if (name === "room.delete") {
+      const { id } = data as Pushes["room.delete"];
+      const error = new LiveError("room.unknown", "The room was deleted.");
+      this.#byId.get(id)?.subscription.end(error);
+    } else if (name === "world.updated") this.#worldUpdated();
+  }
+
+  /** @param error why the client ended. */
+  end(error: LiveError): void {
+    this.#ended = error;
+    for (const entry of this.#byId.values()) end(entry, error);
+  }
+
+  /** A right that was lost or came back: the server says what holds now. */
+  #worldUpdated(): void {
+    for (const [id, entry] of this.#byId) {
+      const before = entry.isReadable;
+      entry.isReadable = isReadable(this.#client.state, id);
+      if (entry.isReadable !== before) entry.subscription.renew();
+    }
+  }
+
+  #heard(heard: Heard): void {
+    const { users = {}, members = [], sender, next_event_id = 1 } = heard;
+    this.#users.add([...members, ...Object.values(users)]);
+    if (typeof sender === "object" && sender) this.#users.add([sender]);
+    this.#lastId = Math.max(this.#lastId, next_event_id - 1);
+    const { results = [], events = [], event = heard as SentEvent } = heard;
+    for (const { event_id, channel } of [...results, ...events, event]) {
+      if (event_id === undefined) continue;
+      this.#lastId = Math.max(this.#lastId, event_id);
+      this.#byId.get(channel)?.readMark.saw(event_id);
+    }
+  }
+}
+
+/** Ends what a channel does, in silence if the client was closed on purpose. */
+function end(entry: Entry, error: LiveError): void {
+  const { subscription, membership, outbox, readMark } = entry;
+  subscription.close(error.code === "client.closed" ? undefined : error);
+  membership.disconnected();
+  outbox.end(error);
+  readMark.end();
+}
+
+/** Whether a room shows its chat to the user; false for direct channels. */
+function isReadable(state: LiveState | undefined, id: string): boolean {
+  const room = state?.rooms.find((room) => room.id === id);
+  return (
+    room !== undefined &&
+    room.permissions.includes("room:chat.read") &&
+    room.modules.some(({ type }) => type === "chat.native")
+  );
+}

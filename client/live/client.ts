@@ -1,0 +1,64 @@
+import type { CommandName, Commands } from "../../schemas/live/index.js";
+import type { LiveError } from "./error.js";
+import type { EventName, Listener } from "./events.js";
+import type { CallOptions } from "./options.js";
+import type { LiveState } from "./state.js";
+
+/** What channels use of a live client. */
+export interface Client {
+  readonly state: LiveState | undefined;
+  readonly isConnected: boolean;
+  call<N extends CommandName>(
+    name: N,
+    payload: Commands[N]["payload"],
+    options?: CallOptions,
+  ): Promise<Commands[N]["result"]>;
+  on<N extends EventName>(name: N, listener: Listener<N>): () => void;
+}
+
+/** The first pause before a call is repeated for which there was no capacity. */
+const PAUSE = 1000;
+const MAX_PAUSE = 30_000;
+
+/** The call may have been executed. Another one waits for the next connection. */
+const IN_DOUBT = ["client.disconnected", "client.timeout"];
+/** The call was not executed. */
+const NO_CAPACITY = [
+  "client.overloaded",
+  "protocol.rate_limited",
+  "server.unavailable",
+];
+
+/** Whether a call that failed with this error may have been executed. */
+export const isInDoubt = ({ code }: LiveError): boolean =>
+  IN_DOUBT.includes(code);
+
+const isTransient = (error: LiveError): boolean =>
+  isInDoubt(error) ||
+  error.code === "client.unreachable" ||
+  NO_CAPACITY.includes(error.code);
+
+/**
+ * Repeats a call that may be executed twice until it succeeds.
+ * @param isOver whether nobody waits for it any longer; it then gives up.
+ * @param isRepeated after which errors it is repeated.
+ * @throws {LiveError} if the server refuses it for good, or the client ended.
+ */
+export async function persist<T>(
+  call: () => Promise<T>,
+  isOver: () => boolean,
+  isRepeated: (error: LiveError) => boolean = isTransient,
+): Promise<T> {
+  for (let delay = PAUSE; ; delay = Math.min(2 * delay, MAX_PAUSE)) {
+    try {
+      return await call();
+    } catch (cause) {
+      const error = cause as LiveError;
+      if (isOver() || !isRepeated(error)) throw error;
+      if (NO_CAPACITY.includes(error.code)) {
+        await new Promise((done) => setTimeout(done, delay));
+      }
+      if (isOver()) throw error;
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import type {
+  ChannelCopy,
+  ChatCopy,
+  EventCopy,
+} from "../../schemas/chat-history.js";
+import { StoreError } from "../store.js";
+import { TYPES } from "./chat-events.js";
+import type { Connection } from "./database.js";
+
+/** The writes of all chat of a world. */
+export function chatCopyWrites(db: Connection) {
+  const hasUser = db.prepare<[string]>("SELECT 1 FROM users WHERE id = ?");
+  const addTombstone = db.prepare<[string, string]>(
+    "INSERT INTO users (id, world_id, last_seen) VALUES (?, ?, 0)",
+  );
+  const hasChannel = db.prepare<[string]>(
+    "SELECT 1 FROM chat_channels WHERE id = ?",
+  );
+  const addChannel = db.prepare<[string, string, string | null]>(
+    "INSERT INTO chat_channels (id, world_id, direct) VALUES (?, ?, ?)",
+  );
+  const addEvent = db.prepare<unknown[]>(
+    `INSERT INTO chat_events (channel, type, sender, timestamp, replaces, deleted, content)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const noteEdit = db.prepare<[number, number]>(
+    "INSERT OR REPLACE INTO chat_edits (event, edit) VALUES (?, ?)",
+  );
+  const noteLast = db.prepare<[number, number, number]>(
+    `UPDATE chat_channels SET last_event = ?, last_message = ?
+     WHERE number = ?`,
+  );
+  const addReaction = db.prepare<[number, string, string]>(
+    "INSERT INTO chat_reactions (event, reaction, user_id) VALUES (?, ?, ?)",
+  );
+  const addMember = db.prepare<[number, string, number]>(
+    "INSERT INTO chat_members (channel, user_id, hidden) VALUES (?, ?, ?)",
+  );
+  const addReader = db.prepare<unknown[]>(
+    "INSERT INTO chat_readers (user_id, channel, pointer, listed) VALUES (?, ?, ?, ?)",
+  );
+  const addNotification = db.prepare<[string, number, number]>(
+    "INSERT INTO chat_notifications (user_id, channel, event) VALUES (?, ?, ?)",
+  );
+
+  function importChannels(
+    worldId: string,
+    channels: readonly ChannelCopy[],
+  ): Map<string, number> {
+    return new Map(
+      channels.map(({ id, direct }) => {
+        if (hasChannel.get(id)) {
+          throw new StoreError(
+            "taken",
+            `The id ${id} of a channel is taken.`,
+            "chat",
+          );
+        }
+        const set = direct?.join() ?? null;
+        return [id, Number(addChannel.run(id, worldId, set).lastInsertRowid)];
+      }),
+    );
+  }
+
+  /** @returns the new id of each event by its old one. */
+  function importEvents(
+    events: readonly EventCopy[],
+    numbers: ReadonlyMap<string, number>,
+  ): Map<number, number> {
+    const newIds = new Map<number, number>();
+    for (const event of events) {
+      const channel = numbers.get(event.channel)!;
+      const { content, deleted = false } = event;
+      const replaces =
+        event.replaces === undefined ? null : newIds.get(event.replaces)!;
+      const { lastInsertRowid } = addEvent.run(
+        channel,
+        TYPES.indexOf(event.type),
+        event.sender ?? null,
+        Date.parse(event.timestamp),
+        replaces,
+        Number(deleted),
+        content && !deleted ? JSON.stringify(content) : Buffer.alloc(0),
+      );
+      const id = Number(lastInsertRowid);
+      newIds.set(event.id, id);
+      if (replaces !== null) noteEdit.run(replaces, id);
+      for (const [reaction, users] of Object.entries(event.reactions ?? {})) {
+        for (const user of users) addReaction.run(id, reaction, user);
+      }
+    }
+    return newIds;
+  }
+
+  return {
+    /**
+     * Creates the chat of a world that has its rooms and users already. Its events
+     * get new ids, in the same order.
+     * @throws {StoreError} `taken` on `users` or `chat`.
+     */
+    importChat(
+      worldId: string,
+      { erased = [], channels, events }: ChatCopy,
+    ): void {
+      for (const id of erased) {
+        if (hasUser.get(id)) {
+          throw new StoreError(
+            "taken",
+            `The id ${id} of a user is taken.`,
+            "users",
+          );
+        }
+        addTombstone.run(id, worldId);
+      }
+      const numbers = importChannels(worldId, channels);
+      const newIds = importEvents(events, numbers);
+      const oldIds = events.map(({ id }) => id);
+      const markOf = (mark: number | undefined): number | null =>
+        mark === undefined ? null : markAmong(oldIds, newIds, mark);
+      const lasts = new Map<string, { event: number; message: number }>();
+      for (const { id, channel, type } of events) {
+        const event = newIds.get(id)!;
+        const message =
+          type === "channel.member"
+            ? (lasts.get(channel)?.message ?? 0)
+            : event;
+        lasts.set(channel, { event, message });
+      }
+      for (const { id, members, readers, notifications } of channels) {
+        const number = numbers.get(id)!;
+        const last = lasts.get(id);
+        if (last) noteLast.run(last.event, last.message, number);
+        for (const { user, hidden = false } of members ?? []) {
+          addMember.run(number, user, Number(hidden));
+        }
+        for (const { user, pointer, listed } of readers ?? []) {
+          addReader.run(user, number, markOf(pointer), markOf(listed));
+        }
+        for (const { user, event } of notifications ?? []) {
+          addNotification.run(user, number, newIds.get(event)!);
+        }
+      }
+    },
+  };
+}
+
+/**
+ * The new id for a mark. The marked event may be over or of another world: then the
+ * last one before it is meant, and 0 if there is none.
+ * @param oldIds in ascending order.
+ */
+function markAmong(
+  oldIds: readonly number[],
+  newIds: ReadonlyMap<number, number>,
+  mark: number,
+): number {
+  let low = 0;
+  let high = oldIds.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (oldIds[middle]! <= mark) low = middle + 1;
+    else high = middle;
+  }
+  return low === 0 ? 0 : newIds.get(oldIds[low - 1]!)!;
+}

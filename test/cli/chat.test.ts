@@ -1,0 +1,442 @@
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import t, { type Test } from "tap";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import { openEngines } from "../../db/open.js";
+import { countRows } from "../../db/sqlite/inspection.js";
+import { migrations } from "../../db/sqlite/migrations/index.js";
+import { addFunctions } from "../../db/sqlite/upgrade.js";
+import type { Store } from "../../db/store.js";
+import type { WorldCopy } from "../../schemas/world-document.js";
+import { textsBelow } from "../files.js";
+import { foyer, until, worldOf } from "../helper.js";
+
+const WORLD = "demo";
+
+/** Somebody who comes to the world. */
+const enter = (store: Store, tokenId: string) =>
+  store.users.enter(WORLD, {
+    tokenId,
+    traits: new Set<string>(),
+    profile: { display_name: `=${tokenId}, "the first"` },
+  });
+
+/** A folder with a world in which there was some chat. */
+async function chatted(t: Test) {
+  const dataDir = join(t.testdir(), "data");
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  await store.worlds.create(worldOf(WORLD));
+  const { value: room } = await store.rooms.create(WORLD, { name: "Main" });
+  const { value: quiet } = await store.rooms.create(WORLD, { name: "Quiet" });
+  const ada = await enter(store, "ada");
+  const bob = await enter(store, "bob");
+  const eve = await enter(store, "eve");
+  const gone = await enter(store, "gone");
+  const { chat } = store;
+  for (const { id } of [ada, bob, gone]) await chat.join(WORLD, room.id, id);
+  const send = async (
+    channel: string,
+    sender: { id: string },
+    content: Record<string, unknown>,
+    more: object = {},
+  ) => {
+    const draft = { sender: sender.id, content, ...more };
+    return (await chat.send(WORLD, channel, draft)).event.id;
+  };
+  const say = (
+    channel: string,
+    sender: { id: string },
+    body: string,
+    more = {},
+  ) => send(channel, sender, { type: "text", body, "1": [null] }, more);
+  const first = await say(room.id, ada, "=1+1\r\nof ada");
+  const hello = await say(room.id, bob, "hello of bob", {
+    mentioned: [ada.id],
+  });
+  const typo = await say(room.id, ada, "a tyop of ada");
+  await say(room.id, ada, "a typo of ada", { replaces: typo });
+  const doomed = await say(room.id, bob, "regretted by bob");
+  await send(room.id, bob, { type: "deleted" }, { replaces: doomed });
+  await say(room.id, gone, "said by gone");
+  const files = [{ url: "/media/x.pdf", name: "x.pdf", mimeType: "x" }];
+  await send(room.id, ada, { type: "files", files, body: '"look" of ada' });
+  for (const user of [bob, ada, gone]) {
+    for (const reaction of ["👏", "❤️"]) {
+      await chat.react(WORLD, room.id, first, {
+        ...{ user: user.id, reaction, remove: false, volatile: false },
+      });
+    }
+  }
+  const users = [ada.id, bob.id].sort();
+  const { channel } = await chat.direct(WORLD, ada.id, users, true);
+  await say(channel.id, ada, "a secret of ada");
+  await chat.leave(WORLD, channel.id, bob.id, false);
+  const mark = { world: WORLD, channel: room.id };
+  await chat.mark([
+    { ...mark, user: ada.id, pointer: first, listed: hello },
+    { ...mark, user: eve.id, pointer: null, listed: 0 },
+  ]);
+  await store.users.erase(WORLD, { user_id: gone.id });
+  return {
+    ...{ dataDir, store, room, quiet, ada, bob, eve, gone },
+    ...{ hello, direct: channel.id },
+  };
+}
+
+/** A document whose events have their numbers as ids. */
+function renumbered(document: WorldCopy): WorldCopy {
+  const ids = document.chat!.events.map(({ id }) => id);
+  const at = <T extends number | undefined>(id: T) =>
+    id === undefined ? id : ids.filter((other) => other <= id).length;
+  return JSON.parse(
+    JSON.stringify({
+      ...document,
+      chat: {
+        ...document.chat,
+        channels: document.chat!.channels.map((channel) => ({
+          ...channel,
+          readers: channel.readers?.map((reader) => ({
+            ...reader,
+            pointer: at(reader.pointer),
+            listed: at(reader.listed),
+          })),
+          notifications: channel.notifications?.map((told) => ({
+            ...told,
+            event: at(told.event),
+          })),
+        })),
+        events: document.chat!.events.map((event) => ({
+          ...event,
+          id: at(event.id),
+          replaces: at(event.replaces),
+        })),
+      },
+    }),
+  ) as WorldCopy;
+}
+
+void t.test("a world moves with its history", async (t) => {
+  const { dataDir, store, room, ada, bob, gone, direct } = await chatted(t);
+  const plain = await foyer(dataDir, ["world", "export", WORLD]);
+  t.notMatch(plain.stdout, /of ada|"chat"/, "only if it is asked for");
+  const args = ["world", "export", WORLD, "--with-history"];
+  const exported = await foyer(dataDir, args);
+  t.match(exported, { code: 0, stderr: "" });
+  t.match(exported.stdout, /[^\n]\n$/);
+  const document = JSON.parse(exported.stdout) as WorldCopy;
+  t.strictSame(document.chat!.erased, [gone.id]);
+
+  // Where others have talked already.
+  const next = join(t.testdirName, "next");
+  const other = openSqliteStore(next);
+  t.teardown(() => other.close());
+  await other.worlds.create(worldOf("other"));
+  const { value } = await other.rooms.create("other", { name: "x" });
+  const traits = new Set<string>();
+  const guest = await other.users.enter("other", { clientId: "x", traits });
+  for (let i = 0; i < 40; i++) {
+    await other.chat.join("other", value.id, guest.id);
+    await other.chat.leave("other", value.id, guest.id, false);
+  }
+  const before = await other.chat.lastId();
+  const importing = ["world", "import", "-"];
+  const trial = [...importing, "--dry-run"];
+  t.match(await foyer(next, trial, {}, exported.stdout), {
+    code: 0,
+    stdout: /with 2 rooms, 3 users, 14 chat events\. Nothing was written/,
+  });
+  t.equal(await other.chat.lastId(), before, "a dry run");
+  t.match(await foyer(next, importing, {}, exported.stdout), { code: 0 });
+  const again = await foyer(next, args);
+  const copy = JSON.parse(again.stdout) as WorldCopy;
+  t.equal(copy.chat!.events[0]!.id, before + 1, "with new ids");
+  t.strictSame(renumbered(copy), renumbered(document));
+
+  // It looks the same from above, too.
+  const view = async (from: Store, shift: number) => {
+    const channels = await Promise.all(
+      [room.id, direct].map(async (id) => ({
+        members: await from.chat.members(WORLD, id, 10),
+        events: (
+          await from.chat.events(WORLD, id, { after: 0, limit: 100 })
+        ).map((event) => ({
+          ...event,
+          id: event.id - shift,
+          replaces: event.replaces === null ? null : event.replaces - shift,
+        })),
+      })),
+    );
+    const people = await Promise.all(
+      [ada, bob].map(async ({ id }) => {
+        const unread = await from.chat.unread(WORLD, id);
+        const memberships = await from.chat.memberships(WORLD, id);
+        return {
+          memberships: memberships.map((each) => ({
+            ...each,
+            lastMessage: each.lastMessage - shift,
+          })),
+          marks: unread.marks.map(({ pointer, listed, ...mark }) => ({
+            ...mark,
+            pointer: pointer && pointer - shift,
+            listed: listed && listed - shift,
+          })),
+          notifications: unread.notifications.map(({ channel, event }) => ({
+            channel,
+            event: event - shift,
+          })),
+        };
+      }),
+    );
+    const tombstone = await from.users.get(WORLD, gone.id);
+    return { channels, people, deleted: tombstone?.deleted };
+  };
+  t.strictSame(await view(other, before), await view(store, 0));
+  t.match(await foyer(next, ["check"]), { code: 0 });
+
+  const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
+  await foyer(next, [...clone, "--domain", "twin.org"]);
+  const twin = await foyer(next, ["world", "export", "twin", args[3]!]);
+  t.notOk((JSON.parse(twin.stdout) as WorldCopy).chat, "a clone has none");
+
+  await other.worlds.delete(WORLD);
+  const mixed = { ...document, rooms: document.rooms.slice(1) };
+  t.match(await foyer(next, importing, {}, JSON.stringify(mixed)), {
+    code: 1,
+    stderr: /chat\.channels\.\d\.id: Must be the id of a room/,
+  });
+});
+
+void t.test("chat is exported for people", async (t) => {
+  const { dataDir, store, room, quiet, ada, bob, gone, direct } =
+    await chatted(t);
+  const got = await foyer(dataDir, ["chat", "export", WORLD]);
+  t.match(got, { code: 0, stderr: "" });
+  const events = JSON.parse(got.stdout) as Record<string, unknown>[];
+
+  const sent = await store.chat.events(WORLD, room.id, { after: 0, limit: 99 });
+  t.strictSame(
+    events.map(({ event_id }) => event_id),
+    sent.map(({ id }) => id),
+  );
+  t.match(events, [
+    { type: "channel.member", text: "join", sender: ada.id, room: "Main" },
+    { type: "channel.member", sender_name: '=bob, "the first"' },
+    { sender: gone.id, sender_name: null },
+    { text: "=1+1\r\nof ada", files: [], edited: null, deleted: false },
+    { text: "hello of bob", sender: bob.id, channel: room.id },
+    { text: "a typo of ada", edited: /^20.*Z$/, replaces: null },
+    { text: "a typo of ada", replaces: events[5]!.event_id },
+    { text: null, deleted: true },
+    { text: null, deleted: true, replaces: events[7]!.event_id },
+    { text: "said by gone" },
+    { files: [{ url: "/media/x.pdf", name: "x.pdf" }] },
+  ]);
+  const json = await foyer(dataDir, ["chat", "export", WORLD, "--json"]);
+  t.equal(json.stdout, got.stdout);
+
+  const csv = await foyer(dataDir, [
+    ...["chat", "export", WORLD, "--format", "csv", "--room", "Main"],
+  ]);
+  const lines = csv.stdout.split("\r\n");
+  t.equal(
+    lines[0],
+    "event_id,channel,room,timestamp,sender,sender_name,type,text,files,edited,replaces,deleted",
+  );
+  t.equal(lines.length, 1 + events.length + 1);
+  t.match(
+    lines[4],
+    `,"'=ada, ""the first""",channel.message,"'=1+1\nof ada",,,,false`,
+  );
+  t.match(lines[11], `,"""look"" of ada",/media/x.pdf,,,false`);
+
+  const all = await foyer(dataDir, ["chat", "export", WORLD, "--direct"]);
+  t.match((JSON.parse(all.stdout) as unknown[]).slice(events.length), [
+    { room: null, channel: direct, text: "join" },
+    { text: "join" },
+    { text: "a secret of ada", sender_name: /ada/ },
+  ]);
+  const one = await foyer(dataDir, [
+    "chat",
+    "export",
+    WORLD,
+    "--room",
+    quiet.id,
+  ]);
+  t.equal(one.stdout, "[]\n");
+  await store.rooms.create(WORLD, { name: "Main" });
+  const wrong: [args: string[], code: number, stderr: RegExp][] = [
+    [["--room", "Main"], 1, /2 rooms have this name: [\w-]+, [\w-]+\./],
+    [["--room", "main"], 1, /There is no room main in demo/],
+    [["--format", "xml"], 2, /format/],
+    [["--format", "csv", "--json"], 2, /json/],
+    [["--direct", "--room", room.id], 2, /direct/],
+  ];
+  for (const [args, code, stderr] of wrong) {
+    const got = await foyer(dataDir, ["chat", "export", WORLD, ...args]);
+    t.match(got, { code, stderr, stdout: "" }, args.join(" "));
+  }
+});
+
+void t.test("the messages of a user are erased", async (t) => {
+  const { dataDir, store, room, ada, bob, gone } = await chatted(t);
+  const remove = (id: string, ...more: string[]) =>
+    foyer(dataDir, ["user", "delete", WORLD, id, "--messages", ...more]);
+  t.same(await remove(ada.id), {
+    code: 0,
+    stdout: `The user ${ada.id} is erased, with the content of 5 messages.\n`,
+    stderr: "",
+  });
+  t.equal((await store.users.get(WORLD, ada.id))?.deleted, true);
+  const own = (
+    await store.chat.events(WORLD, room.id, { after: 0, limit: 99 })
+  ).filter(
+    ({ sender, type }) => sender === ada.id && type === "channel.message",
+  );
+  t.equal(own.length, 4);
+  t.ok(own.every(({ content }) => content.type === "deleted"));
+  const again = await remove(ada.id, "--json");
+  t.strictSame(JSON.parse(again.stdout), { deleted: ada.id, messages: 0 });
+  t.match(await remove(gone.id), {
+    code: 0,
+    stdout: `The user ${gone.id} is erased, with the content of 1 message.\n`,
+  });
+  const kept = await foyer(dataDir, ["user", "delete", WORLD, bob.id]);
+  t.equal(kept.stdout, `The user ${bob.id} is erased.\n`);
+  t.match(await remove("none"), { code: 1, stderr: /no such user/ });
+  t.match(
+    await foyer(dataDir, ["user", "delete", "none", ada.id, "--messages"]),
+    {
+      code: 1,
+      stderr: /There is no world none/,
+    },
+  );
+  await store.close();
+  t.strictSame(
+    await textsBelow(dataDir, ["of ada", "tyop", "by gone", "hello of bob"]),
+    ["hello of bob"],
+    "with all bytes",
+  );
+  t.match(await foyer(dataDir, ["check"]), { code: 0 });
+});
+
+void t.test("a server beside learns of it", async (t) => {
+  const { dataDir, store, ada } = await chatted(t);
+  await store.users.erase(WORLD, { user_id: ada.id });
+  const engines = await openEngines({ dataDir });
+  t.teardown(() => engines.close());
+  const touched: string[] = [];
+  engines.events.subscribe((event) => {
+    if (event.type === "world.touched") touched.push(event.world);
+  });
+  const remove = ["user", "delete", WORLD, ada.id, "--messages"];
+  const removed = await foyer(dataDir, remove);
+  t.match(removed.stdout, "the content of 5 messages");
+  await until(() => touched.includes(WORLD));
+  const { stdout } = await foyer(dataDir, [
+    ...["world", "export", WORLD, "--with-history"],
+  ]);
+  await store.worlds.delete(WORLD);
+  await until(() => touched.length === 2);
+  await foyer(dataDir, ["world", "import", "-"], {}, stdout);
+  await until(() => touched.length === 3);
+  const active = await engines.store.chat.activeSince(14);
+  t.strictSame(
+    active.map(({ world }) => world),
+    [WORLD, WORLD],
+  );
+});
+
+void t.test("a backup holds chat", async (t) => {
+  const { dataDir, store, room } = await chatted(t);
+  const archive = join(t.testdirName, "all.tar");
+  const contents = "1 world, 2 rooms, 0 files, 14 chat events";
+  const made = await foyer(dataDir, ["backup", archive]);
+  t.equal(made.stdout, `${archive} holds ${contents}.\n`);
+  const restored = join(t.testdirName, "restored");
+  t.match(await foyer(restored, ["restore", archive]), {
+    code: 0,
+    stdout: `Restored ${contents}`,
+  });
+  const checked = await foyer(restored, ["check"]);
+  t.equal(checked.stdout, `All is well: ${contents}.\n`);
+  const other = openSqliteStore(restored);
+  t.teardown(() => other.close());
+  const all = { after: 0, limit: 99 };
+  t.strictSame(
+    await other.chat.events(WORLD, room.id, all),
+    await store.chat.events(WORLD, room.id, all),
+  );
+});
+
+void t.test("a check finds contradictions in chat", async (t) => {
+  const { dataDir, store, room, quiet, ada, gone, hello, direct } =
+    await chatted(t);
+  await store.chat.join(WORLD, quiet.id, ada.id);
+  await store.worlds.create(worldOf("other"));
+  const traits = new Set<string>();
+  const alien = await store.users.enter("other", { tokenId: "x", traits });
+  await store.close();
+  const db = new Database(join(dataDir, "foyer.db"));
+  const number = (id: string) =>
+    db
+      .prepare<[string], number>(
+        "SELECT number FROM chat_channels WHERE id = ?",
+      )
+      .pluck()
+      .get(id)!;
+  const main = number(room.id);
+  const last = Number(
+    db.prepare("SELECT max(id) FROM chat_events").pluck().get(),
+  );
+  db.pragma("foreign_keys = OFF");
+  db.exec(`
+    INSERT INTO chat_channels (id, world_id) VALUES ('lonely', 'demo');
+    INSERT INTO chat_members (channel, user_id) VALUES (${main}, '${alien.id}');
+    INSERT INTO chat_readers (channel, user_id) VALUES (${main}, '${alien.id}');
+    INSERT INTO chat_members (channel, user_id) VALUES (${number(direct)}, '${gone.id}');
+    UPDATE chat_channels SET last_event = 1, last_message = 1 WHERE id = '${quiet.id}';
+    INSERT INTO chat_events (id, channel, type, sender, timestamp, content)
+      VALUES (${last + 1}, 999, 0, NULL, 0, '{}');
+    UPDATE chat_events SET content = '{' WHERE id = ${hello};
+    UPDATE chat_events SET content = zeroblob(2) WHERE type = 1 AND channel = ${main};
+    UPDATE chat_events SET content = '{}' WHERE deleted = 1;
+    UPDATE chat_events SET sender = '${alien.id}' WHERE sender = '${gone.id}';
+    UPDATE chat_events SET replaces = 1 WHERE replaces IS NOT NULL;
+    INSERT INTO chat_reactions (event, reaction, user_id) VALUES (999, 'x', '${ada.id}');
+    INSERT INTO chat_notifications (user_id, channel, event) VALUES ('${ada.id}', ${main}, 999);
+    UPDATE sqlite_sequence SET seq = 1 WHERE name = 'chat_events';`);
+  db.close();
+  const found = await foyer(dataDir, ["check"]);
+  t.equal(found.code, 1);
+  t.strictSame(found.stdout.trim().split("\n"), [
+    "database the channel lonely has no room",
+    `database the channel ${room.id} has 1 member of another world`,
+    `database the channel ${room.id} has 1 reader of another world`,
+    `database the direct channel ${direct} has 1 member too many`,
+    "database 1 event of chat without a channel",
+    `database the channel ${quiet.id} names 1 as its last event and has a later one`,
+    `database 1 event of the channel ${room.id} cannot be read`,
+    `database 3 events of the channel ${room.id} have lost their content`,
+    "database 2 events of chat still have erased content",
+    `database 2 events of the channel ${room.id} were sent by nobody`,
+    `database 2 events of the channel ${room.id} replace what is no message of it`,
+    "database 2 edits of chat without an event",
+    "database 1 reaction of chat without an event",
+    "database 1 notification of chat without an event",
+    `database the event ${last + 1} of chat has an id that is given again`,
+  ]);
+});
+
+void t.test("a database from before there was chat has none", async (t) => {
+  const db = new Database(":memory:");
+  t.teardown(() => db.close());
+  addFunctions(db);
+  for (const sql of migrations.slice(0, 5)) db.exec(sql);
+  t.strictSame(countRows(db), {
+    worlds: 0,
+    rooms: 0,
+    files: 0,
+    chat_events: 0,
+  });
+});

@@ -1,0 +1,178 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+} from "node:fs";
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import t, { type Test } from "tap";
+import { check } from "../../db/maintenance/check.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import type { Store } from "../../db/store.js";
+import type { WorldCopy } from "../../schemas/world-document.js";
+import { until, worldOf } from "../helper.js";
+
+const USER = "00000000-0000-4000-8000-00000000000a";
+
+/** A world with one member and rooms in which so many messages were sent in turn. */
+function chatty(rooms: readonly string[], count: number): WorldCopy {
+  return {
+    world: worldOf("demo"),
+    rooms: rooms.map((id) => ({ id, name: id })),
+    users: [
+      {
+        id: USER,
+        token_id: "ada",
+        client_id: null,
+        profile: null,
+        traits: [],
+        last_seen: new Date().toISOString(),
+      },
+    ],
+    chat: {
+      channels: rooms.map((id) => ({ id, members: [{ user: USER }] })),
+      events: Array.from({ length: count }, (_, i) => ({
+        id: i + 1,
+        channel: rooms[i % rooms.length]!,
+        type: "channel.message",
+        timestamp: new Date().toISOString(),
+        sender: USER,
+        content: { type: "text", body: textOf(i) },
+      })),
+    },
+  };
+}
+
+/** The text of the nth message, which no other has in it, of many lengths. */
+const textOf = (i: number) => `<message ${i}${"!".repeat(i % 150)}>`;
+
+const rowsIn = (dataDir: string) => {
+  const db = new Database(join(dataDir, "foyer.db"), { readonly: true });
+  try {
+    return db
+      .prepare<[], { all: number; over: number }>(
+        'SELECT count(*) AS "all", coalesce(sum(gone), 0) AS over FROM chat_events',
+      )
+      .get()!;
+  } finally {
+    db.close();
+  }
+};
+
+/** The numbers of the messages that are in any byte of a database or its log. */
+function heldIn(dataDir: string): number[] {
+  const held = new Set<number>();
+  for (const name of ["foyer.db", "foyer.db-wal"]) {
+    if (!existsSync(join(dataDir, name))) continue;
+    const bytes = readFileSync(join(dataDir, name), "latin1");
+    for (const [, number] of bytes.matchAll(/<message (\d+)[!>]/g)) {
+      held.add(Number(number));
+    }
+  }
+  return [...held].sort((a, b) => a - b);
+}
+
+async function fine(t: Test, dataDir: string): Promise<void> {
+  t.strictSame((await check(dataDir, () => {})).findings, []);
+}
+
+const marks = (dataDir: string) =>
+  readdirSync(dataDir).filter((name) => name.includes("erasing"));
+
+const bodies = async (store: Store, room: string, limit = 1000) =>
+  (await store.chat.events("demo", room, { after: 0, limit })).map(
+    ({ content }) => content.body,
+  );
+
+void t.test("what a deleted room leaves is erased", async (t) => {
+  const dataDir = t.testdir();
+  const rooms = [randomUUID(), randomUUID(), randomUUID()];
+  const store = openSqliteStore(dataDir);
+  await store.worlds.import(chatty(rooms, 9000));
+  const [doomed, kept] = rooms as [string, string];
+  await store.rooms.delete("demo", doomed);
+
+  // What a process leaves that is killed now, and what a backup holds: no mark.
+  const crashed = join(dataDir, "crashed");
+  mkdirSync(crashed);
+  for (const name of ["foyer.db", "foyer.db-wal"]) {
+    copyFileSync(join(dataDir, name), join(crashed, name));
+  }
+  t.equal(await store.chat.isMember("demo", kept, USER), true);
+  let slowest = 0;
+  while (rowsIn(dataDir).over < 3000) {
+    const started = performance.now();
+    await store.users.update("demo", USER, { profile: {} });
+    slowest = Math.max(slowest, performance.now() - started);
+  }
+  t.ok(slowest < 1000, `no write waits long: ${slowest} ms`);
+  await until(() => marks(dataDir).length === 0);
+  t.strictSame(await bodies(store, doomed), []);
+  t.equal((await bodies(store, kept))[0], textOf(1));
+  await store.close();
+  t.equal(heldIn(crashed).length, 9000, "in the other folder, all are there");
+
+  const next = openSqliteStore(crashed);
+  t.teardown(() => next.close());
+  await until(
+    () => rowsIn(crashed).over === 3000 && marks(crashed).length === 0,
+  );
+  for (const folder of [dataDir, crashed]) {
+    const left = Array.from({ length: 9000 }, (_, i) => i);
+    t.strictSame(
+      heldIn(folder),
+      left.filter((i) => i % 3 !== 0),
+    );
+    await fine(t, folder);
+  }
+});
+
+void t.test("a store that closes erases what it can", async (t) => {
+  const dataDir = t.testdir();
+  const store = openSqliteStore(dataDir);
+  await store.worlds.import(chatty([randomUUID()], 2500));
+  await store.worlds.delete("demo");
+  await store.close();
+  t.strictSame(rowsIn(dataDir), { all: 2500, over: 2500 });
+  t.strictSame(heldIn(dataDir), []);
+  t.strictSame(marks(dataDir), []);
+});
+
+void t.test("space is given back when most events are over", async (t) => {
+  const dataDir = t.testdir();
+  const rooms = [randomUUID(), randomUUID(), randomUUID()];
+  const [kept] = rooms as [string];
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  await store.worlds.import(chatty(rooms, 18_000));
+  const before = await store.chat.events("demo", kept, {
+    after: 0,
+    limit: 6000,
+  });
+  const last = await store.chat.lastId();
+  await store.rooms.delete("demo", rooms[1]!);
+  await until(() => rowsIn(dataDir).over === 6000);
+  await store.rooms.delete("demo", rooms[2]!);
+  await until(() => rowsIn(dataDir).all === 6000);
+  t.strictSame(
+    await store.chat.events("demo", kept, { after: 0, limit: 6000 }),
+    before,
+  );
+  t.equal(await store.chat.lastId(), last, "no id is given again");
+  const text = { type: "text", body: "new" };
+  const sent = { sender: USER, content: text };
+  const { event } = await store.chat.send("demo", kept, sent);
+  t.equal(event.id, last + 1);
+  await store.rooms.delete("demo", kept);
+  await until(() => rowsIn(dataDir).over === 6001);
+  await until(() => marks(dataDir).length === 0);
+  t.strictSame(
+    heldIn(dataDir),
+    [],
+    "not a byte is left, of those either that were moved",
+  );
+  await fine(t, dataDir);
+});

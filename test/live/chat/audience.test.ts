@@ -1,0 +1,245 @@
+import type { FastifyInstance } from "fastify";
+import t from "tap";
+import type { AnyEvent } from "../../../db/events.js";
+import {
+  type Client,
+  demo,
+  type Json,
+  makeRoom,
+  soon,
+  startLive,
+} from "../client.js";
+import { startPair } from "./pair.js";
+
+const chat = (config: object = {}) => ({
+  module_config: [{ type: "chat.native", config }],
+});
+
+const named = (uid: string, traits: string[] = []) => ({
+  uid,
+  traits,
+  profile: { display_name: uid },
+});
+
+const text = (body: string) => ({
+  event_type: "channel.message",
+  content: { type: "text", body },
+});
+
+/** Records who is told of their channels again, and which connection is not. */
+function tellings({ live }: FastifyInstance) {
+  const told: [user: string, except: string | undefined][] = [];
+  live.chat.readers.tell = async (_, user, except) => {
+    told.push([user, except]);
+  };
+  return told;
+}
+
+const say = async (client: Client, channel: string, body: string) =>
+  (await client.do("chat.send", { channel, ...text(body) })).event;
+
+/** Whom an event tells of, by name. */
+const toldOf = ({ users }: Json): string[] =>
+  Object.values(users)
+    .map((user) => (user as Json).profile.display_name as string)
+    .sort();
+
+void t.test("a connection is told of a user once", async (t) => {
+  const live = await startLive(t);
+  const channel = await makeRoom(live, chat());
+  const other = await makeRoom(live, chat());
+  const [ada, ben, admin] = [
+    await live.person(named("ada")),
+    await live.person(named("ben")),
+    await live.admin(),
+  ];
+  await ada.do("chat.join", { channel });
+  await ben.do("chat.subscribe", { channel });
+  await admin.do("chat.subscribe", { channel });
+  await say(ada, channel, "one");
+  const event = await ben.next("chat.event");
+  t.same(toldOf(event), ["ada"]);
+  t.notOk("token_id" in event.users[ada.id], "others see less");
+  t.equal((await admin.next("chat.event")).users[ada.id].token_id, "ada");
+  const two = await say(ada, channel, `two @${ben.id.toUpperCase()}`);
+  t.same(toldOf(await ben.next("chat.event")), ["ben"]);
+  await say(ada, channel, "three");
+  t.same(toldOf(await ben.next("chat.event")), []);
+  const page = { channel, count: 10, before_id: two.event_id + 1 };
+  t.same(toldOf(await ben.do("chat.fetch", page)), []);
+
+  await ben.do("chat.unsubscribe", { channel: other });
+  await say(ada, channel, "four");
+  t.same(toldOf(await ben.next("chat.event")), ["ada"], "of any channel");
+  await ben.do("chat.subscribe", { channel: other });
+  t.same(toldOf(await ben.do("chat.fetch", page)), ["ada", "ben"]);
+  t.same(toldOf(await ben.do("chat.fetch", page)), [], "pages count, too");
+  await say(ada, channel, "five");
+  t.same(toldOf(await ben.next("chat.event")), [], "for pushes as well");
+  const { users } = await ben.do("chat.subscribe", { channel, after: 0 });
+  t.same(toldOf({ users }), ["ada", "ben"]);
+  await say(ada, channel, "six");
+  t.same(toldOf(await ben.next("chat.event")), []);
+});
+
+void t.test("rights of the moment", async (t) => {
+  const live = await startLive(t, {}, [
+    demo({ permission_config: { "chat.moderate": ["admin"] } }),
+  ]);
+  const { rooms } = live.app.store;
+  const channel = await makeRoom(live, chat());
+  const ada = await live.person(named("ada", ["crew"]));
+  const ben = await live.person(named("ben"));
+  await ada.do("chat.join", { channel });
+  await ben.do("chat.subscribe", { channel });
+  const { subscriptions } = live.app.live.chat.channels;
+  const heard = async (body: string) => {
+    await say(ada, channel, body);
+    await ada.next("chat.event", ({ content }) => content.body === body);
+    const frames = await ben.all();
+    return frames.some(([name]) => name === "chat.event");
+  };
+  const change = async (changes: object) => {
+    await rooms.update("demo", channel, changes);
+  };
+  t.ok(await heard("open"));
+  await change({ permission_config: { "chat.read": ["crew"] } });
+  t.notOk(await heard("closed"), "the rule counts for the next event");
+  await change({ permission_config: {} });
+  t.ok(await heard("open again"));
+  t.equal(subscriptions.count, 2);
+  await change({ permission_config: { "room.view": ["crew"] } });
+  await ben.next("world.updated");
+  t.equal(subscriptions.count, 1, "who does not see the room is unsubscribed");
+  await change({ permission_config: {} });
+  t.notOk(await heard("for others"));
+  await ben.do("chat.subscribe", { channel });
+  await change({ module_config: [] });
+  await ben.next("world.updated", ({ rooms: [room] }) => !room.modules[0]);
+  t.equal(subscriptions.count, 0, "the chat is gone");
+  await change(chat());
+  await ben.do("chat.subscribe", { channel });
+  await rooms.delete("demo", channel);
+  t.equal(subscriptions.count, 0, "the room is gone");
+});
+
+void t.test("what a connection leaves behind", async (t) => {
+  const live = await startLive(t);
+  const rooms: string[] = [];
+  for (let i = 0; i < 201; i++) {
+    rooms.push(await makeRoom(live, { name: `R${i}`, ...chat() }));
+  }
+  const ada = await live.person(named("ada"));
+  for (const [i, channel] of rooms.entries()) {
+    const code = await ada.code("chat.subscribe", { channel });
+    t.equal(code, i < 200 ? "ok" : "protocol.rate_limited");
+  }
+  const [channel] = rooms;
+  t.equal(await ada.code("chat.subscribe", { channel }), "ok", "once more");
+  const { subscriptions } = live.app.live.chat.channels;
+  t.equal(subscriptions.count, 200);
+  ada.close();
+  await soon(ada.closed);
+  t.equal(subscriptions.count, 0);
+});
+
+void t.test("reactions are sent together", async (t) => {
+  const live = await startLive(t);
+  const channel = await makeRoom(live, chat());
+  const ada = await live.person(named("ada"));
+  await ada.do("chat.join", { channel });
+  const { event_id: event } = await say(ada, channel, "one");
+  const emoji = ["👍", "❤️", "🤣", "😮", "👏", "🎉", "🚀", "👀"];
+  emoji.forEach((reaction, i) =>
+    ada.sendFrame("chat.react", `r${i}`, { channel, event, reaction }),
+  );
+  for (const i of emoji.keys())
+    t.match(await ada.answered(`r${i}`), ["success"]);
+  let pushes = 0;
+  let push: Json;
+  do {
+    push = await ada.next("chat.event.reaction");
+    pushes++;
+  } while (Object.keys(push.reactions).length < emoji.length);
+  t.ok(pushes <= 3, `${pushes} pushes for ${emoji.length} reactions`);
+  t.same(push.reactions, Object.fromEntries(emoji.map((e) => [e, [ada.id]])));
+  t.same(await ada.names(), ["chat.event", "chat.event"], "and nothing else");
+});
+
+void t.test("volatile members, in two processes", async (t) => {
+  const pair = await startPair(t);
+  const { one, two } = pair;
+  const { value: room } = await one.store.rooms.create("demo", {
+    name: "Lobby",
+    ...chat({ volatile: true }),
+  });
+  const channel = room.id;
+  const [first, second] = [
+    await one.person(named("ada")),
+    await two.person(named("ada")),
+  ];
+  const isMember = (half = one) =>
+    half.app.live.chat.channels.isVolatileMember("demo", channel, first.id);
+  const until = (half: typeof one, expected: boolean) =>
+    soon(
+      (async () => {
+        while (isMember(half) !== expected) await new Promise(setImmediate);
+      })(),
+    );
+  const told = [tellings(one.app), tellings(two.app)];
+  const send = { channel, ...text("hello") };
+  t.equal(await first.code("chat.send", send), "chat.denied");
+  await first.do("chat.subscribe", { channel });
+  await second.do("chat.join", { channel });
+  await until(one, true);
+  t.same(
+    told.map((each) => each.map(([user]) => user)),
+    [[first.id], [first.id]],
+    "both processes tell their connections",
+  );
+  t.equal(await first.code("chat.send", send), "ok", "as a user, everywhere");
+  t.equal((await second.next("chat.event")).content.body, "hello");
+
+  second.close();
+  await soon(second.closed);
+  await until(two, true);
+  t.ok(isMember(), "until the last one ends");
+  await first.do("chat.unsubscribe", { channel });
+  await until(one, false);
+  await until(two, false);
+  t.same(
+    told.map(({ length }) => length),
+    [2, 2],
+  );
+  t.equal(await first.code("chat.send", send), "chat.denied");
+
+  await first.do("chat.join", { channel });
+  const third = await two.person(named("ada"));
+  await first.do("chat.leave", { channel });
+  t.notOk(isMember(), "who leaves is none, whoever else listens");
+  await third.do("chat.join", { channel });
+  await until(one, true);
+  const ended: AnyEvent = {
+    type: "process.ended",
+    process: two.app.events.process,
+  };
+  pair.hand(one, ended);
+  t.notOk(isMember(), "a process takes its connections with it");
+});
+
+void t.test("a volatile member who stays", async (t) => {
+  const live = await startLive(t);
+  const channel = await makeRoom(live, chat({ volatile: true }));
+  const ada = await live.person(named("ada"));
+  const told = tellings(live.app);
+  await ada.do("chat.join", { channel });
+  const [connection] = live.app.live.hub.of("demo", ada.id);
+  t.same(told, [[ada.id, connection!.id]]);
+  t.same(await ada.names(), [], "nobody is told that it joined");
+  await live.app.store.rooms.update("demo", channel, chat());
+  await ada.do("chat.join", { channel });
+  t.match(await ada.next("chat.event"), { content: { membership: "join" } });
+  await ada.do("chat.unsubscribe", { channel });
+  t.equal(told.length, 1, "the store tells of lasting memberships");
+  t.ok(await live.app.store.chat.isMember("demo", channel, ada.id));
+});

@@ -1,0 +1,304 @@
+import { setTimeout as delay } from "node:timers/promises";
+import t from "tap";
+import type { AnyEvent } from "../../../db/events.js";
+import { StoreError } from "../../../db/store.js";
+import {
+  type Client,
+  type Json,
+  type LiveServer,
+  makeRoom,
+  soon,
+  startLive,
+} from "../client.js";
+import { startPair } from "./pair.js";
+
+const CHAT = { module_config: [{ type: "chat.native" }] };
+
+const text = (body: string) => ({
+  event_type: "channel.message",
+  content: { type: "text", body },
+});
+
+/** Somebody with a name. */
+const named = (uid: string) => ({ uid, profile: { display_name: uid } });
+
+const say = async (client: Client, channel: string, body: string) =>
+  (await client.do("chat.send", { channel, ...text(body) })).event;
+
+/** The bodies of the next messages that are pushed. */
+async function heard(client: Client, count: number): Promise<string[]> {
+  const bodies: string[] = [];
+  while (bodies.length < count) {
+    const { event_type, content } = await client.next("chat.event");
+    if (event_type === "channel.message") bodies.push(content.body as string);
+  }
+  return bodies;
+}
+
+async function readied(live: LiveServer) {
+  const channel = await makeRoom(live, CHAT);
+  const ada = await live.person(named("ada"));
+  const ben = await live.person(named("ben"));
+  await ada.do("chat.join", { channel });
+  return { channel, ada, ben };
+}
+
+void t.test("the own events come after the answer", async (t) => {
+  const live = await startLive(t);
+  const channel = await makeRoom(live, CHAT);
+  const ada = await live.person(named("ada"));
+  ada.sendFrame("chat.join", 1, { channel });
+  ada.sendFrame("chat.send", 2, { channel, ...text("hello") });
+  ada.sendFrame("chat.leave", 3, { channel });
+  const frames = [];
+  for (let i = 0; i < 5; i++) frames.push(await ada.frame());
+  const [joined, , sent] = frames as Json[];
+  t.same(
+    frames.map(([name]) => name),
+    ["success", "chat.event", "success", "chat.event", "success"],
+  );
+  t.same(joined[2].members, [], "the state is that before the join");
+  const join = frames[1]![1] as Json;
+  t.match(join, {
+    event_id: joined[2].next_event_id,
+    event_type: "channel.member",
+    content: { membership: "join", user: { id: ada.id } },
+    users: { [ada.id]: { id: ada.id } },
+  });
+  t.match(frames[3], ["chat.event", { ...sent[2].event, users: {} }]);
+  t.same(await ada.names(), [], "nor does it see its own leave event");
+});
+
+/** Sends messages until it is stopped. */
+function talk(client: Client, channel: string): () => Promise<void> {
+  let talking = true;
+  const ended = (async () => {
+    for (let i = 0; talking; i++) await say(client, channel, `${i}`);
+  })();
+  return () => {
+    talking = false;
+    return ended;
+  };
+}
+
+const idOf = ({ event_id }: Json): number => event_id as number;
+
+/** Sends a command. @returns its answer, and the ids of the events that were pushed before it. */
+async function during(client: Client, action: string, payload: object) {
+  client.sendFrame(action, "now", payload);
+  const pushed: number[] = [];
+  for (;;) {
+    const frame = await client.frame();
+    if (frame[1] === "now") return { pushed, answer: frame[2] as Json };
+    pushed.push(idOf(frame[1]));
+  }
+}
+
+void t.test("subscribing while others talk", async (t) => {
+  const live = await startLive(t, { messagesPerSecond: 1000 });
+  const { channel, ada, ben } = await readied(live);
+  const first = idOf(await say(ada, channel, "first"));
+  const stop = talk(ada, channel);
+  for (let round = 0; round < 10; round++) {
+    const { answer } = await during(ben, "chat.subscribe", { channel });
+    const { next_event_id: from } = answer;
+    const page = await during(ben, "chat.fetch", {
+      channel,
+      count: 1000,
+      before_id: from,
+    });
+    const pushed = page.pushed;
+    while (pushed.length < 5) pushed.push(idOf(await ben.next("chat.event")));
+    // The subscription begins again while there are pushes.
+    const again = await during(ben, "chat.subscribe", {
+      channel,
+      after: first,
+    });
+    pushed.push(...again.pushed);
+    const later: number[] = [];
+    while (later.length < 5) later.push(idOf(await ben.next("chat.event")));
+    const { pushed: rest } = await during(ben, "chat.unsubscribe", { channel });
+    later.push(...rest);
+    const all = await live.app.store.chat.events("demo", channel, {
+      after: first,
+      limit: 10_000,
+    });
+    const ids = all.map(({ id }) => id);
+    const between = (start: number, end: number) =>
+      ids.filter((id) => id >= start && id <= end);
+    const { events, next_event_id: next } = again.answer;
+    t.same(
+      [
+        page.answer.results.map(idOf).filter((id: number) => id > first),
+        pushed,
+        events.map(idOf),
+        later,
+      ],
+      [
+        between(0, from - 1),
+        between(from, pushed.at(-1)!),
+        between(0, next - 1),
+        between(next, later.at(-1)!),
+      ],
+      "no gap and no overlap",
+    );
+  }
+  await stop();
+});
+
+void t.test("a subscription that fails", async (t) => {
+  const live = await startLive(t);
+  const { channel, ada, ben } = await readied(live);
+  const { chat } = live.app.store;
+  const lastId = chat.lastId.bind(chat);
+  let goOn = () => {};
+  const fail = () => {
+    const asked = new Promise<void>((resolve) => {
+      chat.lastId = () =>
+        new Promise((_, reject) => {
+          resolve();
+          goOn = () => reject(new StoreError("busy", "Busy."));
+        });
+    });
+    return asked;
+  };
+  t.teardown(() => Object.assign(chat, { lastId }));
+
+  for (const isSubscribed of [false, true]) {
+    if (isSubscribed) await ben.do("chat.subscribe", { channel });
+    const asked = fail();
+    ben.sendFrame("chat.subscribe", "late", { channel });
+    await soon(asked);
+    const { event_id: id } = await say(ada, channel, "meanwhile");
+    chat.lastId = lastId;
+    goOn();
+    t.match(await ben.answered("late"), ["error", "late"]);
+    const later = idOf(await say(ada, channel, "later"));
+    t.same(
+      (await ben.all()).map(([, data]) => idOf(data)),
+      isSubscribed ? [id, later] : [],
+      isSubscribed ? "the old one goes on without a gap" : "is none",
+    );
+  }
+});
+
+void t.test("after an event that does not exist yet", async (t) => {
+  const live = await startLive(t);
+  const { channel, ada, ben } = await readied(live);
+  for (const after of [1e6, "9223372036854775807"]) {
+    const { events } = await ben.do("chat.subscribe", { channel, after });
+    t.same(events, []);
+    await say(ada, channel, "still pushed");
+    t.same(await heard(ben, 1), ["still pushed"]);
+  }
+});
+
+void t.test("more missed events than an answer holds", async (t) => {
+  const live = await startLive(t);
+  const { channel, ada, ben } = await readied(live);
+  for (let i = 1; i <= 1100; i++) {
+    await live.app.store.chat.send("demo", channel, {
+      sender: ada.id,
+      content: { type: "text", body: `${i}` },
+    });
+  }
+  const answer = await ben.do("chat.subscribe", { channel, after: 0 });
+  const last = answer.events.at(-1).event_id as number;
+  t.equal(answer.events.length, 1000);
+  const rest = await ben.do("chat.fetch", {
+    channel,
+    count: 1000,
+    after_id: last,
+  });
+  t.equal(rest.results.at(-1).event_id, answer.next_event_id - 1);
+  t.equal(rest.results.length, 101);
+});
+
+void t.test("two processes", async (t) => {
+  const pair = await startPair(t);
+  const { one, two } = pair;
+  const { value: room } = await one.store.rooms.create("demo", {
+    name: "Main stage",
+    ...CHAT,
+  });
+  const channel = room.id;
+  const ada = await one.person(named("ada"));
+  const ben = await two.person(named("ben"));
+  await ada.do("chat.join", { channel });
+  await ben.do("chat.join", { channel });
+  await ada.do("chat.subscribe", { channel });
+  let said = 0;
+  const sayMany = async (client: Client, count: number) => {
+    const bodies: string[] = [];
+    for (let i = 0; i < count; i++) {
+      bodies.push(`${++said}`);
+      await say(client, channel, bodies.at(-1)!);
+    }
+    return bodies;
+  };
+  const isChat = ({ type }: AnyEvent) => type === "chat.event";
+
+  await t.test("tell each other", async (t) => {
+    const bodies = await sayMany(ada, 5);
+    t.same(await heard(ben, 5), bodies);
+    await heard(ada, 5);
+  });
+
+  await t.test("an event is lost between others", async (t) => {
+    let count = 0;
+    pair.link = (event) => (isChat(event) && ++count === 2 ? [] : [event]);
+    const bodies = await sayMany(ada, 4);
+    t.same(await heard(ben, 4), bodies);
+    await heard(ada, 4);
+  });
+
+  await t.test("the last events are lost", async (t) => {
+    pair.link = (event) => (isChat(event) ? [] : [event]);
+    const bodies = await sayMany(ada, 3);
+    t.same(await heard(ben, 3), bodies);
+    await heard(ada, 3);
+  });
+
+  await t.test("all are lost, and both talk", async (t) => {
+    const [a, b] = [await sayMany(ada, 2), await sayMany(ben, 2)];
+    t.same(await heard(ben, 4), [...a, ...b]);
+    t.same(await heard(ada, 4), [...a, ...b]);
+  });
+
+  await t.test("events come twice, late and in another order", async (t) => {
+    const held: AnyEvent[] = [];
+    pair.link = (event) => {
+      if (!isChat(event)) return [event];
+      held.push(event, event);
+      return [];
+    };
+    const bodies = await sayMany(ada, 4);
+    for (const event of held.reverse()) pair.hand(two, event);
+    t.same(await heard(ben, 4), bodies);
+    for (const event of held) pair.hand(two, event);
+    pair.link = (event) => [event];
+    const [more] = await sayMany(ada, 1);
+    t.same(await heard(ben, 1), [more], "the late ones are known already");
+    await heard(ada, 5);
+  });
+
+  await t.test("the store fails while events are read again", async (t) => {
+    const { chat } = two.store;
+    const deliveries = chat.deliveries.bind(chat);
+    let failures = 0;
+    chat.deliveries = async () => {
+      failures++;
+      throw new StoreError("busy", "Busy.");
+    };
+    t.teardown(() => Object.assign(chat, { deliveries }));
+    let count = 0;
+    pair.link = (event) => (isChat(event) && ++count === 1 ? [] : [event]);
+    const bodies = await sayMany(ada, 3);
+    while (failures < 2) await delay(10);
+    const early = await ben.names();
+    t.notOk(early.includes("chat.event"), "nothing comes too early");
+    chat.deliveries = deliveries;
+    t.same(await heard(ben, 3), bodies);
+    await heard(ada, 3);
+  });
+});

@@ -1,0 +1,118 @@
+import Fastify from "fastify";
+import t, { type Test } from "tap";
+import type { Engines } from "../../db/open.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import { type Store, StoreError } from "../../db/store.js";
+import engines from "../../plugins/engines.js";
+import retention, { applyRetention } from "../../plugins/retention.js";
+import { textsBelow } from "../files.js";
+import { until, worldOf } from "../helper.js";
+
+const DAY = 24 * 60 * 60_000;
+
+/** A store with a world in which somebody said something in two rooms. */
+async function chatted(t: Test) {
+  const dataDir = t.testdir();
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  await store.worlds.create(worldOf("demo"));
+  const traits = new Set<string>();
+  const { id: user } = await store.users.enter("demo", {
+    clientId: "x",
+    traits,
+  });
+  const rooms: string[] = [];
+  for (const name of ["a", "b"]) {
+    const { value } = await store.rooms.create("demo", { name });
+    rooms.push(value.id);
+    await store.chat.join("demo", value.id, user);
+    const content = { type: "text", body: `said in ${name}` };
+    await store.chat.send("demo", value.id, { sender: user, content });
+  }
+  const keep = (chat: unknown) =>
+    store.worlds.configure("demo", { config: { chat } });
+  const count = async () => {
+    const lists = rooms.map((room) =>
+      store.chat.events("demo", room, { after: 0, limit: 99 }),
+    );
+    return (await Promise.all(lists)).flat().length;
+  };
+  return { dataDir, store, keep, count };
+}
+
+/** A store that answers the expiry of chat differently. */
+const expiring = (store: Store, expire: Store["chat"]["expire"]): Store => ({
+  ...store,
+  chat: { ...store.chat, expire },
+});
+
+void t.test("a world keeps its chat as long as it says", async (t) => {
+  const { dataDir, store, keep, count } = await chatted(t);
+  const later = Date.now() + 3 * DAY;
+  for (const chat of [
+    ...[undefined, null, 1, "2", [], {}],
+    ...["2", 0, -2, null, true, [2], {}, 1e300].map((retention_days) => ({
+      retention_days,
+    })),
+    { retention_days: 3.5 },
+  ]) {
+    await keep(chat);
+    await applyRetention(store, later);
+    t.equal(await count(), 4, JSON.stringify(chat));
+  }
+  await keep({ retention_days: 2.5 });
+  await applyRetention(store, Date.now() + 2 * DAY);
+  t.equal(await count(), 4, "not yet");
+  await Promise.all([
+    applyRetention(store, later),
+    applyRetention(store, later),
+  ]);
+  t.equal(await count(), 0, "by two at once");
+  await store.close();
+  t.strictSame(await textsBelow(dataDir, ["said in"]), [], "with its bytes");
+});
+
+void t.test("a world that fails keeps no other from its turn", async (t) => {
+  const { store, keep, count } = await chatted(t);
+  await keep({ retention_days: 1 });
+  for (const id of ["absent", "broken"]) {
+    const world = worldOf(id);
+    world.config.chat = { retention_days: 1 };
+    await store.worlds.create(world);
+  }
+  const failing = expiring(store, (world, before) => {
+    if (world === "demo") return store.chat.expire(world, before);
+    if (world === "broken") return Promise.reject(new Error("broken"));
+    return Promise.reject(new StoreError("absent", "There is no such world."));
+  });
+  const faults: string[] = [];
+  const now = Date.now() + 3 * DAY;
+  await applyRetention(failing, now, {
+    onFault: (error, world) => faults.push(`${world}: ${String(error)}`),
+  });
+  t.strictSame(faults, ["broken: Error: broken"]);
+  t.equal(await count(), 0);
+  await t.rejects(applyRetention(failing, now), { message: "broken" });
+});
+
+void t.test(
+  "it runs again and again, until the application closes",
+  async (t) => {
+    const { store, keep } = await chatted(t);
+    await keep({ retention_days: 1 });
+    let calls = 0;
+    const app = Fastify();
+    const counting = expiring(store, async () => ++calls % 3 > 0);
+    const close = async () => {};
+    app.register(engines, {
+      engines: { store: counting, close } as Engines,
+    });
+    app.register(retention, { first: 1, interval: 1 });
+    await app.ready();
+    await until(() => calls > 8);
+    await app.close();
+    const then = calls;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    t.equal(calls, then);
+  },
+);
