@@ -100,6 +100,11 @@ export function liveMetrics(
     "Subscriptions of websockets to channels.",
     ({ chat }) => chat.channels.subscriptions.count,
   );
+  gauge(
+    "foyer_chat_marks_pending",
+    "What people have marked as read and is not written to the store yet.",
+    ({ chat }) => chat.readers.pending,
+  );
   const nameOf = (action: unknown): string =>
     action === "authenticate" ||
     (typeof action === "string" && Object.hasOwn(known, action))

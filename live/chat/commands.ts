@@ -2,7 +2,8 @@ import type { Commands, CommandName } from "../../schemas/live/index.js";
 import type { ChannelContext, Module } from "../commands.js";
 import { LiveError, rateLimited } from "../problems.js";
 import { mayInRoom } from "../rights.js";
-import { idOf, messages, pageOf } from "./messages.js";
+import { messages } from "./messages.js";
+import { idOf, pageOf } from "./pages.js";
 import { reading } from "./reading.js";
 import { isVolatile } from "../targets.js";
 

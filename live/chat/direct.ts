@@ -22,6 +22,7 @@ export async function createDirect(
     hide,
     connection.id,
   );
+  for (const { event } of created) live.metrics?.chatted(event.type);
   const { readers, channels } = live.chat;
   const isNew = created.length > 0;
   if (appeared.includes(me.id)) {

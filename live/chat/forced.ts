@@ -41,6 +41,8 @@ async function join(live: Live, connection: Connection): Promise<void> {
   const memberships = await chat.memberships(world, login.user);
   const joined = new Set(memberships.map(({ id }) => id));
   for (const { value } of forced) {
-    if (!joined.has(value.id)) await chat.join(world, value.id, login.user);
+    if (joined.has(value.id)) continue;
+    const join = await chat.join(world, value.id, login.user);
+    if (join) live.metrics?.chatted(join.event.type);
   }
 }
