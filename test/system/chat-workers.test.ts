@@ -38,12 +38,14 @@ async function crowd(t: Test, pair: Pair, channel: string) {
   const readers: Chatter[] = [];
   for (const [i, pid] of pair.workers().entries()) {
     const reader = new Chatter(t, `reader-${i}`, channel, port);
+    await reader.join();
     readers.push(await reader.connect(() => connectTo(t, pair, pid)));
   }
   const writers = await Promise.all(
-    Array.from({ length: WRITERS }, (_, i) =>
-      new Chatter(t, `writer-${i}`, channel, port).connect(),
-    ),
+    Array.from({ length: WRITERS }, async (_, i) => {
+      const writer = new Chatter(t, `writer-${i}`, channel, port);
+      return (await writer.join()).connect();
+    }),
   );
   const acknowledged = () =>
     writers.reduce((sum, writer) => sum + writer.acknowledged.size, 0);
@@ -125,6 +127,23 @@ void t.test("many write through two processes at once", async (t) => {
   await writeUntil(writers, () => acknowledged() >= 400);
   await verify(t, writers, everybody);
   t.ok(everybody.every(({ connections }) => connections === 1));
+});
+
+void t.test("A5 a subscription goes on when its owner joins", async (t) => {
+  const pair = await startPair(t, tireless);
+  const channel = await makeChat(t, pair);
+  const { writers, readers, everybody } = await crowd(t, pair, channel);
+  let isOver = false;
+  const writing = writeUntil(writers, () => isOver);
+  for (let i = 0; i < 30; i++) {
+    for (const { person } of readers) {
+      await ask(person, "chat.join", { channel });
+      await ask(person, "chat.subscribe", { channel });
+    }
+  }
+  isOver = true;
+  await writing;
+  await verify(t, writers, everybody);
 });
 
 void t.test("kill -9 of either process during a conversation", async (t) => {
