@@ -239,7 +239,8 @@ void t.test("a volatile member who stays", async (t) => {
   await live.app.store.rooms.update("demo", channel, chat());
   await ada.do("chat.join", { channel });
   t.match(await ada.next("chat.event"), { content: { membership: "join" } });
+  const before = told.length;
   await ada.do("chat.unsubscribe", { channel });
-  t.equal(told.length, 1, "the store tells of lasting memberships");
+  t.equal(told.length, before, "no membership ends");
   t.ok(await live.app.store.chat.isMember("demo", channel, ada.id));
 });
