@@ -38,12 +38,14 @@ async function crowd(t: Test, pair: Pair, channel: string) {
   const readers: Chatter[] = [];
   for (const [i, pid] of pair.workers().entries()) {
     const reader = new Chatter(t, `reader-${i}`, channel, port);
+    await reader.join();
     readers.push(await reader.connect(() => connectTo(t, pair, pid)));
   }
   const writers = await Promise.all(
-    Array.from({ length: WRITERS }, (_, i) =>
-      new Chatter(t, `writer-${i}`, channel, port).connect(),
-    ),
+    Array.from({ length: WRITERS }, async (_, i) => {
+      const writer = new Chatter(t, `writer-${i}`, channel, port);
+      return (await writer.join()).connect();
+    }),
   );
   const acknowledged = () =>
     writers.reduce((sum, writer) => sum + writer.acknowledged.size, 0);
@@ -125,6 +127,23 @@ void t.test("many write through two processes at once", async (t) => {
   await writeUntil(writers, () => acknowledged() >= 400);
   await verify(t, writers, everybody);
   t.ok(everybody.every(({ connections }) => connections === 1));
+});
+
+void t.test("A5 a subscription goes on when its owner joins", async (t) => {
+  const pair = await startPair(t, tireless);
+  const channel = await makeChat(t, pair);
+  const { writers, readers, everybody } = await crowd(t, pair, channel);
+  let isOver = false;
+  const writing = writeUntil(writers, () => isOver);
+  for (let i = 0; i < 30; i++) {
+    for (const { person } of readers) {
+      await ask(person, "chat.join", { channel });
+      await ask(person, "chat.subscribe", { channel });
+    }
+  }
+  isOver = true;
+  await writing;
+  await verify(t, writers, everybody);
 });
 
 void t.test("kill -9 of either process during a conversation", async (t) => {
@@ -277,20 +296,32 @@ void t.test("what concerns one user reaches them everywhere", async (t) => {
     t.match(await bob.call("chat.send", payload), { event: {} });
   });
 
+  const may = async (person: Person, where: string) => {
+    const content = { type: "text", body: "may I?" };
+    const payload = { channel: where, event_type: "channel.message", content };
+    return (await person.call("chat.send", payload)).code ?? "ok";
+  };
+
+  await t.test("8.1 processes agree on volatile members", async (t) => {
+    const volatile = await makeChat(t, pair, { volatile: true });
+    const one = await enter("agreed", here!);
+    const two = await enter("agreed", there!);
+    await ask(one, "chat.join", { channel: volatile });
+    await two.pushed("chat.channels");
+    await ask(two, "chat.subscribe", { channel: volatile });
+    await ask(one, "chat.unsubscribe", { channel: volatile });
+    const codes = [await may(one, volatile), await may(two, volatile)];
+    t.same(codes, ["ok", "ok"], "a subscription was left all the time");
+  });
+
   await t.test("volatile memberships, and F16 a crash", async (t) => {
     const volatile = await makeChat(t, pair, { volatile: true });
-    const may = async (person: Person) => {
-      const content = { type: "text", body: "may I?" };
-      const event_type = "channel.message";
-      const payload = { channel: volatile, event_type, content };
-      return (await person.call("chat.send", payload)).code ?? "ok";
-    };
     const one = await enter("vol", here!);
     const two = await enter("vol", there!);
     const watch = await enter("vol", here!);
     await ask(one, "chat.join", { channel: volatile });
     await two.pushed("chat.channels");
-    t.equal(await may(two), "ok", "it is the user's");
+    t.equal(await may(two, volatile), "ok", "it is the user's");
     await ask(two, "chat.subscribe", { channel: volatile });
     // What comes from the other process comes in order.
     await ask(two, "room.enter", { room: volatile });
@@ -298,12 +329,16 @@ void t.test("what concerns one user reaches them everywhere", async (t) => {
       return data.room === volatile && data.users === "few";
     });
     await ask(one, "chat.unsubscribe", { channel: volatile });
-    t.equal(await may(watch), "ok", "one subscription is left elsewhere");
+    t.equal(
+      await may(watch, volatile),
+      "ok",
+      "one subscription is left elsewhere",
+    );
     const count = watch.all("chat.channels").length;
     process.kill(there!, "SIGKILL");
     await eventually("the membership ends", () => {
       return watch.all("chat.channels").length > count;
     });
-    t.equal(await may(watch), "chat.denied");
+    t.equal(await may(watch, volatile), "chat.denied");
   });
 });

@@ -80,7 +80,7 @@ export class Chatter {
     ]);
   }
 
-  /** Logs in, catches up, and joins. It tries again until it succeeds. */
+  /** Logs in and catches up. It tries again until it succeeds. */
   async connect(connectVia = this.connectVia): Promise<this> {
     const after = this.seen.at(-1) ?? 0;
     const ends = Date.now() + DEADLINE;
@@ -98,8 +98,6 @@ export class Chatter {
 
   async #enter(person: Person, after: number): Promise<void> {
     await whileOpen(person, person.logIn({ client_id: this.name }));
-    const profile = { display_name: this.name };
-    await ask(person, "user.update", { profile });
     const { channel } = this;
     const state = await ask(person, "chat.subscribe", { channel, after });
     const caughtUp = idsOf(state.events);
@@ -113,7 +111,17 @@ export class Chatter {
       length = more.length;
     }
     this.#sessions.push({ person, caughtUp, pages });
-    await ask(person, "chat.join", { channel });
+  }
+
+  /** Becomes a member, over a connection of its own. */
+  async join(): Promise<this> {
+    const person = await Person.connect(this.t, this.port);
+    await person.logIn({ client_id: this.name });
+    const profile = { display_name: this.name };
+    await ask(person, "user.update", { profile });
+    await ask(person, "chat.join", { channel: this.channel });
+    person.ws.terminate();
+    return this;
   }
 
   /** Sends one message, and notes whether it was acknowledged. */
