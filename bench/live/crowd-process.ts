@@ -6,6 +6,9 @@ import type { Arrivals, Joined, Request } from "./crowd.js";
 /** How often clients are opened, in milliseconds. */
 const STEP = 5;
 
+/** How long the last answers may take, in milliseconds. */
+const LAST_ANSWER = 10_000;
+
 const now = () => performance.timeOrigin + performance.now();
 
 const clients: Client[] = [];
@@ -23,14 +26,16 @@ let counts: Uint32Array = new Uint32Array();
 let times: number[][] = [];
 let arrived = 0;
 let lastBytes = 0;
+/** What a client sends when a frame of this kind arrives. */
+let next: string | undefined;
 
 const listener: ClientListener = {
   frame({ index, begun }, name, bytes) {
     const hello = says[index]!;
-    const next = said[index]!;
-    if (next <= hello.length && isAnswer(name)) {
+    const at = said[index]!;
+    if (at <= hello.length && isAnswer(name)) {
       said[index]!++;
-      if (next < hello.length) clients[index]!.send(hello[next]!);
+      if (at < hello.length) clients[index]!.send(hello[at]!);
       else joinTimes.push(performance.now() - begun);
     }
     if (name === kind) {
@@ -38,6 +43,7 @@ const listener: ClientListener = {
       (times[nth] ??= []).push(now());
       arrived++;
       lastBytes = bytes;
+      if (next !== undefined) clients[index]!.send(next);
     } else if (name.startsWith("error") || name.startsWith("close")) {
       problem ??= name;
     }
@@ -101,6 +107,26 @@ function expect(name: string): void {
   arrived = 0;
 }
 
+function say(text: string): void {
+  for (const client of clients) client.send(text);
+}
+
+/** @returns answers a second. */
+async function repeat(text: string, seconds: number): Promise<number> {
+  expect(kind);
+  next = text;
+  const begun = performance.now();
+  say(text);
+  await until(() => false, seconds * 1000);
+  next = undefined;
+  const rate = (1000 * arrived) / (performance.now() - begun);
+  // The last answers are still to come.
+  const due = arrived + clients.length;
+  await until(() => arrived >= due, LAST_ANSWER);
+  if (problem) throw new Error(problem);
+  return rate;
+}
+
 async function arrivals(count: number, wait: number): Promise<Arrivals> {
   await until(() => arrived >= count, wait);
   if (problem) throw new Error(problem);
@@ -113,6 +139,10 @@ async function carryOut(request: Request): Promise<unknown> {
       return join(request);
     case "expect":
       return expect(request.kind);
+    case "say":
+      return say(request.text);
+    case "repeat":
+      return repeat(request.text, request.seconds);
     case "arrivals":
       return arrivals(request.count, request.wait);
   }

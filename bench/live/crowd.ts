@@ -13,6 +13,8 @@ export type Request =
       says: string[][];
     }
   | { do: "expect"; kind: string }
+  | { do: "say"; text: string }
+  | { do: "repeat"; text: string; seconds: number }
   | { do: "arrivals"; count: number; wait: number };
 
 /** How clients joined. */
@@ -93,6 +95,27 @@ export class Crowd {
     await Promise.all(
       this.#parts.map((part) => ask(part, { do: "expect", kind })),
     );
+  }
+
+  /** Lets everybody send the same text, all at once. */
+  async say(text: string): Promise<void> {
+    await Promise.all(
+      this.#parts.map((part) => ask(part, { do: "say", text })),
+    );
+  }
+
+  /**
+   * Lets everybody send the same text again and again, each after the answer to the last
+   * one, which is a frame of the expected kind.
+   * @returns answers a second.
+   */
+  async repeat(text: string, seconds: number): Promise<number> {
+    const rates = await Promise.all(
+      this.#parts.map((part) =>
+        ask<number>(part, { do: "repeat", text, seconds }),
+      ),
+    );
+    return rates.reduce((sum, rate) => sum + rate, 0);
   }
 
   /** Waits until everybody has got a number of frames of the expected kind, or for some time. */

@@ -9,13 +9,14 @@ import {
 } from "../servers.js";
 import { load } from "../load.js";
 import { Crowd, type Joined } from "./crowd.js";
+import { type ChatScene, openChatScene } from "./chat-scene.js";
 import { Director } from "./director.js";
 
 /** How many people are in the room. */
 export const PEOPLE = Number(process.env.PEOPLE ?? 10_000);
 
 /** How many of them join in a second. */
-const JOINING = Number(process.env.JOINING ?? 1000);
+export const JOINING = Number(process.env.JOINING ?? 1000);
 
 /** How many of them may do everything, and see who else is in the room. */
 export const STAFF = 10;
@@ -49,6 +50,8 @@ export interface Stage {
   rooms: { foyer: string[]; empty: string[] };
   /** The id of the room with the crowd. */
   room: string;
+  /** What only the measurements of chat need; opened when the first one asks for it. */
+  chat(): Promise<ChatScene>;
   /** The id of an announcement that everybody sees. */
   announcement: string;
   /** The header of a caller who may do everything. */
@@ -61,7 +64,10 @@ const bareSockets = join(import.meta.dirname, "bare.js");
 
 /** Starts the servers, and lets the crowds in. */
 export async function openStage(): Promise<Stage> {
-  const foyer = await startFoyer(await newEvent({ bench: { rooms: ROOMS } }));
+  const dataDir = await newEvent({ bench: { rooms: ROOMS } });
+  const foyer = await startFoyer(dataDir, {
+    LIVE_MESSAGES_PER_SECOND: "1000000",
+  });
   const empty = await startFoyer(await newEvent({ bench: { rooms: ROOMS } }));
   const bare = await startProgram(bareSockets);
   const authorization = callersOf("bench", { count: 1 })[0]!;
@@ -90,15 +96,19 @@ export async function openStage(): Promise<Stage> {
   const { announcement } = await full.director.ask<{
     announcement: { id: string };
   }>("announcement.create", { text: "Welcome.", state: "active" });
+  let chat: Promise<ChatScene> | undefined;
   return {
     foyer: full,
     empty,
     bare: reference,
     rooms: { foyer: pathsOf(ids), empty: pathsOf(await roomsOf(empty)) },
     room: room!,
+    // The first room has a stream, the second one chat.
+    chat: () => (chat ??= openChatScene(full, dataDir, ids[1]!)),
     announcement: announcement.id,
     authorization,
     async stop() {
+      await (await chat)?.stop();
       for (const { crowd, director, server } of [full, reference]) {
         director.leave();
         await crowd.leave();

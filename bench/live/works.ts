@@ -12,19 +12,19 @@ import type { Hall, Stage } from "./stage.js";
 export type Work = WorkOn<Stage>;
 
 /** How many events are sent at once in a burst. */
-const BURST = 20;
+export const BURST = 20;
 
 /** How many requests are in flight while their rate is measured. */
-const CALLERS = 32;
+export const CALLERS = 32;
 
-const now = () => performance.timeOrigin + performance.now();
+export const now = () => performance.timeOrigin + performance.now();
 
 /** The value below which a part of the sorted values is. */
 export const percentile = (sorted: readonly number[], part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!;
 
 /** A kind of event. Each call of `cause` makes Foyer send one to everybody in the room. */
-interface Kind {
+export interface Kind {
   name: string;
   /** How long Foyer collects what is sent together, in milliseconds. The reference waits as long. */
   collects: number;
@@ -111,7 +111,7 @@ async function deliver(
 }
 
 /** Delivers the same events on both sides. */
-async function both(
+export async function both(
   stage: Stage,
   kind: Kind,
   times: number,
@@ -132,17 +132,17 @@ async function both(
 }
 
 /** Until 95 of 100 clients have got an event, from a moment on. */
-const p95Of = ({ times: [times] }: Delivery, from?: number): number => {
+export const p95Of = ({ times: [times] }: Delivery, from?: number): number => {
   const sorted = times!.toSorted((a, b) => a - b);
   return percentile(sorted, 0.95) - (from ?? sorted[0]!);
 };
 
 /** Deliveries a second, from when the first event was asked for. */
-const rateOf = ({ times, sent, arrived }: Delivery): number =>
+export const rateOf = ({ times, sent, arrived }: Delivery): number =>
   arrived / (times.flat().reduce((a, b) => Math.max(a, b)) - sent);
 
 /** The time to deliver one event to everybody, repeated for as long as a measurement takes. */
-const oneEvent = (
+export const oneEvent = (
   kind: Kind,
   from: (delivery: Delivery) => number | undefined,
   of: string,
@@ -164,7 +164,7 @@ const oneEvent = (
   },
 });
 
-const since = "to that of bare ws, which sends in a loop";
+export const since = "to that of bare ws, which sends in a loop";
 
 /** The 99th percentile of the latency of GET while events go to everybody. */
 async function latencyBeside(
@@ -185,7 +185,7 @@ async function latencyBeside(
 }
 
 /** @param every how often an event goes to everybody, in milliseconds. */
-const besideEvents = (kind: Kind, every: number): Work => ({
+export const besideEvents = (kind: Kind, every: number): Work => ({
   name: `GET room beside ${kind.name}, p99`,
   of: `latency with ${1000 / every} a second to everybody, ${since}`,
   goal: { atMost: 1 },
@@ -247,6 +247,16 @@ const reads = (
     return (await full())[figure] / reference[figure];
   },
 });
+
+/** Measures two sides, the second first if `turned`. @returns the ratio. */
+export async function ratio(
+  sides: [() => Promise<number>, () => Promise<number>],
+  turned: boolean,
+): Promise<number> {
+  const values: number[] = [];
+  for (const at of turned ? [1, 0] : [0, 1]) values[at] = await sides[at]!();
+  return values[0]! / values[1]!;
+}
 
 /** All measurements, in the order of the table. */
 export const works: Work[] = [

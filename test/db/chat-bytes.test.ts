@@ -183,7 +183,8 @@ void t.test("a long reader delays no deletion twice", async (t) => {
   const started = performance.now();
   for (const id of ids.slice(1)) await say("", id);
   const took = performance.now() - started;
-  t.equal(took < 1500, true, `${took} ms`);
+  // The first one waited for two seconds; each of the others would, too.
+  t.ok(took < 6000, `${took} ms`);
 
   const crashed = join(dataDir, "crashed");
   mkdirSync(crashed);
@@ -215,6 +216,9 @@ void t.test("a page costs the same wherever it is", async (t) => {
   );
   fill.run(0, 1);
   fill.run(1, 0);
+  const scanned = performance.now();
+  db.prepare("SELECT sum(length(content)) FROM chat_events").get();
+  const scan = performance.now() - scanned;
   db.close();
   t.equal(statSync(join(dataDir, "foyer.db")).size > 0, true);
   const last = await say("last");
@@ -235,7 +239,7 @@ void t.test("a page costs the same wherever it is", async (t) => {
       [2, 2, 2, 3, 1, 1],
     );
   }
-  // Each of them would take ten milliseconds and more if it went through the rows.
-  const took = performance.now() - started;
-  t.equal(took < 5 * 10 * rounds, true, `${took} ms`);
+  // All six together are faster than one that went through half of the rows.
+  const took = (performance.now() - started) / rounds;
+  t.ok(took < scan / 2, `${took} ms, where all rows take ${scan} ms`);
 });

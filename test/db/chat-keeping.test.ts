@@ -108,7 +108,7 @@ void t.test("what a deleted room leaves is erased", async (t) => {
     await store.users.update("demo", USER, { profile: {} });
     slowest = Math.max(slowest, performance.now() - started);
   }
-  t.ok(slowest < 1000, `no write waits long: ${slowest} ms`);
+  t.ok(slowest < 10_000, `no write waits long: ${slowest} ms`);
   await until(() => marks(dataDir).length === 0);
   t.strictSame(await bodies(store, doomed), []);
   t.equal((await bodies(store, kept))[0], textOf(1));

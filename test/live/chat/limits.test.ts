@@ -1,5 +1,5 @@
 import t from "tap";
-import { type Client, demo, type Json } from "../client.js";
+import { type Client, demo, holdRates, type Json } from "../client.js";
 import {
   direct,
   history,
@@ -178,6 +178,8 @@ void t.test("F22 bounds", async (t) => {
 void t.test("C rates", async (t) => {
   const talk = await startTalk(t, { messagesPerSecond: 5 });
   const { live } = talk;
+  // Nothing is refilled while the test counts.
+  holdRates(t);
   await t.test("chat.send per user: bursts of 20", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
