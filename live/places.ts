@@ -2,10 +2,17 @@
 export class Places {
   readonly #places = new Map<string, Map<string, number>>();
 
-  enter(place: string, user: string): void {
+  /** A connection of a user comes. @returns whether it is the first one. */
+  enter(place: string, user: string): boolean {
     let users = this.#places.get(place);
     if (!users) this.#places.set(place, (users = new Map<string, number>()));
-    users.set(user, (users.get(user) ?? 0) + 1);
+    const count = users.get(user) ?? 0;
+    users.set(user, count + 1);
+    return count === 0;
+  }
+
+  has(place: string, user: string): boolean {
+    return this.#places.get(place)?.has(user) ?? false;
   }
 
   /** A connection of a user who is there leaves. @returns whether it was the last one. */

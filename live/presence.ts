@@ -49,14 +49,35 @@ export class Presence extends Whereabouts {
 
   /** Notes what a connection of this process does, and tells the others. */
   note(world: string, step: Step): void {
-    this.apply(this.#events.process, world, step);
-    if (this.#unreported.push([world, step]) > 1) return;
     const { process } = this.#events;
-    setTimeout(() => {
-      const steps = this.#unreported;
-      this.#unreported = [];
-      this.#send({ report: "steps", process, steps });
-    }, REPORT_DELAY).unref();
+    this.apply(process, world, step);
+    if (this.#unreported.push([world, step]) === 1) {
+      setTimeout(() => {
+        const steps = this.#unreported;
+        this.#unreported = [];
+        this.#send({ report: "steps", process, steps });
+      }, REPORT_DELAY).unref();
+    }
+    if (step.do === "attend" || step.do === "subscribe") {
+      this.#attendToo(world, step);
+    }
+  }
+
+  /**
+   * While a user is a member of a channel by any connection, each connection that
+   * listens makes them one: the membership ends with the last of them. A process
+   * decides that for its own, so that all agree in the end, whose word comes first.
+   */
+  #attendToo(
+    world: string,
+    { connection, channel }: { connection: string; channel: string },
+  ): void {
+    const user = this.userOf(connection);
+    if (user === undefined || !this.attends(world, channel, user)) return;
+    const { process } = this.#events;
+    for (const id of this.listening(process, connection, channel, false)) {
+      this.note(world, { do: "attend", connection: id, channel });
+    }
   }
 
   #send(data: Report): void {
@@ -73,8 +94,24 @@ export class Presence extends Whereabouts {
       this.#send({ report: "steps", process: own, steps, to: process });
     } else if (report.to === undefined || report.to === own) {
       for (const [world, step] of report.steps) {
-        this.apply(process, world, step);
+        this.#take(process, world, step);
       }
+    }
+  }
+
+  /** Takes a step of another process. */
+  #take(process: string, world: string, step: Step): void {
+    const own = this.#events.process;
+    const quitting =
+      step.do === "absent"
+        ? this.listening(own, step.connection, step.channel, true)
+        : [];
+    this.apply(process, world, step);
+    if (step.do === "attend") this.#attendToo(world, step);
+    for (const connection of quitting) {
+      // The others may have heard of these later than of the step.
+      const { channel } = step as { channel: string };
+      this.note(world, { do: "quit", connection, channel });
     }
   }
 }

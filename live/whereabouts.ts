@@ -8,9 +8,14 @@ export type Step =
   | { do: "leave"; connection: string; room: string }
   /** It listens to the channel of a room, or does so no longer. */
   | { do: "subscribe" | "unsubscribe"; connection: string; channel: string }
-  /** Its user becomes a member of the channel for as long as they listen. */
+  /** It makes its user a member of the channel for as long as it listens. */
   | { do: "attend"; connection: string; channel: string }
-  /** Its user ceases to be such a member before; `silent` to become one who stays. */
+  /** It does so no longer. */
+  | { do: "quit"; connection: string; channel: string }
+  /**
+   * No connection of its user does so any longer; `silent` if the user is a member who
+   * stays now.
+   */
   | { do: "absent"; connection: string; channel: string; silent: boolean };
 
 interface Entry {
@@ -21,6 +26,8 @@ interface Entry {
   readonly rooms: Set<string>;
   /** The channels that it listens to. */
   readonly channels: Set<string>;
+  /** Those of which it makes its user a member. */
+  readonly attending: Set<string>;
 }
 
 /** A connection of a user, in any process. */
@@ -35,10 +42,8 @@ interface World {
   /** The connections of each user. */
   readonly users: Map<string, Set<string>>;
   readonly rooms: Places;
-  /** Who listens to channels. */
-  readonly channels: Places;
   /** Who is a member of each channel for as long as they listen. */
-  readonly attending: Map<string, Set<string>>;
+  readonly attending: Places;
 }
 
 /** What changed for those who watch. */
@@ -88,7 +93,36 @@ export class Whereabouts {
 
   /** Whether a user is a member of a channel for as long as they listen. */
   attends(world: string, channel: string, user: string): boolean {
-    return this.#worlds.get(world)?.attending.get(channel)?.has(user) ?? false;
+    return this.#worlds.get(world)?.attending.has(channel, user) ?? false;
+  }
+
+  /**
+   * The connections of a process that listen to a channel, of the same user as another
+   * connection.
+   * @param attending whether they make the user a member.
+   */
+  listening(
+    process: string,
+    connection: string,
+    channel: string,
+    attending: boolean,
+  ): string[] {
+    const entry = this.#entries.get(connection);
+    if (!entry) return [];
+    const all = this.#worldOf(entry.world).users.get(entry.user) ?? [];
+    return [...all].filter((id) => {
+      const other = this.#entries.get(id)!;
+      return (
+        other.process === process &&
+        other.channels.has(channel) &&
+        other.attending.has(channel) === attending
+      );
+    });
+  }
+
+  /** The user of a connection; undefined if it is not known. */
+  userOf(connection: string): string | undefined {
+    return this.#entries.get(connection)?.user;
   }
 
   /** The connections of a user in all processes, the newest first. */
@@ -131,6 +165,7 @@ export class Whereabouts {
         at,
         rooms: new Set(),
         channels: new Set(),
+        attending: new Set(),
       });
       const { users } = this.#worldOf(worldId);
       const connections = users.get(user);
@@ -146,13 +181,19 @@ export class Whereabouts {
       case "leave":
         return this.#leave(entry, step.room);
       case "subscribe":
-        return this.#listen(entry, step.channel);
+        return void entry.channels.add(step.channel);
       case "unsubscribe":
-        return this.#unlisten(connection, entry, step.channel);
+        entry.channels.delete(step.channel);
+        return this.#quit(connection, connection, step.channel, false);
       case "attend":
-        return this.#become(connection, entry, step.channel);
+        return this.#attend(connection, entry, step.channel);
+      case "quit":
+        return this.#quit(connection, connection, step.channel, false);
       case "absent":
-        return this.#cease(connection, entry, step.channel, step.silent);
+        for (const id of this.#worldOf(worldId).users.get(entry.user) ?? []) {
+          this.#quit(id, connection, step.channel, step.silent);
+        }
+        return;
       case "close":
         return this.#close(connection, entry);
     }
@@ -174,47 +215,30 @@ export class Whereabouts {
     this.#listener.left(world, room, user);
   }
 
-  #listen({ world, user, channels }: Entry, channel: string): void {
-    if (channels.has(channel)) return;
-    channels.add(channel);
-    this.#worldOf(world).channels.enter(channel, user);
-  }
-
-  #unlisten(connection: string, entry: Entry, channel: string): void {
-    const { world, user, channels } = entry;
-    if (!channels.delete(channel)) return;
-    if (!this.#worldOf(world).channels.leave(channel, user)) return;
-    this.#cease(connection, entry, channel, false);
-  }
-
-  #become(connection: string, entry: Entry, channel: string): void {
-    const { world, user, channels } = entry;
-    if (!channels.has(channel)) return;
-    const { attending } = this.#worldOf(world);
-    const users = attending.get(channel);
-    if (users?.has(user)) return;
-    if (users) users.add(user);
-    else attending.set(channel, new Set([user]));
-    this.#listener.attended(world, user, connection);
-  }
-
-  #cease(
+  #attend(
     connection: string,
-    { world, user }: Entry,
+    { world, user, channels, attending }: Entry,
     channel: string,
-    silent: boolean,
   ): void {
-    const { attending } = this.#worldOf(world);
-    const users = attending.get(channel);
-    if (!users?.delete(user)) return;
-    if (users.size === 0) attending.delete(channel);
-    if (!silent) this.#listener.attended(world, user, connection);
+    if (!channels.has(channel) || attending.has(channel)) return;
+    attending.add(channel);
+    if (this.#worldOf(world).attending.enter(channel, user)) {
+      this.#listener.attended(world, user, connection);
+    }
+  }
+
+  /** @param by the id of the connection that caused it. */
+  #quit(connection: string, by: string, channel: string, silent: boolean) {
+    const { world, user, attending } = this.#entries.get(connection)!;
+    if (!attending.delete(channel)) return;
+    const isLast = this.#worldOf(world).attending.leave(channel, user);
+    if (isLast && !silent) this.#listener.attended(world, user, by);
   }
 
   #close(connection: string, entry: Entry): void {
     for (const room of [...entry.rooms]) this.#leave(entry, room);
-    for (const channel of [...entry.channels]) {
-      this.#unlisten(connection, entry, channel);
+    for (const channel of [...entry.attending]) {
+      this.#quit(connection, connection, channel, false);
     }
     this.#entries.delete(connection);
     const world = this.#worldOf(entry.world);
@@ -231,8 +255,7 @@ export class Whereabouts {
       world = {
         users: new Map(),
         rooms: new Places(),
-        channels: new Places(),
-        attending: new Map(),
+        attending: new Places(),
       };
       this.#worlds.set(id, world);
     }
@@ -241,14 +264,14 @@ export class Whereabouts {
 
   /** The steps that lead to an entry. */
   #stepsTo(connection: string, entry: Entry): [string, Step][] {
-    const { world, user, at, rooms, channels } = entry;
+    const { world, user, at, rooms, channels, attending } = entry;
     const steps: Step[] = [
       { do: "open", connection, user, at },
       ...[...rooms].map((room): Step => ({ do: "enter", connection, room })),
     ];
     for (const channel of channels) {
       steps.push({ do: "subscribe", connection, channel });
-      if (this.attends(world, channel, user)) {
+      if (attending.has(channel)) {
         steps.push({ do: "attend", connection, channel });
       }
     }

@@ -54,8 +54,9 @@ export class Channels {
   }
 
   /**
-   * Subscribes the connection of a context to its channel, or begins its subscription
-   * again. It gets every event from `next_event_id` on as a push, and none before.
+   * Subscribes the connection of a context to its channel. It gets every event from
+   * `next_event_id` on as a push, and none before; a connection that is subscribed
+   * already goes on getting every event.
    * @param options.since the id of the last event that is not pushed; what came after
    *   it is pushed. By default, pushes begin with what happens now.
    * @param read reads more for the answer, which must not be newer than the event `last`.
@@ -85,7 +86,9 @@ export class Channels {
       const { listener } = subscription;
       listener.forget();
       listener.tell(Object.keys(more?.users ?? {}));
-      subscription.start(last);
+      // Of what a subscription that goes on was to get, nothing may be left out: its
+      // owner need not fetch what came before this answer.
+      subscription.start(isNew ? last : undefined);
       return { ...state, ...more };
     } catch (error) {
       if (isNew) this.unsubscribe(connection, channel);
