@@ -52,16 +52,19 @@ export class Presence extends Whereabouts {
     const { process } = this.#events;
     this.apply(process, world, step);
     if (this.#unreported.push([world, step]) === 1) {
-      setTimeout(() => {
-        const steps = this.#unreported;
-        this.#unreported = [];
-        this.#send({ report: "steps", process, steps });
-      }, REPORT_DELAY).unref();
+      setTimeout(this.#report, REPORT_DELAY).unref();
     }
     if (step.do === "attend" || step.do === "subscribe") {
       this.#attendToo(world, step);
     }
   }
+
+  readonly #report = (): void => {
+    const steps = this.#unreported;
+    if (steps.length === 0) return;
+    this.#unreported = [];
+    this.#send({ report: "steps", process: this.#events.process, steps });
+  };
 
   /**
    * While a user is a member of a channel by any connection, each connection that
@@ -78,6 +81,8 @@ export class Presence extends Whereabouts {
     for (const id of this.listening(process, connection, channel, false)) {
       this.note(world, { do: "attend", connection: id, channel });
     }
+    // The user may next end their other subscriptions, in another process.
+    this.#report();
   }
 
   #send(data: Report): void {

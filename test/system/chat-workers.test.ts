@@ -310,8 +310,12 @@ void t.test("what concerns one user reaches them everywhere", async (t) => {
     await two.pushed("chat.channels");
     await ask(two, "chat.subscribe", { channel: volatile });
     await ask(one, "chat.unsubscribe", { channel: volatile });
-    const codes = [await may(one, volatile), await may(two, volatile)];
-    t.same(codes, ["ok", "ok"], "a subscription was left all the time");
+    t.equal(await may(two, volatile), "ok", "a subscription was left");
+    // The process of the other connection may hear of that a moment later.
+    const ends = Date.now() + 10_000;
+    let code = await may(one, volatile);
+    while (code !== "ok" && Date.now() < ends) code = await may(one, volatile);
+    t.equal(code, "ok", "the processes agree");
   });
 
   await t.test("volatile memberships, and F16 a crash", async (t) => {
