@@ -124,11 +124,14 @@ export class Audience {
     const frames = new Frames(pushed, state.world.value);
     let bytes = 0;
     await inSlices(to, (subscription) => {
-      if (!subscription.wants(id)) return;
       const { listener } = subscription;
+      if (!subscription.wants(id)) {
+        // It is not told of the users of this event, as others are.
+        listener.forget();
+        return;
+      }
       const view = live.viewOf(listener.connection, state);
       if (!this.isDirect && !view.reads(this.channel)) {
-        // It is not told of the users of this event, as others are.
         listener.forget();
         return;
       }
