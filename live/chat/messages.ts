@@ -31,7 +31,8 @@ export const messages: Module<Message> = {
     handler: fetch,
   },
   "chat.react": {
-    inChannel: "chat.send",
+    // The answer shows the event.
+    inChannel: ["chat.send", "chat.read"],
     direct: "members",
     rounded: ["event"],
     handler: react,
