@@ -51,6 +51,8 @@ export interface ChannelContext extends Context {
   readonly room: Versioned<RoomValue> | undefined;
   /** The ids of all members of a direct channel; undefined for a room. */
   readonly direct: readonly string[] | undefined;
+  /** Whether it is a direct channel without a message, which may be hidden from its members. */
+  readonly isUnused: boolean;
 }
 
 type Handler<N extends CommandName, C> = (

@@ -52,7 +52,12 @@ export async function channelOf(
   const room = await findRoom(context, id);
   if (room) {
     const found = inRoom(context, room, keys, "chat.native");
-    return { ...found, channel: room.value.id, direct: undefined };
+    return {
+      ...found,
+      channel: room.value.id,
+      direct: undefined,
+      isUnused: false,
+    };
   }
   const { live, connection, me } = context;
   const channel =
@@ -68,6 +73,7 @@ export async function channelOf(
     channel: channel.id,
     room: undefined,
     direct: channel.direct,
+    isUnused: channel.lastMessage === 0,
   };
 }
 

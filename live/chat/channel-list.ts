@@ -3,7 +3,7 @@ import type { UserRecord } from "../../db/store.js";
 import type { PublicUser, SentChannel } from "../../schemas/live/index.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Live } from "../live.js";
-import { briefUser, readUsers, sharedUser } from "./users.js";
+import { briefUser, jsonOfUser, readUsers, sharedUser } from "./users.js";
 
 /** How many users the direct channels of one list have together. */
 const MAX_USERS = 1000;
@@ -89,7 +89,10 @@ function membersOf(
     if (!record) return [];
     const whole = sharedUser(record, world, false);
     const user = short ? briefUser(whole) : whole;
-    const made = { user, size: JSON.stringify(user).length };
+    const json = short
+      ? JSON.stringify(user)
+      : jsonOfUser(record, world, false);
+    const made = { user, size: json.length };
     shown.set(key, made);
     return [made];
   };
