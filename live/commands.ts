@@ -24,7 +24,7 @@ import {
   worldDenied,
 } from "./problems.js";
 import { mayInWorld } from "./rights.js";
-import { channelOf, roomOf } from "./targets.js";
+import { channelOf, type RoomKeys, roomOf } from "./targets.js";
 
 /** Who gives a command, and where. Everything is as it is at this moment. */
 export interface Context {
@@ -51,6 +51,8 @@ export interface ChannelContext extends Context {
   readonly room: Versioned<RoomValue> | undefined;
   /** The ids of all members of a direct channel; undefined for a room. */
   readonly direct: readonly string[] | undefined;
+  /** Whether it is a direct channel without a message, which may be hidden from its members. */
+  readonly isUnused: boolean;
 }
 
 type Handler<N extends CommandName, C> = (
@@ -83,11 +85,11 @@ interface RoomCommand<N extends CommandName> extends Common {
 }
 
 /**
- * A command on a channel. In a room it asks for a key there, or only that the room
- * has a chat.
+ * A command on a channel. In a room it asks for a key there, for each of several
+ * keys, or only that the room has a chat.
  */
 interface ChannelCommand<N extends CommandName> extends Common {
-  inChannel: PermissionKey | "any";
+  inChannel: RoomKeys;
   /** Who may give it on a direct channel. */
   direct: "members" | "anybody" | "nobody";
   handler: Handler<N, ChannelContext>;
@@ -131,8 +133,8 @@ function requirementOf(declared: object): string {
   return typeof requires === "string" ? requires : requires.any.join(" or ");
 }
 
-const inWords = (key: PermissionKey | "any"): string =>
-  key === "any" ? "login" : `${key} on the room`;
+const inWords = (keys: RoomKeys): string =>
+  keys === "any" ? "login" : `${[keys].flat().join(" and ")} on the room`;
 
 /** The modules that clients know. Commands of another one are `protocol.unknown_command`. */
 const known: ReadonlySet<string> = new Set(liveModules);

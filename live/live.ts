@@ -69,6 +69,12 @@ export interface LiveParts {
   readonly metrics: LiveMetrics | undefined;
 }
 
+/** To how many people a user may show direct channels for each message that they may send. */
+const SHOWN_PEOPLE = 2;
+
+/** How many times that many people may be shown at once: three channels of a hundred. */
+const SHOW_BURST = 30;
+
 type UserRates = WeakMap<ReadonlySet<Connection>, TokenBucket>;
 
 /** The live layer of one process: who is connected, and what they share. */
@@ -96,6 +102,8 @@ export class Live {
   readonly #entries: UserRates = new WeakMap();
   /** How often they may still join or leave channels, kept likewise. */
   readonly #joins: UserRates = new WeakMap();
+  /** To how many people they may still show direct channels, kept likewise. */
+  readonly #shows: UserRates = new WeakMap();
   /** What is sent to a world in order: see {@link inOrder}. */
   readonly #effects = new Map<string, Promise<void>>();
   #closed = false;
@@ -230,6 +238,15 @@ export class Live {
       JOINS_PER_SECOND * JOIN_COST,
       JOIN_BURST,
     ).take(Math.max(JOIN_COST, 2 * sizeOfProfile(user)));
+  }
+
+  /**
+   * Whether a user may make a direct channel appear to some others, each of whom gets the
+   * list of their channels; counted as in {@link mayMessage}, in people.
+   */
+  mayShow(connection: Connection, people: number): boolean {
+    const rate = SHOWN_PEOPLE * this.limits.messagesPerSecond;
+    return this.#rateOf(connection, this.#shows, rate, SHOW_BURST).take(people);
   }
 
   #rateOf(

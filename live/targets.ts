@@ -12,6 +12,9 @@ import { mayInRoom } from "./rights.js";
 
 // Finds what a payload names, and checks whether its sender may do something there.
 
+/** What somebody needs in a room: a key, each of several keys, or `any` for nothing. */
+export type RoomKeys = PermissionKey | readonly PermissionKey[] | "any";
+
 /**
  * The room that a payload names, by its own id or by that of its channel, which is the same.
  * @param key what the sender needs there; `any` for nothing.
@@ -32,13 +35,14 @@ export async function roomOf(
 
 /**
  * The channel that a payload names.
+ * @param keys what the sender needs in the room of a channel.
  * @param direct who may do this on a direct channel.
  * @throws {LiveError}
  */
 export async function channelOf(
   context: Context,
   payload: unknown,
-  key: PermissionKey | "any",
+  keys: RoomKeys,
   direct: "members" | "anybody" | "nobody",
 ): Promise<ChannelContext> {
   const { channel: id } = (payload ?? {}) as Record<string, unknown>;
@@ -47,8 +51,13 @@ export async function channelOf(
   }
   const room = await findRoom(context, id);
   if (room) {
-    const found = inRoom(context, room, key, "chat.native");
-    return { ...found, channel: room.value.id, direct: undefined };
+    const found = inRoom(context, room, keys, "chat.native");
+    return {
+      ...found,
+      channel: room.value.id,
+      direct: undefined,
+      isUnused: false,
+    };
   }
   const { live, connection, me } = context;
   const channel =
@@ -64,6 +73,7 @@ export async function channelOf(
     channel: channel.id,
     room: undefined,
     direct: channel.direct,
+    isUnused: channel.lastMessage === 0,
   };
 }
 
@@ -79,16 +89,16 @@ async function findRoom(
 function inRoom(
   context: Context,
   room: Versioned<RoomValue>,
-  key: PermissionKey | "any",
+  keys: RoomKeys,
   module: string | undefined,
 ): RoomContext {
   const { login, world } = context;
   if (module !== undefined && !hasModule(room.value, module)) {
     throw noSuchModule();
   }
-  if (key !== "any" && !mayInRoom(login, key, world.value, room.value)) {
-    throw roomDenied();
-  }
+  const may = (key: PermissionKey) =>
+    mayInRoom(login, key, world.value, room.value);
+  if (keys !== "any" && ![keys].flat().every(may)) throw roomDenied();
   return { ...context, room };
 }
 

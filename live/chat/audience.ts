@@ -89,9 +89,7 @@ export class Subscription {
 export interface Pushed {
   readonly name: "chat.event" | "chat.event.reaction";
   readonly event: ChatEvent;
-  /** The ids of the users whom it involves. */
-  readonly involved: readonly string[];
-  /** Those of them that exist. */
+  /** The users of whom it tells, by id. */
   readonly users: ReadonlyMap<string, UserRecord>;
 }
 
@@ -117,7 +115,8 @@ export class Audience {
     pushed: Pushed,
     to: Iterable<Subscription> = [...this.subscriptions.values()],
   ): Promise<number> {
-    const { name, event, involved } = pushed;
+    const { name, event } = pushed;
+    const involved = [...pushed.users.keys()];
     const id = name === "chat.event" ? event.id : Infinity;
     const began = ++moment;
     const before = involved.map((user) => this.#told.get(user));
@@ -169,6 +168,8 @@ export class Audience {
 class Frames {
   /** The frame without its users. */
   readonly #text: string;
+  readonly #users: readonly UserRecord[];
+  /** The places of all users. */
   readonly #all: string;
   readonly #made = {
     others: new Map<string, Buffer>(),
@@ -176,16 +177,17 @@ class Frames {
   };
 
   constructor(
-    readonly pushed: Pushed,
+    pushed: Pushed,
     readonly world: World,
   ) {
-    const { name, event, involved, users } = pushed;
+    const { name, event, users } = pushed;
+    this.#users = [...users.values()];
     const sent = sentEvent(event, (id) => {
       const user = users.get(id);
       return user && sharedUser(user, world, false);
     });
     this.#text = `["${name}",${JSON.stringify(sent).slice(0, -1)},"users":{`;
-    this.#all = String.fromCharCode(...involved.keys());
+    this.#all = String.fromCharCode(...this.#users.keys());
   }
 
   /** @param unknown a text with the place of each unknown user as a character. */
@@ -196,10 +198,9 @@ class Frames {
     if (made.size >= MAX_FRAMES && unknown !== this.#all) {
       return this.of(admin, this.#all);
     }
-    const { involved, users } = this.pushed;
-    const told = [...unknown].flatMap((place) => {
-      const user = users.get(involved[place.charCodeAt(0)]!);
-      return user ? `"${user.id}":${jsonOfUser(user, this.world, admin)}` : [];
+    const told = [...unknown].map((place) => {
+      const user = this.#users[place.charCodeAt(0)]!;
+      return `"${user.id}":${jsonOfUser(user, this.world, admin)}`;
     });
     frame = textFrame(`${this.#text}${told.join()}}}]`);
     made.set(unknown, frame);

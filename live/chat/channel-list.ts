@@ -3,7 +3,7 @@ import type { UserRecord } from "../../db/store.js";
 import type { PublicUser, SentChannel } from "../../schemas/live/index.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Live } from "../live.js";
-import { readUsers, sharedUser } from "./users.js";
+import { briefUser, jsonOfUser, readUsers, sharedUser } from "./users.js";
 
 /** How many users the direct channels of one list have together. */
 const MAX_USERS = 1000;
@@ -14,9 +14,6 @@ const MAX_LIST = 512 * 1024;
 
 /** What an entry takes beside its members. */
 const ENTRY = 100;
-
-/** The longest display name in a profile that is not sent as a whole, in characters. */
-const SHORT_NAME = 100;
 
 /** Somebody's channels, before the profiles in them. */
 interface Selected {
@@ -91,10 +88,11 @@ function membersOf(
     const record = users.get(id);
     if (!record) return [];
     const whole = sharedUser(record, world, false);
-    const user = short
-      ? { ...whole, profile: shortened(whole.profile) }
-      : whole;
-    const made = { user, size: JSON.stringify(user).length };
+    const user = short ? briefUser(whole) : whole;
+    const json = short
+      ? JSON.stringify(user)
+      : jsonOfUser(record, world, false);
+    const made = { user, size: json.length };
     shown.set(key, made);
     return [made];
   };
@@ -119,7 +117,3 @@ function membersOf(
   }
   return members;
 }
-
-/** A profile with nothing but the name. */
-const shortened = ({ display_name: name }: Record<string, unknown>) =>
-  typeof name === "string" ? { display_name: name.slice(0, SHORT_NAME) } : {};

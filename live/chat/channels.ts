@@ -6,14 +6,14 @@ import type { ChannelContext } from "../commands.js";
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
 import { hasModule } from "../targets.js";
-import type { View } from "../world-state.js";
+import type { View, WorldState } from "../world-state.js";
 import type { Pushed, Subscription } from "./audience.js";
 import { Feed } from "./feed.js";
 import { Members } from "./members.js";
 import { ReactionPushes } from "./reaction-pushes.js";
 import type { Readers } from "./readers.js";
 import { Subscriptions } from "./subscriptions.js";
-import { readUsers, usersIn } from "./users.js";
+import { fitting, readUsers, usersIn } from "./users.js";
 
 /** How many join events a new direct channel may have. */
 const MAX_CREATED = 200;
@@ -136,7 +136,7 @@ export class Channels {
       selection,
     )) {
       if (event.id > cursor) break;
-      const pushed = await this.#pushed("chat.event", world, event);
+      const pushed = await this.#pushed("chat.event", state, event);
       await audience?.push(live, state, pushed, [subscription]);
     }
   }
@@ -243,7 +243,7 @@ export class Channels {
     const state = await live.states.get(world);
     if (!state) return nobody;
     const { event } = delivery;
-    const pushed = await this.#pushed("chat.event", world, event);
+    const pushed = await this.#pushed("chat.event", state, event);
     return async () => {
       await this.subscriptions.of(event.channel)?.push(live, state, pushed);
       await this.#readers.delivered(state, delivery);
@@ -252,12 +252,16 @@ export class Channels {
 
   async #pushed(
     name: Pushed["name"],
-    world: string,
+    { world: { value: world } }: WorldState,
     event: Delivery["event"],
   ): Promise<Pushed> {
     const involved = usersIn(event);
-    const users = await readUsers(this.#live, world, involved);
-    return { name, event, involved, users };
+    const found = await readUsers(this.#live, world.id, involved);
+    const inOrder = involved.flatMap((id) => found.get(id) ?? []);
+    // Nobody counts as told of those who do not fit in.
+    const shown = fitting(inOrder, world);
+    const users = new Map(shown.map((user) => [user.id, user]));
+    return { name, event, users };
   }
 
   #pushReactions(world: string, channel: string, id: number): Promise<number> {
@@ -267,7 +271,7 @@ export class Channels {
       const state = audience && (await live.states.get(world));
       const event = state && (await live.store.chat.event(world, channel, id));
       if (!event) return 0;
-      const pushed = await this.#pushed("chat.event.reaction", world, event);
+      const pushed = await this.#pushed("chat.event.reaction", state, event);
       return audience.push(live, state, pushed);
     });
   }

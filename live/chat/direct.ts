@@ -13,12 +13,16 @@ export async function createDirect(
   { users, hide = true }: Commands["chat.direct.create"]["payload"],
 ) {
   const { live, connection, me } = context;
+  const members = membersIn(users, me.id);
   if (!live.mayMessage(connection)) throw rateLimited();
+  if (!hide && !live.mayShow(connection, members.length - 1)) {
+    throw rateLimited();
+  }
   const { world } = connection;
   const { channel, created, appeared } = await live.store.chat.direct(
     world,
     me.id,
-    membersIn(users, me.id),
+    members,
     hide,
     connection.id,
   );
@@ -35,6 +39,7 @@ export async function createDirect(
     channel: channel.id,
     room: undefined,
     direct: channel.direct,
+    isUnused: channel.lastMessage === 0,
   };
   const since = created[0] && created[0].event.id - 1;
   const state = await channels.subscribe(target, since);

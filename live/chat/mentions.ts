@@ -3,8 +3,8 @@ import type { RoomValue, UserRecord } from "../../db/store.js";
 import type { ChannelContext } from "../commands.js";
 import { pushFrame } from "../frame.js";
 import { mayInRoom } from "../rights.js";
-import { publicUser } from "../shapes.js";
 import { isVolatile } from "../targets.js";
+import { briefUser, fitting, sharedUser } from "./users.js";
 
 /** A message that mentions this many users, or more, notifies nobody. */
 const TOO_MANY = 50;
@@ -67,10 +67,14 @@ export async function mentionsOf(
       const learned = new Set(direct ?? notified);
       const missed = users.filter(({ id }) => !learned.has(id));
       if (missed.length === 0) return;
+      const shown = new Set(fitting(missed, world.value));
       const frame = pushFrame("chat.mention_warning", {
         channel: event.channel,
         event_id: event.id,
-        missed_users: missed.map((user) => publicUser(user, world.value)),
+        missed_users: missed.map((user) => {
+          const whole = sharedUser(user, world.value, false);
+          return shown.has(user) ? whole : briefUser(whole);
+        }),
       });
       connection.pushFirst(frame);
     },

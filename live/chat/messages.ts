@@ -31,7 +31,8 @@ export const messages: Module<Message> = {
     handler: fetch,
   },
   "chat.react": {
-    inChannel: "chat.send",
+    // The answer shows the event.
+    inChannel: ["chat.send", "chat.read"],
     direct: "members",
     rounded: ["event"],
     handler: react,
@@ -73,6 +74,7 @@ async function send(
   payload: Commands["chat.send"]["payload"],
 ): Promise<Commands["chat.send"]["result"]> {
   const { live, connection, channel, room, login, world, me } = context;
+  const { direct, isUnused } = context;
   const volatile = await requireMember(context);
   if (payload.event_type !== "channel.message") {
     throw new LiveError(
@@ -84,6 +86,9 @@ async function send(
   const content = contentOf(context, payload.content, isEdit);
   const replaces = isEdit ? eventIdOf(payload.replaces) : undefined;
   if (!live.mayMessage(connection)) throw rateLimited();
+  if (direct && isUnused && !live.mayShow(connection, direct.length - 1)) {
+    throw rateLimited();
+  }
   const mentions = await mentionsOf(context, content, replaces);
   const delivery = await live.store.chat.send(
     connection.world,

@@ -40,7 +40,7 @@ export class Notices {
     const { channel, id, sender } = event;
     const reads: Reads = (connection) =>
       live.viewOf(connection, state).reads(channel);
-    await this.#notify(state, delivery, reads, false);
+    await this.#notify(state, delivery, reads);
     let frame: Buffer | undefined;
     const tell = (reader: Reader) => {
       const listed = reader.listed.get(channel);
@@ -57,9 +57,12 @@ export class Notices {
     await inSlices(lists.of(channel), tell);
   }
 
-  /** A new message in a direct channel: tells everybody but the sender. */
+  /**
+   * A new message in a direct channel: tells everybody but the sender. It does not
+   * wait for those who get the list of their channels first, as that may take seconds.
+   */
   async inDirect(state: WorldState, delivery: Delivery): Promise<void> {
-    const { live } = this.#parts;
+    const { live, readers } = this.#parts;
     const { event, notified, appeared } = delivery;
     const world = state.world.value.id;
     const concerned = this.#readersOf([...notified, ...appeared]);
@@ -67,19 +70,60 @@ export class Notices {
     const channel = await live.store.chat.channel(world, event.channel);
     // The room may be gone.
     if (!channel?.direct) return;
-    await Promise.all(
-      concerned.map(async (reader) => {
-        await reader.telling;
-        const isKnown = reader.direct.has(event.channel);
-        if (isKnown && !appeared.includes(reader.user)) return;
-        await this.#parts.tell(world, reader.user);
-      }),
-    );
-    const frame = unreadFrame(event);
-    for (const { user } of this.#readersOf(notified)) {
-      for (const connection of live.hub.of(world, user)) connection.push(frame);
+    const unread = unreadFrame(event);
+    const notice =
+      notified.length > 0 ? await this.#frameOf(state, event) : undefined;
+    const isNotified = new Set(notified);
+    for (const reader of concerned) {
+      this.#whenTold(reader, delivery, () => {
+        // Whoever logged in again since then has it from there.
+        const isHere = readers.get(reader.user) === reader;
+        if (!notice || !isHere || !isNotified.has(reader.user)) return;
+        for (const connection of live.hub.of(world, reader.user)) {
+          connection.push(unread);
+        }
+        this.#push(reader, event, notice, () => true, true);
+      });
     }
-    await this.#notify(state, delivery, () => true, true);
+  }
+
+  /**
+   * Does something as soon as somebody was told of the direct channel of a message, and
+   * after what earlier messages asked for.
+   */
+  #whenTold(
+    reader: Reader,
+    { event: { channel }, appeared }: Delivery,
+    act: () => void,
+  ): void {
+    const { notices, direct } = reader;
+    const appears = appeared.includes(reader.user);
+    const before = notices.get(channel);
+    if (!before && !appears && direct.has(channel)) {
+      act();
+      return;
+    }
+    const told = this.#tellOf(reader, channel, appears);
+    const done = Promise.all([before, told]).then(() => {
+      if (notices.get(channel) === done) notices.delete(channel);
+      act();
+    });
+    notices.set(channel, done);
+  }
+
+  /** @returns a promise that never rejects. */
+  async #tellOf(
+    reader: Reader,
+    channel: string,
+    appears: boolean,
+  ): Promise<void> {
+    const { tell } = this.#parts;
+    if (!appears) {
+      // The list that is on its way may have it.
+      await reader.sending;
+      if (reader.direct.has(channel)) return;
+    }
+    await tell(reader.world, reader.user);
   }
 
   #readersOf(users: readonly string[]): Reader[] {
@@ -88,26 +132,34 @@ export class Notices {
     );
   }
 
-  /** Tells those who got a notification that is stored. */
+  /** Tells those who got a notification of a message in a room, which is stored. */
   async #notify(
     state: WorldState,
     { event, notified }: Delivery,
     reads: Reads,
-    direct: boolean,
   ): Promise<void> {
     const readers = this.#readersOf(notified);
     if (readers.length === 0) return;
-    const { live, hasCounts } = this.#parts;
     const frame = await this.#frameOf(state, event);
     for (const reader of readers) {
-      reader.do(() => {
-        if (!reader.notify(event.channel, event.id, direct)) return;
-        for (const connection of live.hub.of(reader.world, reader.user)) {
-          if (hasCounts(connection) && reads(connection))
-            connection.push(frame);
-        }
-      });
+      this.#push(reader, event, frame, reads, false);
     }
+  }
+
+  #push(
+    reader: Reader,
+    { channel, id }: ChatEvent,
+    frame: Buffer,
+    reads: Reads,
+    direct: boolean,
+  ): void {
+    const { live, hasCounts } = this.#parts;
+    reader.do(() => {
+      if (!reader.notify(channel, id, direct)) return;
+      for (const connection of live.hub.of(reader.world, reader.user)) {
+        if (hasCounts(connection) && reads(connection)) connection.push(frame);
+      }
+    });
   }
 
   async #frameOf(state: WorldState, event: ChatEvent): Promise<Buffer> {

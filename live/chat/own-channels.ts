@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Membership } from "../../db/chat.js";
 import type { SentChannel } from "../../schemas/live/index.js";
 import type { Connection } from "../connection.js";
@@ -7,32 +8,37 @@ import type { View } from "../world-state.js";
 import { channelsOf } from "./channel-list.js";
 import type { Reader } from "./reader.js";
 
-/** Sends people the list of their channels when it has changed. */
+/** The shortest time between two lists for somebody, in milliseconds. */
+const INTERVAL = 1000;
+
+/** How many bytes of lists each connection gets in a second. Only large lists reach it. */
+const BYTES = 128 * 1024;
+
+/**
+ * Sends people the list of their channels when it has changed: at once, and then only
+ * as often as its size allows. The last one is as things are then.
+ */
 export class OwnChannels {
   readonly #live: Live;
   readonly #onFault: (error: unknown) => void;
+  readonly #stop = new AbortController();
 
   constructor(live: Live, onFault: (error: unknown) => void) {
     this.#live = live;
     this.#onFault = onFault;
   }
 
-  /** The list for somebody, who knows these direct channels from now on. */
-  async of(
-    reader: Reader,
-    memberships: readonly Membership[],
-    view: View,
-  ): Promise<SentChannel[]> {
-    const channels = await channelsOf(
-      this.#live,
-      view.state.world.value,
-      memberships,
-      (room) => view.reads(room),
+  /** Sends nothing that still waits. */
+  close(): void {
+    this.#stop.abort();
+  }
+
+  /** The list for somebody. */
+  of(memberships: readonly Membership[], view: View): Promise<SentChannel[]> {
+    const world = view.state.world.value;
+    return channelsOf(this.#live, world, memberships, (room) =>
+      view.reads(room),
     );
-    for (const { id, members } of channels) {
-      if (members) reader.direct.add(id);
-    }
-    return channels;
   }
 
   /**
@@ -53,16 +59,30 @@ export class OwnChannels {
     const { due } = reader;
     try {
       while (due.size > 0) {
-        const connections = [...due];
+        await this.#wait(reader);
+        const connections = [...due].filter(({ ended }) => !ended);
         due.clear();
-        await this.#send(reader, connections);
+        if (connections.length === 0) break;
+        const sending = this.#send(reader, connections);
+        const settled = () => {};
+        reader.sending = sending.then(settled, settled);
+        await sending;
       }
     } catch (error) {
       due.clear();
       this.#onFault(error);
     } finally {
       reader.telling = undefined;
+      reader.sending = undefined;
     }
+  }
+
+  /** Waits until somebody may get a list again. */
+  async #wait({ nextList }: Reader): Promise<void> {
+    const left = nextList - performance.now();
+    if (left <= 0) return;
+    const { signal } = this.#stop;
+    await delay(Math.ceil(left), undefined, { signal, ref: false });
   }
 
   async #send(
@@ -75,16 +95,25 @@ export class OwnChannels {
     if (!state) return;
     const memberships = await store.chat.memberships(world, user);
     const frames = new Map<View, Buffer>();
+    const due: [Connection, Buffer][] = [];
+    const shown: SentChannel[] = [];
+    let size = 0;
     for (const connection of connections) {
-      if (connection.ended) continue;
       const view = this.#live.viewOf(connection, state);
       let frame = frames.get(view);
       if (!frame) {
-        const channels = await this.of(reader, memberships, view);
+        const channels = await this.of(memberships, view);
         frame = pushFrame("chat.channels", { channels });
         frames.set(view, frame);
+        size = Math.max(size, frame.length);
+        shown.push(...channels);
       }
-      connection.push(frame);
+      due.push([connection, frame]);
     }
+    // Nobody is told of a message before all have the list.
+    for (const [connection, frame] of due) connection.push(frame);
+    reader.tell(shown);
+    const pause = Math.max(INTERVAL, (1000 * size) / BYTES);
+    reader.nextList = performance.now() + pause;
   }
 }

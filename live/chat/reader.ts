@@ -1,4 +1,5 @@
 import type { Unread } from "../../db/chat.js";
+import type { SentChannel } from "../../schemas/live/index.js";
 import type { Connection } from "../connection.js";
 import type { Made } from "./mark-map.js";
 
@@ -28,6 +29,12 @@ export class Reader {
   readonly due = new Set<Connection>();
   /** Settles when they have it. */
   telling: Promise<void> | undefined;
+  /** Settles when the list that is being read now is sent. It never rejects. */
+  sending: Promise<void> | undefined;
+  /** When the next list may be sent, as `performance.now()` gives it. */
+  nextList = 0;
+  /** Per direct channel, settles when the user knows of all its messages up to now. */
+  readonly notices = new Map<string, Promise<void>>();
   /** Settles when the user's marks are read. */
   loaded: Promise<void> = Promise.resolve();
   /** What happened while they were read. */
@@ -81,6 +88,13 @@ export class Reader {
     this.#pointers.set(channel, { pointer, at });
     if (listed !== null) this.list(channel, listed);
     return true;
+  }
+
+  /** The user is told of their channels. */
+  tell(channels: readonly SentChannel[]): void {
+    for (const { id, members } of channels) {
+      if (members) this.direct.add(id);
+    }
   }
 
   /** The user comes onto the unread list of a channel. */

@@ -101,7 +101,8 @@ export class Readers {
       const reading = this.#live.store.chat.memberships(world, user.id);
       if (!known) reader.loaded = this.#load(reader, reading);
       const [memberships] = await Promise.all([reading, reader.loaded]);
-      const channels = await this.#own.of(reader, memberships, view);
+      const channels = await this.#own.of(memberships, view);
+      reader.tell(channels);
       // From here on notifications are pushed, and before they are counted.
       this.#entered.add(connection);
       return {
@@ -279,6 +280,7 @@ export class Readers {
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
+    this.#own.close();
     await this.#marks.close();
   }
 }

@@ -11,6 +11,12 @@ import { mentionsIn } from "./mentions.js";
 /** How many users of one event are looked at. */
 const MAX_INVOLVED = 64;
 
+/** How large the users of one push are together, in bytes of JSON. */
+const MAX_SIZE = 32 * 1024;
+
+/** The longest display name in a profile that is not sent as a whole, in characters. */
+const SHORT_NAME = 100;
+
 /** How many users are read at a time. */
 const SLICE = 200;
 
@@ -56,6 +62,8 @@ interface Known {
   readonly at: number;
   readonly user: PublicUser;
   readonly json: string;
+  /** How long the JSON is, in bytes. */
+  readonly size: number;
 }
 
 /** By whether the reader manages users. Records are frozen, and the same until the user changes. */
@@ -69,7 +77,9 @@ function knownUser(user: UserRecord, world: World, admin: boolean): Known {
   let entry = map.get(user);
   if (entry?.world !== world || Date.now() - entry.at > KEPT) {
     const made = publicUser(user, world, admin);
-    entry = { world, at: Date.now(), user: made, json: JSON.stringify(made) };
+    const json = JSON.stringify(made);
+    const size = Buffer.byteLength(json);
+    entry = { world, at: Date.now(), user: made, json, size };
     map.set(user, entry);
   }
   return entry;
@@ -88,6 +98,33 @@ export const jsonOfUser = (
   world: World,
   admin: boolean,
 ): string => knownUser(user, world, admin).json;
+
+/**
+ * Those of some users who fit into one push together: the first in any case, and then
+ * whoever there is space for.
+ */
+export function fitting(
+  users: Iterable<UserRecord>,
+  world: World,
+): UserRecord[] {
+  const shown: UserRecord[] = [];
+  let left = MAX_SIZE;
+  for (const user of users) {
+    const { size } = knownUser(user, world, false);
+    if (size > left && shown.length > 0) continue;
+    left -= size;
+    shown.push(user);
+  }
+  return shown;
+}
+
+/** A user with nothing but the name in the profile. */
+export function briefUser(user: PublicUser): PublicUser {
+  const { display_name: name } = user.profile;
+  const profile =
+    typeof name === "string" ? { display_name: name.slice(0, SHORT_NAME) } : {};
+  return { ...user, profile };
+}
 
 /** What stands for a user of whom nothing is left, as after an import. */
 export const nobody = (id: string): PublicUser => ({

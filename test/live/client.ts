@@ -136,6 +136,13 @@ export class Client {
     return this.#take("a frame", () => true);
   }
 
+  /** The next frames, of whatever kind. */
+  async frames(count: number): Promise<Frame[]> {
+    const frames: Frame[] = [];
+    while (frames.length < count) frames.push(await this.frame());
+    return frames;
+  }
+
   /** The text of the next frame. */
   async text(): Promise<string> {
     const take = () => this.#queue.shift()!.text;

@@ -225,6 +225,22 @@ void t.test("reactions", async (t) => {
     t.same(reactions, { "👍": [bob.id] }, "volatile members may");
   });
 
+  await t.test("B the answer shows an event only to readers", async (t) => {
+    const channel = await talk.room({
+      permission_config: { "chat.read": [["reader"]] },
+    });
+    const ann = await talk.member("ann", channel, { traits: ["reader"] });
+    const { event_id: event } = await say(ann, channel, "secret");
+    const blind = await talk.member("blind", channel);
+    for (const more of [{}, { delete: true }]) {
+      const payload = { channel, event, reaction: "👍", ...more };
+      t.equal(await blind.code("chat.react", payload), "protocol.denied");
+    }
+    t.same((await history(ann, channel)).at(-2).reactions, {});
+    const sent = await say(blind, channel, "they may still speak");
+    await ann.next("chat.event", ({ event_id }) => event_id === sent.event_id);
+  });
+
   await t.test("4.5 reactors of whom a connection was not told", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
