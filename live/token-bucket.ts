@@ -16,17 +16,28 @@ export class TokenBucket {
 
   /** Takes tokens. @returns whether there were enough; otherwise it takes none. */
   take(count = 1): boolean {
-    const now = performance.now();
-    const refilled = this.#tokens + ((now - this.#at) / 1000) * this.rate;
-    this.#tokens = Math.min(this.rate * this.burst, refilled);
-    this.#at = now;
+    this.#refill();
     if (this.#tokens < count) return false;
     this.#tokens -= count;
     return true;
   }
 
-  /** After how many milliseconds there is a token, counted from the last {@link take}. */
+  /** Takes tokens that may not be there yet: what comes next waits for them. */
+  spend(count: number): void {
+    this.#refill();
+    this.#tokens -= count;
+  }
+
+  #refill(): void {
+    const now = performance.now();
+    const refilled = this.#tokens + ((now - this.#at) / 1000) * this.rate;
+    this.#tokens = Math.min(this.rate * this.burst, refilled);
+    this.#at = now;
+  }
+
+  /** After how many milliseconds there is a token. */
   get wait(): number {
+    this.#refill();
     return Math.max(0, (1000 * (1 - this.#tokens)) / this.rate);
   }
 }

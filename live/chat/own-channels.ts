@@ -8,15 +8,12 @@ import type { View } from "../world-state.js";
 import { channelsOf } from "./channel-list.js";
 import type { Reader } from "./reader.js";
 
-/** The shortest time between two lists for somebody, in milliseconds. */
-const INTERVAL = 1000;
-
-/** How many bytes of lists each connection gets in a second. Only large lists reach it. */
-const BYTES = 128 * 1024;
+/** What a list costs at least, in bytes: it is read for each user anew. */
+const COST = 16 * 1024;
 
 /**
- * Sends people the list of their channels when it has changed: at once, and then only
- * as often as its size allows. The last one is as things are then.
+ * Sends people the list of their channels when it has changed: at once, or if there
+ * were too many, together with later changes. The last one is as things are then.
  */
 export class OwnChannels {
   readonly #live: Live;
@@ -78,11 +75,11 @@ export class OwnChannels {
   }
 
   /** Waits until somebody may get a list again. */
-  async #wait({ nextList }: Reader): Promise<void> {
-    const left = nextList - performance.now();
-    if (left <= 0) return;
+  async #wait({ lists }: Reader): Promise<void> {
+    const { wait } = lists;
+    if (wait <= 0) return;
     const { signal } = this.#stop;
-    await delay(Math.ceil(left), undefined, { signal, ref: false });
+    await delay(Math.ceil(wait), undefined, { signal, ref: false });
   }
 
   async #send(
@@ -113,7 +110,6 @@ export class OwnChannels {
     // Nobody is told of a message before all have the list.
     for (const [connection, frame] of due) connection.push(frame);
     reader.tell(shown);
-    const pause = Math.max(INTERVAL, (1000 * size) / BYTES);
-    reader.nextList = performance.now() + pause;
+    reader.lists.spend(Math.max(COST, size));
   }
 }

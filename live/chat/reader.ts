@@ -1,10 +1,15 @@
 import type { Unread } from "../../db/chat.js";
 import type { SentChannel } from "../../schemas/live/index.js";
 import type { Connection } from "../connection.js";
+import { TokenBucket } from "../token-bucket.js";
 import type { Made } from "./mark-map.js";
 
 /** How many notifications are counted of each user, as the store does. */
 const MAX_NOTIFICATIONS = 10_000;
+
+/** How many bytes of lists of channels a user gets in a second, and how many seconds' worth at once. */
+const LIST_BYTES = 128 * 1024;
+const LIST_BURST = 4;
 
 /** The notifications of a user in a channel. */
 interface Notifications {
@@ -31,8 +36,8 @@ export class Reader {
   telling: Promise<void> | undefined;
   /** Settles when the list that is being read now is sent. It never rejects. */
   sending: Promise<void> | undefined;
-  /** When the next list may be sent, as `performance.now()` gives it. */
-  nextList = 0;
+  /** How many bytes of lists may be sent. */
+  readonly lists = new TokenBucket(LIST_BYTES, LIST_BURST);
   /** Per direct channel, settles when the user knows of all its messages up to now. */
   readonly notices = new Map<string, Promise<void>>();
   /** Settles when the user's marks are read. */

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { StoreError } from "../../../db/store.js";
-import { rules, until } from "../../helper.js";
+import { StoreError } from "../../db/store.js";
+import { rules, until } from "../helper.js";
 import {
   type Client,
   type Json,
   type LiveServer,
   makeRoom,
   startLive,
-} from "../client.js";
+} from "../live/client.js";
 
 const MARK = "chat.mark_read";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import type { Client, Json } from "../client.js";
+import type { Client, Json } from "../live/client.js";
 import {
   direct,
   invalid,
@@ -206,8 +206,9 @@ void t.test("reading", async (t) => {
     const two = await talk.person("bob");
     const dm = await direct(ann, bob);
     const first = await say(ann, dm, "1");
+    await talk.settle(dm, ann);
     for (const client of [bob, two]) {
-      t.same(namesOf(await client.frames(3)), [
+      t.same(namesOf(await talk.came(client)), [
         "chat.channels",
         "chat.unread_pointers",
         "chat.notification",

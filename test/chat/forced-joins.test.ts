@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Client, Json } from "../client.js";
+import type { Client, Json } from "../live/client.js";
 import { message, named, namesOf, say, startTalk, text } from "./talk.js";
 
 const listOf = ({ channels }: Json): string[] =>

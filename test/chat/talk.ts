@@ -1,6 +1,6 @@
 import type { Test } from "tap";
-import type { LiveLimits } from "../../../config.js";
-import type { TestWorld } from "../../../testing.js";
+import type { LiveLimits } from "../../config.js";
+import type { TestWorld } from "../../testing.js";
 import {
   type Client,
   demo,
@@ -9,7 +9,7 @@ import {
   type LiveServer,
   makeRoom,
   startLive,
-} from "../client.js";
+} from "../live/client.js";
 
 /** The keys of an object, sorted. */
 export const keys = (value: object): string[] => Object.keys(value).sort();

@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { rules, until } from "../../helper.js";
-import { type Client, demo, type LiveServer, startLive } from "../client.js";
+import { rules, until } from "../helper.js";
+import {
+  type Client,
+  demo,
+  type LiveServer,
+  startLive,
+} from "../live/client.js";
 
 const CREATE = "chat.direct.create";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { demo, type Json } from "../client.js";
+import { demo, type Json } from "../live/client.js";
 import {
   direct,
   history,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
-import type { AnyEvent } from "../../../db/events.js";
-import { StoreError } from "../../../db/store.js";
+import type { AnyEvent } from "../../db/events.js";
+import { StoreError } from "../../db/store.js";
 import {
   type Client,
   type Json,
@@ -9,7 +9,7 @@ import {
   makeRoom,
   soon,
   startLive,
-} from "../client.js";
+} from "../live/client.js";
 import { startPair } from "./pair.js";
 
 const CHAT = { module_config: [{ type: "chat.native" }] };

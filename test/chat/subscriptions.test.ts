@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { type Client, demo, type Json } from "../client.js";
+import { type Client, demo, type Json } from "../live/client.js";
 import {
   bodiesOf,
   direct,

@@ -2,17 +2,17 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Test } from "tap";
 import { WebSocket } from "ws";
-import { createApp } from "../../../app.js";
-import { loadConfig } from "../../../config.js";
-import type { AnyEvent } from "../../../db/events.js";
-import { LocalEvents } from "../../../db/local/events.js";
-import { LocalFiles } from "../../../db/local/files.js";
-import { publishing } from "../../../db/publishing.js";
-import { openSqliteStore } from "../../../db/sqlite/index.js";
-import type { Store } from "../../../db/store.js";
-import { keyOf, tokenOf, worldOf } from "../../helper.js";
-import { Client, type Person } from "../client.js";
-import { Conversation, liveContractOf } from "../contract.js";
+import { createApp } from "../../app.js";
+import { loadConfig } from "../../config.js";
+import type { AnyEvent } from "../../db/events.js";
+import { LocalEvents } from "../../db/local/events.js";
+import { LocalFiles } from "../../db/local/files.js";
+import { publishing } from "../../db/publishing.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import type { Store } from "../../db/store.js";
+import { keyOf, tokenOf, worldOf } from "../helper.js";
+import { Client, type Person } from "../live/client.js";
+import { Conversation, liveContractOf } from "../live/contract.js";
 
 /** One of two servers that share a database. */
 export interface Half {

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { once } from "node:events";
 import t from "tap";
-import { type Client, demo, type Json, soon } from "../client.js";
+import { type Client, demo, type Json, soon } from "../live/client.js";
 import {
   direct,
   history,

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Client } from "../client.js";
+import type { Client } from "../live/client.js";
 import {
   history,
   message,

@@ -1,5 +1,5 @@
 import t from "tap";
-import { type Client, demo, holdRates, type Json } from "../client.js";
+import { type Client, demo, holdRates, type Json } from "../live/client.js";
 import {
   direct,
   history,

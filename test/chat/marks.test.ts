@@ -1,13 +1,13 @@
 import { pino } from "pino";
 import t from "tap";
-import type { Mark } from "../../../db/chat.js";
-import type { AnyEvent, Events } from "../../../db/events.js";
-import { LocalEvents } from "../../../db/local/events.js";
-import { StoreError } from "../../../db/store.js";
-import type { Live } from "../../../live/live.js";
-import type { Made } from "../../../live/chat/mark-map.js";
-import { Marks } from "../../../live/chat/marks.js";
-import { until } from "../../helper.js";
+import type { Mark } from "../../db/chat.js";
+import type { AnyEvent, Events } from "../../db/events.js";
+import { LocalEvents } from "../../db/local/events.js";
+import { StoreError } from "../../db/store.js";
+import type { Live } from "../../live/live.js";
+import type { Made } from "../../live/chat/mark-map.js";
+import { Marks } from "../../live/chat/marks.js";
+import { until } from "../helper.js";
 
 // Marks of several processes, which share a store and events.
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import type { Client, Json } from "../client.js";
+import type { Client, Json } from "../live/client.js";
 import {
   direct,
   history,

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import t from "tap";
-import type { AnyEvent } from "../../../db/events.js";
+import type { AnyEvent } from "../../db/events.js";
 import {
   type Client,
   demo,
@@ -8,7 +8,7 @@ import {
   makeRoom,
   soon,
   startLive,
-} from "../client.js";
+} from "../live/client.js";
 import { startPair } from "./pair.js";
 
 const chat = (config: object = {}) => ({

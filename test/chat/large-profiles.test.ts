@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Client, Json } from "../client.js";
+import type { Client, Json } from "../live/client.js";
 import { keys, say, startTalk, USER } from "./talk.js";
 
 /** How large the users of a push may be together, in bytes, with what is around them. */

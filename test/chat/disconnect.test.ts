@@ -1,5 +1,5 @@
 import t from "tap";
-import { type Client, type Json, soon } from "../client.js";
+import { type Client, type Json, soon } from "../live/client.js";
 import { message, namesOf, say, startTalk, text } from "./talk.js";
 
 const hangUp = async (client: Client) => {
