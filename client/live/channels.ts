@@ -28,8 +28,8 @@ interface Heard {
 
 interface Entry extends ChannelParts {
   readonly channel: Channel;
-  /** Whether the user could read it, when last seen. */
-  isReadable: boolean;
+  /** Whether the user could read it, when last seen; undefined if it was not known yet. */
+  isReadable: boolean | undefined;
 }
 
 /** The channels that somebody asked for, and what a client knows about chats. */
@@ -63,10 +63,10 @@ export class Channels {
       readMark: new ReadMark(client, id, report),
       users: this.#users,
     };
-    const entry = {
+    const entry: Entry = {
       ...parts,
       channel: new Channel(client, id, parts),
-      isReadable: isReadable(client.state, id),
+      isReadable: isReadable(client.state, id) || undefined,
     };
     this.#byId.set(id, entry);
     if (this.#ended) end(entry, this.#ended);
@@ -75,7 +75,7 @@ export class Channels {
 
   loggedIn(): void {
     for (const [id, entry] of this.#byId) {
-      entry.isReadable = isReadable(this.#client.state, id);
+      entry.isReadable = isReadable(this.#client.state, id) || undefined;
       void entry.membership.renew();
       entry.subscription.renew();
     }
@@ -111,7 +111,10 @@ export class Channels {
     for (const entry of this.#byId.values()) end(entry, error);
   }
 
-  /** A right that was lost or came back: the server says what holds now. */
+  /**
+   * A right that was lost or came back: the server says what holds now. Somebody may
+   * also have subscribed to a room, and lost the right, before they were told of the room.
+   */
   #worldUpdated(): void {
     for (const [id, entry] of this.#byId) {
       const before = entry.isReadable;

@@ -404,6 +404,21 @@ void t.test("a right that comes back leaves no gap", async (t) => {
   t.equal(count(server, "chat.subscribe"), 2, "no subscription in vain");
 });
 
+void t.test("a right that was lost before the room was known", async (t) => {
+  const { server, chat } = await startChat(t);
+  const live = liveOf(t, server);
+  const events = live.channel("new-room").events();
+  const next = events.next();
+  await subscribed(chat, "new-room");
+  const [peer] = server.peers;
+  const config = welcome["world.config"];
+  for (let i = 0; i < 3; i++) peer!.send(["world.updated", config]);
+  await until(() => count(server, "chat.subscribe") === 2);
+  chat.add("new-room");
+  t.match(await next, { value: { event_id: 1 } });
+  t.equal(count(server, "chat.subscribe"), 2, "it asks once");
+});
+
 void t.test("a server that was restored gives ids anew", async (t) => {
   const { server, chat } = await startChat(t);
   const live = liveOf(t, server);
