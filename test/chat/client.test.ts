@@ -11,8 +11,8 @@ import {
   until,
   worldOf,
 } from "../helper.js";
-import { take } from "./fake-chat.js";
-import { liveOf, next, rejection } from "./fake-server.js";
+import { take } from "../client/fake-chat.js";
+import { liveOf, next, rejection } from "../client/fake-server.js";
 
 // The channels of the live client and the real server.
 
