@@ -28,7 +28,7 @@ export const toChannel = (
 });
 
 /** The set of members of a direct channel, as it is stored. */
-export const directOf = (users: readonly string[]): string =>
+const directOf = (users: readonly string[]): string =>
   [...users].sort().join(",");
 
 /** Finds a channel of a world that has a row. */

@@ -5,6 +5,7 @@ import { mayInRoom } from "../rights.js";
 import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
 import { reading } from "./reading.js";
+import { hasName } from "./users.js";
 import { isVolatile } from "../targets.js";
 
 /** How many events the answer to a subscription has at most. */
@@ -55,8 +56,7 @@ async function join(
   payload: Commands["chat.join"]["payload"],
 ) {
   const { live, connection, channel, me } = context;
-  const { display_name: name } = me.profile ?? {};
-  if (typeof name !== "string" || name === "") {
+  if (!hasName(me)) {
     throw new LiveError(
       "channel.join.missing_profile",
       "Your profile needs a display name.",

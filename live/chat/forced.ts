@@ -2,6 +2,7 @@ import { StoreError } from "../../db/store.js";
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
 import { hasModule } from "../targets.js";
+import { hasName } from "./users.js";
 
 /**
  * Makes the user of a connection a lasting member of the rooms that ask for it. It
@@ -35,8 +36,7 @@ async function join(live: Live, connection: Connection): Promise<void> {
   );
   if (forced.length === 0) return;
   const user = await live.store.users.get(world, login.user);
-  const name = user?.profile?.display_name;
-  if (typeof name !== "string" || name.trim() === "") return;
+  if (!user || !hasName(user)) return;
   const { chat } = live.store;
   const memberships = await chat.memberships(world, login.user);
   const joined = new Set(memberships.map(({ id }) => id));

@@ -35,7 +35,7 @@ export class Members {
     if (room && isVolatile(room.value)) return Promise.resolve([]);
     const admin = may("user.manage");
     const key = `${channel} ${admin}`;
-    const now = Date.now();
+    const now = performance.now();
     const known = this.#lists.get(key);
     if (known && now - known.at < KEPT) return known.members;
     for (const [other, { at }] of this.#lists) {

@@ -8,6 +8,10 @@ import { mentionsIn } from "./mentions.js";
 
 // The users whom events involve, and how clients get them.
 
+/** Whether somebody has a display name, which members need. */
+export const hasName = ({ profile }: UserRecord): boolean =>
+  typeof profile?.display_name === "string" && profile.display_name !== "";
+
 /** How many users of one event are looked at. */
 const MAX_INVOLVED = 64;
 
