@@ -1,4 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,4 +45,40 @@ async function make(worlds: readonly World[]): Promise<Buffer> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The files of a database that a killed process leaves. */
+const filesOf = (dataDir: string): string[] =>
+  readdirSync(dataDir).filter((name) =>
+    /^foyer\.db(-wal|\.erasing-.*)?$/.test(name),
+  );
+
+/**
+ * The bytes of each file of a database at this moment. The log and the marks of
+ * erasures may go between the listing and the reading.
+ */
+export const databaseBytes = (dataDir: string): Buffer[] =>
+  filesOf(dataDir).flatMap((name) => {
+    try {
+      return [readFileSync(join(dataDir, name))];
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw error;
+    }
+  });
+
+/** Which of some texts the files of a database hold at this moment. */
+export function heldIn(dataDir: string, texts: readonly string[]): string[] {
+  const files = databaseBytes(dataDir);
+  return texts.filter((text) => files.some((bytes) => bytes.includes(text)));
+}
+
+/** Copies what a process would leave that is killed now; the folder of the copy. */
+export function copyAsKilled(dataDir: string): string {
+  const killed = join(dataDir, "killed");
+  mkdirSync(killed);
+  for (const name of filesOf(dataDir)) {
+    copyFileSync(join(dataDir, name), join(killed, name));
+  }
+  return killed;
 }

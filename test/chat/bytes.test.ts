@@ -1,15 +1,10 @@
-import {
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-} from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Store } from "../../db/store.js";
+import { copyAsKilled, heldIn } from "../database.js";
 import { textsBelow } from "../files.js";
 import { until, worldOf } from "../helper.js";
 
@@ -37,18 +32,6 @@ async function opened(t: Test) {
     return (await store.chat.send("demo", channel, draft)).event.id;
   };
   return { dataDir, store, room, ada, bob, say };
-}
-
-/** The files of a database that a killed process leaves. */
-const isOfDatabase = (name: string) =>
-  /^foyer\.db(-wal|\.erasing-.*)?$/.test(name);
-
-/** Which of some texts the files of a database hold at this moment. */
-function heldIn(dataDir: string, texts: readonly string[]): string[] {
-  const files = readdirSync(dataDir)
-    .filter(isOfDatabase)
-    .map((name) => readFileSync(join(dataDir, name)));
-  return texts.filter((text) => files.some((bytes) => bytes.includes(text)));
 }
 
 const isMarked = (dataDir: string) =>
@@ -186,11 +169,7 @@ void t.test("a long reader delays no deletion twice", async (t) => {
   // The first one waited for two seconds; each of the others would, too.
   t.ok(took < 6000, `${took} ms`);
 
-  const crashed = join(dataDir, "crashed");
-  mkdirSync(crashed);
-  for (const name of readdirSync(dataDir).filter(isOfDatabase)) {
-    copyFileSync(join(dataDir, name), join(crashed, name));
-  }
+  const crashed = copyAsKilled(dataDir);
   t.strictSame(heldIn(crashed, ends(texts)), ends(texts), "in its log");
   t.equal(isMarked(crashed), true);
   const next: Store = openSqliteStore(crashed);

@@ -1,10 +1,4 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-} from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -13,6 +7,7 @@ import { check } from "../../db/maintenance/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Store } from "../../db/store.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
+import { databaseBytes } from "../database.js";
 import { until, worldOf } from "../helper.js";
 
 const USER = "00000000-0000-4000-8000-00000000000a";
@@ -65,10 +60,9 @@ const rowsIn = (dataDir: string) => {
 /** The numbers of the messages that are in any byte of a database or its log. */
 function heldIn(dataDir: string): number[] {
   const held = new Set<number>();
-  for (const name of ["foyer.db", "foyer.db-wal"]) {
-    if (!existsSync(join(dataDir, name))) continue;
-    const bytes = readFileSync(join(dataDir, name), "latin1");
-    for (const [, number] of bytes.matchAll(/<message (\d+)[!>]/g)) {
+  for (const bytes of databaseBytes(dataDir)) {
+    const text = bytes.toString("latin1");
+    for (const [, number] of text.matchAll(/<message (\d+)[!>]/g)) {
       held.add(Number(number));
     }
   }

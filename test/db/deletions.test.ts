@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { hash, randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -9,6 +9,7 @@ import { check } from "../../db/maintenance/check.js";
 import { LocalFiles } from "../../db/local/files.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import { type Store, StoreError } from "../../db/store.js";
+import { copyAsKilled, heldIn } from "../database.js";
 import { finished, textsBelow, unfinished } from "../files.js";
 import { until, worldOf } from "../helper.js";
 import { filesOf } from "../listed.js";
@@ -26,16 +27,6 @@ function newKey() {
 
 const record = (store: Store, key: string) =>
   store.files.add("demo", uploader, { key, size: 1, sha256: "00" }, 1e9);
-
-/** Which of some texts a database file holds. */
-const heldIn = (folder: string, texts: string[]) => {
-  const files = ["foyer.db", "foyer.db-wal"].flatMap((name) =>
-    readdirSync(folder).includes(name)
-      ? [readFileSync(join(folder, name))]
-      : [],
-  );
-  return texts.filter((text) => files.some((bytes) => bytes.includes(text)));
-};
 
 void t.test("the key of a deleted file is in no byte", async (t) => {
   const dataDir = t.testdir();
@@ -105,13 +96,7 @@ void t.test("a store that stays open scrubs at once", async (t) => {
   reader.prepare("SELECT * FROM files").all();
   await store.files.delete("demo", id);
 
-  // What a process leaves that is killed now.
-  const crashed = join(dataDir, "crashed");
-  mkdirSync(crashed);
-  for (const file of readdirSync(dataDir)) {
-    if (!/^foyer\.db(-wal|\.erasing-.*)?$/.test(file)) continue;
-    copyFileSync(join(dataDir, file), join(crashed, file));
-  }
+  const crashed = copyAsKilled(dataDir);
   t.strictSame(heldIn(crashed, [secret]), [secret], "in its log");
 
   const marks = () =>

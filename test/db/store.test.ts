@@ -1,10 +1,11 @@
-import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t from "tap";
 import { check } from "../../db/maintenance/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { ListedUser } from "../../db/store.js";
+import { copyAsKilled, heldIn } from "../database.js";
 import { until, worldOf } from "../helper.js";
 import { usersOf } from "../listed.js";
 import { storeContract } from "./store-contract/index.js";
@@ -183,19 +184,10 @@ void t.test("what a killed process left in the log is gone next", async (t) => {
   reader.exec("BEGIN; SELECT * FROM users");
   reader.prepare("SELECT * FROM users").all();
   await store.users.erase("demo", { token_id: name });
-  const crashed = join(dataDir, "crashed");
-  mkdirSync(crashed);
-  for (const file of readdirSync(dataDir)) {
-    if (!/^foyer\.db(-wal|\.erasing-.*)?$/.test(file)) continue;
-    copyFileSync(join(dataDir, file), join(crashed, file));
-  }
-  const held = () =>
-    ["foyer.db", "foyer.db-wal"].filter((file) =>
-      readFileSync(join(crashed, file)).includes(name),
-    );
-  t.strictSame(held(), ["foyer.db-wal"]);
+  const crashed = copyAsKilled(dataDir);
+  t.strictSame(heldIn(crashed, [name]), [name], "in its log");
   const next = openSqliteStore(crashed);
   t.teardown(() => next.close());
-  await until(async () => held().length === 0);
+  await until(() => heldIn(crashed, [name]).length === 0);
   t.strictSame(await usersOf(next, "demo"), []);
 });
