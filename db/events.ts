@@ -52,6 +52,39 @@ export type WorldEvent =
   | (Changed & { type: "chat.reacted"; channel: string; event: number })
   /** Some users became or ceased to be members of a channel, or it is hidden or visible for them now. */
   | (Changed & { type: "chat.memberships"; channel: string; users: string[] })
+  /** A question was asked, changed or deleted. */
+  | (Changed & {
+      type: "question.saved" | "question.deleted";
+      room: string;
+      question: string;
+      /** Whether it was visible before. */
+      wasVisible: boolean;
+    })
+  /** A user votes for a question, or does so no longer. */
+  | (Changed & {
+      type: "question.voted";
+      room: string;
+      question: string;
+      user: string;
+    })
+  /** This question is pinned now; null for none. */
+  | (Changed & {
+      type: "question.pinned";
+      room: string;
+      question: string | null;
+    })
+  /** A poll was created, changed or deleted. */
+  | (Changed & {
+      type: "poll.saved" | "poll.deleted";
+      room: string;
+      poll: string;
+      /** Whether it was open or closed before. */
+      wasPublic: boolean;
+    })
+  /** The ballot of a user changed. */
+  | (Changed & { type: "poll.voted"; room: string; poll: string; user: string })
+  /** This poll is pinned now; null for none. */
+  | (Changed & { type: "poll.pinned"; room: string; poll: string | null })
   | (Changed & { type: "file.added" | "file.deleted" });
 
 /**

@@ -1,5 +1,6 @@
 import type { Delivery } from "./chat.js";
 import type { Events, WorldEvent } from "./events.js";
+import type { Poll } from "./polls.js";
 import type { Announcement, Store } from "./store.js";
 
 type Method = (...args: never[]) => Promise<unknown>;
@@ -164,6 +165,100 @@ export function publishing(store: Store, events: Events): Store {
           result.appeared,
         ),
     }),
+    questions: published(store.questions, {
+      ask: ({ id }, world, room, _draft, by) => ({
+        type: "question.saved",
+        world,
+        room,
+        question: id,
+        wasVisible: false,
+        by,
+      }),
+      update: ({ before, unpinned }, world, room, id, _changes, _user, by) =>
+        [id, unpinned ?? []].flat().map((question) => ({
+          type: "question.saved" as const,
+          world,
+          room,
+          question,
+          wasVisible: question === id && before.state === "visible",
+          by,
+        })),
+      delete: (before, world, room, question, by) => ({
+        type: "question.deleted",
+        world,
+        room,
+        question,
+        wasVisible: before.state === "visible",
+        by,
+      }),
+      vote: (_, world, room, question, user, _vote, by) => ({
+        type: "question.voted",
+        world,
+        room,
+        question,
+        user,
+        by,
+      }),
+      pin: (_, world, room, question, _user, by) => ({
+        type: "question.pinned",
+        world,
+        room,
+        question,
+        by,
+      }),
+    }),
+    polls: published(store.polls, {
+      create: ({ id }, world, room, _draft, by) => ({
+        type: "poll.saved",
+        world,
+        room,
+        poll: id,
+        wasPublic: false,
+        by,
+      }),
+      update: (
+        { before, unpinned, delivery },
+        world,
+        room,
+        id,
+        _changes,
+        _user,
+        by,
+      ) => [
+        ...[id, unpinned ?? []].flat().map((poll) => ({
+          type: "poll.saved" as const,
+          world,
+          room,
+          poll,
+          wasPublic: poll === id && isPublic(before),
+          by,
+        })),
+        ...delivered({ world, channel: room, by }, delivery ? [delivery] : []),
+      ],
+      delete: (before, world, room, poll, by) => ({
+        type: "poll.deleted",
+        world,
+        room,
+        poll,
+        wasPublic: isPublic(before),
+        by,
+      }),
+      vote: (_, world, room, poll, user, _options, by) => ({
+        type: "poll.voted",
+        world,
+        room,
+        poll,
+        user,
+        by,
+      }),
+      pin: (_, world, room, poll, by) => ({
+        type: "poll.pinned",
+        world,
+        room,
+        poll,
+        by,
+      }),
+    }),
     files: published(store.files, {
       add: (_, world) => ({ type: "file.added", world }),
       delete: (_, world) => ({ type: "file.deleted", world }),
@@ -173,6 +268,9 @@ export function publishing(store: Store, events: Events): Store {
 
 const isVisible = ({ state, show_until }: Announcement): boolean =>
   state === "active" && (show_until === null || show_until > Date.now());
+
+const isPublic = ({ state }: Poll): boolean =>
+  state === "open" || state === "closed";
 
 /**
  * The events about new events of a channel, and about changed memberships.

@@ -1,4 +1,6 @@
 import type { ChatStore } from "./chat.js";
+import type { PollStore } from "./polls.js";
+import type { QuestionStore } from "./questions.js";
 import type { WorldCopy } from "../schemas/world-document.js";
 import type {
   Room,
@@ -224,7 +226,7 @@ export interface FilePage {
 
 /** Why the store did not do what it was asked. */
 export type StoreProblem =
-  /** The record to change, or its world, does not exist; `field` says which: `world`, `room`, `user`, `file`, `announcement` or `event`. */
+  /** The record to change, or its world, does not exist; `field` says which: `world`, `room`, `user`, `file`, `announcement`, `event`, `question`, `poll` or `option`. */
   | "absent"
   /** The record exists, but not in a version that the caller named. */
   | "changed"
@@ -232,9 +234,9 @@ export type StoreProblem =
   | "taken"
   /** Another process held the lock for too long, or too many reads wait; try again soon. */
   | "busy"
-  /** The user is banned or silenced, or may not do this in a channel. */
+  /** The user is banned or silenced, or may not do this in a channel; or the poll does not take this vote (`field` is `poll`). */
   | "denied"
-  /** The files of the world would exceed their quota, a user blocks too many others (`field` is `blocks`), or an event has too many reactions (`reactions`). */
+  /** The files of the world would exceed their quota, a user blocks too many others (`field` is `blocks`), an event has too many reactions (`reactions`), or a poll too many options (`options`). */
   | "quota"
   /** The commit failed in a way that leaves open whether it happened. */
   | "doubtful"
@@ -307,6 +309,8 @@ export interface Store {
   readonly files: FileRecords;
   readonly announcements: AnnouncementStore;
   readonly chat: ChatStore;
+  readonly questions: QuestionStore;
+  readonly polls: PollStore;
   /** How much there is now. */
   counts(): Promise<Counts>;
   /**

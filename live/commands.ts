@@ -18,13 +18,15 @@ import {
   LiveError,
   tooLarge,
   unknownEvent,
+  unknownPoll,
+  unknownQuestion,
   unknownRoom,
   unknownUser,
   unknownWorld,
   worldDenied,
 } from "./problems.js";
 import { mayInWorld } from "./rights.js";
-import { channelOf, type RoomKeys, roomOf } from "./targets.js";
+import { channelOf, requireActive, type RoomKeys, roomOf } from "./targets.js";
 
 /** Who gives a command, and where. Everything is as it is at this moment. */
 export interface Context {
@@ -81,6 +83,8 @@ interface RoomCommand<N extends CommandName> extends Common {
   inRoom: PermissionKey | "any";
   /** The type of the module that the room must have. */
   module?: string;
+  /** Whether the config of that module has to say that it is active. */
+  active?: boolean;
   handler: Handler<N, RoomContext>;
 }
 
@@ -220,8 +224,9 @@ function runOf(name: CommandName, declared: object): Run {
     }
     if (takesObject && !isPlainObject(payload)) check(order);
     if ("inRoom" in command) {
-      const { inRoom, module } = command;
+      const { inRoom, module, active } = command;
       const target = await roomOf(context, payload, inRoom, module);
+      if (active) requireActive(target, module!);
       check(order);
       return command.handler(target, payload as never);
     }
@@ -291,7 +296,9 @@ export function liveErrorOf(error: unknown): LiveError | undefined {
     case "large":
       return tooLarge();
     case "denied":
-      return chatDenied();
+      return error.field === "poll"
+        ? new LiveError("poll.vote", error.message)
+        : chatDenied();
     case "quota":
       return error.field === "reactions"
         ? new LiveError("chat.reaction_limit", error.message)
@@ -305,5 +312,7 @@ export function liveErrorOf(error: unknown): LiveError | undefined {
 function absentOf({ field }: StoreError): LiveError {
   if (field === "room") return unknownRoom();
   if (field === "event") return unknownEvent();
+  if (field === "question") return unknownQuestion();
+  if (field === "poll") return unknownPoll();
   return field === "user" ? unknownUser() : unknownWorld();
 }

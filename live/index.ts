@@ -12,6 +12,8 @@ import { Live } from "./live.js";
 import { messageHandler } from "./messages.js";
 import { liveMetrics } from "./metrics.js";
 import { LiveError, problemOf } from "./problems.js";
+import { polls } from "./polls/commands.js";
+import { questions } from "./questions/commands.js";
 import { rooms } from "./rooms.js";
 import { closeAll } from "./stop.js";
 import { Turns } from "./turns.js";
@@ -45,6 +47,8 @@ export const commands = {
   ...rooms,
   ...announcements,
   ...chat,
+  ...questions,
+  ...polls,
 };
 
 /** The websocket for the people who attend, at `/ws/world/<id>`. */

@@ -108,9 +108,24 @@ export const hasModule = (
   type: string,
 ): boolean => module_config.some((module) => module.type === type);
 
+/** The settings of the first module of a type; none if there is no such module. */
+export function configOf(
+  { module_config }: RoomValue,
+  type: string,
+): Record<string, unknown> {
+  const module = module_config.find((module) => module.type === type);
+  return (module?.config ?? {}) as Record<string, unknown>;
+}
+
+/**
+ * Checks whether a module of a room is switched on.
+ * @throws {LiveError} `<module>.inactive`.
+ */
+export function requireActive({ room }: RoomContext, module: string): void {
+  if (configOf(room.value, module).active === true) return;
+  throw new LiveError(`${module}.inactive`);
+}
+
 /** Whether memberships in the chat of a room last only as long as somebody listens. */
-export const isVolatile = ({ module_config }: RoomValue): boolean => {
-  const module = module_config.find(({ type }) => type === "chat.native");
-  const config = module?.config as { volatile?: unknown } | undefined;
-  return config?.volatile === true;
-};
+export const isVolatile = (room: RoomValue): boolean =>
+  configOf(room, "chat.native").volatile === true;

@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { RoomValue, Store, Versioned } from "../db/store.js";
+import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
 import {
   addTraits,
@@ -39,6 +40,8 @@ export class View {
   readonly #watched = new Set<string>();
   /** The rooms that somebody asked for. */
   readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
+  /** What they may do in the rooms that somebody asked for, by key and room. */
+  readonly #may = new Map<string, boolean>();
 
   constructor(
     readonly who: Bearer,
@@ -71,6 +74,20 @@ export class View {
     return this.#watched.has(room);
   }
 
+  /** Whether they may do in a room what a key stands for. */
+  may(key: PermissionKey, room: string): boolean {
+    const name = `${key} ${room}`;
+    let may = this.#may.get(name);
+    if (may === undefined) {
+      const value = this.state.room(room);
+      may =
+        value !== undefined &&
+        mayInRoom(this.who, key, this.state.world.value, value);
+      this.#may.set(name, may);
+    }
+    return may;
+  }
+
   /** Whether they may read the chat of a room, and there is one. */
   reads(room: string): boolean {
     return this.#chatOf(room).reads;
@@ -84,12 +101,11 @@ export class View {
   #chatOf(id: string): { reads: boolean; joins: boolean } {
     let chat = this.#chats.get(id);
     if (!chat) {
-      const world = this.state.world.value;
       const room = this.state.room(id);
       const may = (key: "chat.read" | "chat.join") =>
         room !== undefined &&
         hasModule(room, "chat.native") &&
-        mayInRoom(this.who, key, world, room);
+        this.may(key, id);
       chat = { reads: may("chat.read"), joins: may("chat.join") };
       this.#chats.set(id, chat);
     }

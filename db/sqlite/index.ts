@@ -19,6 +19,8 @@ import {
 } from "./database.js";
 import { marksIn } from "./erasure-marks.js";
 import { fileReads } from "./file-reads.js";
+import { pollStore } from "./polls.js";
+import { questionStore } from "./questions.js";
 import { ReadCache } from "./read-cache.js";
 import { roomListCache } from "./room-list-cache.js";
 import { roomReads } from "./room-reads.js";
@@ -170,6 +172,8 @@ export function openSqliteStore(
         erasing(() => writer.run("eraseUser", worldId, name)),
     },
     chat: chatStore(chat, writer, read, erasing),
+    questions: questionStore(),
+    polls: pollStore(),
     announcements: {
       list: async (worldId) => read(() => announcements.list(worldId)),
       create: (worldId, draft) =>

@@ -61,6 +61,11 @@ export const liveErrors = {
   "channel.join.missing_profile":
     "The caller needs a display name in the profile.",
   "emoji.sadpanda": "The reaction is not one emoji.",
+  "question.unknown": "There is no such question in this room.",
+  "question.inactive": "The room does not take questions at the moment.",
+  "poll.unknown": "There is no such poll in this room.",
+  "poll.inactive": "The room does not take polls at the moment.",
+  "poll.vote": "The poll is not open, or takes only one option.",
 } as const;
 export type LiveErrorCode = keyof typeof liveErrors;
 
@@ -185,4 +190,18 @@ export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
   ],
   "chat.mark_read": [...onChannel, "chat.invalid_body"],
   "chat.direct.create": ["chat.denied"],
+  "question.ask": [...onRoom, "question.inactive"],
+  "question.update": [...onRoom, "question.inactive", "question.unknown"],
+  "question.delete": [...onRoom, "question.inactive", "question.unknown"],
+  "question.vote": [...onRoom, "question.inactive", "question.unknown"],
+  "question.list": onRoom,
+  "question.pin": [...onRoom, "question.unknown"],
+  "question.unpin": onRoom,
+  "poll.create": [...onRoom, "poll.inactive"],
+  "poll.update": [...onRoom, "poll.inactive", "poll.unknown"],
+  "poll.delete": [...onRoom, "poll.inactive", "poll.unknown"],
+  "poll.vote": [...onRoom, "poll.inactive", "poll.unknown", "poll.vote"],
+  "poll.list": [...onRoom, "poll.inactive"],
+  "poll.pin": [...onRoom, "poll.unknown"],
+  "poll.unpin": onRoom,
 };

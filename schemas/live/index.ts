@@ -5,6 +5,8 @@ import {
   SentAnnouncement,
 } from "./announcements.js";
 import { chatCommands, chatPushes, SentChannel } from "./chat.js";
+import { pollCommands, pollPushes } from "./polls.js";
+import { questionCommands, questionPushes } from "./questions.js";
 import { roomCommands, roomPushes } from "./rooms.js";
 import { OwnUser, userCommands, userPushes } from "./users.js";
 import { worldCommands, worldPushes, WorldState } from "./world.js";
@@ -37,6 +39,8 @@ export const commands = {
   ...roomCommands,
   ...announcementCommands,
   ...chatCommands,
+  ...questionCommands,
+  ...pollCommands,
 } as const satisfies Record<
   string,
   { summary: string; payload: TSchema; result: TSchema }
@@ -57,6 +61,8 @@ export const pushes = {
   ...roomPushes,
   ...announcementPushes,
   ...chatPushes,
+  ...questionPushes,
+  ...pollPushes,
 } as const satisfies Record<string, { summary: string; data: TSchema }>;
 
 /** The types of {@link commands}. */
@@ -77,6 +83,8 @@ export type PushName = keyof Pushes;
 export * from "./announcements.js";
 export * from "./chat.js";
 export * from "./frames.js";
+export * from "./polls.js";
+export * from "./questions.js";
 export * from "./rooms.js";
 export * from "./users.js";
 export * from "./world.js";

@@ -4,6 +4,7 @@ import lists from "./0003-lists-of-users-and-files.js";
 import changes from "./0004-world-changes.js";
 import live from "./0005-live.js";
 import chat from "./0006-chat.js";
+import questionsAndPolls from "./0007-questions-and-polls.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -16,4 +17,5 @@ export const migrations: readonly string[] = [
   changes,
   live,
   chat,
+  questionsAndPolls,
 ];

@@ -1,0 +1,126 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { OneOf, Text } from "../values.js";
+import { Empty, Id, Payload, RoomName, roomName } from "./values.js";
+
+const State = OneOf("mod_queue", "visible", "archived");
+
+const fields = {
+  id: Text({ format: "uuid" }),
+  content: Type.String(),
+  state: State,
+  answered: Type.Boolean(),
+  timestamp: Text({ format: "date-time" }),
+  room_id: Text({ format: "uuid" }),
+  score: Type.Integer({
+    minimum: 0,
+    description: "How many users vote for it.",
+  }),
+  is_pinned: Type.Boolean({ description: "At most one of a room is." }),
+};
+
+/** A question to those who present in a room. It does not say who asked. */
+export const SentQuestion = Type.Object(fields, {
+  additionalProperties: false,
+});
+export type SentQuestion = Static<typeof SentQuestion>;
+
+/** A question in a list. */
+export const ListedQuestion = Type.Object(
+  {
+    ...fields,
+    voted: Type.Boolean({ description: "Whether the caller votes for it." }),
+  },
+  { additionalProperties: false },
+);
+export type ListedQuestion = Static<typeof ListedQuestion>;
+
+const content = Text({ minLength: 1 });
+
+const Result = Type.Object(
+  { question: SentQuestion },
+  { additionalProperties: false },
+);
+
+export const questionCommands = {
+  "question.ask": {
+    summary: "Asks a question, which a moderator may have to admit first",
+    payload: Payload({ ...roomName, content }),
+    result: Result,
+  },
+  "question.update": {
+    summary: "Changes a question, or admits or archives it",
+    payload: Payload({
+      ...roomName,
+      id: Id,
+      content: Type.Optional(content),
+      state: Type.Optional(State),
+      answered: Type.Optional(Type.Boolean()),
+      is_pinned: Type.Optional(Type.Boolean()),
+    }),
+    result: Result,
+  },
+  "question.delete": {
+    summary: "Deletes a question and its votes",
+    payload: Payload({ ...roomName, id: Id }),
+    result: Type.Object(
+      { question: Type.String({ description: "Its id." }) },
+      { additionalProperties: false },
+    ),
+  },
+  "question.vote": {
+    summary: "Votes for a question, or withdraws the vote",
+    payload: Payload({
+      ...roomName,
+      id: Id,
+      vote: Type.Optional(
+        Type.Unknown({
+          description: "True, the default, adds the vote; all else removes it.",
+        }),
+      ),
+    }),
+    result: Result,
+  },
+  "question.list": {
+    summary:
+      "The newest questions: the visible ones and the caller's own, or all for moderators",
+    payload: RoomName,
+    result: Type.Array(ListedQuestion, {
+      description: "The oldest first; at most 1,000, with 1 MiB of text.",
+    }),
+  },
+  "question.pin": {
+    summary: "Pins a question instead of another one",
+    payload: Payload({ ...roomName, id: Id }),
+    result: Type.Object({ id: Type.String() }, { additionalProperties: false }),
+  },
+  "question.unpin": {
+    summary: "Pins no question any more",
+    payload: RoomName,
+    result: Empty,
+  },
+} as const;
+
+const room = Text({ format: "uuid" });
+const ofQuestion = Type.Object(
+  { room, id: Type.String() },
+  { additionalProperties: false },
+);
+
+export const questionPushes = {
+  "question.created_or_updated": {
+    summary: "There is a new question, or one changed, or its votes did",
+    data: Result,
+  },
+  "question.deleted": {
+    summary: "A question was deleted",
+    data: ofQuestion,
+  },
+  "question.pinned": {
+    summary: "This question is pinned now, and no other of the room",
+    data: ofQuestion,
+  },
+  "question.unpinned": {
+    summary: "No question of the room is pinned",
+    data: Type.Object({ room }, { additionalProperties: false }),
+  },
+} as const;
