@@ -201,6 +201,8 @@ export async function ensureDemo(store: Store): Promise<World | undefined> {
     module_config: [
       { type: "livestream.native", config: {} },
       { type: "chat.native", config: { volatile: true } },
+      { type: "question", config: { active: true } },
+      { type: "poll", config: { active: true } },
     ],
     sorting_priority: 1,
   });
