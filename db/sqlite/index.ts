@@ -107,8 +107,8 @@ export function openSqliteStore(
       configure: async (id, changes, versions) =>
         readWorld(await writer.run("configureWorld", id, changes, versions)),
       delete: (id) => erasing(() => writer.run("deleteWorld", id)),
-      export: async (id, { history = false } = {}) =>
-        read(() => copies.exportWorld(id, history)),
+      export: async (id, { history = false, votes = true } = {}) =>
+        read(() => copies.exportWorld(id, history, votes)),
       import: async (copy, { dryRun = false } = {}) =>
         readWorld(await writer.run("importWorld", copy, dryRun)),
     },
