@@ -1,19 +1,8 @@
 import type { PollCopy } from "../../schemas/votes-copy.js";
-import type { PollOption, PollState, PollType } from "../polls.js";
+import type { PollOption } from "../polls.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
-
-interface Row {
-  number: number;
-  id: string;
-  room: string;
-  content: string;
-  state: PollState;
-  poll_type: PollType;
-  is_pinned: number;
-  timestamp: number;
-  results: string | null;
-}
+import { BY_POSITION, POLL_COLUMNS, type PollRow } from "./poll-reads.js";
 
 /** One option that a ballot has. */
 interface Choice {
@@ -26,22 +15,20 @@ type BallotCopy = NonNullable<PollCopy["ballots"]>[number];
 
 /** The reads of all polls of a world. */
 export function pollCopyReads(db: Connection) {
-  const select = db.prepare<[string], Row>(
-    `SELECT p.number, p.id, p.room_id AS room, p.content, p.state, p.poll_type, p.is_pinned,
-       p.timestamp, p.results
-     FROM rooms JOIN polls AS p ON p.room_id = rooms.id
+  const select = db.prepare<[string], PollRow>(
+    `SELECT ${POLL_COLUMNS} FROM rooms JOIN polls AS p ON p.room_id = rooms.id
      WHERE rooms.world_id = ? ORDER BY p.number`,
   );
   const selectOptions = db.prepare<[number], PollOption>(
-    `SELECT id, content, position AS "order" FROM poll_options
-     WHERE poll = ? ORDER BY position, number`,
+    `SELECT o.id, o.content, o.position AS "order" FROM poll_options AS o
+     WHERE o.poll = ? ORDER BY ${BY_POSITION}`,
   );
   // A ballot that was withdrawn has no votes, so it is left out.
   const selectChoices = db.prepare<[number], Choice>(
     `SELECT b.number AS ballot, b.user_id AS user, o.id AS option
      FROM poll_ballots AS b JOIN poll_votes AS v ON v.ballot = b.number
      JOIN poll_options AS o ON o.number = v.option
-     WHERE b.poll = ? ORDER BY b.user_id IS NULL, b.number, o.position, o.number`,
+     WHERE b.poll = ? ORDER BY b.user_id IS NULL, b.number, ${BY_POSITION}`,
   );
 
   function ballotsOf(poll: number): BallotCopy[] {
@@ -75,7 +62,7 @@ export function pollCopyReads(db: Connection) {
 }
 
 const toPollCopy = (
-  { id, room, content, state, poll_type, timestamp, ...row }: Row,
+  { id, room, content, state, poll_type, timestamp, ...row }: PollRow,
   options: PollOption[],
   ballots: BallotCopy[],
 ): PollCopy => ({

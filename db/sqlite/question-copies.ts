@@ -1,27 +1,12 @@
 import type { QuestionCopy } from "../../schemas/votes-copy.js";
-import type { QuestionState } from "../questions.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
-
-interface Row {
-  number: number;
-  id: string;
-  room: string;
-  sender: string | null;
-  moderator: string | null;
-  content: string;
-  state: QuestionState;
-  answered: number;
-  is_pinned: number;
-  timestamp: number;
-}
+import { QUESTION_COLUMNS, type QuestionRow } from "./question-reads.js";
 
 /** The reads of all questions of a world. */
 export function questionCopyReads(db: Connection) {
-  const select = db.prepare<[string], Row>(
-    `SELECT q.number, q.id, q.room_id AS room, q.sender, q.moderator, q.content, q.state,
-       q.answered, q.is_pinned, q.timestamp
-     FROM rooms JOIN questions AS q ON q.room_id = rooms.id
+  const select = db.prepare<[string], QuestionRow>(
+    `SELECT ${QUESTION_COLUMNS} FROM rooms JOIN questions AS q ON q.room_id = rooms.id
      WHERE rooms.world_id = ? ORDER BY q.number`,
   );
   const selectVotes = db
@@ -43,7 +28,7 @@ export function questionCopyReads(db: Connection) {
 }
 
 const toQuestionCopy = (
-  { id, room, content, state, timestamp, ...row }: Row,
+  { id, room, content, state, timestamp, ...row }: QuestionRow,
   votes: (string | null)[],
 ): QuestionCopy => ({
   id,

@@ -5,13 +5,12 @@ import { findContradictions, plural, type Rule } from "./rules.js";
 const strangers = (
   kind: "question" | "poll",
   rows: string,
-  noun: string,
+  what: (count: number) => string,
 ): Rule => [
   `SELECT t.id, count(*) AS count FROM ${rows}
    JOIN users ON users.id = t.user_id JOIN rooms ON rooms.id = t.room_id
    WHERE users.world_id != rooms.world_id GROUP BY t.id ORDER BY t.id`,
-  (id, count) =>
-    `the ${kind} ${id} has ${plural(count, noun)} of another world`,
+  (id, count) => `the ${kind} ${id} has ${what(count)} of another world`,
 ];
 
 const RULES: readonly Rule[] = [
@@ -19,19 +18,19 @@ const RULES: readonly Rule[] = [
     "question",
     `(SELECT id, room_id, sender AS user_id FROM questions
       UNION ALL SELECT id, room_id, moderator FROM questions) AS t`,
-    "author or moderator",
+    () => "an author or moderator",
   ),
   strangers(
     "question",
     `(SELECT q.id, q.room_id, v.user_id FROM question_votes AS v
       JOIN questions AS q ON q.number = v.question) AS t`,
-    "vote",
+    (count) => plural(count, "vote"),
   ),
   strangers(
     "poll",
     `(SELECT p.id, p.room_id, b.user_id FROM poll_ballots AS b
       JOIN polls AS p ON p.number = b.poll) AS t`,
-    "ballot",
+    (count) => plural(count, "ballot"),
   ),
   [
     `SELECT id, score AS count, counted FROM (SELECT id, score,

@@ -25,6 +25,7 @@ import { settingContract } from "./settings.js";
 import { userSearchContract } from "./user-search.js";
 import { userContract } from "./users.js";
 import { versionContract } from "./versions.js";
+import { voteCopyContract } from "./vote-copies.js";
 import { worldCopyContract } from "./world-copies.js";
 import { worldContract } from "./worlds.js";
 
@@ -32,6 +33,7 @@ const parts = [
   worldContract,
   hostContract,
   worldCopyContract,
+  voteCopyContract,
   roomContract,
   roomListContract,
   roomFilterContract,
