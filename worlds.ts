@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Engines } from "./db/open.js";
-import { type Store, StoreError } from "./db/store.js";
+import { type Store, StoreError, type WorldStore } from "./db/store.js";
 import { defaultPermissionConfig } from "./schemas/plain/permissions.js";
 import type { WorldCopy } from "./schemas/world-document.js";
 import type { World, WorldChanges, WorldKey } from "./schemas/worlds.js";
@@ -61,33 +61,37 @@ const missingWorld = (id: string) =>
 
 /**
  * A world with its keys and all that it holds but files.
- * @param history whether its chat is included.
- * @throws {StoreError} `absent`, with one line for the operator.
+ * @param options as of {@link WorldStore.export}.
+ * @throws {StoreError} `absent` or `large`, with one line for the operator.
  */
 export async function exportWorld(
   store: Store,
   id: string,
-  history = false,
+  options?: Parameters<WorldStore["export"]>[1],
 ): Promise<WorldCopy> {
-  const copy = await store.worlds.export(id, { history });
+  const copy = await store.worlds.export(id, options);
   if (!copy) throw missingWorld(id);
   return copy;
 }
 
 /**
- * Creates a world with the rules, settings, rooms, users and announcements of
- * another, but without its chat. It has a fresh key, so tokens of the first world do not open it, and
- * all that it holds has new ids.
- * @throws {StoreError} `absent`, or `taken` on `id` or `domain`.
+ * Creates a world with the rules, settings, rooms, users, announcements, questions and
+ * polls of another, but without its chat. Nobody has voted in it, and its questions have
+ * no author. It has a fresh key, so tokens of the first world do not open it, and all
+ * that it holds has new ids.
+ * @throws {StoreError} `absent`, `large`, or `taken` on `id` or `domain`.
  */
 export async function cloneWorld(
   store: Store,
   id: string,
   names: WorldNames,
 ): Promise<World> {
-  const copy = await exportWorld(store, id);
+  const copy = await exportWorld(store, id, { votes: false });
   const { world, rooms, users = [], announcements = [] } = copy;
-  const newIds = new Map(users.map((user) => [user.id, randomUUID()]));
+  const { questions = [], polls = [] } = copy;
+  const newIds = new Map(
+    [...rooms, ...users].map((each) => [each.id, randomUUID()]),
+  );
   const newId = (old: string) => newIds.get(old)!;
   const { config, ...draft } = draftWorld(names);
   const { value } = await store.worlds.import({
@@ -98,7 +102,7 @@ export async function cloneWorld(
     },
     rooms: rooms.map((room) => ({
       ...room,
-      id: randomUUID(),
+      id: newId(room.id),
       revision: 1,
       // A room that shows its world's domain shows the new world's.
       domain: room.domain === world.domain ? undefined : room.domain,
@@ -111,6 +115,23 @@ export async function cloneWorld(
     announcements: announcements.map((announcement) => ({
       ...announcement,
       id: randomUUID(),
+    })),
+    questions: questions.map(
+      ({ sender: _sender, moderator: _moderator, ...question }) => ({
+        ...question,
+        id: randomUUID(),
+        room: newId(question.room),
+      }),
+    ),
+    // Without results, the import counts the votes: there are none.
+    polls: polls.map(({ results: _results, ...poll }) => ({
+      ...poll,
+      id: randomUUID(),
+      room: newId(poll.room),
+      options: poll.options.map((option) => ({
+        ...option,
+        id: randomUUID(),
+      })),
     })),
   });
   return value;

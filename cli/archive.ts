@@ -3,24 +3,24 @@ import type { Backup } from "../db/maintenance/backup.js";
 import { Failure } from "../failure.js";
 import { command } from "./command.js";
 import { context } from "./context.js";
-import { type JsonOption, print, warn } from "./output.js";
+import { counted, type JsonOption, print, warn } from "./output.js";
 import { withProgress } from "./progress.js";
 
 const dataDir = () => loadConfig(context().env).dataDir;
 
-type Contents = Pick<Backup, "worlds" | "rooms" | "files" | "chat_events">;
+/** What is counted, in the order of the words; of the last ones only what there is. */
+const COUNTED = ["worlds", "rooms", "files"] as const;
+const COUNTED_IF_ANY = ["chat_events", "questions", "polls"] as const;
 
-/** Such as "1 world, 3 rooms, 2 files", and how many events of chat if there are any. */
-const contentsOf = ({ worlds, rooms, files, chat_events }: Contents) =>
-  (
-    [
-      [worlds, "world"],
-      [rooms, "room"],
-      [files, "file"],
-      ...(chat_events > 0 ? [[chat_events, "chat event"]] : []),
-    ] as [number, string][]
-  )
-    .map(([count, noun]) => `${count} ${noun}${count === 1 ? "" : "s"}`)
+type Contents = Pick<
+  Backup,
+  (typeof COUNTED)[number] | (typeof COUNTED_IF_ANY)[number]
+>;
+
+/** Such as "1 world, 3 rooms, 2 files, 7 questions". */
+const contentsOf = (contents: Contents) =>
+  [...COUNTED, ...COUNTED_IF_ANY.filter((what) => contents[what] > 0)]
+    .map((what) => counted(what, contents[what]))
     .join(", ");
 
 /** `foyer backup …` */

@@ -1,12 +1,16 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import type { ChatEvent } from "../db/chat.js";
 import { type Store, StoreError } from "../db/store.js";
-import { Failure } from "../failure.js";
 import { findWorld } from "../worlds.js";
-import { command, withStore } from "./command.js";
-import { csvRow } from "./csv.js";
-import { PAGE_SIZE, pages, printList, writeAll } from "./lists.js";
-import type { JsonOption } from "./output.js";
+import { withStore } from "./command.js";
+import { pages } from "./lists.js";
+import { displayNames } from "./names.js";
+import {
+  printRecords,
+  recordsCommand,
+  type RecordsOptions,
+} from "./records.js";
+import { roomsIn } from "./rooms.js";
 
 /** How many events are read at once, and how many if their texts are very long. */
 const EVENTS = 1000;
@@ -70,22 +74,13 @@ function toFile(file: unknown): { url: string; name: string } {
 const textIn = (value: unknown): string =>
   typeof value === "string" ? value : "";
 
-const toRow = ({ files, ...exported }: Exported): string => {
-  const cells = { ...exported, files: files.map(({ url }) => url).join("\n") };
-  return csvRow(COLUMNS.map((column) => cells[column]));
-};
+const toRow = ({ files, ...exported }: Exported) => ({
+  ...exported,
+  files: files.map(({ url }) => url).join("\n"),
+});
 
-/** The channels of the rooms of a world, in the order of its list, and then the direct ones. */
-async function* sourcesIn(
-  store: Store,
-  world: string,
-  direct: boolean,
-): AsyncGenerator<Source> {
-  const rooms = pages(async (page) =>
-    (await store.rooms.all(world, page)).map(({ value }) => value),
-  );
-  for await (const { id, name } of rooms) yield { id, name };
-  if (!direct) return;
+/** The direct channels of a world. */
+async function* directIn(store: Store, world: string): AsyncGenerator<Source> {
   const seen = new Set<string>();
   const users = pages(
     async (page) => (await store.users.list(world, page)).users,
@@ -97,28 +92,6 @@ async function* sourcesIn(
       yield { id: channel.id, name: null };
     }
   }
-}
-
-/**
- * The room with an id or a name.
- * @throws {Failure} if there is none, or several have the name.
- */
-async function findRoom(
-  store: Store,
-  world: string,
-  asked: string,
-): Promise<Source> {
-  const named: Source[] = [];
-  for await (const room of sourcesIn(store, world, false)) {
-    if (room.id === asked) return room;
-    if (room.name === asked) named.push(room);
-  }
-  if (named.length > 1) {
-    const ids = named.map(({ id }) => id).join(", ");
-    throw new Failure(`${named.length} rooms have this name: ${ids}.`);
-  }
-  if (!named[0]) throw new Failure(`There is no room ${asked} in ${world}.`);
-  return named[0];
 }
 
 /** All events of a channel, the oldest first, read a page at a time. */
@@ -139,7 +112,8 @@ async function* eventsOf(
       limit = Math.max(FEWEST_EVENTS, limit >> 2);
       continue;
     }
-    const names = await namesOf(store, world, page);
+    const senders = page.map(({ sender }) => sender);
+    const names = await displayNames(store, world, senders);
     for (const event of page) yield toExported(event, source, names);
     if (page.length < limit) return;
     after = page.at(-1)!.id;
@@ -147,68 +121,37 @@ async function* eventsOf(
   }
 }
 
-/** The display names of the senders of some events. */
-async function namesOf(
-  store: Store,
-  world: string,
-  events: readonly ChatEvent[],
-): Promise<Map<string, string>> {
-  const names = new Map<string, string>();
-  const senders = new Set(events.map(({ sender }) => sender ?? ""));
-  senders.delete("");
-  const ids = [...senders];
-  for (let at = 0; at < ids.length; at += PAGE_SIZE) {
-    const page = ids.slice(at, at + PAGE_SIZE);
-    for (const { id, profile } of await store.users.getMany(world, page)) {
-      const name = profile?.display_name;
-      if (typeof name === "string") names.set(id, name);
-    }
-  }
-  return names;
-}
-
-interface ExportOptions extends JsonOption {
-  room?: string;
-  format: "json" | "csv";
-  direct?: boolean;
-}
-
-const exportChat = command(
+const exportChat = recordsCommand(
   "export <world>",
   "print all messages and other events of the rooms of a world, the oldest first",
   'chat export summit --room "Main stage" --format csv > chat.csv',
 )
-  .option("--room <room>", "only this room: its id, or its exact name")
-  .addOption(
-    new Option("--format <format>", "how it is written")
-      .choices(["json", "csv"])
-      .default("json"),
-  )
   .option("--direct", "also direct messages")
-  .action(async (world: string, options: ExportOptions, self: Command) => {
-    const { json, room, format, direct = false } = options;
-    if (json && format === "csv") self.error("--json is no CSV");
-    if (direct && room !== undefined) {
-      self.error("direct messages belong to no room");
-    }
-    await withStore(async (store) => {
-      await findWorld(store, world);
-      const only =
-        room === undefined ? undefined : await findRoom(store, world, room);
-      const events = (async function* () {
-        const sources = only ? [only] : sourcesIn(store, world, direct);
-        for await (const source of sources) {
-          yield* eventsOf(store, world, source);
-        }
-      })();
-      if (format === "json") return printList(true, events, () => [], "");
-      const rows = (async function* () {
-        yield csvRow(COLUMNS);
-        for await (const event of events) yield toRow(event);
-      })();
-      return writeAll(rows);
-    });
-  });
+  .action(
+    async (
+      world: string,
+      { room, format, direct = false }: RecordsOptions & { direct?: boolean },
+      self: Command,
+    ) => {
+      if (direct && room !== undefined) {
+        self.error("direct messages belong to no room");
+      }
+      await withStore(async (store) => {
+        await findWorld(store, world);
+        const rooms = await roomsIn(store, world, room);
+        const events = (async function* () {
+          for await (const source of rooms) {
+            yield* eventsOf(store, world, source);
+          }
+          if (!direct) return;
+          for await (const source of directIn(store, world)) {
+            yield* eventsOf(store, world, source);
+          }
+        })();
+        await printRecords(format, events, COLUMNS, (event) => [toRow(event)]);
+      });
+    },
+  );
 
 /** `foyer chat …` */
 export const chatCommand = new Command("chat")

@@ -17,6 +17,12 @@ export const plain = (text: string): string =>
       `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
+/** Such as "1 chat event" of 1 and `chat_events`. */
+export const counted = (what: string, count: number): string => {
+  const nouns = what.replace("_", " ");
+  return `${count} ${count === 1 ? nouns.slice(0, -1) : nouns}`;
+};
+
 /** What every command takes. */
 export interface JsonOption {
   json?: boolean;

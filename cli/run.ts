@@ -9,6 +9,8 @@ import { Failure } from "../failure.js";
 import { copyCommands } from "./world-export-import.js";
 import { fileCommand } from "./files.js";
 import { warn } from "./output.js";
+import { pollCommand } from "./polls.js";
+import { questionCommand } from "./questions.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
@@ -29,6 +31,8 @@ const foyer = new Command("foyer")
   .addCommand(userCommand)
   .addCommand(fileCommand)
   .addCommand(chatCommand)
+  .addCommand(questionCommand)
+  .addCommand(pollCommand)
   .addCommand(connectionsCommand)
   .addHelpText(
     "after",

@@ -1,19 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
-import type { ChatCopy } from "../schemas/chat-history.js";
 import type { WorldCopy } from "../schemas/world-document.js";
 import { Failure } from "../failure.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
 import { cloneWorld, exportWorld } from "../worlds.js";
 import { context } from "./context.js";
 import { writeAll } from "./lists.js";
-import { type JsonOption, plain, print, textOf } from "./output.js";
+import { counted, type JsonOption, plain, print, textOf } from "./output.js";
 import { newWorldCommand, type NewWorld, worldLines } from "./worlds.js";
 
 /** `foyer world export …` */
 const exportCommand = command(
   "export <id>",
-  "print a world with its keys, rooms, users and announcements as one JSON document",
+  "print a world with its keys and all that it holds but chat and files as one JSON document",
   "world export summit > summit.json",
 )
   .option(
@@ -23,33 +22,45 @@ const exportCommand = command(
   .action(async (id: string, { withHistory = false }: ExportOptions) => {
     const { toWorldDocument } = await import("../schemas/world-document.js");
     const copy = await withStore((store) =>
-      exportWorld(store, id, withHistory),
+      exportWorld(store, id, { history: withHistory }),
     );
-    const { chat, ...rest } = copy;
-    const document = toWorldDocument(rest);
-    if (!chat) return print(true, document, []);
-    await writeAll(documentWith(document, chat));
+    await writeAll(textsOf(toWorldDocument(copy)));
   });
 
 interface ExportOptions {
   withHistory?: boolean;
 }
 
-/** The text of a document with its chat. Each event is a line, so the text is made piece by piece. */
-async function* documentWith(
-  document: object,
-  { events, ...chat }: ChatCopy,
-): AsyncGenerator<string> {
-  const whole = { ...document, chat: { ...chat, events: [] } };
-  const text = textOf(JSON.stringify(whole, null, 2).split("\n"));
-  const end = text.lastIndexOf("]");
-  yield text.slice(0, end);
-  let separator = "\n";
-  for (const event of events) {
-    yield `${separator}      ${plain(JSON.stringify(event))}`;
-    separator = ",\n";
+/** Lists that may be long. */
+const LONG = new Set(["questions", "polls", "events"]);
+
+/**
+ * The text of a document, piece by piece. Each entry of a long list is a line.
+ * @param indent what every line begins with.
+ */
+async function* textsOf(document: object, indent = ""): AsyncGenerator<string> {
+  const inner = `${indent}  `;
+  let separator = "{";
+  for (const [name, value] of Object.entries(document) as [string, object][]) {
+    yield `${separator}\n${inner}"${name}": `;
+    if (LONG.has(name)) yield* linesOf(value as object[], inner);
+    else if (name === "chat") yield* textsOf(value, inner);
+    else {
+      const lines = JSON.stringify(value, null, 2).split("\n");
+      yield textOf(lines).trimEnd().replaceAll("\n", `\n${inner}`);
+    }
+    separator = ",";
   }
-  yield `${events.length > 0 ? "\n    " : ""}${text.slice(end)}`;
+  yield `\n${indent}}${indent === "" ? "\n" : ""}`;
+}
+
+function* linesOf(list: readonly object[], indent: string) {
+  let separator = "[";
+  for (const entry of list) {
+    yield `${separator}\n${indent}  ${plain(JSON.stringify(entry))}`;
+    separator = ",";
+  }
+  yield list.length > 0 ? `\n${indent}]` : "[]";
 }
 
 /** `foyer world import …` */
@@ -70,6 +81,8 @@ const importCommand = command(
       rooms: copy.rooms.length,
       users: copy.users?.length ?? 0,
       announcements: copy.announcements?.length ?? 0,
+      ...(copy.questions && { questions: copy.questions.length }),
+      ...(copy.polls && { polls: copy.polls.length }),
       ...(copy.chat && { chat_events: copy.chat.events.length }),
     };
     const contents = inWords(counts);
@@ -84,10 +97,7 @@ const importCommand = command(
 const inWords = (counts: Record<string, number>): string =>
   Object.entries(counts)
     .filter(([what, count]) => what === "rooms" || count > 0)
-    .map(([what, count]) => {
-      const nouns = what.replace("_", " ");
-      return `${count} ${count === 1 ? nouns.slice(0, -1) : nouns}`;
-    })
+    .map(([what, count]) => counted(what, count))
     .join(", ");
 
 /** `foyer world clone …` */

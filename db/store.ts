@@ -281,7 +281,7 @@ export interface Counts {
  * a {@link StoreError} `busy` or `unusable`, and a write with `full` or `doubtful`.
  * Where a write has several reasons to fail, it reports the first of `absent`,
  * `denied`, `changed`, `taken` (`id` before `domain` before `rooms` before `users`
- * before `announcements` before `chat`) and `quota`.
+ * before `announcements` before `chat` before `questions` before `polls`) and `quota`.
  *
  * **Reads** see every write of this store that has resolved, and every write of
  * other processes that was committed before the present turn of the event loop.
@@ -384,24 +384,27 @@ export interface WorldStore {
   delete(id: string): Promise<string[]>;
   /**
    * The world with all its rooms in the order of `sorting_priority`, each with its
-   * revision, its users by id without tombstones, and its announcements, the oldest
-   * first. A room has a `domain` only if it has one of its own. What has its
-   * default is left out, and so is an empty list of users or announcements.
+   * revision, its users by id without tombstones, and its announcements, questions
+   * and polls, the oldest first. A room has a `domain` only if it has one of its own.
+   * What has its default is left out, and so is an empty list of anything but rooms.
    * @param options.history include the chat, with direct channels and the ids of erased users.
-   * @throws {StoreError} `large` if a document cannot hold the history.
+   * @param options.votes include who voted for a question or in a poll; true by default.
+   * @throws {StoreError} `large` if a document cannot hold the history, or the votes.
    */
   export(
     id: string,
-    options?: { history?: boolean },
+    options?: { history?: boolean; votes?: boolean },
   ): Promise<WorldCopy | undefined>;
   /**
    * Creates a world with all that it holds, ids and revisions included. A missing
    * revision is 1. The ids of blocked users are those of users of the copy. Events
-   * of chat get new ids, in the same order, and marks follow them.
+   * of chat get new ids, in the same order, and marks follow them. A closed or
+   * archived poll without results gets those of its ballots.
    * @param options.dryRun create nothing, but fail where the import would fail.
    * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms`, `users`,
-   *   `announcements` or `chat` (its direct channels) if any world has one with the
-   *   id of one of them, or if two users of the copy have the same name.
+   *   `announcements`, `chat` (its direct channels), `questions` or `polls` (also
+   *   their options) if any world has one with the id of one of them, or if two users
+   *   of the copy have the same name.
    */
   import(
     copy: WorldCopy,

@@ -1,5 +1,14 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { JsonObject, time, Uuid } from "./document-values.js";
+import {
+  at,
+  JsonObject,
+  ONLY_ONCE,
+  optional,
+  type Referred,
+  time,
+  UNKNOWN_USER,
+  Uuid,
+} from "./document-values.js";
 import { compileValidator, InvalidData } from "./validate.js";
 import { OneOf, Text } from "./values.js";
 
@@ -9,9 +18,6 @@ import { OneOf, Text } from "./values.js";
 const EventId = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const Mark = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Users = Type.Array(Uuid);
-
-const optional = <T extends Parameters<typeof Type.Object>[0]>(fields: T) =>
-  Type.Partial(Type.Object(fields)).properties;
 
 /** A channel: that of the room with its id, unless it is direct. */
 const ChannelCopy = Type.Object(
@@ -98,12 +104,6 @@ const checkChat = compileValidator(
 const checkChannel = compileValidator(ChannelCopy);
 const checkEvent = compileValidator(EventCopy);
 
-/** What the chat refers to in the rest of its document. */
-export interface Referred {
-  rooms: ReadonlySet<unknown>;
-  users: ReadonlySet<unknown>;
-}
-
 /**
  * Checks the chat of a document, with all that it refers to.
  * @param note gets the faults of a part; it is at a dotted path.
@@ -161,9 +161,6 @@ interface Seen {
 const whole = (message: string) =>
   new InvalidData({ non_field_errors: [message] });
 
-const at = (field: string, message: string) =>
-  new InvalidData({ [field]: [message] });
-
 function channelFault(
   channel: ChannelCopy,
   rooms: ReadonlySet<unknown>,
@@ -172,7 +169,7 @@ function channelFault(
 ): InvalidData | undefined {
   const { id, direct, members = [], readers = [] } = channel;
   const { notifications = [] } = channel;
-  if (channels.has(id)) return at("id", "May occur only once.");
+  if (channels.has(id)) return at("id", ONLY_ONCE);
   if (rooms.has(id) === (direct !== undefined)) {
     return at("id", "Must be the id of a room unless it is direct.");
   }
@@ -184,7 +181,7 @@ function channelFault(
     if (!isSorted || direct.length < 2 || direct.length > 100) {
       return at("direct", "Must be 2 to 100 ids in ascending order.");
     }
-    if (sets.has(set)) return at("direct", "May occur only once.");
+    if (sets.has(set)) return at("direct", ONLY_ONCE);
     sets.add(set);
   }
   const mayJoin: ReadonlySet<unknown> = direct ? new Set(direct) : known;
@@ -211,8 +208,6 @@ function channelFault(
     ? at("notifications", "May name each user and event only once.")
     : undefined;
 }
-
-const UNKNOWN_USER = "Must be the id of a user of this document.";
 
 function eventFault(
   event: EventCopy,

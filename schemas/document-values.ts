@@ -1,13 +1,15 @@
 import { Type } from "@sinclair/typebox";
 import { Expected } from "./plain/texts.js";
+import { InvalidData } from "./validate.js";
 import { Text } from "./values.js";
 
-// Values in the document of a world.
+// Values in the document of a world, and faults of them.
 
-export const Uuid = Text({
+export const uuid = {
   pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
   [Expected]: "a UUID in lower case",
-});
+};
+export const Uuid = Text(uuid);
 
 export const time = {
   pattern:
@@ -16,3 +18,21 @@ export const time = {
 };
 
 export const JsonObject = Type.Record(Type.String(), Type.Unknown());
+
+/** Fields that may be left out. */
+export const optional = <T extends Parameters<typeof Type.Object>[0]>(
+  fields: T,
+) => Type.Partial(Type.Object(fields)).properties;
+
+/** What a part of a document refers to in the rest of it. */
+export interface Referred {
+  rooms: ReadonlySet<unknown>;
+  users: ReadonlySet<unknown>;
+}
+
+/** A fault of one field. */
+export const at = (field: string, message: string): InvalidData =>
+  new InvalidData({ [field]: [message] });
+
+export const UNKNOWN_USER = "Must be the id of a user of this document.";
+export const ONLY_ONCE = "May occur only once.";

@@ -1,9 +1,15 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { type ChatCopy, checkChatCopy } from "./chat-history.js";
-import { JsonObject, time, Uuid } from "./document-values.js";
+import { at, JsonObject, time, UNKNOWN_USER, Uuid } from "./document-values.js";
 import type { Faults } from "./errors.js";
 import { RoomDraft } from "./rooms.js";
 import { compileValidator, InvalidData } from "./validate.js";
+import {
+  type PollCopy,
+  pollChecker,
+  type QuestionCopy,
+  questionChecker,
+} from "./votes-copy.js";
 import { Expected, uid } from "./plain/texts.js";
 import { OneOf, Text, TextOrNull } from "./values.js";
 import { World } from "./worlds.js";
@@ -85,6 +91,8 @@ export interface WorldCopy {
   rooms: RoomRecord[];
   users?: UserCopy[];
   announcements?: AnnouncementCopy[];
+  questions?: QuestionCopy[];
+  polls?: PollCopy[];
   chat?: ChatCopy;
 }
 
@@ -123,7 +131,16 @@ export const toWorldDocument = (copy: WorldCopy) => ({
  */
 export function readWorldDocument(document: unknown): WorldCopy {
   if (!isObject(document)) throw checkHead(document)!;
-  const { world, rooms, users, announcements, chat, ...head } = document;
+  const {
+    world,
+    rooms,
+    users,
+    announcements,
+    questions,
+    polls,
+    chat,
+    ...head
+  } = document;
   if (Number(head.version) > VERSION) {
     throw new InvalidData({
       version: [`Must be at most ${VERSION}: use a newer Foyer.`],
@@ -155,16 +172,20 @@ export function readWorldDocument(document: unknown): WorldCopy {
   if (announcements !== undefined) {
     noteEach("announcements", announcements, checkAnnouncement);
   }
-  if (chat !== undefined && count === 0) {
-    const refers = { rooms: idsOf(rooms), users: idsOf(users ?? []) };
-    checkChatCopy(chat, refers, note);
+  const refers = { rooms: idsOf(rooms), users: idsOf(users) };
+  if (questions !== undefined) {
+    noteEach("questions", questions, questionChecker(refers));
   }
+  if (polls !== undefined) noteEach("polls", polls, pollChecker(refers));
+  if (chat !== undefined && count === 0) checkChatCopy(chat, refers, note);
   if (count > 0) throw new InvalidData(faults);
   return {
     world,
     rooms,
     ...(users !== undefined && { users }),
     ...(announcements !== undefined && { announcements }),
+    ...(questions !== undefined && { questions }),
+    ...(polls !== undefined && { polls }),
     ...(chat !== undefined && { chat }),
   } as WorldCopy;
 }
@@ -177,15 +198,10 @@ function userChecker(users: unknown) {
     if (fault) return fault;
     const { token_id, client_id, blocked = [] } = user as UserCopy;
     if ((token_id === null) === (client_id === null)) {
-      const message = "Either this or client_id must be null.";
-      return new InvalidData({ token_id: [message] });
+      return at("token_id", "Either this or client_id must be null.");
     }
-    const at = blocked.findIndex((id) => !ids.has(id));
-    return at === -1
-      ? undefined
-      : new InvalidData({
-          [`blocked.${at}`]: ["Must be the id of a user of this document."],
-        });
+    const wrong = blocked.findIndex((id) => !ids.has(id));
+    return wrong === -1 ? undefined : at(`blocked.${wrong}`, UNKNOWN_USER);
   };
 }
 

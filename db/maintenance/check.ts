@@ -14,6 +14,7 @@ import {
   countRows,
   type RowCounts,
   damageOf,
+  NO_ROWS,
   totalSize,
 } from "../sqlite/inspection.js";
 import { fileReads } from "../sqlite/file-reads.js";
@@ -67,8 +68,7 @@ export async function check(
     const counts = read(() => countRows(db));
     const records = read(() => allFiles(db));
     if (!counts || !records) {
-      const none = { worlds: 0, rooms: 0, files: 0, chat_events: 0, bytes: 0 };
-      return { ...none, findings };
+      return { ...NO_ROWS, bytes: 0, findings };
     }
     const files = new LocalFiles(dataDir);
     findings.push(...(await checkFiles(db, files, records, report)));

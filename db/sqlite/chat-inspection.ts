@@ -1,10 +1,5 @@
 import type { Connection } from "./database.js";
-
-/** A contradiction in chat: what it is, and SQL that finds it with an `id` and a `count`. */
-type Rule = [sql: string, message: (id: string, count: number) => string];
-
-const plural = (count: number, noun: string) =>
-  `${count} ${noun}${count === 1 ? "" : "s"}`;
+import { findContradictions, plural, type Rule } from "./rules.js";
 
 /** Rows of a table that name a user of another world than their channel. */
 const strangers = (table: string, noun: string): Rule => [
@@ -104,11 +99,6 @@ const RULES: readonly Rule[] = [
   ],
 ];
 
-/** Contradictions in chat. Those of many events are counted, so a message is a line. */
+/** Contradictions in chat. */
 export const chatContradictions = (db: Connection): string[] =>
-  RULES.flatMap(([sql, message]) =>
-    db
-      .prepare<[], { id: string; count: number }>(sql)
-      .all()
-      .map(({ id, count }) => message(id, count)),
-  );
+  findContradictions(db, RULES);

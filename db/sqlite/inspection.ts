@@ -8,18 +8,28 @@ import {
 } from "./database.js";
 import { rewriteTable, withoutForeignKeys } from "./scrub.js";
 import { schemaVersionOf } from "./upgrade.js";
+import { voteContradictions } from "./vote-inspection.js";
 
 /** How many pages of a database are copied between two reports. */
 const PAGES = 2500;
 
+/** Of each table that is counted, the rows that count: of chat, not the events that are over. */
+const COUNTED = {
+  worlds: "worlds",
+  rooms: "rooms",
+  files: "files",
+  chat_events: "chat_events WHERE gone = 0",
+  questions: "questions",
+  polls: "polls",
+};
+
 /** The numbers of rows in a database. */
-export interface RowCounts {
-  worlds: number;
-  rooms: number;
-  files: number;
-  /** Events of chat, without those that are over. */
-  chat_events: number;
-}
+export type RowCounts = Record<keyof typeof COUNTED, number>;
+
+/** The numbers of rows in an empty database. */
+export const NO_ROWS = Object.fromEntries(
+  Object.keys(COUNTED).map((table) => [table, 0]),
+) as RowCounts;
 
 /**
  * Copies the database of a folder to a new file, as it is at one moment. Other
@@ -73,18 +83,18 @@ export function openCopy(file: string): Connection {
   }
 }
 
+/** Counts rows. A backup may be older than some tables; they count as empty. */
 export function countRows(db: Connection): RowCounts {
-  // A backup may be older than chat.
-  const hasChat = db
-    .prepare("SELECT 1 FROM sqlite_schema WHERE name = 'chat_events'")
+  const has = db.prepare<[string]>(
+    "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?",
+  );
+  const counts = Object.entries(COUNTED)
+    .filter(([table]) => has.get(table))
+    .map(([table, rows]) => `(SELECT count(*) FROM ${rows}) AS ${table}`);
+  const found = db
+    .prepare<[], Partial<RowCounts>>(`SELECT ${counts.join()}`)
     .get();
-  const events = hasChat ? "chat_events WHERE gone = 0" : "worlds WHERE 0";
-  return db
-    .prepare<[], RowCounts>(
-      `SELECT (SELECT count(*) FROM worlds) AS worlds, (SELECT count(*) FROM rooms) AS rooms,
-         (SELECT count(*) FROM files) AS files, (SELECT count(*) FROM ${events}) AS chat_events`,
-    )
-    .get()!;
+  return { ...NO_ROWS, ...found };
 }
 
 /** The files of all worlds. */
@@ -193,5 +203,6 @@ export function contradictionsIn(db: Connection): string[] {
         `the world ${id} counts ${file_bytes} bytes of files but has ${counted}`,
     ),
     ...chatContradictions(db),
+    ...voteContradictions(db),
   ];
 }

@@ -4,11 +4,13 @@ import type {
   UserCopy,
   WorldCopy,
 } from "../../schemas/world-document.js";
-import type { Announcement } from "../store.js";
+import { type Announcement, StoreError } from "../store.js";
 import { announcementReads, type announcementWrites } from "./announcements.js";
 import { chatCopyReads } from "./chat-export.js";
 import type { chatCopyWrites } from "./chat-import.js";
 import type { Connection } from "./database.js";
+import { pollCopyReads, pollCopyWrites } from "./poll-copies.js";
+import { questionCopyReads, questionCopyWrites } from "./question-copies.js";
 import {
   IS_KNOWN,
   ownExtras,
@@ -24,6 +26,16 @@ import {
 import type { roomWrites } from "./room-writes.js";
 import type { userWrites } from "./user-writes.js";
 import type { worldWrites } from "./world-writes.js";
+
+/**
+ * How many characters the questions and polls in a document may take, about. The
+ * longest string of Node.js has 512 Mi characters.
+ */
+const MAX_VOTING = 128 * 1024 * 1024;
+
+/** About how many characters a question, poll or option takes, and a vote. */
+const ENTRY = 300;
+const VOTE = 100;
 
 /** The reads of worlds with all that they hold. */
 export function copyReads(db: Connection) {
@@ -41,12 +53,41 @@ export function copyReads(db: Connection) {
     `SELECT user_id, blocked_id FROM blocks
      WHERE user_id IN (SELECT id FROM users WHERE world_id = ?) ORDER BY user_id, blocked_id`,
   );
+  const measureVoting = db
+    .prepare<{ world: string; vote: number }, number>(
+      `SELECT coalesce(sum(length(content) + ${ENTRY} + votes * :vote), 0) FROM (
+         SELECT room_id, content, score AS votes FROM questions
+         UNION ALL SELECT room_id, content, 0 FROM polls
+         UNION ALL SELECT room_id, o.content, votes FROM poll_options AS o
+           JOIN polls ON polls.number = o.poll)
+       WHERE room_id IN (SELECT id FROM rooms WHERE world_id = :world)`,
+    )
+    .pluck();
   const announcements = announcementReads(db);
+  const { exportQuestions } = questionCopyReads(db);
+  const { exportPolls } = pollCopyReads(db);
   const chats = chatCopyReads(db);
 
+  function refuseLargeVoting(world: string, votes: boolean): void {
+    const size = measureVoting.get({ world, vote: votes ? VOTE : 0 })!;
+    if (size <= MAX_VOTING) return;
+    const [taken, most] = [size, MAX_VOTING].map((n) => Math.ceil(n / 2 ** 20));
+    throw new StoreError(
+      "large",
+      `The questions and polls take about ${taken} MiB, and a document holds at most ${most} MiB of them. A backup holds them all.`,
+    );
+  }
+
   return {
-    /** @param history whether chat is included. */
-    exportWorld(id: string, history: boolean): WorldCopy | undefined {
+    /**
+     * @param history whether chat is included.
+     * @param votes whether it is included who voted.
+     */
+    exportWorld(
+      id: string,
+      history: boolean,
+      votes: boolean,
+    ): WorldCopy | undefined {
       const row = selectWorld.get(id);
       if (!row) return undefined;
       const blocked = new Map<string, string[]>();
@@ -59,6 +100,9 @@ export function copyReads(db: Connection) {
         .all(id)
         .map((user) => toUserCopy(user, blocked.get(user.id)));
       const announced = announcements.list(id).map(toAnnouncementCopy);
+      refuseLargeVoting(id, votes);
+      const questions = exportQuestions(id, votes);
+      const polls = exportPolls(id, votes);
       const known = () => new Set(users.map((user) => user.id));
       const chat = history ? chats.exportChat(id, known()) : undefined;
       return {
@@ -66,6 +110,8 @@ export function copyReads(db: Connection) {
         rooms: selectRooms.all(id).map(toRecord),
         ...(users.length > 0 && { users }),
         ...(announced.length > 0 && { announcements: announced }),
+        ...(questions.length > 0 && { questions }),
+        ...(polls.length > 0 && { polls }),
         ...(chat && { chat }),
       };
     },
@@ -129,11 +175,14 @@ export function copyWrites(db: Connection, parts: Parts) {
   const savepoint = db.prepare("SAVEPOINT trial");
   const undo = db.prepare("ROLLBACK TO trial");
   const release = db.prepare("RELEASE trial");
+  const { importQuestions } = questionCopyWrites(db);
+  const { importPolls } = pollCopyWrites(db);
 
   return {
     importWorld(copy: WorldCopy, dryRun: boolean): WorldRow {
       savepoint.run();
       const { world, rooms, users = [], announcements = [], chat } = copy;
+      const { questions = [], polls = [] } = copy;
       const row = parts.createWorld(world);
       for (const room of rooms) parts.addRoom(row.id, room);
       for (const user of users) parts.addUser(row.id, user);
@@ -142,6 +191,8 @@ export function copyWrites(db: Connection, parts: Parts) {
       }
       for (const each of announcements) parts.addAnnouncement(row.id, each);
       if (chat) parts.importChat(row.id, chat);
+      importQuestions(questions);
+      importPolls(polls);
       // The caller undoes a write that fails.
       if (dryRun) undo.run();
       release.run();

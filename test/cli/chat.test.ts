@@ -3,9 +3,6 @@ import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import { openEngines } from "../../db/open.js";
-import { countRows } from "../../db/sqlite/inspection.js";
-import { migrations } from "../../db/sqlite/migrations/index.js";
-import { addFunctions } from "../../db/sqlite/upgrade.js";
 import type { Store } from "../../db/store.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
 import { textsBelow } from "../files.js";
@@ -426,17 +423,4 @@ void t.test("a check finds contradictions in chat", async (t) => {
     "database 1 notification of chat without an event",
     `database the event ${last + 1} of chat has an id that is given again`,
   ]);
-});
-
-void t.test("a database from before there was chat has none", async (t) => {
-  const db = new Database(":memory:");
-  t.teardown(() => db.close());
-  addFunctions(db);
-  for (const sql of migrations.slice(0, 5)) db.exec(sql);
-  t.strictSame(countRows(db), {
-    worlds: 0,
-    rooms: 0,
-    files: 0,
-    chat_events: 0,
-  });
 });

@@ -189,7 +189,8 @@ void t.test("a world that goes during a backup", async (t) => {
     for (const key of keys) rmSync(join(files.root, key));
   });
   t.same(made, {
-    ...{ worlds: 0, rooms: 0, files: 0, chat_events: 0 },
+    ...{ worlds: 0, rooms: 0, files: 0 },
+    ...{ chat_events: 0, questions: 0, polls: 0 },
     ...{ bytes: 0, damaged: [] },
   });
   const to = join(dataDir, "../restored");
@@ -220,6 +221,8 @@ void t.test("files that are deleted during a backup", async (t) => {
     rooms: 2,
     files: 2,
     chat_events: 0,
+    questions: 0,
+    polls: 0,
     bytes: 2 * bytes,
     damaged: [],
   });

@@ -14,10 +14,13 @@ import { lifetimeContract } from "./lifetime.js";
 import { roomExtraContract } from "./room-extras.js";
 import { roomListContract } from "./room-lists.js";
 import { roomContract } from "./rooms.js";
+import { pollContract } from "./polls.js";
+import { questionContract } from "./questions.js";
 import { contractOn, type Place } from "./setup.js";
 import { hostContract } from "./hosts.js";
 import { roomFilterContract } from "./room-filters.js";
 import { roomOrderContract } from "./room-order.js";
+import { voteContract } from "./votes.js";
 import { uploadContract } from "./uploads.js";
 import { valueContract } from "./values.js";
 import { orderContract } from "./orders.js";
@@ -25,6 +28,7 @@ import { settingContract } from "./settings.js";
 import { userSearchContract } from "./user-search.js";
 import { userContract } from "./users.js";
 import { versionContract } from "./versions.js";
+import { voteCopyContract } from "./vote-copies.js";
 import { worldCopyContract } from "./world-copies.js";
 import { worldContract } from "./worlds.js";
 
@@ -32,6 +36,7 @@ const parts = [
   worldContract,
   hostContract,
   worldCopyContract,
+  voteCopyContract,
   roomContract,
   roomListContract,
   roomFilterContract,
@@ -56,6 +61,9 @@ const parts = [
   chatReaderContract,
   chatDirectContract,
   chatErasingContract,
+  questionContract,
+  pollContract,
+  voteContract,
 ];
 
 /** What every store keeps to, whatever it is made of: `db/store.ts` as tests. */

@@ -1,0 +1,412 @@
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import t, { type Test } from "tap";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import { countRows } from "../../db/sqlite/inspection.js";
+import { migrations } from "../../db/sqlite/migrations/index.js";
+import { addFunctions } from "../../db/sqlite/upgrade.js";
+import type { Store } from "../../db/store.js";
+import type { WorldCopy } from "../../schemas/world-document.js";
+import { foyer, worldOf } from "../helper.js";
+
+const WORLD = "demo";
+
+/** Somebody who comes to the world. */
+const enter = async (store: Store, tokenId: string, world = WORLD) =>
+  (
+    await store.users.enter(world, {
+      tokenId,
+      traits: new Set<string>(),
+      profile: { display_name: `=${tokenId}` },
+    })
+  ).id;
+
+/** A folder with a world in which somebody asked and voted. */
+async function voted(t: Test) {
+  const dataDir = join(t.testdir(), "data");
+  const store = openSqliteStore(dataDir);
+  t.teardown(() => store.close());
+  await store.worlds.create(worldOf(WORLD));
+  const create = async (name: string, sorting_priority: number) =>
+    (await store.rooms.create(WORLD, { name, sorting_priority })).value.id;
+  const [quiet, main] = [await create("Quiet", 2), await create("Main", 1)];
+  const [ada, bob, gone] = [
+    await enter(store, "ada"),
+    await enter(store, "bob"),
+    await enter(store, "gone"),
+  ];
+  const { questions, polls } = store;
+  const ask = async (room: string, sender: string, content: string) => {
+    const draft = { sender, content, state: "visible" } as const;
+    return (await questions.ask(WORLD, room, draft)).id;
+  };
+  const quietly = await ask(quiet, ada, "Heard?");
+  const sum = await ask(main, ada, "=1+1?\r\nSay it");
+  const why = await ask(main, gone, "Why?");
+  for (const user of [ada, gone]) {
+    await questions.vote(WORLD, main, why, user, true);
+  }
+  await questions.update(WORLD, main, why, { answered: true }, bob);
+  await questions.pin(WORLD, main, sum, bob);
+  const options = [{ content: "@red" }, { content: "blue" }];
+  const draft = { content: "Which, then?", state: "open", options } as const;
+  const empty = await polls.create(WORLD, quiet, {
+    ...{ content: "Empty?", options: [], poll_type: "multi" },
+  });
+  const open = await polls.create(WORLD, main, draft);
+  const closed = await polls.create(WORLD, main, draft);
+  for (const { id, options } of [open, closed]) {
+    const [red, blue] = options;
+    await polls.vote(WORLD, main, id, ada, [red!.id]);
+    await polls.vote(WORLD, main, id, bob, [blue!.id]);
+    await polls.vote(WORLD, main, id, gone, [blue!.id]);
+  }
+  await polls.update(WORLD, main, closed.id, { state: "closed" }, ada);
+  const left = { options: [{ id: closed.options[0]!.id, order: 5 }] };
+  await polls.update(WORLD, main, closed.id, left, ada);
+  await store.users.erase(WORLD, { user_id: gone });
+  return {
+    ...{ dataDir, store, main, quiet, ada, bob, quietly, sum, why },
+    ...{ empty, open, closed },
+  };
+}
+
+const results = (dataDir: string, kind: string, ...more: string[]) =>
+  foyer(dataDir, [kind, "results", WORLD, ...more]);
+
+void t.test("the results of polls are printed", async (t) => {
+  const { dataDir, main, quiet, empty, open, closed } = await voted(t);
+  const json = await results(dataDir, "poll");
+  t.match(json, { code: 0, stderr: "" });
+  const [red, blue] = open.options;
+  const base = {
+    ...{ room_id: main, room: "Main", content: "Which, then?" },
+    ...{ poll_type: "choice", is_pinned: false },
+  };
+  const first = {
+    id: open.id,
+    ...{ ...base, state: "open" },
+    timestamp: new Date(open.timestamp).toISOString(),
+    options: [
+      { id: red!.id, content: "@red", order: 1, votes: 1 },
+      { id: blue!.id, content: "blue", order: 2, votes: 2 },
+    ],
+  };
+  const last = {
+    ...{ ...base, id: empty.id, room_id: quiet, room: "Quiet" },
+    ...{ content: "Empty?", poll_type: "multi", state: "draft" },
+    timestamp: new Date(empty.timestamp).toISOString(),
+    options: [],
+  };
+  t.same(JSON.parse(json.stdout), [
+    first,
+    {
+      ...{ ...first, id: closed.id, state: "closed" },
+      timestamp: new Date(closed.timestamp).toISOString(),
+      options: [
+        { id: closed.options[0]!.id, content: "@red", order: 5, votes: 1 },
+        { id: closed.options[1]!.id, content: null, order: null, votes: 2 },
+      ],
+    },
+    last,
+  ]);
+  t.equal((await results(dataDir, "poll", "--json")).stdout, json.stdout);
+  const one = await results(dataDir, "poll", "--room", quiet);
+  t.same(JSON.parse(one.stdout), [last]);
+
+  const csv = await results(dataDir, "poll", "--format", "csv");
+  const which = (id: string, state: string, { timestamp }: typeof open) =>
+    `${id},${main},Main,"Which, then?",${state},choice,false,${new Date(timestamp).toISOString()}`;
+  t.strictSame(csv.stdout.split("\r\n"), [
+    "id,room_id,room,content,state,poll_type,is_pinned,timestamp,option_id,option,order,votes",
+    `${which(open.id, "open", open)},${red!.id},'@red,1,1`,
+    `${which(open.id, "open", open)},${blue!.id},blue,2,2`,
+    `${which(closed.id, "closed", closed)},${closed.options[0]!.id},'@red,5,1`,
+    `${which(closed.id, "closed", closed)},${closed.options[1]!.id},,,2`,
+    `${empty.id},${quiet},Quiet,Empty?,draft,multi,false,${last.timestamp},,,,`,
+    "",
+  ]);
+});
+
+void t.test("questions are printed with their votes", async (t) => {
+  const { dataDir, store, main, ada, quietly, sum, why } = await voted(t);
+  const json = await results(dataDir, "question");
+  t.match(json, { code: 0, stderr: "" });
+  const questions = JSON.parse(json.stdout) as { timestamp: string }[];
+  const base = {
+    ...{ room_id: main, room: "Main", state: "visible", answered: false },
+    ...{ is_pinned: false, score: 0, sender: ada, sender_name: "=ada" },
+  };
+  t.same(
+    questions.map(({ timestamp: _, ...rest }) => rest),
+    [
+      { ...base, id: sum, content: "=1+1?\r\nSay it", is_pinned: true },
+      {
+        ...{ ...base, id: why, content: "Why?", answered: true, score: 2 },
+        ...{ sender: null, sender_name: null },
+      },
+      {
+        ...{ ...base, id: quietly, content: "Heard?", room: "Quiet" },
+        room_id: (await store.rooms.all(WORLD, { page: 1, pageSize: 9 }))[1]!
+          .value.id,
+      },
+    ],
+  );
+  const csv = await results(
+    ...([dataDir, "question", "--format", "csv", "--room", "Main"] as const),
+  );
+  const at = questions.map(({ timestamp }) => timestamp);
+  t.equal(
+    csv.stdout,
+    [
+      "id,room_id,room,content,state,answered,is_pinned,score,timestamp,sender,sender_name",
+      `${sum},${main},Main,"'=1+1?\nSay it",visible,false,true,0,${at[0]},${ada},'=ada`,
+      `${why},${main},Main,Why?,visible,true,false,2,${at[1]},,`,
+      "",
+    ].join("\r\n"),
+  );
+
+  // More than are read at once.
+  for (let i = 0; i < 120; i++) {
+    const draft = { sender: ada, content: `${i}`, state: "visible" } as const;
+    await store.questions.ask(WORLD, main, draft);
+  }
+  const many = await results(dataDir, "question", "--room", main);
+  const texts = (JSON.parse(many.stdout) as { content: string }[])
+    .slice(2)
+    .map(({ content }) => Number(content));
+  t.strictSame(texts, [...Array(120).keys()]);
+});
+
+void t.test("what cannot be printed is told", async (t) => {
+  const { dataDir, store } = await voted(t);
+  await store.rooms.create(WORLD, { name: "Main" });
+  const cases: [args: string[], code: number, stderr: RegExp][] = [
+    [[WORLD, "--room", "Main"], 1, /2 rooms have this name: [\w-]+, [\w-]+\./],
+    [[WORLD, "--room", "main"], 1, /There is no room main in demo/],
+    [["none"], 1, /There is no world none/],
+    [[WORLD, "--format", "xml"], 2, /format/],
+    [[WORLD, "--format", "csv", "--json"], 2, /--json is no CSV/],
+    [[], 2, /missing required argument/],
+  ];
+  for (const kind of ["poll", "question"]) {
+    for (const [args, code, stderr] of cases) {
+      for (const csv of code === 1 ? [[], ["--format", "csv"]] : [[]]) {
+        const all = [kind, "results", ...args, ...csv];
+        const got = await foyer(dataDir, all);
+        t.match(got, { code, stderr, stdout: "" }, all.join(" "));
+      }
+    }
+    await store.worlds.create(worldOf(kind));
+    const none = await foyer(dataDir, [kind, "results", kind]);
+    t.equal(none.stdout, "[]\n");
+  }
+});
+
+void t.test("questions and polls move with their world", async (t) => {
+  const { dataDir, store, main } = await voted(t);
+  await store.chat.join(WORLD, main, await enter(store, "ada"));
+  const args = ["world", "export", WORLD, "--with-history"];
+  const exported = await foyer(dataDir, args);
+  t.match(exported, { code: 0, stderr: "" });
+  t.match(exported.stdout, /\n {4}\{"id":"[^\n]*"votes":\["[\w-]+",null\]\}\n/);
+  const next = join(t.testdirName, "next");
+  const other = openSqliteStore(next);
+  t.teardown(() => other.close());
+  const importing = ["world", "import", "-"];
+  const contents = "2 rooms, 2 users, 3 questions, 3 polls, 1 chat event";
+  t.match(await foyer(next, [...importing, "--dry-run"], {}, exported.stdout), {
+    code: 0,
+    stdout: `with ${contents}. Nothing was written`,
+  });
+  t.strictSame(await other.worlds.list({ limit: 9 }), []);
+  const trial = await foyer(next, importing, {}, exported.stdout);
+  t.match(trial, { code: 0, stdout: `with ${contents}.\n` });
+  t.equal((await foyer(next, args)).stdout, exported.stdout);
+  for (const kind of ["poll", "question"]) {
+    const [before, after] = [
+      await results(dataDir, kind),
+      await results(next, kind),
+    ];
+    t.equal(after.stdout, before.stdout);
+  }
+  t.match(await foyer(next, ["check"]), { code: 0 });
+
+  await other.worlds.delete(WORLD);
+  const document = JSON.parse(exported.stdout) as WorldCopy;
+  document.questions![0]!.votes = ["00000000-0000-4000-8000-000000000000"];
+  document.polls![0]!.room = document.questions![0]!.id;
+  const refused = JSON.stringify(document);
+  t.match(await foyer(next, importing, {}, refused), {
+    code: 1,
+    stderr:
+      /questions\.0\.votes\.0: Must be the id of a user .*polls\.0\.room: Must be the id of a room/,
+  });
+});
+
+void t.test("a clone has no votes", async (t) => {
+  const { dataDir, store } = await voted(t);
+  const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
+  const made = await foyer(dataDir, [...clone, "--domain", "twin.org"]);
+  t.match(made, { code: 0, stderr: "" });
+  const [from, to] = await Promise.all(
+    [WORLD, "twin"].map(async (id) => (await store.worlds.export(id))!),
+  );
+  const idsIn = ({ rooms, questions, polls }: WorldCopy) =>
+    [rooms, questions!, polls!, polls!.flatMap(({ options }) => options)]
+      .flat()
+      .map(({ id }) => id);
+  const ids = [from!, to!].flatMap(idsIn);
+  t.equal(new Set(ids).size, ids.length, "with ids of its own");
+  const names = ({ rooms }: WorldCopy) =>
+    new Map(rooms.map(({ id, name }) => [id, name]));
+  const shape = (copy: WorldCopy) => ({
+    questions: copy.questions!.map((question) => ({
+      ...{ content: question.content, state: question.state },
+      ...{ answered: question.answered, is_pinned: question.is_pinned },
+      ...{ timestamp: question.timestamp },
+      room: names(copy).get(question.room),
+    })),
+    polls: copy.polls!.map((poll) => ({
+      ...{ content: poll.content, state: poll.state },
+      ...{ poll_type: poll.poll_type, timestamp: poll.timestamp },
+      options: poll.options.map(({ content, order }) => [content, order]),
+      room: names(copy).get(poll.room),
+    })),
+  });
+  t.strictSame(shape(to!), shape(from!));
+  t.ok(
+    to!.questions!.every(
+      ({ sender, moderator, votes }) => !sender && !moderator && !votes,
+    ),
+  );
+  t.ok(to!.polls!.every(({ ballots }) => !ballots));
+  const [, , cloned] = to!.polls!;
+  t.equal(cloned!.state, "closed");
+  t.strictSame(cloned!.results, { [cloned!.options[0]!.id]: 0 });
+  t.match(await foyer(dataDir, ["check"]), { code: 0 });
+});
+
+void t.test("a document that would be too long is refused", async (t) => {
+  const { dataDir, store } = await voted(t);
+  await store.close();
+  const db = new Database(join(dataDir, "foyer.db"));
+  db.exec("UPDATE questions SET score = 2000000 WHERE score = 2");
+  db.close();
+  const exporting = ["world", "export", WORLD];
+  t.match(await foyer(dataDir, exporting), {
+    code: 1,
+    stdout: "",
+    stderr:
+      "foyer: The questions and polls take about 191 MiB, and a document holds at most 128 MiB of them. A backup holds them all.\n",
+  });
+  const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
+  const made = await foyer(dataDir, [...clone, "--domain", "twin.org"]);
+  t.equal(made.code, 0, "which holds no votes");
+});
+
+void t.test("a backup holds questions and polls", async (t) => {
+  const { dataDir } = await voted(t);
+  const archive = join(t.testdirName, "all.tar");
+  const contents = "1 world, 2 rooms, 0 files, 3 questions, 3 polls";
+  const made = await foyer(dataDir, ["backup", archive]);
+  t.equal(made.stdout, `${archive} holds ${contents}.\n`);
+  const restored = join(t.testdirName, "restored");
+  t.match(await foyer(restored, ["restore", archive]), {
+    code: 0,
+    stdout: `Restored ${contents}`,
+  });
+  const checked = await foyer(restored, ["check"]);
+  t.equal(checked.stdout, `All is well: ${contents}.\n`);
+  const [before, after] = [
+    await results(dataDir, "poll"),
+    await results(restored, "poll"),
+  ];
+  t.equal(after.stdout, before.stdout);
+});
+
+void t.test("what an older database lacks is counted as none", (t) => {
+  const db = new Database(":memory:");
+  addFunctions(db);
+  const none = {
+    ...{ worlds: 0, rooms: 0, files: 0 },
+    ...{ chat_events: 0, questions: 0, polls: 0 },
+  };
+  for (const sql of migrations) {
+    db.exec(sql);
+    const has = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'files'");
+    if (has.get()) t.strictSame(countRows(db), none);
+  }
+  db.close();
+  t.end();
+});
+
+void t.test("a check finds contradictions in votes", async (t) => {
+  const { dataDir, store, main, ada, bob, quietly, sum, why, open, closed } =
+    await voted(t);
+  await store.worlds.create(worldOf("other"));
+  const alien = await enter(store, "x", "other");
+  const archived = { content: "Old?", options: [], state: "archived" } as const;
+  const [list, half, text, negative] = [
+    await store.polls.create(WORLD, main, archived),
+    await store.polls.create(WORLD, main, archived),
+    await store.polls.create(WORLD, main, archived),
+    await store.polls.create(WORLD, main, archived),
+  ];
+  t.match(await foyer(dataDir, ["check"]), { code: 0 });
+  await store.close();
+  const db = new Database(join(dataDir, "foyer.db"));
+  const number = (table: string, id: string) =>
+    `(SELECT number FROM ${table} WHERE id = '${id}')`;
+  const ballot = (poll: string, user: string) =>
+    `(SELECT number FROM poll_ballots WHERE poll = ${number("polls", poll)} AND user_id = '${user}')`;
+  const [red] = open.options;
+  db.exec(`
+    UPDATE questions SET sender = '${alien}', moderator = '${alien}' WHERE id = '${sum}';
+    UPDATE questions SET moderator = '${alien}' WHERE id = '${quietly}';
+    UPDATE question_votes SET user_id = '${alien}' WHERE user_id = '${ada}';
+    UPDATE questions SET score = 1 WHERE id = '${quietly}';
+    INSERT INTO question_votes (question, user_id) VALUES (${number("questions", why)}, '${bob}');
+    UPDATE poll_ballots SET user_id = '${alien}' WHERE number = ${ballot(closed.id, ada)};
+    UPDATE poll_votes SET option = ${number("poll_options", red!.id)}
+      WHERE ballot = ${ballot(closed.id, alien)};
+    UPDATE poll_ballots SET changed = 99 WHERE number = ${ballot(open.id, bob)};
+    UPDATE polls SET results = '[]' WHERE id = '${list.id}';
+    UPDATE polls SET results = '{"x": 0.5}' WHERE id = '${half.id}';
+    UPDATE polls SET results = '{' WHERE id = '${text.id}';
+    UPDATE polls SET results = '{"x": 1, "y": -1}' WHERE id = '${negative.id}';`);
+  db.close();
+  const found = await foyer(dataDir, ["check"]);
+  t.equal(found.code, 1);
+  const options = [
+    [red!.id, "1 vote but has 2"],
+    [closed.options[0]!.id, "1 vote but has 0"],
+  ].sort();
+  const scores = [
+    [why, "2 votes but has 3"],
+    [quietly, "1 vote but has 0"],
+  ].sort();
+  t.strictSame(
+    found.stdout.trim().split("\n"),
+    [
+      ...[sum, quietly]
+        .sort()
+        .map(
+          (id) =>
+            `the question ${id} has an author or moderator of another world`,
+        ),
+      `the question ${why} has 1 vote of another world`,
+      `the poll ${closed.id} has 1 ballot of another world`,
+      ...scores.map(([id, what]) => `the question ${id} counts ${what}`),
+      ...options.map(
+        ([id, what]) => `the option ${id} of a poll counts ${what}`,
+      ),
+      `the poll ${closed.id} has 1 vote for options of another`,
+      `the poll ${open.id} has 1 ballot from after its last change`,
+      ...[list, half, text, negative]
+        .map(({ id }) => id)
+        .sort()
+        .map((id) => `the results of the poll ${id} cannot be read`),
+    ].map((line) => `database ${line}`),
+  );
+});
