@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { openSqliteStore } from "../db/sqlite/index.js";
 import type { World } from "../schemas/worlds.js";
 
-/** The bytes of databases that this process has made, by the worlds in them. */
+/** The bytes of databases that this process has made, by what is in them. */
 const made = new Map<string, Promise<Buffer>>();
 
 /**
@@ -20,13 +20,29 @@ const made = new Map<string, Promise<Buffer>>();
  * first with these worlds is made by a store, all others are copies of it: to
  * start a writer takes longer than most tests do.
  */
-export async function putDatabase(
+export const putDatabase = (
   dataDir: string,
   worlds: readonly World[],
+): Promise<void> =>
+  putPrepared(dataDir, `store ${JSON.stringify(worlds)}`, async (folder) => {
+    const store = openSqliteStore(folder);
+    for (const world of worlds) await store.worlds.create(world);
+    await store.close();
+  });
+
+/**
+ * Puts a copy of a database into a folder, which is made if missing.
+ * @param key names what is in the database.
+ * @param make makes the database in a folder, and closes it; called for the first
+ *   copy only.
+ */
+export async function putPrepared(
+  dataDir: string,
+  key: string,
+  make: (folder: string) => Promise<void>,
 ): Promise<void> {
-  const key = JSON.stringify(worlds);
   let bytes = made.get(key);
-  if (!bytes) made.set(key, (bytes = make(worlds)));
+  if (!bytes) made.set(key, (bytes = bytesOf(make)));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   await writeFile(join(dataDir, "foyer.db"), await bytes, {
     flag: "wx",
@@ -34,12 +50,12 @@ export async function putDatabase(
   });
 }
 
-async function make(worlds: readonly World[]): Promise<Buffer> {
+async function bytesOf(
+  make: (folder: string) => Promise<void>,
+): Promise<Buffer> {
   const folder = mkdtempSync(join(tmpdir(), "foyer-test-"));
   try {
-    const store = openSqliteStore(folder);
-    for (const world of worlds) await store.worlds.create(world);
-    await store.close();
+    await make(folder);
     // Nobody has it open: closing a file drops all locks of this process on it.
     return readFileSync(join(folder, "foyer.db"));
   } finally {

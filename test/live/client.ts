@@ -9,6 +9,7 @@ import {
   type TestServer,
   type TestWorld,
 } from "../../testing.js";
+import { putPrepared } from "../database.js";
 import { keyOf, tokenOf } from "../helper.js";
 import { Conversation, liveContractOf } from "./contract.js";
 
@@ -290,6 +291,11 @@ export async function startLive(
     },
   });
   const dataDir = t.testdir();
+  await putPrepared(dataDir, `live ${JSON.stringify(worlds)}`, async (data) => {
+    const first = await startTestServer({ config: { dataDir: data } });
+    for (const world of worlds) await first.createWorld(world);
+    await first.close();
+  });
   const server = await startTestServer({
     config: {
       dataDir,
@@ -306,7 +312,6 @@ export async function startLive(
     const errors = log.filter(({ level }) => level >= 50);
     if (errors.length > 0) throw new Error(JSON.stringify(errors));
   });
-  for (const world of worlds) await server.createWorld(world);
   const port = Number(new URL(server.baseUrl).port);
   let guests = 0;
 
