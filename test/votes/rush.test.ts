@@ -1,0 +1,187 @@
+import t from "tap";
+import type { Client, Frame, Json } from "../live/client.js";
+import { countsOf, type Kind, startVotes } from "./kit.js";
+
+// Section A13: under a rush of votes, what they come to is pushed at most four times a
+// second, and the last push has the final state.
+
+/** The pushes about one question or poll, with when each came. */
+function pushesTo(client: Client, kind: Kind, id: string) {
+  const pushes: { at: number; data: Json }[] = [];
+  client.ws.on("message", (bytes) => {
+    const [name, data] = JSON.parse((bytes as Buffer).toString()) as Frame;
+    if (name !== `${kind}.created_or_updated`) return;
+    const pushed = (data as Json)[kind];
+    if (pushed.id === id) pushes.push({ at: performance.now(), data: pushed });
+  });
+  return pushes;
+}
+
+void t.test("A13 a rush of votes", async (t) => {
+  const votes = await startVotes(t);
+  const { live } = votes;
+  const crowd = await Promise.all(
+    Array.from({ length: 80 }, () => live.guest()),
+  );
+
+  /** The most pushes from a moment to the last one. One more is allowed, as frames may be late. */
+  const allowed = (begin: number, pushes: { at: number }[]) =>
+    2 + ((pushes.at(-1)!.at - begin) / 1000) * 4;
+
+  await t.test("10 poll.vote", async (t) => {
+    const room = await votes.room();
+    const poll = await votes.poll(room, { poll_type: "multi" });
+    const other = await votes.poll(room);
+    const observers = {
+      manager: await votes.entered(room, "manager", ["admin"]),
+      voter: await votes.entered(room, "voter"),
+      early: await votes.entered(room, "early", ["early"]),
+    };
+    await live.app.store.rooms.update("demo", room, {
+      permission_config: { "poll.results": [["early", "admin"]] },
+    });
+    const reader = await votes.entered(room, "reader");
+    await votes.vote(observers.voter, poll, 2);
+    await observers.manager.next("poll.created_or_updated");
+    const heard = Object.entries(observers).map(([name, client]) => ({
+      name,
+      client,
+      pushes: pushesTo(client, "poll", poll.id),
+    }));
+    const unheard = pushesTo(reader, "poll", poll.id);
+    const ofOther = pushesTo(observers.manager, "poll", other.id);
+    const begin = performance.now();
+    await Promise.all(
+      crowd.map(async (client, i) => {
+        await votes.vote(client, poll, 0);
+        await votes.vote(client, poll, 0, 1);
+        await votes.vote(client, poll, 1);
+        await votes.vote(client, poll, i % 2, 2);
+        if (i % 4 === 0) await votes.vote(client, other, 0);
+      }),
+    );
+    const final = "40,40,81";
+    for (const { name, client, pushes } of heard) {
+      await client.next(
+        "poll.created_or_updated",
+        (data) =>
+          data.poll.id === poll.id && countsOf(data.poll)?.join() === final,
+      );
+      const counts = pushes.map(({ data }) => countsOf(data)?.join());
+      const most = allowed(begin, pushes);
+      t.ok(pushes.length <= most, `${name}: ${pushes.length} of ${most}`);
+      t.equal(counts.at(-1), final, name);
+    }
+    await observers.manager.next(
+      "poll.created_or_updated",
+      ({ poll }) => poll.id === other.id && countsOf(poll)?.[0] === 20,
+    );
+    const most = allowed(begin, ofOther);
+    t.ok(ofOther.length <= most, `another poll: ${ofOther.length} of ${most}`);
+    t.same(unheard, [], "a reader who did not vote hears nothing");
+    const now = await votes.pollNow(room, poll.id);
+    t.same(countsOf(now)!.join(), final);
+    const [, last] = [...(await votes.came(crowd[1]!))].reverse();
+    t.notOk(
+      last,
+      "of the crowd, whoever did not enter hears of its votes only",
+    );
+  });
+
+  await t.test("9 question.vote", async (t) => {
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    const other = await votes.question(room);
+    const reader = await votes.entered(room, "reader");
+    const pushes = pushesTo(reader, "question", id);
+    const ofOther = pushesTo(reader, "question", other.id);
+    const begin = performance.now();
+    const cast = (client: Client, of: string, vote: boolean) =>
+      client.do("question.vote", { room, id: of, vote });
+    await Promise.all(
+      crowd.map(async (client, i) => {
+        await cast(client, id, true);
+        await cast(client, id, false);
+        await cast(client, id, true);
+        if (i % 8 === 0) await cast(client, id, false);
+        if (i % 4 === 0) await cast(client, other.id, true);
+      }),
+    );
+    const hears = (of: string, score: number) =>
+      reader.next(
+        "question.created_or_updated",
+        ({ question }) => question.id === of && question.score === score,
+      );
+    await Promise.all([hears(id, 70), hears(other.id, 20)]);
+    for (const [name, those] of Object.entries({ pushes, ofOther })) {
+      const most = allowed(begin, those);
+      t.ok(those.length <= most, `${name}: ${those.length} of ${most}`);
+    }
+    await live.settled();
+    await reader.all();
+    t.equal(pushes.at(-1)!.data.score, 70, "the final state comes last");
+    t.match(await votes.questionNow(room, id), { score: 70 });
+  });
+
+  await t.test("10 closing during a rush has the last word", async (t) => {
+    const room = await votes.room();
+    const poll = await votes.poll(room);
+    const reader = await votes.entered(room, "reader");
+    const manager = await votes.entered(room, "manager", ["admin"]);
+    const pushes = pushesTo(manager, "poll", poll.id);
+    const options = [poll.options[0].id];
+    const payload = { room, id: poll.id, options };
+    const rush = Promise.all(
+      crowd.map((client) => client.code("poll.vote", payload)),
+    );
+    const host = await votes.host();
+    await host.do("poll.update", { room, id: poll.id, state: "closed" });
+    const codes = await rush;
+    const accepted = codes.filter((code) => code === "ok").length;
+    const { poll: closed } = await reader.next("poll.created_or_updated");
+    t.same(countsOf(closed), [accepted, 0, 0]);
+    // A push that was due for a vote comes no later than that of a later vote.
+    const fence = await votes.poll(room);
+    for (const place of [0, 1]) {
+      await votes.vote(crowd[place]!, fence, place);
+      await manager.next(
+        "poll.created_or_updated",
+        ({ poll }) => poll.id === fence.id && countsOf(poll)![place] === 1,
+      );
+    }
+    t.match(pushes.at(-1)!.data, { state: "closed" });
+    t.same(countsOf(pushes.at(-1)!.data), [accepted, 0, 0]);
+  });
+
+  await t.test("10 a poll that is deleted during a rush", async (t) => {
+    const room = await votes.room();
+    const host = await votes.host();
+    for (const kind of ["poll", "question"] as const) {
+      const observer = await votes.entered(room, "observer", ["admin"]);
+      const id = await votes.make(kind, room);
+      await votes.calm(observer);
+      const payload = { room, id, options: [] };
+      const rush = Promise.all(
+        crowd.map((client) => client.code(`${kind}.vote`, payload)),
+      );
+      await host.do(`${kind}.delete`, { room, id });
+      for (const code of await rush) {
+        t.ok(["ok", `${kind}.unknown`].includes(code), code);
+      }
+      await observer.next(`${kind}.deleted`);
+      // What is due for a vote leaves before the second push of another one.
+      const fence = await votes.make(kind, room);
+      const hears = () =>
+        observer.next(
+          `${kind}.created_or_updated`,
+          (data) => data[kind].id === fence,
+        );
+      await hears();
+      const before = await observer.all();
+      t.notOk(
+        before.some(([, data]) => (data as Json)[kind]?.id === id),
+        `${kind}: nothing comes after its deletion`,
+      );
+    }
+  });
+});
