@@ -221,6 +221,20 @@ export class Votes {
     return (await client.all()).filter(isOfVotes);
   }
 
+  /**
+   * The next frames of a connection that answer something, or are about questions or
+   * polls, in their order.
+   */
+  async frames(client: Client, count: number): Promise<Frame[]> {
+    const frames: Frame[] = [];
+    while (frames.length < count) {
+      const frame = await client.frame();
+      const isAnswer = ["success", "error"].includes(frame[0]);
+      if (isAnswer || isOfVotes(frame)) frames.push(frame);
+    }
+    return frames;
+  }
+
   /** Empties what came to some connections. */
   async calm(...clients: Client[]): Promise<void> {
     await this.live.settled();

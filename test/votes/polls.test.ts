@@ -112,7 +112,7 @@ void t.test("10 polls", async (t) => {
     ];
     for (const [action, payload, push] of steps) {
       mod.sendFrame(action, action, { room, ...payload });
-      t.same(namesOf(await mod.frames(2)), ["success", push], action);
+      t.same(namesOf(await votes.frames(mod, 2)), ["success", push], action);
     }
   });
 

@@ -110,7 +110,7 @@ void t.test("9 question.vote", async (t) => {
     const me = await votes.person("order");
     await votes.calm(me);
     me.sendFrame("question.vote", "v", { room, id });
-    const frames = await me.frames(2);
+    const frames = await votes.frames(me, 2);
     t.match(frames[0], ["success", "v", { question: { id, score: 1 } }]);
     t.match(frames[1], [
       "question.created_or_updated",

@@ -112,7 +112,7 @@ void t.test("9 questions", async (t) => {
     const mod = await votes.entered(room, "first", ["admin"]);
     await votes.calm(mod);
     mod.sendFrame("question.ask", "a", { room, content: "x" });
-    const [success, push] = await mod.frames(2);
+    const [success, push] = await votes.frames(mod, 2);
     t.match(success, ["success", "a", { question: { content: "x" } }]);
     const { id } = (success![2] as { question: { id: string } }).question;
     t.match(push, ["question.created_or_updated", { question: { id } }]);
@@ -129,7 +129,7 @@ void t.test("9 questions", async (t) => {
     ];
     for (const [action, payload, name] of steps) {
       mod.sendFrame(action, action, { room, ...payload });
-      t.same(namesOf(await mod.frames(2)), ["success", name], action);
+      t.same(namesOf(await votes.frames(mod, 2)), ["success", name], action);
     }
   });
 
