@@ -77,7 +77,7 @@ void t.test("A7 erased users", async (t) => {
     const poll = await votes.poll(room);
     const question = await votes.question(room);
     for (let i = 0; i < 4; i++) {
-      const client = await live.guest(`erased ${i}`);
+      const client = await live.guest(`erased-${i}`);
       await votes.vote(client, poll, i % 2);
       await client.do("question.vote", { room, id: question.id });
       await host.do("user.delete", { id: client.id });

@@ -216,6 +216,26 @@ export class Votes {
     return (await client.do("poll.vote", payload)).poll;
   }
 
+  /**
+   * Votes in a poll, and waits until that is pushed.
+   * @param observer a manager in the room.
+   */
+  async cast(
+    observer: Client,
+    client: Client,
+    poll: Json,
+    ...places: number[]
+  ): Promise<Json> {
+    const answer = await this.vote(client, poll, ...places);
+    const wanted = countsOf(await this.pollNow(poll.room_id, poll.id))!.join();
+    await observer.next(
+      "poll.created_or_updated",
+      (data) =>
+        data.poll.id === poll.id && countsOf(data.poll)?.join() === wanted,
+    );
+    return answer;
+  }
+
   /** What of questions and polls came to a connection and no test has taken yet. */
   async came(client: Client): Promise<Frame[]> {
     return (await client.all()).filter(isOfVotes);

@@ -105,7 +105,10 @@ void t.test("F14 who sees results, through a whole poll", async (t) => {
     const payload = { room, id: poll.id, options };
     const { poll: answer } = await people.foreign!.do("poll.vote", payload);
     t.same(keys(answer), POLL, "foreign ids are no vote");
-    const push = await people.foreign!.next("poll.created_or_updated");
+    const push = await people.foreign!.next(
+      "poll.created_or_updated",
+      (data) => data.poll.id === poll.id,
+    );
     t.same(keys(push.poll), POLL, "nor do they show results");
     t.equal(
       await people.silenced!.code("poll.vote", payload),

@@ -147,7 +147,7 @@ void t.test("10 polls", async (t) => {
       for (const after of pollStates) {
         const poll = await votes.poll(room);
         const { id } = poll;
-        await votes.vote(people.voter!, poll, 1);
+        await votes.cast(people.manager!, people.voter!, poll, 1);
         await host.do("poll.update", { room, id, state: before });
         const isHidden =
           isOf(before, "draft", "archived") && isOf(after, "draft", "archived");
@@ -183,6 +183,45 @@ void t.test("10 polls", async (t) => {
         }
       }
     }
+  });
+
+  await t.test("4.7 who has just voted, or withdrawn", async (t) => {
+    const room = await votes.room();
+    const voter = await votes.entered(room, "hasty");
+    const voter2 = await votes.entered(room, "hasty");
+    const manager = await votes.entered(room, "watcher", ["admin"]);
+    /** Edits a poll. @returns what those who are told of it are told of its results. */
+    const edited = async ({ id }: Json, content: string) => {
+      await host.do("poll.update", { room, id, content });
+      const counts: Json[] = [];
+      for (const client of [voter, voter2]) {
+        const isEdited = ({ poll }: Json) =>
+          poll.id === id && poll.content === content;
+        const { poll } = await client.next(saved, isEdited);
+        counts.push(countsOf(poll)?.join());
+      }
+      return counts;
+    };
+    const seen: Record<string, Json[]> = { voted: [], withdrawn: [], lost: [] };
+    for (let i = 0; i < 5; i++) {
+      const poll = await votes.poll(room);
+      await votes.vote(voter, poll, 0);
+      seen.voted!.push(...(await edited(poll, "After a vote")));
+      const known = await votes.poll(room);
+      await votes.cast(manager, voter, known, 0);
+      await votes.vote(voter2, known);
+      seen.withdrawn!.push(...(await edited(known, "After withdrawing")));
+      const short = await votes.poll(room);
+      await votes.cast(manager, voter, short, 0);
+      const { room_id, id, options } = short;
+      const payload = { room: room_id, id, options: options.slice(1) };
+      await host.do("poll.update", payload);
+      seen.lost!.push(...(await edited(short, "After losing the option")));
+    }
+    const every = (counts: Json) => Array<Json>(10).fill(counts);
+    t.same(seen.voted, every("1,0,0"), "a voter sees results in the next push");
+    t.same(seen.withdrawn, every(undefined), "who withdrew sees none");
+    t.same(seen.lost, every(undefined), "nor who lost the chosen option");
   });
 
   await t.test("10 poll.update changes what it names", async (t) => {
@@ -225,7 +264,7 @@ void t.test("10 polls", async (t) => {
     for (const state of pollStates) {
       const poll = await votes.poll(room);
       const { id } = poll;
-      await votes.vote(people.voter!, poll, 0);
+      await votes.cast(people.manager!, people.voter!, poll, 0);
       await host.do("poll.update", { room, id, state });
       const heard = await votes.audience(
         t,

@@ -226,7 +226,10 @@ void t.test("9 questions", async (t) => {
     for (const state of questionStates) {
       const { id } = await votes.question(room, state);
       await host.do("question.vote", { room, id });
-      await votes.live.settled();
+      await people.moderator!.next(
+        "question.created_or_updated",
+        ({ question }) => question.id === id && question.score === 1,
+      );
       const heard = await votes.audience(
         t,
         people,

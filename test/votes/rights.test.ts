@@ -46,11 +46,9 @@ void t.test("A6 what changes meanwhile", async (t) => {
     const list = (client: Client) => client.code("poll.list", { room });
     t.same(await list(people.one!), "protocol.denied");
     t.same(await list(people.two!), "ok");
-    await rule(room, { "room.view": ["three"] });
+    await rule(room, { "room.view": ["admin"] });
     await heard([], "nobody sees the room");
     await rule(room, {});
-    const [again] = [await votes.question(room, "mod_queue")];
-    t.ok(again.id);
     await people.one!.do("room.enter", { room });
     await heard(["one"], "and back");
   });
