@@ -262,6 +262,17 @@ void t.test("the module, and what is checked first", async (t) => {
     );
   });
 
+  await t.test("1 a command without an id is carried out, too", async (t) => {
+    const room = await votes.room();
+    await votes.calm(host);
+    host.sendFrame("question.list", { room });
+    t.same(await votes.frames(host, 1), [["success", null, []]]);
+    host.sendFrame("poll.pin", { room, id: randomUUID() });
+    t.match(await votes.frames(host, 1), [["error", { code: "poll.unknown" }]]);
+    host.sendFrame("poll.list", { a: 1 }, { room });
+    t.same(await votes.frames(host, 1), [["success", { a: 1 }, []]]);
+  });
+
   await t.test("A13 a payload that is no object", async (t) => {
     for (const payload of [null, [], "x", 5, true, [randomUUID()]]) {
       for (const { action } of commands) {

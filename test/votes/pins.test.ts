@@ -100,6 +100,14 @@ void t.test("pins", async (t) => {
       }
     });
 
+    await t.test(`${kind}.unpin tells readers, always`, async (t) => {
+      const room = await votes.room({ rules: byTrait });
+      const people = await crowd(room);
+      await votes.audience(t, people, readers, `${kind}.unpinned`, () =>
+        host.do(`${kind}.unpin`, { room }),
+      );
+    });
+
     await t.test(`${kind}.update pins, too`, async (t) => {
       const room = await votes.room({ rules: byTrait });
       const people = await crowd(room);

@@ -240,6 +240,94 @@ void t.test("10 poll.vote", async (t) => {
     },
   );
 
+  await t.test(
+    "4.7 nothing is seen after the own vote is withdrawn",
+    async (t) => {
+      const room = await votes.room();
+      const manager = await votes.entered(room, "watcher", ["admin"]);
+      const mine = [
+        await votes.entered(room, "regretful"),
+        await votes.entered(room, "regretful"),
+      ] as const;
+      const guest = await live.guest();
+      for (let i = 0; i < 4; i++) {
+        const poll = await votes.poll(room);
+        await votes.cast(manager, mine[0], poll, 0);
+        await votes.calm(...mine);
+        const options: string[] = [];
+        const payload = { room, id: poll.id, options };
+        mine[0].sendFrame("poll.vote", "end", payload);
+        await mine[0].answered("end");
+        await mine[0].all();
+        await mine[1].all();
+        await votes.cast(manager, guest, poll, 1);
+        for (const client of mine) {
+          const frames = JSON.stringify(await client.all());
+          t.notOk(frames.includes('"results"'), `${i}`);
+        }
+      }
+    },
+  );
+
+  await t.test(
+    "4.7 the answer shows results to who may see them",
+    async (t) => {
+      const room = await votes.room({ rules: byTrait });
+      const poll = await votes.poll(room);
+      const table: [traits: string[], sees: boolean][] = [
+        [["poll.vote"], false],
+        [["poll.vote", "poll.read"], false],
+        [["poll.vote", "poll.results"], true],
+        [["poll.vote", "poll.manage"], true],
+      ];
+      for (const [traits, sees] of table) {
+        const client = await votes.person(traits.join(), traits);
+        const answer = await votes.vote(client, poll);
+        t.same(keys(answer), sees ? COUNTED_POLL : POLL, traits.join());
+        const voted = await votes.vote(client, poll, 0);
+        t.same(keys(voted), COUNTED_POLL, "who voted sees them");
+        const again = await votes.vote(client, poll);
+        t.same(keys(again), sees ? COUNTED_POLL : POLL, "withdrawn");
+      }
+    },
+  );
+
+  await t.test("A4 votes of one connection count in their order", async (t) => {
+    const room = await votes.room();
+    const poll = await votes.poll(room);
+    const client = await votes.person("hasty");
+    for (let i = 0; i < 9; i++) {
+      const options = i % 2 ? [] : [poll.options[i % 3].id];
+      client.sendFrame("poll.vote", i, { room, id: poll.id, options });
+    }
+    for (let i = 0; i < 9; i++) {
+      const [frame] = await votes.frames(client, 1);
+      if (frame![0] === "success") t.equal(frame![1], i);
+      else i--;
+    }
+    t.same(await counts(poll), [0, 0, 1]);
+  });
+
+  await t.test("10 the type can change", async (t) => {
+    const room = await votes.room();
+    const poll = await votes.poll(room);
+    const ids = poll.options.map(({ id }: Json) => id);
+    const ann = await votes.person("ann");
+    for (const [poll_type, places, code] of [
+      ["multi", [0, 1], "ok"],
+      ["choice", [1, 2], "poll.vote"],
+      ["choice", [2], "ok"],
+    ] as const) {
+      const changes = { room, id: poll.id, poll_type };
+      const answer = await host.do("poll.update", changes);
+      t.same(keys(answer.poll), COUNTED_POLL, "it is never sent");
+      const options = places.map((place) => ids[place]);
+      const found = await voteFor(ann, poll, options);
+      t.equal(typeof found === "string" ? found : "ok", code, poll_type);
+    }
+    t.same(await counts(poll), [0, 0, 1]);
+  });
+
   await t.test("F6 the same user at once has one vote", async (t) => {
     const room = await votes.room();
     const poll = await votes.poll(room);

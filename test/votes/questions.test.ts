@@ -223,13 +223,20 @@ void t.test("9 questions", async (t) => {
 
   await t.test("9 question.delete to each audience", async (t) => {
     const { room, people } = await crowd();
+    const ids: Record<string, string> = {};
     for (const state of questionStates) {
       const { id } = await votes.question(room, state);
       await host.do("question.vote", { room, id });
+      ids[state] = id;
+    }
+    for (const id of Object.values(ids)) {
       await people.moderator!.next(
         "question.created_or_updated",
         ({ question }) => question.id === id && question.score === 1,
       );
+    }
+    for (const state of questionStates) {
+      const id = ids[state]!;
       const heard = await votes.audience(
         t,
         people,
@@ -249,6 +256,31 @@ void t.test("9 questions", async (t) => {
         "once",
       );
     }
+  });
+
+  await t.test("9 who asked, and who moderated, is recorded", async (t) => {
+    const { questions } = live.app.store;
+    const room = await votes.room();
+    const guest = await live.guest();
+    const mods = [
+      await votes.person("mod one", ["admin"]),
+      await votes.person("mod two", ["admin"]),
+    ];
+    const { id } = await votes.question(room, "mod_queue", guest);
+    const recorded = async () => {
+      const stored = await questions.get("demo", room, id);
+      return [stored!.sender, stored!.moderator];
+    };
+    t.same(await recorded(), [guest.id, null]);
+    for (const mod of mods) {
+      await mod.do("question.update", { room, id, content: mod.id });
+      t.same(await recorded(), [guest.id, mod.id]);
+    }
+    await guest.do("question.vote", { room, id });
+    t.same(await recorded(), [guest.id, mods[1]!.id], "not by a vote");
+    await host.do("user.delete", { id: guest.id });
+    await host.do("user.delete", { id: mods[1]!.id });
+    t.same(await recorded(), [null, null], "A7 until they are erased");
   });
 
   await t.test("9 question.list: who sees which", async (t) => {
