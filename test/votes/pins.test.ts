@@ -130,6 +130,9 @@ void t.test("pins", async (t) => {
         });
         const ended = told.find(([, id]) => id === one);
         t.same(ended, [push, one, false], "the end of the other pin");
+        if (kind === "poll" && frames === heard.reader) {
+          t.notOk(JSON.stringify(frames).includes("results"), "F14");
+        }
         const begun = told.find(([, id]) => id === two);
         t.same(begun, [push, two, true]);
       }
@@ -138,6 +141,32 @@ void t.test("pins", async (t) => {
       t.same(await pinned(room), [two], "not pinned is not the pin of another");
       await set(two, false)();
       t.same(await pinned(room), []);
+    });
+
+    await t.test(`${kind}.update pins what is hidden`, async (t) => {
+      const room = await votes.room({ rules: byTrait });
+      const people = await crowd(room);
+      const [shown, hidden] = [await make(room), await make(room, states[0])];
+      await host.do(`${kind}.pin`, { room, id: shown });
+      const counts = { reader: 1, moderator: 2, blind: 1 };
+      const heard = await votes.heard(people, counts, () =>
+        host.do(`${kind}.update`, { room, id: hidden, is_pinned: true }),
+      );
+      const told = Object.entries(heard).map(([name, frames]) => [
+        name,
+        frames
+          .map(([, data]) => (data as Json)[kind])
+          .map(({ id, is_pinned }) => [id === shown ? "shown" : id, is_pinned])
+          .sort(([a], [b]) => (a === "shown" ? -1 : b === "shown" ? 1 : 0)),
+      ]);
+      t.same(Object.fromEntries(told), {
+        reader: [["shown", false]],
+        moderator: [
+          ["shown", false],
+          [hidden, true],
+        ],
+        blind: [[hidden, true]],
+      });
     });
 
     await t.test(

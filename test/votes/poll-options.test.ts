@@ -126,6 +126,36 @@ void t.test("10 options", async (t) => {
     t.same(countsOf(await votes.pollNow(room, poll.id)), [1, 1]);
   });
 
+  await t.test("A13 the highest order there is", async (t) => {
+    const room = await votes.room();
+    const options = [{ content: "a", order: 2 ** 31 - 1 }, { content: "b" }];
+    const payload = { room, content: "x", options };
+    const [kind, , answer] = await host.call("poll.create", payload);
+    if (kind === "error") t.match(answer, { code: invalid });
+    else {
+      const { poll } = answer as Json;
+      t.equal(poll.options[1].content, "b", "it comes last");
+      t.same(await votes.pollNow(room, poll.id), poll);
+      const more = [...poll.options, { content: "c" }];
+      const edits = { room, id: poll.id, options: more };
+      const code = await host.code("poll.update", edits);
+      t.ok(
+        ["ok", invalid].includes(code),
+        "what was answered can be sent back",
+      );
+    }
+  });
+
+  await t.test("10 a closed poll gets its first options", async (t) => {
+    const room = await votes.room();
+    const poll = await votes.poll(room, { state: "closed", options: [] });
+    const closed = await edit(poll, [{ content: "A" }]);
+    const votesOf = (results: Json) => Object.values(results as object);
+    t.notOk(votesOf(closed.results).some((count) => count !== 0));
+    const open = await edit(poll, [], { state: "open" });
+    t.same(countsOf(open), [0]);
+  });
+
   await t.test(
     "10 replaced as a whole, with a new one of the same text",
     async (t) => {
