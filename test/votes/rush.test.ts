@@ -238,4 +238,43 @@ void t.test("A13 a rush of votes", async (t) => {
       t.equal(deletions.length, 1);
     });
   }
+
+  await t.test("9, 10 votes of what is gone when they are due", async (t) => {
+    const host = await votes.host();
+    const gone: Record<string, (room: string, voter: Client) => unknown> = {
+      connection: (_room, voter) => voter.ws.terminate(),
+      user: (_room, { id }) => host.do("user.delete", { id }),
+      room: (room) => host.do("room.delete", { room }),
+      module: (room) => votes.alter(room, { question: null, poll: null }),
+    };
+    for (const [name, go] of Object.entries(gone)) {
+      const room = await votes.room();
+      const observer = await votes.entered(room, "observer", ["admin"]);
+      const voter = await votes.entered(room, `gone with ${name}`);
+      const [poll, question] = [
+        await votes.poll(room),
+        await votes.question(room),
+      ];
+      const cast = async (client: Client) => {
+        await votes.vote(client, poll, 0);
+        await client.do("question.vote", { room, id: question.id });
+      };
+      // The first votes are pushed at once, so those of the other one wait.
+      await cast(crowd[0]!);
+      await cast(voter);
+      await go(room, voter);
+      const elsewhere = await votes.room();
+      await observer.do("room.enter", { room: elsewhere });
+      const heard = pushesTo(observer, "poll", poll.id);
+      await passed("poll", elsewhere, observer);
+      await passed("question", elsewhere, observer);
+      if (name === "room") {
+        t.same(heard, [], "a room that is gone is silent");
+        continue;
+      }
+      if (name === "module") await votes.alter(room, {});
+      t.equal(countsOf(await votes.pollNow(room, poll.id))![0], 2, name);
+      t.match(await votes.questionNow(room, question.id), { score: 2 }, name);
+    }
+  });
 });
