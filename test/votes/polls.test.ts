@@ -214,11 +214,20 @@ void t.test("10 polls", async (t) => {
       }
       return counts;
     };
-    const seen: Record<string, Json[]> = { voted: [], withdrawn: [], lost: [] };
+    const guest = await votes.live.guest();
+    const kinds = ["voted", "due", "withdrawn", "lost"];
+    const seen: Record<string, Json[]> = Object.fromEntries(
+      kinds.map((kind) => [kind, []]),
+    );
     for (let i = 0; i < 5; i++) {
       const poll = await votes.poll(room);
       await votes.vote(voter, poll, 0);
       seen.voted!.push(...(await edited(poll, "After a vote")));
+      // The push of the first vote is at once, so that of the second is still due.
+      const busy = await votes.poll(room);
+      await votes.cast(manager, guest, busy, 1);
+      await votes.vote(voter, busy, 0);
+      seen.due!.push(...(await edited(busy, "After another vote")));
       const known = await votes.poll(room);
       await votes.cast(manager, voter, known, 0);
       await votes.vote(voter2, known);
@@ -232,6 +241,7 @@ void t.test("10 polls", async (t) => {
     }
     const every = (counts: Json) => Array<Json>(10).fill(counts);
     t.same(seen.voted, every("1,0,0"), "a voter sees results in the next push");
+    t.same(seen.due, every("1,1,0"), "even if others vote as well");
     t.same(seen.withdrawn, every(undefined), "who withdrew sees none");
     t.same(seen.lost, every(undefined), "nor who lost the chosen option");
   });
