@@ -1,0 +1,205 @@
+import t from "tap";
+import { type Client, holdRates, type Json } from "../live/client.js";
+import { invalid, startVotes } from "./kit.js";
+
+// Section C, F22: how long texts are, and how often somebody asks.
+
+void t.test("C text of questions and polls", async (t) => {
+  const votes = await startVotes(t, { maxText: 100 });
+  const host = await votes.host();
+  const room = await votes.room();
+  const { id: question } = await votes.question(room);
+  const poll = await votes.poll(room);
+  const [a] = poll.options;
+  const table: [
+    action: string,
+    Json,
+    field: RegExp,
+    of: (text: string) => Json,
+  ][] = [
+    ["question.ask", {}, /^content$/, (content) => ({ content })],
+    [
+      "question.update",
+      { id: question },
+      /^content$/,
+      (content) => ({ content }),
+    ],
+    ["poll.create", {}, /^content$/, (content) => ({ content })],
+    ["poll.update", { id: poll.id }, /^content$/, (content) => ({ content })],
+    [
+      "poll.create",
+      { content: "x" },
+      /^options/,
+      (content) => ({ options: [{ content: "x" }, { content }] }),
+    ],
+    [
+      "poll.update",
+      { id: poll.id },
+      /^options/,
+      (content) => ({ options: [a, { content }] }),
+    ],
+    [
+      "poll.update",
+      { id: poll.id },
+      /^options/,
+      (content) => ({ options: [{ id: a.id, content }] }),
+    ],
+  ];
+  for (const [action, base, field, of] of table) {
+    for (const letter of ["x", "😀"]) {
+      const most = { room, ...base, ...of(letter.repeat(100)) };
+      const name = `${action} ${field.source} ${letter}`;
+      // In a poll, its text and the texts of its options are texts of their own.
+      t.equal(await host.code(action, most), "ok", name);
+      const more = { room, ...base, ...of(letter.repeat(101)) };
+      const [, , answer] = await host.call(action, more);
+      t.match(answer, { code: invalid }, name);
+      const { details = {} } = answer as { details?: object };
+      t.match(Object.keys(details)[0], field, name);
+    }
+  }
+  const now = await votes.questionNow(room, question);
+  t.equal(now.content, "😀".repeat(100), "it is stored as it came");
+});
+
+void t.test("F1 texts that are hard to keep", async (t) => {
+  const votes = await startVotes(t);
+  const host = await votes.host();
+  const room = await votes.room();
+  const { id } = await votes.question(room);
+  const poll = await votes.poll(room);
+  const texts = [
+    "\u0000",
+    "a\u0000b",
+    "\ud800",
+    "\u202e",
+    "'; DROP TABLE polls; --",
+    "<script>",
+    "__proto__",
+    "e\u0301",
+  ];
+  for (const content of texts) {
+    const rows: [action: string, payload: Json, of: (answer: Json) => Json][] =
+      [
+        ["question.ask", { content }, ({ question }) => question.content],
+        [
+          "question.update",
+          { id, content },
+          ({ question }) => question.content,
+        ],
+        ["poll.create", { content }, ({ poll }) => poll.content],
+        [
+          "poll.update",
+          { id: poll.id, options: [{ content }] },
+          ({ poll }) => poll.options[0].content,
+        ],
+      ];
+    for (const [action, payload, of] of rows) {
+      const name = `${action} ${JSON.stringify(content)}`;
+      const [kind, , answer] = await host.call(action, { room, ...payload });
+      if (kind === "error") t.match(answer, { code: invalid }, name);
+      else t.equal(of(answer), content, name);
+    }
+  }
+  const asked: Json[] = await host.do("question.list", { room });
+  t.ok(asked.some(({ content }) => content === texts[4]));
+});
+
+void t.test("C question.ask a second", async (t) => {
+  const votes = await startVotes(t, { messagesPerSecond: 5 });
+  const room = await votes.room({ chat: true });
+  const go = holdRates(t);
+  const codes = async (client: Client, count: number) => {
+    const found: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const asked = { room, content: `${i}` };
+      found.push(await client.code("question.ask", asked));
+    }
+    return found;
+  };
+  const ok = (count: number) => Array<string>(count).fill("ok");
+  const limited = "protocol.rate_limited";
+  const one = await votes.person("one");
+  const two = await votes.person("one");
+  const other = await votes.person("other");
+  t.same(await codes(one, 10), ok(10));
+  t.same(
+    await codes(two, 12),
+    [...ok(10), limited, limited],
+    "a burst of twenty, on all connections of a user",
+  );
+  t.same(await codes(other, 1), ["ok"], "others have their own");
+  const list = await (await votes.host()).do("question.list", { room });
+  t.equal(list.length, 21, "a command too many is not executed");
+  const { id } = list[0];
+  for (const [action, payload] of [
+    ["question.vote", { id }],
+    ["question.list", {}],
+    ["poll.list", {}],
+  ] as const) {
+    t.equal(await one.code(action, { room, ...payload }), "ok", action);
+  }
+  go();
+});
+
+void t.test("F22 lists are bounded", async (t) => {
+  const votes = await startVotes(t);
+  const { store } = votes.live.app;
+  const host = await votes.host();
+  const room = await votes.room();
+  const guest = await votes.live.guest();
+
+  await t.test("9 question.list: the newest thousand", async (t) => {
+    const [sender] = await votes.users(1);
+    const ids: string[] = [];
+    const ask = async (i: number) => {
+      const draft = { sender: sender!, content: `${i}` };
+      const state = "visible" as const;
+      const { id } = await store.questions.ask("demo", room, {
+        ...draft,
+        state,
+      });
+      ids.push(id);
+    };
+    for (let i = 0; i < 1010; i++) await ask(i);
+    const listed = async (): Promise<Json[]> =>
+      guest.do("question.list", { room });
+    const idsOf = (list: Json[]) => list.map(({ id }) => id);
+    t.same(idsOf(await listed()), ids.slice(-1000), "oldest first");
+    await host.do("question.pin", { room, id: ids[3] });
+    const pinned = await listed();
+    t.ok(pinned.length <= 1000);
+    t.ok(idsOf(pinned).includes(ids[3]), "a pinned one always");
+    t.same(idsOf(pinned).at(0), ids[3], "in its place");
+    t.same(idsOf(pinned).at(-1), ids.at(-1));
+  });
+
+  await t.test("9 question.list: a mebibyte of text", async (t) => {
+    const long = await votes.room();
+    const [sender] = await votes.users(1);
+    const content = "x".repeat(10_000);
+    for (let i = 0; i < 150; i++) {
+      const draft = { sender: sender!, content, state: "visible" as const };
+      await store.questions.ask("demo", long, draft);
+    }
+    const list: Json[] = await guest.do("question.list", { room: long });
+    const size = list.reduce((sum, one) => sum + one.content.length, 0);
+    t.ok(size <= 2 ** 20, `${size}`);
+    t.ok(size > 2 ** 20 - 20_000, `${size}: and not much less`);
+  });
+
+  await t.test("10 poll.list: the newest thousand", async (t) => {
+    const ids: string[] = [];
+    for (let i = 0; i < 1005; i++) {
+      const draft = { content: `${i}`, options: [], state: "open" as const };
+      ids.push((await store.polls.create("demo", room, draft)).id);
+    }
+    for (const client of [guest, host]) {
+      const list: Json[] = await client.do("poll.list", { room });
+      t.same(
+        list.map(({ id }) => id),
+        ids.slice(-1000),
+      );
+    }
+  });
+});

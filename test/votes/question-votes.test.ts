@@ -1,0 +1,195 @@
+import t from "tap";
+import type { Client } from "../live/client.js";
+import { byTrait, keys, QUESTION, questionStates, startVotes } from "./kit.js";
+
+// Section 9, F6: votes for questions.
+
+void t.test("9 question.vote", async (t) => {
+  const votes = await startVotes(t);
+  const { live } = votes;
+  const host = await votes.host();
+
+  await t.test("9 one vote a user", async (t) => {
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    const ann = await votes.person("ann");
+    const ann2 = await votes.person("ann");
+    const bob = await live.guest();
+    const steps: [Client, vote: object, score: number, voted: boolean][] = [
+      [ann, { vote: false }, 0, false],
+      [ann, {}, 1, true],
+      [ann, {}, 1, true],
+      [ann2, { vote: true }, 1, true],
+      [bob, { vote: true }, 2, true],
+      [ann2, { vote: false }, 1, false],
+      [ann, { vote: false }, 1, false],
+      [ann, { vote: true }, 2, true],
+      [ann, { vote: null }, 1, false],
+      [ann, { vote: true }, 2, true],
+      [ann, { vote: "true" }, 1, false],
+      [ann, { vote: true }, 2, true],
+      [ann, { vote: 1 }, 1, false],
+      [ann, { vote: true }, 2, true],
+      [ann, { vote: {} }, 1, false],
+      [ann, {}, 2, true],
+      [ann, { vote: 0 }, 1, false],
+      [ann, { vote: [] }, 1, false],
+      [bob, { vote: "" }, 0, false],
+    ];
+    for (const [i, [client, vote, score, voted]] of steps.entries()) {
+      const name = `${i}: ${JSON.stringify(vote)}`;
+      const payload = { room, id, ...vote };
+      const answer = await client.do("question.vote", payload);
+      t.same(keys(answer), ["question"], name);
+      t.same(keys(answer.question), QUESTION, name);
+      t.match(answer.question, { id, score }, name);
+      const [listed] = await client.do("question.list", { room });
+      t.match(listed, { id, score, voted }, name);
+    }
+  });
+
+  await t.test("9 questions of every state, and their audience", async (t) => {
+    const room = await votes.room({ rules: byTrait });
+    const read = "question.read";
+    const moderate = "question.moderate";
+    const vote = "question.vote";
+    const entered = (uid: string, ...traits: string[]) =>
+      votes.entered(room, uid, traits);
+    const left = await entered("left", read, moderate, vote);
+    await left.do("room.leave", { room });
+    const people: Record<string, Client> = {
+      reader: await entered("reader", read),
+      moderator: await entered("moderator", read, moderate),
+      blind: await entered("blind", moderate),
+      voter: await entered("voter", vote),
+      nobody: await entered("nobody"),
+      outside: await votes.person("outside", [read, moderate, vote]),
+      left,
+    };
+    for (const state of questionStates) {
+      const isSeen = state === "visible";
+      const all = isSeen ? ["reader", "moderator"] : ["moderator", "blind"];
+      for (const me of ["voter", "outside"]) {
+        const { id } = await votes.question(room, state);
+        const heard = await votes.audience(
+          t,
+          people,
+          [...all, me],
+          "question.created_or_updated",
+          () => people[me]!.do("question.vote", { room, id }),
+          `${state}, by ${me}`,
+        );
+        for (const { question } of Object.values(heard)) {
+          t.same(keys(question), QUESTION);
+          t.match(question, { id, state, score: 1 });
+        }
+      }
+    }
+  });
+
+  await t.test("9 of mine, only those who read hear of it", async (t) => {
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    const people = {
+      me: await votes.person("me"),
+      inRoom: await votes.entered(room, "me"),
+      outside: await votes.person("me"),
+    };
+    await votes.audience(
+      t,
+      people,
+      ["me", "inRoom"],
+      "question.created_or_updated",
+      () => people.me.do("question.vote", { room, id }),
+    );
+  });
+
+  await t.test("9 the answer comes before the push to me", async (t) => {
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    const me = await votes.person("order");
+    await votes.calm(me);
+    me.sendFrame("question.vote", "v", { room, id });
+    const frames = await votes.frames(me, 2);
+    t.match(frames[0], ["success", "v", { question: { id, score: 1 } }]);
+    t.match(frames[1], [
+      "question.created_or_updated",
+      { question: { id, score: 1 } },
+    ]);
+  });
+
+  await t.test("F6 the same vote at once counts once", async (t) => {
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    const mine: Client[] = [];
+    for (let i = 0; i < 5; i++) mine.push(await votes.person("twice"));
+    const cast = (vote: boolean) =>
+      Promise.all(
+        mine.flatMap((client) =>
+          [1, 2, 3].map(() => client.do("question.vote", { room, id, vote })),
+        ),
+      );
+    await cast(true);
+    t.match(await votes.questionNow(room, id), { score: 1 });
+    await cast(false);
+    t.match(await votes.questionNow(room, id), { score: 0 });
+  });
+
+  await t.test("9 a hundred people at once, on their sockets", async (t) => {
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    const people = await Promise.all(
+      Array.from({ length: 100 }, () => live.guest()),
+    );
+    const observer = await votes.entered(room, "observer");
+    const cast = (clients: Client[], vote: boolean) =>
+      Promise.all(
+        clients.map((one) => one.do("question.vote", { room, id, vote })),
+      );
+    await cast(people, true);
+    t.match(await votes.questionNow(room, id), { score: 100 });
+    const hears = (score: number) =>
+      observer.next(
+        "question.created_or_updated",
+        ({ question }) => question.score === score,
+      );
+    await hears(100);
+    await Promise.all([
+      cast(people.slice(0, 30), false),
+      cast(people.slice(30), true),
+    ]);
+    t.match(await votes.questionNow(room, id), { score: 70 });
+    await hears(70);
+    for (const client of people) client.close();
+  });
+
+  await t.test("9 a thousand users at once end in a thousand", async (t) => {
+    const { questions } = live.app.store;
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    const ids = await votes.users(1000);
+    const cast = (of: string[], vote: boolean) =>
+      Promise.all(
+        of.map((user) => questions.vote("demo", room, id, user, vote)),
+      );
+    await cast([...ids, ...ids], true);
+    t.match(await votes.questionNow(room, id), { score: 1000 });
+    await Promise.all([
+      cast(ids.slice(0, 300), false),
+      cast(ids.slice(300), true),
+    ]);
+    t.match(await votes.questionNow(room, id), { score: 700 });
+    const [listed] = await host.do("question.list", { room });
+    t.equal(listed.voted, false);
+  });
+
+  await t.test("9 votes of a deleted question are gone", async (t) => {
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    await host.do("question.vote", { room, id });
+    await host.do("question.delete", { room, id });
+    const code = await host.code("question.vote", { room, id });
+    t.equal(code, "question.unknown");
+    t.same(await host.do("question.list", { room }), []);
+  });
+});

@@ -1,0 +1,366 @@
+import t from "tap";
+import type { Client } from "../live/client.js";
+import {
+  byTrait,
+  invalid,
+  keys,
+  LISTED_QUESTION,
+  namesOf,
+  QUESTION,
+  questionStates,
+  startVotes,
+} from "./kit.js";
+
+// Section 9: asking, admitting, changing and deleting questions, and who hears of it.
+
+const read = "question.read";
+const moderate = "question.moderate";
+
+void t.test("9 questions", async (t) => {
+  const votes = await startVotes(t);
+  const { live } = votes;
+  const host = await votes.host();
+
+  /** A room, and who is there with which rights. */
+  const crowd = async (question: object = { active: true }) => {
+    const room = await votes.room({ question, rules: byTrait });
+    const entered = (uid: string, ...traits: string[]) =>
+      votes.entered(room, uid, traits);
+    const left = await entered("left", read, moderate);
+    await left.do("room.leave", { room });
+    const people: Record<string, Client> = {
+      reader: await entered("reader", read),
+      asker: await entered("asker", read, "question.ask"),
+      asker2: await entered("asker", read, "question.ask"),
+      moderator: await entered("moderator", read, moderate),
+      moderator2: await entered("moderator", read, moderate),
+      blind: await entered("blind", moderate),
+      voter: await entered("voter", "question.vote"),
+      nobody: await entered("nobody"),
+      outside: await votes.person("outside", [read, moderate]),
+      elsewhere: await votes.entered(await votes.room(), "elsewhere", [
+        read,
+        moderate,
+      ]),
+      left,
+    };
+    return { room, people };
+  };
+  const readers = ["reader", "asker", "asker2", "moderator", "moderator2"];
+  const moderators = ["moderator", "moderator2", "blind"];
+
+  await t.test("9 question.ask: requires_moderation", async (t) => {
+    const table: [config: object, state: string][] = [
+      [{}, "mod_queue"],
+      [{ requires_moderation: true }, "mod_queue"],
+      [{ requires_moderation: false }, "visible"],
+      [{ requires_moderation: null }, "mod_queue"],
+      [{ requires_moderation: 0 }, "mod_queue"],
+      [{ requires_moderation: "false" }, "mod_queue"],
+      [{ requires_moderation: "" }, "mod_queue"],
+    ];
+    const guest = await live.guest();
+    for (const [config, state] of table) {
+      const room = await votes.room({ question: { active: true, ...config } });
+      const payload = { room, content: " Why? 😀 " };
+      const answer = await guest.do("question.ask", payload);
+      t.same(keys(answer), ["question"]);
+      const { question } = answer;
+      t.same(keys(question), QUESTION);
+      const { id, timestamp, ...rest } = question;
+      t.match(id, /^[0-9a-f-]{36}$/);
+      t.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000, timestamp);
+      t.same(
+        rest,
+        {
+          content: " Why? 😀 ",
+          state,
+          answered: false,
+          room_id: room,
+          score: 0,
+          is_pinned: false,
+        },
+        JSON.stringify(config),
+      );
+    }
+  });
+
+  await t.test("9 question.ask to moderators or readers", async (t) => {
+    for (const isFree of [false, true]) {
+      const { room, people } = await crowd({
+        active: true,
+        requires_moderation: !isFree,
+      });
+      const heard = await votes.audience(
+        t,
+        people,
+        isFree ? readers : moderators,
+        "question.created_or_updated",
+        () => people.asker!.do("question.ask", { room, content: "x" }),
+        isFree ? "visible" : "queued: not to the asker",
+      );
+      const [stored] = await host.do("question.list", { room });
+      const { voted, ...question } = stored;
+      t.equal(voted, false);
+      for (const data of Object.values(heard)) t.same(data, { question });
+    }
+  });
+
+  await t.test("1 the answer comes before the own push", async (t) => {
+    const question = { active: true, requires_moderation: false };
+    const room = await votes.room({ question });
+    const mod = await votes.entered(room, "first", ["admin"]);
+    await votes.calm(mod);
+    mod.sendFrame("question.ask", "a", { room, content: "x" });
+    const [success, push] = await votes.frames(mod, 2);
+    t.match(success, ["success", "a", { question: { content: "x" } }]);
+    const { id } = (success![2] as { question: { id: string } }).question;
+    t.match(push, ["question.created_or_updated", { question: { id } }]);
+    const steps: [action: string, payload: object, push: string][] = [
+      ["question.vote", { id }, "question.created_or_updated"],
+      [
+        "question.update",
+        { id, answered: true },
+        "question.created_or_updated",
+      ],
+      ["question.pin", { id }, "question.pinned"],
+      ["question.unpin", {}, "question.unpinned"],
+      ["question.delete", { id }, "question.deleted"],
+    ];
+    for (const [action, payload, name] of steps) {
+      mod.sendFrame(action, action, { room, ...payload });
+      t.same(namesOf(await votes.frames(mod, 2)), ["success", name], action);
+    }
+  });
+
+  await t.test("9 question.update through all states", async (t) => {
+    const { room, people } = await crowd();
+    for (const before of questionStates) {
+      for (const after of questionStates) {
+        const { id } = await votes.question(room, before);
+        const isSeen = before === "visible" || after === "visible";
+        const heard = await votes.audience(
+          t,
+          people,
+          isSeen ? readers : moderators,
+          "question.created_or_updated",
+          async () => {
+            const payload = { room, id, state: after };
+            const answer = await host.do("question.update", payload);
+            t.same(keys(answer), ["question"]);
+            t.same(keys(answer.question), QUESTION);
+            t.equal(answer.question.state, after);
+          },
+          `${before} to ${after}`,
+        );
+        for (const { question } of Object.values(heard)) {
+          t.same(keys(question), QUESTION);
+          t.match(question, { id, state: after });
+        }
+      }
+    }
+  });
+
+  await t.test("9 question.update changes what it names", async (t) => {
+    const room = await votes.room();
+    const question = await votes.question(room, "visible");
+    let now = question;
+    const changes = [
+      { content: "Else?" },
+      { answered: true },
+      { state: "archived" },
+      { is_pinned: true },
+      {},
+      { answered: false, state: "visible", is_pinned: false },
+      { content: "x", answered: true },
+    ];
+    for (const change of changes) {
+      const payload = { room, id: question.id, ...change };
+      const answer = await host.do("question.update", payload);
+      now = { ...now, ...change };
+      t.same(answer, { question: now }, JSON.stringify(change));
+      const stored = await votes.questionNow(room, question.id);
+      t.same(stored, { ...now, voted: false }, JSON.stringify(change));
+    }
+  });
+
+  await t.test("9 question.update to each audience", async (t) => {
+    const { room, people } = await crowd();
+    for (const state of questionStates) {
+      const { id } = await votes.question(room, state);
+      for (const change of [{ content: "New?" }, { answered: true }]) {
+        await votes.audience(
+          t,
+          people,
+          state === "visible" ? readers : moderators,
+          "question.created_or_updated",
+          () => host.do("question.update", { room, id, ...change }),
+          `${state} ${JSON.stringify(change)}`,
+        );
+      }
+    }
+  });
+
+  await t.test("9 question.update by moderators who do not read", async (t) => {
+    const { room, people } = await crowd();
+    const { id } = await votes.question(room);
+    await votes.audience(
+      t,
+      people,
+      readers,
+      "question.created_or_updated",
+      () => people.blind!.do("question.update", { room, id, content: "y" }),
+    );
+    await votes.audience(
+      t,
+      people,
+      readers,
+      "question.created_or_updated",
+      () => people.outside!.do("question.update", { room, id, content: "z" }),
+      "by a moderator who never entered",
+    );
+  });
+
+  await t.test("9 question.delete to each audience", async (t) => {
+    const { room, people } = await crowd();
+    const ids: Record<string, string> = {};
+    for (const state of questionStates) {
+      const { id } = await votes.question(room, state);
+      await host.do("question.vote", { room, id });
+      ids[state] = id;
+    }
+    for (const id of Object.values(ids)) {
+      await people.moderator!.next(
+        "question.created_or_updated",
+        ({ question }) => question.id === id && question.score === 1,
+      );
+    }
+    for (const state of questionStates) {
+      const id = ids[state]!;
+      const heard = await votes.audience(
+        t,
+        people,
+        state === "visible" ? readers : moderators,
+        "question.deleted",
+        async () => {
+          const answer = await host.do("question.delete", { room, id });
+          t.same(answer, { question: id });
+        },
+        state,
+      );
+      for (const data of Object.values(heard)) t.same(data, { room, id });
+      t.notOk(await votes.questionNow(room, id), "it is gone");
+      t.equal(
+        await host.code("question.delete", { room, id }),
+        "question.unknown",
+        "once",
+      );
+    }
+  });
+
+  await t.test("9 who asked, and who moderated, is recorded", async (t) => {
+    const { questions } = live.app.store;
+    const room = await votes.room();
+    const guest = await live.guest();
+    const mods = [
+      await votes.person("mod one", ["admin"]),
+      await votes.person("mod two", ["admin"]),
+    ];
+    const { id } = await votes.question(room, "mod_queue", guest);
+    const recorded = async () => {
+      const stored = await questions.get("demo", room, id);
+      return [stored!.sender, stored!.moderator];
+    };
+    t.same(await recorded(), [guest.id, null]);
+    for (const mod of mods) {
+      await mod.do("question.update", { room, id, content: mod.id });
+      t.same(await recorded(), [guest.id, mod.id]);
+    }
+    await guest.do("question.vote", { room, id });
+    t.same(await recorded(), [guest.id, mods[1]!.id], "not by a vote");
+    await host.do("user.delete", { id: guest.id });
+    await host.do("user.delete", { id: mods[1]!.id });
+    t.same(await recorded(), [null, null], "A7 until they are erased");
+  });
+
+  await t.test("9 question.list: who sees which", async (t) => {
+    const room = await votes.room({ rules: byTrait });
+    const traits = [read, "question.ask", "question.vote"];
+    const asker = await votes.person("list asker", traits);
+    const plain = await votes.person("list plain", traits);
+    const mod = await votes.person("list mod", [read, moderate]);
+    const byState: Record<string, string> = {};
+    const own: Record<string, string> = {};
+    for (const state of questionStates) {
+      byState[state] = (await votes.question(room, state)).id;
+      own[state] = (await votes.question(room, state, asker)).id;
+    }
+    const idsOf = async (client: Client) => {
+      const list = await client.do("question.list", { room });
+      for (const question of list) t.same(keys(question), LISTED_QUESTION);
+      return list.map(({ id }: { id: string }) => id);
+    };
+    const all = questionStates.flatMap((state) => [byState[state], own[state]]);
+    t.same(await idsOf(mod), all, "moderators all, the oldest first");
+    t.same(await idsOf(host), all);
+    const visible = [byState.visible, own.visible];
+    t.same(await idsOf(plain), visible, "others the visible ones");
+    t.same(
+      await idsOf(asker),
+      [own.mod_queue, ...visible, own.archived],
+      "and their own",
+    );
+    const again = await votes.person("list asker", traits);
+    t.same((await idsOf(again)).length, 4, "on every connection");
+    const voted = async (client: Client) => {
+      const list = await client.do("question.list", { room });
+      return list.filter((one: { voted: boolean }) => one.voted).length;
+    };
+    await plain.do("question.vote", { room, id: byState.visible });
+    t.same([await voted(plain), await voted(asker)], [1, 0], "voted");
+    const [question] = await plain.do("question.list", { room });
+    t.equal(question.score, 1);
+  });
+
+  await t.test("9 question.list of a room without any", async (t) => {
+    const room = await votes.room();
+    t.same(await host.do("question.list", { room }), []);
+    const without = await votes.room({ question: null });
+    t.same(await host.do("question.list", { room: without }), []);
+  });
+
+  await t.test("A3 payloads that do not match", async (t) => {
+    const room = await votes.room();
+    const { id } = await votes.question(room);
+    const ask = "question.ask";
+    const update = "question.update";
+    const table: [action: string, payload: object, field: string][] = [
+      [ask, {}, "content"],
+      [ask, { content: "" }, "content"],
+      [ask, { content: null }, "content"],
+      [ask, { content: 5 }, "content"],
+      [ask, { content: ["x"] }, "content"],
+      [ask, { content: { body: "x" } }, "content"],
+      [update, { id, content: "" }, "content"],
+      [update, { id, content: null }, "content"],
+      [update, { id, state: "open" }, "state"],
+      [update, { id, state: "" }, "state"],
+      [update, { id, state: null }, "state"],
+      [update, { id, state: ["visible"] }, "state"],
+      [update, { id, answered: "true" }, "answered"],
+      [update, { id, answered: 1 }, "answered"],
+      [update, { id, answered: null }, "answered"],
+      [update, { id, is_pinned: "yes" }, "is_pinned"],
+      [update, { id, is_pinned: null }, "is_pinned"],
+    ];
+    const before = await host.do("question.list", { room });
+    for (const [action, payload, field] of table) {
+      const name = `${action} ${JSON.stringify(payload)}`;
+      const [, , answer] = await host.call(action, { room, ...payload });
+      t.match(answer, { code: invalid }, name);
+      const { details } = answer as { details: Record<string, string[]> };
+      t.same(keys(details), [field], name);
+    }
+    t.same(await host.do("question.list", { room }), before, "nothing changed");
+  });
+});
