@@ -70,18 +70,23 @@ const filesOf = (dataDir: string): string[] =>
   );
 
 /**
- * The bytes of each file of a database at this moment. The log and the marks of
- * erasures may go between the listing and the reading.
+ * Uses a file that was listed. The log and the marks of erasures may go between the
+ * listing and the use.
  */
+function unlessGone<T>(use: () => T): T[] {
+  try {
+    return [use()];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** The bytes of each file of a database at this moment. */
 export const databaseBytes = (dataDir: string): Buffer[] =>
-  filesOf(dataDir).flatMap((name) => {
-    try {
-      return [readFileSync(join(dataDir, name))];
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw error;
-    }
-  });
+  filesOf(dataDir).flatMap((name) =>
+    unlessGone(() => readFileSync(join(dataDir, name))),
+  );
 
 /** Which of some texts the files of a database hold at this moment. */
 export function heldIn(dataDir: string, texts: readonly string[]): string[] {
@@ -94,7 +99,7 @@ export function copyAsKilled(dataDir: string): string {
   const killed = join(dataDir, "killed");
   mkdirSync(killed);
   for (const name of filesOf(dataDir)) {
-    copyFileSync(join(dataDir, name), join(killed, name));
+    unlessGone(() => copyFileSync(join(dataDir, name), join(killed, name)));
   }
   return killed;
 }

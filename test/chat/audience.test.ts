@@ -150,6 +150,7 @@ void t.test("reactions are sent together", async (t) => {
   await ada.do("chat.join", { channel });
   const { event_id: event } = await say(ada, channel, "one");
   const emoji = ["👍", "❤️", "🤣", "😮", "👏", "🎉", "🚀", "👀"];
+  const began = performance.now();
   emoji.forEach((reaction, i) =>
     ada.sendFrame("chat.react", `r${i}`, { channel, event, reaction }),
   );
@@ -161,7 +162,9 @@ void t.test("reactions are sent together", async (t) => {
     push = await ada.next("chat.event.reaction");
     pushes++;
   } while (Object.keys(push.reactions).length < emoji.length);
-  t.ok(pushes <= 3, `${pushes} pushes for ${emoji.length} reactions`);
+  // The first at once, and then four in a second.
+  const most = 2 + Math.floor((performance.now() - began) / 250);
+  t.ok(pushes <= most, `${pushes} pushes for ${emoji.length} reactions`);
   t.same(push.reactions, Object.fromEntries(emoji.map((e) => [e, [ada.id]])));
   t.same(await ada.names(), ["chat.event", "chat.event"], "and nothing else");
 });

@@ -11,7 +11,7 @@ import {
 } from "../../testing.js";
 import { putPrepared } from "../database.js";
 import { keyOf, tokenOf } from "../helper.js";
-import { Conversation, liveContractOf } from "./contract.js";
+import { Conversation, type LiveContract, liveContractOf } from "./contract.js";
 
 /** How long a test waits for a frame, in milliseconds. */
 const DEADLINE = 30_000;
@@ -271,6 +271,9 @@ export const demo = (overrides: Partial<TestWorld> = {}): TestWorld => ({
   config: { JWT_secrets: [keyOf(overrides.id ?? "demo")], ...overrides.config },
 });
 
+/** The contract of all these servers: to describe one takes longer than to connect. */
+let contract: LiveContract | undefined;
+
 /**
  * Starts a server with worlds. It is closed with the test, which fails if the server
  * logged an error.
@@ -317,7 +320,8 @@ export async function startLive(
 
   const open = (url: string, options: ClientOptions = {}): Promise<Client> => {
     const ws = new WebSocket(`ws://127.0.0.1:${port}${url}`, options);
-    const conversation = new Conversation(liveContractOf(server.app));
+    contract ??= liveContractOf(server.app);
+    const conversation = new Conversation(contract);
     const client = new Client(ws, conversation, (fault) => t.fail(fault));
     clients.add(client);
     return new Promise((resolve, reject) => {

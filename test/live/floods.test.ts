@@ -134,7 +134,8 @@ void t.test("many commands at once are all answered", async (t) => {
   const seconds = (performance.now() - started) / 1000;
   const most = 6 * 20 + 20 * seconds + 1;
   t.ok(names.success >= 119 && names.success <= most, `${names.success}`);
-  t.ok(names.error >= 119 && names.error <= most, `${names.error}`);
+  const least = Math.min(119, count - most);
+  t.ok(names.error >= least && names.error <= most, `${names.error}`);
 });
 
 void t.test("pings do not let a message grow", async (t) => {

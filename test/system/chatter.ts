@@ -17,7 +17,7 @@ const idsOf = (events: unknown): number[] =>
   (events as Event[]).map(({ event_id }) => event_id);
 
 /** How long anything may take, in milliseconds. It is for a fault that no test ever sees. */
-const DEADLINE = 20_000;
+const DEADLINE = 60_000;
 
 /** Waits until something is so. @throws {Error} that says what never was. */
 export async function eventually(

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { foyer, keyOf, until } from "../helper.js";
+import { foyer, keyOf, timed, until } from "../helper.js";
 import { connectTo, startPair } from "./pair.js";
 import { listed, type Person, signer } from "./person.js";
 
@@ -10,13 +10,6 @@ const SOON = 1000;
 
 /** After how many it is late, whatever else the machine does. */
 const LATE = 20_000;
-
-/** How long something takes, in milliseconds. */
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  await work();
-  return performance.now() - started;
-}
 
 /** The first room of the demo. */
 async function firstRoom(person: Person): Promise<string> {

@@ -143,7 +143,7 @@ export class Verifier {
     const gone = [...users].filter(([, { sure }]) => sure === "gone");
     const names = gone.filter(([, { was }]) => was).map(([uid]) => uid);
     // A server that was just started sees to it in its own time.
-    const deadline = performance.now() + 10_000;
+    const deadline = performance.now() + 60_000;
     let left = names;
     await until(async () => {
       left = await textsBelow(this.dataDir, left);
