@@ -1,9 +1,9 @@
-import { lengthOf } from "../schemas/plain/texts.js";
 import type { Commands } from "../schemas/live/index.js";
 import { StoreError } from "../db/store.js";
 import type { Context, Module } from "./commands.js";
 import { invalidPayload, LiveError } from "./problems.js";
 import { sentAnnouncement } from "./shapes.js";
+import { requireShort } from "./texts.js";
 
 export const announcements: Module<
   Extract<keyof Commands, `announcement.${string}`>
@@ -24,10 +24,7 @@ function fieldsOf(
     show_until,
   }: { text?: string | undefined; show_until?: string | null },
 ) {
-  const { maxText } = live.limits;
-  if (text !== undefined && lengthOf(text) > maxText) {
-    throw invalidPayload({ text: [`Must be at most ${maxText} characters.`] });
-  }
+  requireShort(live, { text });
   return {
     ...(text !== undefined && { text }),
     ...(show_until !== undefined && { show_until: timeOf(show_until) }),

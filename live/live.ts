@@ -15,9 +15,11 @@ import { pushFrame } from "./frame.js";
 import { Hub } from "./hub.js";
 import type { LiveMetrics } from "./metrics.js";
 import { Notifier } from "./notifier.js";
+import { PollPushes } from "./polls/pushes.js";
 import { Presence } from "./presence.js";
 import { LiveError, problemOf } from "./problems.js";
 import { Pump } from "./pump.js";
+import { QuestionPushes } from "./questions/pushes.js";
 import { Reactions } from "./reactions.js";
 import { mayInWorld } from "./rights.js";
 import { RoomWatch } from "./room-watch.js";
@@ -95,6 +97,8 @@ export class Live {
   readonly reactions: Reactions;
   readonly notifier: Notifier;
   readonly chat: Chat;
+  readonly questions: QuestionPushes;
+  readonly polls: PollPushes;
   readonly searches = new Searches();
   /** What each user may still send. Kept while one of their connections is open. */
   readonly #messages: UserRates = new WeakMap();
@@ -121,6 +125,8 @@ export class Live {
     this.reactions = new Reactions(this);
     this.notifier = new Notifier(this);
     this.chat = new Chat(this);
+    this.questions = new QuestionPushes(this);
+    this.polls = new PollPushes(this);
     this.presence = new Presence(events, new RoomWatch(this));
   }
 
@@ -352,6 +358,7 @@ export class Live {
     if (this.hub.in(world).size > 0) return;
     this.notifier.unwatch(world);
     this.states.forget(world);
+    this.polls.forget(world);
   }
 
   close(): void {
@@ -360,5 +367,7 @@ export class Live {
     this.presence.close();
     this.crowds.close();
     this.reactions.close();
+    this.questions.close();
+    this.polls.close();
   }
 }

@@ -47,6 +47,7 @@ export const TYPES: readonly ChatEventType[] = [
 /** The stored numbers of the types. */
 export const MESSAGE = 0;
 export const MEMBER = 1;
+export const POLL = 2;
 
 /**
  * The largest page of events, in characters. It takes some 30 ms to parse, and

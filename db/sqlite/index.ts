@@ -19,7 +19,9 @@ import {
 } from "./database.js";
 import { marksIn } from "./erasure-marks.js";
 import { fileReads } from "./file-reads.js";
+import { pollReads } from "./poll-reads.js";
 import { pollStore } from "./polls.js";
+import { questionReads } from "./question-reads.js";
 import { questionStore } from "./questions.js";
 import { ReadCache } from "./read-cache.js";
 import { roomListCache } from "./room-list-cache.js";
@@ -87,6 +89,8 @@ export function openSqliteStore(
   const files = fileReads(db);
   const announcements = announcementReads(db);
   const chat = chatReads(db);
+  const questions = questionReads(db);
+  const polls = pollReads(db);
   const counts = countReads(db);
   migrated.close();
   let closed = false;
@@ -172,8 +176,8 @@ export function openSqliteStore(
         erasing(() => writer.run("eraseUser", worldId, name)),
     },
     chat: chatStore(chat, writer, read, erasing),
-    questions: questionStore(),
-    polls: pollStore(),
+    questions: questionStore(questions, writer, read, erasing),
+    polls: pollStore(polls, writer, read),
     announcements: {
       list: async (worldId) => read(() => announcements.list(worldId)),
       create: (worldId, draft) =>

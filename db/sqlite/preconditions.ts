@@ -1,7 +1,16 @@
 import { StoreError } from "../store.js";
 
 export const absent = (
-  kind: "world" | "room" | "user" | "file" | "announcement" | "event",
+  kind:
+    | "world"
+    | "room"
+    | "user"
+    | "file"
+    | "announcement"
+    | "event"
+    | "question"
+    | "poll"
+    | "option",
 ) => new StoreError("absent", `There is no such ${kind}.`, kind);
 
 /**

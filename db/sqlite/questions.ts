@@ -1,4 +1,34 @@
 import type { QuestionStore } from "../questions.js";
-export const questionStore = (): QuestionStore => {
-  throw new Error();
-};
+import type { questionReads } from "./question-reads.js";
+import type { Writer } from "./writer.js";
+
+/**
+ * Questions in SQLite.
+ * @param read runs a read.
+ * @param erasing runs a write whose old bytes have to leave the log.
+ */
+export function questionStore(
+  reads: ReturnType<typeof questionReads>,
+  writer: Writer,
+  read: <T>(run: () => T) => T,
+  erasing: <T>(write: () => Promise<T>) => Promise<T>,
+): QuestionStore {
+  return {
+    get: async (...args) => read(() => reads.get(...args)),
+    seen: async (...args) => read(() => reads.seen(...args)),
+    list: async (...args) => read(() => reads.list(...args)),
+    ask: (worldId, room, draft) =>
+      writer.run("askQuestion", worldId, room, draft),
+    update(worldId, room, id, changes, moderator) {
+      const update = () =>
+        writer.run("updateQuestion", worldId, room, id, changes, moderator);
+      return changes.content === undefined ? update() : erasing(update);
+    },
+    delete: (worldId, room, id) =>
+      erasing(() => writer.run("deleteQuestion", worldId, room, id)),
+    vote: (worldId, room, id, user, vote) =>
+      writer.run("voteQuestion", worldId, room, id, user, vote),
+    pin: (worldId, room, id, moderator) =>
+      writer.run("pinQuestion", worldId, room, id, moderator),
+  };
+}

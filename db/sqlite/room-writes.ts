@@ -24,8 +24,12 @@ interface HiddenColumns {
   own_domain: string | null;
 }
 
-/** The writes of rooms. Each runs inside a transaction of its caller. */
-export function roomWrites(db: Connection) {
+/**
+ * The writes of rooms. Each runs inside a transaction of its caller.
+ * @param erases is called before a room with questions is deleted, whose bytes then
+ *   have to leave the database.
+ */
+export function roomWrites(db: Connection, erases: () => void) {
   const domainOf = db
     .prepare<[string], string>("SELECT domain FROM worlds WHERE id = ?")
     .pluck();
@@ -58,6 +62,9 @@ export function roomWrites(db: Connection) {
     "UPDATE rooms SET sorting_priority = ?, revision = revision + 1 WHERE id = ?",
   );
   const removeChannels = channelRemoval(db);
+  const hasQuestions = db.prepare<[string]>(
+    "SELECT 1 FROM questions WHERE room_id = ? LIMIT 1",
+  );
   const remove = db.prepare<[string]>("DELETE FROM rooms WHERE id = ?");
   const joinGroup = db
     .prepare<[string, string], number>(
@@ -266,6 +273,7 @@ export function roomWrites(db: Connection) {
       versions?: readonly string[],
     ): void {
       const { hidden } = find(worldId, id, versions);
+      if (hasQuestions.get(id)) erases();
       removeChannels.ofRoom(id);
       remove.run(id);
       quitGroup(hidden.view_group);

@@ -4,12 +4,15 @@ import type { Connection } from "./database.js";
 // (`secure_delete`). But when it moves a row to another page, the old page keeps
 // its bytes, and no deletion finds them there.
 
-/** The tables whose rows are erased: such as users, who have names, and files, which have secret keys. */
+/** The tables whose rows are erased: such as users, who have names, files, which have secret keys, and what people wrote. */
 export const ERASED_TABLES = [
   "users",
   "blocks",
   "files",
   "announcements",
+  "questions",
+  "polls",
+  "poll_options",
 ] as const;
 export type ErasedTable = (typeof ERASED_TABLES)[number];
 

@@ -86,9 +86,14 @@ export function userWrites(db: Connection) {
        display_name_folded = '' WHERE id = ?`,
   );
   const removeChannels = channelRemoval(db);
-  const disown = db.prepare<[string]>(
+  // What others see stays, without its author. Votes still count.
+  const disown = [
     "UPDATE files SET user_id = NULL WHERE user_id = ?",
-  );
+    "UPDATE questions SET sender = NULL WHERE sender = ?",
+    "UPDATE questions SET moderator = NULL WHERE moderator = ?",
+    "UPDATE question_votes SET user_id = NULL WHERE user_id = ?",
+    "UPDATE poll_ballots SET user_id = NULL WHERE user_id = ?",
+  ].map((sql) => db.prepare<[string]>(sql));
 
   /** @throws {StoreError} `absent` unless all are users of the world who are not erased. */
   function expectKnown(worldId: string, ...ids: string[]): void {
@@ -206,7 +211,7 @@ export function userWrites(db: Connection) {
       if (id === undefined) throw absent("user");
       erase.run(id);
       unblockAll.run(id, id);
-      disown.run(id);
+      for (const statement of disown) statement.run(id);
       removeChannels.ofUser(id);
       return id;
     },

@@ -15,6 +15,8 @@ import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { ErasureMarks } from "./erasure-marks.js";
 import { fileWrites } from "./file-writes.js";
+import { pollWrites } from "./poll-writes.js";
+import { questionWrites } from "./question-writes.js";
 import { roomWrites } from "./room-writes.js";
 import {
   emptyLog,
@@ -72,10 +74,10 @@ const LEAVING = new Set<keyof Writes>([
 const SOON = 1000;
 
 /**
- * While scrubbing the table of files takes less than this, in milliseconds, every
- * deletion scrubs it. When it takes longer, it runs once for many deletions, after
- * a pause of this many times its duration. With 100,000 files it takes half a
- * second, in which nothing else can be written.
+ * While scrubbing the table of files or of questions takes less than this, in
+ * milliseconds, every deletion scrubs it. When it takes longer, it runs once for many
+ * deletions, after a pause of this many times its duration. With 100,000 files it takes
+ * half a second, in which nothing else can be written.
  */
 const QUICK_SCRUB = 100;
 const PAUSE_FACTOR = 10;
@@ -107,7 +109,7 @@ const { dataDir, origin, known, lockTimeout } = workerData as ThreadData;
 const db = openForWriting(dataDir, undefined, lockTimeout);
 const marks = new ErasureMarks(dataDir);
 const worlds = worldWrites(db);
-const rooms = roomWrites(db);
+const rooms = roomWrites(db, erasesQuestions);
 const users = userWrites(db);
 const announcements = announcementWrites(db);
 const erasures = chatErasures(db);
@@ -120,6 +122,8 @@ const writes: Writes = {
   ...messageWrites(db),
   ...memberWrites(db),
   ...erasures,
+  ...questionWrites(db, erasesQuestions),
+  ...pollWrites(db),
   ...copyWrites(db, {
     ...{ ...worlds, ...rooms, ...users, ...announcements },
     ...chatCopyWrites(db),
@@ -127,6 +131,8 @@ const writes: Writes = {
 };
 const attempt = batches(db, writes);
 const noteChanges = changeWrites(db, origin, known);
+/** Whether the present writes delete or replace the content of questions. */
+let erasedQuestions = false;
 /** The worlds where a transaction overwrote the record of another origin's change. */
 let touched: string[] = [];
 
@@ -144,11 +150,12 @@ port.on("message", (first: Message) => {
     calls.some(({ write }) => write === name);
   if (wrote("deleteWorld")) ERASED_TABLES.forEach((table) => due.add(table));
   if (wrote("deleteFile")) due.add("files");
+  if (erasedQuestions) due.add("questions");
+  const erased = wrote("deleteFile") || erasedQuestions;
+  erasedQuestions = false;
   if (wrote("deleteWorld") || wrote("eraseUser")) scrub();
-  else if (wrote("deleteFile") && lastRewrite < QUICK_SCRUB) scrub();
-  else if (wrote("deleteFile")) {
-    retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite);
-  }
+  else if (erased && lastRewrite < QUICK_SCRUB) scrub();
+  else if (erased) retry ??= setTimeout(scrub, PAUSE_FACTOR * lastRewrite);
   // Anybody may ask to delete what is not theirs, and emptying the log costs a sync.
   if (deleted(calls, answers)) scrubLog();
   else if (calls.some(({ write }) => ERASING_SOON.has(write))) {
@@ -168,6 +175,12 @@ port.on("message", (first: Message) => {
   db.close();
   port.close();
 });
+
+/** Is called in a transaction that deletes or replaces the content of questions, before it commits. */
+function erasesQuestions(): void {
+  marks.begin();
+  erasedQuestions = true;
+}
 
 /** The tables that still have to be scrubbed. The log is emptied after them. */
 const due = new Set<ErasedTable>();

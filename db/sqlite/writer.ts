@@ -5,8 +5,10 @@ import { toFault } from "./batches.js";
 import type { memberWrites } from "./chat-members.js";
 import type { messageWrites } from "./chat-messages.js";
 import type { chatErasures } from "./chat-remains.js";
-import type { roomWrites } from "./room-writes.js";
 import type { fileWrites } from "./file-writes.js";
+import type { pollWrites } from "./poll-writes.js";
+import type { questionWrites } from "./question-writes.js";
+import type { roomWrites } from "./room-writes.js";
 import type { userWrites } from "./user-writes.js";
 import type { copyWrites } from "./world-export-import.js";
 import type { worldWrites } from "./world-writes.js";
@@ -20,6 +22,8 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof messageWrites> &
   ReturnType<typeof memberWrites> &
   Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
+  ReturnType<typeof questionWrites> &
+  ReturnType<typeof pollWrites> &
   ReturnType<typeof copyWrites>;
 
 /** A write as it is sent to the writer thread. */

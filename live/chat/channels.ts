@@ -5,12 +5,12 @@ import type { ChannelState } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
+import { Paced } from "../paced.js";
 import { hasModule } from "../targets.js";
 import type { View, WorldState } from "../world-state.js";
 import type { Pushed, Subscription } from "./audience.js";
 import { Feed } from "./feed.js";
 import { Members } from "./members.js";
-import { ReactionPushes } from "./reaction-pushes.js";
 import type { Readers } from "./readers.js";
 import { Subscriptions } from "./subscriptions.js";
 import { fitting, readUsers, usersIn } from "./users.js";
@@ -24,7 +24,7 @@ export class Channels {
   readonly #live: Live;
   readonly #readers: Readers;
   readonly #feed: Feed;
-  readonly #reactions: ReactionPushes;
+  readonly #reactions: Paced<number>;
   readonly #members = new Members();
   #unsubscribe = () => {};
 
@@ -34,8 +34,8 @@ export class Channels {
     this.#feed = new Feed(live, (world, delivery) =>
       this.#prepare(world, delivery),
     );
-    this.#reactions = new ReactionPushes(live, (...args) =>
-      this.#pushReactions(...args),
+    this.#reactions = new Paced(live, ({ world, place, id }) =>
+      this.#pushReactions(world, place, id),
     );
   }
 
@@ -210,7 +210,8 @@ export class Channels {
     switch (event.type) {
       case "chat.reacted":
         if (this.subscriptions.of(event.channel)) {
-          this.#reactions.add(event.world, event.channel, event.event);
+          const { world, channel, event: id } = event;
+          this.#reactions.add({ world, place: channel, id });
         }
         break;
       case "room.deleted":

@@ -1,33 +1,162 @@
 import type { Commands } from "../../schemas/live/index.js";
-import type { Module } from "../commands.js";
+import type { PermissionKey } from "../../schemas/plain/permissions.js";
+import type { Module, RoomContext } from "../commands.js";
+import { idIn, written } from "../refusals.js";
+import { mayInRoom } from "../rights.js";
+import { requireShort } from "../texts.js";
+import { changedOptions, newOptions, optionTexts } from "./options.js";
+import { isOver, isPublic, sentPoll } from "./shapes.js";
 
-const later = (): never => {
-  throw new Error();
-};
+/** How many polls are listed at most. */
+const MAX_LISTED = 1000;
 
 const module = "poll";
 
+/** Polls among the people in a room. */
 export const polls: Module<Extract<keyof Commands, `poll.${string}`>> = {
   "poll.create": {
     inRoom: "poll.manage",
     module,
     active: true,
-    handler: later,
+    handler: create,
   },
   "poll.update": {
     inRoom: "poll.manage",
     module,
     active: true,
-    handler: later,
+    handler: update,
   },
   "poll.delete": {
     inRoom: "poll.manage",
     module,
     active: true,
-    handler: later,
+    handler: remove,
   },
-  "poll.vote": { inRoom: "poll.vote", module, active: true, handler: later },
-  "poll.list": { inRoom: "poll.read", module, active: true, handler: later },
-  "poll.pin": { inRoom: "poll.manage", handler: later },
-  "poll.unpin": { inRoom: "poll.manage", handler: later },
+  "poll.vote": { inRoom: "poll.vote", module, active: true, handler: vote },
+  "poll.list": { inRoom: "poll.read", module, active: true, handler: list },
+  "poll.pin": { inRoom: "poll.manage", handler: pin },
+  "poll.unpin": { inRoom: "poll.manage", handler: unpin },
 };
+
+async function create(
+  { live, connection, room }: RoomContext,
+  payload: Commands["poll.create"]["payload"],
+) {
+  const { content, options = [], state, poll_type } = payload;
+  requireShort(live, { content, ...optionTexts(options) });
+  const poll = await written(
+    live.store.polls.create(
+      connection.world,
+      room.value.id,
+      { content, options: newOptions(options), state, poll_type },
+      connection.id,
+    ),
+  );
+  return { poll: sentPoll(poll, true) };
+}
+
+async function update(
+  { live, connection, room, me }: RoomContext,
+  payload: Commands["poll.update"]["payload"],
+) {
+  const { content, state, options, is_pinned, poll_type } = payload;
+  requireShort(live, { content, ...optionTexts(options ?? []) });
+  const { after, delivery } = await written(
+    live.store.polls.update(
+      connection.world,
+      room.value.id,
+      idIn(payload.id),
+      {
+        content,
+        state,
+        poll_type,
+        is_pinned,
+        options: options && changedOptions(options),
+      },
+      me.id,
+      connection.id,
+    ),
+  );
+  if (delivery) live.metrics?.chatted(delivery.event.type);
+  return { poll: sentPoll(after, true) };
+}
+
+async function remove(
+  { live, connection, room }: RoomContext,
+  payload: Commands["poll.delete"]["payload"],
+) {
+  const { id } = await written(
+    live.store.polls.delete(
+      connection.world,
+      room.value.id,
+      idIn(payload.id),
+      connection.id,
+    ),
+  );
+  return { poll: id };
+}
+
+async function vote(
+  context: RoomContext,
+  { id, options }: Commands["poll.vote"]["payload"],
+) {
+  const { live, connection, room, me } = context;
+  const voted = await written(
+    live.store.polls.vote(
+      connection.world,
+      room.value.id,
+      idIn(id),
+      me.id,
+      options.filter((option) => typeof option === "string"),
+      connection.id,
+    ),
+  );
+  const withResults = voted.options.length > 0 || seesAllResults(context);
+  return { poll: sentPoll(voted.poll, withResults) };
+}
+
+async function list(context: RoomContext) {
+  const { live, connection, room, me } = context;
+  const where = [connection.world, room.value.id] as const;
+  const all = await live.store.polls.list(...where, MAX_LISTED);
+  const ballots = await live.store.polls.ballots(...where, me.id);
+  const answers = new Map(ballots.map(({ poll, options }) => [poll, options]));
+  const manages = may(context, "poll.manage");
+  const seesAll = seesAllResults(context);
+  return all
+    .filter((poll) => manages || isPublic(poll))
+    .map((poll) => {
+      const own = answers.get(poll.id);
+      const withResults = seesAll || own !== undefined || isOver(poll);
+      return {
+        ...sentPoll(poll, withResults),
+        ...(own && { answers: own }),
+      };
+    });
+}
+
+const may = ({ login, world, room }: RoomContext, key: PermissionKey) =>
+  mayInRoom(login, key, world.value, room.value);
+
+/** Whether the caller sees the results of every poll. */
+const seesAllResults = (context: RoomContext): boolean =>
+  may(context, "poll.manage") || may(context, "poll.results");
+
+async function pin(
+  context: RoomContext,
+  payload: Commands["poll.pin"]["payload"],
+) {
+  const id = idIn(payload.id);
+  await pinned(context, id);
+  return { id };
+}
+
+async function unpin(context: RoomContext) {
+  await pinned(context, null);
+  return {};
+}
+
+const pinned = ({ live, connection, room }: RoomContext, id: string | null) =>
+  written(
+    live.store.polls.pin(connection.world, room.value.id, id, connection.id),
+  );

@@ -1,39 +1,159 @@
 import type { Commands } from "../../schemas/live/index.js";
-import type { Module } from "../commands.js";
+import type { Module, RoomContext } from "../commands.js";
+import { rateLimited } from "../problems.js";
+import { idIn, written } from "../refusals.js";
+import { mayInRoom } from "../rights.js";
+import { configOf } from "../targets.js";
+import { requireShort } from "../texts.js";
+import { sentQuestion } from "./shapes.js";
 
-const later = (): never => {
-  throw new Error();
-};
+/** How many questions are listed at most, and of how many characters. */
+const MAX_LISTED = 1000;
+const MAX_LISTED_SIZE = 1024 * 1024;
 
 const module = "question";
 
+/** Questions that the people in a room ask and vote for. */
 export const questions: Module<Extract<keyof Commands, `question.${string}`>> =
   {
     "question.ask": {
       inRoom: "question.ask",
       module,
       active: true,
-      handler: later,
+      handler: ask,
     },
     "question.update": {
       inRoom: "question.moderate",
       module,
       active: true,
-      handler: later,
+      handler: update,
     },
     "question.delete": {
       inRoom: "question.moderate",
       module,
       active: true,
-      handler: later,
+      handler: remove,
     },
     "question.vote": {
       inRoom: "question.vote",
       module,
       active: true,
-      handler: later,
+      handler: vote,
     },
-    "question.list": { inRoom: "question.read", handler: later },
-    "question.pin": { inRoom: "question.moderate", handler: later },
-    "question.unpin": { inRoom: "question.moderate", handler: later },
+    "question.list": { inRoom: "question.read", handler: list },
+    "question.pin": { inRoom: "question.moderate", handler: pin },
+    "question.unpin": { inRoom: "question.moderate", handler: unpin },
   };
+
+async function ask(
+  { live, connection, room, me }: RoomContext,
+  { content }: Commands["question.ask"]["payload"],
+) {
+  requireShort(live, { content });
+  if (!live.mayMessage(connection)) throw rateLimited();
+  const { requires_moderation } = configOf(room.value, module);
+  const state = requires_moderation === false ? "visible" : "mod_queue";
+  const asked = await written(
+    live.store.questions.ask(
+      connection.world,
+      room.value.id,
+      { sender: me.id, content, state },
+      connection.id,
+    ),
+  );
+  return { question: sentQuestion(asked) };
+}
+
+async function update(
+  { live, connection, room, me }: RoomContext,
+  payload: Commands["question.update"]["payload"],
+) {
+  const { content, state, answered, is_pinned } = payload;
+  requireShort(live, { content });
+  const { after } = await written(
+    live.store.questions.update(
+      connection.world,
+      room.value.id,
+      idIn(payload.id),
+      { content, state, answered, is_pinned },
+      me.id,
+      connection.id,
+    ),
+  );
+  return { question: sentQuestion(after) };
+}
+
+async function remove(
+  { live, connection, room }: RoomContext,
+  payload: Commands["question.delete"]["payload"],
+) {
+  const { id } = await written(
+    live.store.questions.delete(
+      connection.world,
+      room.value.id,
+      idIn(payload.id),
+      connection.id,
+    ),
+  );
+  return { question: id };
+}
+
+async function vote(
+  { live, connection, room, me }: RoomContext,
+  { id, vote = true }: Commands["question.vote"]["payload"],
+) {
+  const question = await written(
+    live.store.questions.vote(
+      connection.world,
+      room.value.id,
+      idIn(id),
+      me.id,
+      vote === true,
+      connection.id,
+    ),
+  );
+  return { question: sentQuestion(question) };
+}
+
+async function list({ live, connection, login, world, room, me }: RoomContext) {
+  const seen = await live.store.questions.seen(
+    connection.world,
+    room.value.id,
+    me.id,
+    mayInRoom(login, "question.moderate", world.value, room.value),
+    MAX_LISTED,
+    MAX_LISTED_SIZE,
+  );
+  return seen.map((question) => ({
+    ...sentQuestion(question),
+    voted: question.voted,
+  }));
+}
+
+async function pin(
+  context: RoomContext,
+  payload: Commands["question.pin"]["payload"],
+) {
+  const id = idIn(payload.id);
+  await pinned(context, id);
+  return { id };
+}
+
+async function unpin(context: RoomContext) {
+  await pinned(context, null);
+  return {};
+}
+
+const pinned = (
+  { live, connection, room, me }: RoomContext,
+  id: string | null,
+) =>
+  written(
+    live.store.questions.pin(
+      connection.world,
+      room.value.id,
+      id,
+      me.id,
+      connection.id,
+    ),
+  );

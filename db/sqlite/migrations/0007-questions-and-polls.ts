@@ -18,8 +18,9 @@ CREATE TABLE questions (
   score INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX questions_by_room ON questions (room_id);
+CREATE INDEX questions_visible ON questions (room_id) WHERE state = 'visible';
 CREATE UNIQUE INDEX questions_pinned ON questions (room_id) WHERE is_pinned = 1;
-CREATE INDEX questions_by_sender ON questions (sender) WHERE sender IS NOT NULL;
+CREATE INDEX questions_by_sender ON questions (sender, room_id) WHERE sender IS NOT NULL;
 CREATE INDEX questions_by_moderator ON questions (moderator) WHERE moderator IS NOT NULL;
 
 CREATE TABLE question_votes (

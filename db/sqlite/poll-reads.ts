@@ -1,0 +1,155 @@
+import type { Ballot, Poll, PollOption, Voters } from "../polls.js";
+import type { Connection } from "./database.js";
+
+/** A poll as it is stored, without its options. */
+export interface PollRow extends Omit<
+  Poll,
+  "is_pinned" | "options" | "results"
+> {
+  /** Names the poll in the other tables, and counts up. */
+  number: number;
+  is_pinned: number;
+  /** JSON of the results of a closed or archived poll; null for others. */
+  results: string | null;
+}
+
+/** An option as it is stored. */
+export interface OptionRow extends PollOption {
+  /** Names the option in the table of votes, and counts up. */
+  number: number;
+  /** The number of its poll. */
+  poll: number;
+  votes: number;
+}
+
+/** The columns of a {@link PollRow}, of `polls AS p`. */
+export const POLL_COLUMNS =
+  "p.number, p.id, p.room_id AS room, p.content, p.state, p.poll_type, p.is_pinned, p.timestamp, p.results";
+
+/** The columns of an {@link OptionRow}, of `poll_options AS o`, and the order of options. */
+export const OPTION_COLUMNS =
+  'o.number, o.id, o.poll, o.content, o.position AS "order", o.votes';
+export const BY_POSITION = "o.position, o.number";
+
+/** The votes in the options of a poll, by their ids. */
+export const votesIn = (options: readonly OptionRow[]): Poll["results"] =>
+  Object.fromEntries(options.map(({ id, votes }) => [id, votes]));
+
+/** @param options in their order. */
+export const toPoll = (row: PollRow, options: readonly OptionRow[]): Poll => ({
+  id: row.id,
+  room: row.room,
+  content: row.content,
+  state: row.state,
+  poll_type: row.poll_type,
+  is_pinned: row.is_pinned === 1,
+  timestamp: row.timestamp,
+  options: options.map(({ id, content, order }) => ({ id, content, order })),
+  results:
+    row.results === null
+      ? votesIn(options)
+      : (JSON.parse(row.results) as Poll["results"]),
+});
+
+interface InRoom {
+  world: string;
+  room: string;
+}
+
+const IN_ROOM =
+  "p.room_id = @room AND EXISTS (SELECT 1 FROM rooms WHERE id = @room AND world_id = @world)";
+
+/** The reads of polls. */
+export function pollReads(db: Connection) {
+  const select = db.prepare<InRoom & { id: string }, PollRow>(
+    `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE p.id = @id AND ${IN_ROOM}`,
+  );
+  const selectNewest = db.prepare<InRoom & { limit: number }, PollRow>(
+    `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE ${IN_ROOM}
+     ORDER BY p.number DESC LIMIT @limit`,
+  );
+  const selectPinned = db.prepare<InRoom, PollRow>(
+    `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE ${IN_ROOM} AND p.is_pinned = 1`,
+  );
+  const selectOptions = db.prepare<[string], OptionRow>(
+    `SELECT ${OPTION_COLUMNS} FROM poll_options AS o
+     WHERE o.poll IN (SELECT value FROM json_each(?)) ORDER BY o.poll, ${BY_POSITION}`,
+  );
+  const selectBallots = db.prepare<
+    InRoom & { user: string },
+    { poll: string; option: string }
+  >(
+    `SELECT p.id AS poll, o.id AS option FROM poll_ballots AS b
+     CROSS JOIN polls AS p ON p.number = b.poll
+     CROSS JOIN poll_votes AS v ON v.ballot = b.number
+     CROSS JOIN poll_options AS o ON o.number = v.option
+     WHERE b.user_id = @user AND ${IN_ROOM} ORDER BY p.number, ${BY_POSITION}`,
+  );
+  const selectChanged = db.prepare<
+    InRoom & { id: string },
+    { number: number; changed: number }
+  >(
+    `SELECT p.number, p.changed FROM polls AS p WHERE p.id = @id AND ${IN_ROOM}`,
+  );
+  const selectVoters = db.prepare<
+    [number, number],
+    { id: string; voted: number }
+  >(
+    `SELECT user_id AS id, EXISTS (SELECT 1 FROM poll_votes WHERE ballot = poll_ballots.number) AS voted
+     FROM poll_ballots WHERE poll = ? AND changed > ? AND user_id IS NOT NULL`,
+  );
+
+  /** The polls in rows, in the same order. */
+  function withOptions(rows: readonly PollRow[]): Poll[] {
+    const byPoll = new Map<number, OptionRow[]>(
+      rows.map(({ number }) => [number, []]),
+    );
+    const numbers = JSON.stringify([...byPoll.keys()]);
+    for (const option of selectOptions.iterate(numbers)) {
+      byPoll.get(option.poll)!.push(option);
+    }
+    return rows.map((row) => toPoll(row, byPoll.get(row.number)!));
+  }
+
+  return {
+    get(worldId: string, room: string, id: string): Poll | undefined {
+      const row = select.get({ world: worldId, room, id });
+      return row && withOptions([row])[0];
+    },
+
+    list(worldId: string, room: string, limit: number): Poll[] {
+      const from = { world: worldId, room };
+      const rows = selectNewest.all({ ...from, limit });
+      const pinned = selectPinned.get(from);
+      if (pinned && !rows.some(({ number }) => number === pinned.number)) {
+        rows.splice(limit - 1, 1, pinned);
+      }
+      return withOptions(rows.reverse());
+    },
+
+    ballots(worldId: string, room: string, user: string): Ballot[] {
+      const ballots = new Map<string, Ballot>();
+      const from = { world: worldId, room, user };
+      for (const { poll, option } of selectBallots.iterate(from)) {
+        const ballot = ballots.get(poll);
+        if (ballot) ballot.options.push(option);
+        else ballots.set(poll, { poll, options: [option] });
+      }
+      return [...ballots.values()];
+    },
+
+    voters(
+      worldId: string,
+      room: string,
+      id: string,
+      since: number,
+    ): Voters | undefined {
+      const poll = selectChanged.get({ world: worldId, room, id });
+      if (!poll) return undefined;
+      const users = selectVoters
+        .all(poll.number, since)
+        .map(({ id, voted }) => ({ id, voted: voted === 1 }));
+      return { changed: poll.changed, users };
+    },
+  };
+}

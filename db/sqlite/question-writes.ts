@@ -1,0 +1,156 @@
+import { randomUUID } from "node:crypto";
+import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
+import type { Connection } from "./database.js";
+import { participantChecks } from "./participants.js";
+import { absent } from "./preconditions.js";
+import {
+  QUESTION_COLUMNS,
+  type QuestionRow,
+  toQuestion,
+} from "./question-reads.js";
+
+/**
+ * The writes of questions. Each runs inside a transaction of its caller.
+ * @param erases is called before the content of a question is deleted or replaced,
+ *   whose bytes then have to leave the database.
+ */
+export function questionWrites(db: Connection, erases: () => void) {
+  const { expectRoom, expectUser, expectActive } = participantChecks(db);
+  const select = db.prepare<[string, string], QuestionRow>(
+    `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.id = ? AND q.room_id = ?`,
+  );
+  const insert = db.prepare<Omit<QuestionRow, "number" | "score">>(
+    `INSERT INTO questions (id, room_id, sender, moderator, content, state, answered, is_pinned, timestamp)
+     VALUES (@id, @room, @sender, @moderator, @content, @state, @answered, @is_pinned, @timestamp)`,
+  );
+  const update = db.prepare<QuestionRow>(
+    `UPDATE questions SET moderator = @moderator, content = @content, state = @state,
+       answered = @answered, is_pinned = @is_pinned WHERE number = @number`,
+  );
+  const unpin = db
+    .prepare<
+      { moderator: string; room: string; except: string | null },
+      string
+    >(
+      `UPDATE questions SET is_pinned = 0, moderator = @moderator
+       WHERE room_id = @room AND is_pinned = 1 AND id IS NOT @except RETURNING id`,
+    )
+    .pluck();
+  const remove = db.prepare<[number]>("DELETE FROM questions WHERE number = ?");
+  const addVote = db.prepare<[number, string]>(
+    `INSERT INTO question_votes (question, user_id) VALUES (?, ?)
+     ON CONFLICT (user_id, question) DO NOTHING`,
+  );
+  const removeVote = db.prepare<[number, string]>(
+    "DELETE FROM question_votes WHERE question = ? AND user_id = ?",
+  );
+  const count = db
+    .prepare<[number, number], number>(
+      "UPDATE questions SET score = score + ? WHERE number = ? RETURNING score",
+    )
+    .pluck();
+
+  /** @throws {StoreError} `absent` on `room` or `question`. */
+  function find(worldId: string, room: string, id: string): QuestionRow {
+    expectRoom(worldId, room);
+    const row = select.get(id, room);
+    if (!row) throw absent("question");
+    return row;
+  }
+
+  /** Writes a question, and ends the pin of another if it is pinned. */
+  function save(row: QuestionRow, moderator: string) {
+    const { id, room } = row;
+    const unpinned = row.is_pinned
+      ? unpin.get({ moderator, room, except: id })
+      : undefined;
+    const after = { ...row, moderator };
+    update.run(after);
+    return {
+      after: toQuestion(after),
+      ...(unpinned !== undefined && { unpinned }),
+    };
+  }
+
+  return {
+    askQuestion(
+      worldId: string,
+      room: string,
+      { sender, content, state }: QuestionDraft,
+    ): Question {
+      expectRoom(worldId, room);
+      expectActive(worldId, sender);
+      const row = {
+        id: randomUUID(),
+        room,
+        sender,
+        moderator: null,
+        content,
+        state,
+        answered: 0,
+        is_pinned: 0,
+        timestamp: Date.now(),
+      };
+      const { lastInsertRowid } = insert.run(row);
+      return toQuestion({ ...row, number: Number(lastInsertRowid), score: 0 });
+    },
+
+    updateQuestion(
+      worldId: string,
+      room: string,
+      id: string,
+      { content, state, answered, is_pinned }: QuestionChanges,
+      moderator: string,
+    ): { before: Question; after: Question; unpinned?: string } {
+      const row = find(worldId, room, id);
+      expectUser(worldId, moderator);
+      if (content !== undefined && content !== row.content) erases();
+      const changed = {
+        ...row,
+        content: content ?? row.content,
+        state: state ?? row.state,
+        answered: Number(answered ?? row.answered),
+        is_pinned: Number(is_pinned ?? row.is_pinned),
+      };
+      return { before: toQuestion(row), ...save(changed, moderator) };
+    },
+
+    deleteQuestion(worldId: string, room: string, id: string): Question {
+      const row = find(worldId, room, id);
+      erases();
+      remove.run(row.number);
+      return toQuestion(row);
+    },
+
+    voteQuestion(
+      worldId: string,
+      room: string,
+      id: string,
+      user: string,
+      vote: boolean,
+    ): Question {
+      const row = find(worldId, room, id);
+      expectActive(worldId, user);
+      const { changes } = (vote ? addVote : removeVote).run(row.number, user);
+      if (changes > 0) row.score = count.get(vote ? 1 : -1, row.number)!;
+      return toQuestion(row);
+    },
+
+    pinQuestion(
+      worldId: string,
+      room: string,
+      id: string | null,
+      moderator: string,
+    ): Question | undefined {
+      if (id !== null) {
+        const row = find(worldId, room, id);
+        expectUser(worldId, moderator);
+        return save({ ...row, is_pinned: 1 }, moderator).after;
+      }
+      expectRoom(worldId, room);
+      expectUser(worldId, moderator);
+      unpin.get({ moderator, room, except: null });
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Live } from "./live.js";
+
+/** The same thing is sent at most once in this time, in milliseconds. */
+const INTERVAL = 250;
+
+/** How many bytes the people of one place get in a second, together. */
+const BYTES = 50_000_000;
+
+/** After a failure, in milliseconds. */
+const RETRY = 1000;
+
+/** Something that changes often, such as the votes in a poll. */
+export interface Subject<K extends string | number> {
+  /** The id of the world. */
+  readonly world: string;
+  /** Where it is: the id of a room or channel, whose people share {@link BYTES}. */
+  readonly place: string;
+  readonly id: K;
+}
+
+/** Of whom the changes are that a push is about: the ids of users and connections. */
+export type Authors = ReadonlySet<string>;
+
+/**
+ * Sends a subject as it is now. It is called again after it failed.
+ * @returns how many bytes were sent.
+ */
+type Send<K extends string | number> = (
+  subject: Subject<K>,
+  authors: Authors,
+) => Promise<number>;
+
+/** What is to be sent to the people of a place. It exists only while something is. */
+interface Pending<K> {
+  readonly due: Map<K, Set<string>>;
+  /** When each subject was sent last, as `performance.now()` gives it. */
+  readonly sent: Map<K, number>;
+}
+
+/**
+ * Sends what changes often: the first change at once, and later ones only as often as
+ * an interval and the size of what is sent allow. The last one carries the final state.
+ */
+export class Paced<K extends string | number> {
+  readonly #live: Live;
+  readonly #send: Send<K>;
+  readonly #pending = new Map<string, Pending<K>>();
+  readonly #stop = new AbortController();
+
+  constructor(live: Live, send: Send<K>) {
+    this.#live = live;
+    this.#send = send;
+  }
+
+  /** A subject changed. */
+  add({ world, place, id }: Subject<K>, authors: Iterable<string> = []): void {
+    let pending = this.#pending.get(place);
+    const isNew = !pending;
+    pending ??= { due: new Map(), sent: new Map() };
+    const due = pending.due.get(id) ?? new Set();
+    for (const author of authors) due.add(author);
+    pending.due.set(id, due);
+    if (!isNew) return;
+    this.#pending.set(place, pending);
+    void this.#work(world, place, pending).catch(() => {
+      // Only the end of the server interrupts it.
+      this.#pending.delete(place);
+    });
+  }
+
+  /** Whether a change by somebody is still to be sent. */
+  isDue(place: string, id: K, author: string): boolean {
+    return this.#pending.get(place)?.due.get(id)?.has(author) ?? false;
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  async #work(world: string, place: string, pending: Pending<K>) {
+    const { due, sent } = pending;
+    for (;;) {
+      const now = performance.now();
+      for (const [id, at] of sent) {
+        if (now - at >= INTERVAL) sent.delete(id);
+      }
+      const next = [...due.keys()].find((id) => !sent.has(id));
+      if (next !== undefined) {
+        const authors = due.get(next)!;
+        due.delete(next);
+        const pause = await this.#try({ world, place, id: next }, authors);
+        sent.set(next, performance.now());
+        await this.#wait(pause);
+      } else if (sent.size > 0) {
+        await this.#wait(Math.min(...sent.values()) + INTERVAL - now);
+      } else break;
+    }
+    this.#pending.delete(place);
+  }
+
+  /** @returns how long nothing else is sent, in milliseconds. */
+  async #try(subject: Subject<K>, authors: Authors): Promise<number> {
+    try {
+      return (1000 * (await this.#send(subject, authors))) / BYTES;
+    } catch (error) {
+      this.#stop.signal.throwIfAborted();
+      this.#live.log.error(error);
+      this.add(subject, authors);
+      return RETRY;
+    }
+  }
+
+  async #wait(milliseconds: number): Promise<void> {
+    // Timers count in milliseconds.
+    if (milliseconds < 1) return;
+    const { signal } = this.#stop;
+    await delay(milliseconds, undefined, { signal, ref: false });
+  }
+}

@@ -1,0 +1,89 @@
+import { setImmediate } from "node:timers/promises";
+import type { WorldEvent } from "../db/events.js";
+import type { Connection } from "./connection.js";
+import type { Live } from "./live.js";
+import type { Authors } from "./paced.js";
+import { inSlices } from "./slices.js";
+import type { View, WorldState } from "./world-state.js";
+
+// What pushes about questions and polls have in common.
+
+/** A change of a question or a poll. */
+type RoomEvent = Extract<
+  WorldEvent,
+  { type: `question.${string}` | `poll.${string}` }
+>;
+
+/** Whether somebody of this process may have to be told of a change. */
+export function concernsAnybody({ hub }: Live, event: RoomEvent): boolean {
+  const { world, room } = event;
+  if (hub.inRoom(world, room).size > 0) return true;
+  // Whoever votes is told without having entered the room.
+  return "user" in event && hub.of(world, event.user).size > 0;
+}
+
+/** Those who made a vote: the user, and the connection if it was one. */
+export const authorsOf = (vote: { user: string; by?: string }): string[] =>
+  vote.by === undefined ? [vote.user] : [vote.user, vote.by];
+
+/**
+ * Does something with a world as it is, after all pushes that were asked for before.
+ * @returns when that is done; undefined if there is no such world.
+ */
+export function inTurn<T>(
+  live: Live,
+  world: string,
+  act: (state: WorldState) => Promise<T>,
+): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    live.inOrder(world, () =>
+      withState(live, world, act).then(resolve, reject),
+    );
+  });
+}
+
+/** Does something with a world as it is; nothing if there is no such world. */
+export async function withState<T>(
+  live: Live,
+  world: string,
+  act: (state: WorldState) => Promise<T>,
+): Promise<T | undefined> {
+  // Reads of one turn see one state. That of this turn may be older than the event.
+  await setImmediate();
+  const state = await live.states.get(world);
+  return state && act(state);
+}
+
+/**
+ * Pushes something to those in a room.
+ * @param frameFor chooses what somebody gets by what they may do now; undefined for nothing.
+ * @param authors whose connections get it even if they did not enter the room.
+ * @returns how many bytes that were.
+ */
+export async function pushInRoom(
+  live: Live,
+  state: WorldState,
+  room: string,
+  frameFor: (connection: Connection, view: View) => Buffer | undefined,
+  authors: Authors = new Set(),
+): Promise<number> {
+  const { id: world } = state.world.value;
+  const isIn = (connection: Connection) => connection.rooms.has(room);
+  const outside = [...authors].flatMap((user) =>
+    [...live.hub.of(world, user)].filter(
+      (connection) => authors.has(connection.id) && !isIn(connection),
+    ),
+  );
+  const those = new Set([...live.hub.inRoom(world, room), ...outside]);
+  let bytes = 0;
+  await inSlices(those, (connection) => {
+    const { ended, login, id } = connection;
+    // Some may have left since the first of them got it.
+    if (ended || !login || !(isIn(connection) || authors.has(id))) return;
+    const frame = frameFor(connection, live.viewOf(connection, state));
+    if (!frame) return;
+    connection.push(frame);
+    bytes += frame.length;
+  });
+  return bytes;
+}
