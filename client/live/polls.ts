@@ -245,30 +245,34 @@ export class PollKind implements Kind<ListedPoll> {
 
   /** @param chosen the ids of the options that the user chose, as far as is known. */
   #changed(items: Items, poll: SentPoll, chosen: string[] = []): Items {
-    const { id, state, results } = poll;
+    const { id, state } = poll;
     const isPublic = state === "open" || state === "closed";
     if (!isPublic && !this.#may("manage")) return remove(items, id);
-    // Who voted sees the results; the vote was withdrawn on another connection.
-    const hasVoted = state !== "open" || results !== undefined;
     const answers = poll.options
       .map(({ id }) => id)
-      .filter((id) => hasVoted && chosen.includes(id));
+      .filter((id) => chosen.includes(id));
     return put(items, { ...poll, ...(answers.length > 0 && { answers }) });
   }
 
-  /** Whether the user may have voted on another connection. */
+  /** Whether the user may have voted, or withdrawn the vote, on another connection. */
   #doubt(
     known: ListedPoll | undefined,
     now: ListedPoll | undefined,
   ): Doubt | undefined {
-    if (!now?.results || isSame(known?.results, now.results)) return undefined;
-    const isEarly = this.#may("manage") || this.#may("early_results");
-    if (now.state === "open") {
-      // Only who voted may see them.
-      return isEarly || now.answers ? "perhaps" : "certainly";
+    if (!now) return undefined;
+    const { state, results, answers } = now;
+    if (state === "open" && !this.#seesAllResults) {
+      // Exactly those who voted see them.
+      if (Boolean(results) !== Boolean(answers)) return "certainly";
     }
-    const hasVotes = Object.values(now.results).some((votes) => votes > 0);
+    if (!results || isSame(known?.results, results)) return undefined;
+    if (state === "open") return "perhaps";
+    const hasVotes = Object.values(results).some((votes) => votes > 0);
     return known || !hasVotes ? undefined : "certainly";
+  }
+
+  get #seesAllResults(): boolean {
+    return this.#may("manage") || this.#may("early_results");
   }
 
   #may(right: "manage" | "early_results"): boolean {

@@ -79,7 +79,7 @@ export class RoomList<T extends Listed> {
     this.#readers.add(reader);
     if (this.#readers.size === 1) {
       this.#rooms.need(this.room, this);
-      this.renew();
+      this.#renew();
     }
     return reader;
   }
@@ -105,14 +105,14 @@ export class RoomList<T extends Listed> {
 
   loggedIn(): void {
     this.#rights = this.#presentRights() || undefined;
-    this.renew();
+    this.#renew();
   }
 
-  /** @returns whether rights were lost or came back: the server says what holds now. */
-  worldUpdated(): boolean {
+  /** A right that was lost or came back: the server says what holds now. */
+  worldUpdated(): void {
     const before = this.#rights;
     this.#rights = this.#presentRights();
-    return this.#rights !== before;
+    if (this.#rights !== before) this.#renew();
   }
 
   disconnected(): void {
@@ -135,8 +135,8 @@ export class RoomList<T extends Listed> {
     this.end(error);
   }
 
-  /** Enters the room and lists, if anybody uses the list. */
-  renew(): void {
+  /** Enters the room, if it is not entered, and lists, if anybody uses the list. */
+  #renew(): void {
     this.disconnected();
     if (this.#isUsed && this.#client.isConnected) {
       void this.#try(async (isOver) => {

@@ -78,7 +78,7 @@ export class RoomLists {
       this.#questions.get(id)?.list.end(error);
       this.#polls.get(id)?.list.end(error);
     } else if (name === "world.updated") {
-      this.#worldUpdated();
+      for (const list of this.#all()) list.worldUpdated();
     } else {
       const lists = this.#of(name);
       lists?.get(roomNamed(data))?.list.pushed(name, data);
@@ -95,13 +95,6 @@ export class RoomLists {
     const list = new RoomList(this.#client, this.#rooms, room, kind);
     if (this.#ended) list.close(reasonOf(this.#ended));
     return list;
-  }
-
-  #worldUpdated(): void {
-    const changed = [...this.#all()].filter((list) => list.worldUpdated());
-    // The server may have put the connection out of these rooms.
-    for (const { room } of changed) this.#rooms.forget(room);
-    for (const list of changed) list.renew();
   }
 
   #of(name: string): Map<string, Entry<unknown>> | undefined {

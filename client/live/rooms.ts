@@ -95,11 +95,6 @@ export class Rooms {
     );
   }
 
-  /** The server may have put the connection out of the room. */
-  forget(room: string): void {
-    this.#entered.delete(room);
-  }
-
   /** The room was deleted. */
   deleted(room: string): void {
     this.#needs.delete(room);
