@@ -100,6 +100,11 @@ export class FakeRoom {
     return { ...welcome["world.config"], rooms: [room] };
   }
 
+  /** How many open connections have entered. */
+  get visitors(): number {
+    return [...this.inside].filter(({ isOpen }) => isOpen).length;
+  }
+
   /** How often a command came in. */
   count(name: string): number {
     return this.commands.filter(([one]) => one === name).length;
