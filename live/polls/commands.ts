@@ -98,17 +98,23 @@ async function remove(
 
 async function vote(
   context: RoomContext,
-  { id, options }: Commands["poll.vote"]["payload"],
+  payload: Commands["poll.vote"]["payload"],
 ) {
   const { live, connection, room, me } = context;
-  const voted = await written(
-    live.store.polls.vote(
-      connection.world,
-      room.value.id,
-      idIn(id),
-      me.id,
-      options.filter((option) => typeof option === "string"),
-      connection.id,
+  const id = idIn(payload.id);
+  const options = payload.options.filter(
+    (option) => typeof option === "string",
+  );
+  const voted = await live.polls.vote(connection, room.value.id, id, () =>
+    written(
+      live.store.polls.vote(
+        connection.world,
+        room.value.id,
+        id,
+        me.id,
+        options,
+        connection.id,
+      ),
     ),
   );
   const withResults = voted.options.length > 0 || seesAllResults(context);

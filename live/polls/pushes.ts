@@ -1,5 +1,5 @@
 import type { AnyEvent, WorldEvent } from "../../db/events.js";
-import type { Poll } from "../../db/polls.js";
+import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
 import { type Authors, Paced, type Subject } from "../paced.js";
@@ -11,7 +11,8 @@ import {
   withState,
 } from "../room-pushes.js";
 import type { View, WorldState } from "../world-state.js";
-import { isOver, isPublic, sentPoll } from "./shapes.js";
+import { PollFrames } from "./frames.js";
+import { isOver, isPublic } from "./shapes.js";
 import { Voters } from "./voters.js";
 
 type Changed = Extract<
@@ -32,6 +33,8 @@ export class PollPushes {
   readonly #live: Live;
   readonly #voters: Voters;
   readonly #votes: Paced<string>;
+  /** The connections that are voting, in which poll. */
+  readonly #voting = new Map<Connection, { id: string; missed: boolean }>();
   readonly #unsubscribe: () => void;
 
   constructor(live: Live) {
@@ -44,6 +47,32 @@ export class PollPushes {
   close(): void {
     this.#unsubscribe();
     this.#votes.close();
+  }
+
+  /**
+   * Lets a connection vote in a poll. Pushes wait for its answer, so one with the
+   * results of before could follow the answer to a vote that was withdrawn. Meanwhile
+   * it counts as one that may not see them, and the vote makes a push of its own.
+   */
+  async vote<T>(
+    connection: Connection,
+    room: string,
+    id: string,
+    write: () => Promise<T>,
+  ): Promise<T> {
+    const voting = { id, missed: false };
+    this.#voting.set(connection, voting);
+    try {
+      return await write();
+    } catch (error) {
+      if (voting.missed && connection.login) {
+        const subject = { world: connection.world, place: room, id };
+        this.#votes.add(subject, [connection.login.user]);
+      }
+      throw error;
+    } finally {
+      this.#voting.delete(connection);
+    }
   }
 
   /** Nobody is in a world any more. */
@@ -95,12 +124,12 @@ export class PollPushes {
     if (!found) return;
     const { poll, voters, frames } = found;
     const key = audienceOf(wasPublic || isPublic(poll));
-    await pushInRoom(this.#live, state, room, ({ login }, view) => {
+    await pushInRoom(this.#live, state, room, (connection, view) => {
       if (!view.may(key, room)) return undefined;
       return frames.of(
         isOver(poll) ||
           seesAllResults(view, room) ||
-          voters.includes(login!.user),
+          voters.includes(connection),
       );
     });
   }
@@ -114,25 +143,19 @@ export class PollPushes {
       const found = await this.#find(state, room, id);
       if (!found) return 0;
       const { poll, voters, frames } = found;
-      const frameFor = (user: string, view: View): Buffer | undefined => {
+      const frameFor = (connection: Connection, view: View) => {
         if (view.may("poll.manage", room)) return frames.of(true);
         if (!isPublic(poll)) return undefined;
         if (view.may("poll.results", room)) return frames.of(true);
-        const isAuthor = authors.has(user);
+        const isAuthor = authors.has(connection.login!.user);
         const mayRead =
           view.may("poll.read", room) ||
           (isAuthor && view.may("poll.vote", room));
         if (!mayRead) return undefined;
-        if (voters.includes(user)) return frames.of(true);
+        if (voters.includes(connection)) return frames.of(true);
         return isAuthor ? frames.of(isOver(poll)) : undefined;
       };
-      return pushInRoom(
-        this.#live,
-        state,
-        room,
-        ({ login }, view) => frameFor(login!.user, view),
-        authors,
-      );
+      return pushInRoom(this.#live, state, room, frameFor, authors);
     });
     return bytes ?? 0;
   }
@@ -146,10 +169,16 @@ export class PollPushes {
     const known = await this.#voters.of(world, room, id);
     const voters = {
       // Who has voted or withdrawn since then gets the next push.
-      includes: (user: string): boolean =>
-        known.has(user) && !this.#votes.isDue(room, id, user),
+      includes: (connection: Connection): boolean => {
+        const { user } = connection.login!;
+        if (!known.has(user) || this.#votes.isDue(room, id, user)) return false;
+        const voting = this.#voting.get(connection);
+        if (voting?.id !== id) return true;
+        voting.missed = true;
+        return false;
+      },
     };
-    return { poll, voters, frames: new Frames(poll) };
+    return { poll, voters, frames: new PollFrames(poll) };
   }
 
   /** @param id of the poll that was pinned; null for none. */
@@ -178,27 +207,5 @@ export class PollPushes {
     await pushInRoom(this.#live, state, room, (_, view) =>
       view.may(key, room) ? frame : undefined,
     );
-  }
-}
-
-/** The push of a poll with and without its results, each made at most once. */
-class Frames {
-  readonly #poll: Poll;
-  #with: Buffer | undefined;
-  #without: Buffer | undefined;
-
-  constructor(poll: Poll) {
-    this.#poll = poll;
-  }
-
-  of(withResults: boolean): Buffer {
-    return withResults
-      ? (this.#with ??= this.#make(true))
-      : (this.#without ??= this.#make(false));
-  }
-
-  #make(withResults: boolean): Buffer {
-    const poll = sentPoll(this.#poll, withResults);
-    return pushFrame("poll.created_or_updated", { poll });
   }
 }

@@ -1,0 +1,251 @@
+import t, { type Test } from "tap";
+import type { Poll } from "../../db/polls.js";
+import {
+  type Client,
+  demo,
+  type Frame,
+  type Json,
+  type LiveServer,
+  makeRoom,
+  startLive,
+} from "./client.js";
+
+// What a crowd of voters costs, and what no timing may reveal.
+
+const modules = [
+  { type: "poll", config: { active: true } },
+  { type: "question", config: { active: true, requires_moderation: false } },
+];
+
+/** A server with a room that takes questions and polls. */
+async function startVotes(t: Test, rules: object = {}) {
+  const managers = [["manager"]];
+  const world = demo({
+    permission_config: {
+      "world.update": [["admin"]],
+      "poll.manage": managers,
+      "question.moderate": managers,
+      ...rules,
+    },
+  });
+  const live = await startLive(t, {}, [world]);
+  const room = await makeRoom(live, { module_config: modules });
+  const manager = await live.person({ uid: "manager", traits: ["manager"] });
+  await manager.do("room.enter", { room });
+  const open = async (draft: object = {}): Promise<Poll> => {
+    const options = [{ content: "Tea" }, { content: "Coffee" }];
+    const created = await manager.do("poll.create", {
+      room,
+      content: "Tea or coffee?",
+      options,
+      state: "open",
+      ...draft,
+    });
+    return created.poll as Poll;
+  };
+  return { live, room, manager, open };
+}
+
+/** Creates users who are not connected. @returns their ids. */
+async function crowd({ app }: LiveServer, size: number): Promise<string[]> {
+  const entered = Array.from({ length: size }, (_, i) =>
+    app.store.users.enter("demo", {
+      clientId: `voter-${i}`,
+      traits: new Set(),
+    }),
+  );
+  return (await Promise.all(entered)).map(({ id }) => id);
+}
+
+const isPollPush = ([name]: Frame) => name === "poll.created_or_updated";
+
+/** The polls of pushes. */
+const polls = (frames: Frame[]): Json[] =>
+  frames.filter(isPollPush).map(([, data]) => (data as Json).poll);
+
+/** Waits for a push of a poll. */
+const nextPoll = (client: Client, matches: (poll: Json) => boolean) =>
+  client.next("poll.created_or_updated", (data) => matches(data.poll));
+
+void t.test("a thousand votes at once", async (t) => {
+  const { live, room, manager, open } = await startVotes(t);
+  const poll = await open();
+  const [tea, coffee] = poll.options.map(({ id }) => id);
+  const voters = await crowd(live, 1000);
+  const voted = await live.guest("voter-0");
+  const waits = await live.guest("waits");
+  for (const client of [voted, waits]) await client.do("room.enter", { room });
+  for (const client of [manager, voted, waits]) await client.all();
+
+  const reads: number[] = [];
+  const { polls: store } = live.app.store;
+  const read = store.voters.bind(store);
+  store.voters = async (...args) => {
+    const found = await read(...args);
+    reads.push(found!.users.length);
+    return found;
+  };
+  const began = performance.now();
+  await Promise.all(
+    voters.map((user, i) =>
+      live.app.store.polls.vote("demo", room, poll.id, user, [
+        i % 4 === 0 ? tea! : coffee!,
+      ]),
+    ),
+  );
+  const isFinal = ({ results }: Json) =>
+    results?.[tea!] === 250 && results?.[coffee!] === 750;
+  const pushed = new Map<Client, Json[]>();
+  for (const client of [manager, voted]) {
+    const seen: Json[] = [];
+    do seen.push(await nextPoll(client, () => true));
+    while (!isFinal(seen.at(-1).poll));
+    pushed.set(client, seen);
+  }
+  const seconds = (performance.now() - began) / 1000;
+  for (const [client, seen] of pushed) {
+    const most = Math.ceil(4 * seconds) + 1;
+    t.ok(seen.length <= most, `${seen.length} pushes in ${seconds} s`);
+    t.same(await client.all(), [], "the last one is final");
+  }
+  t.same(polls(await waits.all()), [], "who has not voted learns nothing");
+  const sum = reads.reduce((all, count) => all + count, 0);
+  t.ok(sum <= 1000, `${sum} ballots were read`);
+});
+
+void t.test("results that are pushed while a vote is withdrawn", async (t) => {
+  const { live, room, manager, open } = await startVotes(t);
+  const poll = await open();
+  const { id } = poll;
+  const [tea] = poll.options.map((option) => option.id);
+  const [other = ""] = await crowd(live, 1);
+  const ann = await live.guest("ann");
+  await ann.do("room.enter", { room });
+  const { polls: store } = live.app.store;
+  const vote = store.vote.bind(store);
+  await vote("demo", room, id, ann.id, [tea!]);
+  await nextPoll(ann, ({ results }) => results[tea!] === 1);
+
+  for (const fails of [true, false]) {
+    let begun = () => {};
+    let go = () => {};
+    const begins = new Promise<void>((resolve) => (begun = resolve));
+    const goes = new Promise<void>((resolve) => (go = resolve));
+    store.vote = async (...args) => {
+      begun();
+      await goes;
+      return fails ? vote("demo", room, "none", ann.id, []) : vote(...args);
+    };
+    const answer = ann.call("poll.vote", { room, id, options: [] });
+    await begins;
+    await vote("demo", room, id, other, fails ? [tea!] : []);
+    const votes = fails ? 2 : 1;
+    await nextPoll(manager, ({ results }) => results[tea!] === votes);
+    await live.settled();
+    go();
+    await answer;
+    const { results } = await nextPoll(ann, () => true).then(
+      (data) => data.poll,
+    );
+    t.same(results, fails ? { ...results, [tea!]: 2 } : undefined);
+    t.same(await ann.all(), []);
+  }
+});
+
+void t.test("a store that fails for a moment", async (t) => {
+  const { live, room, manager, open } = await startVotes(t);
+  const poll = await open();
+  const [tea] = poll.options.map(({ id }) => id);
+  const [voter = ""] = await crowd(live, 1);
+  await manager.all();
+  const { polls: store } = live.app.store;
+  const get = store.get.bind(store);
+  store.get = async () => {
+    store.get = get;
+    throw new Error("no disk");
+  };
+  await store.vote("demo", room, poll.id, voter, [tea!]);
+  await nextPoll(manager, ({ results }) => results[tea!] === 1);
+  t.match(live.log.splice(0), [{ err: { message: "no disk" } }]);
+});
+
+void t.test("rights that end while a push is due", async (t) => {
+  const { live, room, manager, open } = await startVotes(t);
+  const poll = await open();
+  const [tea] = poll.options.map(({ id }) => id);
+  const voters = await crowd(live, 3);
+  const ann = await live.guest("voter-0");
+  await ann.do("room.enter", { room });
+  const vote = (user: string) =>
+    live.app.store.polls.vote("demo", room, poll.id, user, [tea!]);
+  await vote(voters[0]!);
+  await nextPoll(ann, ({ results }) => results[tea!] === 1);
+  await vote(voters[1]!);
+  await nextPoll(ann, ({ results }) => results[tea!] === 2);
+
+  // The next push waits for the interval after the last one.
+  await vote(voters[2]!);
+  await live.app.store.rooms.update("demo", room, {
+    permission_config: { "poll.read": [["staff"]], "poll.vote": [["staff"]] },
+  });
+  await nextPoll(manager, ({ results }) => results[tea!] === 3);
+  t.same(polls(await ann.all()), []);
+});
+
+void t.test("a draft is for managers alone", async (t) => {
+  const { live, room, manager, open } = await startVotes(t, {
+    "poll.results": [["early"]],
+  });
+  const poll = await open();
+  const [tea] = poll.options.map(({ id }) => id);
+  const early = await live.person({ uid: "early", traits: ["early"] });
+  const ann = await live.guest("ann");
+  for (const client of [early, ann]) await client.do("room.enter", { room });
+  const { id } = poll;
+  await ann.do("poll.vote", { room, id, options: [tea] });
+  await nextPoll(ann, ({ results }) => results[tea!] === 1);
+  await nextPoll(early, ({ results }) => results[tea!] === 1);
+  // A push of votes is due while the poll becomes a draft, which then changes.
+  await ann.do("poll.vote", { room, id, options: [tea, "other"] });
+  await ann.do("poll.vote", { room, id, options: [] });
+  await manager.do("poll.update", { room, id, state: "draft" });
+  await nextPoll(ann, ({ state }) => state === "draft");
+  await nextPoll(early, ({ state }) => state === "draft");
+  await manager.do("poll.update", { room, id, content: "Secret" });
+  await nextPoll(manager, ({ content }) => content === "Secret");
+  await live.app.store.polls.vote("demo", room, id, "", []).catch(() => {});
+  await live.settled();
+  for (const client of [ann, early]) {
+    const told = JSON.stringify(await client.all());
+    t.notMatch(told, /Secret/);
+  }
+  t.equal(
+    await ann.code("poll.vote", { room, id, options: [tea] }),
+    "poll.vote",
+  );
+});
+
+void t.test("only the connection that votes need not enter", async (t) => {
+  const { live, room, open } = await startVotes(t);
+  const poll = await open();
+  const [tea] = poll.options.map(({ id }) => id);
+  const { question } = await (
+    await live.guest("asks")
+  ).do("question.ask", { room, content: "Why?" });
+  const [inside, outside, votes] = [
+    await live.guest("ann"),
+    await live.guest("ann"),
+    await live.guest("ann"),
+  ];
+  await inside.do("room.enter", { room });
+  await votes.do("poll.vote", { room, id: poll.id, options: [tea] });
+  await votes.do("question.vote", { room, id: question.id });
+  for (const client of [inside, votes]) {
+    await nextPoll(client, ({ results }) => results[tea!] === 1);
+    await client.next(
+      "question.created_or_updated",
+      (data) => data.question.score === 1,
+    );
+  }
+  t.same(await outside.all(), []);
+});
