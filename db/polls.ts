@@ -52,7 +52,7 @@ export interface Voters {
   users: { id: string; voted: boolean }[];
 }
 
-/** An option without an order comes last. */
+/** An option without an order comes last: its order is one more than the highest, and 1 if there is none. */
 export interface OptionDraft {
   content: string;
   order?: number | undefined;
@@ -106,7 +106,11 @@ export interface PollStore {
     id: string,
     since: number,
   ): Promise<Voters | undefined>;
-  /** Stores a poll and its options with new UUIDs as their ids. By default it is a draft with a choice of one. */
+  /**
+   * Stores a poll and its options with new UUIDs as their ids. By default it is a
+   * draft with a choice of one.
+   * @throws {StoreError} `quota` on `options` when there would be more than 100.
+   */
   create(
     worldId: string,
     room: string,
@@ -144,8 +148,8 @@ export interface PollStore {
    * Replaces the ballot of a user, by none if no option is left. Ids that are those of
    * no option of the poll are skipped; one that is named twice counts once.
    * @returns the poll as it is now, and what the user chose.
-   * @throws {StoreError} `denied` on `poll` when the poll is not open, or has a choice
-   *   of one and several are named.
+   * @throws {StoreError} `denied` when the user is banned or silenced, and on `poll`
+   *   when the poll is not open, or has a choice of one and several are named.
    */
   vote(
     worldId: string,

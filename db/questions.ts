@@ -48,7 +48,8 @@ export interface QuestionChanges {
 /**
  * The questions of rooms. Beside its own errors, each write fails with a
  * {@link StoreError} `absent` when the room (`field` is `room`) or the question
- * (`question`) does not exist, or the user is unknown or erased (`user`).
+ * (`question`) does not exist, or the user is unknown or erased (`user`). Whoever is
+ * banned or silenced is `denied` to ask and to vote.
  */
 export interface QuestionStore {
   /** A question of a room; undefined if the room has none of this id. */
@@ -80,7 +81,7 @@ export interface QuestionStore {
     by?: string,
   ): Promise<Question>;
   /**
-   * Replaces the named fields.
+   * Replaces the named fields. No byte stays of content that is replaced.
    * @param moderator the id of the user who does so.
    * @returns the question as it was before and as it is now, and the id of the
    *   question whose pin that ended.
@@ -117,7 +118,7 @@ export interface QuestionStore {
   ): Promise<Question>;
   /**
    * Pins a question, and ends the pin of another; with null, only that.
-   * @param moderator the id of the user who does so.
+   * @param moderator the id of the user who does so, and changes both.
    * @returns the question that is pinned now.
    */
   pin(

@@ -377,7 +377,8 @@ export interface WorldStore {
   ): Promise<Versioned<World>>;
   /**
    * Deletes a world with its rooms, users and file records. What identifies its
-   * users and its files is also overwritten in the storage of the database, soon after.
+   * users and its files, and what was said in it, is also overwritten in the storage
+   * of the database, soon after.
    * @returns the keys of its files, in any order. No record names them any more.
    * @throws {StoreError} `absent`.
    */
@@ -483,6 +484,7 @@ export interface RoomStore {
    */
   reorder(worldId: string, ids: readonly string[], by?: string): Promise<void>;
   /**
+   * Deletes a room with its chat, its polls, and every byte of its questions, soon after.
    * @param versions see {@link WorldStore.update}.
    * @throws {StoreError} `absent` or `changed`.
    */
@@ -584,7 +586,7 @@ export interface UserStore {
    * Erases a user but for its tombstone: its names, its profile, its traits, all
    * other fields, and the blocks by it and of it. They are also overwritten in the
    * storage of the database, and in its log as soon as nobody reads that. The files
-   * of the user stay, without an owner.
+   * and the questions of the user stay, without an owner, and so do the votes.
    * @param name exactly one of the id and the `uid`.
    * @returns the id of the user.
    * @throws {StoreError} `absent`, also if the user is erased already.

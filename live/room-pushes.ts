@@ -4,7 +4,7 @@ import type { Connection } from "./connection.js";
 import type { Live } from "./live.js";
 import type { Authors } from "./paced.js";
 import { inSlices } from "./slices.js";
-import type { View, WorldState } from "./world-state.js";
+import type { View } from "./world-state.js";
 
 // What pushes about questions and polls have in common.
 
@@ -26,32 +26,21 @@ export function concernsAnybody({ hub }: Live, event: RoomEvent): boolean {
 export const authorsOf = (vote: { user: string; by?: string }): string[] =>
   vote.by === undefined ? [vote.user] : [vote.user, vote.by];
 
-/**
- * Does something with a world as it is, after all pushes that were asked for before.
- * @returns when that is done; undefined if there is no such world.
- */
+/** Does something after all pushes to a world that were asked for before. */
 export function inTurn<T>(
   live: Live,
   world: string,
-  act: (state: WorldState) => Promise<T>,
-): Promise<T | undefined> {
+  act: () => Promise<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    live.inOrder(world, () =>
-      withState(live, world, act).then(resolve, reject),
-    );
+    live.inOrder(world, () => readingNow(act).then(resolve, reject));
   });
 }
 
-/** Does something with a world as it is; nothing if there is no such world. */
-export async function withState<T>(
-  live: Live,
-  world: string,
-  act: (state: WorldState) => Promise<T>,
-): Promise<T | undefined> {
-  // Reads of one turn see one state. That of this turn may be older than the event.
+/** Reads of one turn see one state. That of this turn may be older than an event. */
+export async function readingNow<T>(act: () => Promise<T>): Promise<T> {
   await setImmediate();
-  const state = await live.states.get(world);
-  return state && act(state);
+  return act();
 }
 
 /**
@@ -62,12 +51,13 @@ export async function withState<T>(
  */
 export async function pushInRoom(
   live: Live,
-  state: WorldState,
+  world: string,
   room: string,
   frameFor: (connection: Connection, view: View) => Buffer | undefined,
   authors: Authors = new Set(),
 ): Promise<number> {
-  const { id: world } = state.world.value;
+  const state = await live.states.get(world);
+  if (!state) return 0;
   const isIn = (connection: Connection) => connection.rooms.has(room);
   const outside = [...authors].flatMap((user) =>
     [...live.hub.of(world, user)].filter(

@@ -40,8 +40,8 @@ export class View {
   readonly #watched = new Set<string>();
   /** The rooms that somebody asked for. */
   readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
-  /** What they may do in the rooms that somebody asked for, by key and room. */
-  readonly #may = new Map<string, boolean>();
+  /** What they may do in the rooms that somebody asked for, by key, then by room. */
+  readonly #may = new Map<PermissionKey, Map<string, boolean>>();
 
   constructor(
     readonly who: Bearer,
@@ -76,14 +76,15 @@ export class View {
 
   /** Whether they may do in a room what a key stands for. */
   may(key: PermissionKey, room: string): boolean {
-    const name = `${key} ${room}`;
-    let may = this.#may.get(name);
+    let rooms = this.#may.get(key);
+    if (!rooms) this.#may.set(key, (rooms = new Map<string, boolean>()));
+    let may = rooms.get(room);
     if (may === undefined) {
       const value = this.state.room(room);
       may =
         value !== undefined &&
         mayInRoom(this.who, key, this.state.world.value, value);
-      this.#may.set(name, may);
+      rooms.set(room, may);
     }
     return may;
   }

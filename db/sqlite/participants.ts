@@ -18,22 +18,22 @@ export function participantChecks(db: Connection) {
    * @returns the moderation state of the user.
    * @throws {StoreError} `absent` on `user`, also if the user is erased.
    */
-  function expectUser(worldId: string, user: string): string {
+  const expectUser = (worldId: string, user: string): string => {
     const state = stateOf.get(user, worldId);
     if (state === undefined) throw absent("user");
     return state;
-  }
+  };
 
   return {
     expectUser,
 
     /** @throws {StoreError} `absent` on `room` unless the world has the room. */
-    expectRoom(worldId: string, room: string): void {
+    expectRoom: (worldId: string, room: string): void => {
       if (!findRoom.get(room, worldId)) throw absent("room");
     },
 
     /** @throws {StoreError} `absent` as {@link expectUser}, or `denied` if the user is banned or silenced. */
-    expectActive(worldId: string, user: string): void {
+    expectActive: (worldId: string, user: string): void => {
       if (expectUser(worldId, user) !== "") {
         throw denied("The user is banned or silenced.");
       }

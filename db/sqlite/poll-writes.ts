@@ -160,7 +160,8 @@ export function pollWrites(db: Connection) {
       const row = find(worldId, room, id);
       expectActive(worldId, user);
       const all = options.of(row.number);
-      const chosen = all.filter((option) => named.includes(option.id));
+      const ids = new Set(named);
+      const chosen = all.filter((option) => ids.has(option.id));
       if (row.state !== "open") throw refused("The poll is not open.");
       if (row.poll_type === "choice" && chosen.length > 1) {
         throw refused("The poll has a choice of one.");

@@ -5,10 +5,11 @@ import { idIn, written } from "../refusals.js";
 import { mayInRoom } from "../rights.js";
 import { requireShort } from "../texts.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
-import { isOver, isPublic, sentPoll } from "./shapes.js";
+import { isOver, isPublic, newest, sentPoll } from "./shapes.js";
 
-/** How many polls are listed at most. */
+/** How many polls are listed at most, and of how many characters. */
 const MAX_LISTED = 1000;
+const MAX_LISTED_SIZE = 1024 * 1024;
 
 const module = "poll";
 
@@ -129,16 +130,15 @@ async function list(context: RoomContext) {
   const answers = new Map(ballots.map(({ poll, options }) => [poll, options]));
   const manages = may(context, "poll.manage");
   const seesAll = seesAllResults(context);
-  return all
-    .filter((poll) => manages || isPublic(poll))
-    .map((poll) => {
-      const own = answers.get(poll.id);
-      const withResults = seesAll || own !== undefined || isOver(poll);
-      return {
-        ...sentPoll(poll, withResults),
-        ...(own && { answers: own }),
-      };
-    });
+  const seen = all.filter((poll) => manages || isPublic(poll));
+  return newest(seen, MAX_LISTED_SIZE).map((poll) => {
+    const own = answers.get(poll.id);
+    const withResults = seesAll || own !== undefined || isOver(poll);
+    return {
+      ...sentPoll(poll, withResults),
+      ...(own && { answers: own }),
+    };
+  });
 }
 
 const may = ({ login, world, room }: RoomContext, key: PermissionKey) =>

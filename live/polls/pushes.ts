@@ -8,9 +8,9 @@ import {
   concernsAnybody,
   inTurn,
   pushInRoom,
-  withState,
+  readingNow,
 } from "../room-pushes.js";
-import type { View, WorldState } from "../world-state.js";
+import type { View } from "../world-state.js";
 import { PollFrames } from "./frames.js";
 import { isOver, isPublic } from "./shapes.js";
 import { Voters } from "./voters.js";
@@ -67,7 +67,7 @@ export class PollPushes {
     } catch (error) {
       if (voting.missed && connection.login) {
         const subject = { world: connection.world, place: room, id };
-        this.#votes.add(subject, [connection.login.user]);
+        this.#votes.add(subject, [connection.login.user, connection.id]);
       }
       throw error;
     } finally {
@@ -93,43 +93,42 @@ export class PollPushes {
       case "poll.deleted":
       case "poll.pinned":
         if (!concernsAnybody(live, event)) return;
-        live.inOrder(event.world, () =>
-          withState(live, event.world, (state) => this.#push(state, event)),
-        );
+        live.inOrder(event.world, () => readingNow(() => this.#push(event)));
     }
   }
 
-  async #push(state: WorldState, event: Changed): Promise<void> {
-    const { room } = event;
+  async #push(event: Changed): Promise<void> {
+    const { world, room } = event;
     switch (event.type) {
       case "poll.saved":
-        await this.#saved(state, event);
+        await this.#saved(world, event);
         break;
       case "poll.deleted": {
         const data = { room, id: event.poll };
         const key = audienceOf(event.wasPublic);
-        await this.#send(state, room, "poll.deleted", data, key);
+        await this.#send(world, room, "poll.deleted", data, key);
         break;
       }
       case "poll.pinned":
-        await this.#pinned(state, room, event.poll);
+        await this.#pinned(world, room, event.poll);
     }
   }
 
   async #saved(
-    state: WorldState,
+    world: string,
     { room, poll: id, wasPublic }: Extract<Changed, { wasPublic: boolean }>,
   ): Promise<void> {
-    const found = await this.#find(state, room, id);
+    const found = await this.#find(world, room, id);
     if (!found) return;
     const { poll, voters, frames } = found;
     const key = audienceOf(wasPublic || isPublic(poll));
-    await pushInRoom(this.#live, state, room, (connection, view) => {
+    await pushInRoom(this.#live, world, room, (connection, view) => {
       if (!view.may(key, room)) return undefined;
       return frames.of(
         isOver(poll) ||
           seesAllResults(view, room) ||
-          voters.includes(connection),
+          (voters.has(connection.login!.user) &&
+            !this.#isVoting(connection, room, id)),
       );
     });
   }
@@ -139,72 +138,69 @@ export class PollPushes {
     { world, place: room, id }: Subject<string>,
     authors: Authors,
   ): Promise<number> {
-    const bytes = await inTurn(this.#live, world, async (state) => {
-      const found = await this.#find(state, room, id);
+    return inTurn(this.#live, world, async () => {
+      const found = await this.#find(world, room, id);
       if (!found) return 0;
       const { poll, voters, frames } = found;
       const frameFor = (connection: Connection, view: View) => {
         if (view.may("poll.manage", room)) return frames.of(true);
         if (!isPublic(poll)) return undefined;
         if (view.may("poll.results", room)) return frames.of(true);
-        const isAuthor = authors.has(connection.login!.user);
+        const { user } = connection.login!;
+        const isAuthor = authors.has(user);
         const mayRead =
           view.may("poll.read", room) ||
           (isAuthor && view.may("poll.vote", room));
-        if (!mayRead) return undefined;
-        if (voters.includes(connection)) return frames.of(true);
-        return isAuthor ? frames.of(isOver(poll)) : undefined;
+        const isTold = mayRead && (isAuthor || voters.has(user));
+        // The next push is for those who vote again meanwhile.
+        if (!isTold || this.#isVoting(connection, room, id)) return undefined;
+        return frames.of(isOver(poll) || voters.has(user));
       };
-      return pushInRoom(this.#live, state, room, frameFor, authors);
+      return pushInRoom(this.#live, world, room, frameFor, authors);
     });
-    return bytes ?? 0;
   }
 
   /** A poll, who voted in it, and its frames. */
-  async #find(state: WorldState, room: string, id: string) {
-    const world = state.world.value.id;
+  async #find(world: string, room: string, id: string) {
     const poll = await this.#live.store.polls.get(world, room, id);
     if (!poll) return undefined;
     // After the poll: whoever withdraws a vote in between sees no results.
-    const known = await this.#voters.of(world, room, id);
-    const voters = {
-      // Who has voted or withdrawn since then gets the next push.
-      includes: (connection: Connection): boolean => {
-        const { user } = connection.login!;
-        if (!known.has(user) || this.#votes.isDue(room, id, user)) return false;
-        const voting = this.#voting.get(connection);
-        if (voting?.id !== id) return true;
-        voting.missed = true;
-        return false;
-      },
-    };
+    const voters = await this.#voters.of(world, room, id);
     return { poll, voters, frames: new PollFrames(poll) };
   }
 
+  /** Whether the user of a connection has voted or withdrawn since the present push was due, or does so now. */
+  #isVoting(connection: Connection, room: string, id: string): boolean {
+    if (this.#votes.isDue(room, id, connection.login!.user)) return true;
+    const voting = this.#voting.get(connection);
+    if (voting?.id !== id) return false;
+    voting.missed = true;
+    return true;
+  }
+
   /** @param id of the poll that was pinned; null for none. */
-  async #pinned(state: WorldState, room: string, id: string | null) {
+  async #pinned(world: string, room: string, id: string | null) {
     if (id === null) {
-      await this.#send(state, room, "poll.unpinned", { room }, "poll.read");
+      await this.#send(world, room, "poll.unpinned", { room }, "poll.read");
     }
     // Events of two processes have no order: the pin that the store has is the last.
-    const world = state.world.value.id;
     const polls = await this.#live.store.polls.list(world, room, 1);
     const present = polls.find(({ is_pinned }) => is_pinned);
     if (!present || (id ?? present.id) !== present.id) return;
     const data = { room, id: present.id };
     const key = audienceOf(isPublic(present));
-    await this.#send(state, room, "poll.pinned", data, key);
+    await this.#send(world, room, "poll.pinned", data, key);
   }
 
   async #send(
-    state: WorldState,
+    world: string,
     room: string,
     name: string,
     data: object,
     key: "poll.read" | "poll.manage",
   ): Promise<void> {
     const frame = pushFrame(name, data);
-    await pushInRoom(this.#live, state, room, (_, view) =>
+    await pushInRoom(this.#live, world, room, (_, view) =>
       view.may(key, room) ? frame : undefined,
     );
   }

@@ -9,9 +9,9 @@ import {
   concernsAnybody,
   inTurn,
   pushInRoom,
-  withState,
+  readingNow,
 } from "../room-pushes.js";
-import type { View, WorldState } from "../world-state.js";
+import type { View } from "../world-state.js";
 import { sentQuestion } from "./shapes.js";
 
 type Changed = Extract<
@@ -56,20 +56,18 @@ export class QuestionPushes {
       case "question.deleted":
       case "question.pinned":
         if (!concernsAnybody(live, event)) return;
-        live.inOrder(event.world, () =>
-          withState(live, event.world, (state) => this.#push(state, event)),
-        );
+        live.inOrder(event.world, () => readingNow(() => this.#push(event)));
     }
   }
 
-  async #push(state: WorldState, event: Changed): Promise<void> {
-    const { room } = event;
+  async #push(event: Changed): Promise<void> {
+    const { world, room } = event;
     switch (event.type) {
       case "question.saved": {
-        const question = await this.#find(state, room, event.question);
+        const question = await this.#find(world, room, event.question);
         if (!question) return;
         const isTold = event.wasVisible || isVisible(question);
-        await this.#saved(state, question, (_, view) =>
+        await this.#saved(world, question, (_, view) =>
           view.may(audienceOf(isTold), room),
         );
         break;
@@ -77,11 +75,11 @@ export class QuestionPushes {
       case "question.deleted": {
         const data = { room, id: event.question };
         const key = audienceOf(event.wasVisible);
-        await this.#send(state, room, "question.deleted", data, key);
+        await this.#send(world, room, "question.deleted", data, key);
         break;
       }
       case "question.pinned":
-        await this.#pinned(state, room, event.question);
+        await this.#pinned(world, room, event.question);
     }
   }
 
@@ -90,28 +88,27 @@ export class QuestionPushes {
     { world, place, id }: Subject<string>,
     authors: Authors,
   ): Promise<number> {
-    const bytes = await inTurn(this.#live, world, async (state) => {
-      const question = await this.#find(state, place, id);
+    return inTurn(this.#live, world, async () => {
+      const question = await this.#find(world, place, id);
       if (!question) return 0;
       const key = audienceOf(isVisible(question));
       const isTold = (connection: Connection, view: View) =>
         view.may(key, place) ||
         (authors.has(connection.id) && view.may("question.vote", place));
-      return this.#saved(state, question, isTold, authors);
+      return this.#saved(world, question, isTold, authors);
     });
-    return bytes ?? 0;
   }
 
   #find(
-    state: WorldState,
+    world: string,
     room: string,
     id: string,
   ): Promise<Question | undefined> {
-    return this.#live.store.questions.get(state.world.value.id, room, id);
+    return this.#live.store.questions.get(world, room, id);
   }
 
   #saved(
-    state: WorldState,
+    world: string,
     question: Question,
     isTold: (connection: Connection, view: View) => boolean,
     authors?: Authors,
@@ -121,7 +118,7 @@ export class QuestionPushes {
     });
     return pushInRoom(
       this.#live,
-      state,
+      world,
       question.room,
       (...args) => (isTold(...args) ? frame : undefined),
       authors,
@@ -129,10 +126,10 @@ export class QuestionPushes {
   }
 
   /** @param id of the question that was pinned; null for none. */
-  async #pinned(state: WorldState, room: string, id: string | null) {
+  async #pinned(world: string, room: string, id: string | null) {
     if (id === null) {
       await this.#send(
-        state,
+        world,
         room,
         "question.unpinned",
         { room },
@@ -140,25 +137,24 @@ export class QuestionPushes {
       );
     }
     // Events of two processes have no order: the pin that the store has is the last.
-    const world = state.world.value.id;
     const { questions } = this.#live.store;
     const seen = await questions.seen(world, room, "", true, 1, 0);
     const present = seen.find(({ is_pinned }) => is_pinned);
     if (!present || (id ?? present.id) !== present.id) return;
     const key = audienceOf(isVisible(present));
     const data = { room, id: present.id };
-    await this.#send(state, room, "question.pinned", data, key);
+    await this.#send(world, room, "question.pinned", data, key);
   }
 
   async #send(
-    state: WorldState,
+    world: string,
     room: string,
     name: string,
     data: object,
     key: "question.read" | "question.moderate",
   ): Promise<void> {
     const frame = pushFrame(name, data);
-    await pushInRoom(this.#live, state, room, (_, view) =>
+    await pushInRoom(this.#live, world, room, (_, view) =>
       view.may(key, room) ? frame : undefined,
     );
   }

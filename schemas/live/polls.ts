@@ -133,7 +133,7 @@ export const pollCommands = {
     summary: "The newest polls: open and closed ones, or all for managers",
     payload: RoomName,
     result: Type.Array(ListedPoll, {
-      description: "The oldest first, at most 1,000.",
+      description: "The oldest first; at most 1,000, with 1 MiB of text.",
     }),
   },
   "poll.pin": {

@@ -58,6 +58,15 @@ void t.test("every write of another store is noticed", async (t) => {
   const id = "0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10";
   const file = { key: `pub/demo/${id}.x.pdf`, size: 1, sha256: "00" };
   const uploader = { tokenId: "ada", traits: new Set<string>() };
+  const { id: bob } = await store.users.enter("demo", {
+    ...uploader,
+    tokenId: "bob",
+  });
+  const { questions, polls } = store;
+  const question = { sender: bob, content: "x", state: "visible" } as const;
+  const poll = { content: "x", options: [], state: "open" } as const;
+  const asked = await questions.ask("demo", room.id, question);
+  const made = await polls.create("demo", room.id, poll);
   const writes: [
     name: string,
     write: () => Promise<unknown>,
@@ -66,6 +75,15 @@ void t.test("every write of another store is noticed", async (t) => {
     ["a room", () => store.rooms.update("demo", room.id, { name: "b" })],
     ["an upload", () => store.files.add("demo", uploader, file, 10)],
     ["a file", () => store.files.delete("demo", id)],
+    ["a question", () => questions.ask("demo", room.id, question)],
+    [
+      "a vote for it",
+      () => questions.vote("demo", room.id, asked.id, bob, true),
+    ],
+    ["no question", () => questions.delete("demo", room.id, asked.id)],
+    ["a poll", () => polls.create("demo", room.id, poll)],
+    ["a vote in it", () => polls.vote("demo", room.id, made.id, bob, [])],
+    ["a pin", () => polls.pin("demo", room.id, made.id)],
     ["a user", () => store.users.erase("demo", { token_id: "ada" })],
     ["no room", () => store.rooms.delete("demo", room.id)],
     ["a world", () => store.worlds.create(worldOf("new")), "new"],

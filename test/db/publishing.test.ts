@@ -1,6 +1,8 @@
 import t from "tap";
 import type { AnyEvent } from "../../db/events.js";
 import { openEngines } from "../../db/open.js";
+import type { PollChanges } from "../../db/polls.js";
+import type { QuestionChanges } from "../../db/questions.js";
 import type { StoreProblem } from "../../db/store.js";
 import { putDatabase } from "../database.js";
 import { worldOf } from "../helper.js";
@@ -365,4 +367,207 @@ void t.test("what chat publishes", async (t) => {
   for (const write of quiet) {
     t.strictSame((await of(write()))[0], [], String(write));
   }
+});
+
+void t.test("what questions and polls publish", async (t) => {
+  const dataDir = t.testdir();
+  await putDatabase(dataDir, [worldOf("demo")]);
+  const engines = await openEngines({ dataDir });
+  t.teardown(() => engines.close());
+  const { store, events } = engines;
+  const { questions, polls } = store;
+  const module_config = [{ type: "chat.native", config: {} }];
+  const created = await store.rooms.create("demo", {
+    name: "a",
+    module_config,
+  });
+  const room = created.value.id;
+  const visitor = { tokenId: "ada", traits: new Set<string>() };
+  const { id: user } = await store.users.enter("demo", visitor);
+  const published: AnyEvent[] = [];
+  let look = async (): Promise<unknown> => undefined;
+  let looked: Promise<unknown> | undefined;
+  events.subscribe((event) => {
+    published.push(event);
+    looked = look();
+  });
+  const by = "me";
+  const ofRoom = { world: "demo", room } as const;
+  const draft = { sender: user, content: "x", state: "visible" } as const;
+  const poll = { content: "x", options: [{ content: "a" }] };
+
+  const asked = await questions.ask("demo", room, draft, by);
+  const second = await questions.ask("demo", room, draft);
+  const made = await polls.create("demo", room, poll, by);
+  const other = await polls.create("demo", room, poll);
+  t.strictSame(published.splice(0), [
+    ...[
+      { question: asked.id, wasVisible: false, by },
+      { question: second.id, wasVisible: false },
+    ].map((event) => ({ type: "question.saved", ...ofRoom, ...event })),
+    ...[
+      { poll: made.id, wasPublic: false, by },
+      { poll: other.id, wasPublic: false },
+    ].map((event) => ({ type: "poll.saved", ...ofRoom, ...event })),
+  ]);
+
+  const question = asked.id;
+  const [option] = made.options.map(({ id }) => id) as [string];
+  const updateQuestion = (id: string, changes: QuestionChanges) =>
+    questions.update("demo", room, id, changes, user, by);
+  const updatePoll = (id: string, changes: PollChanges) =>
+    polls.update("demo", room, id, changes, user, by);
+  const getQuestion = () => questions.get("demo", room, question);
+  const getPoll = () => polls.get("demo", room, made.id);
+  const savedQuestion = (question: string, wasVisible: boolean) =>
+    ({ type: "question.saved", ...ofRoom, question, wasVisible, by }) as const;
+  const savedPoll = (poll: string, wasPublic: boolean) =>
+    ({ type: "poll.saved", ...ofRoom, poll, wasPublic, by }) as const;
+  const ofQuestion = { ...ofRoom, question, by } as const;
+  const ofPoll = { ...ofRoom, poll: made.id, by } as const;
+  const writes: [
+    name: string,
+    write: () => Promise<unknown>,
+    events: AnyEvent[],
+    look: () => Promise<unknown>,
+    sees: unknown,
+  ][] = [
+    [
+      "a vote for a question",
+      () => questions.vote("demo", room, question, user, true, by),
+      [{ type: "question.voted", ...ofQuestion, user }],
+      async () => (await getQuestion())?.score,
+      1,
+    ],
+    [
+      "a question is archived",
+      () => updateQuestion(question, { state: "archived" }),
+      [savedQuestion(question, true)],
+      async () => (await getQuestion())?.state,
+      "archived",
+    ],
+    [
+      "an archived question is changed",
+      () => updateQuestion(question, { content: "y" }),
+      [savedQuestion(question, false)],
+      async () => (await getQuestion())?.content,
+      "y",
+    ],
+    [
+      "a question is pinned",
+      () => questions.pin("demo", room, second.id, user, by),
+      [{ type: "question.pinned", ...ofRoom, question: second.id, by }],
+      async () => (await questions.get("demo", room, second.id))?.is_pinned,
+      true,
+    ],
+    [
+      "another is pinned by a change",
+      () => updateQuestion(question, { is_pinned: true, state: "visible" }),
+      [savedQuestion(question, false), savedQuestion(second.id, false)],
+      async () => (await getQuestion())?.is_pinned,
+      true,
+    ],
+    [
+      "no question is pinned",
+      () => questions.pin("demo", room, null, user),
+      [{ type: "question.pinned", ...ofRoom, question: null }],
+      async () => (await getQuestion())?.is_pinned,
+      false,
+    ],
+    [
+      "a question is deleted",
+      () => questions.delete("demo", room, question, by),
+      [{ type: "question.deleted", ...ofQuestion, wasVisible: true }],
+      getQuestion,
+      undefined,
+    ],
+    [
+      "a poll is pinned",
+      () => polls.pin("demo", room, other.id, by),
+      [{ type: "poll.pinned", ...ofRoom, poll: other.id, by }],
+      async () => (await polls.get("demo", room, other.id))?.is_pinned,
+      true,
+    ],
+    [
+      "another is pinned by a change",
+      () => updatePoll(made.id, { is_pinned: true }),
+      [savedPoll(made.id, false), savedPoll(other.id, false)],
+      async () => (await getPoll())?.is_pinned,
+      true,
+    ],
+    [
+      "no poll is pinned",
+      () => polls.pin("demo", room, null),
+      [{ type: "poll.pinned", ...ofRoom, poll: null }],
+      async () => (await getPoll())?.is_pinned,
+      false,
+    ],
+    [
+      "a poll is archived",
+      () => updatePoll(other.id, { state: "archived" }),
+      [savedPoll(other.id, false)],
+      async () => (await polls.get("demo", room, other.id))?.state,
+      "archived",
+    ],
+  ];
+  const run = async ([
+    name,
+    write,
+    expected,
+    looking,
+    sees,
+  ]: (typeof writes)[number]) => {
+    [published.length, look] = [0, looking];
+    await write();
+    t.strictSame(published, expected, name);
+    t.strictSame(await looked, sees, `${name}: it is done`);
+  };
+  for (const write of writes) await run(write);
+
+  look = () => store.chat.channel("demo", room);
+  published.length = 0;
+  const { delivery } = await updatePoll(made.id, { state: "open" });
+  t.strictSame(published, [
+    savedPoll(made.id, false),
+    { type: "chat.event", world: "demo", channel: room, delivery, by },
+  ]);
+  t.strictSame(JSON.parse(JSON.stringify(published)), published, "plain JSON");
+  t.match(await looked, { lastMessage: delivery!.event.id });
+  const later: typeof writes = [
+    [
+      "a vote in a poll",
+      () => polls.vote("demo", room, made.id, user, [option], by),
+      [{ type: "poll.voted", ...ofPoll, user }],
+      async () => (await getPoll())?.results,
+      { [option]: 1 },
+    ],
+    [
+      "an open poll is closed",
+      () => updatePoll(made.id, { state: "closed" }),
+      [savedPoll(made.id, true)],
+      async () => (await getPoll())?.state,
+      "closed",
+    ],
+    [
+      "a closed poll is deleted",
+      () => polls.delete("demo", room, made.id, by),
+      [{ type: "poll.deleted", ...ofPoll, wasPublic: true }],
+      getPoll,
+      undefined,
+    ],
+  ];
+  for (const write of later) await run(write);
+
+  published.length = 0;
+  const refused = await Promise.allSettled([
+    questions.ask("demo", room, { ...draft, sender: "none" }),
+    questions.vote("demo", room, question, user, true),
+    updateQuestion(question, {}),
+    questions.pin("demo", room, question, user),
+    polls.vote("demo", room, other.id, user, []),
+    updatePoll(made.id, {}),
+    polls.delete("demo", room, made.id),
+  ]);
+  t.ok(refused.every(({ status }) => status === "rejected"));
+  t.strictSame(published, [], "nothing happened");
 });

@@ -11,6 +11,7 @@ import {
   open,
   versionOne,
 } from "./old-database.js";
+import { fails } from "./store-contract/setup.js";
 
 void t.test("an old database is upgraded after a copy", async (t) => {
   const dataDir = versionOne(t);
@@ -82,6 +83,7 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
        VALUES (?, 'old', 1, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(...room);
+  old.prepare("INSERT INTO room_modules VALUES (?, 'chat.native')").run(roomId);
   const insert = old.prepare(
     "INSERT INTO users VALUES (?, 'old', ?, ?, ?, ?, ?)",
   );
@@ -156,6 +158,32 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
   t.equal(await store.chat.lastId(), 0);
   await store.chat.join("old", roomId, "named");
   t.strictSame(await store.chat.members("old", roomId, 9), ["named"]);
+  t.strictSame(await store.polls.list("old", roomId, 9), []);
+  const draft = { sender: "named", content: "x", state: "visible" } as const;
+  const { id } = await store.questions.ask("old", roomId, draft);
+  t.match(await store.questions.vote("old", roomId, id, "number", true), {
+    score: 1,
+  });
+  await fails(
+    t,
+    store.questions.vote("old", roomId, id, "gone", true),
+    "absent",
+    "user",
+  );
+  const options = [{ content: "a" }];
+  const poll = await store.polls.create("old", roomId, {
+    content: "x",
+    options,
+  });
+  const state = "open";
+  const opened = await store.polls.update(
+    "old",
+    roomId,
+    poll.id,
+    { state },
+    "named",
+  );
+  t.match(opened.delivery, { previous: 1 }, "after the one who joined");
   t.match(copiesIn(dataDir), [/^foyer\.db\.v4-/]);
   t.match(look(dataDir), { version: latest, sound: "ok" });
 });

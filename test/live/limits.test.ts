@@ -82,6 +82,69 @@ void t.test("lengths of texts", async (t) => {
     admin.code("announcement.update", { id, text });
   t.equal(await update("x".repeat(10)), "ok");
   t.equal(await update("x".repeat(11)), invalid);
+
+  const room = await makeRoom(live, {
+    module_config: [
+      { type: "question", config: { active: true } },
+      { type: "poll", config: { active: true } },
+    ],
+    permission_config: {
+      "question.moderate": [["admin"]],
+      "poll.manage": [["admin"]],
+    },
+  });
+  const short = "😀".repeat(10);
+  const { question } = await admin.do("question.ask", { room, content: short });
+  const options = [{ content: short }];
+  const { poll } = await admin.do("poll.create", {
+    room,
+    content: short,
+    options,
+  });
+  const long = `${short}x`;
+  const refused: [action: string, payload: object, field: string][] = [
+    ["question.ask", { content: long }, "content"],
+    ["question.update", { id: question.id, content: long }, "content"],
+    ["poll.create", { content: long }, "content"],
+    ["poll.update", { id: poll.id, content: long }, "content"],
+    [
+      "poll.create",
+      { content: "x", options: [...options, { content: long }] },
+      "options.1.content",
+    ],
+    [
+      "poll.update",
+      { id: poll.id, options: [{ content: long }] },
+      "options.0.content",
+    ],
+  ];
+  for (const [action, payload, field] of refused) {
+    const [, , problem] = await admin.call(action, { room, ...payload });
+    const details = { [field]: ["Must be at most 10 characters."] };
+    t.match(problem, { code: invalid, details }, `${action} ${field}`);
+  }
+});
+
+void t.test("the text of a list of polls", async (t) => {
+  const live = await startLive(t, { maxText: 400_000 });
+  const room = await makeRoom(live, {
+    module_config: [{ type: "poll", config: { active: true } }],
+  });
+  const content = "x".repeat(200_000);
+  const draft = { content, options: [{ content }], state: "open" as const };
+  const { polls } = live.app.store;
+  const ids: string[] = [];
+  for (let i = 0; i < 4; i++) {
+    ids.push((await polls.create("demo", room, draft)).id);
+  }
+  const guest = await live.guest();
+  const listed = async () =>
+    ((await guest.do("poll.list", { room })) as { id: string }[]).map(
+      ({ id }) => id,
+    );
+  t.same(await listed(), ids.slice(2));
+  await polls.pin("demo", room, ids[0]!);
+  t.same(await listed(), [ids[0], ids[3]], "with the pinned one");
 });
 
 void t.test("sizes of profiles and client states", async (t) => {
@@ -178,6 +241,21 @@ void t.test("messages a second are a user's", async (t) => {
     counted.push(...Object.values(reactions as Record<string, number>));
   }
   t.same(counted, [1, 1, 1, 1], "four at once, and the rest in silence");
+});
+
+void t.test("questions a second are a user's", async (t) => {
+  const live = await startLive(t, { messagesPerSecond: 1 });
+  const room = await makeRoom(live, {
+    module_config: [{ type: "question", config: { active: true } }],
+  });
+  const [one, two] = [await live.guest("g"), await live.guest("g")];
+  holdRates(t);
+  const codes: string[] = [];
+  for (const from of [one, two, one, two, one, two]) {
+    codes.push(await from.code("question.ask", { room, content: "Why?" }));
+  }
+  const limited = "protocol.rate_limited";
+  t.same(codes, ["ok", "ok", "ok", "ok", limited, limited]);
 });
 
 void t.test("rooms of a connection", async (t) => {

@@ -67,6 +67,13 @@ const polls = (frames: Frame[]): Json[] =>
 const nextPoll = (client: Client, matches: (poll: Json) => boolean) =>
   client.next("poll.created_or_updated", (data) => matches(data.poll));
 
+/** Something to wait for. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
 void t.test("a thousand votes at once", async (t) => {
   const { live, room, manager, open } = await startVotes(t);
   const poll = await open();
@@ -127,22 +134,20 @@ void t.test("results that are pushed while a vote is withdrawn", async (t) => {
   await nextPoll(ann, ({ results }) => results[tea!] === 1);
 
   for (const fails of [true, false]) {
-    let begun = () => {};
-    let go = () => {};
-    const begins = new Promise<void>((resolve) => (begun = resolve));
-    const goes = new Promise<void>((resolve) => (go = resolve));
+    const begun = gate();
+    const goes = gate();
     store.vote = async (...args) => {
-      begun();
-      await goes;
+      begun.open();
+      await goes.opened;
       return fails ? vote("demo", room, "none", ann.id, []) : vote(...args);
     };
     const answer = ann.call("poll.vote", { room, id, options: [] });
-    await begins;
+    await begun.opened;
     await vote("demo", room, id, other, fails ? [tea!] : []);
     const votes = fails ? 2 : 1;
     await nextPoll(manager, ({ results }) => results[tea!] === votes);
     await live.settled();
-    go();
+    goes.open();
     await answer;
     const { results } = await nextPoll(ann, () => true).then(
       (data) => data.poll,
@@ -150,6 +155,41 @@ void t.test("results that are pushed while a vote is withdrawn", async (t) => {
     t.same(results, fails ? { ...results, [tea!]: 2 } : undefined);
     t.same(await ann.all(), []);
   }
+});
+
+void t.test("a vote that is withdrawn while results are pushed", async (t) => {
+  const { live, room, manager, open } = await startVotes(t);
+  const poll = await open();
+  const { id } = poll;
+  const [tea] = poll.options.map((option) => option.id);
+  const [other = ""] = await crowd(live, 1);
+  const ann = await live.guest("ann");
+  await ann.do("room.enter", { room });
+  const { polls: store } = live.app.store;
+  await store.vote("demo", room, id, ann.id, [tea!]);
+  await nextPoll(ann, ({ results }) => results[tea!] === 1);
+
+  const voters = store.voters.bind(store);
+  const begun = gate();
+  const goes = gate();
+  store.voters = async (...args) => {
+    store.voters = voters;
+    const found = await voters(...args);
+    begun.open();
+    await goes.opened;
+    return found;
+  };
+  await store.vote("demo", room, id, other, [tea!]);
+  await begun.opened;
+  await ann.do("poll.vote", { room, id, options: [] });
+  goes.open();
+  await nextPoll(manager, ({ results }) => results[tea!] === 1);
+  await nextPoll(manager, ({ results }) => results[tea!] === 1);
+  const pushed = polls(await ann.all());
+  t.same(
+    pushed.map((seen) => "results" in seen),
+    [false],
+  );
 });
 
 void t.test("a store that fails for a moment", async (t) => {
@@ -173,22 +213,30 @@ void t.test("rights that end while a push is due", async (t) => {
   const { live, room, manager, open } = await startVotes(t);
   const poll = await open();
   const [tea] = poll.options.map(({ id }) => id);
-  const voters = await crowd(live, 3);
+  const voters = await crowd(live, 2);
   const ann = await live.guest("voter-0");
   await ann.do("room.enter", { room });
-  const vote = (user: string) =>
-    live.app.store.polls.vote("demo", room, poll.id, user, [tea!]);
-  await vote(voters[0]!);
+  const { polls: store } = live.app.store;
+  await store.vote("demo", room, poll.id, voters[0]!, [tea!]);
   await nextPoll(ann, ({ results }) => results[tea!] === 1);
-  await vote(voters[1]!);
-  await nextPoll(ann, ({ results }) => results[tea!] === 2);
 
-  // The next push waits for the interval after the last one.
-  await vote(voters[2]!);
+  const get = store.get.bind(store);
+  const begun = gate();
+  const goes = gate();
+  store.get = async (...args) => {
+    store.get = get;
+    begun.open();
+    await goes.opened;
+    return get(...args);
+  };
+  await store.vote("demo", room, poll.id, voters[1]!, [tea!]);
+  await begun.opened;
   await live.app.store.rooms.update("demo", room, {
     permission_config: { "poll.read": [["staff"]], "poll.vote": [["staff"]] },
   });
-  await nextPoll(manager, ({ results }) => results[tea!] === 3);
+  goes.open();
+  await nextPoll(manager, ({ results }) => results[tea!] === 2);
+  await live.settled();
   t.same(polls(await ann.all()), []);
 });
 
@@ -212,9 +260,9 @@ void t.test("a draft is for managers alone", async (t) => {
   await nextPoll(ann, ({ state }) => state === "draft");
   await nextPoll(early, ({ state }) => state === "draft");
   await manager.do("poll.update", { room, id, content: "Secret" });
+  // One push because of the change, and one that was due.
   await nextPoll(manager, ({ content }) => content === "Secret");
-  await live.app.store.polls.vote("demo", room, id, "", []).catch(() => {});
-  await live.settled();
+  await nextPoll(manager, ({ content }) => content === "Secret");
   for (const client of [ann, early]) {
     const told = JSON.stringify(await client.all());
     t.notMatch(told, /Secret/);

@@ -14,10 +14,13 @@ import { lifetimeContract } from "./lifetime.js";
 import { roomExtraContract } from "./room-extras.js";
 import { roomListContract } from "./room-lists.js";
 import { roomContract } from "./rooms.js";
+import { pollContract } from "./polls.js";
+import { questionContract } from "./questions.js";
 import { contractOn, type Place } from "./setup.js";
 import { hostContract } from "./hosts.js";
 import { roomFilterContract } from "./room-filters.js";
 import { roomOrderContract } from "./room-order.js";
+import { voteContract } from "./votes.js";
 import { uploadContract } from "./uploads.js";
 import { valueContract } from "./values.js";
 import { orderContract } from "./orders.js";
@@ -56,6 +59,9 @@ const parts = [
   chatReaderContract,
   chatDirectContract,
   chatErasingContract,
+  questionContract,
+  pollContract,
+  voteContract,
 ];
 
 /** What every store keeps to, whatever it is made of: `db/store.ts` as tests. */

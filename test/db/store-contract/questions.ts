@@ -1,0 +1,300 @@
+import type {
+  Question,
+  QuestionChanges,
+  QuestionState,
+  QuestionStore,
+} from "../../../db/questions.js";
+import { ABSENT, type Contract, fails } from "./setup.js";
+import { crowd, onlyActive, persistent, voting } from "./vote-setup.js";
+
+/** How many questions a list has at most, and how long they are together, unless a test is about that. */
+const MANY = [1000, 1e6] as const;
+
+const all = (questions: QuestionStore, room: string) =>
+  questions.list("demo", room, { page: 1, pageSize: 100 });
+
+const contents = (list: readonly Question[]) =>
+  list.map(({ content }) => content);
+
+/** What every store keeps to about questions. */
+export async function questionContract(contract: Contract): Promise<void> {
+  await contract("questions are kept", async (t, store, open) => {
+    const { questions } = store;
+    const { room, quiet, ada, bob, elsewhere } = await voting(store);
+    t.strictSame(await all(questions, room), []);
+    const before = Date.now();
+    const ask = (content: string, sender = ada, state = "visible" as const) =>
+      questions.ask("demo", room, { sender, content, state });
+    const asked = [await ask("one"), await ask("🎪 \u0000?", bob)];
+    t.match(asked[0], { id: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/ });
+    t.ok(asked[0]!.timestamp >= before && asked[0]!.timestamp <= Date.now());
+    const { id, timestamp } = asked[0]!;
+    const first: Question = {
+      id,
+      room,
+      sender: ada,
+      moderator: null,
+      content: "one",
+      state: "visible",
+      answered: false,
+      is_pinned: false,
+      timestamp,
+      score: 0,
+    };
+    t.strictSame(asked[0], first);
+    for (const reader of [questions, (await open()).questions]) {
+      t.strictSame(await all(reader, room), asked, "the oldest first");
+      t.strictSame(await reader.get("demo", room, id), first);
+      t.strictSame(
+        await reader.list("demo", room, { page: 2, pageSize: 1 }),
+        asked.slice(1),
+      );
+      t.strictSame(
+        await reader.list("demo", room, { page: 2 ** 40, pageSize: 100 }),
+        [],
+      );
+      t.equal(await reader.get("demo", quiet, id), undefined, "in that room");
+      t.equal(await reader.get("other", room, id), undefined);
+      t.strictSame(await reader.seen("other", room, ada, true, ...MANY), []);
+      t.strictSame(await all(reader, elsewhere.room), []);
+    }
+    t.strictSame(await questions.delete("demo", room, id), first);
+    t.equal(await questions.get("demo", room, id), undefined);
+    t.strictSame(await all(questions, room), asked.slice(1));
+    await fails(t, questions.delete("demo", room, id), "absent", "question");
+    await store.rooms.delete("demo", room);
+    t.strictSame(await all(questions, room), []);
+  });
+
+  await contract("a user sees some questions", async (t, store) => {
+    const { questions } = store;
+    const { room, quiet, ada, bob } = await voting(store);
+    const ids: string[] = [];
+    const ask = async (
+      sender: string,
+      content: string,
+      state: QuestionState,
+      where = room,
+    ) => {
+      const queued = { sender, content, state: "mod_queue" } as const;
+      const { id } = await questions.ask("demo", where, queued);
+      await questions.update("demo", where, id, { state }, ada);
+      ids.push(id);
+    };
+    await ask(bob, "1", "visible");
+    await ask(ada, "2", "mod_queue");
+    await ask(bob, "3", "mod_queue");
+    await ask(ada, "4", "archived");
+    await ask(ada, "5", "visible");
+    await ask(bob, "6", "archived");
+    await ask(ada, "7777", "visible");
+    await ask(ada, "elsewhere", "visible", quiet);
+    await questions.vote("demo", room, ids[0]!, ada, true);
+    await questions.vote("demo", room, ids[4]!, bob, true);
+    const cases: [
+      user: string,
+      sees: boolean,
+      limit: number,
+      size: number,
+      expected: string,
+    ][] = [
+      [ada, false, ...MANY, "1* 2 4 5 7777"],
+      [bob, false, ...MANY, "1 3 5* 6 7777"],
+      [ada, true, ...MANY, "1* 2 3 4 5 6 7777"],
+      [ABSENT, false, ...MANY, "1 5 7777"],
+      [ABSENT, true, 2, 100, "6 7777"],
+      [bob, false, 3, 100, "5* 6 7777"],
+      [bob, false, 1, 100, "7777"],
+      [bob, false, 100, 6, "5* 6 7777"],
+      [bob, false, 100, 5, "6 7777"],
+    ];
+    const expectSeen = async (rows: typeof cases, name: string) => {
+      for (const [user, sees, limit, size, expected] of rows) {
+        const seen = await questions.seen(
+          "demo",
+          room,
+          user,
+          sees,
+          limit,
+          size,
+        );
+        const shown = seen.map((q) => q.content + (q.voted ? "*" : ""));
+        t.equal(shown.join(" "), expected, `${name}: ${expected}`);
+      }
+    };
+    await expectSeen(cases, "nothing pinned");
+    const [, second] = await all(questions, room);
+    t.strictSame(
+      (await questions.seen("demo", room, ada, false, ...MANY))[1],
+      { ...second, voted: false },
+      "with all that it has",
+    );
+    await questions.pin("demo", room, ids[0]!, ada);
+    await expectSeen(
+      [
+        [ada, false, ...MANY, "1* 2 4 5 7777"],
+        [bob, false, 2, 100, "1 7777"],
+        [bob, true, 3, 6, "1 6 7777"],
+        [bob, true, 1, 0, "1"],
+      ],
+      "the oldest pinned",
+    );
+    await questions.pin("demo", room, ids[1]!, ada);
+    await expectSeen(
+      [
+        [bob, false, ...MANY, "1 3 5* 6 7777"],
+        [ada, false, 2, 100, "2 7777"],
+        [bob, true, 2, 100, "2 7777"],
+      ],
+      "a queued one pinned",
+    );
+  });
+
+  await contract("questions are changed", async (t, store) => {
+    const { questions } = store;
+    const { room, quiet, ada, bob, elsewhere } = await voting(store);
+    const ask = (where = room) =>
+      questions.ask("demo", where, {
+        sender: ada,
+        content: "x",
+        state: "mod_queue",
+      });
+    let before = await ask();
+    const { id } = before;
+    const steps: QuestionChanges[] = [
+      { content: "y" },
+      { state: "visible" },
+      { answered: true },
+      { is_pinned: true },
+      { content: "z", state: "archived", answered: false, is_pinned: false },
+      { state: "mod_queue", content: undefined },
+      {},
+    ];
+    for (const changes of steps) {
+      const given = JSON.parse(JSON.stringify(changes)) as Partial<Question>;
+      const after = { ...before, ...given, moderator: bob };
+      t.strictSame(
+        await questions.update("demo", room, id, changes, bob),
+        { before, after },
+        JSON.stringify(changes),
+      );
+      t.strictSame(await questions.get("demo", room, id), after);
+      before = after;
+    }
+
+    const second = await ask();
+    const other = await ask(quiet);
+    await questions.pin("demo", quiet, other.id, ada);
+    const pinnedIn = async (where: string) =>
+      (await all(questions, where))
+        .filter(({ is_pinned }) => is_pinned)
+        .map(({ id }) => id);
+    const pin = (id: string | null) => questions.pin("demo", room, id, ada);
+    t.strictSame(await pin(id), { ...before, is_pinned: true, moderator: ada });
+    t.match(
+      await questions.update("demo", room, second.id, { is_pinned: true }, bob),
+      { after: { is_pinned: true }, unpinned: id },
+    );
+    t.strictSame(await pinnedIn(room), [second.id]);
+    t.match(
+      await questions.update("demo", room, second.id, { is_pinned: true }, bob),
+      { unpinned: undefined },
+      "it was",
+    );
+    t.match(await pin(id), { id, is_pinned: true });
+    t.strictSame(await pinnedIn(room), [id]);
+    t.equal(await pin(null), undefined);
+    t.equal(await pin(null), undefined, "again");
+    t.strictSame(await pinnedIn(room), []);
+    t.strictSame(await pinnedIn(quiet), [other.id], "in its own room");
+
+    const strangers = [ABSENT, elsewhere.user];
+    for (const user of strangers) {
+      const write = questions.update("demo", room, id, {}, user);
+      await fails(t, write, "absent", "user");
+      await fails(t, questions.pin("demo", room, null, user), "absent", "user");
+      await fails(t, questions.pin("demo", room, id, user), "absent", "user");
+    }
+    for (const [world, where] of [
+      ["demo", quiet],
+      ["other", elsewhere.room],
+    ] as const) {
+      const user = world === "demo" ? ada : elsewhere.user;
+      const write = questions.update(world, where, id, {}, user);
+      await fails(t, write, "absent", "question");
+      await fails(t, questions.pin(world, where, id, user), "absent");
+      await fails(t, questions.delete(world, where, id), "absent", "question");
+    }
+  });
+
+  await contract(
+    "each user votes for a question once",
+    async (t, store, open) => {
+      const { questions } = store;
+      const { room, ada, bob } = await voting(store);
+      const other = (await open()).questions;
+      const users = await crowd(store, 1000);
+      const draft = { sender: ada, content: "x", state: "visible" } as const;
+      const { id } = await questions.ask("demo", room, draft);
+      const second = await questions.ask("demo", room, draft);
+      const voteAll = (vote: boolean, voters = users) =>
+        Promise.all(
+          voters.flatMap((user) =>
+            [questions, other].map((one) =>
+              persistent(() => one.vote("demo", room, id, user, vote)),
+            ),
+          ),
+        );
+      const score = async () => (await questions.get("demo", room, id))?.score;
+      const answers = await voteAll(true);
+      t.equal(await score(), 1000, "each twice, at the same time");
+      t.equal(Math.max(...answers.map(({ score }) => score)), 1000);
+      await voteAll(false, users.slice(0, 400));
+      t.equal(await score(), 600);
+      await voteAll(true, users.slice(300, 500));
+      t.equal(await score(), 700);
+      t.equal((await questions.get("demo", room, second.id))?.score, 0);
+
+      const [voter] = users.slice(-1) as [string];
+      await store.users.erase("demo", { user_id: voter });
+      t.equal(await score(), 700, "the vote of an erased user counts");
+      await store.users.erase("demo", { user_id: users[0]! });
+      await questions.update("demo", room, id, { answered: true }, bob);
+      await store.users.erase("demo", { user_id: bob });
+      await store.users.erase("demo", { user_id: ada });
+      t.match(await questions.get("demo", room, id), {
+        sender: null,
+        moderator: null,
+        answered: true,
+        score: 700,
+      });
+      // The rows of questions are written anew.
+      await questions.delete("demo", room, second.id);
+      await voteAll(true, users.slice(500, 510));
+      t.equal(await score(), 700);
+      await voteAll(false, users.slice(300, -1));
+      t.equal(await score(), 1, "that of the erased user");
+    },
+  );
+
+  await contract("who may ask and vote", async (t, store) => {
+    const { questions } = store;
+    const people = await voting(store);
+    const { room, quiet, ada, elsewhere } = people;
+    const ask = (sender: string, where = room) =>
+      questions.ask("demo", where, { sender, content: "x", state: "visible" });
+    const { id } = await ask(ada);
+    await onlyActive(t, store, people, {
+      ask: (user) => ask(user),
+      vote: (user) => questions.vote("demo", room, id, user, true),
+    });
+    await fails(t, ask(ada, elsewhere.room), "absent", "room");
+    await fails(t, ask(ABSENT, ABSENT), "absent", "room");
+    const lost = questions.vote("demo", quiet, id, ada, true);
+    await fails(t, lost, "absent", "question");
+    const odd = questions.vote("demo", room, "x", ada, true);
+    await fails(t, odd, "absent", "question");
+    t.equal((await questions.get("demo", room, id))?.score, 1);
+    t.strictSame(contents(await all(questions, room)), ["x", "x"]);
+  });
+}
