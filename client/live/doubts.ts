@@ -4,8 +4,8 @@
  */
 export type Doubt = "perhaps" | "certainly";
 
-/** The longest first wait, in milliseconds. */
-const FIRST = 2000;
+/** The longest first waits, in milliseconds. */
+const FIRST = { perhaps: 10_000, certainly: 2000 };
 const LONGEST = 300_000;
 
 /**
@@ -15,34 +15,40 @@ const LONGEST = 300_000;
  */
 export class Doubts {
   readonly #ask: () => void;
-  #longest = FIRST;
+  readonly #longest: Record<Doubt, number> = { ...FIRST };
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** What it waits for. */
-  #doubt: Doubt | undefined;
+  #waiting: Doubt | undefined;
+  /** Why it asked last. */
+  #asked: Doubt = "perhaps";
 
   constructor(ask: () => void) {
     this.#ask = ask;
   }
 
   raise(doubt: Doubt): void {
-    if (this.#doubt === "certainly" || this.#doubt === doubt) return;
-    if (doubt === "certainly") this.#longest = FIRST;
+    if (this.#waiting === "certainly" || this.#waiting === doubt) return;
     this.dismiss();
-    this.#doubt = doubt;
+    this.#waiting = doubt;
     this.#timer = setTimeout(() => {
-      this.#doubt = undefined;
+      this.#waiting = undefined;
+      this.#asked = doubt;
       this.#ask();
-    }, Math.random() * this.#longest);
+    }, Math.random() * this.#longest[doubt]);
   }
 
-  /** @param isFounded whether the server told anything new. */
-  settle(isFounded: boolean): void {
-    this.#longest = isFounded ? FIRST : Math.min(2 * this.#longest, LONGEST);
+  /** @param isNew whether the server told anything new. */
+  settle(isNew: boolean): void {
+    if (isNew) Object.assign(this.#longest, FIRST);
+    else {
+      const longest = 2 * this.#longest[this.#asked];
+      this.#longest[this.#asked] = Math.min(longest, LONGEST);
+    }
   }
 
   /** Asks no more. */
   dismiss(): void {
     clearTimeout(this.#timer);
-    this.#doubt = undefined;
+    this.#waiting = undefined;
   }
 }
