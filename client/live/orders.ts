@@ -1,10 +1,13 @@
 import type { CommandName, Commands } from "../../schemas/live/index.js";
-import { isInDoubt, persist, type Client } from "./client.js";
+import { isInDoubt, isTransient, persist, type Client } from "./client.js";
 import { clientError, LiveError } from "./error.js";
 import type { CallOptions } from "./options.js";
 
 /** How many commands of one list may wait. */
 const MAX_WAITING = 200;
+
+/** By how many milliseconds timers may be early. */
+const TOLERANCE = 2;
 
 /** Whether the call waited for a connection, or for others, in vain. */
 const isUnsent = ({ code }: LiveError): boolean =>
@@ -99,16 +102,21 @@ export class Orders {
       return Promise.reject(clientError("overloaded", message));
     }
     const deadline = performance.now() + (timeout ?? Infinity);
-    const isOver = () => performance.now() >= deadline;
-    const late = () =>
-      clientError("timeout", `It was not confirmed within ${timeout} ms.`);
+    const isOver = () => deadline - performance.now() < TOLERANCE;
+    const late = (cause?: LiveError) => {
+      const message = `It was not confirmed within ${timeout} ms.`;
+      return clientError("timeout", message, cause);
+    };
     const timeLeft = () =>
       timeout === undefined ? {} : { timeout: deadline - performance.now() };
     this.#waiting++;
-    const done = this.#last.then(() => {
+    const done = this.#last.then(async () => {
       // Nobody waits for it any longer.
       if (isOver()) throw late();
-      return work(isOver, timeLeft);
+      return work(isOver, timeLeft).catch((error: LiveError) => {
+        // A call that began late may end at the same moment.
+        throw isOver() && isTransient(error) ? late(error) : error;
+      });
     });
     this.#last = done.then(
       () => this.#waiting--,
