@@ -36,6 +36,8 @@ interface Pending<K> {
   readonly due: Map<K, Set<string>>;
   /** When each subject was sent last, as `performance.now()` gives it. */
   readonly sent: Map<K, number>;
+  /** Ends a wait in which nothing was due. */
+  wake: () => void;
 }
 
 /**
@@ -46,7 +48,7 @@ export class Paced<K extends string | number> {
   readonly #live: Live;
   readonly #send: Send<K>;
   readonly #pending = new Map<string, Pending<K>>();
-  readonly #stop = new AbortController();
+  #closed = false;
 
   constructor(live: Live, send: Send<K>) {
     this.#live = live;
@@ -55,32 +57,30 @@ export class Paced<K extends string | number> {
 
   /** A subject changed. */
   add({ world, place, id }: Subject<K>, authors: Iterable<string> = []): void {
-    let pending = this.#pending.get(place);
-    const isNew = !pending;
-    pending ??= { due: new Map(), sent: new Map() };
-    const due = pending.due.get(id) ?? new Set();
+    const known = this.#pending.get(place);
+    const pending: Pending<K> = known ?? {
+      due: new Map(),
+      sent: new Map(),
+      wake() {},
+    };
+    const due = pending.due.get(id) ?? new Set<string>();
     for (const author of authors) due.add(author);
     pending.due.set(id, due);
-    if (!isNew) return;
+    if (known) {
+      if (!known.sent.has(id)) known.wake();
+      return;
+    }
     this.#pending.set(place, pending);
-    void this.#work(world, place, pending).catch(() => {
-      // Only the end of the server interrupts it.
-      this.#pending.delete(place);
-    });
-  }
-
-  /** Whether a change by somebody is still to be sent. */
-  isDue(place: string, id: K, author: string): boolean {
-    return this.#pending.get(place)?.due.get(id)?.has(author) ?? false;
+    void this.#work(world, place, pending);
   }
 
   close(): void {
-    this.#stop.abort();
+    this.#closed = true;
   }
 
   async #work(world: string, place: string, pending: Pending<K>) {
     const { due, sent } = pending;
-    for (;;) {
+    while (!this.#closed) {
       const now = performance.now();
       for (const [id, at] of sent) {
         if (now - at >= INTERVAL) sent.delete(id);
@@ -91,9 +91,17 @@ export class Paced<K extends string | number> {
         due.delete(next);
         const pause = await this.#try({ world, place, id: next }, authors);
         sent.set(next, performance.now());
-        await this.#wait(pause);
+        // Timers count in milliseconds.
+        if (pause >= 1) await delay(pause, undefined, { ref: false });
       } else if (sent.size > 0) {
-        await this.#wait(Math.min(...sent.values()) + INTERVAL - now);
+        const wait = Math.min(...sent.values()) + INTERVAL - now;
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, wait).unref();
+          pending.wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
       } else break;
     }
     this.#pending.delete(place);
@@ -104,17 +112,10 @@ export class Paced<K extends string | number> {
     try {
       return (1000 * (await this.#send(subject, authors))) / BYTES;
     } catch (error) {
-      this.#stop.signal.throwIfAborted();
+      if (this.#closed) return 0;
       this.#live.log.error(error);
       this.add(subject, authors);
       return RETRY;
     }
-  }
-
-  async #wait(milliseconds: number): Promise<void> {
-    // Timers count in milliseconds.
-    if (milliseconds < 1) return;
-    const { signal } = this.#stop;
-    await delay(milliseconds, undefined, { signal, ref: false });
   }
 }

@@ -1,4 +1,5 @@
 import type { AnyEvent, WorldEvent } from "../../db/events.js";
+import type { Poll } from "../../db/polls.js";
 import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
@@ -11,7 +12,7 @@ import {
   readingNow,
 } from "../room-pushes.js";
 import type { View } from "../world-state.js";
-import { PollFrames } from "./frames.js";
+import { type Part, PollFrames } from "./frames.js";
 import { isOver, isPublic } from "./shapes.js";
 import { Voters } from "./voters.js";
 
@@ -24,6 +25,12 @@ type Changed = Extract<
 const audienceOf = (isPublic: boolean) =>
   isPublic ? "poll.read" : "poll.manage";
 
+/** Chooses which part of a poll somebody gets. */
+type Choose = (
+  poll: Poll,
+  voters: ReadonlySet<string>,
+) => (connection: Connection, view: View) => Part;
+
 /** Whether somebody sees the results of every poll in a room. */
 const seesAllResults = (view: View, room: string): boolean =>
   view.may("poll.manage", room) || view.may("poll.results", room);
@@ -33,6 +40,8 @@ export class PollPushes {
   readonly #live: Live;
   readonly #voters: Voters;
   readonly #votes: Paced<string>;
+  /** Of each poll that is read and pushed now, who has voted or withdrawn since that began. */
+  readonly #votedSince = new Map<string, Set<string>>();
   /** The connections that are voting, in which poll. */
   readonly #voting = new Map<Connection, { id: string; missed: boolean }>();
   readonly #unsubscribe: () => void;
@@ -85,7 +94,8 @@ export class PollPushes {
     switch (event.type) {
       case "poll.voted": {
         if (!concernsAnybody(live, event)) return;
-        const { world, room, poll } = event;
+        const { world, room, poll, user } = event;
+        this.#votedSince.get(poll)?.add(user);
         this.#votes.add({ world, place: room, id: poll }, authorsOf(event));
         break;
       }
@@ -118,60 +128,74 @@ export class PollPushes {
     world: string,
     { room, poll: id, wasPublic }: Extract<Changed, { wasPublic: boolean }>,
   ): Promise<void> {
-    const found = await this.#find(world, room, id);
-    if (!found) return;
-    const { poll, voters, frames } = found;
-    const key = audienceOf(wasPublic || isPublic(poll));
-    await pushInRoom(this.#live, world, room, (connection, view) => {
-      if (!view.may(key, room)) return undefined;
-      return frames.of(
-        isOver(poll) ||
-          seesAllResults(view, room) ||
-          (voters.has(connection.login!.user) &&
-            !this.#isVoting(connection, room, id)),
-      );
+    await this.#pushed(world, room, id, (poll, voters) => {
+      const key = audienceOf(wasPublic || isPublic(poll));
+      return (connection, view) => {
+        if (!view.may(key, room)) return "nothing";
+        if (isOver(poll) || seesAllResults(view, room)) return "results";
+        const hasVoted =
+          voters.has(connection.login!.user) && !this.#isVoting(connection, id);
+        return hasVoted ? "results" : "poll";
+      };
     });
   }
 
   /** @returns how many bytes were sent. */
-  async #pushVotes(
+  #pushVotes(
     { world, place: room, id }: Subject<string>,
     authors: Authors,
   ): Promise<number> {
-    return inTurn(this.#live, world, async () => {
-      const found = await this.#find(world, room, id);
-      if (!found) return 0;
-      const { poll, voters, frames } = found;
-      const frameFor = (connection: Connection, view: View) => {
-        if (view.may("poll.manage", room)) return frames.of(true);
-        if (!isPublic(poll)) return undefined;
-        if (view.may("poll.results", room)) return frames.of(true);
-        const { user } = connection.login!;
-        const isAuthor = authors.has(user);
-        const mayRead =
-          view.may("poll.read", room) ||
-          (isAuthor && view.may("poll.vote", room));
-        const isTold = mayRead && (isAuthor || voters.has(user));
-        // The next push is for those who vote again meanwhile.
-        if (!isTold || this.#isVoting(connection, room, id)) return undefined;
-        return frames.of(isOver(poll) || voters.has(user));
-      };
-      return pushInRoom(this.#live, world, room, frameFor, authors);
-    });
+    const choose: Choose = (poll, voters) => (connection, view) => {
+      if (view.may("poll.manage", room)) return "results";
+      if (!isPublic(poll)) return "nothing";
+      if (view.may("poll.results", room)) return "results";
+      const { user } = connection.login!;
+      const isAuthor = authors.has(user);
+      const mayRead =
+        view.may("poll.read", room) ||
+        (isAuthor && view.may("poll.vote", room));
+      const isTold = mayRead && (isAuthor || voters.has(user));
+      // The next push is for those who vote again meanwhile.
+      if (!isTold || this.#isVoting(connection, id)) return "nothing";
+      return isOver(poll) || voters.has(user) ? "results" : "poll";
+    };
+    return inTurn(this.#live, world, () =>
+      this.#pushed(world, room, id, choose, authors),
+    );
   }
 
-  /** A poll, who voted in it, and its frames. */
-  async #find(world: string, room: string, id: string) {
-    const poll = await this.#live.store.polls.get(world, room, id);
-    if (!poll) return undefined;
-    // After the poll: whoever withdraws a vote in between sees no results.
-    const voters = await this.#voters.of(world, room, id);
-    return { poll, voters, frames: new PollFrames(poll) };
+  /** Pushes a poll as it is now. @returns how many bytes were sent. */
+  async #pushed(
+    world: string,
+    room: string,
+    id: string,
+    choose: Choose,
+    authors?: Authors,
+  ): Promise<number> {
+    this.#votedSince.set(id, new Set());
+    try {
+      const poll = await this.#live.store.polls.get(world, room, id);
+      if (!poll) return 0;
+      // After the poll: whoever withdraws a vote in between sees no results.
+      const voters = await this.#voters.of(world, room, id);
+      const partOf = choose(poll, voters);
+      const frames = new PollFrames(poll);
+      return await pushInRoom(
+        this.#live,
+        world,
+        room,
+        (...args) => frames.of(partOf(...args)),
+        authors,
+      );
+    } finally {
+      this.#votedSince.delete(id);
+    }
   }
 
-  /** Whether the user of a connection has voted or withdrawn since the present push was due, or does so now. */
-  #isVoting(connection: Connection, room: string, id: string): boolean {
-    if (this.#votes.isDue(room, id, connection.login!.user)) return true;
+  /** Whether the user of a connection has voted or withdrawn since the poll was read, or does so now. */
+  #isVoting(connection: Connection, id: string): boolean {
+    const { user } = connection.login!;
+    if (this.#votedSince.get(id)?.has(user)) return true;
     const voting = this.#voting.get(connection);
     if (voting?.id !== id) return false;
     voting.missed = true;
