@@ -12,6 +12,9 @@ import { clientError, type LiveError } from "./live/error.js";
 import { Listeners, type EventName, type Listener } from "./live/events.js";
 import type { CallOptions, LiveOptions } from "./live/options.js";
 import { Retries } from "./live/retries.js";
+import type { Polls } from "./live/polls.js";
+import type { Questions } from "./live/questions.js";
+import { RoomLists } from "./live/room-lists.js";
 import { roomOf, Rooms } from "./live/rooms.js";
 import { socketClass } from "./live/socket.js";
 import {
@@ -27,12 +30,16 @@ export type { ClientEvents, EventName, LiveEvents } from "./live/events.js";
 export type { JoinOptions } from "./live/membership.js";
 export type { CallOptions, LiveOptions } from "./live/options.js";
 export type { Message, MessageContent } from "./live/outbox.js";
+export type { PollChanges, PollDraft, Polls } from "./live/polls.js";
+export type { QuestionChanges, Questions } from "./live/questions.js";
 export type { Socket, SocketClass } from "./live/socket.js";
 export type { LiveState } from "./live/state.js";
 export type {
   Authenticated,
   CommandName,
   Commands,
+  ListedPoll,
+  ListedQuestion,
   OwnUser,
   PublicUser,
   Pushes,
@@ -41,6 +48,8 @@ export type {
   SentAnnouncement,
   SentChannel,
   SentEvent,
+  SentPoll,
+  SentQuestion,
   SentRoom,
   SentWorld,
 } from "../schemas/live/index.js";
@@ -66,6 +75,7 @@ export class Live {
   readonly #listeners: Listeners;
   readonly #channels: Channels;
   readonly #rooms: Rooms;
+  readonly #lists: RoomLists;
   #connection: Connection | undefined;
   #state: LiveState | undefined;
   /** Ends the wait for a token, or that before a reconnection. */
@@ -95,8 +105,12 @@ export class Live {
     );
     const report = options.onError ?? console.error;
     this.#listeners = new Listeners(report);
-    this.#rooms = new Rooms((...event) => this.#listeners.emit(...event));
+    this.#rooms = new Rooms(
+      (...event) => this.#listeners.emit(...event),
+      (name, room) => this.#execute(name, JSON.stringify({ room })),
+    );
     this.#channels = new Channels(this, report);
+    this.#lists = new RoomLists(this, this.#rooms);
     void this.#connect();
   }
 
@@ -135,20 +149,15 @@ export class Live {
     const json = JSON.stringify(payload ?? null);
     const room = roomOf(payload);
     if (name === "room.leave") this.#rooms.left(room);
-    const result = await this.#request(options, (connection, settle) =>
-      connection.call(name, json, {
-        ...settle,
-        resolve: (result) => {
-          if (name === "room.enter") this.#rooms.entered(room);
-          if (name === "room.leave") this.#rooms.left(room);
-          // The caller continues after all of this.
-          settle.resolve(result);
-          this.#state &&= stateAfter(this.#state, name, json, result);
-          this.#channels.answered(name, result);
-        },
-      }),
-    );
-    return result as Commands[N]["result"];
+    const entering =
+      name === "room.enter" ? this.#rooms.entering(room) : undefined;
+    try {
+      const done = () => entering?.entered();
+      const result = await this.#execute(name, json, options, done);
+      return result as Commands[N]["result"];
+    } finally {
+      entering?.over();
+    }
   }
 
   /**
@@ -170,9 +179,57 @@ export class Live {
     return this.#channels.get(id);
   }
 
+  /**
+   * The questions of a room.
+   * @param room its id.
+   */
+  questions(room: string): Questions {
+    return this.#lists.questions(room);
+  }
+
+  /**
+   * The polls of a room.
+   * @param room its id.
+   */
+  polls(room: string): Polls {
+    return this.#lists.polls(room);
+  }
+
   /** Closes the connection for good, and rejects the calls that are not answered yet. */
   close(): void {
     this.#end(clientError("closed", "The client was closed."));
+  }
+
+  /**
+   * @param json the payload.
+   * @param done runs before the caller continues.
+   */
+  #execute(
+    name: CommandName,
+    json: string,
+    options?: CallOptions,
+    done = () => {},
+  ): Promise<unknown> {
+    return this.#request(options, (connection, settle) => {
+      if (name === "room.leave") {
+        const isLeft = this.#rooms.leaving(roomOf(JSON.parse(json)));
+        if (!isLeft) {
+          settle.resolve({});
+          return () => {};
+        }
+      }
+      return connection.call(name, json, {
+        ...settle,
+        resolve: (result) => {
+          done();
+          // The caller continues after all of this.
+          settle.resolve(result);
+          this.#state &&= stateAfter(this.#state, name, json, result);
+          this.#channels.answered(name, result);
+          this.#lists.answered(name, json, result);
+        },
+      });
+    });
   }
 
   async #request(
@@ -233,6 +290,7 @@ export class Live {
     this.#state = firstState(answer);
     this.#rooms.restore(connection);
     this.#channels.loggedIn();
+    this.#lists.loggedIn();
     this.#listeners.emit("authenticated", answer);
     this.#calls.flush(connection);
   }
@@ -240,15 +298,20 @@ export class Live {
   #pushed(name: string, data: unknown): void {
     // These are its own events, which no server may send.
     if (name.startsWith("client.")) return;
-    if (name === "room.delete") this.#rooms.left((data as { id: string }).id);
+    if (name === "room.delete") {
+      this.#rooms.deleted((data as { id: string }).id);
+    }
     if (this.#state) this.#state = nextState(this.#state, name, data);
     this.#channels.pushed(name, data);
+    this.#lists.pushed(name, data);
     this.#listeners.emit(name, data);
   }
 
   #disconnected(end: End): void {
     this.#connection = undefined;
+    this.#rooms.disconnected();
     this.#channels.disconnected();
+    this.#lists.disconnected();
     if (this.#ended) return;
     const { error } = end;
     this.#lastError = error;
@@ -265,6 +328,7 @@ export class Live {
     this.#connection?.end(error);
     this.#calls.reject(error);
     this.#channels.end(error);
+    this.#lists.end(error);
     this.#listeners.emit("client.closed", error);
   }
 }

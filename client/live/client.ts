@@ -33,7 +33,8 @@ const NO_CAPACITY = [
 export const isInDoubt = ({ code }: LiveError): boolean =>
   IN_DOUBT.includes(code);
 
-const isTransient = (error: LiveError): boolean =>
+/** Whether it is of use to repeat a call that failed with this error. */
+export const isTransient = (error: LiveError): boolean =>
   isInDoubt(error) ||
   error.code === "client.unreachable" ||
   NO_CAPACITY.includes(error.code);

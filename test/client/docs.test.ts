@@ -9,9 +9,9 @@ import { until } from "../helper.js";
 // Runs the programs of docs/client.md as they stand there, against a real server.
 
 const text = await readFile("docs/client.md", "utf8");
-const [first, chat, lounge] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(
-  ([, program = ""]) => program,
-);
+const [first, chat, votes, lounge] = [
+  ...text.matchAll(/^```js\n(.*?)^```$/gms),
+].map(([, program = ""]) => program);
 
 /** Saves a program where the name of the package resolves to itself. */
 async function save(t: Test, program: string): Promise<string> {
@@ -21,7 +21,7 @@ async function save(t: Test, program: string): Promise<string> {
 }
 
 void t.test("the programs that end by themselves", async (t) => {
-  for (const program of [first, chat]) {
+  for (const program of [first, chat, votes]) {
     const path = await save(t, program!);
     // By way of env, as tap puts a loader into the environment of every child.
     const end = await promisify(execFile)("env", [

@@ -1,0 +1,281 @@
+import type {
+  Commands,
+  ListedPoll,
+  Pushes,
+  SentPoll,
+} from "../../schemas/live/index.js";
+import type { Client } from "./client.js";
+import { find, isSame, pin, put, remove } from "./listed.js";
+import type { Doubt } from "./doubts.js";
+import type { CallOptions } from "./options.js";
+import type { Orders } from "./orders.js";
+import { mayIn, type Change, type Kind, type RoomList } from "./room-list.js";
+
+/** What a manager creates. */
+export interface PollDraft {
+  content: string;
+  /** An option without an order comes last. */
+  options: readonly { content: string; order?: number }[];
+  /** Default: `draft`. */
+  state?: SentPoll["state"];
+  /** Whether one option may be chosen, or any number. Default: `choice`. */
+  poll_type?: "choice" | "multi";
+}
+
+/** What a manager changes in a poll. */
+export interface PollChanges {
+  content?: string;
+  state?: SentPoll["state"];
+  poll_type?: "choice" | "multi";
+  /** True ends the pin of another poll. */
+  is_pinned?: boolean;
+  /**
+   * All options from now on: those with an id are changed, those without are added, and
+   * those that are missing are deleted with their votes. An empty list changes none.
+   */
+  options?: readonly {
+    id?: string | null;
+    content?: string;
+    order?: number;
+  }[];
+}
+
+type Items = readonly ListedPoll[];
+
+/**
+ * The polls of a room that the user may see, the oldest first. Iterating enters the room
+ * and gives the present list, then a new one after each change, across reconnections:
+ *
+ * ```ts
+ * for await (const polls of live.polls(room)) render(polls);
+ * ```
+ *
+ * A poll has `results` only if the user may see them, and `answers` if the user voted.
+ * The commands are executed one after the other. They wait for connections; `timeout` bounds that.
+ */
+export class Polls implements AsyncIterable<Items> {
+  readonly #list: RoomList<ListedPoll>;
+  readonly #orders: Orders;
+
+  /** Use `live.polls(room)`. */
+  constructor(
+    /** The id of the room. */
+    readonly room: string,
+    list: RoomList<ListedPoll>,
+    orders: Orders,
+  ) {
+    this.#list = list;
+    this.#orders = orders;
+  }
+
+  /** The list as it is known; undefined unless somebody iterates. */
+  get current(): Items | undefined {
+    return this.#list.current;
+  }
+
+  /**
+   * A slow consumer gets the last list only. The iteration ends with `close()`; it throws
+   * a {@link LiveError} when the room or the right to read is lost, when the room takes no
+   * polls any more, or when the server turns the client away.
+   */
+  [Symbol.asyncIterator](): AsyncIterableIterator<Items, undefined> {
+    return this.#list.read();
+  }
+
+  /**
+   * Creates a poll, as a manager. If the connection breaks before the answer, nobody knows
+   * whether it was created; it is not created again.
+   */
+  async create(
+    { options, ...draft }: PollDraft,
+    callOptions?: CallOptions,
+  ): Promise<SentPoll> {
+    const payload = { ...draft, options: [...options], room: this.room };
+    const { poll } = await this.#orders.once(
+      "poll.create",
+      payload,
+      callOptions,
+    );
+    return poll;
+  }
+
+  /**
+   * Votes in an open poll instead of an earlier vote.
+   * @param optionIds one, or any number if the poll takes several; none withdraws the vote.
+   */
+  async vote(
+    id: string,
+    optionIds: string | readonly string[],
+    options?: CallOptions,
+  ): Promise<SentPoll> {
+    const payload = { room: this.room, id, options: [optionIds].flat() };
+    return (await this.#orders.persist("poll.vote", payload, options)).poll;
+  }
+
+  /** Withdraws the vote in an open poll. */
+  withdraw(id: string, options?: CallOptions): Promise<SentPoll> {
+    return this.vote(id, [], options);
+  }
+
+  /**
+   * Changes a poll, as a manager. New options are added only once, as in {@link create}.
+   */
+  async update(
+    id: string,
+    { options, ...changes }: PollChanges,
+    callOptions?: CallOptions,
+  ): Promise<SentPoll> {
+    const payload = {
+      ...changes,
+      ...(options && { options: [...options] }),
+      room: this.room,
+      id,
+    };
+    const addsOptions = options?.some(({ id }) => !id);
+    const send = addsOptions ? "once" : "persist";
+    const { poll } = await this.#orders[send](
+      "poll.update",
+      payload,
+      callOptions,
+    );
+    return poll;
+  }
+
+  /** Lets people vote. */
+  open(id: string, options?: CallOptions): Promise<SentPoll> {
+    return this.update(id, { state: "open" }, options);
+  }
+
+  /** Ends the voting, freezes the results, and shows them to everybody. */
+  close(id: string, options?: CallOptions): Promise<SentPoll> {
+    return this.update(id, { state: "closed" }, options);
+  }
+
+  /** Hides the poll from all but managers. */
+  archive(id: string, options?: CallOptions): Promise<SentPoll> {
+    return this.update(id, { state: "archived" }, options);
+  }
+
+  /** Deletes a poll and its votes, as a manager. */
+  async delete(id: string, options?: CallOptions): Promise<void> {
+    const payload = { room: this.room, id };
+    await this.#orders.delete("poll.delete", payload, options);
+  }
+
+  /** Pins a poll instead of another one, as a manager. */
+  async pin(id: string, options?: CallOptions): Promise<void> {
+    const payload = { room: this.room, id };
+    await this.#orders.persist("poll.pin", payload, options);
+  }
+
+  /** Pins no poll any more, as a manager. */
+  async unpin(options?: CallOptions): Promise<void> {
+    await this.#orders.persist("poll.unpin", { room: this.room }, options);
+  }
+}
+
+/** How a list of polls changes. */
+export class PollKind implements Kind<ListedPoll> {
+  readonly module = "poll";
+  readonly #client: Client;
+  readonly #room: string;
+
+  constructor(client: Client, room: string) {
+    this.#client = client;
+    this.#room = room;
+  }
+
+  list(): Promise<ListedPoll[]> {
+    return this.#client.call("poll.list", { room: this.#room });
+  }
+
+  pushed(items: Items, name: string, data: unknown): Change<ListedPoll> {
+    switch (name) {
+      case "poll.created_or_updated": {
+        const { poll } = data as Pushes["poll.created_or_updated"];
+        const known = find(items, poll.id);
+        const now = this.#changed(items, poll, known?.answers);
+        const doubt = this.#doubt(known, find(now, poll.id));
+        return { items: now, doubt };
+      }
+      case "poll.deleted": {
+        const { id } = data as Pushes["poll.deleted"];
+        return { items: remove(items, id) };
+      }
+      case "poll.pinned": {
+        const { id } = data as Pushes["poll.pinned"];
+        const doubt = find(items, id) ? undefined : "certainly";
+        return { items: pin(items, id), doubt };
+      }
+      case "poll.unpinned":
+        return { items: pin(items, undefined) };
+      default:
+        return { items };
+    }
+  }
+
+  answered(
+    items: Items,
+    name: string,
+    payload: unknown,
+    result: unknown,
+  ): Items {
+    const { id, options } = payload as { id: string; options: string[] };
+    switch (name) {
+      case "poll.create":
+      case "poll.update": {
+        const { poll } = result as Commands["poll.update"]["result"];
+        const known = find(items, poll.id);
+        return this.#changed(items, poll, known?.answers);
+      }
+      case "poll.vote": {
+        const { poll } = result as Commands["poll.vote"]["result"];
+        return this.#changed(items, poll, options);
+      }
+      case "poll.delete":
+        return remove(items, id);
+      case "poll.pin":
+        return pin(items, id);
+      case "poll.unpin":
+        return pin(items, undefined);
+      default:
+        return items;
+    }
+  }
+
+  /** @param chosen the ids of the options that the user chose, as far as is known. */
+  #changed(items: Items, poll: SentPoll, chosen: string[] = []): Items {
+    const { id, state } = poll;
+    const isPublic = state === "open" || state === "closed";
+    if (!isPublic && !this.#may("manage")) return remove(items, id);
+    const answers = poll.options
+      .map(({ id }) => id)
+      .filter((id) => chosen.includes(id));
+    return put(items, { ...poll, ...(answers.length > 0 && { answers }) });
+  }
+
+  /** Whether the user may have voted, or withdrawn the vote, on another connection. */
+  #doubt(
+    known: ListedPoll | undefined,
+    now: ListedPoll | undefined,
+  ): Doubt | undefined {
+    if (!now) return undefined;
+    const { state, results, answers } = now;
+    if (state === "open" && !this.#seesAllResults) {
+      // Exactly those who voted see them.
+      if (Boolean(results) !== Boolean(answers)) return "certainly";
+    }
+    if (!results || isSame(known?.results, results)) return undefined;
+    if (state === "open") return "perhaps";
+    const hasVotes = Object.values(results).some((votes) => votes > 0);
+    return known || !hasVotes ? undefined : "certainly";
+  }
+
+  get #seesAllResults(): boolean {
+    return this.#may("manage") || this.#may("early_results");
+  }
+
+  #may(right: "manage" | "early_results"): boolean {
+    return mayIn(this.#client, this.#room, `room:poll.${right}`);
+  }
+}

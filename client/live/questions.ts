@@ -1,0 +1,222 @@
+import type {
+  Commands,
+  ListedQuestion,
+  Pushes,
+  SentQuestion,
+} from "../../schemas/live/index.js";
+import type { Client } from "./client.js";
+import { find, pin, put, remove } from "./listed.js";
+import type { CallOptions } from "./options.js";
+import type { Orders } from "./orders.js";
+import { mayIn, type Change, type Kind, type RoomList } from "./room-list.js";
+
+/** What a moderator changes in a question. */
+export interface QuestionChanges {
+  content?: string;
+  /** `visible` admits it. */
+  state?: SentQuestion["state"];
+  answered?: boolean;
+  /** True ends the pin of another question. */
+  is_pinned?: boolean;
+}
+
+type Items = readonly ListedQuestion[];
+
+/**
+ * The questions of a room that the user may see, the oldest first. Iterating enters the
+ * room and gives the present list, then a new one after each change, across reconnections:
+ *
+ * ```ts
+ * for await (const questions of live.questions(room)) render(questions);
+ * ```
+ *
+ * Its commands are executed one after the other. They wait for connections; `timeout` bounds that.
+ */
+export class Questions implements AsyncIterable<Items> {
+  readonly #list: RoomList<ListedQuestion>;
+  readonly #orders: Orders;
+
+  /** Use `live.questions(room)`. */
+  constructor(
+    /** The id of the room. */
+    readonly room: string,
+    list: RoomList<ListedQuestion>,
+    orders: Orders,
+  ) {
+    this.#list = list;
+    this.#orders = orders;
+  }
+
+  /** The list as it is known; undefined unless somebody iterates. */
+  get current(): Items | undefined {
+    return this.#list.current;
+  }
+
+  /**
+   * A slow consumer gets the last list only. The iteration ends with `close()`; it throws
+   * a {@link LiveError} when the room or the right to read is lost, or when the server
+   * turns the client away.
+   */
+  [Symbol.asyncIterator](): AsyncIterableIterator<Items, undefined> {
+    return this.#list.read();
+  }
+
+  /**
+   * Asks a question. If the connection breaks before the answer, nobody knows whether it
+   * was asked; it is not asked again.
+   * @returns the question: in the state `mod_queue` if a moderator has to admit it.
+   */
+  async ask(content: string, options?: CallOptions): Promise<SentQuestion> {
+    const { question } = await this.#orders.once(
+      "question.ask",
+      { room: this.room, content },
+      options,
+    );
+    return question;
+  }
+
+  /** Votes for a question, or withdraws the vote. */
+  async vote(
+    id: string,
+    vote = true,
+    options?: CallOptions,
+  ): Promise<SentQuestion> {
+    const payload = { room: this.room, id, vote };
+    return (await this.#orders.persist("question.vote", payload, options))
+      .question;
+  }
+
+  /** Changes a question, as a moderator. */
+  async update(
+    id: string,
+    changes: QuestionChanges,
+    options?: CallOptions,
+  ): Promise<SentQuestion> {
+    const payload = { ...changes, room: this.room, id };
+    return (await this.#orders.persist("question.update", payload, options))
+      .question;
+  }
+
+  /** Deletes a question and its votes, as a moderator. */
+  async delete(id: string, options?: CallOptions): Promise<void> {
+    const payload = { room: this.room, id };
+    await this.#orders.delete("question.delete", payload, options);
+  }
+
+  /** Pins a question instead of another one, as a moderator. */
+  async pin(id: string, options?: CallOptions): Promise<void> {
+    const payload = { room: this.room, id };
+    await this.#orders.persist("question.pin", payload, options);
+  }
+
+  /** Pins no question any more, as a moderator. */
+  async unpin(options?: CallOptions): Promise<void> {
+    await this.#orders.persist("question.unpin", { room: this.room }, options);
+  }
+}
+
+/** How a list of questions changes. */
+export class QuestionKind implements Kind<ListedQuestion> {
+  readonly module = "question";
+  readonly #client: Client;
+  readonly #room: string;
+  /** The ids of questions that are known to be the user's own; the server does not say it. */
+  readonly #own = new Set<string>();
+
+  constructor(client: Client, room: string) {
+    this.#client = client;
+    this.#room = room;
+  }
+
+  async list(): Promise<ListedQuestion[]> {
+    const list = await this.#client.call("question.list", { room: this.#room });
+    if (!this.#moderates) {
+      for (const { id, state } of list) {
+        if (state !== "visible") this.#own.add(id);
+      }
+    }
+    return list;
+  }
+
+  pushed(items: Items, name: string, data: unknown): Change<ListedQuestion> {
+    switch (name) {
+      case "question.created_or_updated": {
+        const { question } = data as Pushes["question.created_or_updated"];
+        return this.#changed(items, question);
+      }
+      case "question.deleted": {
+        const { id } = data as Pushes["question.deleted"];
+        return { items: remove(items, id) };
+      }
+      case "question.pinned": {
+        const { id } = data as Pushes["question.pinned"];
+        const isUnknown = !find(items, id);
+        return { items: pin(items, id), doubt: ifSo(isUnknown) };
+      }
+      case "question.unpinned":
+        return { items: pin(items, undefined) };
+      default:
+        return { items };
+    }
+  }
+
+  answered(
+    items: Items,
+    name: string,
+    payload: unknown,
+    result: unknown,
+  ): Items {
+    const { id, vote = true } = payload as { id: string; vote?: unknown };
+    switch (name) {
+      case "question.ask": {
+        const { question } = result as Commands["question.ask"]["result"];
+        this.#own.add(question.id);
+        return this.#changed(items, question).items;
+      }
+      case "question.update": {
+        const { question } = result as Commands["question.update"]["result"];
+        return this.#changed(items, question).items;
+      }
+      case "question.vote": {
+        const { question } = result as Commands["question.vote"]["result"];
+        return this.#changed(items, question, vote === true).items;
+      }
+      case "question.delete":
+        return remove(items, id);
+      case "question.pin":
+        return pin(items, id);
+      case "question.unpin":
+        return pin(items, undefined);
+      default:
+        return items;
+    }
+  }
+
+  #changed(
+    items: Items,
+    question: SentQuestion,
+    voted?: boolean,
+  ): Change<ListedQuestion> {
+    const { id, state, score } = question;
+    const known = find(items, id);
+    if (state !== "visible" && !this.#moderates && !this.#own.has(id)) {
+      // It may be one that the user asked on another connection.
+      return { items: remove(items, id), doubt: known && "perhaps" };
+    }
+    const isVoted = voted ?? known?.voted ?? false;
+    return {
+      items: put(items, { ...question, voted: isVoted }),
+      doubt: known
+        ? known.score === score
+          ? undefined
+          : "perhaps"
+        : ifSo(score > 0),
+    };
+  }
+
+  get #moderates(): boolean {
+    return mayIn(this.#client, this.#room, "room:question.moderate");
+  }
+}
+
+const ifSo = (isMissing: boolean) => (isMissing ? "certainly" : undefined);
