@@ -5,7 +5,7 @@
 export type Doubt = "perhaps" | "certainly";
 
 /** The longest first waits, in milliseconds. */
-const FIRST = { perhaps: 10_000, certainly: 2000 };
+const FIRST = { perhaps: 60_000, certainly: 2000 };
 const LONGEST = 300_000;
 
 /**
@@ -37,7 +37,7 @@ export class Doubts {
     }, Math.random() * this.#longest[doubt]);
   }
 
-  /** @param isNew whether the server told anything new. */
+  /** @param isNew whether the server told anything new of what the user did. */
   settle(isNew: boolean): void {
     if (isNew) Object.assign(this.#longest, FIRST);
     else {

@@ -189,6 +189,10 @@ export class PollKind implements Kind<ListedPoll> {
     return this.#client.call("poll.list", { room: this.#room });
   }
 
+  own({ answers }: ListedPoll): unknown {
+    return answers;
+  }
+
   pushed(items: Items, name: string, data: unknown): Change<ListedPoll> {
     switch (name) {
       case "poll.created_or_updated": {

@@ -138,6 +138,10 @@ export class QuestionKind implements Kind<ListedQuestion> {
     return list;
   }
 
+  own({ voted }: ListedQuestion): unknown {
+    return voted;
+  }
+
   pushed(items: Items, name: string, data: unknown): Change<ListedQuestion> {
     switch (name) {
       case "question.created_or_updated": {

@@ -18,6 +18,8 @@ export interface Kind<T> {
   readonly module: "question" | "poll";
   /** Asks the server for the list. */
   list(): Promise<T[]>;
+  /** What pushes do not tell of something: what the user did with it. */
+  own(item: T): unknown;
   /** The list after a push. */
   pushed(items: readonly T[], name: string, data: unknown): Change<T>;
   /** The list after a command that this client called. */
@@ -166,7 +168,7 @@ export class RoomList<T extends Listed> {
     }
   }
 
-  /** @returns whether that changed anything. */
+  /** @returns whether the user did anything that was not known. */
   async #list(isOver: () => boolean): Promise<boolean> {
     const listed = await persist(() => {
       this.#held = [];
@@ -185,7 +187,10 @@ export class RoomList<T extends Listed> {
     }
     if (before && isSame(before, now)) return false;
     this.#set(now);
-    return true;
+    // What others did in the meantime is pushed anyway.
+    const own = (items: readonly T[]) =>
+      items.map((item) => [item.id, this.#kind.own(item)]);
+    return !before || !isSame(own(before), own(now));
   }
 
   #set(items: readonly T[]): void {
