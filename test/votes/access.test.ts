@@ -1,6 +1,7 @@
 import t from "tap";
 import type { Client } from "../live/client.js";
-import { byTrait, commands, startVotes } from "./kit.js";
+import { commands } from "./commands.js";
+import { byTrait, startVotes } from "./kit.js";
 
 // Sections 9, 10, B and 3.1: who may give which command.
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
 import type { Client, Json } from "../live/client.js";
-import { byTrait, commands, invalid, keys, startVotes } from "./kit.js";
+import { commands } from "./commands.js";
+import { byTrait, invalid, keys, startVotes } from "./kit.js";
 
 // Sections 9, 10 and 3.1: the room, its modules, and what is checked first.
 
