@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { commands, startVotes } from "./kit.js";
+import { commands } from "./commands.js";
+import { startVotes } from "./kit.js";
 
 // A3, F1, F14: ids that name nothing here.
 
