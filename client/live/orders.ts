@@ -1,5 +1,11 @@
 import type { CommandName, Commands } from "../../schemas/live/index.js";
-import { isInDoubt, isTransient, persist, type Client } from "./client.js";
+import {
+  isInDoubt,
+  isTransient,
+  isUnsent,
+  persist,
+  type Client,
+} from "./client.js";
 import { clientError, LiveError } from "./error.js";
 import type { CallOptions } from "./options.js";
 
@@ -8,10 +14,6 @@ const MAX_WAITING = 200;
 
 /** By how many milliseconds timers may be early. */
 const TOLERANCE = 2;
-
-/** Whether the call waited for a connection, or for others, in vain. */
-const isUnsent = ({ code }: LiveError): boolean =>
-  code === "client.unreachable" || code === "client.overloaded";
 
 /** Executes the commands on a list one after the other. They wait for connections. */
 export class Orders {

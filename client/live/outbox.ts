@@ -1,5 +1,5 @@
 import type { SentEvent } from "../../schemas/live/index.js";
-import { isInDoubt, persist, type Client } from "./client.js";
+import { isInDoubt, isUnsent, persist, type Client } from "./client.js";
 import { clientError, type LiveError } from "./error.js";
 import type { CallOptions } from "./options.js";
 import { eventsAfter, eventsBefore, NEWEST } from "./pages.js";
@@ -186,10 +186,6 @@ const timeLeft = ({ deadline }: Draft): CallOptions =>
   deadline === undefined
     ? {}
     : { timeout: Math.max(0, deadline - performance.now()) };
-
-/** Whether the call waited for a connection, or for others, in vain. */
-const isUnsent = ({ code }: LiveError): boolean =>
-  code === "client.unreachable" || code === "client.overloaded";
 
 const isDeletion = ({ content }: Pick<Draft, "content">): boolean =>
   content.type === "deleted";

@@ -176,6 +176,8 @@ export async function startFake(
     },
   };
   http.on("upgrade", (request, socket, head) => {
+    // A client that is refused may reset the connection.
+    socket.on("error", () => {});
     server.attempts++;
     if (server.isFull) {
       socket.end(
