@@ -85,7 +85,7 @@ async function* resultsIn(
   rooms: AsyncIterable<NamedRoom> | NamedRoom[],
 ) {
   for await (const room of rooms) {
-    const all = Number.MAX_SAFE_INTEGER;
+    const all = { limit: Infinity };
     for (const poll of await store.polls.list(world, room.id, all)) {
       yield toResult(poll, room);
     }

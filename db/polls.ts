@@ -84,6 +84,18 @@ export interface PollChanges {
     | undefined;
 }
 
+/** Which polls are listed. */
+export interface PollSelection {
+  limit: number;
+  /**
+   * How many characters of text they may have together, each poll and each option
+   * counting a hundred more. By default any number.
+   */
+  size?: number;
+  /** Only those that are open or closed. By default all. */
+  isPublic?: boolean;
+}
+
 /**
  * The polls of rooms. Beside its own errors, each write fails with a
  * {@link StoreError} `absent` when the room (`field` is `room`) or the poll (`poll`)
@@ -92,8 +104,12 @@ export interface PollChanges {
 export interface PollStore {
   /** A poll of a room; undefined if the room has none of this id. */
   get(worldId: string, room: string, id: string): Promise<Poll | undefined>;
-  /** The newest polls of a room, at most `limit`, the oldest first. A pinned one is always among them. */
-  list(worldId: string, room: string, limit: number): Promise<Poll[]>;
+  /** The newest polls of a room, the oldest first. A pinned one is always among them. */
+  list(
+    worldId: string,
+    room: string,
+    selection: PollSelection,
+  ): Promise<Poll[]>;
   /** What a user chose in the polls of a room; polls in which the user has no choice are left out. */
   ballots(worldId: string, room: string, user: string): Promise<Ballot[]>;
   /**

@@ -57,8 +57,8 @@ const PollCopy = Type.Object(
           id: Uuid,
           content,
           order: Type.Integer({
-            minimum: Number.MIN_SAFE_INTEGER,
-            maximum: Number.MAX_SAFE_INTEGER,
+            minimum: -(2 ** 31),
+            maximum: 2 ** 31 - 1,
           }),
         },
         { additionalProperties: false },

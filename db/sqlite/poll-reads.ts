@@ -1,4 +1,10 @@
-import type { Ballot, Poll, PollOption, Voters } from "../polls.js";
+import type {
+  Ballot,
+  Poll,
+  PollOption,
+  PollSelection,
+  Voters,
+} from "../polls.js";
 import type { Connection } from "./database.js";
 
 /** A poll as it is stored, without its options. */
@@ -51,6 +57,13 @@ export const toPoll = (row: PollRow, options: readonly OptionRow[]): Poll => ({
       : (JSON.parse(row.results) as Poll["results"]),
 });
 
+/** How many characters a poll counts in a list: see {@link PollSelection}. */
+const sizeOf = (poll: PollRow, options: readonly OptionRow[]): number =>
+  [poll, ...options].reduce(
+    (sum, { content }) => sum + content.length + 100,
+    0,
+  );
+
 interface InRoom {
   world: string;
   room: string;
@@ -64,16 +77,15 @@ export function pollReads(db: Connection) {
   const select = db.prepare<InRoom & { id: string }, PollRow>(
     `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE p.id = @id AND ${IN_ROOM}`,
   );
-  const selectNewest = db.prepare<InRoom & { limit: number }, PollRow>(
-    `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE ${IN_ROOM}
-     ORDER BY p.number DESC LIMIT @limit`,
-  );
-  const selectPinned = db.prepare<InRoom, PollRow>(
-    `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE ${IN_ROOM} AND p.is_pinned = 1`,
-  );
-  const selectOptions = db.prepare<[string], OptionRow>(
-    `SELECT ${OPTION_COLUMNS} FROM poll_options AS o
-     WHERE o.poll IN (SELECT value FROM json_each(?)) ORDER BY o.poll, ${BY_POSITION}`,
+  const listed = (order: string) =>
+    db.prepare<InRoom & { all: number }, PollRow>(
+      `SELECT ${POLL_COLUMNS} FROM polls AS p
+       WHERE ${IN_ROOM} AND (@all OR p.state IN ('open', 'closed')) ${order}`,
+    );
+  const selectPinned = listed("AND p.is_pinned = 1");
+  const selectNewest = listed("ORDER BY p.number DESC");
+  const selectOptions = db.prepare<[number], OptionRow>(
+    `SELECT ${OPTION_COLUMNS} FROM poll_options AS o WHERE o.poll = ? ORDER BY ${BY_POSITION}`,
   );
   const selectBallots = db.prepare<
     InRoom & { user: string },
@@ -99,32 +111,35 @@ export function pollReads(db: Connection) {
      FROM poll_ballots WHERE poll = ? AND changed > ? AND user_id IS NOT NULL`,
   );
 
-  /** The polls in rows, in the same order. */
-  function withOptions(rows: readonly PollRow[]): Poll[] {
-    const byPoll = new Map<number, OptionRow[]>(
-      rows.map(({ number }) => [number, []]),
-    );
-    const numbers = JSON.stringify([...byPoll.keys()]);
-    for (const option of selectOptions.iterate(numbers)) {
-      byPoll.get(option.poll)!.push(option);
-    }
-    return rows.map((row) => toPoll(row, byPoll.get(row.number)!));
-  }
-
   return {
     get(worldId: string, room: string, id: string): Poll | undefined {
       const row = select.get({ world: worldId, room, id });
-      return row && withOptions([row])[0];
+      return row && toPoll(row, selectOptions.all(row.number));
     },
 
-    list(worldId: string, room: string, limit: number): Poll[] {
-      const from = { world: worldId, room };
-      const rows = selectNewest.all({ ...from, limit });
+    list(
+      worldId: string,
+      room: string,
+      { limit, size = Infinity, isPublic = false }: PollSelection,
+    ): Poll[] {
+      const from = { world: worldId, room, all: Number(!isPublic) };
+      const found: { number: number; poll: Poll }[] = [];
+      let left = size;
+      const take = (row: PollRow): boolean => {
+        const options = selectOptions.all(row.number);
+        left -= sizeOf(row, options);
+        // A pinned poll comes first, and is listed however large it is.
+        if (left < 0 && !row.is_pinned) return false;
+        found.push({ number: row.number, poll: toPoll(row, options) });
+        return true;
+      };
       const pinned = selectPinned.get(from);
-      if (pinned && !rows.some(({ number }) => number === pinned.number)) {
-        rows.splice(limit - 1, 1, pinned);
+      if (pinned) take(pinned);
+      for (const row of selectNewest.iterate(from)) {
+        if (found.length >= limit) break;
+        if (!row.is_pinned && !take(row)) break;
       }
-      return withOptions(rows.reverse());
+      return found.sort((a, b) => a.number - b.number).map(({ poll }) => poll);
     },
 
     ballots(worldId: string, room: string, user: string): Ballot[] {

@@ -5,7 +5,7 @@ import { idIn, written } from "../refusals.js";
 import { mayInRoom } from "../rights.js";
 import { requireShort } from "../texts.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
-import { isOver, isPublic, newest, sentPoll } from "./shapes.js";
+import { isOver, sentPoll } from "./shapes.js";
 
 /** How many polls are listed at most, and of how many characters. */
 const MAX_LISTED = 1000;
@@ -125,13 +125,16 @@ async function vote(
 async function list(context: RoomContext) {
   const { live, connection, room, me } = context;
   const where = [connection.world, room.value.id] as const;
-  const all = await live.store.polls.list(...where, MAX_LISTED);
+  const manages = may(context, "poll.manage");
+  const all = await live.store.polls.list(...where, {
+    limit: MAX_LISTED,
+    size: MAX_LISTED_SIZE,
+    isPublic: !manages,
+  });
   const ballots = await live.store.polls.ballots(...where, me.id);
   const answers = new Map(ballots.map(({ poll, options }) => [poll, options]));
-  const manages = may(context, "poll.manage");
   const seesAll = seesAllResults(context);
-  const seen = all.filter((poll) => manages || isPublic(poll));
-  return newest(seen, MAX_LISTED_SIZE).map((poll) => {
+  return all.map((poll) => {
     const own = answers.get(poll.id);
     const withResults = seesAll || own !== undefined || isOver(poll);
     return {

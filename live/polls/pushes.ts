@@ -208,7 +208,9 @@ export class PollPushes {
       await this.#send(world, room, "poll.unpinned", { room }, "poll.read");
     }
     // Events of two processes have no order: the pin that the store has is the last.
-    const polls = await this.#live.store.polls.list(world, room, 1);
+    const polls = await this.#live.store.polls.list(world, room, {
+      limit: 1,
+    });
     const present = polls.find(({ is_pinned }) => is_pinned);
     if (!present || (id ?? present.id) !== present.id) return;
     const data = { room, id: present.id };

@@ -28,21 +28,3 @@ export const sentPoll = (poll: Poll, withResults: boolean): SentPoll => ({
 /** Without options, clients expect an empty list. */
 const resultsOf = ({ results }: Poll): SentPoll["results"] =>
   Object.keys(results).length > 0 ? results : [];
-
-/**
- * The newest of some polls that have at most a number of characters together. A pinned
- * one is always among them.
- * @param polls the oldest first.
- */
-export function newest(polls: readonly Poll[], size: number): Poll[] {
-  const pinned = polls.find(({ is_pinned }) => is_pinned);
-  let left = size - (pinned ? sizeOf(pinned) : 0);
-  const first = polls.findLastIndex((poll) => {
-    if (poll !== pinned) left -= sizeOf(poll);
-    return left < 0;
-  });
-  return polls.filter((poll, i) => i > first || poll === pinned);
-}
-
-const sizeOf = ({ content, options }: Poll): number =>
-  options.reduce((sum, option) => sum + option.content.length, content.length);

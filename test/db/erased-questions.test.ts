@@ -166,7 +166,7 @@ void t.test("a world takes its polls with it, and no others", async (t) => {
   await store.worlds.delete("other");
   const texts = ["poll-end", "option-end", "stays-end", "also-end"];
   t.strictSame(heldIn(dataDir, texts), ["stays-end", "also-end"]);
-  t.strictSame(await polls.list("demo", room, 9), [
+  t.strictSame(await polls.list("demo", room, { limit: 9 }), [
     { ...kept, results: { [option]: 1 } },
   ]);
   t.match(await polls.vote("demo", room, kept.id, user, [option]), {

@@ -32,7 +32,7 @@ const poll = {
   poll_type: "choice",
   options: [
     { id: red, content: "red", order: -1 },
-    { id: blue, content: "blue", order: 2 ** 31 },
+    { id: blue, content: "blue", order: 2 ** 31 - 1 },
   ],
   ballots: [
     { user: ada, options: [red] },
@@ -155,6 +155,13 @@ const pollCases: Case[] = [
       "polls.0.poll_type": ["This field is required."],
       "polls.0.state": ["Must be one of draft, open, closed, archived."],
       "polls.0.changed": ["Unknown field."],
+    },
+  ],
+  [
+    "an order that clients cannot send",
+    [{ ...poll, options: [{ id: id(20), content: "x", order: 2 ** 31 }] }],
+    {
+      "polls.0.options.0.order": ["Must be at most 2147483647."],
     },
   ],
   [

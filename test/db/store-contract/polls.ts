@@ -1,6 +1,7 @@
 import type {
   Poll,
   PollChanges,
+  PollSelection,
   PollOption,
   PollState,
 } from "../../../db/polls.js";
@@ -16,7 +17,7 @@ export async function pollContract(contract: Contract): Promise<void> {
   await contract("polls are kept", async (t, store, open) => {
     const { polls } = store;
     const { room, quiet, ada, elsewhere } = await voting(store);
-    t.strictSame(await polls.list("demo", room, 9), []);
+    t.strictSame(await polls.list("demo", room, { limit: 9 }), []);
     const before = Date.now();
     const first = await polls.create("demo", room, {
       content: "🎪 \u0000?",
@@ -60,16 +61,19 @@ export async function pollContract(contract: Contract): Promise<void> {
     t.strictSame(await store.chat.channel("demo", room), undefined, "no event");
     for (const reader of [polls, (await open()).polls]) {
       t.strictSame(
-        await reader.list("demo", room, 9),
+        await reader.list("demo", room, { limit: 9 }),
         made,
         "the oldest first",
       );
-      t.strictSame(await reader.list("demo", room, 2), made.slice(2));
-      t.strictSame(await reader.list("demo", quiet, 2), [closed]);
+      t.strictSame(
+        await reader.list("demo", room, { limit: 2 }),
+        made.slice(2),
+      );
+      t.strictSame(await reader.list("demo", quiet, { limit: 2 }), [closed]);
       t.strictSame(await reader.get("demo", room, id), first);
       t.equal(await reader.get("demo", quiet, id), undefined, "in that room");
       t.equal(await reader.get("other", room, id), undefined);
-      t.strictSame(await reader.list("other", room, 9), []);
+      t.strictSame(await reader.list("other", room, { limit: 9 }), []);
       t.strictSame(await reader.ballots("demo", room, ada), []);
       t.strictSame(await reader.voters("demo", room, id, 0), {
         changed: 0,
@@ -94,12 +98,12 @@ export async function pollContract(contract: Contract): Promise<void> {
       await fails(t, polls.pin(world, where, id), "absent", "poll");
     }
     t.strictSame(await polls.delete("demo", room, id), first);
-    t.strictSame(await polls.list("demo", room, 9), made.slice(1));
+    t.strictSame(await polls.list("demo", room, { limit: 9 }), made.slice(1));
     await fails(t, polls.delete("demo", room, id), "absent", "poll");
     await store.rooms.delete("demo", room);
-    t.strictSame(await polls.list("demo", room, 9), []);
+    t.strictSame(await polls.list("demo", room, { limit: 9 }), []);
     await store.worlds.delete("demo");
-    t.strictSame(await polls.list("demo", quiet, 9), []);
+    t.strictSame(await polls.list("demo", quiet, { limit: 9 }), []);
   });
 
   await contract("polls are changed", async (t, store) => {
@@ -140,7 +144,7 @@ export async function pollContract(contract: Contract): Promise<void> {
     const third = await create();
     await polls.pin("demo", quiet, other.id);
     const pinnedIn = async (where: string) =>
-      (await polls.list("demo", where, 9))
+      (await polls.list("demo", where, { limit: 9 }))
         .filter(({ is_pinned }) => is_pinned)
         .map(({ id }) => id);
     t.strictSame(await polls.pin("demo", room, id), {
@@ -148,10 +152,24 @@ export async function pollContract(contract: Contract): Promise<void> {
       is_pinned: true,
     });
     t.strictSame(
-      (await polls.list("demo", room, 2)).map(({ id }) => id),
+      (await polls.list("demo", room, { limit: 2 })).map(({ id }) => id),
       [id, third.id],
       "a pinned one is listed",
     );
+    const large = await polls.create("demo", room, {
+      content: "x".repeat(500),
+      options: [{ content: "y".repeat(300) }],
+      state: "open",
+    });
+    const idsOf = async (selection: PollSelection) =>
+      (await polls.list("demo", room, selection)).map((poll) => poll.id);
+    const all = { limit: 9 };
+    t.strictSame(await idsOf({ ...all, isPublic: true }), [id, large.id]);
+    // It counts 1,000 characters with its option; the pinned one counts first.
+    t.strictSame(await idsOf({ ...all, size: 900 }), [id]);
+    t.strictSame((await idsOf({ ...all, size: 2500 })).slice(-1), [large.id]);
+    t.strictSame(await idsOf({ ...all, size: 0 }), [id]);
+    await polls.delete("demo", room, large.id);
     t.match(
       await polls.update("demo", room, second.id, { is_pinned: true }, ada),
       { after: { is_pinned: true }, unpinned: id },

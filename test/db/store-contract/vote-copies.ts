@@ -78,7 +78,7 @@ export async function voteCopyContract(contract: Contract): Promise<void> {
         ),
       ),
       polls: await Promise.all(
-        [room, other].map((where) => polls.list("demo", where, 9)),
+        [room, other].map((where) => polls.list("demo", where, { limit: 9 })),
       ),
       ballots: await ofAll((user) => polls.ballots("demo", room, user)),
       voters: [await voters(opened.id), await voters(closed.id)],
@@ -99,7 +99,7 @@ export async function voteCopyContract(contract: Contract): Promise<void> {
 
     await store.worlds.delete("demo");
     await store.worlds.import(copy, { dryRun: true });
-    t.strictSame(await polls.list("demo", room, 9), [], "a dry run");
+    t.strictSame(await polls.list("demo", room, { limit: 9 }), [], "a dry run");
     await store.worlds.import(copy);
     t.strictSame(await read(), before);
     t.strictSame(await store.worlds.export("demo"), copy);
@@ -152,7 +152,7 @@ export async function voteCopyContract(contract: Contract): Promise<void> {
     await store.worlds.delete("demo");
     const { results: _, ...counted } = frozen!;
     await store.worlds.import({ ...copy, polls: [counted] });
-    const [found] = await polls.list("demo", room, 9);
+    const [found] = await polls.list("demo", room, { limit: 9 });
     t.same(
       Object.values(found!.results),
       [0, 2],

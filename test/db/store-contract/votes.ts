@@ -195,7 +195,11 @@ export async function voteContract(contract: Contract): Promise<void> {
       await write();
       const poll = await polls.get("demo", room, id);
       t.strictSame(poll?.results, frozen, name);
-      t.strictSame((await polls.list("demo", room, 9))[0], poll, name);
+      t.strictSame(
+        (await polls.list("demo", room, { limit: 9 }))[0],
+        poll,
+        name,
+      );
     }
     const { options } = (await polls.get("demo", room, id))!;
     const [, d] = options.map(({ id }) => id) as [string, string];
