@@ -106,7 +106,7 @@ export class Connection {
   readonly #waiting: (string | undefined)[] = [];
   /** The length of all texts that wait. */
   #waitingSize = 0;
-  #after: (() => void) | undefined;
+  #after: (() => Promise<void>) | undefined;
   #busy = false;
   /** A message is carried out, and pushes wait for its answer. */
   #answering = false;
@@ -263,7 +263,7 @@ export class Connection {
       this.#release();
       const after = this.#after;
       this.#after = undefined;
-      after?.();
+      await after?.();
       if (this.#lastCode !== undefined) this.close(this.#lastCode);
       this.#readIfRoom();
     }
@@ -302,8 +302,8 @@ export class Connection {
     this.#send(frame);
   }
 
-  /** Runs something after the answer to the present message. */
-  afterAnswer(act: () => void): void {
+  /** Runs something after the answer to the present message, and before the next message. */
+  afterAnswer(act: () => Promise<void>): void {
     this.#after = act;
   }
 

@@ -66,9 +66,9 @@ export async function logIn(
     }
     login.state = user.moderation_state;
     const answer = await answerOf(live, connection, user);
-    connection.afterAnswer(() => {
+    connection.afterAnswer(async () => {
       live.opened(connection);
-      void forceJoins(live, connection);
+      await forceJoins(live, connection);
     });
     return answer;
   } catch (error) {

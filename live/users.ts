@@ -102,7 +102,7 @@ async function update(
   };
   const { users } = live.store;
   await users.update(connection.world, me.id, changes, connection.id);
-  connection.afterAnswer(() => void forceJoins(live, connection));
+  connection.afterAnswer(() => forceJoins(live, connection));
   return {};
 }
 

@@ -42,6 +42,28 @@ void t.test("forced joins", async (t) => {
     await talk.alter(channel, { extras: { force_join: false } });
   });
 
+  await t.test("1 and 8.7 before the next message", async (t) => {
+    const rooms = [];
+    for (let i = 0; i < 20; i++) {
+      rooms.push(await talk.room({ force_join: true }));
+    }
+    const client = await live.connect();
+    const token = live.tokenOf({
+      uid: "hasty",
+      profile: { display_name: "Hasty" },
+    });
+    client.sendFrame("authenticate", { token });
+    for (const channel of rooms) {
+      client.sendFrame("chat.send", channel, message(channel, text("x")));
+    }
+    for (const channel of rooms) {
+      t.equal((await client.answered(channel))[0], "success");
+    }
+    for (const channel of rooms) {
+      await talk.alter(channel, { extras: { force_join: false } });
+    }
+  });
+
   await t.test("8.7 onto the unread list", async (t) => {
     const channel = await talk.room({ force_join: true });
     const late = await talk.person("listed");
