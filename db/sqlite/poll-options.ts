@@ -65,7 +65,7 @@ export function optionWrites(db: Connection) {
 }
 
 /** What becomes of the options of a poll. */
-export interface OptionPlan {
+interface OptionPlan {
   kept: Saved[];
   removed: OptionRow[];
 }
