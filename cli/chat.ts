@@ -1,8 +1,6 @@
 import { Command } from "commander";
 import type { ChatEvent } from "../db/chat.js";
 import { type Store, StoreError } from "../db/store.js";
-import { findWorld } from "../worlds.js";
-import { withStore } from "./command.js";
 import { pages } from "./lists.js";
 import { displayNames } from "./names.js";
 import {
@@ -10,7 +8,6 @@ import {
   recordsCommand,
   type RecordsOptions,
 } from "./records.js";
-import { roomsIn } from "./rooms.js";
 
 /** How many events are read at once, and how many if their texts are very long. */
 const EVENTS = 1000;
@@ -79,21 +76,6 @@ const toRow = ({ files, ...exported }: Exported) => ({
   files: files.map(({ url }) => url).join("\n"),
 });
 
-/** The direct channels of a world. */
-async function* directIn(store: Store, world: string): AsyncGenerator<Source> {
-  const seen = new Set<string>();
-  const users = pages(
-    async (page) => (await store.users.list(world, page)).users,
-  );
-  for await (const user of users) {
-    for (const channel of await store.chat.memberships(world, user.id)) {
-      if (!channel.direct || seen.has(channel.id)) continue;
-      seen.add(channel.id);
-      yield { id: channel.id, name: null };
-    }
-  }
-}
-
 /** All events of a channel, the oldest first, read a page at a time. */
 async function* eventsOf(
   store: Store,
@@ -121,6 +103,24 @@ async function* eventsOf(
   }
 }
 
+/** All events of the direct channels of a world, a channel at a time. */
+async function* directEvents(
+  store: Store,
+  world: string,
+): AsyncGenerator<Exported> {
+  const seen = new Set<string>();
+  const users = pages(
+    async (page) => (await store.users.list(world, page)).users,
+  );
+  for await (const user of users) {
+    for (const channel of await store.chat.memberships(world, user.id)) {
+      if (!channel.direct || seen.has(channel.id)) continue;
+      seen.add(channel.id);
+      yield* eventsOf(store, world, { id: channel.id, name: null });
+    }
+  }
+}
+
 const exportChat = recordsCommand(
   "export <world>",
   "print all messages and other events of the rooms of a world, the oldest first",
@@ -128,27 +128,19 @@ const exportChat = recordsCommand(
 )
   .option("--direct", "also direct messages")
   .action(
-    async (
+    (
       world: string,
-      { room, format, direct = false }: RecordsOptions & { direct?: boolean },
+      { direct, ...options }: RecordsOptions & { direct?: boolean },
       self: Command,
     ) => {
-      if (direct && room !== undefined) {
+      if (direct && options.room !== undefined) {
         self.error("direct messages belong to no room");
       }
-      await withStore(async (store) => {
-        await findWorld(store, world);
-        const rooms = await roomsIn(store, world, room);
-        const events = (async function* () {
-          for await (const source of rooms) {
-            yield* eventsOf(store, world, source);
-          }
-          if (!direct) return;
-          for await (const source of directIn(store, world)) {
-            yield* eventsOf(store, world, source);
-          }
-        })();
-        await printRecords(format, events, COLUMNS, (event) => [toRow(event)]);
+      return printRecords(world, options, {
+        inRoom: eventsOf,
+        elsewhere: direct ? directEvents : undefined,
+        columns: COLUMNS,
+        rowsOf: (event) => [toRow(event)],
       });
     },
   );

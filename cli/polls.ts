@@ -1,14 +1,12 @@
 import { Command } from "commander";
 import type { Poll } from "../db/polls.js";
 import type { Store } from "../db/store.js";
-import { findWorld } from "../worlds.js";
-import { withStore } from "./command.js";
 import {
   printRecords,
   recordsCommand,
   type RecordsOptions,
 } from "./records.js";
-import { type NamedRoom, roomsIn } from "./rooms.js";
+import type { NamedRoom } from "./rooms.js";
 
 /** The names of the columns: those of a poll, which are repeated, and of an option. */
 const COLUMNS = [
@@ -78,17 +76,11 @@ const toRows = ({ options, ...poll }: Result) =>
         ...{ option_id: id, option: content, order, votes },
       }));
 
-/** The polls of some rooms, the oldest first, read a room at a time. */
-async function* resultsIn(
-  store: Store,
-  world: string,
-  rooms: AsyncIterable<NamedRoom> | NamedRoom[],
-) {
-  for await (const room of rooms) {
-    const all = { limit: Infinity };
-    for (const poll of await store.polls.list(world, room.id, all)) {
-      yield toResult(poll, room);
-    }
+/** The polls of a room with their results, the oldest first. */
+async function* resultsIn(store: Store, world: string, room: NamedRoom) {
+  const all = { limit: Infinity };
+  for (const poll of await store.polls.list(world, room.id, all)) {
+    yield toResult(poll, room);
   }
 }
 
@@ -96,12 +88,11 @@ const printResults = recordsCommand(
   "results <world>",
   "print the polls of the rooms of a world with their results, the oldest first",
   'poll results summit --room "Main stage" --format csv > polls.csv',
-).action((world: string, { room, format }: RecordsOptions) =>
-  withStore(async (store) => {
-    await findWorld(store, world);
-    const rooms = await roomsIn(store, world, room);
-    const results = resultsIn(store, world, rooms);
-    await printRecords(format, results, COLUMNS, toRows);
+).action((world: string, options: RecordsOptions) =>
+  printRecords(world, options, {
+    inRoom: resultsIn,
+    columns: COLUMNS,
+    rowsOf: toRows,
   }),
 );
 

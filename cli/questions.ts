@@ -1,8 +1,6 @@
 import { Command } from "commander";
 import type { Question } from "../db/questions.js";
 import type { Store } from "../db/store.js";
-import { findWorld } from "../worlds.js";
-import { withStore } from "./command.js";
 import { pages } from "./lists.js";
 import { displayNames } from "./names.js";
 import {
@@ -10,7 +8,7 @@ import {
   recordsCommand,
   type RecordsOptions,
 } from "./records.js";
-import { type NamedRoom, roomsIn } from "./rooms.js";
+import type { NamedRoom } from "./rooms.js";
 
 /** The names of the columns, which are those of the JSON too. */
 const COLUMNS = [
@@ -45,32 +43,24 @@ const toResult = (
   sender_name: names.get(question.sender ?? "") ?? null,
 });
 
-/** The questions of some rooms, the oldest first, read a page at a time. */
-async function* resultsIn(
-  store: Store,
-  world: string,
-  rooms: AsyncIterable<NamedRoom> | NamedRoom[],
-) {
-  for await (const room of rooms) {
-    yield* pages(async (page) => {
-      const questions = await store.questions.list(world, room.id, page);
-      const senders = questions.map(({ sender }) => sender);
-      const names = await displayNames(store, world, senders);
-      return questions.map((question) => toResult(question, room, names));
-    });
-  }
-}
+/** The questions of a room, the oldest first, read a page at a time. */
+const resultsIn = (store: Store, world: string, room: NamedRoom) =>
+  pages(async (page) => {
+    const questions = await store.questions.list(world, room.id, page);
+    const senders = questions.map(({ sender }) => sender);
+    const names = await displayNames(store, world, senders);
+    return questions.map((question) => toResult(question, room, names));
+  });
 
 const printResults = recordsCommand(
   "results <world>",
   "print the questions of the rooms of a world with their votes, the oldest first",
   'question results summit --room "Main stage" --format csv > questions.csv',
-).action((world: string, { room, format }: RecordsOptions) =>
-  withStore(async (store) => {
-    await findWorld(store, world);
-    const rooms = await roomsIn(store, world, room);
-    const results = resultsIn(store, world, rooms);
-    await printRecords(format, results, COLUMNS, (result) => [result]);
+).action((world: string, options: RecordsOptions) =>
+  printRecords(world, options, {
+    inRoom: resultsIn,
+    columns: COLUMNS,
+    rowsOf: (result) => [result],
   }),
 );
 

@@ -3,20 +3,18 @@ import type {
   CommandName,
   Commands,
 } from "../schemas/live/index.js";
-import { baseOf, tokenOf, type Access } from "./access.js";
 import { Calls } from "./live/calls.js";
 import type { Channel } from "./live/channel.js";
 import { Channels } from "./live/channels.js";
-import { Connection, type End } from "./live/connection.js";
+import type { Connection } from "./live/connection.js";
 import { clientError, type LiveError } from "./live/error.js";
 import { Listeners, type EventName, type Listener } from "./live/events.js";
+import { Link } from "./live/link.js";
 import type { CallOptions, LiveOptions } from "./live/options.js";
-import { Retries } from "./live/retries.js";
 import type { Polls } from "./live/polls.js";
 import type { Questions } from "./live/questions.js";
 import { RoomLists } from "./live/room-lists.js";
 import { roomOf, Rooms } from "./live/rooms.js";
-import { socketClass } from "./live/socket.js";
 import {
   firstState,
   nextState,
@@ -65,44 +63,29 @@ type Arguments<P> = [P & (null | undefined)] extends [never]
  * entered.
  */
 export class Live {
-  readonly #url: string;
-  readonly #access: Access;
-  readonly #socketClass: LiveOptions["WebSocket"];
   readonly #timeout: number;
-  readonly #heartbeat: number;
+  readonly #link: Link;
   readonly #calls: Calls;
-  readonly #retries: Retries;
   readonly #listeners: Listeners;
   readonly #channels: Channels;
   readonly #rooms: Rooms;
   readonly #lists: RoomLists;
-  #connection: Connection | undefined;
   #state: LiveState | undefined;
-  /** Ends the wait for a token, or that before a reconnection. */
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Why there is no connection. */
-  #lastError: LiveError | undefined;
   /** Why there will be no connection again. */
   #ended: LiveError | undefined;
 
   /** @throws {TypeError} if `baseUrl` is not an address of the web. */
   constructor(options: LiveOptions) {
-    const { retryDelay = 1000, maxRetryDelay = 30_000, token } = options;
-    const path = `/ws/world/${encodeURIComponent(options.world)}/`;
-    this.#url = new URL(baseOf(options) + path).href.replace(/^http/, "ws");
-    if (!/^wss?:/.test(this.#url)) {
-      throw new TypeError(`A websocket cannot be at ${options.baseUrl}`);
-    }
-    this.#access = options;
-    this.#socketClass = options.WebSocket;
     this.#timeout = options.timeout ?? 15_000;
-    this.#heartbeat = options.heartbeat ?? 20_000;
+    this.#link = new Link(options, this.#timeout, {
+      authenticated: (connection, answer) => this.#loggedIn(connection, answer),
+      pushed: (name, data) => this.#pushed(name, data),
+      lost: () => this.#disconnected(),
+      waiting: (error, retryIn) =>
+        this.#listeners.emit("client.disconnected", { error, retryIn }),
+      refused: (error) => this.#end(error),
+    });
     this.#calls = new Calls(options.maxCalls ?? 200);
-    this.#retries = new Retries(
-      retryDelay,
-      maxRetryDelay,
-      typeof token === "function",
-    );
     const report = options.onError ?? console.error;
     this.#listeners = new Listeners(report);
     this.#rooms = new Rooms(
@@ -111,7 +94,7 @@ export class Live {
     );
     this.#channels = new Channels(this, report);
     this.#lists = new RoomLists(this, this.#rooms);
-    void this.#connect();
+    void this.#link.connect();
   }
 
   /** What the user sees, kept up to date; undefined before the first login. */
@@ -121,7 +104,7 @@ export class Live {
 
   /** Whether calls are sent at once. Otherwise, they wait for a connection. */
   get isConnected(): boolean {
-    return this.#connection?.isReady ?? false;
+    return this.#link.ready !== undefined;
   }
 
   /**
@@ -238,55 +221,14 @@ export class Live {
   ): Promise<unknown> {
     if (this.#ended) throw this.#ended;
     return this.#calls.request(
-      this.isConnected ? this.#connection : undefined,
+      this.#link.ready,
       timeout,
       send,
-      () => this.#lastError,
+      () => this.#link.lastError,
     );
   }
 
-  /** Opens a connection. Whatever happens is an event; nothing is thrown. */
-  async #connect(): Promise<void> {
-    try {
-      const token = await this.#token();
-      const Socket = this.#socketClass ?? (await socketClass());
-      // It may have been closed while the token was on its way.
-      if (this.#ended) return;
-      const { clientId } = this.#access;
-      const connection = new Connection(
-        new Socket(this.#url),
-        {
-          login: token === undefined ? { client_id: clientId } : { token },
-          timeout: this.#timeout,
-          heartbeat: this.#heartbeat,
-        },
-        {
-          authenticated: (answer) => this.#loggedIn(connection, answer),
-          pushed: (name, data) => this.#pushed(name, data),
-          ended: (end) => this.#disconnected(end),
-        },
-      );
-      this.#connection = connection;
-    } catch (cause) {
-      const message = `Cannot connect: ${(cause as Error)?.message}`;
-      this.#disconnected({ error: clientError("unreachable", message, cause) });
-    }
-  }
-
-  async #token(): Promise<string | undefined> {
-    const late = new Promise<never>((_, reject) => {
-      const message = `There was no token within ${this.#timeout} ms.`;
-      this.#timer = setTimeout(() => reject(new Error(message)), this.#timeout);
-    });
-    try {
-      return await Promise.race([tokenOf(this.#access), late]);
-    } finally {
-      clearTimeout(this.#timer);
-    }
-  }
-
   #loggedIn(connection: Connection, answer: Authenticated): void {
-    this.#retries.loggedIn();
     this.#state = firstState(answer);
     this.#rooms.restore(connection);
     this.#channels.loggedIn();
@@ -307,25 +249,16 @@ export class Live {
     this.#listeners.emit(name, data);
   }
 
-  #disconnected(end: End): void {
-    this.#connection = undefined;
+  #disconnected(): void {
     this.#rooms.disconnected();
     this.#channels.disconnected();
     this.#lists.disconnected();
-    if (this.#ended) return;
-    const { error } = end;
-    this.#lastError = error;
-    if (this.#retries.isOver(end)) return this.#end(error);
-    const retryIn = this.#retries.next(end);
-    this.#timer = setTimeout(() => void this.#connect(), retryIn);
-    this.#listeners.emit("client.disconnected", { error, retryIn });
   }
 
   #end(error: LiveError): void {
     if (this.#ended) return;
     this.#ended = error;
-    clearTimeout(this.#timer);
-    this.#connection?.end(error);
+    this.#link.end(error);
     this.#calls.reject(error);
     this.#channels.end(error);
     this.#lists.end(error);

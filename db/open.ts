@@ -1,4 +1,4 @@
-import { publishing } from "./publishing.js";
+import { publishing } from "./publishing/index.js";
 import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
 import { LocalFiles } from "./local/files.js";

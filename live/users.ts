@@ -1,7 +1,8 @@
 import type { UserRecord } from "../db/store.js";
 import type { Commands, PublicUser } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
-import { MAX_PROFILE } from "../schemas/plain/texts.js";
+import { MAX_PROFILE } from "../schemas/plain/limits.js";
+import { uuid } from "../schemas/plain/texts.js";
 import { forceJoins } from "./chat/forced.js";
 import type { Context, Module } from "./commands.js";
 import {
@@ -38,7 +39,7 @@ const NONE = { results: [], isLastPage: true };
 
 type Named = Commands["user.ban"]["payload"];
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const UUID = new RegExp(uuid.pattern);
 
 export const users: Module<
   Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>

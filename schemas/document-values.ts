@@ -1,14 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { Expected } from "./plain/texts.js";
+import { Expected, uuid } from "./plain/texts.js";
 import { InvalidData } from "./validate.js";
 import { Text } from "./values.js";
 
 // Values in the document of a world, and faults of them.
 
-export const uuid = {
-  pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-  [Expected]: "a UUID in lower case",
-};
 export const Uuid = Text(uuid);
 
 export const time = {

@@ -7,8 +7,9 @@ import {
   time,
   UNKNOWN_USER,
   Uuid,
-  uuid,
 } from "./document-values.js";
+import { MAX_OPTIONS } from "./plain/limits.js";
+import { uuid } from "./plain/texts.js";
 import { compileValidator, type InvalidData } from "./validate.js";
 import { List, OneOf, Text, TextOrNull } from "./values.js";
 
@@ -16,9 +17,6 @@ import { List, OneOf, Text, TextOrNull } from "./values.js";
 
 /** The longest text, in characters: no message over a websocket is longer. */
 const MAX_TEXT = 1024 * 1024;
-
-/** The most options of a poll. */
-const MAX_OPTIONS = 100;
 
 const content = Text({ minLength: 1, maxLength: MAX_TEXT });
 

@@ -33,11 +33,11 @@ const NO_CAPACITY = [
 export const isInDoubt = ({ code }: LiveError): boolean =>
   IN_DOUBT.includes(code);
 
-/** Whether it is of use to repeat a call that failed with this error. */
 /** Whether a call that failed with this error waited for a connection, or for others, in vain. */
 export const isUnsent = ({ code }: LiveError): boolean =>
   code === "client.unreachable" || code === "client.overloaded";
 
+/** Whether it is of use to repeat a call that failed with this error. */
 export const isTransient = (error: LiveError): boolean =>
   isInDoubt(error) ||
   error.code === "client.unreachable" ||

@@ -1,7 +1,7 @@
 import type { LiveError } from "./error.js";
 
 /** What {@link Latest} iterates over. */
-export interface Changing<T> {
+interface Changing<T> {
   /** A new object after each change; undefined until it is known. */
   readonly current: T | undefined;
   /** The iteration has ended. */

@@ -217,7 +217,7 @@ export class RoomList<T extends Listed> {
 }
 
 /** A room that the user may see. */
-export const roomIn = (state: LiveState | undefined, id: string) =>
+const roomIn = (state: LiveState | undefined, id: string) =>
   state?.rooms.find((room) => room.id === id);
 
 /** Whether the user may do something in a room, as far as is known. */

@@ -3,8 +3,10 @@ import type { Client } from "./client.js";
 import { LiveError } from "./error.js";
 import type { Listed } from "./listed.js";
 import { Orders } from "./orders.js";
-import { PollKind, Polls } from "./polls.js";
-import { QuestionKind, Questions } from "./questions.js";
+import { PollKind } from "./poll-kind.js";
+import { Polls } from "./polls.js";
+import { QuestionKind } from "./question-kind.js";
+import { Questions } from "./questions.js";
 import { RoomList, type Kind } from "./room-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
 

@@ -7,7 +7,7 @@ class Visit {}
 const PROGRAM = new Visit();
 
 /** A call of the program that enters a room. */
-export interface Entering {
+interface Entering {
   /** The server has let it in. */
   entered(): void;
   /** The call is over, whatever its outcome. */

@@ -16,7 +16,7 @@ const REST = 1000;
 /** How many events must be over before the table is rewritten. */
 const MANY = 10_000;
 
-/** What {@link Chores} needs of the thread that writes. */
+/** What {@link ChatChores} needs of the thread that writes. */
 export interface ChoreHooks {
   /**
    * Erases a slice of the events of deleted channels, in a transaction of the caller.

@@ -1,12 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { MAX_OPTIONS } from "../../schemas/plain/limits.js";
 import type { OptionDraft, PollChanges } from "../polls.js";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { BY_POSITION, OPTION_COLUMNS, type OptionRow } from "./poll-reads.js";
 import { absent } from "./preconditions.js";
-
-/** The most options of a poll. */
-const MAX_OPTIONS = 100;
 
 /** The highest order that an option can have. */
 const HIGHEST = 2 ** 31 - 1;
@@ -67,7 +65,7 @@ export function optionWrites(db: Connection) {
 }
 
 /** What becomes of the options of a poll. */
-export interface OptionPlan {
+interface OptionPlan {
   kept: Saved[];
   removed: OptionRow[];
 }

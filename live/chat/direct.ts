@@ -1,11 +1,12 @@
 import type { Commands } from "../../schemas/live/index.js";
+import { uuid } from "../../schemas/plain/texts.js";
 import type { ChannelContext, Context } from "../commands.js";
 import { chatDenied, rateLimited } from "../problems.js";
 
 /** How many people a direct channel has at most. */
 const MAX_MEMBERS = 100;
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const UUID = new RegExp(uuid.pattern, "i");
 
 /** Finds or creates the direct channel of some users, and subscribes the caller to it. */
 export async function createDirect(

@@ -1,5 +1,6 @@
 import type { Delivery } from "../../db/chat.js";
 import type { RoomValue, UserRecord } from "../../db/store.js";
+import { UUID } from "../../schemas/plain/texts.js";
 import type { ChannelContext } from "../commands.js";
 import { pushFrame } from "../frame.js";
 import { mayInRoom } from "../rights.js";
@@ -9,7 +10,7 @@ import { briefUser, fitting, sharedUser } from "./users.js";
 /** A message that mentions this many users, or more, notifies nobody. */
 const TOO_MANY = 50;
 
-const MENTION = /@([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/gi;
+const MENTION = new RegExp(`@(${UUID})`, "gi");
 
 /**
  * The ids that the text of a message mentions, in lower case and each once; none if

@@ -1,12 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { JWT } from "@fastify/jwt";
-import {
-  lengthOf,
-  MAX_PROFILE,
-  trait,
-  uid as uidText,
-} from "../../schemas/plain/texts.js";
+import { MAX_PROFILE } from "../../schemas/plain/limits.js";
+import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
 import { unstorableIn } from "../../schemas/validate.js";
 import type { WorldKey } from "../../schemas/worlds.js";
 import { Stackless } from "../stackless.js";

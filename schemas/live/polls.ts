@@ -1,12 +1,10 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { MAX_OPTIONS } from "../plain/limits.js";
 import { List, OneOf, Text } from "../values.js";
 import { Empty, Id, Payload, RoomName, roomName, Whole } from "./values.js";
 
 const State = OneOf("draft", "open", "closed", "archived");
 const PollType = OneOf("choice", "multi");
-
-/** The most options of a poll. */
-export const MAX_OPTIONS = 100;
 
 const fields = {
   id: Text({ format: "uuid" }),

@@ -88,6 +88,15 @@ export const worldId = {
     "a-z, 0-9 and -, starting with a letter or a digit, at most 50 characters",
 };
 
+/** The pattern of a UUID in lower case, for any part of a text. */
+export const UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+
+/** A UUID. */
+export const uuid = {
+  pattern: `^${UUID}$`,
+  [Expected]: "a UUID in lower case",
+};
+
 /** The title of a world, and the name of a room. */
 export const title = { minLength: 1, maxLength: 300 };
 
@@ -99,9 +108,6 @@ export const trait = {
   examples: ["admin"],
   [Expected]: "a trait: 1 to 200 characters without spaces, commas or |",
 };
-
-/** The largest profile of a user, in bytes of JSON. */
-export const MAX_PROFILE = 16 * 1024;
 
 /** The id of a user in the service that issues its tokens. */
 export const uid = { minLength: 1, maxLength: 200 };

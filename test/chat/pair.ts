@@ -7,7 +7,7 @@ import { loadConfig } from "../../config.js";
 import type { AnyEvent } from "../../db/events.js";
 import { LocalEvents } from "../../db/local/events.js";
 import { LocalFiles } from "../../db/local/files.js";
-import { publishing } from "../../db/publishing.js";
+import { publishing } from "../../db/publishing/index.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Store } from "../../db/store.js";
 import { keyOf, tokenOf, worldOf } from "../helper.js";

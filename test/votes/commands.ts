@@ -3,7 +3,7 @@ import type { Json } from "../live/client.js";
 import type { Kind } from "./kit.js";
 
 /** A command of either module. */
-export interface Command {
+interface Command {
   action: string;
   kind: Kind;
   /** The right that it asks for. */

@@ -69,7 +69,7 @@ export const byTrait = ofTraits(
 );
 
 /** What differs in a room; a module that is null is not there. */
-export interface RoomOptions {
+interface RoomOptions {
   question?: Json;
   poll?: Json;
   chat?: boolean;
@@ -78,7 +78,7 @@ export interface RoomOptions {
 }
 
 /** What differs in a poll. */
-export interface PollOptions {
+interface PollOptions {
   state?: string;
   poll_type?: string;
   options?: string[];
@@ -99,7 +99,7 @@ export const countsOf = ({ options, results }: Json): number[] | undefined =>
   results && options.map(({ id }: Json) => results[id]);
 
 /** A server with rooms in which people ask and vote. */
-export class Votes {
+class Votes {
   #count = 0;
   #host: Promise<Client> | undefined;
 

@@ -4,7 +4,7 @@ import { worldOf } from "../../helper.js";
 import { ABSENT, fails } from "./setup.js";
 
 /** A world `other` and, in `demo`, two rooms and three users. */
-export interface Voting {
+interface Voting {
   /** It has a chat. */
   room: string;
   /** It has none. */
