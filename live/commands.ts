@@ -11,6 +11,7 @@ import type { PermissionKey } from "../schemas/plain/permissions.js";
 import { compileValidator } from "../schemas/validate.js";
 import type { World } from "../schemas/worlds.js";
 import type { Connection, Login } from "./connection.js";
+import { applyModeration, reasonToEnd, throwOut } from "./endings.js";
 import type { Live } from "./live.js";
 import {
   chatDenied,
@@ -263,10 +264,10 @@ async function contextOf(
 ): Promise<Context> {
   const { worlds, users } = live.store;
   const world = await worlds.get(connection.world);
-  const ended = live.reasonToEnd(login.identity, world);
-  if (ended) throw live.throwOut(connection, ended);
+  const ended = reasonToEnd(login.identity, world);
+  if (ended) throw throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
-  live.applyModeration(connection, me);
+  applyModeration(connection, me);
   if (!me || connection.ended) throw worldDenied();
   const may = (key: PermissionKey) => mayInWorld(login, key, world!.value);
   return { live, connection, login, world: world!, me, may };

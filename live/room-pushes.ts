@@ -33,7 +33,7 @@ export function inTurn<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    live.inOrder(world, () => readingNow(act).then(resolve, reject));
+    live.effects.inOrder(world, () => readingNow(act).then(resolve, reject));
   });
 }
 

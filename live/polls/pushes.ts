@@ -103,7 +103,9 @@ export class PollPushes {
       case "poll.deleted":
       case "poll.pinned":
         if (!concernsAnybody(live, event)) return;
-        live.inOrder(event.world, () => readingNow(() => this.#push(event)));
+        live.effects.inOrder(event.world, () =>
+          readingNow(() => this.#push(event)),
+        );
     }
   }
 

@@ -50,7 +50,7 @@ async function ask(
   { content }: Commands["question.ask"]["payload"],
 ) {
   requireShort(live, { content });
-  if (!live.mayMessage(connection)) throw rateLimited();
+  if (!live.rates.mayMessage(connection)) throw rateLimited();
   const { requires_moderation } = configOf(room.value, module);
   const state = requires_moderation === false ? "visible" : "mod_queue";
   const asked = await written(

@@ -56,7 +56,9 @@ export class QuestionPushes {
       case "question.deleted":
       case "question.pinned":
         if (!concernsAnybody(live, event)) return;
-        live.inOrder(event.world, () => readingNow(() => this.#push(event)));
+        live.effects.inOrder(event.world, () =>
+          readingNow(() => this.#push(event)),
+        );
     }
   }
 
