@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 
 /** What reads the store and then sends pushes to a world. */
-type Effect = () => Promise<void>;
+type Effect = () => Promise<unknown>;
 
 /** Runs the effects of each world one after the other. */
 export class Effects {
