@@ -1,5 +1,4 @@
 import type { RoomValue, UserRecord, Versioned } from "../db/store.js";
-import { StoreError } from "../db/store.js";
 import {
   type CommandName,
   type Commands,
@@ -11,20 +10,9 @@ import type { PermissionKey } from "../schemas/plain/permissions.js";
 import { compileValidator } from "../schemas/validate.js";
 import type { World } from "../schemas/worlds.js";
 import type { Connection, Login } from "./connection.js";
+import { applyModeration, reasonToEnd, throwOut } from "./endings.js";
 import type { Live } from "./live.js";
-import {
-  chatDenied,
-  invalidPayload,
-  LiveError,
-  tooLarge,
-  unknownEvent,
-  unknownPoll,
-  unknownQuestion,
-  unknownRoom,
-  unknownUser,
-  unknownWorld,
-  worldDenied,
-} from "./problems.js";
+import { invalidPayload, LiveError, worldDenied } from "./problems.js";
 import { mayInWorld } from "./rights.js";
 import { channelOf, requireActive, type RoomKeys, roomOf } from "./targets.js";
 
@@ -263,10 +251,10 @@ async function contextOf(
 ): Promise<Context> {
   const { worlds, users } = live.store;
   const world = await worlds.get(connection.world);
-  const ended = live.reasonToEnd(login.identity, world);
-  if (ended) throw live.throwOut(connection, ended);
+  const ended = reasonToEnd(login.identity, world);
+  if (ended) throw throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
-  live.applyModeration(connection, me);
+  applyModeration(connection, me);
   if (!me || connection.ended) throw worldDenied();
   const may = (key: PermissionKey) => mayInWorld(login, key, world!.value);
   return { live, connection, login, world: world!, me, may };
@@ -276,43 +264,4 @@ function requireInWorld({ may }: Context, requires: Requirement): void {
   if (requires === "login") return;
   const keys = typeof requires === "string" ? [requires] : requires.any;
   if (!keys.some(may)) throw worldDenied();
-}
-
-/**
- * The error of a command that failed.
- * @returns undefined for a fault that nobody expected.
- */
-export function liveErrorOf(error: unknown): LiveError | undefined {
-  if (error instanceof LiveError) return error;
-  if (!(error instanceof StoreError)) return undefined;
-  switch (error.problem) {
-    case "absent":
-      return absentOf(error);
-    case "changed":
-    case "busy":
-    case "full":
-    case "doubtful":
-      return new LiveError("server.unavailable", "Try again later.");
-    case "large":
-      return tooLarge();
-    case "denied":
-      return error.field === "poll"
-        ? new LiveError("poll.vote", error.message)
-        : chatDenied();
-    case "quota":
-      return error.field === "reactions"
-        ? new LiveError("chat.reaction_limit", error.message)
-        : new LiveError("user.block.limit", error.message);
-    default:
-      return undefined;
-  }
-}
-
-/** What is absent was deleted between two steps of a command. */
-function absentOf({ field }: StoreError): LiveError {
-  if (field === "room") return unknownRoom();
-  if (field === "event") return unknownEvent();
-  if (field === "question") return unknownQuestion();
-  if (field === "poll") return unknownPoll();
-  return field === "user" ? unknownUser() : unknownWorld();
 }

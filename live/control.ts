@@ -7,6 +7,7 @@ import { pipeline } from "node:stream/promises";
 import type { FastifyBaseLogger } from "fastify";
 import { Failure } from "../failure.js";
 import type { Connection } from "./connection.js";
+import { reload } from "./endings.js";
 import type { Live } from "./live.js";
 
 // Each process of a server listens on a Unix socket in DATA_DIR, for the commands
@@ -228,7 +229,7 @@ async function* answer(
       if (!ids.has(connection.id)) continue;
       done++;
       if (request.do === "drop") connection.drop();
-      else live.reload(connection);
+      else reload(connection);
     }
   }
   yield `${JSON.stringify({ done } satisfies ControlEnd)}\n`;

@@ -115,7 +115,7 @@ export class Crowds {
   #tell(world: string, changed: ReadonlyMap<string, Crowd>): void {
     const live = this.#live;
     if (live.hub.in(world).size === 0) return;
-    live.inOrder(world, async () => {
+    live.effects.inOrder(world, async () => {
       const state = await live.states.get(world);
       if (!state) return;
       const frames = [...changed].map(([room, users]) => ({

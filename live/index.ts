@@ -7,6 +7,7 @@ import { announcements } from "./announcements.js";
 import { chat } from "./chat/commands.js";
 import { dispatcher } from "./commands.js";
 import { Connection, MAX_FRAME, type Surroundings } from "./connection.js";
+import { throwOut } from "./endings.js";
 import { pushFrame } from "./frame.js";
 import { Live } from "./live.js";
 import { messageHandler } from "./messages.js";
@@ -122,7 +123,7 @@ export default fp<{ limits: LiveLimits }>(
       );
       app.store.worlds.get(worldId).then(
         (found) => {
-          if (!found) live.throwOut(connection, "world.unknown_world");
+          if (!found) throwOut(connection, "world.unknown_world");
         },
         (error: unknown) => around.onFault(connection, error),
       );
@@ -154,7 +155,7 @@ export default fp<{ limits: LiveLimits }>(
       const now = performance.now();
       for (const connection of live.sockets) {
         const reason = connection.tick(now);
-        if (reason) live.throwOut(connection, reason);
+        if (reason) throwOut(connection, reason);
       }
     }, TICK).unref();
 

@@ -3,6 +3,7 @@ import { type Identified, IdentityError } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
 import { forceJoins } from "./chat/forced.js";
 import type { Connection } from "./connection.js";
+import { throwOut } from "./endings.js";
 import type { Live } from "./live.js";
 import { invalidPayload, LiveError, unknownWorld } from "./problems.js";
 import { mayInWorld } from "./rights.js";
@@ -140,7 +141,7 @@ async function answerOf(
 ): Promise<string> {
   const { world: id } = connection;
   const state = await live.states.get(id);
-  if (!state) throw live.throwOut(connection, "world.unknown_world");
+  if (!state) throw throwOut(connection, "world.unknown_world");
   const world: World = state.world.value;
   const now = Date.now();
   const announcements = await live.store.announcements.list(id);

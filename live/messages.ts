@@ -1,7 +1,6 @@
 import { elementIn, findLosses } from "../schemas/fidelity.js";
 import type { Faults } from "../schemas/errors.js";
 import type { dispatcher } from "./commands.js";
-import { liveErrorOf } from "./commands.js";
 import type { Connection, Message } from "./connection.js";
 import { jsonOf } from "./encoding.js";
 import type { Live } from "./live.js";
@@ -12,6 +11,7 @@ import {
   problemOf,
   rateLimited,
 } from "./problems.js";
+import { liveErrorOf } from "./refusals.js";
 
 /** A message that is no JSON array, or that is nested too deep to be answered. */
 const invalidMessage = () => new LiveError("protocol.invalid_message");
@@ -83,7 +83,7 @@ export function messageHandler(
       if (!allowed) throw rateLimited();
       return await answer(connection, request);
     } catch (error) {
-      const known = liveErrorOf(error);
+      const known = liveErrorOf(error, request?.action);
       if (!known) throw error;
       live.metrics?.refused(request, known.code);
       return errorText(known, request?.id);

@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { AnyEvent } from "../db/events.js";
 import type { Announcement } from "../db/store.js";
 import type { Connection, Login } from "./connection.js";
+import { applyModeration, reasonToEnd, throwOut } from "./endings.js";
 import { textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
@@ -115,7 +116,7 @@ export class Notifier {
   /** Does something with a world as it is, after everything that was asked for before. */
   #with(world: string, act: (state: WorldState) => Promise<void> | void): void {
     const live = this.#live;
-    live.inOrder(world, async () => {
+    live.effects.inOrder(world, async () => {
       const state = await live.states.get(world);
       if (state) await act(state);
     });
@@ -132,7 +133,9 @@ export class Notifier {
     this.#pending.set(world, next);
     setTimeout(() => {
       this.#pending.delete(world);
-      this.#live.inOrder(world, () => this.#tell(world, next.everything));
+      this.#live.effects.inOrder(world, () =>
+        this.#tell(world, next.everything),
+      );
     }, COALESCED).unref();
   }
 
@@ -141,8 +144,8 @@ export class Notifier {
     const state = await live.states.get(world);
     const connections = [...live.hub.in(world)];
     await withEach(connections, (connection, { identity }) => {
-      const reason = live.reasonToEnd(identity, state?.world);
-      if (reason) live.throwOut(connection, reason);
+      const reason = reasonToEnd(identity, state?.world);
+      if (reason) throwOut(connection, reason);
     });
     if (!state) return;
     if (everything) await this.#compareAll(world, connections);
@@ -216,7 +219,7 @@ export class Notifier {
   }
 
   #deleted(world: string, id: string): void {
-    this.#live.inOrder(world, async () => {
+    this.#live.effects.inOrder(world, async () => {
       const { hub } = this.#live;
       for (const connection of [...hub.inRoom(world, id)]) {
         this.#live.leaveRoom(connection, id);
@@ -250,7 +253,9 @@ export class Notifier {
   }
 
   #compare(world: string, connections: Connection[]): void {
-    this.#live.inOrder(world, () => this.#compareNow(world, connections));
+    this.#live.effects.inOrder(world, () =>
+      this.#compareNow(world, connections),
+    );
   }
 
   /** Makes connections of users who were banned, silenced or erased load everything again. */
@@ -259,12 +264,12 @@ export class Notifier {
     const users = await this.#live.store.users.getMany(world, ids);
     const byId = new Map(users.map((user) => [user.id, user]));
     for (const connection of connections) {
-      this.#live.applyModeration(connection, byId.get(connection.login!.user));
+      applyModeration(connection, byId.get(connection.login!.user));
     }
   }
 
   #announced(world: string, id: string, wasVisible: boolean): void {
-    this.#live.inOrder(world, async () => {
+    this.#live.effects.inOrder(world, async () => {
       const all = await this.#live.store.announcements.list(world);
       const announcement = all.find((other) => other.id === id);
       if (announcement) this.#send(world, announcement, wasVisible);
@@ -324,7 +329,7 @@ export class Notifier {
 
   /** Tells everybody that announcements are over. */
   #expire(world: string, at: number): void {
-    this.#live.inOrder(world, async () => {
+    this.#live.effects.inOrder(world, async () => {
       const all = await this.#live.store.announcements.list(world);
       for (const announcement of all) {
         const { state, show_until } = announcement;

@@ -70,7 +70,7 @@ export class Reactions {
 
   #deliver({ world, room, reactions }: Sent): void {
     const live = this.#live;
-    live.inOrder(world, async () => {
+    live.effects.inOrder(world, async () => {
       const connections = live.hub.inRoom(world, room);
       if (connections.size === 0) return;
       const state = await live.states.get(world);

@@ -1,25 +1,76 @@
 import { StoreError } from "../db/store.js";
-import { invalidPayload, roomDenied, worldDenied } from "./problems.js";
+import {
+  chatDenied,
+  invalidPayload,
+  LiveError,
+  roomDenied,
+  tooLarge,
+  unknownEvent,
+  unknownPoll,
+  unknownQuestion,
+  unknownRoom,
+  unknownUser,
+  unknownWorld,
+  worldDenied,
+} from "./problems.js";
 
 /**
- * A write of a question or a poll, whose refusals get the codes of their commands.
- * The caller may have been silenced or erased since the command began.
+ * The error of a message that failed.
+ * @param action what the message asked for.
+ * @returns undefined for a fault that nobody expected.
  */
-export async function written<T>(write: Promise<T>): Promise<T> {
-  try {
-    return await write;
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const { problem, field, message } = error;
-    if (field === "option" || field === "options") {
-      throw invalidPayload({ options: [message] });
-    }
-    if (problem === "denied" && field !== "poll") throw roomDenied();
-    if (problem === "absent" && field === "user") throw worldDenied();
-    throw error;
+export function liveErrorOf(
+  error: unknown,
+  action: unknown,
+): LiveError | undefined {
+  if (error instanceof LiveError) return error;
+  if (!(error instanceof StoreError)) return undefined;
+  const { problem, field, message } = error;
+  switch (problem) {
+    case "absent":
+      return absentOf(error, action);
+    case "changed":
+    case "busy":
+    case "full":
+    case "doubtful":
+      return new LiveError("server.unavailable", "Try again later.");
+    case "large":
+      return tooLarge();
+    case "denied":
+      if (field === "poll") return new LiveError("poll.vote", message);
+      // Who was silenced since the command began gets what its checks would have answered.
+      return isOfVotes(action) ? roomDenied() : chatDenied();
+    case "quota":
+      if (field === "options") return invalidPayload({ options: [message] });
+      return field === "reactions"
+        ? new LiveError("chat.reaction_limit", message)
+        : new LiveError("user.block.limit", message);
+    default:
+      return undefined;
   }
 }
 
-/** An id as the store takes it. What is no text is the id of nothing. */
-export const idIn = (value: unknown): string =>
-  typeof value === "string" ? value : "";
+/** What is absent was deleted between two steps of a command, or is an option that the payload names. */
+function absentOf({ field, message }: StoreError, action: unknown): LiveError {
+  switch (field) {
+    case "room":
+      return unknownRoom();
+    case "event":
+      return unknownEvent();
+    case "question":
+      return unknownQuestion();
+    case "poll":
+      return unknownPoll();
+    case "option":
+      return invalidPayload({ options: [message] });
+    case "user":
+      // The only user of a question or a poll is who gave the command.
+      return isOfVotes(action) ? worldDenied() : unknownUser();
+    default:
+      return unknownWorld();
+  }
+}
+
+/** Whether a command is about a question or a poll. */
+const isOfVotes = (action: unknown): boolean =>
+  typeof action === "string" && /^(?:question|poll)\./.test(action);

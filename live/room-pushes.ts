@@ -1,12 +1,20 @@
 import { setImmediate } from "node:timers/promises";
 import type { WorldEvent } from "../db/events.js";
+import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { Connection } from "./connection.js";
+import { pushFrame } from "./frame.js";
 import type { Live } from "./live.js";
 import type { Authors } from "./paced.js";
 import { inSlices } from "./slices.js";
 import type { View } from "./world-state.js";
 
 // What pushes about questions and polls have in common.
+
+/** Where a question or a poll is. */
+export interface Place {
+  readonly world: string;
+  readonly room: string;
+}
 
 /** A change of a question or a poll. */
 type RoomEvent = Extract<
@@ -22,6 +30,19 @@ export function concernsAnybody({ hub }: Live, event: RoomEvent): boolean {
   return "user" in event && hub.of(world, event.user).size > 0;
 }
 
+/**
+ * Pushes a change in the order of the events of its world.
+ * @param push called unless nobody of this process has to be told.
+ */
+export function pushChange(
+  live: Live,
+  event: RoomEvent,
+  push: () => Promise<unknown>,
+): void {
+  if (!concernsAnybody(live, event)) return;
+  live.effects.inOrder(event.world, () => readingNow(push));
+}
+
 /** Those who made a vote: the user, and the connection if it was one. */
 export const authorsOf = (vote: { user: string; by?: string }): string[] =>
   vote.by === undefined ? [vote.user] : [vote.user, vote.by];
@@ -33,12 +54,12 @@ export function inTurn<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    live.inOrder(world, () => readingNow(act).then(resolve, reject));
+    live.effects.inOrder(world, () => readingNow(act).then(resolve, reject));
   });
 }
 
 /** Reads of one turn see one state. That of this turn may be older than an event. */
-export async function readingNow<T>(act: () => Promise<T>): Promise<T> {
+async function readingNow<T>(act: () => Promise<T>): Promise<T> {
   await setImmediate();
   return act();
 }
@@ -76,4 +97,40 @@ export async function pushInRoom(
     bytes += frame.length;
   });
   return bytes;
+}
+
+/** Pushes something to those in a room who have a key there. Its data name the room. */
+export async function tellHolders(
+  live: Live,
+  { world, room }: Place,
+  key: PermissionKey,
+  name: string,
+  data: object = {},
+): Promise<void> {
+  const frame = pushFrame(name, { room, ...data });
+  await pushInRoom(live, world, room, (_, view) =>
+    view.may(key, room) ? frame : undefined,
+  );
+}
+
+/**
+ * Pushes which question or poll of a room is pinned.
+ * @param id what an event says was pinned; null for none.
+ * @param find gives what the store has as pinned, and the key of those who are told.
+ */
+export async function pushPin(
+  live: Live,
+  place: Place,
+  module: "question" | "poll",
+  id: string | null,
+  find: () => Promise<{ id: string; key: PermissionKey } | undefined>,
+): Promise<void> {
+  if (id === null) {
+    await tellHolders(live, place, `${module}.read`, `${module}.unpinned`);
+  }
+  // Events of two processes have no order: the pin that the store has is the last.
+  const present = await find();
+  if (!present || (id ?? present.id) !== present.id) return;
+  const data = { id: present.id };
+  await tellHolders(live, place, present.key, `${module}.pinned`, data);
 }

@@ -1,4 +1,5 @@
 import type { Connection } from "./connection.js";
+import { replace } from "./endings.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
 import { mayInRoom, mayInWorld } from "./rights.js";
@@ -29,7 +30,7 @@ export class RoomWatch implements PresenceListener {
       for (const connection of [...own]) {
         const isExempt = () =>
           mayInWorld(connection.login!, "world.connections", found.value);
-        if (tooMany.has(connection.id) && !isExempt()) live.replace(connection);
+        if (tooMany.has(connection.id) && !isExempt()) replace(connection);
       }
     }, live.log.error.bind(live.log));
   }
@@ -79,7 +80,7 @@ export class RoomWatch implements PresenceListener {
   ): void {
     const live = this.#live;
     if (live.hub.watching(world, room).size === 0) return;
-    live.inOrder(world, async () => {
+    live.effects.inOrder(world, async () => {
       const state = await live.states.get(world);
       const where = state?.room(room);
       if (!state || !where) return;

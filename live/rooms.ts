@@ -65,7 +65,7 @@ async function enter({
   const { id } = room.value;
   const again = connection.rooms.has(id);
   if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
-  const told = live.mayEnter(connection, me);
+  const told = live.rates.mayEnter(connection, me);
   // Who is there already enters again all the same: only nobody else is told.
   if (!told && !again) throw rateLimited();
   const watches = mayInRoom(login, "room.viewers", world.value, room.value);
@@ -121,7 +121,7 @@ async function react(
     throw new LiveError("room.unknown_reaction", "Unknown reaction");
   }
   // Too many are dropped in silence, as those are that come too soon.
-  if (live.mayMessage(connection)) {
+  if (live.rates.mayMessage(connection)) {
     live.reactions.add(connection.world, room.value.id, me.id, reaction);
   }
   return {};

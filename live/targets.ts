@@ -12,6 +12,10 @@ import { mayInRoom } from "./rights.js";
 
 // Finds what a payload names, and checks whether its sender may do something there.
 
+/** An id as the store takes it. What is no text is the id of nothing. */
+export const idIn = (value: unknown): string =>
+  typeof value === "string" ? value : "";
+
 /** What somebody needs in a room: a key, each of several keys, or `any` for nothing. */
 export type RoomKeys = PermissionKey | readonly PermissionKey[] | "any";
 

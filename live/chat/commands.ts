@@ -66,7 +66,7 @@ async function join(
   const { channels } = live.chat;
   const isMember = await live.store.chat.isMember(world, channel, me.id);
   const lasts = !isMember && !joinsVolatile(context, payload.volatile);
-  if (lasts && !live.mayJoinOrLeave(connection, me)) throw rateLimited();
+  if (lasts && !live.rates.mayJoinOrLeave(connection, me)) throw rateLimited();
   const wasSubscribed = channels.isSubscribed(connection, channel);
   // The state is that before the join, whose event is pushed.
   const state = await channels.subscribe(context);
@@ -100,7 +100,8 @@ async function leave({ live, connection, channel, room, me }: ChannelContext) {
   const { channels } = live.chat;
   const { chat } = live.store;
   const isMember = await chat.isMember(world, channel, me.id);
-  if (isMember && !live.mayJoinOrLeave(connection, me)) throw rateLimited();
+  if (isMember && !live.rates.mayJoinOrLeave(connection, me))
+    throw rateLimited();
   // Its own leave event is for the others.
   channels.unsubscribe(connection, channel);
   channels.absent(connection, channel, false);

@@ -15,8 +15,8 @@ export async function createDirect(
 ) {
   const { live, connection, me } = context;
   const members = membersIn(users, me.id);
-  if (!live.mayMessage(connection)) throw rateLimited();
-  if (!hide && !live.mayShow(connection, members.length - 1)) {
+  if (!live.rates.mayMessage(connection)) throw rateLimited();
+  if (!hide && !live.rates.mayShow(connection, members.length - 1)) {
     throw rateLimited();
   }
   const { world } = connection;

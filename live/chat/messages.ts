@@ -85,8 +85,12 @@ async function send(
   const isEdit = payload.replaces !== undefined && payload.replaces !== null;
   const content = contentOf(context, payload.content, isEdit);
   const replaces = isEdit ? eventIdOf(payload.replaces) : undefined;
-  if (!live.mayMessage(connection)) throw rateLimited();
-  if (direct && isUnused && !live.mayShow(connection, direct.length - 1)) {
+  if (!live.rates.mayMessage(connection)) throw rateLimited();
+  if (
+    direct &&
+    isUnused &&
+    !live.rates.mayShow(connection, direct.length - 1)
+  ) {
     throw rateLimited();
   }
   const mentions = await mentionsOf(context, content, replaces);

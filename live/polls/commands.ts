@@ -1,8 +1,8 @@
 import type { Commands } from "../../schemas/live/index.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Module, RoomContext } from "../commands.js";
-import { idIn, written } from "../refusals.js";
 import { mayInRoom } from "../rights.js";
+import { idIn } from "../targets.js";
 import { requireShort } from "../texts.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
 import { isOver, sentPoll } from "./shapes.js";
@@ -45,13 +45,11 @@ async function create(
 ) {
   const { content, options = [], state, poll_type } = payload;
   requireShort(live, { content, ...optionTexts(options) });
-  const poll = await written(
-    live.store.polls.create(
-      connection.world,
-      room.value.id,
-      { content, options: newOptions(options), state, poll_type },
-      connection.id,
-    ),
+  const poll = await live.store.polls.create(
+    connection.world,
+    room.value.id,
+    { content, options: newOptions(options), state, poll_type },
+    connection.id,
   );
   return { poll: sentPoll(poll, true) };
 }
@@ -62,21 +60,19 @@ async function update(
 ) {
   const { content, state, options, is_pinned, poll_type } = payload;
   requireShort(live, { content, ...optionTexts(options ?? []) });
-  const { after, delivery } = await written(
-    live.store.polls.update(
-      connection.world,
-      room.value.id,
-      idIn(payload.id),
-      {
-        content,
-        state,
-        poll_type,
-        is_pinned,
-        options: options && changedOptions(options),
-      },
-      me.id,
-      connection.id,
-    ),
+  const { after, delivery } = await live.store.polls.update(
+    connection.world,
+    room.value.id,
+    idIn(payload.id),
+    {
+      content,
+      state,
+      poll_type,
+      is_pinned,
+      options: options && changedOptions(options),
+    },
+    me.id,
+    connection.id,
   );
   if (delivery) live.metrics?.chatted(delivery.event.type);
   return { poll: sentPoll(after, true) };
@@ -86,13 +82,11 @@ async function remove(
   { live, connection, room }: RoomContext,
   payload: Commands["poll.delete"]["payload"],
 ) {
-  const { id } = await written(
-    live.store.polls.delete(
-      connection.world,
-      room.value.id,
-      idIn(payload.id),
-      connection.id,
-    ),
+  const { id } = await live.store.polls.delete(
+    connection.world,
+    room.value.id,
+    idIn(payload.id),
+    connection.id,
   );
   return { poll: id };
 }
@@ -107,15 +101,13 @@ async function vote(
     (option) => typeof option === "string",
   );
   const voted = await live.polls.vote(connection, room.value.id, id, () =>
-    written(
-      live.store.polls.vote(
-        connection.world,
-        room.value.id,
-        id,
-        me.id,
-        options,
-        connection.id,
-      ),
+    live.store.polls.vote(
+      connection.world,
+      room.value.id,
+      id,
+      me.id,
+      options,
+      connection.id,
     ),
   );
   const withResults = voted.options.length > 0 || seesAllResults(context);
@@ -166,6 +158,4 @@ async function unpin(context: RoomContext) {
 }
 
 const pinned = ({ live, connection, room }: RoomContext, id: string | null) =>
-  written(
-    live.store.polls.pin(connection.world, room.value.id, id, connection.id),
-  );
+  live.store.polls.pin(connection.world, room.value.id, id, connection.id);

@@ -1,28 +1,28 @@
 import type { AnyEvent, WorldEvent } from "../../db/events.js";
 import type { Poll } from "../../db/polls.js";
+import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Connection } from "../connection.js";
-import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
 import { type Authors, Paced, type Subject } from "../paced.js";
 import {
   authorsOf,
   concernsAnybody,
   inTurn,
+  type Place,
+  pushChange,
   pushInRoom,
-  readingNow,
+  pushPin,
+  tellHolders,
 } from "../room-pushes.js";
 import type { View } from "../world-state.js";
 import { type Part, PollFrames } from "./frames.js";
 import { isOver, isPublic } from "./shapes.js";
 import { Voters } from "./voters.js";
 
-type Changed = Extract<
-  WorldEvent,
-  { type: "poll.saved" | "poll.deleted" | "poll.pinned" }
->;
+type Saved = Extract<WorldEvent, { poll: string; wasPublic: boolean }>;
 
 /** The key of those who are told of a poll. */
-const audienceOf = (isPublic: boolean) =>
+const audienceOf = (isPublic: boolean): PermissionKey =>
   isPublic ? "poll.read" : "poll.manage";
 
 /** Chooses which part of a poll somebody gets. */
@@ -100,35 +100,25 @@ export class PollPushes {
         break;
       }
       case "poll.saved":
-      case "poll.deleted":
-      case "poll.pinned":
-        if (!concernsAnybody(live, event)) return;
-        live.inOrder(event.world, () => readingNow(() => this.#push(event)));
-    }
-  }
-
-  async #push(event: Changed): Promise<void> {
-    const { world, room } = event;
-    switch (event.type) {
-      case "poll.saved":
-        await this.#saved(world, event);
+        pushChange(live, event, () => this.#pushSaved(event));
         break;
       case "poll.deleted": {
-        const data = { room, id: event.poll };
         const key = audienceOf(event.wasPublic);
-        await this.#send(world, room, "poll.deleted", data, key);
+        const data = { id: event.poll };
+        pushChange(live, event, () =>
+          tellHolders(live, event, key, "poll.deleted", data),
+        );
         break;
       }
       case "poll.pinned":
-        await this.#pinned(world, room, event.poll);
+        pushChange(live, event, () =>
+          pushPin(live, event, "poll", event.poll, () => this.#pinned(event)),
+        );
     }
   }
 
-  async #saved(
-    world: string,
-    { room, poll: id, wasPublic }: Extract<Changed, { wasPublic: boolean }>,
-  ): Promise<void> {
-    await this.#pushed(world, room, id, (poll, voters) => {
+  async #pushSaved({ world, room, poll: id, wasPublic }: Saved) {
+    await this.#push(world, room, id, (poll, voters) => {
       const key = audienceOf(wasPublic || isPublic(poll));
       return (connection, view) => {
         if (!view.may(key, room)) return "nothing";
@@ -160,12 +150,12 @@ export class PollPushes {
       return isOver(poll) || voters.has(user) ? "results" : "poll";
     };
     return inTurn(this.#live, world, () =>
-      this.#pushed(world, room, id, choose, authors),
+      this.#push(world, room, id, choose, authors),
     );
   }
 
   /** Pushes a poll as it is now. @returns how many bytes were sent. */
-  async #pushed(
+  async #push(
     world: string,
     room: string,
     id: string,
@@ -202,32 +192,12 @@ export class PollPushes {
     return true;
   }
 
-  /** @param id of the poll that was pinned; null for none. */
-  async #pinned(world: string, room: string, id: string | null) {
-    if (id === null) {
-      await this.#send(world, room, "poll.unpinned", { room }, "poll.read");
-    }
-    // Events of two processes have no order: the pin that the store has is the last.
+  /** The poll that is pinned now, and the key of those who are told. */
+  async #pinned({ world, room }: Place) {
     const polls = await this.#live.store.polls.list(world, room, {
       limit: 1,
     });
     const present = polls.find(({ is_pinned }) => is_pinned);
-    if (!present || (id ?? present.id) !== present.id) return;
-    const data = { room, id: present.id };
-    const key = audienceOf(isPublic(present));
-    await this.#send(world, room, "poll.pinned", data, key);
-  }
-
-  async #send(
-    world: string,
-    room: string,
-    name: string,
-    data: object,
-    key: "poll.read" | "poll.manage",
-  ): Promise<void> {
-    const frame = pushFrame(name, data);
-    await pushInRoom(this.#live, world, room, (_, view) =>
-      view.may(key, room) ? frame : undefined,
-    );
+    return present && { id: present.id, key: audienceOf(isPublic(present)) };
   }
 }

@@ -1,9 +1,8 @@
 import type { Commands } from "../../schemas/live/index.js";
 import type { Module, RoomContext } from "../commands.js";
 import { rateLimited } from "../problems.js";
-import { idIn, written } from "../refusals.js";
 import { mayInRoom } from "../rights.js";
-import { configOf } from "../targets.js";
+import { configOf, idIn } from "../targets.js";
 import { requireShort } from "../texts.js";
 import { sentQuestion } from "./shapes.js";
 
@@ -50,16 +49,14 @@ async function ask(
   { content }: Commands["question.ask"]["payload"],
 ) {
   requireShort(live, { content });
-  if (!live.mayMessage(connection)) throw rateLimited();
+  if (!live.rates.mayMessage(connection)) throw rateLimited();
   const { requires_moderation } = configOf(room.value, module);
   const state = requires_moderation === false ? "visible" : "mod_queue";
-  const asked = await written(
-    live.store.questions.ask(
-      connection.world,
-      room.value.id,
-      { sender: me.id, content, state },
-      connection.id,
-    ),
+  const asked = await live.store.questions.ask(
+    connection.world,
+    room.value.id,
+    { sender: me.id, content, state },
+    connection.id,
   );
   return { question: sentQuestion(asked) };
 }
@@ -70,15 +67,13 @@ async function update(
 ) {
   const { content, state, answered, is_pinned } = payload;
   requireShort(live, { content });
-  const { after } = await written(
-    live.store.questions.update(
-      connection.world,
-      room.value.id,
-      idIn(payload.id),
-      { content, state, answered, is_pinned },
-      me.id,
-      connection.id,
-    ),
+  const { after } = await live.store.questions.update(
+    connection.world,
+    room.value.id,
+    idIn(payload.id),
+    { content, state, answered, is_pinned },
+    me.id,
+    connection.id,
   );
   return { question: sentQuestion(after) };
 }
@@ -87,13 +82,11 @@ async function remove(
   { live, connection, room }: RoomContext,
   payload: Commands["question.delete"]["payload"],
 ) {
-  const { id } = await written(
-    live.store.questions.delete(
-      connection.world,
-      room.value.id,
-      idIn(payload.id),
-      connection.id,
-    ),
+  const { id } = await live.store.questions.delete(
+    connection.world,
+    room.value.id,
+    idIn(payload.id),
+    connection.id,
   );
   return { question: id };
 }
@@ -102,15 +95,13 @@ async function vote(
   { live, connection, room, me }: RoomContext,
   { id, vote = true }: Commands["question.vote"]["payload"],
 ) {
-  const question = await written(
-    live.store.questions.vote(
-      connection.world,
-      room.value.id,
-      idIn(id),
-      me.id,
-      vote === true,
-      connection.id,
-    ),
+  const question = await live.store.questions.vote(
+    connection.world,
+    room.value.id,
+    idIn(id),
+    me.id,
+    vote === true,
+    connection.id,
   );
   return { question: sentQuestion(question) };
 }
@@ -148,12 +139,10 @@ const pinned = (
   { live, connection, room, me }: RoomContext,
   id: string | null,
 ) =>
-  written(
-    live.store.questions.pin(
-      connection.world,
-      room.value.id,
-      id,
-      me.id,
-      connection.id,
-    ),
+  live.store.questions.pin(
+    connection.world,
+    room.value.id,
+    id,
+    me.id,
+    connection.id,
   );

@@ -1,5 +1,6 @@
 import type { AnyEvent, WorldEvent } from "../../db/events.js";
 import type { Question } from "../../db/questions.js";
+import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
@@ -8,19 +9,19 @@ import {
   authorsOf,
   concernsAnybody,
   inTurn,
+  type Place,
+  pushChange,
   pushInRoom,
-  readingNow,
+  pushPin,
+  tellHolders,
 } from "../room-pushes.js";
 import type { View } from "../world-state.js";
 import { sentQuestion } from "./shapes.js";
 
-type Changed = Extract<
-  WorldEvent,
-  { type: "question.saved" | "question.deleted" | "question.pinned" }
->;
+type Saved = Extract<WorldEvent, { question: string; wasVisible: boolean }>;
 
 /** The key of those who are told of a question. */
-const audienceOf = (isVisible: boolean) =>
+const audienceOf = (isVisible: boolean): PermissionKey =>
   isVisible ? "question.read" : "question.moderate";
 
 const isVisible = ({ state }: Question): boolean => state === "visible";
@@ -53,34 +54,30 @@ export class QuestionPushes {
         break;
       }
       case "question.saved":
-      case "question.deleted":
-      case "question.pinned":
-        if (!concernsAnybody(live, event)) return;
-        live.inOrder(event.world, () => readingNow(() => this.#push(event)));
-    }
-  }
-
-  async #push(event: Changed): Promise<void> {
-    const { world, room } = event;
-    switch (event.type) {
-      case "question.saved": {
-        const question = await this.#find(world, room, event.question);
-        if (!question) return;
-        const isTold = event.wasVisible || isVisible(question);
-        await this.#saved(world, question, (_, view) =>
-          view.may(audienceOf(isTold), room),
+        pushChange(live, event, () => this.#pushSaved(event));
+        break;
+      case "question.deleted": {
+        const key = audienceOf(event.wasVisible);
+        const data = { id: event.question };
+        pushChange(live, event, () =>
+          tellHolders(live, event, key, "question.deleted", data),
         );
         break;
       }
-      case "question.deleted": {
-        const data = { room, id: event.question };
-        const key = audienceOf(event.wasVisible);
-        await this.#send(world, room, "question.deleted", data, key);
-        break;
-      }
       case "question.pinned":
-        await this.#pinned(world, room, event.question);
+        pushChange(live, event, () =>
+          pushPin(live, event, "question", event.question, () =>
+            this.#pinned(event),
+          ),
+        );
     }
+  }
+
+  async #pushSaved({ world, room, question: id, wasVisible }: Saved) {
+    const question = await this.#find(world, room, id);
+    if (!question) return;
+    const key = audienceOf(wasVisible || isVisible(question));
+    await this.#push(world, question, (_, view) => view.may(key, room));
   }
 
   /** @returns how many bytes were sent. */
@@ -95,7 +92,7 @@ export class QuestionPushes {
       const isTold = (connection: Connection, view: View) =>
         view.may(key, place) ||
         (authors.has(connection.id) && view.may("question.vote", place));
-      return this.#saved(world, question, isTold, authors);
+      return this.#push(world, question, isTold, authors);
     });
   }
 
@@ -107,7 +104,7 @@ export class QuestionPushes {
     return this.#live.store.questions.get(world, room, id);
   }
 
-  #saved(
+  #push(
     world: string,
     question: Question,
     isTold: (connection: Connection, view: View) => boolean,
@@ -125,37 +122,11 @@ export class QuestionPushes {
     );
   }
 
-  /** @param id of the question that was pinned; null for none. */
-  async #pinned(world: string, room: string, id: string | null) {
-    if (id === null) {
-      await this.#send(
-        world,
-        room,
-        "question.unpinned",
-        { room },
-        "question.read",
-      );
-    }
-    // Events of two processes have no order: the pin that the store has is the last.
+  /** The question that is pinned now, and the key of those who are told. */
+  async #pinned({ world, room }: Place) {
     const { questions } = this.#live.store;
     const seen = await questions.seen(world, room, "", true, 1, 0);
     const present = seen.find(({ is_pinned }) => is_pinned);
-    if (!present || (id ?? present.id) !== present.id) return;
-    const key = audienceOf(isVisible(present));
-    const data = { room, id: present.id };
-    await this.#send(world, room, "question.pinned", data, key);
-  }
-
-  async #send(
-    world: string,
-    room: string,
-    name: string,
-    data: object,
-    key: "question.read" | "question.moderate",
-  ): Promise<void> {
-    const frame = pushFrame(name, data);
-    await pushInRoom(this.#live, world, room, (_, view) =>
-      view.may(key, room) ? frame : undefined,
-    );
+    return present && { id: present.id, key: audienceOf(isVisible(present)) };
   }
 }

@@ -372,7 +372,7 @@ export async function startLive(
     },
     settled: (world = "demo") =>
       new Promise((resolve) =>
-        server.app.live.inOrder(world, async () => resolve()),
+        server.app.live.effects.inOrder(world, async () => resolve()),
       ),
   };
   return live;

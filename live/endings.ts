@@ -1,0 +1,79 @@
+import type { UserRecord, Versioned } from "../db/store.js";
+import { type Identity, stillHolds } from "../plugins/auth/identity.js";
+import type { World } from "../schemas/worlds.js";
+import { Close, type Connection } from "./connection.js";
+import { pushFrame } from "./frame.js";
+import { LiveError, problemOf } from "./problems.js";
+import { mayInWorld } from "./rights.js";
+
+// Why the server ends a connection, and what its client is told.
+
+/** Why a connection that logged in has to end. */
+type EndReason =
+  | "world.unknown_world"
+  | "auth.expired_token"
+  | "auth.invalid_token"
+  | "auth.denied";
+
+/** How long a client may take to read its last frame before the connection closes, in milliseconds. */
+const RELOAD_DELAY = 2000;
+const REPLACED_DELAY = 500;
+
+/** Why somebody may not stay in a world; undefined if they may. */
+export function reasonToEnd(
+  identity: Identity,
+  world: Versioned<World> | undefined,
+): EndReason | undefined {
+  if (!world) return "world.unknown_world";
+  if (!stillHolds(identity, world)) {
+    const { expires } = identity;
+    return expires !== undefined && Date.now() / 1000 >= expires
+      ? "auth.expired_token"
+      : "auth.invalid_token";
+  }
+  const who = { traits: identity.traits, state: "" as const };
+  return mayInWorld(who, "world.view", world.value) ? undefined : "auth.denied";
+}
+
+/** Says why, and closes. @returns the error, for whom it interrupts. */
+export function throwOut(
+  connection: Connection,
+  reason: EndReason | "auth.timeout",
+): LiveError {
+  const error = new LiveError(reason);
+  const frame = pushFrame("error", problemOf(error));
+  const isUnknown = reason === "world.unknown_world";
+  connection.finish(frame, isUnknown ? Close.normal : Close.policy);
+  return error;
+}
+
+/** Makes a client load everything again, and closes. */
+export function reload(connection: Connection): void {
+  connection.finish(
+    pushFrame("connection.reload", {}),
+    Close.normal,
+    RELOAD_DELAY,
+  );
+}
+
+/** Ends a connection in favor of newer ones of the same user. */
+export function replace(connection: Connection): void {
+  const error = new LiveError("connection.replaced", "Connection replaced");
+  const frame = pushFrame("error", problemOf(error));
+  connection.finish(frame, Close.normal, REPLACED_DELAY);
+}
+
+/**
+ * Takes over what a user may do now. Whoever is gone or may do less loads
+ * everything again.
+ */
+export function applyModeration(
+  connection: Connection,
+  user: UserRecord | undefined,
+): void {
+  const login = connection.login!;
+  const state = user?.moderation_state ?? "";
+  const isGone = !user || user.deleted;
+  if (isGone || (state !== login.state && state !== "")) reload(connection);
+  login.state = state;
+}
