@@ -1,4 +1,6 @@
 import type { Delivery } from "./chat.js";
+import type { Poll } from "./polls.js";
+import type { Question } from "./questions.js";
 
 /** What every event says. */
 interface Changed {
@@ -59,6 +61,8 @@ export type WorldEvent =
       question: string;
       /** Whether it was visible before. */
       wasVisible: boolean;
+      /** The question as it was when this hid it. Later changes are not for everybody. */
+      hidden?: Question;
     })
   /** A user votes for a question, or does so no longer. */
   | (Changed & {
@@ -80,6 +84,8 @@ export type WorldEvent =
       poll: string;
       /** Whether it was open or closed before. */
       wasPublic: boolean;
+      /** The poll as it was when this hid it. Later changes are not for everybody. */
+      hidden?: Poll;
     })
   /** The ballot of a user changed. */
   | (Changed & { type: "poll.voted"; room: string; poll: string; user: string })

@@ -1,36 +1,53 @@
 import type { FastifyBaseLogger } from "fastify";
 
-/** What reads the store and then sends pushes to a world. */
+/** What reads the store and then sends pushes to a world or a room. */
 type Effect = () => Promise<unknown>;
 
-/** Runs the effects of each world one after the other. */
+/**
+ * Runs the effects of each place one after the other. A place is a world or a room: what
+ * a crowd does in a room delays nothing that concerns the world, such as a ban.
+ */
 export class Effects {
   readonly #log: FastifyBaseLogger;
-  /** The last effect of each world in which one runs or waits. */
-  readonly #last = new Map<string, Promise<void>>();
+  /** The places in which an effect runs or waits: the last one, and how many there are. */
+  readonly #pending = new Map<string, { last: Promise<void>; count: number }>();
   #closed = false;
 
   constructor(log: FastifyBaseLogger) {
     this.#log = log;
   }
 
-  /** Runs an effect after all that were asked for before, so what was asked for first is sent first. */
-  inOrder(world: string, effect: Effect): void {
+  /** How many effects of a place run or wait. */
+  pendingIn(place: string): number {
+    return this.#pending.get(place)?.count ?? 0;
+  }
+
+  /**
+   * Runs an effect after all that were asked for before, so what was asked for first is sent first.
+   * @param place the id of a world or of a room.
+   */
+  inOrder(place: string, effect: Effect): void {
     if (this.#closed) return;
     const run = async () => {
       try {
         await effect();
       } catch (error) {
         // The store closes before everything that waited has run. Otherwise the next
-        // event of this world reads everything again.
+        // event of this place reads everything again.
         if (!this.#closed) this.#log.error(error);
       }
     };
-    const before = this.#last.get(world);
-    const ended = before ? before.then(run) : run();
-    this.#last.set(world, ended);
-    void ended.then(() => {
-      if (this.#last.get(world) === ended) this.#last.delete(world);
+    const pending = this.#pending.get(place) ?? {
+      last: Promise.resolve(),
+      count: 0,
+    };
+    this.#pending.set(place, pending);
+    const last = pending.count > 0 ? pending.last.then(run) : run();
+    pending.last = last;
+    pending.count++;
+    void last.then(() => {
+      pending.count--;
+      if (pending.count === 0) this.#pending.delete(place);
     });
   }
 

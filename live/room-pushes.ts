@@ -31,7 +31,7 @@ export function concernsAnybody({ hub }: Live, event: RoomEvent): boolean {
 }
 
 /**
- * Pushes a change in the order of the events of its world.
+ * Pushes a change in the order of the events of its room.
  * @param push called unless nobody of this process has to be told.
  */
 export function pushChange(
@@ -40,21 +40,21 @@ export function pushChange(
   push: () => Promise<unknown>,
 ): void {
   if (!concernsAnybody(live, event)) return;
-  live.effects.inOrder(event.world, () => readingNow(push));
+  live.effects.inOrder(event.room, () => readingNow(push));
 }
 
 /** Those who made a vote: the user, and the connection if it was one. */
 export const authorsOf = (vote: { user: string; by?: string }): string[] =>
   vote.by === undefined ? [vote.user] : [vote.user, vote.by];
 
-/** Does something after all pushes to a world that were asked for before. */
+/** Does something after all pushes to a room that were asked for before. */
 export function inTurn<T>(
   live: Live,
-  world: string,
+  room: string,
   act: () => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    live.effects.inOrder(world, () => readingNow(act).then(resolve, reject));
+    live.effects.inOrder(room, () => readingNow(act).then(resolve, reject));
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Poll } from "../polls.js";
+import type { Question } from "../questions.js";
 import type { Store } from "../store.js";
 import { delivered } from "./chat.js";
 import type { EventsOf } from "./published.js";
@@ -12,21 +13,36 @@ export const questionEvents: EventsOf<Store["questions"]> = {
     wasVisible: false,
     by,
   }),
-  update: ({ before, unpinned }, world, room, id, _changes, _user, by) =>
-    [id, unpinned ?? []].flat().map((question) => ({
-      type: "question.saved" as const,
-      world,
-      room,
-      question,
-      wasVisible: question === id && before.state === "visible",
-      by,
-    })),
+  update: (
+    { before, after, unpinned },
+    world,
+    room,
+    id,
+    _changes,
+    _user,
+    by,
+  ) => {
+    const saved = { type: "question.saved" as const, world, room, by };
+    const wasVisible = isVisible(before);
+    const isHidden = wasVisible && !isVisible(after);
+    return [
+      {
+        ...saved,
+        question: id,
+        wasVisible,
+        ...(isHidden && { hidden: after }),
+      },
+      ...[unpinned ?? []]
+        .flat()
+        .map((question) => ({ ...saved, question, wasVisible: false })),
+    ];
+  },
   delete: (before, world, room, question, by) => ({
     type: "question.deleted",
     world,
     room,
     question,
-    wasVisible: before.state === "visible",
+    wasVisible: isVisible(before),
     by,
   }),
   vote: (_, world, room, question, user, _vote, by) => ({
@@ -56,24 +72,25 @@ export const pollEvents: EventsOf<Store["polls"]> = {
     by,
   }),
   update: (
-    { before, unpinned, delivery },
+    { before, after, unpinned, delivery },
     world,
     room,
     id,
     _changes,
     _user,
     by,
-  ) => [
-    ...[id, unpinned ?? []].flat().map((poll) => ({
-      type: "poll.saved" as const,
-      world,
-      room,
-      poll,
-      wasPublic: poll === id && isPublic(before),
-      by,
-    })),
-    ...delivered({ world, channel: room, by }, delivery ? [delivery] : []),
-  ],
+  ) => {
+    const saved = { type: "poll.saved" as const, world, room, by };
+    const wasPublic = isPublic(before);
+    const isHidden = wasPublic && !isPublic(after);
+    return [
+      { ...saved, poll: id, wasPublic, ...(isHidden && { hidden: after }) },
+      ...[unpinned ?? []]
+        .flat()
+        .map((poll) => ({ ...saved, poll, wasPublic: false })),
+      ...delivered({ world, channel: room, by }, delivery ? [delivery] : []),
+    ];
+  },
   delete: (before, world, room, poll, by) => ({
     type: "poll.deleted",
     world,
@@ -98,6 +115,8 @@ export const pollEvents: EventsOf<Store["polls"]> = {
     by,
   }),
 };
+
+const isVisible = ({ state }: Question): boolean => state === "visible";
 
 const isPublic = ({ state }: Poll): boolean =>
   state === "open" || state === "closed";

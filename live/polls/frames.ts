@@ -2,22 +2,21 @@ import type { Poll } from "../../db/polls.js";
 import { pushFrame } from "../frame.js";
 import { sentPoll } from "./shapes.js";
 
-/** What somebody gets of a poll: nothing, the poll without its results, or both. */
-export type Part = "nothing" | "poll" | "results";
-
 /** The push of a poll with and without its results, each made at most once. */
 export class PollFrames {
-  readonly #poll: Poll;
-  readonly #made: { poll?: Buffer; results?: Buffer } = {};
+  #with: Buffer | undefined;
+  #without: Buffer | undefined;
 
-  constructor(poll: Poll) {
-    this.#poll = poll;
+  constructor(readonly poll: Poll) {}
+
+  of(withResults: boolean): Buffer {
+    return withResults
+      ? (this.#with ??= this.#make(true))
+      : (this.#without ??= this.#make(false));
   }
 
-  of(part: Part): Buffer | undefined {
-    if (part === "nothing") return undefined;
-    return (this.#made[part] ??= pushFrame("poll.created_or_updated", {
-      poll: sentPoll(this.#poll, part === "results"),
-    }));
+  #make(withResults: boolean): Buffer {
+    const poll = sentPoll(this.poll, withResults);
+    return pushFrame("poll.created_or_updated", { poll });
   }
 }

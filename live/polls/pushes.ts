@@ -15,7 +15,7 @@ import {
   tellHolders,
 } from "../room-pushes.js";
 import type { View } from "../world-state.js";
-import { type Part, PollFrames } from "./frames.js";
+import { PollFrames } from "./frames.js";
 import { isOver, isPublic } from "./shapes.js";
 import { Voters } from "./voters.js";
 
@@ -25,11 +25,11 @@ type Saved = Extract<WorldEvent, { poll: string; wasPublic: boolean }>;
 const audienceOf = (isPublic: boolean): PermissionKey =>
   isPublic ? "poll.read" : "poll.manage";
 
-/** Chooses which part of a poll somebody gets. */
+/** Chooses what somebody gets of a poll; undefined for nothing. */
 type Choose = (
   poll: Poll,
   voters: ReadonlySet<string>,
-) => (connection: Connection, view: View) => Part;
+) => (connection: Connection, view: View) => Buffer | undefined;
 
 /** Whether somebody sees the results of every poll in a room. */
 const seesAllResults = (view: View, room: string): boolean =>
@@ -117,15 +117,23 @@ export class PollPushes {
     }
   }
 
-  async #pushSaved({ world, room, poll: id, wasPublic }: Saved) {
+  async #pushSaved({ world, room, poll: id, wasPublic, hidden }: Saved) {
     await this.#push(world, room, id, (poll, voters) => {
+      const now = new PollFrames(poll);
+      // A manager may have changed it once more since it was hidden. If another change
+      // hid it, that one says so.
+      const last = isPublic(poll) ? now : hidden && new PollFrames(hidden);
       const key = audienceOf(wasPublic || isPublic(poll));
       return (connection, view) => {
-        if (!view.may(key, room)) return "nothing";
-        if (isOver(poll) || seesAllResults(view, room)) return "results";
-        const hasVoted =
-          voters.has(connection.login!.user) && !this.#isVoting(connection, id);
-        return hasVoted ? "results" : "poll";
+        if (!view.may(key, room)) return undefined;
+        const frames = view.may("poll.manage", room) ? now : last;
+        if (!frames) return undefined;
+        const seesResults =
+          isOver(frames.poll) ||
+          seesAllResults(view, room) ||
+          (voters.has(connection.login!.user) &&
+            !this.#isVoting(connection, id));
+        return frames.of(seesResults);
       };
     });
   }
@@ -135,21 +143,24 @@ export class PollPushes {
     { world, place: room, id }: Subject<string>,
     authors: Authors,
   ): Promise<number> {
-    const choose: Choose = (poll, voters) => (connection, view) => {
-      if (view.may("poll.manage", room)) return "results";
-      if (!isPublic(poll)) return "nothing";
-      if (view.may("poll.results", room)) return "results";
-      const { user } = connection.login!;
-      const isAuthor = authors.has(user);
-      const mayRead =
-        view.may("poll.read", room) ||
-        (isAuthor && view.may("poll.vote", room));
-      const isTold = mayRead && (isAuthor || voters.has(user));
-      // The next push is for those who vote again meanwhile.
-      if (!isTold || this.#isVoting(connection, id)) return "nothing";
-      return isOver(poll) || voters.has(user) ? "results" : "poll";
+    const choose: Choose = (poll, voters) => {
+      const frames = new PollFrames(poll);
+      return (connection, view) => {
+        if (view.may("poll.manage", room)) return frames.of(true);
+        if (!isPublic(poll)) return undefined;
+        if (view.may("poll.results", room)) return frames.of(true);
+        const { user } = connection.login!;
+        const isAuthor = authors.has(user);
+        const mayRead =
+          view.may("poll.read", room) ||
+          (isAuthor && view.may("poll.vote", room));
+        const isTold = mayRead && (isAuthor || voters.has(user));
+        // The next push is for those who vote again meanwhile.
+        if (!isTold || this.#isVoting(connection, id)) return undefined;
+        return frames.of(isOver(poll) || voters.has(user));
+      };
     };
-    return inTurn(this.#live, world, () =>
+    return inTurn(this.#live, room, () =>
       this.#push(world, room, id, choose, authors),
     );
   }
@@ -168,15 +179,8 @@ export class PollPushes {
       if (!poll) return 0;
       // After the poll: whoever withdraws a vote in between sees no results.
       const voters = await this.#voters.of(world, room, id);
-      const partOf = choose(poll, voters);
-      const frames = new PollFrames(poll);
-      return await pushInRoom(
-        this.#live,
-        world,
-        room,
-        (...args) => frames.of(partOf(...args)),
-        authors,
-      );
+      const frameFor = choose(poll, voters);
+      return await pushInRoom(this.#live, world, room, frameFor, authors);
     } finally {
       this.#votedSince.delete(id);
     }

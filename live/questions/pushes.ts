@@ -26,6 +26,11 @@ const audienceOf = (isVisible: boolean): PermissionKey =>
 
 const isVisible = ({ state }: Question): boolean => state === "visible";
 
+const frameOf = (question: Question): Buffer =>
+  pushFrame("question.created_or_updated", {
+    question: sentQuestion(question),
+  });
+
 /** Tells people in rooms what happens to questions. */
 export class QuestionPushes {
   readonly #live: Live;
@@ -73,11 +78,24 @@ export class QuestionPushes {
     }
   }
 
-  async #pushSaved({ world, room, question: id, wasVisible }: Saved) {
+  async #pushSaved({ world, room, question: id, wasVisible, hidden }: Saved) {
     const question = await this.#find(world, room, id);
     if (!question) return;
-    const key = audienceOf(wasVisible || isVisible(question));
-    await this.#push(world, question, (_, view) => view.may(key, room));
+    const now = frameOf(question);
+    if (isVisible(question) || !wasVisible) {
+      const key = audienceOf(isVisible(question));
+      await pushInRoom(this.#live, world, room, (_, view) =>
+        view.may(key, room) ? now : undefined,
+      );
+      return;
+    }
+    // A moderator may have changed it once more since it was hidden. If another change
+    // hid it, that one says so.
+    const last = hidden && frameOf(hidden);
+    await pushInRoom(this.#live, world, room, (_, view) => {
+      if (!view.may("question.read", room)) return undefined;
+      return view.may("question.moderate", room) ? now : last;
+    });
   }
 
   /** @returns how many bytes were sent. */
@@ -85,14 +103,17 @@ export class QuestionPushes {
     { world, place, id }: Subject<string>,
     authors: Authors,
   ): Promise<number> {
-    return inTurn(this.#live, world, async () => {
+    return inTurn(this.#live, place, async () => {
       const question = await this.#find(world, place, id);
       if (!question) return 0;
+      const frame = frameOf(question);
       const key = audienceOf(isVisible(question));
       const isTold = (connection: Connection, view: View) =>
         view.may(key, place) ||
         (authors.has(connection.id) && view.may("question.vote", place));
-      return this.#push(world, question, isTold, authors);
+      const frameFor = (connection: Connection, view: View) =>
+        isTold(connection, view) ? frame : undefined;
+      return pushInRoom(this.#live, world, place, frameFor, authors);
     });
   }
 
@@ -102,24 +123,6 @@ export class QuestionPushes {
     id: string,
   ): Promise<Question | undefined> {
     return this.#live.store.questions.get(world, room, id);
-  }
-
-  #push(
-    world: string,
-    question: Question,
-    isTold: (connection: Connection, view: View) => boolean,
-    authors?: Authors,
-  ): Promise<number> {
-    const frame = pushFrame("question.created_or_updated", {
-      question: sentQuestion(question),
-    });
-    return pushInRoom(
-      this.#live,
-      world,
-      question.room,
-      (...args) => (isTold(...args) ? frame : undefined),
-      authors,
-    );
   }
 
   /** The question that is pinned now, and the key of those who are told. */

@@ -370,10 +370,18 @@ export async function startLive(
       const isJson = text !== "";
       return { status: answer.status, body: isJson ? JSON.parse(text) : null };
     },
-    settled: (world = "demo") =>
-      new Promise((resolve) =>
-        server.app.live.effects.inOrder(world, async () => resolve()),
-      ),
+    async settled(world = "demo") {
+      const { effects } = server.app.live;
+      const ended = (place: string) =>
+        new Promise<void>((resolve) =>
+          effects.inOrder(place, async () => resolve()),
+        );
+      const { store } = server.app;
+      const rooms = await store.rooms.all(world, { page: 1, pageSize: 500 });
+      await Promise.all(
+        [world, ...rooms.map(({ value }) => value.id)].map(ended),
+      );
+    },
   };
   return live;
 }
