@@ -33,12 +33,22 @@ const SHOWN_PEOPLE = 2;
 /** How many times that many people may be shown at once: three channels of a hundred. */
 const SHOW_BURST = 30;
 
+/**
+ * How many times a second somebody in a room may be told of a new question, over all who
+ * are there: about a third of what a core can send. A burst is four times as many.
+ */
+const TOLD = 50_000;
+const TOLD_BURST = 4;
+
+/** The size of a question that counts as one more that is told, in characters. */
+const TOLD_SIZE = 1000;
+
 /** One rate of each user. The keys are the sets of their connections in the hub. */
 type UserRates = WeakMap<ReadonlySet<Connection>, TokenBucket>;
 
 /**
  * How much each user may still do, counted over their connections in this process.
- * It is kept while one of them is open.
+ * It is kept while one of them is open. And how much may still happen in each room.
  */
 export class Rates {
   readonly #hub: Hub;
@@ -47,6 +57,8 @@ export class Rates {
   readonly #entries: UserRates = new WeakMap();
   readonly #joins: UserRates = new WeakMap();
   readonly #shows: UserRates = new WeakMap();
+  /** Of each room, by the set of the connections in it. */
+  readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
 
   constructor(hub: Hub, limits: LiveLimits) {
     this.#hub = hub;
@@ -87,6 +99,22 @@ export class Rates {
   mayShow(connection: Connection, people: number): boolean {
     const rate = SHOWN_PEOPLE * this.#limits.messagesPerSecond;
     return this.#of(connection, this.#shows, rate, SHOW_BURST).take(people);
+  }
+
+  /**
+   * Whether all in a room may be told of one more question. Many people may ask, and
+   * others would learn of nothing else.
+   * @param size of the question, in characters.
+   */
+  mayTell(world: string, room: string, size: number): boolean {
+    const people = this.#hub.inRoom(world, room);
+    if (people.size === 0) return true;
+    let bucket = this.#told.get(people);
+    if (!bucket) {
+      this.#told.set(people, (bucket = new TokenBucket(TOLD, TOLD_BURST)));
+    }
+    const cost = people.size * (1 + size / TOLD_SIZE);
+    return bucket.take(Math.min(cost, TOLD * TOLD_BURST));
   }
 
   #of(

@@ -1,8 +1,9 @@
 import type { Commands } from "../../schemas/live/index.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Module, RoomContext } from "../commands.js";
+import { rateLimited } from "../problems.js";
 import { mayInRoom } from "../rights.js";
-import { idIn } from "../targets.js";
+import { hasModule, idIn } from "../targets.js";
 import { requireShort } from "../texts.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
 import { isOver, sentPoll } from "./shapes.js";
@@ -60,6 +61,9 @@ async function update(
 ) {
   const { content, state, options, is_pinned, poll_type } = payload;
   requireShort(live, { content, ...optionTexts(options ?? []) });
+  // It may be a message in the chat.
+  const isOpened = state === "open" && hasModule(room.value, "chat.native");
+  if (isOpened && !live.rates.mayMessage(connection)) throw rateLimited();
   const { after, delivery } = await live.store.polls.update(
     connection.world,
     room.value.id,

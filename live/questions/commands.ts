@@ -49,9 +49,14 @@ async function ask(
   { content }: Commands["question.ask"]["payload"],
 ) {
   requireShort(live, { content });
-  if (!live.rates.mayMessage(connection)) throw rateLimited();
   const { requires_moderation } = configOf(room.value, module);
   const state = requires_moderation === false ? "visible" : "mod_queue";
+  const { rates } = live;
+  const mayAsk =
+    rates.mayMessage(connection) &&
+    (state === "mod_queue" ||
+      rates.mayTell(connection.world, room.value.id, content.length));
+  if (!mayAsk) throw rateLimited();
   const asked = await live.store.questions.ask(
     connection.world,
     room.value.id,

@@ -281,7 +281,7 @@ class Votes {
         if (frames.length > 0) (heard[name] ??= []).push(...frames);
       }
     };
-    const ends = Date.now() + 3000;
+    const ends = Date.now() + 30_000;
     do await gather();
     while (
       Object.entries(expected).some(
