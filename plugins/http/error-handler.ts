@@ -88,8 +88,14 @@ export function answerError(
 ): FastifyReply {
   const refusal = refusalOf(error);
   const status = refusal?.statusCode ?? 500;
-  // A refusal is intended. Under load, a line for each would add load.
-  if (status >= 500 && error !== refusal) {
+  // A refusal is intended. Under load, a line for each would add load. A search ends as
+  // busy when its client goes before its turn.
+  const isIntended =
+    error === refusal ||
+    (reply.raw.destroyed &&
+      error instanceof StoreError &&
+      error.problem === "busy");
+  if (status >= 500 && !isIntended) {
     request.log.error({ reqId: request.id, err: error }, "request failed");
   }
   stamp(request, reply);
