@@ -128,8 +128,8 @@ export type Listener = (event: AnyEvent) => void;
  * the store. Every listener gets the events of one process once, and in the order
  * in which they were published. Events of different processes have no order.
  *
- * Events are plain JSON. A {@link WorldEvent} carries no data that the store does
- * not have, so a lost one delays a listener and never makes it wrong.
+ * Events are plain JSON. But for what was hidden, a {@link WorldEvent} carries no data
+ * that the store does not have, so a lost one delays a listener and never makes it wrong.
  */
 export interface Events {
   /** The name of this process: no other that shares these events has or had it. */

@@ -9,17 +9,12 @@ type Effect = () => Promise<unknown>;
  */
 export class Effects {
   readonly #log: FastifyBaseLogger;
-  /** The places in which an effect runs or waits: the last one, and how many there are. */
-  readonly #pending = new Map<string, { last: Promise<void>; count: number }>();
+  /** The last effect of each place in which one runs or waits. */
+  readonly #last = new Map<string, Promise<void>>();
   #closed = false;
 
   constructor(log: FastifyBaseLogger) {
     this.#log = log;
-  }
-
-  /** How many effects of a place run or wait. */
-  pendingIn(place: string): number {
-    return this.#pending.get(place)?.count ?? 0;
   }
 
   /**
@@ -37,17 +32,11 @@ export class Effects {
         if (!this.#closed) this.#log.error(error);
       }
     };
-    const pending = this.#pending.get(place) ?? {
-      last: Promise.resolve(),
-      count: 0,
-    };
-    this.#pending.set(place, pending);
-    const last = pending.count > 0 ? pending.last.then(run) : run();
-    pending.last = last;
-    pending.count++;
-    void last.then(() => {
-      pending.count--;
-      if (pending.count === 0) this.#pending.delete(place);
+    const before = this.#last.get(place);
+    const ended = before ? before.then(run) : run();
+    this.#last.set(place, ended);
+    void ended.then(() => {
+      if (this.#last.get(place) === ended) this.#last.delete(place);
     });
   }
 

@@ -131,7 +131,8 @@ export const pollCommands = {
     summary: "The newest polls: open and closed ones, or all for managers",
     payload: RoomName,
     result: Type.Array(ListedPoll, {
-      description: "The oldest first; at most 1,000, with 1 MiB of text.",
+      description:
+        "The oldest first; at most 1,000, with 1 MiB of text, where each poll and option counts 100 characters more.",
     }),
   },
   "poll.pin": {
