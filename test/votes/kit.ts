@@ -201,6 +201,17 @@ class Votes {
     return list.find((poll) => poll.id === id);
   }
 
+  /** The counts of a poll now. */
+  async countsNow({ room_id, id }: Json): Promise<number[] | undefined> {
+    return countsOf(await this.pollNow(room_id, id));
+  }
+
+  /** The ids of the options that somebody chose, as the list says. */
+  async answersOf(client: Client, { room_id, id }: Json): Promise<Json> {
+    const list: Json[] = await client.do("poll.list", { room: room_id });
+    return list.find((poll) => poll.id === id).answers;
+  }
+
   /** A question as its moderators see it now. */
   async questionNow(room: string, id: string): Promise<Json> {
     const host = await this.host();
@@ -213,6 +224,13 @@ class Votes {
     const options = places.map((place) => poll.options[place].id);
     const payload = { room: poll.room_id, id: poll.id, options };
     return (await client.do("poll.vote", payload)).poll;
+  }
+
+  /** The answer to a vote for some ids; only its code if it fails. */
+  async voteFor(client: Client, poll: Json, options: Json): Promise<Json> {
+    const payload = { room: poll.room_id, id: poll.id, options };
+    const [name, , answer] = await client.call("poll.vote", payload);
+    return name === "success" ? answer : (answer as Json).code;
   }
 
   /**

@@ -9,19 +9,6 @@ void t.test("10 many votes at once", async (t) => {
   const { live } = votes;
   const host = await votes.host();
 
-  /** The answer to a vote for some ids; only its code if it fails. */
-  const voteFor = async (client: Client, poll: Json, options: Json) => {
-    const payload = { room: poll.room_id, id: poll.id, options };
-    const [name, , answer] = await client.call("poll.vote", payload);
-    return name === "success" ? (answer as Json) : (answer as Json).code;
-  };
-  const counts = async ({ room_id, id }: Json) =>
-    countsOf(await votes.pollNow(room_id, id));
-  const answersOf = async (client: Client, { room_id, id }: Json) => {
-    const list: Json[] = await client.do("poll.list", { room: room_id });
-    return list.find((poll) => poll.id === id).answers;
-  };
-
   await t.test("F6 the same user at once has one vote", async (t) => {
     const room = await votes.room();
     const poll = await votes.poll(room);
@@ -36,10 +23,10 @@ void t.test("10 many votes at once", async (t) => {
       ]),
     );
     const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b);
-    t.equal(sum((await counts(poll))!), 1);
-    t.equal(sum((await counts(multi))!), 2);
-    t.equal((await answersOf(mine[0]!, poll)).length, 1);
-    t.equal((await answersOf(mine[0]!, multi)).length, 2);
+    t.equal(sum((await votes.countsNow(poll))!), 1);
+    t.equal(sum((await votes.countsNow(multi))!), 2);
+    t.equal((await votes.answersOf(mine[0]!, poll)).length, 1);
+    t.equal((await votes.answersOf(mine[0]!, multi)).length, 2);
   });
 
   await t.test("10 a hundred people at once, on their sockets", async (t) => {
@@ -51,7 +38,7 @@ void t.test("10 many votes at once", async (t) => {
     await Promise.all(
       people.map((client, i) => votes.vote(client, poll, i % 2)),
     );
-    t.same(await counts(poll), [50, 50, 0]);
+    t.same(await votes.countsNow(poll), [50, 50, 0]);
     // Ten withdraw, thirty change, and the others vote as before.
     await Promise.all(
       people.map((client, i) => {
@@ -59,7 +46,7 @@ void t.test("10 many votes at once", async (t) => {
         return votes.vote(client, poll, i < 40 ? 2 : i % 2);
       }),
     );
-    t.same(await counts(poll), [30, 30, 30]);
+    t.same(await votes.countsNow(poll), [30, 30, 30]);
     for (const client of people) client.close();
   });
 
@@ -80,13 +67,13 @@ void t.test("10 many votes at once", async (t) => {
         polls.vote("demo", room, multi.id, user, several.slice(1)),
       ),
     ]);
-    const sum = (await counts(poll))!.reduce((a, b) => a + b);
+    const sum = (await votes.countsNow(poll))!.reduce((a, b) => a + b);
     t.equal(sum, 1000);
-    t.same(await counts(multi), [0, 1000, 1000]);
+    t.same(await votes.countsNow(multi), [0, 1000, 1000]);
     await Promise.all(
       ids.map((user, i) => cast(user, i < 250 ? [] : i < 600 ? [c] : [a])),
     );
-    t.same(await counts(poll), [400, 0, 350]);
+    t.same(await votes.countsNow(poll), [400, 0, 350]);
   });
 
   await t.test("10 votes at the moment of closing", async (t) => {
@@ -100,12 +87,12 @@ void t.test("10 many votes at once", async (t) => {
       state: "closed",
     });
     const answers = await Promise.all(
-      people.map((client) => voteFor(client, poll, [poll.options[0].id])),
+      people.map((client) => votes.voteFor(client, poll, [poll.options[0].id])),
     );
     const frozen = countsOf((await closing).poll)!;
     const accepted = answers.filter((one) => one !== "poll.vote").length;
     t.equal(frozen[0], accepted, "each accepted vote counts, no other");
-    t.same(await counts(poll), frozen);
+    t.same(await votes.countsNow(poll), frozen);
     for (const client of people) client.close();
   });
 });

@@ -18,19 +18,6 @@ void t.test("10 poll.vote", async (t) => {
   const { live } = votes;
   const host = await votes.host();
 
-  /** The answer to a vote for some ids; only its code if it fails. */
-  const voteFor = async (client: Client, poll: Json, options: Json) => {
-    const payload = { room: poll.room_id, id: poll.id, options };
-    const [name, , answer] = await client.call("poll.vote", payload);
-    return name === "success" ? (answer as Json) : (answer as Json).code;
-  };
-  const counts = async ({ room_id, id }: Json) =>
-    countsOf(await votes.pollNow(room_id, id));
-  const answersOf = async (client: Client, { room_id, id }: Json) => {
-    const list: Json[] = await client.do("poll.list", { room: room_id });
-    return list.find((poll) => poll.id === id).answers;
-  };
-
   await t.test("10 a vote replaces the own one", async (t) => {
     const room = await votes.room();
     const poll = await votes.poll(room);
@@ -58,12 +45,12 @@ void t.test("10 poll.vote", async (t) => {
     ];
     for (const [i, [client, options, wanted, own]] of steps.entries()) {
       const name = `${i}: ${JSON.stringify(wanted)}`;
-      const answer = await voteFor(client, poll, options);
+      const answer = await votes.voteFor(client, poll, options);
       t.same(keys(answer), ["poll"], name);
       t.same(keys(answer.poll), own ? COUNTED_POLL : POLL, name);
       if (own) t.same(countsOf(answer.poll), wanted, name);
-      t.same(await counts(poll), wanted, name);
-      t.same(await answersOf(client, poll), own, name);
+      t.same(await votes.countsNow(poll), wanted, name);
+      t.same(await votes.answersOf(client, poll), own, name);
     }
   });
 
@@ -72,7 +59,7 @@ void t.test("10 poll.vote", async (t) => {
     const ann = await votes.person("ann");
     const choice = await votes.poll(room);
     const foreign = choice.options[0].id;
-    await voteFor(ann, choice, [choice.options[2].id]);
+    await votes.voteFor(ann, choice, [choice.options[2].id]);
     const table: [poll_type: string, places: number[], counts: Json][] = [
       ["choice", [0, 1], "poll.vote"],
       ["choice", [0, 1, 2], "poll.vote"],
@@ -85,19 +72,23 @@ void t.test("10 poll.vote", async (t) => {
     for (const [poll_type, places, wanted] of table) {
       const poll = await votes.poll(room, { poll_type });
       const ids = places.map((place) => poll.options[place].id);
-      const answer = await voteFor(ann, poll, [...ids, foreign]);
+      const answer = await votes.voteFor(ann, poll, [...ids, foreign]);
       const name = `${poll_type} ${places.join()}`;
       if (typeof wanted === "string") {
         t.equal(answer, wanted, name);
-        t.same(await counts(poll), [0, 0, 0], `${name}: nothing is stored`);
+        t.same(
+          await votes.countsNow(poll),
+          [0, 0, 0],
+          `${name}: nothing is stored`,
+        );
       } else {
-        t.same(await counts(poll), wanted, name);
+        t.same(await votes.countsNow(poll), wanted, name);
       }
     }
-    t.same(await counts(choice), [0, 0, 1]);
+    t.same(await votes.countsNow(choice), [0, 0, 1]);
     const ids = choice.options.map(({ id }: Json) => id);
-    t.equal(await voteFor(ann, choice, ids), "poll.vote");
-    t.same(await counts(choice), [0, 0, 1], "the vote before stays");
+    t.equal(await votes.voteFor(ann, choice, ids), "poll.vote");
+    t.same(await votes.countsNow(choice), [0, 0, 1], "the vote before stays");
   });
 
   await t.test("10 open polls only", async (t) => {
@@ -106,13 +97,13 @@ void t.test("10 poll.vote", async (t) => {
       const poll = await votes.poll(room, { state });
       const isOpen = state === "open";
       for (const client of [host, await live.guest()]) {
-        const answer = await voteFor(client, poll, [poll.options[0].id]);
+        const answer = await votes.voteFor(client, poll, [poll.options[0].id]);
         if (isOpen) t.same(keys(answer), ["poll"], state);
         else t.equal(answer, "poll.vote", state);
       }
-      const withdrawn = await voteFor(host, poll, []);
+      const withdrawn = await votes.voteFor(host, poll, []);
       if (!isOpen) t.equal(withdrawn, "poll.vote", `withdrawing, ${state}`);
-      t.same(await counts(poll), [isOpen ? 1 : 0, 0, 0], state);
+      t.same(await votes.countsNow(poll), [isOpen ? 1 : 0, 0, 0], state);
     }
   });
 
@@ -152,7 +143,7 @@ void t.test("10 poll.vote", async (t) => {
       if (frame![0] === "success") t.equal(frame![1], i);
       else i--;
     }
-    t.same(await counts(poll), [0, 0, 1]);
+    t.same(await votes.countsNow(poll), [0, 0, 1]);
   });
 
   await t.test("10 the type can change", async (t) => {
@@ -169,9 +160,9 @@ void t.test("10 poll.vote", async (t) => {
       const answer = await host.do("poll.update", changes);
       t.same(keys(answer.poll), COUNTED_POLL, "it is never sent");
       const options = places.map((place) => ids[place]);
-      const found = await voteFor(ann, poll, options);
+      const found = await votes.voteFor(ann, poll, options);
       t.equal(typeof found === "string" ? found : "ok", code, poll_type);
     }
-    t.same(await counts(poll), [0, 0, 1]);
+    t.same(await votes.countsNow(poll), [0, 0, 1]);
   });
 });
