@@ -36,8 +36,8 @@ export class Cache<V> {
       this.#young = new Map();
       this.#size = 0;
     }
+    this.#size += size - (this.#young.get(key)?.size ?? 0);
     this.#young.set(key, { value, size });
-    this.#size += size;
   }
 
   clear(): void {

@@ -9,7 +9,8 @@ export type ChatEventType =
 export interface ChatEvent {
   /**
    * Counts up over all channels of all worlds, from 1, in the order of the commits.
-   * Gaps are possible; an id is never used again.
+   * Gaps are possible; an id is never used again. Only the events of an imported world
+   * may have lower ids than some that were committed while it was imported.
    */
   readonly id: number;
   /** The id of the channel. */

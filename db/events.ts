@@ -117,8 +117,35 @@ export interface ProcessEnded {
   process: string;
 }
 
+/**
+ * A process that this one did not know, or had counted as ended, shares events with it
+ * now. Neither knows what the other published before.
+ */
+export interface ProcessBegan {
+  type: "process.began";
+  /** The {@link Events.process} of that process. */
+  process: string;
+}
+
+/**
+ * Some events of others did not reach this process, or some of this process did not
+ * reach others. Listeners look again at everything. It is told in this process only.
+ */
+export interface EventsMissed {
+  type: "events.missed";
+}
+
 /** Everything that travels as an event. */
-export type AnyEvent = WorldEvent | LiveMessage | ProcessEnded;
+export type AnyEvent =
+  WorldEvent | LiveMessage | ProcessBegan | ProcessEnded | EventsMissed;
+
+/** How often a key was counted in a window of time. */
+export interface Counted {
+  /** With the present one. */
+  count: number;
+  /** After how many milliseconds the window ends. */
+  ttl: number;
+}
 
 /** Called for each event. What it throws goes to `onFault` and does not affect other listeners. */
 export type Listener = (event: AnyEvent) => void;
@@ -134,13 +161,24 @@ export type Listener = (event: AnyEvent) => void;
 export interface Events {
   /** The name of this process: no other that shares these events has or had it. */
   readonly process: string;
+  /** Whether events between processes may be lost. Then listeners get {@link EventsMissed}. */
+  readonly lossy: boolean;
   /**
    * Sends an event to all listeners; those of this process have it when this
    * returns. It never throws. What a listener publishes follows the present event.
    */
   publish(event: AnyEvent): void;
+  /** Tells listeners of this process only, as {@link publish} does. */
+  tell(event: AnyEvent): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void;
+  /**
+   * Counts a key once more, over all processes that share events through a server. The
+   * window begins with the first count. Others count each for themselves, as does
+   * everybody while that server does not answer.
+   * @param window in milliseconds.
+   */
+  count(key: string, window: number): Promise<Counted>;
   /** Stops delivery: no listener is called any more. */
   close(): Promise<void>;
 }

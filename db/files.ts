@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { FileDigest } from "./store.js";
+import { type FileDigest, StoreError } from "./store.js";
 
 /** The size and the checksum of stored bytes. */
 export type StoredBytes = Omit<FileDigest, "key">;
@@ -21,7 +21,47 @@ export interface ReadableFile {
    * @returns undefined if the file was removed in the meantime.
    */
   read(range?: ByteRange): Promise<Readable | undefined>;
+  /**
+   * An address at which clients load the file without this server. Whoever has the
+   * address can. Only of a store that is set to hand them out.
+   * @param headers of the answer.
+   */
+  link?(headers: LinkHeaders): Promise<FileLink>;
 }
+
+/** `Content-Type` and `Cache-Control` of a file that clients load elsewhere. */
+export interface LinkHeaders {
+  type: string;
+  cacheControl: string;
+}
+
+/** An address at which clients load a file. */
+export interface FileLink {
+  url: string;
+  /** For how long it works. */
+  seconds: number;
+}
+
+/** A file as a list has it. */
+export interface FileEntry {
+  key: string;
+  /** In bytes. */
+  size: number;
+}
+
+/** Compares keys by their UTF-8 bytes, which is the order of all lists of keys. */
+export const compareKeys = (a: string, b: string): number =>
+  Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+/** The text that names a place of files, and the name in it; undefined if it has none. */
+export const identityText = (identity: string): string =>
+  JSON.stringify({ identity });
+export const identityOf = (text: string): string | undefined =>
+  /^\{"identity":"([\w-]+)"\}$/.exec(text)?.[1];
+
+/** Whether a write may or may not have happened. Then its note stays. */
+export const isDoubtful = (error: unknown): boolean =>
+  error instanceof StoreError && error.problem === "doubtful";
 
 /**
  * Stores the bytes of files under keys. A key is a path of names joined by
@@ -35,12 +75,15 @@ export interface FileStore {
    * @param record makes the key known; called when the bytes are durable. If it
    *   fails, the bytes are removed. If it fails with a `StoreError` `doubtful`, they
    *   stay, and {@link sweep} removes them if the key is not recorded.
+   * @param modified the time of the file: now by default. A file system that cannot
+   *   keep it gives the file another one.
    * @throws {StoreError} `full` or `unusable`.
    */
   put(
     key: string,
     source: AsyncIterable<Uint8Array>,
     record: (stored: StoredBytes) => Promise<void>,
+    modified?: Date,
   ): Promise<void>;
 
   /** @returns the file, or undefined where there is none. */
@@ -72,8 +115,27 @@ export interface FileStore {
   /**
    * Removes what crashed processes left unfinished.
    * @param isRecorded whether the store has a record with this key.
+   * @returns in how many milliseconds to sweep again.
    */
-  sweep(isRecorded: (key: string) => Promise<boolean>): Promise<void>;
+  sweep(isRecorded: (key: string) => Promise<boolean>): Promise<number>;
+
+  /**
+   * All files in place, in the order of {@link compareKeys}.
+   * @param after a key: only those beyond it.
+   */
+  keys(after?: string): AsyncIterable<FileEntry>;
+
+  /** The keys that some process is about to record or to remove. */
+  unsettled(): Promise<ReadonlySet<string>>;
+
+  /**
+   * The name of the place where the files are, the same for all who use it. The first
+   * call of all gives it a random one.
+   */
+  identify(): Promise<string>;
+
+  /** The origin of the addresses of {@link ReadableFile.link}, if there are any. */
+  readonly linkOrigin?: string;
 
   /** Releases the locks and the work folder of this process. */
   close(): Promise<void>;

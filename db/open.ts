@@ -1,8 +1,9 @@
+import type { EngineChoice } from "./choice.js";
 import { publishing } from "./publishing/index.js";
 import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
-import { LocalFiles } from "./local/files.js";
 import { LocalEvents } from "./local/events.js";
+import { openFiles } from "./open-files.js";
 import { hasDatabase, refuseMissing } from "./sqlite/database.js";
 import { openSqliteStore } from "./sqlite/index.js";
 import type { Store } from "./store.js";
@@ -26,14 +27,16 @@ export interface WorkerNames {
 }
 
 /** What selects the engines. */
-export interface EngineOptions {
+export interface EngineOptions extends EngineChoice {
   /** The folder of the database and the files. */
   dataDir: string;
   /** Whether to create a missing database; true by default. Otherwise it must exist. */
   create?: boolean;
+  /** Whether this process serves, and is no command beside a server; true by default. */
+  serves?: boolean;
   /** Given in a worker process only. */
   worker?: WorkerNames;
-  /** How long a write waits for the lock of another process, in milliseconds; two seconds by default. */
+  /** How long a write to SQLite waits for the lock of another process, in milliseconds; two seconds by default. */
   lockTimeout?: number;
   /** Gets one line about an upgrade of the database. */
   log?: (line: string) => void;
@@ -49,19 +52,29 @@ function rethrow(error: unknown): void {
 }
 
 /**
- * Opens the store, the files and the events. This is the only module that selects
- * engines; db/maintenance/ works on the files of the embedded ones.
+ * Opens the store, the files and the events that the options select. What works on whole
+ * tables selects by the same options in db/maintenance/open.ts.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
-export async function openEngines({
+export async function openEngines(options: EngineOptions): Promise<Engines> {
+  const { database, dataDir, create = true } = options;
+  if (database) {
+    const { openShared } = await import("./postgres/open.js");
+    return openShared({ onFault: rethrow, ...options, database });
+  }
+  if (!create) refuseMissing(dataDir);
+  return openEmbedded(options);
+}
+
+/** The store is opened before the files: a folder that it refuses stays as it is. */
+async function openEmbedded({
   dataDir,
-  create = true,
+  bucket,
   worker,
   lockTimeout,
   log,
   onFault = rethrow,
 }: EngineOptions): Promise<Engines> {
-  if (!create) refuseMissing(dataDir);
   const events = worker
     ? new ClusterEvents(process, onFault, worker.process)
     : new LocalEvents(onFault);
@@ -75,7 +88,10 @@ export async function openEngines({
       }
     },
   });
-  const files = new LocalFiles(dataDir);
+  const files = await openFiles(dataDir, bucket).catch(async (error) => {
+    await store.close();
+    throw error;
+  });
   return {
     store: publishing(store, events),
     files,
@@ -88,5 +104,12 @@ export async function openEngines({
   };
 }
 
-/** Whether a folder has a store that {@link openEngines} opens without `create`. */
-export const hasStore = (dataDir: string): boolean => hasDatabase(dataDir);
+/** Whether there is a store that {@link openEngines} opens without `create`. */
+export async function hasStore({
+  dataDir,
+  database,
+}: Pick<EngineOptions, "dataDir" | "database">): Promise<boolean> {
+  if (!database) return hasDatabase(dataDir);
+  const { hasTables } = await import("./postgres/open.js");
+  return hasTables(database);
+}

@@ -284,8 +284,11 @@ export interface Counts {
  * before `announcements` before `chat` before `questions` before `polls`) and `quota`.
  *
  * **Reads** see every write of this store that has resolved, and every write of
- * other processes that was committed before the present turn of the event loop.
- * Reads of one turn may share one state. A read of a world that does not exist
+ * other processes that was committed a second ago. On the embedded engine they see
+ * those that were committed before the present turn of the event loop, and reads of
+ * one turn may share one state. No engine answers with anything older: one that cannot
+ * tell whether it is out of date reads anew, or rejects with `unusable`. A write
+ * always decides on what is committed. A read of a world that does not exist
  * gives undefined, 0, or an empty list, and never fails for that.
  *
  * **Writes** are durable once they resolve. An engine may run a write more than

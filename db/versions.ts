@@ -13,22 +13,35 @@ const LENGTH = 22;
  *   revision: a change and its reversal then give a new version. For a page it is
  *   the count, which the JSON does not contain.
  */
-export function versioned<T>(
+export const versioned = <T>(
   value: T,
   toJson: () => string,
   state: number,
-): Versioned<T> {
-  let json: string | undefined;
-  let version: string | undefined;
-  return Object.freeze({
-    value,
-    get json() {
-      return (json ??= toJson());
-    },
-    get version() {
-      return (version ??= digest(`${state} ${this.json}`));
-    },
-  });
+): Versioned<T> => new VersionedValue(value, toJson, state);
+
+class VersionedValue<T> implements Versioned<T> {
+  readonly #toJson: () => string;
+  readonly #state: number;
+  #json: string | undefined;
+  #version: string | undefined;
+
+  constructor(
+    readonly value: T,
+    toJson: () => string,
+    state: number,
+  ) {
+    this.#toJson = toJson;
+    this.#state = state;
+    Object.freeze(this);
+  }
+
+  get json(): string {
+    return (this.#json ??= this.#toJson());
+  }
+
+  get version(): string {
+    return (this.#version ??= digest(`${this.#state} ${this.json}`));
+  }
 }
 
 const digest = (text: string) =>

@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import type { AnyEvent, Events, Listener } from "../events.js";
+import type { AnyEvent, Counted, Events, Listener } from "../events.js";
 import { LocalEvents, type OnFault } from "../local/events.js";
 
 /** The message between a worker and the primary. */
@@ -19,6 +19,7 @@ const isEventMessage = (message: unknown): message is EventMessage =>
 export class ClusterEvents implements Events {
   readonly #local: LocalEvents;
   readonly #primary: NodeJS.Process;
+  readonly lossy = false;
   #closed = false;
 
   /**
@@ -42,8 +43,16 @@ export class ClusterEvents implements Events {
     this.#local.publish(event);
   }
 
+  tell(event: AnyEvent): void {
+    this.#local.publish(event);
+  }
+
   subscribe(listener: Listener): () => void {
     return this.#local.subscribe(listener);
+  }
+
+  count(key: string, window: number): Promise<Counted> {
+    return this.#local.count(key, window);
   }
 
   async close(): Promise<void> {

@@ -14,10 +14,14 @@ import { StoreError } from "../store.js";
  */
 const BLOCK = 512 * 1024;
 
-/** Writes a source to a new file and syncs it to the disk. */
+/**
+ * Writes a source to a new file and syncs it to the disk.
+ * @param modified the time that the file gets, if the file system can keep it.
+ */
 export async function write(
   path: string,
   source: AsyncIterable<Uint8Array>,
+  modified?: Date,
 ): Promise<StoredBytes> {
   const sha256 = createHash("sha256");
   let size = 0;
@@ -31,11 +35,33 @@ export async function write(
       }
       await written;
     }
-    await asStoreError(() => file.sync());
+    await asStoreError(async () => {
+      if (modified) await setTime(file, modified);
+      await file.sync();
+    });
   } finally {
     await file.close();
   }
   return { size, sha256: sha256.digest("hex") };
+}
+
+/** The errors of a file system that keeps no times, or cannot keep this one. */
+const TIMELESS = new Set([
+  "EACCES",
+  "EINVAL",
+  "ENOSYS",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "EOVERFLOW",
+  "EPERM",
+]);
+
+async function setTime(file: FileHandle, time: Date): Promise<void> {
+  try {
+    await file.utimes(time, time);
+  } catch (error) {
+    if (!TIMELESS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
 }
 
 /** Writes all chunks. A single call may write less, as on a disk that is almost full. */

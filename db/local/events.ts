@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { AnyEvent, Events, Listener } from "../events.js";
+import type { AnyEvent, Counted, Events, Listener } from "../events.js";
+import { Tally } from "./tally.js";
 
 /** Gets what a listener threw. */
 export type OnFault = (error: unknown) => void;
@@ -12,8 +13,10 @@ export class LocalEvents implements Events {
   readonly #listeners = new Set<Listener>();
   readonly #onFault: OnFault;
   readonly process: string;
+  readonly lossy: boolean = false;
   /** The event that listeners get now, and those that they published meanwhile. */
   readonly #due: AnyEvent[] = [];
+  readonly #tally = new Tally();
   #closed = false;
 
   /** @param name the name of this process. */
@@ -32,6 +35,10 @@ export class LocalEvents implements Events {
     }
   }
 
+  tell(event: AnyEvent): void {
+    this.publish(event);
+  }
+
   #tell(event: AnyEvent): void {
     for (const listener of this.#listeners) {
       try {
@@ -47,6 +54,10 @@ export class LocalEvents implements Events {
     const own: Listener = (event) => listener(event);
     if (!this.#closed) this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
+  }
+
+  async count(key: string, window: number): Promise<Counted> {
+    return this.#tally.count(key, window);
   }
 
   async close(): Promise<void> {

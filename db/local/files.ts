@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import {
+  link,
   mkdir,
   readdir,
   rename,
-  rm,
   rmdir,
   stat,
   writeFile,
@@ -19,9 +19,24 @@ import {
   unlinked,
   write,
 } from "./disk.js";
-import type { FileStore, StoredBytes, ReadableFile } from "../files.js";
-import { holdLock } from "./process-lock.js";
+import {
+  compareKeys,
+  type FileEntry,
+  type FileStore,
+  identityOf,
+  identityText,
+  isDoubtful,
+  type StoredBytes,
+  type ReadableFile,
+} from "../files.js";
 import { StoreError } from "../store.js";
+import { WorkFolder } from "./work-folder.js";
+
+/** The time between two sweeps, in milliseconds. */
+const SWEEP_INTERVAL = 10 * 60_000;
+
+/** The file that names the folder. No key is equal to it. */
+const IDENTITY = ".foyer.json";
 
 const NOTE = ".note";
 
@@ -30,10 +45,6 @@ const isNote = (name: string) => name.endsWith(NOTE);
 /** The name of the note of one key, and back. It is encoded, because a key contains slashes. */
 const noteOf = (key: string) => `${encodeURIComponent(key)}${NOTE}`;
 const keyIn = (note: string) => decodeURIComponent(note.slice(0, -NOTE.length));
-
-/** Whether a write may or may not have happened. Then the note stays. */
-const isDoubtful = (error: unknown) =>
-  error instanceof StoreError && error.problem === "doubtful";
 
 /**
  * Files in a folder. Each process writes in a work folder of its own, beside the
@@ -46,36 +57,34 @@ const isDoubtful = (error: unknown) =>
 export class LocalFiles implements FileStore {
   /** The folder of all files. */
   readonly root: string;
-  readonly #workRoot: string;
-  readonly #work: string;
+  readonly #work: WorkFolder;
   readonly #settled = new Set<string>();
-  #lock: Promise<() => void> | undefined;
 
   /** @param dataDir has the files in `media`, by their keys, and the work folders in `work`. */
   constructor(dataDir: string) {
     this.root = resolve(dataDir, "media");
-    this.#workRoot = resolve(dataDir, "work");
+    this.#work = new WorkFolder(dataDir);
     mkdirSync(this.root, { recursive: true, mode: 0o700 });
-    this.#work = join(this.#workRoot, randomUUID());
   }
 
   async put(
     key: string,
     source: AsyncIterable<Uint8Array>,
     record: (stored: StoredBytes) => Promise<void>,
+    modified?: Date,
   ): Promise<void> {
     const path = join(this.root, key);
-    const part = await this.#newPath();
-    const note = join(this.#work, noteOf(key));
+    const part = await this.#work.newPath();
+    const note = join(this.#work.path, noteOf(key));
     let inPlace = false;
     try {
       const [noted, written] = await Promise.allSettled([
         asStoreError(async () => {
           await mkdir(note);
           // The note must survive a power cut as well as the file does.
-          await syncFolder(this.#work);
+          await syncFolder(this.#work.path);
         }),
-        write(part, source),
+        write(part, source, modified),
       ]);
       if (noted.status === "rejected") throw noted.reason;
       if (written.status === "rejected") throw written.reason;
@@ -116,12 +125,12 @@ export class LocalFiles implements FileStore {
     keys: readonly string[],
     forget: () => Promise<readonly string[]>,
   ): Promise<void> {
-    const note = `${await this.#newPath()}${NOTE}`;
+    const note = `${await this.#work.newPath()}${NOTE}`;
     let forgotten: readonly string[];
     try {
       await asStoreError(async () => {
         await writeFile(note, keys.join("\n"), { flush: true });
-        await syncFolder(this.#work);
+        await syncFolder(this.#work.path);
       });
       forgotten = await forget();
     } catch (error) {
@@ -133,71 +142,84 @@ export class LocalFiles implements FileStore {
     await unlinked(note);
   }
 
-  /** The keys of all files in place. */
-  async *keys(): AsyncGenerator<string> {
-    const folders = [""];
-    for (let folder; (folder = folders.pop()) !== undefined;) {
-      const path = join(this.root, folder);
-      const entries = await unlessMissing(
-        () => readdir(path, { withFileTypes: true }),
-        [],
-      );
-      for (const entry of entries) {
-        const key = folder + entry.name;
-        if (entry.isDirectory()) folders.push(`${key}/`);
-        else yield key;
+  async *keys(after = ""): AsyncGenerator<FileEntry> {
+    yield* this.#keysBelow("", after);
+  }
+
+  async *#keysBelow(folder: string, after: string): AsyncGenerator<FileEntry> {
+    const entries = await unlessMissing(
+      () => readdir(join(this.root, folder), { withFileTypes: true }),
+      [],
+    );
+    // A folder sorts by the slash that follows its name in keys.
+    const keys = entries
+      .map((entry) => folder + entry.name + (entry.isDirectory() ? "/" : ""))
+      .filter((key) => key !== IDENTITY && isBeyond(key, after))
+      .sort(compareKeys);
+    for (const key of keys) {
+      if (key.endsWith("/")) {
+        yield* this.#keysBelow(key, after);
+        continue;
       }
+      const path = join(this.root, key);
+      const found = await unlessMissing(() => stat(path), undefined);
+      if (found) yield { key, size: found.size };
     }
   }
 
-  /** The keys that some process is about to record or to remove. */
-  async unsettled(): Promise<Set<string>> {
+  async unsettled(): Promise<ReadonlySet<string>> {
     const keys = new Set<string>();
-    for (const folder of await this.#workFolders()) {
+    for (const folder of await this.#work.all()) {
       for (const key of await notedIn(folder)) keys.add(key);
     }
     return keys;
   }
 
-  async withScratch<T>(
+  withScratch<T>(
     source: AsyncIterable<Uint8Array>,
     use: (path: string) => Promise<T>,
   ): Promise<T> {
-    const path = await this.#newPath();
-    try {
-      await write(path, source);
-      return await use(path);
-    } finally {
-      await unlinked(path);
-    }
+    return this.#work.withScratch(source, use);
   }
 
-  async sweep(isRecorded: (key: string) => Promise<boolean>): Promise<void> {
-    for (const folder of await this.#workFolders()) {
-      const release = holdLock(`${folder}.lock`);
-      if (!release) continue;
-      try {
-        for (const key of await notedIn(folder)) {
-          if (!(await isRecorded(key))) await this.remove(key);
-        }
-        await rm(folder, { recursive: true, force: true });
-        await unlinked(`${folder}.lock`);
-      } finally {
-        release();
+  async sweep(isRecorded: (key: string) => Promise<boolean>): Promise<number> {
+    await this.#work.sweep(async (folder) => {
+      for (const key of await notedIn(folder)) {
+        if (!(await isRecorded(key))) await this.remove(key);
       }
+    });
+    return SWEEP_INTERVAL;
+  }
+
+  async identify(): Promise<string> {
+    const path = join(this.root, IDENTITY);
+    return (await identityIn(path)) ?? asStoreError(() => this.#name(path));
+  }
+
+  /** Writes a name, unless another process did so meanwhile. */
+  async #name(path: string): Promise<string> {
+    const part = await this.#work.newPath();
+    await writeFile(part, identityText(randomUUID()), {
+      flush: true,
+      mode: 0o600,
+    });
+    try {
+      // Unlike a rename, a link never replaces a file.
+      await link(part, path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw error;
+      });
+      await syncFolder(this.root);
+    } finally {
+      await unlinked(part);
     }
+    const identity = await identityIn(path);
+    if (identity !== undefined) return identity;
+    throw new StoreError("unusable", `${path} vanished`);
   }
 
   /** Releases the work folder. Notes that are left in it are for the next sweep. */
-  async close(): Promise<void> {
-    const release = await this.#lock?.catch(() => undefined);
-    if (!release) return;
-    const names = await namesIn(this.#work);
-    if (!names.some(isNote)) {
-      await rm(this.#work, { recursive: true, force: true });
-      await unlinked(`${this.#work}.lock`);
-    }
-    release();
+  close(): Promise<void> {
+    return this.#work.close((names) => names.some(isNote));
   }
 
   /** Moves a file into a folder, and creates the folder if needed. */
@@ -223,42 +245,19 @@ export class LocalFiles implements FileStore {
     }
     this.#settled.add(path);
   }
+}
 
-  /** The work folders of all processes, alive and dead. */
-  async #workFolders(): Promise<string[]> {
-    const entries = await unlessMissing(
-      () => readdir(this.#workRoot, { withFileTypes: true }),
-      [],
-    );
-    return entries
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => join(this.#workRoot, name));
-  }
+/** Whether a key, or some key below a folder, comes after another one. */
+const isBeyond = (key: string, after: string): boolean =>
+  compareKeys(key, after) > 0 || (key.endsWith("/") && after.startsWith(key));
 
-  async #newPath(): Promise<string> {
-    this.#lock ??= this.#makeWork();
-    await asStoreError(() => this.#lock!).catch((error: unknown) => {
-      // The fault may be temporary, so the next call tries again.
-      this.#lock = undefined;
-      throw error;
-    });
-    return join(this.#work, randomUUID());
-  }
-
-  async #makeWork(): Promise<() => void> {
-    await mkdir(this.#workRoot, { recursive: true, mode: 0o700 });
-    await syncFolder(dirname(this.#workRoot));
-    const release = holdLock(`${this.#work}.lock`);
-    if (!release) throw new Error(`${this.#work}.lock is held by another`);
-    try {
-      await mkdir(this.#work, { recursive: true, mode: 0o700 });
-      await syncFolder(this.#workRoot);
-    } catch (error) {
-      release();
-      throw error;
-    }
-    return release;
-  }
+/** The name in a file that names a folder; undefined if there is no file. */
+async function identityIn(path: string): Promise<string | undefined> {
+  const text = await asStoreError(() => readText(path));
+  if (text === "") return undefined;
+  const identity = identityOf(text);
+  if (identity !== undefined) return identity;
+  throw new StoreError("unusable", `${path} is not Foyer's`);
 }
 
 /**
@@ -281,6 +280,3 @@ async function notedIn(folder: string): Promise<string[]> {
     });
   return (await Promise.all(keys)).flat();
 }
-
-const namesIn = (folder: string): Promise<string[]> =>
-  unlessMissing(() => readdir(folder), []);

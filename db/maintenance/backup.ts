@@ -1,30 +1,29 @@
-import {
-  access,
-  mkdtemp,
-  open,
-  readdir,
-  rename,
-  rm,
-  stat,
-  type FileHandle,
-} from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { access, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { ArchiveError, DATABASE, MEDIA, writeArchive } from "./archive.js";
+import type { TableSource } from "../dump.js";
+import type { FileStore } from "../files.js";
 import { syncFolder } from "../local/disk.js";
-import { LocalFiles } from "../local/files.js";
 import { holdLock } from "../local/process-lock.js";
-import type { Report } from "./progress.js";
-import { openForInspection, refuseMissing } from "../sqlite/database.js";
+import { openMaintenance, type Place } from "./open.js";
+import type { RowCounts } from "../sqlite/inspection.js";
+import type { FileDigest } from "../store.js";
+import { type Row, type Table, TABLES } from "../tables.js";
+import { version } from "../../version.js";
+import { type NewEntry, writeArchive } from "./archive.js";
+import { rowCountsOf } from "./counts.js";
 import {
-  allFiles,
-  copyDatabase,
-  countRows,
-  type RowCounts,
-  dropFiles,
-  openCopy,
-  totalSize,
-  whatBecameOf,
-} from "../sqlite/inspection.js";
+  ArchiveError,
+  MANIFEST,
+  manifestOf,
+  type Member,
+  pathOfFile,
+  pathOfRows,
+  type TableRows,
+  timeOf,
+} from "./manifest.js";
+import type { Report } from "./progress.js";
+import { partsOf } from "./rows.js";
 
 /** After how many attempts a backup gives up. */
 const ATTEMPTS = 5;
@@ -41,44 +40,49 @@ export interface Backup extends RowCounts {
   damaged: string[];
 }
 
-/** A world was deleted after the database was copied, so the copy names files that are gone. */
+/** A world was deleted after the moment of the backup, so its files are gone. */
 class WorldGone extends ArchiveError {}
 
 /**
- * Copies the database and the files of a folder into one file, as they are at
- * one moment. A server may write meanwhile. The database is copied first, and then
- * the files that the copy names, because files never change. A file that is
- * deleted meanwhile is left out of both.
+ * Copies all rows and files into one file, as they are at one moment. A server may
+ * write meanwhile. The moment of the rows comes first, and then the files that
+ * the rows name are read, because files never change. A file that is deleted meanwhile is
+ * left out of both.
  * @param target a file that does not exist yet. It appears complete or not at all.
  */
 export async function backup(
-  dataDir: string,
+  place: Place,
   target: string,
   report: Report,
 ): Promise<Backup> {
-  refuseMissing(dataDir);
-  const path = resolve(target);
-  await refuseExisting(path);
-  await sweep(dirname(path));
-  for (let attempt = 1; ; attempt++) {
-    const folder = await mkdtemp(`${path}.part-`);
-    const release = holdLock(join(folder, BACKUP_LOCK))!;
-    try {
-      const archive = join(folder, "archive");
-      await copyDatabase(dataDir, join(folder, DATABASE), (copied, total) =>
-        report("Copying the database", copied, total),
-      );
-      const made = await pack(dataDir, folder, archive, report);
-      await refuseExisting(path);
-      await rename(archive, path);
-      await syncFolder(dirname(path));
-      return made;
-    } catch (error) {
-      if (!(error instanceof WorldGone) || attempt === ATTEMPTS) throw error;
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-      release();
+  const from = openMaintenance(place);
+  const files = await from.files();
+  try {
+    const path = resolve(target);
+    await refuseExisting(path);
+    await sweep(dirname(path));
+    for (let attempt = 1; ; attempt++) {
+      const folder = await mkdtemp(`${path}.part-`);
+      const release = holdLock(join(folder, BACKUP_LOCK))!;
+      let source: TableSource | undefined;
+      try {
+        source = await from.source(folder, report);
+        const archive = join(folder, "archive");
+        const made = await pack(source, files, archive, report);
+        await refuseExisting(path);
+        await rename(archive, path);
+        await syncFolder(dirname(path));
+        return made;
+      } catch (error) {
+        if (!(error instanceof WorldGone) || attempt === ATTEMPTS) throw error;
+      } finally {
+        await source?.close();
+        await rm(folder, { recursive: true, force: true });
+        release();
+      }
     }
+  } finally {
+    await files.close();
   }
 }
 
@@ -104,31 +108,63 @@ async function refuseExisting(path: string): Promise<void> {
   if (await exists(path)) throw new ArchiveError(`${path} exists already.`);
 }
 
+const FILES = TABLES.find(({ name }) => name === "files")!;
+const [KEY, SIZE, SHA256] = ["key", "size", "sha256"].map((name) =>
+  FILES.columns.findIndex((column) => column.name === name),
+) as [number, number, number];
+
+async function recordsIn(source: TableSource): Promise<FileDigest[]> {
+  const records: FileDigest[] = [];
+  for await (const rows of source.rows(FILES)) {
+    for (const row of rows) {
+      const [key, size, sha256] = [row[KEY], row[SIZE], row[SHA256]];
+      records.push({ key, size, sha256 } as FileDigest);
+    }
+  }
+  return records;
+}
+
+const totalSize = (files: readonly FileDigest[]): number =>
+  files.reduce((sum, { size }) => sum + size, 0);
+
 async function pack(
-  dataDir: string,
-  folder: string,
+  source: TableSource,
+  files: FileStore,
   archive: string,
   report: Report,
 ): Promise<Backup> {
-  const copy = openCopy(join(folder, DATABASE));
-  const counts = countRows(copy);
-  const records = allFiles(copy);
-  copy.close();
-  const { root } = new LocalFiles(dataDir);
+  const records = await recordsIn(source);
+  const of = totalSize(records);
+  const members: Member[] = [];
+  const tables: TableRows[] = [];
   const damaged: string[] = [];
   const deleted = new Set<string>();
-  const { size } = await stat(join(folder, DATABASE));
-  const of = totalSize(records) + size;
   let done = 0;
 
-  async function* sources() {
-    for (const { key } of records) {
-      const file = await openFile(join(root, key));
-      if (file) {
-        yield { path: MEDIA + key, file };
+  async function* fileEntries(): AsyncGenerator<NewEntry> {
+    for (const { key, size } of records) {
+      const found = await files.open(key);
+      const bytes = await found?.read();
+      if (found && bytes) {
+        const hash = createHash("sha256");
+        const entry = {
+          path: pathOfFile(key),
+          size: found.size,
+          modified: timeOf(found.modified),
+        };
+        const content = async function* () {
+          for await (const chunk of bytes as AsyncIterable<Buffer>) {
+            hash.update(chunk);
+            report("Writing the files", (done += chunk.length), of);
+            yield chunk;
+          }
+        };
+        yield { ...entry, content: content() };
+        members.push({ ...entry, sha256: hash.digest("hex") });
         continue;
       }
-      const fate = fateOf(dataDir, key);
+      done += size;
+      const fate = await source.fateOf(key);
       if (fate === "recorded") damaged.push(key);
       else if (fate === "deleted") deleted.add(key);
       else
@@ -136,37 +172,59 @@ async function pack(
           "Worlds were deleted during every attempt. Try again.",
         );
     }
-    // The database is last, because it must not name a file that was deleted meanwhile.
-    if (deleted.size > 0) dropFiles(join(folder, DATABASE), deleted);
-    yield { path: DATABASE, file: await open(join(folder, DATABASE)) };
   }
 
-  const members = await writeArchive(archive, sources(), (bytes) =>
-    report("Writing the archive", (done += bytes), of),
-  );
+  /** The rows come last, because they must not name a file that was deleted meanwhile. */
+  async function* rowEntries(table: Table): AsyncGenerator<NewEntry> {
+    const count = await source.count(table);
+    let rows = 0;
+    const batches = async function* () {
+      for await (const batch of source.rows(table)) {
+        const kept = table === FILES ? batch.filter(isHeld) : batch;
+        rows += kept.length;
+        report(`Writing the table ${table.name}`, rows, count);
+        yield kept;
+      }
+    };
+    const hash = createHash("sha256");
+    let part = 0;
+    for await (const bytes of partsOf(table, batches())) {
+      hash.update(bytes);
+      yield {
+        path: pathOfRows(table, ++part),
+        size: bytes.length,
+        modified: created.getTime(),
+        content: [bytes],
+      };
+    }
+    tables.push({
+      name: table.name,
+      columns: table.columns.map(({ name }) => name),
+      rows,
+      sha256: hash.digest("hex"),
+    });
+  }
+  const isHeld = (row: Row) => !deleted.has(row[KEY] as string);
+
+  const created = new Date();
+  async function* entries(): AsyncGenerator<NewEntry> {
+    yield* fileEntries();
+    for (const table of TABLES) yield* rowEntries(table);
+    const manifest = manifestOf(version, created, members, tables);
+    yield {
+      path: MANIFEST,
+      size: manifest.length,
+      modified: created.getTime(),
+      content: [manifest],
+    };
+  }
+
+  await writeArchive(archive, entries());
   const sums = new Map(members.map(({ path, sha256 }) => [path, sha256]));
   const held = records.filter(({ key }) => !deleted.has(key));
   for (const { key, sha256 } of held) {
-    const sum = sums.get(MEDIA + key);
+    const sum = sums.get(pathOfFile(key));
     if (sum !== undefined && sum !== sha256) damaged.push(key);
   }
-  return { ...counts, files: held.length, bytes: totalSize(held), damaged };
-}
-
-async function openFile(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-function fateOf(dataDir: string, key: string) {
-  const db = openForInspection(dataDir);
-  try {
-    return whatBecameOf(db, key);
-  } finally {
-    db.close();
-  }
+  return { ...rowCountsOf(tables), bytes: totalSize(held), damaged };
 }

@@ -1,159 +1,204 @@
 import { createHash } from "node:crypto";
-import { access, open } from "node:fs/promises";
-import { join } from "node:path";
-import { LocalFiles } from "../local/files.js";
+import { compareKeys, type FileStore } from "../files.js";
+import { openFiles } from "../open-files.js";
+import { NO_ROWS, type RowCounts } from "../sqlite/inspection.js";
+import { sqliteInspector } from "../sqlite/inspector.js";
+import { type FileDigest, StoreError } from "../store.js";
+import type { Inspector } from "./inspector.js";
+import type { Place } from "./open.js";
 import type { Report } from "./progress.js";
-import {
-  type Connection,
-  openForInspection,
-  storeErrorOf,
-} from "../sqlite/database.js";
-import {
-  allFiles,
-  contradictionsIn,
-  countRows,
-  type RowCounts,
-  damageOf,
-  NO_ROWS,
-  totalSize,
-} from "../sqlite/inspection.js";
-import { fileReads } from "../sqlite/file-reads.js";
-import type { FileDigest } from "../store.js";
+
+/** How many files without a record are looked at together. */
+const SUSPECTS = 1000;
 
 /** Something that is wrong with the data. */
-export interface Finding {
+interface Finding {
   /** `database`, or the key of a file. */
   subject: string;
   problem: string;
 }
 
 /** The result of a check. */
-export interface Inspection extends RowCounts {
+interface Inspection extends RowCounts {
   /** The size of all files, in bytes. */
   bytes: number;
   findings: Finding[];
 }
 
-/**
- * Reads all data back. A server may write meanwhile; an upload or a deletion in
- * progress is no finding.
- */
-export async function check(
-  dataDir: string,
-  report: Report,
-): Promise<Inspection> {
-  const findings: Finding[] = [];
-  const db = openForInspection(dataDir);
+/** Reads all data of a place back; see {@link inspect}. */
+export async function check(place: Place, report: Report): Promise<Inspection> {
+  const database = await openInspector(place);
   try {
-    report("Reading the database", 0, 1);
-    const read = <T>(what: () => T): T | undefined => {
-      try {
-        return what();
-      } catch (error) {
-        if (!storeErrorOf(error)) throw error;
-        const problem = `cannot be read: ${(error as Error).message}`;
-        if (!findings.some((finding) => finding.problem === problem)) {
-          findings.push({ subject: "database", problem });
-        }
-        return undefined;
-      }
-    };
-    for (const look of [damageOf, contradictionsIn]) {
-      // One transaction, so that counts are compared with the rows of the same moment.
-      const problems = read(() => db.transaction(look)(db));
-      for (const problem of problems ?? []) {
-        findings.push({ subject: "database", problem });
-      }
+    const files = await openFiles(place.dataDir, place.bucket);
+    try {
+      return await inspect(database, files, report);
+    } finally {
+      await files.close();
     }
-    const counts = read(() => countRows(db));
-    const records = read(() => allFiles(db));
-    if (!counts || !records) {
-      return { ...NO_ROWS, bytes: 0, findings };
-    }
-    const files = new LocalFiles(dataDir);
-    findings.push(...(await checkFiles(db, files, records, report)));
-    findings.push(...(await findOrphans(db, files, records)));
-    return { ...counts, bytes: totalSize(records), findings };
   } finally {
-    db.close();
+    await database.close();
   }
 }
 
-async function checkFiles(
-  db: Connection,
-  files: LocalFiles,
-  records: FileDigest[],
+async function openInspector({ dataDir, database }: Place): Promise<Inspector> {
+  if (!database) return sqliteInspector(dataDir);
+  const { postgresInspector } = await import("../postgres/inspector.js");
+  return postgresInspector(database.url);
+}
+
+/**
+ * Reads all data of a database and of its files back. A server may write meanwhile; an
+ * upload or a deletion in progress is no finding.
+ * @throws {StoreError} if the files cannot be reached at all.
+ */
+async function inspect(
+  database: Inspector,
+  files: FileStore,
   report: Report,
-): Promise<Finding[]> {
-  const of = totalSize(records);
-  const { has } = fileReads(db);
+): Promise<Inspection> {
   const findings: Finding[] = [];
-  let done = 0;
-  for (const { key, size, sha256 } of records) {
-    const start = done;
-    const problem = await differenceFrom(
-      join(files.root, key),
-      size,
-      sha256,
-      (bytes) => report("Reading the files", (done += bytes), of),
-    );
-    done = start + size;
-    // A deletion removes the record first and then the file, so it may have begun meanwhile.
-    if (problem && has(key)) findings.push({ subject: key, problem });
+  const found = (problem: string) => {
+    if (findings.some((finding) => finding.problem === problem)) return;
+    findings.push({ subject: "database", problem });
+  };
+  report("Reading the database", 0, 1);
+  for (const look of ["damage", "contradictions"] as const) {
+    try {
+      for (const problem of await asked(database[look]())) found(problem);
+    } catch (error) {
+      found(unreadable(error));
+    }
   }
-  return findings;
+  try {
+    const counts = await asked(database.counts());
+    const bytes = await asked(database.bytes());
+    const comparing = compare(database, files, (done) =>
+      report("Reading the files", done, bytes),
+    );
+    for await (const finding of comparing) findings.push(finding);
+    return { ...counts, bytes, findings };
+  } catch (error) {
+    found(unreadable(error));
+    return { ...NO_ROWS, bytes: 0, findings };
+  }
+}
+
+/** The database cannot be read. That is a finding; that files cannot be reached is none. */
+class Unreadable extends Error {}
+
+const asked = <T>(answer: Promise<T>): Promise<T> =>
+  answer.catch((error: unknown) => {
+    if (error instanceof StoreError) throw new Unreadable(error.message);
+    throw error;
+  });
+
+function unreadable(error: unknown): string {
+  if (error instanceof Unreadable) return `cannot be read: ${error.message}`;
+  throw error;
+}
+
+/**
+ * Compares files with their records. Both are read in the order of their keys, so
+ * neither has to be in memory.
+ * @param report gets how many bytes are read.
+ */
+async function* compare(
+  database: Inspector,
+  files: FileStore,
+  report: (done: number) => void,
+): AsyncGenerator<Finding> {
+  const stored = files.keys()[Symbol.asyncIterator]();
+  const records = recordsOf(database);
+  let file = await stored.next();
+  let record = await records.next();
+  let suspects: string[] = [];
+  let done = 0;
+  while (!file.done || !record.done) {
+    const order = file.done
+      ? 1
+      : record.done
+        ? -1
+        : compareKeys(file.value.key, record.value.key);
+    if (!record.done && order >= 0) {
+      const { key, size } = record.value;
+      const start = done;
+      const problem = await differenceFrom(record.value, files, (bytes) =>
+        report((done += bytes)),
+      );
+      done = start + size;
+      // A deletion removes the record first and then the file, so it may have begun meanwhile.
+      if (problem !== undefined && (await asked(database.has(key)))) {
+        yield { subject: key, problem };
+      }
+      record = await records.next();
+    }
+    if (!file.done && order <= 0) {
+      if (order < 0) suspects.push(file.value.key);
+      file = await stored.next();
+    }
+    if (suspects.length < SUSPECTS) continue;
+    yield* orphansAmong(suspects, database, files);
+    suspects = [];
+  }
+  yield* orphansAmong(suspects, database, files);
+}
+
+async function* recordsOf(database: Inspector): AsyncGenerator<FileDigest> {
+  for (let after = ""; ;) {
+    const records = await asked(database.records(after));
+    yield* records;
+    const last = records.at(-1);
+    if (!last) return;
+    after = last.key;
+  }
 }
 
 /** How a file differs from its record; undefined if it does not. */
 async function differenceFrom(
-  path: string,
-  size: number,
-  sha256: string,
+  { key, size, sha256 }: FileDigest,
+  files: FileStore,
   report: (bytes: number) => void,
 ): Promise<string | undefined> {
   const found = createHash("sha256");
-  let bytes = 0;
   try {
-    const file = await open(path);
-    for await (const chunk of file.createReadStream()) {
-      found.update(chunk as Buffer);
-      bytes += (chunk as Buffer).length;
-      report((chunk as Buffer).length);
+    const file = await files.open(key);
+    const bytes = await file?.read();
+    if (!file || !bytes) return "is missing";
+    if (file.size !== size) {
+      bytes.destroy();
+      return `has ${file.size} bytes, but its record says ${size}`;
+    }
+    for await (const chunk of bytes as AsyncIterable<Buffer>) {
+      found.update(chunk);
+      report(chunk.length);
     }
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException;
-    if (syscall === undefined) throw error;
-    return code === "ENOENT" ? "is missing" : `cannot be read: ${code}`;
+    if (error instanceof StoreError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    return `cannot be read: ${code ?? message}`;
   }
-  if (bytes !== size) return `has ${bytes} bytes, but its record says ${size}`;
   return found.digest("hex") === sha256 ? undefined : "has the wrong checksum";
 }
 
 /** The files that have no record, and that no process is about to record or to remove. */
-async function findOrphans(
-  db: Connection,
-  files: LocalFiles,
-  records: FileDigest[],
-): Promise<Finding[]> {
-  const known = new Set(records.map(({ key }) => key));
-  const suspects: string[] = [];
-  for await (const key of files.keys()) if (!known.has(key)) suspects.push(key);
-  if (suspects.length === 0) return [];
-
+async function* orphansAmong(
+  suspects: readonly string[],
+  database: Inspector,
+  files: FileStore,
+): AsyncGenerator<Finding> {
+  if (suspects.length === 0) return;
   // A note exists from before a file is in place until it is recorded, and from
   // before its record is deleted until the file is. So in this order, no file that
   // is being added or deleted looks like an orphan.
-  const { has } = fileReads(db);
   const before = await files.unsettled();
-  const unrecorded = suspects.filter((key) => !before.has(key) && !has(key));
-  const after = await files.unsettled();
-  const findings: Finding[] = [];
-  for (const key of unrecorded.filter((key) => !after.has(key))) {
-    const there = await access(join(files.root, key)).then(
-      () => true,
-      () => false,
-    );
-    if (there) findings.push({ subject: key, problem: "has no record" });
+  const unrecorded: string[] = [];
+  for (const key of suspects) {
+    if (before.has(key) || (await asked(database.has(key)))) continue;
+    unrecorded.push(key);
   }
-  return findings;
+  const after = await files.unsettled();
+  for (const key of unrecorded) {
+    if (after.has(key) || !(await files.open(key))) continue;
+    yield { subject: key, problem: "has no record" };
+  }
 }

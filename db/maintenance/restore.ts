@@ -1,61 +1,60 @@
-import {
-  access,
-  mkdir,
-  readdir,
-  rename,
-  rm,
-  rmdir,
-  utimes,
-} from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { createWriteStream } from "node:fs";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { ReadEntry } from "tar";
 import { Failure } from "../../failure.js";
+import { UnfitRow } from "../dump.js";
+import { openMaintenance, type Place } from "./open.js";
+import { storeErrorOf } from "../sqlite/database.js";
+import { sourceOfFile } from "../sqlite/dump.js";
+import { countRows, openCopy, type RowCounts } from "../sqlite/inspection.js";
+import { StoreError } from "../store.js";
+import { type Row, type Table, TABLES } from "../tables.js";
+import { entriesOf } from "./archive.js";
+import { rowCountsOf } from "./counts.js";
+import type { Destination } from "./destination.js";
 import {
   ArchiveError,
+  type Contents,
   DATABASE,
-  MEDIA,
-  readArchive,
-  type Member,
-} from "./archive.js";
-import { syncFolder } from "../local/disk.js";
-import { holdLock } from "../local/process-lock.js";
+  entryAt,
+  timeOf,
+} from "./manifest.js";
 import type { Report } from "./progress.js";
-import { storeErrorOf } from "../sqlite/database.js";
-import { countRows, type RowCounts, openCopy } from "../sqlite/inspection.js";
-import { StoreError } from "../store.js";
-
-/** In DATA_DIR itself, which may be a volume of its own: a rename cannot cross volumes. */
-const WORK = "restore";
-const RESTORE_LOCK = "restore.lock";
-
-/**
- * What an empty DATA_DIR may contain: the remains of a killed restore, the folder of
- * a server's sockets (live/control.ts), and what a new volume has.
- */
-const NOTHING = new Set([WORK, RESTORE_LOCK, "control", "lost+found"]);
+import { rowsIn } from "./rows.js";
+import { verifyArchive } from "./verify.js";
 
 /** What was restored. */
-export interface Restored extends RowCounts {
+interface Restored extends RowCounts {
+  /** What messages call the place. */
+  name: string;
   /** How many files did not get their times back, because the file system refused them. */
   untimed: number;
 }
 
 /**
- * Restores a backup into an empty or missing folder. All of it is checked before
- * any part is moved to where a server would look for it.
- * @throws {Failure} with one line for the operator; the folder is as it was.
+ * Restores a backup into an empty place. All of it is checked before any part is
+ * written, and nothing is visible before all is there.
+ * @throws {Failure} with one line for the operator; the place is as it was.
  */
 export async function restore(
   archive: string,
-  dataDir: string,
+  place: Place,
   report: Report,
 ): Promise<Restored> {
+  const engines = openMaintenance(place);
   try {
-    return await restoreInto(dataDir, archive, report);
+    const to = await engines.destination();
+    try {
+      return await restoreInto(to, archive, report);
+    } finally {
+      await to.close();
+    }
   } catch (error) {
     if (error instanceof ArchiveError) throw error;
     const fault = storeErrorOf(error) ?? error;
     if (!(fault instanceof StoreError || isOfSystem(fault))) throw error;
-    const message = `cannot restore into ${dataDir}: ${fault.message}`;
+    const message = `cannot restore into ${engines.name}: ${fault.message}`;
     throw new Failure(message, { cause: fault });
   }
 }
@@ -64,144 +63,150 @@ const isOfSystem = (error: unknown): error is Error =>
   error instanceof Error && "syscall" in error;
 
 async function restoreInto(
-  dataDir: string,
+  to: Destination,
   archive: string,
   report: Report,
 ): Promise<Restored> {
-  await refuseFull(dataDir);
-  const made = await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const release = holdLock(join(dataDir, RESTORE_LOCK));
-  if (!release) {
-    throw new ArchiveError(`A restore into ${dataDir} is under way already.`);
-  }
-  const folder = join(dataDir, WORK);
+  const contents = await verifyArchive(archive, report);
+  await to.refuseFull(keysOf(contents));
+  const put: string[] = [];
   try {
-    await refuseFull(dataDir);
-    // The remains of a killed restore. Its database goes last, because wasCutOff looks for it.
-    await rm(join(dataDir, MEDIA), { recursive: true, force: true });
-    await rm(folder, { recursive: true, force: true });
-    await mkdir(folder, { mode: 0o700 });
-    const members = await readArchive(archive, folder, report);
-    const counts = checkDatabase(archive, folder);
-    const untimed = await settle(folder, members);
-    await refuseFull(dataDir);
-    await place(folder, dataDir);
-    return { ...counts, untimed };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-    release();
-    await rm(join(dataDir, RESTORE_LOCK), { force: true });
-    // rmdir fails on a folder with contents, so this removes it only after a failure.
-    if (made !== undefined) await rmdir(dataDir).catch(() => {});
-  }
-}
-
-async function refuseFull(dataDir: string): Promise<void> {
-  const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
-  const isCut = await wasCutOff(dataDir);
-  const odd = names.find(
-    (name) => !NOTHING.has(name) && !(isCut && `${name}/` === MEDIA),
-  );
-  if (odd !== undefined) {
-    throw new ArchiveError(
-      `${dataDir} is not empty; a backup can only be restored into an empty or missing folder.`,
-    );
-  }
-}
-
-/**
- * Whether a restore was killed between its last two steps, when the files are in
- * place and the database is still where it was unpacked.
- */
-async function wasCutOff(dataDir: string): Promise<boolean> {
-  const has = (path: string) =>
-    access(join(dataDir, path)).then(
-      () => true,
-      () => false,
-    );
-  return (
-    (await has(join(WORK, DATABASE))) &&
-    !(await has(join(WORK, MEDIA))) &&
-    !(await has(DATABASE))
-  );
-}
-
-function checkDatabase(archive: string, folder: string): RowCounts {
-  try {
-    const db = openCopy(join(folder, DATABASE));
-    try {
-      return countRows(db);
-    } finally {
-      db.close();
-    }
+    const restored = await unpack(archive, contents, to, put, report);
+    await explained(archive, () => to.finish());
+    return restored;
   } catch (error) {
-    throw new ArchiveError(
-      `${archive} cannot be used: ${(error as Error).message}`,
-    );
+    const isDoubtful =
+      error instanceof StoreError && error.problem === "doubtful";
+    // The rows may be there after all, and then they need the files.
+    if (!isDoubtful) for (const key of put) await to.files.remove(key);
+    throw error;
   }
 }
 
-/**
- * Sets the times of the files, and syncs the folders to the disk.
- * @returns how many files did not get their times.
- */
-async function settle(folder: string, members: Member[]): Promise<number> {
-  const folders = new Set([folder]);
+const keysOf = ({ members }: Contents): Set<string> =>
+  new Set(
+    members.flatMap(({ path }) => {
+      const entry = entryAt(path);
+      return entry?.kind === "file" ? [entry.key] : [];
+    }),
+  );
+
+/** @param put gets the keys of the files that were put in place. */
+async function unpack(
+  archive: string,
+  { members, tables }: Contents,
+  to: Destination,
+  put: string[],
+  report: Report,
+): Promise<Restored> {
+  const byPath = new Map(members.map((member) => [member.path, member]));
+  const entries = entriesOf(archive, (done, of) =>
+    report("Restoring", done, of),
+  );
+  let next = await entries.next();
   let untimed = 0;
-  for (const { path, modified } of members) {
-    const file = join(folder, path);
-    if (!(await setTime(file, modified / 1000))) untimed++;
-    for (let up = dirname(file); !folders.has(up); up = dirname(up)) {
-      folders.add(up);
+  const database = to.database ?? join(to.scratch, DATABASE);
+
+  async function* rowsOf(table: Table): AsyncGenerator<readonly Row[]> {
+    for (; !next.done; next = await entries.next()) {
+      const what = entryAt(next.value.path);
+      if (what?.kind !== "rows" || what.table !== table) return;
+      yield* rowsIn(table, next.value as AsyncIterable<Buffer>);
     }
   }
-  for (const one of folders) await syncFolder(one);
-  return untimed;
+
+  async function putFile(key: string, entry: ReadEntry): Promise<void> {
+    const { size, sha256, modified } = byPath.get(entry.path)!;
+    const bytes = entry as AsyncIterable<Buffer>;
+    await to.files.put(
+      key,
+      bytes,
+      async (stored) => {
+        if (stored.size !== size || stored.sha256 !== sha256) {
+          throw new ArchiveError(`${archive} changed while it was read.`);
+        }
+      },
+      new Date(modified),
+    );
+    put.push(key);
+    const stored = await to.files.open(key);
+    if (!stored || timeOf(stored.modified) !== modified) untimed++;
+  }
+
+  try {
+    while (!next.done) {
+      const entry = next.value;
+      const what = entryAt(entry.path);
+      if (what?.kind === "rows") {
+        await explained(archive, () =>
+          to.tables.load(what.table, rowsOf(what.table)),
+        );
+        continue;
+      }
+      if (what?.kind === "file") await putFile(what.key, entry);
+      else if (what?.kind === "database") {
+        const options = { flags: "wx", mode: 0o600, flush: true };
+        await pipeline(
+          entry as AsyncIterable<Buffer>,
+          createWriteStream(database, options),
+        );
+      } else entry.resume();
+      next = await entries.next();
+    }
+  } finally {
+    await entries.return(undefined);
+  }
+  const counts = tables
+    ? rowCountsOf(tables)
+    : await takeDatabase(archive, database, to);
+  return { name: to.name, ...counts, untimed };
 }
 
-/** The errors of a file system that keeps no times, or cannot keep this one. */
-const TIMELESS = new Set([
-  "EACCES",
-  "EINVAL",
-  "ENOSYS",
-  "ENOTSUP",
-  "EOPNOTSUPP",
-  "EOVERFLOW",
-  "EPERM",
-]);
-
-/**
- * @param seconds since 1970.
- * @returns whether the file has this time now. A file without it is still complete.
- */
-async function setTime(file: string, seconds: number): Promise<boolean> {
+/** Checks the database of an old archive, and brings its rows to where they go. */
+async function takeDatabase(
+  archive: string,
+  file: string,
+  to: Destination,
+): Promise<RowCounts> {
+  const counts = readable(archive, () => {
+    const copy = openCopy(file);
+    try {
+      return countRows(copy);
+    } finally {
+      copy.close();
+    }
+  });
+  if (to.database !== undefined) return counts;
+  const source = readable(archive, () => sourceOfFile(file));
   try {
-    await utimes(file, seconds, seconds);
-    return true;
+    for (const table of TABLES) {
+      await explained(archive, () => to.tables.load(table, source.rows(table)));
+    }
+  } finally {
+    await source.close();
+  }
+  return counts;
+}
+
+/** Opens the database of an archive, and says that the archive is at fault if that fails. */
+function readable<T>(archive: string, open: () => T): T {
+  try {
+    return open();
   } catch (error) {
-    if (!TIMELESS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
-    return false;
+    const { message } = error as Error;
+    throw new ArchiveError(`${archive} cannot be used: ${message}`);
   }
 }
 
-/** Moves everything into place. The database is last, because it makes the folder a restored one. */
-async function place(folder: string, dataDir: string): Promise<void> {
-  const media = join(dataDir, MEDIA);
-  await rename(join(folder, MEDIA), media).catch(
-    (error: NodeJS.ErrnoException) => {
-      // A server without uploads has no such folder.
-      if (error.code !== "ENOENT") throw error;
-    },
-  );
+/** Loads rows, and says that the archive is at fault if one of them is. */
+async function explained(
+  archive: string,
+  load: () => Promise<void>,
+): Promise<void> {
   try {
-    await syncFolder(dataDir);
-    await rename(join(folder, DATABASE), join(dataDir, DATABASE));
+    await load();
   } catch (error) {
-    await rm(media, { recursive: true, force: true });
-    throw error;
+    if (!(error instanceof UnfitRow)) throw error;
+    throw new ArchiveError(`${archive} cannot be used: ${error.message}`);
   }
-  await syncFolder(dataDir);
 }

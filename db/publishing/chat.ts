@@ -38,8 +38,8 @@ export const delivered = (
 ): WorldEvent[] => [
   ...deliveries.map((delivery) => ({
     type: "chat.event" as const,
-    ...of,
     delivery,
+    ...of,
   })),
   ...(users.length > 0
     ? [{ type: "chat.memberships" as const, ...of, users: [...users] }]

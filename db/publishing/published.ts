@@ -36,5 +36,5 @@ export function published<P extends object>(
 
 /** An event has `by` only if somebody is named. */
 function withoutNobody({ by, ...event }: WorldEvent): WorldEvent {
-  return by === undefined ? event : { ...event, by };
+  return by === undefined ? event : { by, ...event };
 }

@@ -1,22 +1,15 @@
-import { randomUUID } from "node:crypto";
 import type { AnnouncementCopy } from "../../schemas/world-document.js";
 import {
-  type Announcement,
-  type AnnouncementDraft,
-  type AnnouncementState,
-  StoreError,
-} from "../store.js";
+  changedAnnouncement,
+  copiedAnnouncement,
+  newAnnouncement,
+} from "../announcements.js";
+import { absent } from "../preconditions.js";
+import type { Announcement, AnnouncementDraft } from "../store.js";
+import { taken } from "../world-copies.js";
 import type { Connection } from "./database.js";
-import { absent } from "./preconditions.js";
 
 const COLUMNS = "id, text, show_until, state";
-
-/** The state that follows each. */
-const NEXT: Record<AnnouncementState, AnnouncementState | undefined> = {
-  draft: "active",
-  active: "archived",
-  archived: undefined,
-};
 
 /** The reads of announcements. */
 export function announcementReads(db: Connection) {
@@ -44,10 +37,10 @@ export function announcementWrites(db: Connection) {
   return {
     createAnnouncement(
       worldId: string,
-      { text, show_until = null, state = "draft" }: AnnouncementDraft,
+      draft: AnnouncementDraft,
     ): Announcement {
       if (!findWorld.get(worldId)) throw absent("world");
-      const made = { id: randomUUID(), text, show_until, state };
+      const made = newAnnouncement(draft);
       insert.run({ ...made, world_id: worldId });
       return made;
     },
@@ -56,39 +49,19 @@ export function announcementWrites(db: Connection) {
      * Creates an announcement as it was copied.
      * @throws {StoreError} `taken` on `announcements`.
      */
-    addAnnouncement(
-      worldId: string,
-      { id, text, show_until, state }: AnnouncementCopy,
-    ): void {
-      if (exists.get(id)) {
-        throw new StoreError(
-          "taken",
-          `The id ${id} of an announcement is taken.`,
-          "announcements",
-        );
-      }
-      insert.run({
-        id,
-        text,
-        show_until: show_until === null ? null : Date.parse(show_until),
-        state,
-        world_id: worldId,
-      });
+    addAnnouncement(worldId: string, copy: AnnouncementCopy): void {
+      if (exists.get(copy.id)) throw taken("announcements", copy.id);
+      insert.run({ ...copiedAnnouncement(copy), world_id: worldId });
     },
 
     updateAnnouncement(
       worldId: string,
       id: string,
-      { text, show_until, state }: Partial<AnnouncementDraft>,
+      changes: Partial<AnnouncementDraft>,
     ): { before: Announcement; after: Announcement } {
       const before = select.get(id, worldId);
       if (!before) throw absent("announcement");
-      const after = {
-        id,
-        text: text ?? before.text,
-        show_until: show_until === undefined ? before.show_until : show_until,
-        state: state && NEXT[before.state] === state ? state : before.state,
-      };
+      const after = changedAnnouncement(before, changes);
       update.run(after);
       return { before, after };
     },

@@ -1,35 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { Channel } from "../chat.js";
+import { type ChannelRow, directOf } from "../chat-rows.js";
 import type { Connection } from "./database.js";
-import { absent } from "./preconditions.js";
-
-export interface ChannelRow {
-  /** Names the channel in the other tables. */
-  number: number;
-  id: string;
-  /** The ids of the members of a direct channel, joined by commas; null for a room. */
-  direct: string | null;
-  last_event: number;
-  last_message: number;
-}
+import { absent } from "../preconditions.js";
 
 /** The columns of a {@link ChannelRow}. */
 export const CHANNEL_COLUMNS =
   "chat_channels.number, chat_channels.id, chat_channels.direct, chat_channels.last_event, chat_channels.last_message";
-
-/** The channel in a row. */
-export const toChannel = (
-  row: Pick<ChannelRow, "id" | "direct" | "last_message">,
-): Channel => ({
-  id: row.id,
-  direct:
-    row.direct === null ? undefined : Object.freeze(row.direct.split(",")),
-  lastMessage: row.last_message,
-});
-
-/** The set of members of a direct channel, as it is stored. */
-const directOf = (users: readonly string[]): string =>
-  [...users].sort().join(",");
 
 /** Finds a channel of a world that has a row. */
 export function channelFinder(db: Connection) {

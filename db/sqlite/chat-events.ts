@@ -1,65 +1,16 @@
+import type { EventSelection } from "../chat.js";
 import {
-  type ChatEvent,
-  type ChatEventType,
-  type Delivery,
-  type EventSelection,
-} from "../chat.js";
-import { StoreError } from "../store.js";
-import { frozen } from "../versions.js";
-import type { ChannelRow } from "./chat-channels.js";
+  type ChannelRow,
+  type DeliveryRow,
+  EVENT_OVERHEAD,
+  type EventRow,
+  MAX_PAGE,
+  MEMBER,
+  REACTION_OVERHEAD,
+  type ReactionRow,
+  tooLarge,
+} from "../chat-rows.js";
 import type { Connection } from "./database.js";
-
-/** An event as it is stored, without its channel and its reactions. */
-export interface EventRow {
-  id: number;
-  type: number;
-  sender: string | null;
-  timestamp: number;
-  replaces: number | null;
-  deleted: number;
-  /** JSON, of the last edit if there is one; zero bytes once it is erased. */
-  content: string | Uint8Array;
-  edited: number | null;
-}
-
-export interface ReactionRow {
-  number: number;
-  event: number;
-  reaction: string;
-  user_id: string;
-}
-
-/** A {@link Delivery} as it travels from the writer thread, or is read. */
-export interface DeliveryRow extends Pick<
-  Delivery,
-  "previous" | "previousMessage" | "notified" | "appeared"
-> {
-  event: EventRow;
-}
-
-/** The types by their stored numbers. */
-export const TYPES: readonly ChatEventType[] = [
-  "channel.message",
-  "channel.member",
-  "channel.poll",
-];
-
-/** The stored numbers of the types. */
-export const MESSAGE = 0;
-export const MEMBER = 1;
-export const POLL = 2;
-
-/**
- * The largest page of events, in characters. It takes some 30 ms to parse, and
- * nothing else runs meanwhile.
- */
-const MAX_PAGE = 4 * 1024 * 1024;
-
-/** What the other fields of an event and of a reaction take, in characters. */
-const EVENT_OVERHEAD = 250;
-const REACTION_OVERHEAD = 40;
-
-const DELETED = frozen({ type: "deleted" });
 
 // An event that is gone has left both indexes by channel.
 const EVENTS = `SELECT e.id, e.type, e.sender, e.timestamp, e.replaces, e.deleted,
@@ -150,7 +101,7 @@ export function eventReads(db: Connection) {
       let room = MAX_PAGE;
       const { number } = channel;
       for (const row of statement.iterate(number, bound, selection.limit)) {
-        room -= row.content.length + EVENT_OVERHEAD;
+        room -= row.content!.length + EVENT_OVERHEAD;
         if (room < 0) throw tooLarge();
         rows.push(row);
       }
@@ -193,63 +144,4 @@ export function eventReads(db: Connection) {
       return { rows, reactions: reactionsTo(events) };
     },
   };
-}
-
-const tooLarge = () => new StoreError("large", "The page is too large.");
-
-/** The events in rows of one channel. */
-export function toEvents(
-  channel: string,
-  rows: readonly EventRow[],
-  reactions: readonly ReactionRow[] = [],
-): ChatEvent[] {
-  const byEvent = new Map<number, ReactionRow[]>();
-  for (const row of reactions) {
-    const rows = byEvent.get(row.event);
-    if (rows) rows.push(row);
-    else byEvent.set(row.event, [row]);
-  }
-  return rows.map((row) =>
-    Object.freeze({
-      id: row.id,
-      channel,
-      sender: row.sender,
-      timestamp: row.timestamp,
-      type: TYPES[row.type]!,
-      content: contentOf(row),
-      edited: row.edited,
-      replaces: row.replaces,
-      reactions: usersByReaction(byEvent.get(row.id) ?? []),
-    }),
-  );
-}
-
-/** The deliveries in rows of one channel. */
-export function toDeliveries(
-  channel: string,
-  rows: readonly DeliveryRow[],
-  reactions?: readonly ReactionRow[],
-): Delivery[] {
-  const events = rows.map(({ event }) => event);
-  return toEvents(channel, events, reactions).map((event, i) => {
-    const { previous, previousMessage, notified, appeared } = rows[i]!;
-    return frozen({ event, previous, previousMessage, notified, appeared });
-  });
-}
-
-function contentOf({ deleted, content }: EventRow): ChatEvent["content"] {
-  return deleted || typeof content !== "string"
-    ? DELETED
-    : frozen(JSON.parse(content) as ChatEvent["content"]);
-}
-
-function usersByReaction(rows: ReactionRow[]): ChatEvent["reactions"] {
-  const byReaction = new Map<string, string[]>();
-  rows.sort((a, b) => a.number - b.number);
-  for (const { reaction, user_id } of rows) {
-    const users = byReaction.get(reaction);
-    if (users) users.push(user_id);
-    else byReaction.set(reaction, [user_id]);
-  }
-  return frozen(Object.fromEntries(byReaction));
 }

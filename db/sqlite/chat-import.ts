@@ -3,8 +3,8 @@ import type {
   ChatCopy,
   EventCopy,
 } from "../../schemas/chat-history.js";
-import { StoreError } from "../store.js";
-import { TYPES } from "./chat-events.js";
+import { lastsOf, markAmong, takenChannel, takenUser } from "../chat-copies.js";
+import { TYPES } from "../chat-rows.js";
 import type { Connection } from "./database.js";
 
 /** The writes of all chat of a world. */
@@ -50,11 +50,7 @@ export function chatCopyWrites(db: Connection) {
     return new Map(
       channels.map(({ id, direct }) => {
         if (hasChannel.get(id)) {
-          throw new StoreError(
-            "taken",
-            `The id ${id} of a channel is taken.`,
-            "chat",
-          );
+          throw takenChannel(id);
         }
         const set = direct?.join() ?? null;
         return [id, Number(addChannel.run(id, worldId, set).lastInsertRowid)];
@@ -104,11 +100,7 @@ export function chatCopyWrites(db: Connection) {
     ): void {
       for (const id of erased) {
         if (hasUser.get(id)) {
-          throw new StoreError(
-            "taken",
-            `The id ${id} of a user is taken.`,
-            "users",
-          );
+          throw takenUser(id);
         }
         addTombstone.run(id, worldId);
       }
@@ -117,15 +109,7 @@ export function chatCopyWrites(db: Connection) {
       const oldIds = events.map(({ id }) => id);
       const markOf = (mark: number | undefined): number | null =>
         mark === undefined ? null : markAmong(oldIds, newIds, mark);
-      const lasts = new Map<string, { event: number; message: number }>();
-      for (const { id, channel, type } of events) {
-        const event = newIds.get(id)!;
-        const message =
-          type === "channel.member"
-            ? (lasts.get(channel)?.message ?? 0)
-            : event;
-        lasts.set(channel, { event, message });
-      }
+      const lasts = lastsOf(events, newIds);
       for (const { id, members, readers, notifications } of channels) {
         const number = numbers.get(id)!;
         const last = lasts.get(id);
@@ -142,24 +126,4 @@ export function chatCopyWrites(db: Connection) {
       }
     },
   };
-}
-
-/**
- * The new id for a mark. The marked event may be over or of another world: then the
- * last one before it is meant, and 0 if there is none.
- * @param oldIds in ascending order.
- */
-function markAmong(
-  oldIds: readonly number[],
-  newIds: ReadonlyMap<number, number>,
-  mark: number,
-): number {
-  let low = 0;
-  let high = oldIds.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (oldIds[middle]! <= mark) low = middle + 1;
-    else high = middle;
-  }
-  return low === 0 ? 0 : newIds.get(oldIds[low - 1]!)!;
 }

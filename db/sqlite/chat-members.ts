@@ -1,29 +1,22 @@
 import type { Mark } from "../chat.js";
-import { StoreError } from "../store.js";
-import { type ChannelRow, channelWrites, toChannel } from "./chat-channels.js";
 import {
+  type ChannelRow,
   type DeliveryRow,
-  eventReads,
   type EventRow,
+  MAX_REACTIONS,
   MEMBER,
+  type ReactionChange,
   type ReactionRow,
-} from "./chat-events.js";
+  toChannel,
+  tooManyReactions,
+} from "../chat-rows.js";
+import { channelWrites } from "./chat-channels.js";
+import { eventReads } from "./chat-events.js";
 import { eventWriter } from "./chat-messages.js";
-import { denied, senderCheck } from "./chat-senders.js";
+import { senderCheck } from "./chat-senders.js";
 import type { Connection } from "./database.js";
-import { absent } from "./preconditions.js";
-import { IS_KNOWN } from "./rows.js";
-
-/** How many reactions an event may have. */
-const MAX_REACTIONS = 1000;
-
-/** A reaction to add or to remove. */
-interface ReactionChange {
-  user: string;
-  reaction: string;
-  remove: boolean;
-  volatile: boolean;
-}
+import { absent, denied } from "../preconditions.js";
+import { IS_KNOWN } from "../rows.js";
 
 /** The writes of members, reactions and marks. Each runs inside a transaction of its caller. */
 export function memberWrites(db: Connection) {
@@ -145,11 +138,7 @@ export function memberWrites(db: Connection) {
       if (remove) removeReaction.run(event, reaction, user);
       else if (!findReaction.get(event, reaction, user)) {
         if (countReactions.get(event)! >= MAX_REACTIONS) {
-          throw new StoreError(
-            "quota",
-            `An event may have ${MAX_REACTIONS} reactions.`,
-            "reactions",
-          );
+          throw tooManyReactions();
         }
         addReaction.run(event, reaction, user);
       }

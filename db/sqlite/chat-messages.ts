@@ -1,13 +1,18 @@
 import type { MessageDraft } from "../chat.js";
-import { type ChannelRow, channelWrites } from "./chat-channels.js";
-import { type DeliveryRow, MEMBER, MESSAGE } from "./chat-events.js";
-import { denied, senderCheck } from "./chat-senders.js";
+import {
+  type ChannelRow,
+  type DeliveryRow,
+  MEMBER,
+  MESSAGE,
+} from "../chat-rows.js";
+import { channelWrites } from "./chat-channels.js";
+import { senderCheck } from "./chat-senders.js";
 import type { Connection } from "./database.js";
-import { absent } from "./preconditions.js";
-import { IS_KNOWN } from "./rows.js";
+import { absent, denied } from "../preconditions.js";
+import { IS_KNOWN } from "../rows.js";
 
 /** A message as it travels to the writer thread: with its content as JSON. */
-export type SentMessage = Omit<MessageDraft, "content"> & { content: string };
+type SentMessage = Omit<MessageDraft, "content"> & { content: string };
 
 /** An event to store. */
 interface NewEvent {

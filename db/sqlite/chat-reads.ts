@@ -9,16 +9,15 @@ import type {
   Unread,
 } from "../chat.js";
 import {
-  channelFinder,
-  CHANNEL_COLUMNS,
   type ChannelRow,
+  MAX_NOTIFICATIONS,
   toChannel,
-} from "./chat-channels.js";
-import { eventReads, toDeliveries, toEvents } from "./chat-events.js";
+  toDeliveries,
+  toEvents,
+} from "../chat-rows.js";
+import { channelFinder, CHANNEL_COLUMNS } from "./chat-channels.js";
+import { eventReads } from "./chat-events.js";
 import type { Connection } from "./database.js";
-
-/** The most notifications of a user that are read. */
-const MAX_NOTIFICATIONS = 10_000;
 
 /** The reads of chat. */
 export function chatReads(db: Connection) {

@@ -1,7 +1,7 @@
 import type { Connection } from "./database.js";
-import { absent } from "./preconditions.js";
+import { absent } from "../preconditions.js";
 import { BLANK } from "./chat-messages.js";
-import { IS_KNOWN } from "./rows.js";
+import { IS_KNOWN } from "../rows.js";
 
 /** How many events one slice erases. */
 const SLICE = 200;

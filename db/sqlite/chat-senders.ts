@@ -1,9 +1,7 @@
-import { StoreError } from "../store.js";
-import type { ChannelRow } from "./chat-channels.js";
+import type { ChannelRow } from "../chat-rows.js";
+import { denied } from "../preconditions.js";
 import type { Connection } from "./database.js";
-import { IS_KNOWN } from "./rows.js";
-
-export const denied = (reason: string) => new StoreError("denied", reason);
+import { IS_KNOWN } from "../rows.js";
 
 /** Checks who sends messages and reacts. */
 export function senderCheck(db: Connection) {

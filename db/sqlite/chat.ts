@@ -1,5 +1,5 @@
 import type { ChatStore, Delivery, MessageDraft } from "../chat.js";
-import { type DeliveryRow, toDeliveries, toEvents } from "./chat-events.js";
+import { type DeliveryRow, toDeliveries, toEvents } from "../chat-rows.js";
 import type { chatReads } from "./chat-reads.js";
 import type { Writer } from "./writer.js";
 
@@ -27,7 +27,7 @@ export function chatStore(
     unread: async (...args) => read(() => reads.unread(...args)),
 
     async send(worldId, id, { content, ...rest }: MessageDraft) {
-      const draft = { ...rest, content: JSON.stringify(content) };
+      const draft = { content: JSON.stringify(content), ...rest };
       if (draft.replaces == null) {
         return delivered(
           id,

@@ -16,7 +16,10 @@ const UPGRADE_TIMEOUT = 10 * 60 * 1000;
 /** The size to which the write-ahead log is cut after a checkpoint, in bytes. */
 const LOG_KEPT = 64 * 1024 * 1024;
 
-const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
+/** The file of the database in its folder. */
+export const DATABASE = "foyer.db";
+
+const fileOf = (dataDir: string) => join(dataDir, DATABASE);
 
 /**
  * Opens the database for writing, and creates or upgrades it first.

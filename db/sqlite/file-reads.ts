@@ -1,17 +1,8 @@
-import { fileIdOf, mimeTypeOf } from "../../schemas/plain/file-types.js";
+import { fileIdOf } from "../../schemas/plain/file-types.js";
+import { FILE_COLUMNS, type FileRow, keyRange, toFile } from "../file-rows.js";
 import type { FilePage, FileRecord, PageSelection } from "../store.js";
 import type { Connection } from "./database.js";
-import { rangeOf } from "./rows.js";
-
-interface FileRow {
-  key: string;
-  size: number;
-  sha256: string;
-  user_id: string | null;
-  created: number;
-}
-
-const FILE_COLUMNS = "key, size, sha256, user_id, created";
+import { rangeOf } from "../rows.js";
 
 /** The reads of file records. */
 export function fileReads(db: Connection) {
@@ -49,31 +40,13 @@ export function fileReads(db: Connection) {
   };
 }
 
-const toFile = ({
-  key,
-  size,
-  sha256,
-  user_id,
-  created,
-}: FileRow): FileRecord => ({
-  id: fileIdOf(key),
-  key,
-  size,
-  sha256,
-  type: mimeTypeOf(key),
-  userId: user_id,
-  uploadedAt: created,
-});
-
 /** Finds a file of a world by its id, which is the beginning of its key, which has an index. */
 export function fileFinder(db: Connection) {
   const select = db.prepare<[string, string, string], FileRow>(
     `SELECT ${FILE_COLUMNS} FROM files WHERE key >= ? AND key < ? AND world_id = ?`,
   );
   return (worldId: string, id: string): FileRow | undefined => {
-    const start = `pub/${worldId}/${id}`;
-    // In ASCII, the slash follows the dot. An `id` with a dot in it would match too much.
-    const row = select.get(`${start}.`, `${start}/`, worldId);
+    const row = select.get(...keyRange(worldId, id), worldId);
     return row && fileIdOf(row.key) === id ? row : undefined;
   };
 }

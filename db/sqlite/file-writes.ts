@@ -1,7 +1,7 @@
 import { type FileDigest, StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { fileFinder } from "./file-reads.js";
-import { absent } from "./preconditions.js";
+import { absent } from "../preconditions.js";
 import { userFinder } from "./user-reads.js";
 import type { SentVisitor, userWrites } from "./user-writes.js";
 

@@ -26,7 +26,7 @@ import { questionStore } from "./questions.js";
 import { ReadCache } from "./read-cache.js";
 import { roomListCache } from "./room-list-cache.js";
 import { roomReads } from "./room-reads.js";
-import { readWholeRoom, readWorld, toUser } from "./rows.js";
+import { readWholeRoom, readWorld, toUser } from "../rows.js";
 import { Searcher } from "./searcher.js";
 import { userReads } from "./user-reads.js";
 import type { SentVisitor } from "./user-writes.js";
@@ -59,12 +59,24 @@ export interface SqliteOptions {
  */
 export function openSqliteStore(
   dataDir: string,
+  options: SqliteOptions = {},
+): Store {
+  try {
+    return storeIn(dataDir, options);
+  } catch (error) {
+    // Any page of the database may be damaged.
+    return explain(error);
+  }
+}
+
+function storeIn(
+  dataDir: string,
   {
     log,
     lockTimeout = LOCK_TIMEOUT,
     origin = randomUUID(),
     onTouched,
-  }: SqliteOptions = {},
+  }: SqliteOptions,
 ): Store {
   // It stays open until the reader is open. The last connection that closes deletes
   // the write-ahead log, and a read-only connection cannot create it.
@@ -244,8 +256,8 @@ export function openSqliteStore(
 
 /** A visitor as it travels to the writer thread. */
 const sent = ({ traits, ...visitor }: Visitor): SentVisitor => ({
-  ...visitor,
   traits: [...traits],
+  ...visitor,
 });
 
 function explain(error: unknown): never {

@@ -1,12 +1,14 @@
 import Database from "better-sqlite3";
-import { type FileDigest, StoreError } from "../store.js";
+import type { Rules } from "../contradictions.js";
+import type { FileFate } from "../dump.js";
+import { StoreError } from "../store.js";
 import { chatContradictions } from "./chat-inspection.js";
 import {
   type Connection,
   openForInspection,
   storeErrorOf,
 } from "./database.js";
-import { rewriteTable, withoutForeignKeys } from "./scrub.js";
+import { findContradictions } from "./rules.js";
 import { schemaVersionOf } from "./upgrade.js";
 import { voteContradictions } from "./vote-inspection.js";
 
@@ -97,22 +99,8 @@ export function countRows(db: Connection): RowCounts {
   return { ...NO_ROWS, ...found };
 }
 
-/** The files of all worlds. */
-export function allFiles(db: Connection): FileDigest[] {
-  return db
-    .prepare<[], FileDigest>("SELECT key, size, sha256 FROM files ORDER BY key")
-    .all();
-}
-
-/** The size of all files together, in bytes. */
-export const totalSize = (files: readonly FileDigest[]): number =>
-  files.reduce((sum, { size }) => sum + size, 0);
-
 /** What happened to a file that a copy of the database names. */
-export function whatBecameOf(
-  db: Connection,
-  key: string,
-): "recorded" | "deleted" | "gone with its world" {
+export function whatBecameOf(db: Connection, key: string): FileFate {
   const [, worldId] = key.split("/");
   const found = db
     .prepare<[string, string | undefined], { world: number; file: number }>(
@@ -122,31 +110,6 @@ export function whatBecameOf(
     .get(key, worldId)!;
   if (found.file) return "recorded";
   return found.world ? "deleted" : "gone with its world";
-}
-
-/** Removes the records of files from a copy of a database that nobody else uses. */
-export function dropFiles(file: string, keys: Iterable<string>): void {
-  const db = new Database(file, { fileMustExist: true });
-  try {
-    db.pragma("secure_delete = ON");
-    const remove = db.prepare<[string], { world_id: string; size: number }>(
-      "DELETE FROM files WHERE key = ? RETURNING world_id, size",
-    );
-    const takeBytes = db.prepare<[number, string]>(
-      "UPDATE worlds SET file_bytes = file_bytes - ? WHERE id = ?",
-    );
-    const drop = db.transaction(() => {
-      for (const key of keys) {
-        const row = remove.get(key);
-        if (row) takeBytes.run(row.size, row.world_id);
-      }
-      rewriteTable(db, "files");
-    });
-    withoutForeignKeys(db, drop);
-  } finally {
-    // Closing the last connection also deletes the log.
-    db.close();
-  }
 }
 
 /** What SQLite finds wrong with the structure of a database: at most the first ten problems. */
@@ -159,50 +122,37 @@ export function damageOf(db: Connection): string[] {
     .filter((line) => line !== "ok" && !line.startsWith("***"));
 }
 
+/** The references to missing rows. */
+export const danglingIn = (db: Connection): string[] =>
+  (db.pragma("foreign_key_check") as { table: string; parent: string }[]).map(
+    ({ table, parent }) =>
+      `a row of ${table} refers to a row of ${parent} that does not exist`,
+  );
+
+const RULES: Rules = {
+  worldsUnreadable: `SELECT id FROM worlds
+    WHERE NOT (json_valid(config) AND json_valid(permission_config))`,
+  roomsUnreadable: `SELECT id FROM rooms
+    WHERE NOT (json_valid(module_config) AND json_valid(permission_config)
+      AND json_valid(coalesce(extras, '{}')))`,
+  usersUnreadable: `SELECT id FROM users
+    WHERE NOT (json_valid(coalesce(profile, '{}')) AND json_valid(coalesce(traits, '[]'))
+      AND json_valid(coalesce(client_state, '{}')))`,
+  blocksOfStrangers: `SELECT user_id AS id, blocked_id AS other FROM blocks
+      JOIN users ON users.id = user_id JOIN users AS blocked ON blocked.id = blocked_id
+    WHERE users.world_id != blocked.world_id`,
+  roomsMiscounted: `SELECT world_id AS id, rooms AS count,
+      (SELECT count(*) FROM rooms WHERE view_group = view_groups.id) AS counted
+    FROM view_groups WHERE rooms != counted`,
+  bytesMiscounted: `SELECT id, file_bytes AS count,
+      (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id) AS counted
+    FROM worlds WHERE file_bytes != counted`,
+};
+
 /** Contradictions in the data: references to missing rows, JSON that does not parse, wrong counts. */
-export function contradictionsIn(db: Connection): string[] {
-  const rows = <T>(sql: string) => db.prepare<[], T>(sql).all();
-  return [
-    ...(
-      db.pragma("foreign_key_check") as { table: string; parent: string }[]
-    ).map(
-      ({ table, parent }) =>
-        `a row of ${table} refers to a row of ${parent} that does not exist`,
-    ),
-    ...rows<{ kind: string; id: string }>(
-      `SELECT 'world' AS kind, id FROM worlds
-         WHERE NOT (json_valid(config) AND json_valid(permission_config))
-       UNION ALL SELECT 'room', id FROM rooms
-         WHERE NOT (json_valid(module_config) AND json_valid(permission_config)
-           AND json_valid(coalesce(extras, '{}')))
-       UNION ALL SELECT 'user', id FROM users
-         WHERE NOT (json_valid(coalesce(profile, '{}')) AND json_valid(coalesce(traits, '[]'))
-           AND json_valid(coalesce(client_state, '{}')))`,
-    ).map(({ kind, id }) => `the ${kind} ${id} cannot be read`),
-    ...rows<{ user_id: string; blocked_id: string }>(
-      `SELECT user_id, blocked_id FROM blocks
-         JOIN users ON users.id = user_id JOIN users AS blocked ON blocked.id = blocked_id
-       WHERE users.world_id != blocked.world_id`,
-    ).map(
-      ({ user_id, blocked_id }) =>
-        `the user ${user_id} blocks ${blocked_id}, who is in another world`,
-    ),
-    ...rows<{ world_id: string; rooms: number; counted: number }>(
-      `SELECT world_id, rooms, (SELECT count(*) FROM rooms WHERE view_group = view_groups.id) AS counted
-       FROM view_groups WHERE rooms != counted`,
-    ).map(
-      ({ world_id, rooms, counted }) =>
-        `a view group of the world ${world_id} counts ${rooms} rooms but has ${counted}`,
-    ),
-    ...rows<{ id: string; file_bytes: number; counted: number }>(
-      `SELECT id, file_bytes,
-         (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id) AS counted
-       FROM worlds WHERE file_bytes != counted`,
-    ).map(
-      ({ id, file_bytes, counted }) =>
-        `the world ${id} counts ${file_bytes} bytes of files but has ${counted}`,
-    ),
-    ...chatContradictions(db),
-    ...voteContradictions(db),
-  ];
-}
+export const contradictionsIn = (db: Connection): string[] => [
+  ...danglingIn(db),
+  ...findContradictions(db, RULES),
+  ...chatContradictions(db),
+  ...voteContradictions(db),
+];

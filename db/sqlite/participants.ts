@@ -1,7 +1,6 @@
-import { denied } from "./chat-senders.js";
 import type { Connection } from "./database.js";
-import { absent } from "./preconditions.js";
-import { IS_KNOWN } from "./rows.js";
+import { absent, denied } from "../preconditions.js";
+import { IS_KNOWN } from "../rows.js";
 
 /** Checks where somebody takes part in a room, and who that is. */
 export function participantChecks(db: Connection) {

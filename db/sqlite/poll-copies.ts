@@ -1,17 +1,16 @@
 import type { PollCopy } from "../../schemas/votes-copy.js";
+import { BY_POSITION, POLL_COLUMNS, type PollRow } from "../poll-rows.js";
 import type { PollOption } from "../polls.js";
-import { StoreError } from "../store.js";
+import {
+  type Choice,
+  COPIED_POLL_COLUMNS,
+  pollValues,
+  toBallots,
+  toPollCopy,
+  totalsOf,
+} from "../vote-copies.js";
+import { taken } from "../world-copies.js";
 import type { Connection } from "./database.js";
-import { BY_POSITION, POLL_COLUMNS, type PollRow } from "./poll-reads.js";
-
-/** One option that a ballot has. */
-interface Choice {
-  ballot: number;
-  user: string | null;
-  option: string;
-}
-
-type BallotCopy = NonNullable<PollCopy["ballots"]>[number];
 
 /** The reads of all polls of a world. */
 export function pollCopyReads(db: Connection) {
@@ -31,21 +30,6 @@ export function pollCopyReads(db: Connection) {
      WHERE b.poll = ? ORDER BY b.user_id IS NULL, b.number, ${BY_POSITION}`,
   );
 
-  function ballotsOf(poll: number): BallotCopy[] {
-    const ballots = new Map<number, BallotCopy>();
-    for (const { ballot, user, option } of selectChoices.iterate(poll)) {
-      const found = ballots.get(ballot);
-      if (found) found.options.push(option);
-      else {
-        ballots.set(ballot, {
-          ...(user !== null && { user }),
-          options: [option],
-        });
-      }
-    }
-    return [...ballots.values()];
-  }
-
   return {
     /** @param withVotes whether ballots are included. */
     exportPolls: (worldId: string, withVotes: boolean): PollCopy[] =>
@@ -55,30 +39,11 @@ export function pollCopyReads(db: Connection) {
           toPollCopy(
             row,
             selectOptions.all(row.number),
-            withVotes ? ballotsOf(row.number) : [],
+            withVotes ? toBallots(selectChoices.iterate(row.number)) : [],
           ),
         ),
   };
 }
-
-const toPollCopy = (
-  { id, room, content, state, poll_type, timestamp, ...row }: PollRow,
-  options: PollOption[],
-  ballots: BallotCopy[],
-): PollCopy => ({
-  id,
-  room,
-  content,
-  state,
-  poll_type,
-  timestamp: new Date(timestamp).toISOString(),
-  ...(row.is_pinned && { is_pinned: true }),
-  options,
-  ...(row.results !== null && {
-    results: JSON.parse(row.results) as Record<string, number>,
-  }),
-  ...(ballots.length > 0 && { ballots }),
-});
 
 /** The writes of all polls of a world. */
 export function pollCopyWrites(db: Connection) {
@@ -87,8 +52,7 @@ export function pollCopyWrites(db: Connection) {
     "SELECT 1 FROM poll_options WHERE id = ?",
   );
   const add = db.prepare<unknown[]>(
-    `INSERT INTO polls (id, room_id, content, state, poll_type, is_pinned, timestamp, changed, results)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO polls (${COPIED_POLL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const addOption = db.prepare<unknown[]>(
     "INSERT INTO poll_options (id, poll, content, position, votes) VALUES (?, ?, ?, ?, ?)",
@@ -101,12 +65,9 @@ export function pollCopyWrites(db: Connection) {
   );
 
   function refuseTaken({ id, options }: PollCopy): void {
-    const [taken, kind] = has.get(id)
-      ? [id, "a poll"]
-      : [options.find((one) => hasOption.get(one.id))?.id, "an option"];
-    if (taken === undefined) return;
-    const message = `The id ${taken} of ${kind} is taken.`;
-    throw new StoreError("taken", message, "polls");
+    if (has.get(id)) throw taken("polls", id);
+    const option = options.find((one) => hasOption.get(one.id));
+    if (option) throw taken("polls", option.id, "an option");
   }
 
   return {
@@ -117,24 +78,9 @@ export function pollCopyWrites(db: Connection) {
     importPolls: (polls: readonly PollCopy[]): void => {
       for (const poll of polls) {
         refuseTaken(poll);
-        const { state, options, ballots = [] } = poll;
-        const votes = new Map(options.map(({ id }) => [id, 0]));
-        for (const id of ballots.flatMap((ballot) => ballot.options)) {
-          votes.set(id, votes.get(id)! + 1);
-        }
-        const isFrozen = state === "closed" || state === "archived";
-        const results = poll.results ?? Object.fromEntries(votes);
-        const added = add.run(
-          poll.id,
-          poll.room,
-          poll.content,
-          state,
-          poll.poll_type,
-          Number(poll.is_pinned ?? false),
-          Date.parse(poll.timestamp),
-          ballots.length,
-          isFrozen ? JSON.stringify(results) : null,
-        );
+        const { options, ballots = [] } = poll;
+        const totals = totalsOf(poll);
+        const added = add.run(...pollValues(poll, totals));
         const numbers = new Map(
           options.map(({ id, content, order }) => [
             id,
@@ -143,7 +89,7 @@ export function pollCopyWrites(db: Connection) {
               added.lastInsertRowid,
               content,
               order,
-              votes.get(id)!,
+              totals.votes.get(id)!,
             ).lastInsertRowid,
           ]),
         );

@@ -1,66 +1,20 @@
-import type {
-  Ballot,
-  Poll,
-  PollOption,
-  PollSelection,
-  Voters,
-} from "../polls.js";
+import {
+  ballotsIn,
+  BY_POSITION,
+  OPTION_COLUMNS,
+  type OptionRow,
+  POLL_COLUMNS,
+  POLL_OVERHEAD,
+  type PollRow,
+  toPoll,
+} from "../poll-rows.js";
+import type { Ballot, Poll, PollSelection, Voters } from "../polls.js";
 import type { Connection } from "./database.js";
-
-/** A poll as it is stored, without its options. */
-export interface PollRow extends Omit<
-  Poll,
-  "is_pinned" | "options" | "results"
-> {
-  /** Names the poll in the other tables, and counts up. */
-  number: number;
-  is_pinned: number;
-  /** JSON of the results of a closed or archived poll; null for others. */
-  results: string | null;
-}
-
-/** An option as it is stored. */
-export interface OptionRow extends PollOption {
-  /** Names the option in the table of votes, and counts up. */
-  number: number;
-  /** The number of its poll. */
-  poll: number;
-  votes: number;
-}
-
-/** The columns of a {@link PollRow}, of `polls AS p`. */
-export const POLL_COLUMNS =
-  "p.number, p.id, p.room_id AS room, p.content, p.state, p.poll_type, p.is_pinned, p.timestamp, p.results";
-
-/** The columns of an {@link OptionRow}, of `poll_options AS o`, and the order of options. */
-export const OPTION_COLUMNS =
-  'o.number, o.id, o.poll, o.content, o.position AS "order", o.votes';
-export const BY_POSITION = "o.position, o.number";
-
-/** The votes in the options of a poll, by their ids. */
-export const votesIn = (options: readonly OptionRow[]): Poll["results"] =>
-  Object.fromEntries(options.map(({ id, votes }) => [id, votes]));
-
-/** @param options in their order. */
-export const toPoll = (row: PollRow, options: readonly OptionRow[]): Poll => ({
-  id: row.id,
-  room: row.room,
-  content: row.content,
-  state: row.state,
-  poll_type: row.poll_type,
-  is_pinned: row.is_pinned === 1,
-  timestamp: row.timestamp,
-  options: options.map(({ id, content, order }) => ({ id, content, order })),
-  results:
-    row.results === null
-      ? votesIn(options)
-      : (JSON.parse(row.results) as Poll["results"]),
-});
 
 /** How many characters a poll counts in a list: see {@link PollSelection}. */
 const sizeOf = (poll: PollRow, options: readonly OptionRow[]): number =>
   [poll, ...options].reduce(
-    (sum, { content }) => sum + content.length + 100,
+    (sum, { content }) => sum + content.length + POLL_OVERHEAD,
     0,
   );
 
@@ -142,16 +96,8 @@ export function pollReads(db: Connection) {
       return found.sort((a, b) => a.number - b.number).map(({ poll }) => poll);
     },
 
-    ballots(worldId: string, room: string, user: string): Ballot[] {
-      const ballots = new Map<string, Ballot>();
-      const from = { world: worldId, room, user };
-      for (const { poll, option } of selectBallots.iterate(from)) {
-        const ballot = ballots.get(poll);
-        if (ballot) ballot.options.push(option);
-        else ballots.set(poll, { poll, options: [option] });
-      }
-      return [...ballots.values()];
-    },
+    ballots: (worldId: string, room: string, user: string): Ballot[] =>
+      ballotsIn(selectBallots.iterate({ world: worldId, room, user })),
 
     voters(
       worldId: string,

@@ -1,5 +1,5 @@
 import type { Connection } from "./database.js";
-import type { OptionRow } from "./poll-reads.js";
+import type { OptionRow } from "../poll-rows.js";
 
 /** The ballots of users, as writes change them. */
 export function pollVotes(db: Connection) {

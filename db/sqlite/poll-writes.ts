@@ -1,19 +1,21 @@
-import { randomUUID } from "node:crypto";
-import type { Poll, PollChanges, PollDraft, PollState } from "../polls.js";
-import { StoreError } from "../store.js";
+import type { DeliveryRow } from "../chat-rows.js";
+import {
+  changedPoll,
+  chosenOptions,
+  isOpened,
+  newPoll,
+  openingOf,
+} from "../poll-changes.js";
+import { planOptions } from "../poll-options.js";
+import { POLL_COLUMNS, type PollRow, toPoll } from "../poll-rows.js";
+import type { Poll, PollChanges, PollDraft } from "../polls.js";
+import { absent } from "../preconditions.js";
 import { channelWrites } from "./chat-channels.js";
-import { type DeliveryRow, POLL } from "./chat-events.js";
 import { eventWriter } from "./chat-messages.js";
 import type { Connection } from "./database.js";
 import { participantChecks } from "./participants.js";
-import { optionWrites, planOptions } from "./poll-options.js";
-import { POLL_COLUMNS, type PollRow, toPoll, votesIn } from "./poll-reads.js";
+import { optionWrites } from "./poll-options.js";
 import { pollVotes } from "./poll-votes.js";
-import { absent } from "./preconditions.js";
-
-/** Whether the results of a poll in this state are those of when it came there. */
-const isFrozen = (state: PollState): boolean =>
-  state === "closed" || state === "archived";
 
 /** The writes of polls. Each runs inside a transaction of its caller. */
 export function pollWrites(db: Connection) {
@@ -32,9 +34,6 @@ export function pollWrites(db: Connection) {
   const update = db.prepare<PollRow>(
     `UPDATE polls SET content = @content, state = @state, poll_type = @poll_type,
        is_pinned = @is_pinned, results = @results WHERE number = @number`,
-  );
-  const setResults = db.prepare<[string, number]>(
-    "UPDATE polls SET results = ? WHERE number = ?",
   );
   const unpin = db
     .prepare<{ room: string; except: string | null }, string>(
@@ -57,51 +56,19 @@ export function pollWrites(db: Connection) {
 
   const whole = (row: PollRow): Poll => toPoll(row, options.of(row.number));
 
-  /** What the results of a poll are frozen to in its state: JSON, or null for not at all. */
-  const frozenResults = (state: PollState, poll: number): string | null =>
-    isFrozen(state) ? JSON.stringify(votesIn(options.of(poll))) : null;
-
   return {
-    createPoll(
-      worldId: string,
-      room: string,
-      {
-        content,
-        options: drafts,
-        state = "draft",
-        poll_type = "choice",
-      }: PollDraft,
-    ): Poll {
+    createPoll(worldId: string, room: string, draft: PollDraft): Poll {
       expectRoom(worldId, room);
-      options.expectFew(drafts);
-      const row = {
-        id: randomUUID(),
-        room,
-        content,
-        state,
-        poll_type,
-        is_pinned: 0,
-        timestamp: Date.now(),
-        results: isFrozen(state) ? "{}" : null,
-      };
-      const number = Number(insert.run(row).lastInsertRowid);
-      options.add(number, drafts);
-      const results = frozenResults(state, number);
-      if (results !== null) setResults.run(results, number);
-      return whole({ ...row, number, results });
+      const { row, options: added, poll } = newPoll(room, draft);
+      options.add(Number(insert.run(row).lastInsertRowid), added);
+      return poll;
     },
 
     updatePoll(
       worldId: string,
       room: string,
       id: string,
-      {
-        content,
-        state,
-        poll_type,
-        is_pinned,
-        options: asked = [],
-      }: PollChanges,
+      changes: PollChanges,
       user: string,
     ): {
       before: Poll;
@@ -113,31 +80,25 @@ export function pollWrites(db: Connection) {
       expectUser(worldId, user);
       const { number } = row;
       const present = options.of(number);
+      const { options: asked = [] } = changes;
       const plan = asked.length > 0 ? planOptions(present, asked) : undefined;
-      const unpinned = is_pinned ? unpin.get({ room, except: id }) : undefined;
+      const unpinned = changes.is_pinned
+        ? unpin.get({ room, except: id })
+        : undefined;
       if (plan) {
         ballots.lose(number, plan.removed);
         options.replace(number, plan);
       }
-      const changed = {
-        ...row,
-        content: content ?? row.content,
-        state: state ?? row.state,
-        poll_type: poll_type ?? row.poll_type,
-        is_pinned: Number(is_pinned ?? row.is_pinned),
-      };
-      if (isFrozen(changed.state) !== isFrozen(row.state)) {
-        changed.results = frozenResults(changed.state, number);
-      }
+      const left = plan ? options.of(number) : present;
+      const changed = changedPoll(row, changes, left);
       update.run(changed);
-      const opens = row.state === "draft" && changed.state === "open";
       const delivery =
-        opens && hasChat.get(room)
+        isOpened(row, changed) && hasChat.get(room)
           ? announce(worldId, room, id, user)
           : undefined;
       return {
         before: toPoll(row, present),
-        after: whole(changed),
+        after: toPoll(changed, left),
         ...(delivery && { delivery }),
         ...(unpinned !== undefined && { unpinned }),
       };
@@ -160,12 +121,7 @@ export function pollWrites(db: Connection) {
       const row = find(worldId, room, id);
       expectActive(worldId, user);
       const all = options.of(row.number);
-      const ids = new Set(named);
-      const chosen = all.filter((option) => ids.has(option.id));
-      if (row.state !== "open") throw refused("The poll is not open.");
-      if (row.poll_type === "choice" && chosen.length > 1) {
-        throw refused("The poll has a choice of one.");
-      }
+      const chosen = chosenOptions(row, all, named);
       ballots.set(row.number, user, all, chosen);
       return { poll: toPoll(row, all), options: chosen.map(({ id }) => id) };
     },
@@ -197,9 +153,6 @@ export function pollWrites(db: Connection) {
   ): DeliveryRow {
     const channel =
       channels.expect(worldId, room) ?? channels.create(worldId, room);
-    const content = JSON.stringify({ poll_id: poll, state: "open" });
-    return post(channel, { type: POLL, sender, content });
+    return post(channel, openingOf(poll, sender));
   }
 }
-
-const refused = (reason: string) => new StoreError("denied", reason, "poll");

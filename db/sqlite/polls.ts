@@ -1,5 +1,5 @@
 import type { PollStore } from "../polls.js";
-import { toDeliveries } from "./chat-events.js";
+import { toDeliveries } from "../chat-rows.js";
 import type { pollReads } from "./poll-reads.js";
 import type { Writer } from "./writer.js";
 

@@ -1,7 +1,12 @@
 import type { QuestionCopy } from "../../schemas/votes-copy.js";
-import { StoreError } from "../store.js";
+import { QUESTION_COLUMNS, type QuestionRow } from "../question-rows.js";
+import {
+  COPIED_QUESTION_COLUMNS,
+  questionValues,
+  toQuestionCopy,
+} from "../vote-copies.js";
+import { taken } from "../world-copies.js";
 import type { Connection } from "./database.js";
-import { QUESTION_COLUMNS, type QuestionRow } from "./question-reads.js";
 
 /** The reads of all questions of a world. */
 export function questionCopyReads(db: Connection) {
@@ -27,28 +32,11 @@ export function questionCopyReads(db: Connection) {
   };
 }
 
-const toQuestionCopy = (
-  { id, room, content, state, timestamp, ...row }: QuestionRow,
-  votes: (string | null)[],
-): QuestionCopy => ({
-  id,
-  room,
-  content,
-  state,
-  timestamp: new Date(timestamp).toISOString(),
-  ...(row.sender !== null && { sender: row.sender }),
-  ...(row.moderator !== null && { moderator: row.moderator }),
-  ...(row.answered && { answered: true }),
-  ...(row.is_pinned && { is_pinned: true }),
-  ...(votes.length > 0 && { votes }),
-});
-
 /** The writes of all questions of a world. */
 export function questionCopyWrites(db: Connection) {
   const has = db.prepare<[string]>("SELECT 1 FROM questions WHERE id = ?");
   const add = db.prepare<unknown[]>(
-    `INSERT INTO questions (id, room_id, sender, moderator, content, state, answered, is_pinned,
-       timestamp, score) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO questions (${COPIED_QUESTION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const addVote = db.prepare<[number | bigint, string | null]>(
     "INSERT INTO question_votes (question, user_id) VALUES (?, ?)",
@@ -60,26 +48,10 @@ export function questionCopyWrites(db: Connection) {
      * @throws {StoreError} `taken` on `questions`.
      */
     importQuestions: (questions: readonly QuestionCopy[]): void => {
-      for (const { id, room, votes = [], ...question } of questions) {
-        if (has.get(id)) {
-          throw new StoreError(
-            "taken",
-            `The id ${id} of a question is taken.`,
-            "questions",
-          );
-        }
-        const { lastInsertRowid } = add.run(
-          id,
-          room,
-          question.sender ?? null,
-          question.moderator ?? null,
-          question.content,
-          question.state,
-          Number(question.answered ?? false),
-          Number(question.is_pinned ?? false),
-          Date.parse(question.timestamp),
-          votes.length,
-        );
+      for (const question of questions) {
+        const { id, votes = [] } = question;
+        if (has.get(id)) throw taken("questions", id);
+        const { lastInsertRowid } = add.run(...questionValues(question));
         for (const user of votes) addVote.run(lastInsertRowid, user);
       }
     },

@@ -1,35 +1,14 @@
+import {
+  QUESTION_COLUMNS,
+  type QuestionRow,
+  toQuestion,
+} from "../question-rows.js";
 import type { Question, SeenQuestion } from "../questions.js";
+import { rangeOf } from "../rows.js";
 import type { PageSelection } from "../store.js";
 import type { Connection } from "./database.js";
-import { rangeOf } from "./rows.js";
-
-/** A question as it is stored. */
-export interface QuestionRow extends Omit<Question, "answered" | "is_pinned"> {
-  /** Names the question in the other tables, and counts up. */
-  number: number;
-  answered: number;
-  is_pinned: number;
-}
 
 type SeenRow = QuestionRow & { voted: number };
-
-/** The columns of a {@link QuestionRow}, of `questions AS q`. */
-export const QUESTION_COLUMNS =
-  "q.number, q.id, q.room_id AS room, q.sender, q.moderator, q.content, q.state, q.answered, q.is_pinned, q.timestamp, q.score";
-
-/** The question in a row. */
-export const toQuestion = (row: QuestionRow): Question => ({
-  id: row.id,
-  room: row.room,
-  sender: row.sender,
-  moderator: row.moderator,
-  content: row.content,
-  state: row.state,
-  answered: row.answered === 1,
-  is_pinned: row.is_pinned === 1,
-  timestamp: row.timestamp,
-  score: row.score,
-});
 
 const IN_ROOM =
   "q.room_id = @room AND EXISTS (SELECT 1 FROM rooms WHERE id = @room AND world_id = @world)";

@@ -1,13 +1,14 @@
-import { randomUUID } from "node:crypto";
-import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
-import type { Connection } from "./database.js";
-import { participantChecks } from "./participants.js";
-import { absent } from "./preconditions.js";
+import { absent } from "../preconditions.js";
 import {
+  changedQuestion,
+  newQuestionRow,
   QUESTION_COLUMNS,
   type QuestionRow,
   toQuestion,
-} from "./question-reads.js";
+} from "../question-rows.js";
+import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
+import type { Connection } from "./database.js";
+import { participantChecks } from "./participants.js";
 
 /**
  * The writes of questions. Each runs inside a transaction of its caller.
@@ -19,7 +20,7 @@ export function questionWrites(db: Connection, erases: () => void) {
   const select = db.prepare<[string, string], QuestionRow>(
     `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.id = ? AND q.room_id = ?`,
   );
-  const insert = db.prepare<Omit<QuestionRow, "number" | "score">>(
+  const insert = db.prepare<Omit<QuestionRow, "number">>(
     `INSERT INTO questions (id, room_id, sender, moderator, content, state, answered, is_pinned, timestamp)
      VALUES (@id, @room, @sender, @moderator, @content, @state, @answered, @is_pinned, @timestamp)`,
   );
@@ -29,7 +30,7 @@ export function questionWrites(db: Connection, erases: () => void) {
   );
   const unpin = db
     .prepare<
-      { moderator: string; room: string; except: string | null },
+      { moderator: string | null; room: string; except: string | null },
       string
     >(
       `UPDATE questions SET is_pinned = 0, moderator = @moderator
@@ -59,60 +60,39 @@ export function questionWrites(db: Connection, erases: () => void) {
   }
 
   /** Writes a question, and ends the pin of another if it is pinned. */
-  function save(row: QuestionRow, moderator: string) {
-    const { id, room } = row;
+  function save(row: QuestionRow) {
+    const { id, room, moderator } = row;
     const unpinned = row.is_pinned
       ? unpin.get({ moderator, room, except: id })
       : undefined;
-    const after = { ...row, moderator };
-    update.run(after);
+    update.run(row);
     return {
-      after: toQuestion(after),
+      after: toQuestion(row),
       ...(unpinned !== undefined && { unpinned }),
     };
   }
 
   return {
-    askQuestion(
-      worldId: string,
-      room: string,
-      { sender, content, state }: QuestionDraft,
-    ): Question {
+    askQuestion(worldId: string, room: string, draft: QuestionDraft): Question {
       expectRoom(worldId, room);
-      expectActive(worldId, sender);
-      const row = {
-        id: randomUUID(),
-        room,
-        sender,
-        moderator: null,
-        content,
-        state,
-        answered: 0,
-        is_pinned: 0,
-        timestamp: Date.now(),
-      };
-      const { lastInsertRowid } = insert.run(row);
-      return toQuestion({ ...row, number: Number(lastInsertRowid), score: 0 });
+      expectActive(worldId, draft.sender);
+      const row = newQuestionRow(room, draft);
+      insert.run(row);
+      return toQuestion(row);
     },
 
     updateQuestion(
       worldId: string,
       room: string,
       id: string,
-      { content, state, answered, is_pinned }: QuestionChanges,
+      changes: QuestionChanges,
       moderator: string,
     ): { before: Question; after: Question; unpinned?: string } {
       const row = find(worldId, room, id);
       expectUser(worldId, moderator);
-      if (content !== undefined && content !== row.content) erases();
-      const changed = {
-        ...row,
-        content: content ?? row.content,
-        state: state ?? row.state,
-        answered: Number(answered ?? row.answered),
-        is_pinned: Number(is_pinned ?? row.is_pinned),
-      };
-      return { before: toQuestion(row), ...save(changed, moderator) };
+      const changed = changedQuestion(row, changes, moderator);
+      if (changed.content !== row.content) erases();
+      return { before: toQuestion(row), ...save(changed) };
     },
 
     deleteQuestion(worldId: string, room: string, id: string): Question {
@@ -145,7 +125,7 @@ export function questionWrites(db: Connection, erases: () => void) {
       if (id !== null) {
         const row = find(worldId, room, id);
         expectUser(worldId, moderator);
-        return save({ ...row, is_pinned: 1 }, moderator).after;
+        return save({ ...row, moderator, is_pinned: 1 }).after;
       }
       expectRoom(worldId, room);
       expectUser(worldId, moderator);

@@ -1,6 +1,7 @@
+import type { Statement } from "better-sqlite3";
 import { Cache } from "../cache.js";
 import type { Connection } from "./database.js";
-import { sameValues } from "./rows.js";
+import { sameValues } from "../rows.js";
 
 /**
  * The bound for the values of one kind, in characters of what was read. What is
@@ -12,7 +13,7 @@ const MAX_SIZE = 16 * 1024 * 1024;
 const ENTRY_OVERHEAD = 500;
 
 /** A cache for values of one kind that are valid until the next write of any process. */
-export interface CachedReads<V> {
+interface CachedReads<V> {
   /** @param load reads the value, and its size in characters. */
   read(key: string, load: () => { value: V; size: number }): V;
   /** The value, if it was read after the last write. */
@@ -22,12 +23,17 @@ export interface CachedReads<V> {
 }
 
 /** A cache for values that are each made from one row and are valid until that row changes. */
-export interface CachedRows<R extends object, V> {
-  /** @param select reads the row. A missing row is not cached. */
+interface CachedRows<R extends object, V> {
+  /**
+   * @param params select the row.
+   * @param row the row, if it has just been selected.
+   * @returns undefined if there is no such row, which is not cached.
+   */
   read(
     key: string,
-    select: () => R | undefined,
+    params: string[],
     make: (row: R) => V,
+    row?: R,
   ): V | undefined;
   /** Keeps a value made from a row that was just written. It is compared with the row before its first use. */
   keep(key: string, row: R, value: V): void;
@@ -109,9 +115,13 @@ export class ReadCache {
     };
   }
 
-  /** A cache for values that stay valid when other rows are written. */
-  rows<R extends object, V>(): CachedRows<R, V> {
+  /**
+   * A cache for values that stay valid when other rows are written.
+   * @param select selects a row.
+   */
+  rows<R extends object, V>(select: Statement<string[], R>): CachedRows<R, V> {
     const cache = new Cache<{ row: R; value: V; seen: number }>(MAX_SIZE);
+    const isStored = rowComparison(this.#db, select);
     // The row and its JSON take about the same memory.
     const keep = (key: string, row: R, value: V, seen = -1) =>
       cache.set(
@@ -121,15 +131,18 @@ export class ReadCache {
       );
     return {
       keep,
-      read: (key, select, make) => {
+      read: (key, params, make, row) => {
         const known = cache.get(key);
         if (known?.seen === this.#seen) return known.value;
-        const row = select();
-        if (!row) return undefined;
-        if (known && sameValues(known.row, row)) {
+        if (
+          known &&
+          (row ? sameValues(known.row, row) : isStored(params, known.row))
+        ) {
           known.seen = this.#seen;
           return known.value;
         }
+        row ??= select.get(...params);
+        if (!row) return undefined;
         const value = make(row);
         keep(key, row, value, this.#seen);
         return value;
@@ -161,6 +174,24 @@ export class ReadCache {
     this.#ending = false;
     this.refresh();
   };
+}
+
+/**
+ * Compares rows with what is stored. SQLite does that, because reading a row into
+ * objects and strings of JavaScript takes twice as long, and three times if it is large.
+ * @returns a function that says whether a statement would select the same row again.
+ */
+function rowComparison<R extends object>(
+  db: Connection,
+  select: Statement<string[], R>,
+): (params: readonly string[], row: R) => boolean {
+  const names = select.columns().map(({ name }) => name as keyof R & string);
+  const values = names.map((name) => `${name} IS ?`).join(" AND ");
+  const find = db.prepare<unknown[]>(
+    `SELECT 1 FROM (${select.source}) WHERE ${values}`,
+  );
+  return (params, row) =>
+    find.get([...params, ...names.map((name) => row[name])]) !== undefined;
 }
 
 function textSizeOf(row: object): number {

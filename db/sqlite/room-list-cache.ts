@@ -1,8 +1,7 @@
+import { isFiltered, toRoomPage } from "../room-lists.js";
 import type { RoomPage, RoomSelection, Versioned } from "../store.js";
-import { versioned } from "../versions.js";
 import type { ReadCache } from "./read-cache.js";
-import { isFiltered, type RoomRows, type roomReads } from "./room-reads.js";
-import { readRoom } from "./rows.js";
+import type { roomReads } from "./room-reads.js";
 import type { Searcher } from "./searcher.js";
 import type { worldReads } from "./world-reads.js";
 
@@ -32,7 +31,7 @@ export function roomListCache(
       selection: RoomSelection,
     ): Promise<Versioned<RoomPage>> {
       const world = worlds.get(worldId);
-      if (!world) return pageOf({ count: 0, rows: [], size: 0 });
+      if (!world) return toRoomPage(0, []);
       const query = rooms.query(world.value, selection);
       const known = pages.find(query.key);
       if (known) return known;
@@ -41,7 +40,7 @@ export function roomListCache(
       const found = isFiltered(query.filter)
         ? await searcher.run("rooms", [worldId, sent], signal)
         : rooms.readPage(query);
-      const made = pageOf(found);
+      const made = toRoomPage(found.count, found.rows);
       // The thread read at an unknown moment, so the page is kept only if nothing changed.
       if (found.size <= MAX_CACHED && cache.state === state) {
         pages.keep(query.key, made, 2 * found.size);
@@ -49,14 +48,4 @@ export function roomListCache(
       return made;
     },
   };
-}
-
-function pageOf({ count, rows }: RoomRows): Versioned<RoomPage> {
-  const records = rows.map(readRoom);
-  const page = { count, rooms: Object.freeze(records.map((it) => it.value)) };
-  return versioned(
-    Object.freeze(page),
-    () => `[${records.map(({ json }) => json).join()}]`,
-    count,
-  );
 }

@@ -1,15 +1,16 @@
-import { may, type Rule, SEE } from "../../schemas/plain/permissions.js";
 import type { RoomOrdering } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
+import { pageTooLarge } from "../preconditions.js";
 import {
-  type PageSelection,
-  type RoomSelection,
-  type RoomValue,
-  StoreError,
-  type Versioned,
-} from "../store.js";
-import type { Connection } from "./database.js";
-import type { ReadCache } from "./read-cache.js";
+  isFiltered,
+  MAX_ROOM_PAGE,
+  ROOM_ORDERS,
+  type RoomFilter,
+  seenRooms,
+  toViewGroup,
+  type ViewGroup,
+  type ViewGroupRow,
+} from "../room-lists.js";
 import {
   foldCase,
   readWholeRoom,
@@ -17,36 +18,25 @@ import {
   type RoomRow,
   WHOLE_ROOM_COLUMNS,
   type WholeRoomRow,
-} from "./rows.js";
-
-/** Rooms that the same people may see. */
-interface ViewGroup {
-  id: number;
-  rooms: number;
-  /** What these rooms have in common; empty if they leave it to their world. */
-  permission_config: { "room.view"?: Rule };
-}
-
-interface ViewGroupRow {
-  id: number;
-  /** As JSON; empty if there is none. */
-  rule: string;
-  rooms: number;
-}
+} from "../rows.js";
+import {
+  type PageSelection,
+  type RoomSelection,
+  type RoomValue,
+  type Versioned,
+} from "../store.js";
+import type { Connection } from "./database.js";
+import type { ReadCache } from "./read-cache.js";
 
 /** Selects rooms, in the form of parameters for SQL. */
-interface Filter {
+interface Filter extends RoomFilter {
   world: string;
   /** The ids of the view groups, as JSON. */
   groups: string;
-  /** The type of a module; empty for any. */
-  type: string;
-  /** With case folded; empty for any. */
-  search: string;
 }
 
 /** A page of rooms as one caller asks for it. It is valid in the state in which it was made. */
-export interface RoomQuery {
+interface RoomQuery {
   /** Names the page in a cache. */
   key: string;
   filter: Filter;
@@ -64,20 +54,9 @@ export interface RoomRows {
   size: number;
 }
 
-/** The largest page, in bytes. A larger one would block the event loop for too long. */
-const MAX_ROOM_PAGE = 4 * 1024 * 1024;
-
-/** Each order has an index that gives the rooms in that order. */
-const orders: Record<RoomOrdering, string> = {
-  sorting_priority: "sorting_priority, name, id",
-  "-sorting_priority": "sorting_priority DESC, name, id",
-  name: "name, sorting_priority, id",
-  "-name": "name DESC, sorting_priority, id",
-};
-
 /** The reads of rooms. */
 export function roomReads(db: Connection, cache: ReadCache) {
-  const select = db.prepare<[string, string], WholeRoomRow>(
+  const select = db.prepare<string[], WholeRoomRow>(
     `SELECT ${WHOLE_ROOM_COLUMNS} FROM rooms JOIN worlds ON worlds.id = rooms.world_id
      WHERE rooms.id = ? AND rooms.world_id = ?`,
   );
@@ -92,7 +71,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
   const rooms = cache.rows<
     WholeRoomRow,
     { worldId: string; room: Versioned<RoomValue> }
-  >();
+  >(select);
   const groups = cache.reads<readonly ViewGroup[]>();
   const counts = cache.reads<number>();
   const prepared = new Map<string, ReturnType<Connection["prepare"]>>();
@@ -106,30 +85,21 @@ export function roomReads(db: Connection, cache: ReadCache) {
 
   function groupsOf(worldId: string): readonly ViewGroup[] {
     return groups.read(worldId, () => {
-      const value = selectGroups.all(worldId).map(({ rule, ...rest }) => ({
-        ...rest,
-        permission_config:
-          rule === "" ? {} : { "room.view": JSON.parse(rule) as Rule },
-      }));
+      const value = selectGroups.all(worldId).map(toViewGroup);
       return { value, size: 200 * value.length };
     });
   }
 
-  /** @param selectRow reads the row if it is in this world. */
-  function cached(
+  /** @param selected the row, if it has just been selected. */
+  function get(
     worldId: string,
     id: string,
-    selectRow: () => WholeRoomRow | undefined,
+    selected?: WholeRoomRow,
   ): Versioned<RoomValue> | undefined {
-    const found = rooms.read(id, selectRow, (row) => ({
-      worldId,
-      room: readWholeRoom(row),
-    }));
+    const make = (row: WholeRoomRow) => ({ worldId, room: readWholeRoom(row) });
+    const found = rooms.read(id, [id, worldId], make, selected);
     return found?.worldId === worldId ? found.room : undefined;
   }
-
-  const get = (worldId: string, id: string): Versioned<RoomValue> | undefined =>
-    cached(worldId, id, () => select.get(id, worldId));
 
   const all = (
     worldId: string,
@@ -137,7 +107,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
   ): Versioned<RoomValue>[] =>
     selectAll
       .all(worldId, pageSize, (page - 1) * pageSize)
-      .map((row) => cached(worldId, row.id, () => row)!);
+      .map((row) => get(worldId, row.id, row)!);
 
   /** Caches a room that was just written, so that its next reader need not parse it. */
   function written(worldId: string, row: WholeRoomRow): Versioned<RoomValue> {
@@ -149,12 +119,10 @@ export function roomReads(db: Connection, cache: ReadCache) {
   /** Finds out which rooms of a world a caller may see. */
   function query(world: World, selection: RoomSelection): RoomQuery {
     const { traits, page, pageSize, ordering, type = "" } = selection;
-    const seen = groupsOf(world.id).filter((room) =>
-      may({ traits }, SEE, { world, room }),
-    );
+    const { groups, visible } = seenRooms(world, groupsOf(world.id), traits);
     const filter = {
       world: world.id,
-      groups: JSON.stringify(seen.map(({ id }) => id)),
+      groups: JSON.stringify(groups),
       type,
       search: foldCase(selection.search ?? ""),
     };
@@ -162,7 +130,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
       key: `${page} ${pageSize} ${ordering} ${cacheKeyOf(filter)}`,
       filter,
       selection,
-      visible: seen.reduce((sum, { rooms }) => sum + rooms, 0),
+      visible,
     };
   }
 
@@ -187,7 +155,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
         size += byteSizeOf(row);
         // A single room is never refused, as nobody could ask for less.
         if (size > MAX_ROOM_PAGE && rows.length > 0) {
-          throw new StoreError("large", "The page is too large.");
+          throw pageTooLarge();
         }
         rows.push(row);
       }
@@ -196,7 +164,10 @@ export function roomReads(db: Connection, cache: ReadCache) {
   }
 
   function selectPage(ordering: RoomOrdering, filter: Filter) {
-    const order = orders[ordering].replace(/\b(name|id|sorting)/g, "rooms.$1");
+    const order = ROOM_ORDERS[ordering].replace(
+      /\b(name|id|sorting)/g,
+      "rooms.$1",
+    );
     return prepare(
       `SELECT ${ROOM_COLUMNS} ${fromRooms(filter)} ORDER BY ${order} LIMIT @limit OFFSET @offset`,
     ) as ReturnType<typeof db.prepare<object, RoomRow>>;
@@ -209,10 +180,6 @@ export function roomReads(db: Connection, cache: ReadCache) {
 
   return { get, all, written, query, readPage };
 }
-
-/** Whether the list has to look at every room. */
-export const isFiltered = ({ type, search }: Filter): boolean =>
-  type !== "" || search !== "";
 
 const cacheKeyOf = (filter: Filter) => JSON.stringify(Object.values(filter));
 

@@ -1,22 +1,29 @@
-import { randomUUID } from "node:crypto";
-import type { RoomRecord } from "../../schemas/world-document.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room, RoomDraft } from "../../schemas/rooms.js";
-import { type RoomUpdate, StoreError } from "../store.js";
-import { channelRemoval } from "./chat-remains.js";
-import type { Connection } from "./database.js";
-import { absent, expectVersion } from "./preconditions.js";
+import type { RoomRecord } from "../../schemas/world-document.js";
+import { absent, expectVersion } from "../preconditions.js";
 import {
-  extrasJson,
+  movedRooms,
+  newRoomId,
+  newRoomRow,
+  OWN_ROOM_COLUMNS,
+  type OwnRoomRow,
+  type PlacedRoom,
+  priorityBehind,
+  roomChanges,
+  takenName,
+  viewRuleOf,
+} from "../room-rows.js";
+import {
   foldCase,
-  ownExtras,
   readRoom,
   WHOLE_ROOM_COLUMNS,
   type WholeRoomRow,
-} from "./rows.js";
-
-/** A row as it is stored. Without a domain of its own, the room shows the world's. */
-type RoomColumns = Omit<WholeRoomRow, "domain"> & { domain: string | null };
+} from "../rows.js";
+import type { RoomUpdate } from "../store.js";
+import { taken } from "../world-copies.js";
+import { channelRemoval } from "./chat-remains.js";
+import type { Connection } from "./database.js";
 
 /** The stored columns that a {@link WholeRoomRow} lacks. */
 interface HiddenColumns {
@@ -40,8 +47,7 @@ export function roomWrites(db: Connection, erases: () => void) {
      WHERE rooms.id = ? AND rooms.world_id = ?`,
   );
   const insert = db.prepare(
-    `INSERT INTO rooms (id, name, description, module_config, permission_config, sorting_priority,
-       domain, revision, extras, name_folded, description_folded, world_id, view_group)
+    `INSERT INTO rooms (${OWN_ROOM_COLUMNS}, name_folded, description_folded, world_id, view_group)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const selectNames = db
@@ -52,10 +58,7 @@ export function roomWrites(db: Connection, erases: () => void) {
       "SELECT coalesce(max(sorting_priority), 0) FROM rooms WHERE world_id = ?",
     )
     .pluck();
-  const selectOrder = db.prepare<
-    [string],
-    Pick<RoomColumns, "id" | "sorting_priority">
-  >(
+  const selectOrder = db.prepare<[string], PlacedRoom>(
     "SELECT id, sorting_priority FROM rooms WHERE world_id = ? ORDER BY sorting_priority, name, id",
   );
   const move = db.prepare<[number, string]>(
@@ -86,8 +89,7 @@ export function roomWrites(db: Connection, erases: () => void) {
   );
 
   function enterGroup(worldId: string, permissions: PermissionConfig): number {
-    const rule = permissions["room.view"];
-    return joinGroup.get(worldId, rule ? JSON.stringify(rule) : "")!;
+    return joinGroup.get(worldId, viewRuleOf(permissions))!;
   }
 
   function quitGroup(group: number): void {
@@ -100,17 +102,7 @@ export function roomWrites(db: Connection, erases: () => void) {
   }
 
   function insertRoom(worldId: string, record: RoomRecord): WholeRoomRow {
-    const row = {
-      id: record.id,
-      name: record.name,
-      description: record.description ?? "",
-      module_config: JSON.stringify(record.module_config ?? []),
-      permission_config: JSON.stringify(record.permission_config ?? {}),
-      sorting_priority: record.sorting_priority ?? 0,
-      domain: record.domain ?? null,
-      revision: record.revision ?? 1,
-      extras: extrasJson(record),
-    };
+    const row = newRoomRow(record);
     const world = domainOf.get(worldId);
     if (world === undefined) throw absent("world");
     // By position, in the order of the columns above. By name would take a quarter longer.
@@ -160,7 +152,7 @@ export function roomWrites(db: Connection, erases: () => void) {
   function shownDomain(
     worldId: string,
     seen: WholeRoomRow,
-    { domain }: Partial<RoomColumns>,
+    { domain }: Partial<OwnRoomRow>,
   ): string {
     if (domain === undefined) return seen.domain;
     return domain ?? domainOf.get(worldId)!;
@@ -169,31 +161,15 @@ export function roomWrites(db: Connection, erases: () => void) {
   function updateRoom(
     worldId: string,
     id: string,
-    { module_config, permission_config, extras, ...rest }: RoomUpdate,
+    asked: RoomUpdate,
     versions?: readonly string[],
   ): WholeRoomRow {
     const { seen, hidden } = find(worldId, id, versions);
-    const { view_group, own_domain } = hidden;
-    const asked: Partial<RoomColumns> = {
-      ...rest,
-      ...(module_config && { module_config: JSON.stringify(module_config) }),
-      ...(permission_config && {
-        permission_config: JSON.stringify(permission_config),
-      }),
-      ...(extras && {
-        extras: extrasJson({ ...ownExtras(seen.extras), ...given(extras) }),
-      }),
-    };
-    const old: Record<string, unknown> = { ...seen, domain: own_domain };
-    const changes = Object.fromEntries(
-      Object.entries(given(asked)).filter(
-        ([name, value]) => value !== old[name],
-      ),
-    ) as Partial<RoomColumns>;
+    const changes = roomChanges(seen, hidden.own_domain, asked);
     if (Object.keys(changes).length === 0) return seen;
     if (changes.module_config) {
       clearModules.run(id);
-      indexModules(id, module_config!);
+      indexModules(id, asked.module_config!);
     }
     const row = {
       ...seen,
@@ -205,35 +181,30 @@ export function roomWrites(db: Connection, erases: () => void) {
       ...changes,
       ...folded(changes),
       ...(changes.permission_config && {
-        view_group: enterGroup(worldId, permission_config!),
+        view_group: enterGroup(worldId, asked.permission_config!),
       }),
       revision: row.revision,
     });
-    if (changes.permission_config) quitGroup(view_group);
+    if (changes.permission_config) quitGroup(hidden.view_group);
     return row;
   }
 
   return {
     createRoom: (worldId: string, draft: RoomDraft): WholeRoomRow =>
-      insertRoom(worldId, { id: newId(), ...draft }),
+      insertRoom(worldId, { id: newRoomId(), ...draft }),
 
     /** Creates a room behind all others. */
     openRoom(worldId: string, draft: RoomDraft): WholeRoomRow {
       const name = foldCase(draft.name);
       for (const other of selectNames.iterate(worldId)) {
         if (foldCase(other) === name) {
-          throw new StoreError(
-            "taken",
-            `The name ${draft.name} is taken.`,
-            "name",
-          );
+          throw takenName(draft.name);
         }
       }
-      const last = Math.min(highest.get(worldId)! + 1, HIGHEST);
       return insertRoom(worldId, {
-        id: newId(),
+        id: newRoomId(),
         ...draft,
-        sorting_priority: last,
+        sorting_priority: priorityBehind(highest.get(worldId)!),
       });
     },
 
@@ -244,23 +215,14 @@ export function roomWrites(db: Connection, erases: () => void) {
     ): WholeRoomRow => updateRoom(worldId, id, { extras: { schedule_data } }),
 
     reorderRooms(worldId: string, ids: readonly string[]): void {
-      const rooms = selectOrder.all(worldId);
-      const byId = new Map(rooms.map((room) => [room.id, room]));
-      const first = ids.flatMap((id) => byId.get(id) ?? []);
-      // A set keeps the first of equal elements in its place.
-      [...new Set([...first, ...rooms])].forEach((room, i) => {
-        if (room.sorting_priority !== i + 1) move.run(i + 1, room.id);
-      });
+      const moved = movedRooms(selectOrder.all(worldId), ids);
+      for (const room of moved) move.run(room.sorting_priority, room.id);
     },
 
     /** Creates a room with a given id. */
     addRoom(worldId: string, record: RoomRecord): void {
       if (exists.get(record.id)) {
-        throw new StoreError(
-          "taken",
-          `The id ${record.id} of a room is taken.`,
-          "rooms",
-        );
+        throw taken("rooms", record.id);
       }
       insertRoom(worldId, record);
     },
@@ -281,15 +243,6 @@ export function roomWrites(db: Connection, erases: () => void) {
   };
 }
 
-/** The fields that have a value. */
-const given = <T extends object>(fields: T): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Partial<T>;
-
-/** The highest priority that a room can have. */
-const HIGHEST = 2 ** 31 - 1;
-
 /** The folded columns of the texts that are given. */
 const folded = ({
   name,
@@ -303,13 +256,3 @@ const folded = ({
     description_folded: foldCase(description),
   }),
 });
-
-/**
- * A UUID that begins with the time (version 7, RFC 9562, section 5.7). Rooms that
- * are created together are then close to each other in every index, so fewer
- * pages are written.
- */
-function newId(): string {
-  const time = Date.now().toString(16).padStart(12, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
-}

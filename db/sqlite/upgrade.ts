@@ -11,7 +11,7 @@ import Database from "better-sqlite3";
 import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { migrations } from "./migrations/index.js";
-import { foldedNameOf } from "./rows.js";
+import { foldedNameOf } from "../rows.js";
 
 /** SQLite's application_id of a Foyer database: "Foyr". */
 const APPLICATION_ID = 0x466f7972;

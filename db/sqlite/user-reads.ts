@@ -1,31 +1,20 @@
-import {
-  type PageSelection,
-  StoreError,
-  type UserPage,
-  type UserRecord,
-  type Visitor,
-} from "../store.js";
+import type { PageSelection, UserPage, UserRecord, Visitor } from "../store.js";
 import type { Connection } from "./database.js";
 import type { ReadCache } from "./read-cache.js";
+import { pageTooLarge } from "../preconditions.js";
 import {
   IS_KNOWN,
   rangeOf,
   toUser,
   USER_COLUMNS,
   type UserRow,
-} from "./rows.js";
-
-/**
- * The largest page of users, in characters. A thousand profiles that fill a header
- * each would block the event loop for too long.
- */
-const MAX_USER_PAGE = 4 * 1024 * 1024;
-
-/** How much of the blocked users is read, in characters of their profiles. */
-const MAX_BLOCKED_SIZE = 1024 * 1024;
-
-/** The order in which users are shown to each other. */
-export const BY_NAME = "display_name_folded, id";
+} from "../rows.js";
+import {
+  BY_NAME,
+  MAX_BLOCKED_SIZE,
+  MAX_USER_PAGE,
+  toListed,
+} from "../user-rows.js";
 
 /** The reads of users. */
 export function userReads(db: Connection, cache: ReadCache) {
@@ -39,7 +28,7 @@ export function userReads(db: Connection, cache: ReadCache) {
      WHERE world_id = ? AND ${IS_KNOWN}
      ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
   );
-  const select = db.prepare<[string, string], UserRow>(
+  const select = db.prepare<string[], UserRow>(
     `SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND world_id = ?`,
   );
   const selectByPretalx = db.prepare<[string, string], UserRow>(
@@ -55,14 +44,15 @@ export function userReads(db: Connection, cache: ReadCache) {
     )
     .pluck();
   const find = userFinder(db);
-  const users = cache.rows<UserRow, { worldId: string; user: UserRecord }>();
+  const users = cache.rows<UserRow, { worldId: string; user: UserRecord }>(
+    select,
+  );
 
   function get(worldId: string, id: string): UserRecord | undefined {
-    const found = users.read(
-      id,
-      () => select.get(id, worldId),
-      (row) => ({ worldId, user: toUser(row) }),
-    );
+    const found = users.read(id, [id, worldId], (row) => ({
+      worldId,
+      user: toUser(row),
+    }));
     return found?.worldId === worldId ? found.user : undefined;
   }
 
@@ -128,11 +118,6 @@ export function userFinder(db: Connection) {
       : byToken.get(worldId, tokenId);
 }
 
-function toListed(row: UserRow) {
-  const { client_state: _state, deleted: _deleted, ...listed } = toUser(row);
-  return listed;
-}
-
 /**
  * Reads rows up to a size. A single row is never refused, because no page is smaller.
  * @throws {StoreError} `large`.
@@ -143,7 +128,7 @@ export function bounded(rows: Iterable<UserRow>): UserRow[] {
   for (const row of rows) {
     size += (row.traits?.length ?? 0) + (row.profile?.length ?? 0);
     if (size > MAX_USER_PAGE && read.length > 0) {
-      throw new StoreError("large", "The page is too large.");
+      throw pageTooLarge();
     }
     read.push(row);
   }

@@ -1,8 +1,9 @@
 import type { Statement } from "better-sqlite3";
 import type { UserSearch } from "../store.js";
 import type { Connection } from "./database.js";
-import { foldCase, IS_KNOWN, USER_COLUMNS, type UserRow } from "./rows.js";
-import { bounded, BY_NAME } from "./user-reads.js";
+import { foldCase, IS_KNOWN, USER_COLUMNS, type UserRow } from "../rows.js";
+import { BY_NAME } from "../user-rows.js";
+import { bounded } from "./user-reads.js";
 
 /** Found users as they are read. */
 export interface UserRows {

@@ -9,12 +9,16 @@ import {
 } from "../store.js";
 import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
-import { absent } from "./preconditions.js";
-import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "./rows.js";
+import { absent } from "../preconditions.js";
+import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "../rows.js";
+import {
+  COPIED_USER_COLUMNS,
+  copiedUserValues,
+  MAX_BLOCKED,
+  stateJson,
+  tooManyBlocked,
+} from "../user-rows.js";
 import { userFinder } from "./user-reads.js";
-
-/** How many users one user may block. */
-const MAX_BLOCKED = 1000;
 
 /** A visitor as it travels to the writer thread. */
 export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
@@ -46,8 +50,7 @@ export function userWrites(db: Connection) {
   );
   const exists = db.prepare<[string]>("SELECT 1 FROM users WHERE id = ?");
   const insert = db.prepare<unknown[]>(
-    `INSERT INTO users (id, world_id, token_id, client_id, profile, traits, last_seen,
-       moderation_state, client_state, pretalx_id, last_login, display_name_folded)
+    `INSERT INTO users (${COPIED_USER_COLUMNS}, world_id)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const update = (set: string) =>
@@ -145,20 +148,7 @@ export function userWrites(db: Connection) {
           "users",
         );
       }
-      insert.run(
-        id,
-        worldId,
-        token_id,
-        client_id,
-        user.profile && JSON.stringify(user.profile),
-        JSON.stringify(user.traits),
-        Date.parse(user.last_seen),
-        user.moderation_state ?? "",
-        stateJson(user.client_state),
-        user.pretalx_id ?? null,
-        user.last_login == null ? null : Date.parse(user.last_login),
-        foldedNameOf(user.profile),
-      );
+      insert.run(...copiedUserValues(user), worldId);
     },
 
     updateUser(
@@ -188,11 +178,7 @@ export function userWrites(db: Connection) {
       expectKnown(worldId, id, other);
       if (isBlocked.get(id, other)) return;
       if (countBlocked.get(id)! >= MAX_BLOCKED) {
-        throw new StoreError(
-          "quota",
-          `A user may block ${MAX_BLOCKED} users.`,
-          "blocks",
-        );
+        throw tooManyBlocked();
       }
       block.run(id, other);
     },
@@ -217,9 +203,3 @@ export function userWrites(db: Connection) {
     },
   };
 }
-
-/** The client state as it is stored. */
-const stateJson = (
-  state: Record<string, unknown> | undefined,
-): string | null =>
-  state && Object.keys(state).length > 0 ? JSON.stringify(state) : null;

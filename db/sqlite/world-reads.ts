@@ -2,14 +2,14 @@ import type { Versioned, WorldSelection } from "../store.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Connection } from "./database.js";
 import type { ReadCache } from "./read-cache.js";
-import { readWorld, WORLD_COLUMNS, type WorldRow } from "./rows.js";
+import { readWorld, WORLD_COLUMNS, type WorldRow } from "../rows.js";
 
 /** The bound for cached issuers, in characters. Anybody can send tokens of issuers that do not exist. */
 const MAX_ISSUERS = 2 * 1024 * 1024;
 
 /** The reads of worlds. */
 export function worldReads(db: Connection, cache: ReadCache) {
-  const select = db.prepare<[string], WorldRow>(
+  const select = db.prepare<string[], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
   );
   const selectByDomain = db
@@ -29,11 +29,11 @@ export function worldReads(db: Connection, cache: ReadCache) {
     )
     .pluck();
 
-  const worlds = cache.rows<WorldRow, Versioned<World>>();
+  const worlds = cache.rows<WorldRow, Versioned<World>>(select);
   const issuers = cache.reads<readonly Versioned<World>[]>(MAX_ISSUERS);
 
   const get = (id: string): Versioned<World> | undefined =>
-    worlds.read(id, () => select.get(id), readWorld);
+    worlds.read(id, [id], readWorld);
 
   return {
     get,

@@ -1,10 +1,23 @@
 import type { WorldCopy } from "../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
-import { StoreError, type WorldSettings } from "../store.js";
+import { absent, expectVersion } from "../preconditions.js";
+import {
+  readWorld,
+  sameValues,
+  WORLD_COLUMNS,
+  type WorldRow,
+} from "../rows.js";
+import type { WorldSettings } from "../store.js";
+import {
+  changedWorld,
+  configuredWorld,
+  expectFreeDomain,
+  hostOf,
+  newWorldRow,
+  takenWorld,
+} from "../world-rows.js";
 import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
-import { absent, expectVersion } from "./preconditions.js";
-import { readWorld, sameValues, WORLD_COLUMNS, type WorldRow } from "./rows.js";
 
 /** The writes of worlds. Each runs inside a transaction of its caller. */
 export function worldWrites(db: Connection) {
@@ -38,55 +51,28 @@ export function worldWrites(db: Connection) {
     "INSERT OR IGNORE INTO world_issuers (issuer, audience, world_id) VALUES (?, ?, ?)",
   );
 
-  function indexIssuers(worldId: string, config: WorldConfig): void {
+  function indexIssuers(
+    worldId: string,
+    keys: WorldConfig["JWT_secrets"],
+  ): void {
     clearIssuers.run(worldId);
-    for (const { issuer, audience } of config.JWT_secrets) {
+    for (const { issuer, audience } of keys) {
       insertIssuer.run(issuer, audience, worldId);
     }
   }
 
-  /**
-   * Refuses a domain that conflicts with another world's. Uploads find their world
-   * by the host of the request, first with its port and then without it. So two
-   * worlds may share a host name only if both name a port; otherwise one would get
-   * the uploads of the other on that port.
-   */
+  /** Refuses a domain that conflicts with another world's. */
   function claimDomain({ id, domain }: WorldRow): void {
-    const [host = ""] = domain.split(":", 1);
-    const rivals = selectRivals.all({ id, host, domain });
-    const taken = rivals.some(
-      (other) => other === domain || other === host || domain === host,
-    );
-    if (taken) {
-      throw new StoreError("taken", `The domain ${domain} is taken.`, "domain");
-    }
+    const rivals = selectRivals.all({ id, host: hostOf(domain), domain });
+    expectFreeDomain(domain, rivals);
   }
 
-  /** @throws {StoreError} `absent`. */
-  function find(id: string): WorldRow {
+  /** @throws {StoreError} `absent` or `changed`. */
+  function find(id: string, versions: readonly string[] | undefined): WorldRow {
     const row = select.get(id);
     if (!row) throw absent("world");
+    expectVersion(() => readWorld(row).version, versions);
     return row;
-  }
-
-  function updateWorld(
-    id: string,
-    { config, permission_config, ...rest }: WorldChanges,
-    versions?: readonly string[],
-  ): WorldRow {
-    const old = find(id);
-    expectVersion(() => readWorld(old).version, versions);
-    const row: WorldRow = { ...old, ...rest };
-    if (permission_config) {
-      row.permission_config = JSON.stringify(permission_config);
-    }
-    if (config) {
-      const { JWT_secrets } = JSON.parse(old.config) as WorldConfig;
-      const whole = { JWT_secrets, ...config };
-      row.config = JSON.stringify(whole);
-      indexIssuers(id, whole);
-    }
-    return save(old, row);
   }
 
   /** Writes a row if it has changed. */
@@ -99,45 +85,34 @@ export function worldWrites(db: Connection) {
   }
 
   return {
-    createWorld({ revision = 1, ...world }: WorldCopy["world"]): WorldRow {
-      if (select.get(world.id)) {
-        throw new StoreError("taken", `The id ${world.id} is taken.`, "id");
-      }
-      const row: WorldRow = {
-        ...world,
-        config: JSON.stringify(world.config),
-        permission_config: JSON.stringify(world.permission_config),
-        revision,
-      };
+    createWorld(world: WorldCopy["world"]): WorldRow {
+      if (select.get(world.id)) throw takenWorld(world.id);
+      const row = newWorldRow(world);
       claimDomain(row);
       insert.run(row);
-      indexIssuers(world.id, world.config);
+      indexIssuers(world.id, world.config.JWT_secrets);
       return row;
     },
 
-    updateWorld,
+    updateWorld(
+      id: string,
+      changes: WorldChanges,
+      versions?: readonly string[],
+    ): WorldRow {
+      const old = find(id, versions);
+      const row = changedWorld(old, changes);
+      const keys = changes.config?.JWT_secrets;
+      if (keys && row.config !== old.config) indexIssuers(id, keys);
+      return save(old, row);
+    },
 
     configureWorld(
       id: string,
-      { title, permission_config, config: settings = {} }: WorldSettings,
+      settings: WorldSettings,
       versions?: readonly string[],
     ): WorldRow {
-      const old = find(id);
-      expectVersion(() => readWorld(old).version, versions);
-      const config = JSON.parse(old.config) as WorldConfig;
-      // An undefined value is no value, and must not remove the key.
-      const named = Object.entries(settings).filter(
-        ([name, value]) => name !== "JWT_secrets" && value !== undefined,
-      );
-      const whole = { ...config, ...Object.fromEntries(named) };
-      return save(old, {
-        ...old,
-        title: title ?? old.title,
-        config: JSON.stringify(whole),
-        permission_config: permission_config
-          ? JSON.stringify(permission_config)
-          : old.permission_config,
-      });
+      const old = find(id, versions);
+      return save(old, configuredWorld(old, settings));
     },
 
     deleteWorld(id: string): string[] {

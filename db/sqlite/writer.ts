@@ -6,6 +6,7 @@ import type { memberWrites } from "./chat-members.js";
 import type { messageWrites } from "./chat-messages.js";
 import type { chatErasures } from "./chat-remains.js";
 import type { fileWrites } from "./file-writes.js";
+import { Gathering } from "./gathering.js";
 import type { pollWrites } from "./poll-writes.js";
 import type { questionWrites } from "./question-writes.js";
 import type { roomWrites } from "./room-writes.js";
@@ -65,7 +66,7 @@ export interface ThreadData {
 }
 
 /** Options of a {@link Writer}. */
-export interface WriterOptions extends ThreadData {
+interface WriterOptions extends ThreadData {
   /** Called after each transaction, before the promises of its writes resolve. */
   onWritten: () => void;
   /** Gets the worlds that processes of another origin have changed. */
@@ -77,15 +78,29 @@ interface PendingWrite {
   reject: (error: Error) => void;
 }
 
-/** How many writes are sent in one message at most. */
-const MAX_CALLS = 8;
+/**
+ * What many people do in the same moment. These writes gather, because each
+ * transaction has a cost of its own. Marks are not among them: they come in batches.
+ */
+const OF_CROWDS: ReadonlySet<keyof Writes> = new Set([
+  "enterUser",
+  "updateUser",
+  "sendMessage",
+  "joinChannel",
+  "leaveChannel",
+  "react",
+  "voteQuestion",
+  "votePoll",
+]);
 
 /** Sends writes to the writer thread and receives their answers. */
 export class Writer {
   readonly #options: WriterOptions;
   readonly #waiting = new Map<number, PendingWrite>();
-  /** The writes that are not sent yet. */
-  #unsent: (PendingWrite & { call: WriteCall })[] = [];
+  /** The writes that are not sent yet. A message to the thread costs as much as a small write. */
+  readonly #unsent = new Gathering<PendingWrite & { call: WriteCall }>(
+    (writes) => this.#send(writes),
+  );
   #worker: Worker | undefined;
   #lastId = 0;
   #closed = false;
@@ -109,12 +124,10 @@ export class Writer {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const call = { id, write, args };
-      // Writes of the same turn of the event loop are sent together, because a
-      // message costs as much as a small write. But a long turn sends several
-      // messages, so that the thread is not idle meanwhile.
-      const count = this.#unsent.push({ call, resolve, reject });
-      if (count === 1) setImmediate(this.#send);
-      else if (count === MAX_CALLS) this.#send();
+      this.#unsent.add(
+        { call, resolve, reject },
+        { patient: OF_CROWDS.has(write), busy: this.#waiting.size > 0 },
+      );
     });
   }
 
@@ -123,10 +136,7 @@ export class Writer {
     this.#worker ??= this.#start();
   }
 
-  readonly #send = (): void => {
-    if (this.#unsent.length === 0) return;
-    const unsent = this.#unsent;
-    this.#unsent = [];
+  #send(unsent: (PendingWrite & { call: WriteCall })[]): void {
     try {
       // The next write replaces a thread that died, because a temporary fault of the
       // disk must not end the service.
@@ -154,7 +164,7 @@ export class Writer {
         }
       }
     }
-  };
+  }
 
   #post(message: Message): void {
     this.#worker!.postMessage(message);
@@ -163,7 +173,7 @@ export class Writer {
   /** Finishes the pending writes and ends the thread. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#send();
+    this.#unsent.flush();
     const worker = this.#worker;
     if (!worker) return;
     const ended = new Promise((resolve) => worker.once("exit", resolve));

@@ -1,15 +1,15 @@
-import type { PermissionConfig } from "../../schemas/plain/permissions.js";
-import type { Room } from "../../schemas/rooms.js";
-import type { User } from "../../schemas/users.js";
-import type { World, WorldConfig } from "../../schemas/worlds.js";
+import type { PermissionConfig } from "../schemas/plain/permissions.js";
+import type { Room } from "../schemas/rooms.js";
+import type { User } from "../schemas/users.js";
+import type { World, WorldConfig } from "../schemas/worlds.js";
 import type {
   PageSelection,
   RoomExtras,
   RoomValue,
   UserRecord,
   Versioned,
-} from "../store.js";
-import { frozen, versioned } from "../versions.js";
+} from "./store.js";
+import { frozen, versioned } from "./versions.js";
 
 export interface WorldRow {
   id: string;
@@ -83,41 +83,81 @@ export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
 
 // A record may hold a megabyte of JSON with hundreds of thousands of values.
 // To parse it takes a hundred times as long as to copy it, and twenty times the
-// memory. So what is stored is parsed when it is used, and sent as it is.
+// memory. So what is large is parsed when it is used, and sent as it is stored.
 
-export function toWorld(row: WorldRow): World {
-  let config: WorldConfig | undefined;
-  let permissions: PermissionConfig | undefined;
-  return Object.freeze({
-    id: row.id,
-    title: row.title,
-    get config() {
-      return (config ??= parse<WorldConfig>(row.config));
-    },
-    get permission_config() {
-      return (permissions ??= parse<PermissionConfig>(row.permission_config));
-    },
-    domain: row.domain,
+/** The JSON of a record is parsed at once up to this size, in characters. */
+const SMALL = 4096;
+
+/** Keeps the place of a value that {@link recordOf} makes. */
+const later = undefined as never;
+
+/**
+ * A record of some values, and of others that are made when they are first used. Of
+ * a small record, all are made at once: objects with getters of their own share no
+ * hidden class, and V8 then reads even their other values ten times as slowly.
+ * @param plain with {@link later} for each of the others.
+ * @param size of what the others are made of, in characters.
+ */
+function recordOf<P extends object, L extends Record<string, () => unknown>>(
+  plain: P,
+  others: L,
+  size: number,
+): P & { readonly [K in keyof L]: ReturnType<L[K]> } {
+  for (const [key, make] of Object.entries(others)) {
+    if (size <= SMALL) (plain as Record<string, unknown>)[key] = make();
+    else defineLazily(plain, key, make);
+  }
+  return Object.freeze(plain) as ReturnType<typeof recordOf<P, L>>;
+}
+
+function defineLazily(record: object, key: string, make: () => unknown): void {
+  let made: { value: unknown } | undefined;
+  Object.defineProperty(record, key, {
+    enumerable: true,
+    get: () => (made ??= { value: make() }).value,
   });
 }
 
-export function toRoom(row: RoomRow): Room {
-  let modules: Room["module_config"] | undefined;
-  let permissions: PermissionConfig | undefined;
-  return Object.freeze({
-    id: row.id,
-    name: row.name,
-    description: row.description,
-    get module_config() {
-      return (modules ??= parse<Room["module_config"]>(row.module_config));
+const sizeOf = (...texts: (string | null)[]): number =>
+  texts.reduce((size, text) => size + (text?.length ?? 0), 0);
+
+export const toWorld = (row: WorldRow): World =>
+  recordOf(
+    {
+      id: row.id,
+      title: row.title,
+      config: later,
+      permission_config: later,
+      domain: row.domain,
     },
-    get permission_config() {
-      return (permissions ??= parse<PermissionConfig>(row.permission_config));
+    {
+      config: () => parse<WorldConfig>(row.config),
+      permission_config: () => parse<PermissionConfig>(row.permission_config),
     },
-    sorting_priority: row.sorting_priority,
-    domain: row.domain,
-  });
-}
+    sizeOf(row.config, row.permission_config),
+  );
+
+export const toRoom = (row: RoomRow): Room =>
+  recordOf(
+    plainOf(row),
+    storedIn(row),
+    sizeOf(row.module_config, row.permission_config),
+  );
+
+const plainOf = (row: RoomRow) => ({
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  module_config: later,
+  permission_config: later,
+  sorting_priority: row.sorting_priority,
+  domain: row.domain,
+});
+
+const storedIn = (row: RoomRow) => ({
+  module_config: () => parse<Room["module_config"]>(row.module_config),
+  permission_config: () => parse<PermissionConfig>(row.permission_config),
+});
 
 const parse = <T>(json: string): T => frozen(JSON.parse(json) as T);
 
@@ -153,55 +193,37 @@ const extrasIn = (stored: string | null): Readonly<RoomExtras> =>
     ? DEFAULT_EXTRAS
     : Object.freeze({ ...DEFAULT_EXTRAS, ...ownExtras(stored) });
 
-function toWholeRoom(row: WholeRoomRow): RoomValue {
-  let modules: Room["module_config"] | undefined;
-  let permissions: PermissionConfig | undefined;
-  let extras: Readonly<RoomExtras> | undefined;
-  return Object.freeze({
-    id: row.id,
-    name: row.name,
-    description: row.description,
-    get module_config() {
-      return (modules ??= parse<Room["module_config"]>(row.module_config));
-    },
-    get permission_config() {
-      return (permissions ??= parse<PermissionConfig>(row.permission_config));
-    },
-    sorting_priority: row.sorting_priority,
-    domain: row.domain,
-    get extras() {
-      return (extras ??= extrasIn(row.extras));
-    },
-  });
-}
+const toWholeRoom = (row: WholeRoomRow): RoomValue =>
+  recordOf(
+    plainOf(row),
+    { ...storedIn(row), extras: () => extrasIn(row.extras) },
+    sizeOf(row.module_config, row.permission_config, row.extras),
+  );
 
 /** The user in a row. */
-export function toUser(row: UserRow): UserRecord {
-  let profile: User["profile"] | undefined;
-  let traits: string[] | undefined;
-  let state: Record<string, unknown> | undefined;
-  return Object.freeze({
-    id: row.id,
-    token_id: row.token_id,
-    client_id: row.client_id,
-    get profile() {
-      return (profile ??= parse<User["profile"]>(row.profile ?? "null"));
+export const toUser = (row: UserRow): UserRecord =>
+  recordOf(
+    {
+      id: row.id,
+      token_id: row.token_id,
+      client_id: row.client_id,
+      profile: later,
+      traits: later,
+      last_seen: row.last_seen,
+      moderation_state: row.moderation_state,
+      client_state: later,
+      pretalx_id: row.pretalx_id,
+      last_login: row.last_login,
+      deleted: row.token_id === null && row.client_id === null,
     },
-    get traits() {
-      return (traits ??= parse<string[]>(row.traits ?? "[]"));
+    {
+      profile: () => parse<User["profile"]>(row.profile ?? "null"),
+      traits: () => parse<string[]>(row.traits ?? "[]"),
+      client_state: () =>
+        parse<Record<string, unknown>>(row.client_state ?? "{}"),
     },
-    last_seen: row.last_seen,
-    moderation_state: row.moderation_state,
-    get client_state() {
-      return (state ??= parse<Record<string, unknown>>(
-        row.client_state ?? "{}",
-      ));
-    },
-    pretalx_id: row.pretalx_id,
-    last_login: row.last_login,
-    deleted: row.token_id === null && row.client_id === null,
-  });
-}
+    sizeOf(row.profile, row.traits, row.client_state),
+  );
 
 /** The display name in the profile of a user without differences of case; empty if there is none. */
 export function foldedNameOf(profile: User["profile"] | undefined): string {

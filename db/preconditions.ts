@@ -1,4 +1,4 @@
-import { StoreError } from "../store.js";
+import { StoreError } from "./store.js";
 
 export const absent = (
   kind:
@@ -12,6 +12,11 @@ export const absent = (
     | "poll"
     | "option",
 ) => new StoreError("absent", `There is no such ${kind}.`, kind);
+
+export const denied = (reason: string) => new StoreError("denied", reason);
+
+export const pageTooLarge = () =>
+  new StoreError("large", "The page is too large.");
 
 /**
  * Checks the precondition of a write.

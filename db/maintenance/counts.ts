@@ -1,0 +1,11 @@
+import { NO_ROWS, type RowCounts } from "../sqlite/inspection.js";
+import type { TableRows } from "./manifest.js";
+
+/** How many rows there are of what people count. */
+export const rowCountsOf = (tables: readonly TableRows[]): RowCounts =>
+  Object.fromEntries(
+    Object.keys(NO_ROWS).map((counted) => [
+      counted,
+      tables.find(({ name }) => name === counted)!.rows,
+    ]),
+  ) as RowCounts;

@@ -1,0 +1,25 @@
+import type { RowCounts } from "../sqlite/inspection.js";
+import type { FileDigest } from "../store.js";
+
+/** What a check asks a database. Others may write to it meanwhile. */
+export interface Inspector {
+  /**
+   * What is wrong with its structure, one line each.
+   * @throws {StoreError} `unusable`, as all methods do, if it cannot be read.
+   */
+  damage(): Promise<string[]>;
+  /** What is wrong with its rows, as they are at one moment, one line each. */
+  contradictions(): Promise<string[]>;
+  counts(): Promise<RowCounts>;
+  /** The size of all files, as recorded. */
+  bytes(): Promise<number>;
+  /**
+   * The next records of files, in the order of the UTF-8 bytes of their keys.
+   * @param after the last key that is known; empty for none.
+   * @returns at most a few thousand; none at the end.
+   */
+  records(after: string): Promise<FileDigest[]>;
+  /** Whether a file has this key now. */
+  has(key: string): Promise<boolean>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,186 @@
+import { Type, type Static, type TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { Failure } from "../../failure.js";
+import { type Table, TABLES } from "../tables.js";
+
+// A backup is a tar archive that any tar can unpack: the files, then the rows of
+// all tables, and at the end a manifest with their checksums. An incomplete one
+// lacks the manifest. Version 1 has a database of SQLite in place of the rows.
+
+const ARCHIVE_FORMAT = "foyer.backup";
+const ARCHIVE_VERSION = 2;
+
+export const MANIFEST = "manifest.json";
+/** The database in an archive of version 1. */
+export const DATABASE = "foyer.db";
+const MEDIA = "media/";
+
+/** The paths that an archive may have. No other is ever written anywhere. */
+const FILE = /^media(?:\/[\w-][\w.-]{0,254})+$/;
+const ROWS = /^tables\/([a-z_]+)-([1-9]\d{0,6})\.ndjson$/;
+
+/** The last moment that a `Date` can hold, in milliseconds since 1970 (ECMA-262, 21.4.1.1). */
+const LATEST_TIME = 8.64e15;
+
+/** The archive is not valid, or cannot be made. The message is one line for the operator. */
+export class ArchiveError extends Failure {}
+
+/** What an entry of an archive is, by its path. */
+type Entry =
+  | { kind: "manifest" }
+  | { kind: "database" }
+  | { kind: "file"; key: string }
+  | { kind: "rows"; table: Table; part: number };
+
+/** @returns undefined for a path that no archive has. */
+export function entryAt(path: string): Entry | undefined {
+  if (path === MANIFEST) return { kind: "manifest" };
+  if (path === DATABASE) return { kind: "database" };
+  if (FILE.test(path)) return { kind: "file", key: path.slice(MEDIA.length) };
+  const [, name, part] = ROWS.exec(path) ?? [];
+  const table = TABLES.find((one) => one.name === name);
+  return table && { kind: "rows", table, part: Number(part) };
+}
+
+/** The path of a file in an archive. */
+export const pathOfFile = (key: string): string => MEDIA + key;
+
+/** The path of a part of the rows of a table. Parts count from 1. */
+export const pathOfRows = (table: Table, part: number): string =>
+  `tables/${table.name}-${part}.ndjson`;
+
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Sha256 = Type.RegExp(/^[0-9a-f]{64}$/);
+
+const Member = Type.Object({
+  path: Type.RegExp(/^(?:foyer\.db|media(?:\/[\w-][\w.-]{0,254})+)$/),
+  size: Count,
+  /** In milliseconds since 1970. It is part of the `ETag` of a file. */
+  modified: Type.Integer({ minimum: 0, maximum: LATEST_TIME }),
+  sha256: Sha256,
+});
+export type Member = Static<typeof Member>;
+
+const TableRows = Type.Object({
+  name: Type.String(),
+  columns: Type.Array(Type.String()),
+  /** How many. */
+  rows: Count,
+  /** Of all its parts, one after the other. */
+  sha256: Sha256,
+});
+export type TableRows = Static<typeof TableRows>;
+
+const Head = Type.Object({
+  format: Type.Literal(ARCHIVE_FORMAT),
+  version: Type.Integer({ minimum: 1 }),
+});
+
+const FirstManifest = Type.Object({
+  ...Head.properties,
+  /** When the backup was made, as `Date.prototype.toISOString` writes it. */
+  created: Type.RegExp(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  members: Type.Array(Member),
+});
+
+const Manifest = Type.Object({
+  ...FirstManifest.properties,
+  /** The version of Foyer that made it. */
+  foyer: Type.String(),
+  tables: Type.Array(TableRows),
+});
+
+/** What an archive says that it has. */
+export interface Contents {
+  members: Member[];
+  /** Undefined if it has a database instead. */
+  tables: TableRows[] | undefined;
+}
+
+/** The manifest of an archive with these files and rows, as JSON. */
+export function manifestOf(
+  foyer: string,
+  created: Date,
+  members: Member[],
+  tables: TableRows[],
+): Buffer {
+  const manifest: Static<typeof Manifest> = {
+    format: ARCHIVE_FORMAT,
+    version: ARCHIVE_VERSION,
+    foyer,
+    created: created.toISOString(),
+    tables,
+    members,
+  };
+  return Buffer.from(JSON.stringify(manifest));
+}
+
+/** The time of a file in milliseconds; 0 if it is before 1970 or beyond what a `Date` can hold. */
+export function timeOf(modified: Date): number {
+  const time = Math.trunc(modified.getTime());
+  return time > 0 ? time : 0;
+}
+
+/**
+ * Reads a manifest.
+ * @throws {ArchiveError} if this Foyer cannot use it.
+ */
+export function readManifest(json: string): Contents {
+  let manifest: unknown;
+  try {
+    manifest = JSON.parse(json);
+  } catch {
+    throw new ArchiveError("its manifest is not JSON");
+  }
+  // The version comes first, because a newer manifest may have other fields.
+  refuseFault(Head, manifest);
+  const { version } = manifest as Static<typeof Head>;
+  if (version > ARCHIVE_VERSION) {
+    throw new ArchiveError("it was made by a newer Foyer");
+  }
+  refuseFault(version === 1 ? FirstManifest : Manifest, manifest);
+  const { created, members, tables } = manifest as Static<
+    typeof FirstManifest
+  > & { tables?: TableRows[] };
+  if (Number.isNaN(Date.parse(created))) {
+    throw new ArchiveError("its manifest is wrong at /created: not a date");
+  }
+  const paths = new Set<string>();
+  for (const { path } of members) {
+    if (paths.has(path)) {
+      throw new ArchiveError(`its manifest names ${path} twice`);
+    }
+    paths.add(path);
+  }
+  if (version === 1) {
+    if (!paths.has(DATABASE)) throw new ArchiveError("it has no database");
+    return { members, tables: undefined };
+  }
+  if (paths.has(DATABASE)) throw new ArchiveError("it has a database and rows");
+  refuseOtherTables(tables!);
+  return { members, tables };
+}
+
+function refuseOtherTables(found: readonly TableRows[]): void {
+  for (const { name, columns } of TABLES) {
+    const same = found.filter((table) => table.name === name);
+    if (same.length !== 1) {
+      const fault = same.length === 0 ? "lacks the table" : "repeats the table";
+      throw new ArchiveError(`its manifest ${fault} ${name}`);
+    }
+    if (same[0]!.columns.join() !== columns.map((one) => one.name).join()) {
+      throw new ArchiveError(`its table ${name} has other columns`);
+    }
+  }
+  const odd = found.find(
+    ({ name }) => !TABLES.some((one) => one.name === name),
+  );
+  if (odd) throw new ArchiveError(`it has an unknown table: ${odd.name}`);
+}
+
+function refuseFault(schema: TSchema, manifest: unknown): void {
+  const fault = Value.Errors(schema, manifest).First();
+  if (!fault) return;
+  const at = fault.path && ` at ${fault.path}`;
+  throw new ArchiveError(`its manifest is wrong${at}: ${fault.message}`);
+}

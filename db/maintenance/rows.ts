@@ -1,0 +1,113 @@
+import type { Row, Table, Value } from "../tables.js";
+import { ArchiveError } from "./manifest.js";
+
+// Rows in an archive: one JSON array on each line, with the values in the order of
+// the columns. JSON escapes what UTF-8 has no bytes for, so every text is exact.
+
+/** About how many bytes a part has, and so how many are in memory. */
+const PART = 8 * 1024 * 1024;
+
+/** How many characters a row may have. A text of the API has at most a few million. */
+const LONGEST = 256 * 1024 * 1024;
+
+/** The rows of a table as parts of NDJSON. */
+export async function* partsOf(
+  table: Table,
+  batches: AsyncIterable<readonly Row[]>,
+): AsyncGenerator<Buffer> {
+  let part: Buffer[] = [];
+  let bytes = 0;
+  for await (const batch of batches) {
+    const lines = batch.map((row) => {
+      refuseFault(table, row);
+      return `${JSON.stringify(row)}\n`;
+    });
+    const buffer = Buffer.from(lines.join(""));
+    part.push(buffer);
+    bytes += buffer.length;
+    if (bytes < PART) continue;
+    yield Buffer.concat(part);
+    part = [];
+    bytes = 0;
+  }
+  if (part.length > 0) yield Buffer.concat(part);
+}
+
+/**
+ * The rows in a part of NDJSON.
+ * @throws {ArchiveError} if one is no row of the table.
+ */
+export async function* rowsIn(
+  table: Table,
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly Row[]> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  /** The beginning of the next row, in pieces: joining them each time would take quadratic time. */
+  let pieces: string[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    const piece = decode(table, decoder, chunk);
+    const end = piece.lastIndexOf("\n");
+    pieces.push(end === -1 ? piece : piece.slice(0, end));
+    length += pieces.at(-1)!.length;
+    if (length > LONGEST) {
+      throw new ArchiveError(`a row of ${table.name} is too long`);
+    }
+    if (end === -1) continue;
+    const lines = pieces.join("").split("\n");
+    pieces = [piece.slice(end + 1)];
+    length = pieces[0]!.length;
+    yield lines.map((line) => rowIn(table, line));
+  }
+  if (length > 0 || decode(table, decoder) !== "") {
+    throw new ArchiveError(`the last row of ${table.name} is cut off`);
+  }
+}
+
+function decode(
+  table: Table,
+  decoder: TextDecoder,
+  chunk?: Uint8Array,
+): string {
+  try {
+    return chunk ? decoder.decode(chunk, { stream: true }) : decoder.decode();
+  } catch {
+    throw new ArchiveError(`a row of ${table.name} is not UTF-8`);
+  }
+}
+
+function rowIn(table: Table, line: string): Row {
+  let row: unknown;
+  try {
+    row = JSON.parse(line);
+  } catch {
+    throw new ArchiveError(`a row of ${table.name} is not JSON`);
+  }
+  refuseFault(table, row);
+  return row;
+}
+
+function refuseFault(table: Table, row: unknown): asserts row is Row {
+  const { columns, name } = table;
+  if (!Array.isArray(row) || row.length !== columns.length) {
+    throw new ArchiveError(
+      `a row of ${name} has not the ${columns.length} values of its columns`,
+    );
+  }
+  const odd = columns.findIndex(
+    ({ kind, nullable }, i) => !fits(row[i] as Value, kind, nullable),
+  );
+  if (odd === -1) return;
+  throw new ArchiveError(`a row of ${name} has a wrong ${columns[odd]!.name}`);
+}
+
+function fits(
+  value: unknown,
+  kind: "text" | "number",
+  nullable: boolean,
+): boolean {
+  if (value === null) return nullable;
+  return kind === "text"
+    ? typeof value === "string"
+    : Number.isSafeInteger(value);
+}
