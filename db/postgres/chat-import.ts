@@ -1,0 +1,215 @@
+import type {
+  ChannelCopy,
+  ChatCopy,
+  EventCopy,
+} from "../../schemas/chat-history.js";
+import { lastsOf, markAmong, takenChannel, takenUser } from "../chat-copies.js";
+import { TYPES } from "../chat-rows.js";
+import type { StoreError } from "../store.js";
+import type { Value } from "../tables.js";
+import { finder, inserter, newNumbers } from "./bulk.js";
+import type { Notes } from "./notes.js";
+import type { Sql } from "./sql.js";
+
+const addTombstones = inserter("users", { id: "text", last_seen: "bigint" });
+
+const addChannels = inserter("chat_channels", {
+  number: "bigint",
+  id: "text",
+  direct: "text",
+  last_event: "bigint",
+  last_message: "bigint",
+});
+
+const addEvents = inserter("chat_events", {
+  id: "bigint",
+  channel: "bigint",
+  type: "bigint",
+  sender: "text",
+  timestamp: "bigint",
+  replaces: "bigint",
+  deleted: "bigint",
+  content: "text",
+});
+
+const addEdits = inserter("chat_edits", { event: "bigint", edit: "bigint" });
+
+const addReactions = inserter("chat_reactions", {
+  event: "bigint",
+  reaction: "text",
+  user_id: "text",
+});
+
+const addMembers = inserter("chat_members", {
+  channel: "bigint",
+  user_id: "text",
+  hidden: "bigint",
+});
+
+const addReaders = inserter("chat_readers", {
+  channel: "bigint",
+  user_id: "text",
+  pointer: "bigint",
+  listed: "bigint",
+});
+
+const addNotifications = inserter("chat_notifications", {
+  channel: "bigint",
+  user_id: "text",
+  event: "bigint",
+});
+
+const findUsers = finder("users", "id");
+const findChannels = finder("chat_channels", "id");
+
+/**
+ * Creates the chat of a world that has its rooms and users already. Its events get new
+ * ids, in the same order. They are drawn without the lock of chat, so that messages of
+ * other worlds need not wait for the import. Those may get higher ids and be committed
+ * first; nobody misses the imported ones, as their channels do not exist until then.
+ * @param isTrial whether the caller undoes it. Then it uses up no ids.
+ * @throws {StoreError} `taken` on `users` or `chat`.
+ */
+export async function importChat(
+  sql: Sql,
+  notes: Notes,
+  worldId: string,
+  { erased = [], channels, events }: ChatCopy,
+  isTrial: boolean,
+): Promise<void> {
+  refuseTaken(erased, await findUsers(sql, erased), takenUser);
+  const ids = channels.map(({ id }) => id);
+  refuseTaken(ids, await findChannels(sql, ids), takenChannel);
+  await addTombstones(
+    sql,
+    worldId,
+    erased.map((id) => [id, 0]),
+  );
+  const drawn = await newNumbers(sql, "chat_channels", channels.length);
+  const numbers = new Map(ids.map((id, i) => [id, drawn[i]!]));
+  const newIds = await drawIds(sql, events, isTrial);
+  await importChannels(sql, worldId, channels, numbers, events, newIds);
+  await importEvents(sql, worldId, events, numbers, newIds);
+  await importMembers(sql, worldId, channels, numbers, events, newIds);
+  const last = events.at(-1);
+  if (!last) return;
+  await notes.chat();
+  await sql.run("UPDATE chat_last SET id = greatest(id, $1::bigint)", [
+    newIds.get(last.id),
+  ]);
+}
+
+/** @throws {StoreError} for the first of the ids that is taken, or given twice. */
+function refuseTaken(
+  ids: readonly string[],
+  taken: Set<string>,
+  refusal: (id: string) => StoreError,
+): void {
+  for (const id of ids) {
+    if (taken.has(id)) throw refusal(id);
+    taken.add(id);
+  }
+}
+
+/** @returns the new id of each event by its old one. */
+async function drawIds(
+  sql: Sql,
+  events: readonly EventCopy[],
+  isTrial: boolean,
+): Promise<Map<number, number>> {
+  // A sequence goes on counting after what drew from it is undone.
+  const ids = isTrial
+    ? events.map((_, i) => i - events.length)
+    : await newNumbers(sql, "chat_events", events.length, "id");
+  return new Map(events.map(({ id }, i) => [id, ids[i]!]));
+}
+
+/** The numbers of the channels by their ids. */
+type Numbers = ReadonlyMap<string, number>;
+
+/** The new ids of the events by their old ones. */
+type NewIds = ReadonlyMap<number, number>;
+
+async function importChannels(
+  sql: Sql,
+  worldId: string,
+  channels: readonly ChannelCopy[],
+  numbers: Numbers,
+  events: readonly EventCopy[],
+  newIds: NewIds,
+): Promise<void> {
+  const lasts = lastsOf(events, newIds);
+  const rows = channels.map(({ id, direct }) => {
+    const { event, message } = lasts.get(id) ?? { event: 0, message: 0 };
+    return [numbers.get(id)!, id, direct?.join() ?? null, event, message];
+  });
+  await addChannels(sql, worldId, rows);
+}
+
+async function importEvents(
+  sql: Sql,
+  worldId: string,
+  events: readonly EventCopy[],
+  numbers: Numbers,
+  newIds: NewIds,
+): Promise<void> {
+  const idOf = (id: number) => newIds.get(id)!;
+  const rows = events.map((event) => {
+    const { content, deleted = false, replaces } = event;
+    return [
+      idOf(event.id),
+      numbers.get(event.channel)!,
+      TYPES.indexOf(event.type),
+      event.sender ?? null,
+      Date.parse(event.timestamp),
+      replaces === undefined ? null : idOf(replaces),
+      Number(deleted),
+      content && !deleted ? JSON.stringify(content) : null,
+    ];
+  });
+  await addEvents(sql, worldId, rows);
+  // Of several edits, the last one stays.
+  const edits = new Map<number, number>();
+  for (const { id, replaces } of events) {
+    if (replaces !== undefined) edits.set(idOf(replaces), idOf(id));
+  }
+  await addEdits(sql, worldId, edits);
+  const reactions = events.flatMap(({ id, reactions = {} }) =>
+    Object.entries(reactions).flatMap(([reaction, users]) =>
+      users.map((user) => [idOf(id), reaction, user]),
+    ),
+  );
+  await addReactions(sql, worldId, reactions);
+}
+
+async function importMembers(
+  sql: Sql,
+  worldId: string,
+  channels: readonly ChannelCopy[],
+  numbers: Numbers,
+  events: readonly EventCopy[],
+  newIds: NewIds,
+): Promise<void> {
+  const oldIds = events.map(({ id }) => id);
+  const markOf = (mark: number | undefined): number | null =>
+    mark === undefined ? null : markAmong(oldIds, newIds, mark);
+  const rowsOf = (list: (channel: ChannelCopy) => Value[][]) =>
+    channels.flatMap((channel) =>
+      list(channel).map((row) => [numbers.get(channel.id)!, ...row]),
+    );
+  const members = rowsOf(({ members = [] }) =>
+    members.map(({ user, hidden = false }) => [user, Number(hidden)]),
+  );
+  await addMembers(sql, worldId, members);
+  const readers = rowsOf(({ readers = [] }) =>
+    readers.map(({ user, pointer, listed }) => {
+      const marks = [markOf(pointer), markOf(listed)];
+      return [user, ...marks];
+    }),
+  );
+  await addReaders(sql, worldId, readers);
+  const told = rowsOf(({ notifications = [] }) =>
+    notifications.map(({ user, event }) => [user, newIds.get(event)!]),
+  );
+  await addNotifications(sql, worldId, told);
+}

@@ -1,0 +1,138 @@
+import { type ChannelRow, type DeliveryRow, MEMBER } from "../chat-rows.js";
+import { IS_KNOWN } from "../rows.js";
+import { createChannel } from "./chat-channels.js";
+import { LOCK_OF_CHAT } from "./locks.js";
+import type { Sql } from "./sql.js";
+
+/** An event to store. */
+interface NewEvent {
+  type: number;
+  sender: string;
+  /** JSON; null if it is deleted. */
+  content: string | null;
+  replaces?: number;
+  deleted?: number;
+}
+
+/**
+ * The beginning of every statement that stores events. Their ids are drawn under the
+ * lock, which lasts until the commit, so that everybody sees them in order. An unused
+ * part of a statement may be left out, but not one that is MATERIALIZED and named in a
+ * FROM. The statement sees what was committed before it waited for the lock; all that
+ * it reads is guarded by the lock of the world, which its transaction has.
+ */
+export const LOCKED = `WITH lock AS MATERIALIZED (${LOCK_OF_CHAT})`;
+
+/** The part that notes the highest id of all, of `event`. */
+export const NOTED = "noted AS (UPDATE chat_last SET id = event.id FROM event)";
+
+const POST = `${LOCKED},
+  event AS (
+    INSERT INTO chat_events (world_id, channel, type, sender, timestamp, replaces, deleted, content)
+    SELECT $1, $2::bigint, $3::bigint, $4, $5::bigint, $6::bigint, $7::bigint, $8 FROM lock
+    RETURNING id),
+  in_channel AS (
+    UPDATE chat_channels SET last_event = event.id,
+      last_message = CASE WHEN $3::bigint = ${MEMBER} THEN last_message ELSE event.id END
+    FROM event WHERE world_id = $1 AND number = $2::bigint),
+  ${NOTED}`;
+
+/** Parts of a statement that stores an event, beside the event. */
+interface PostParts {
+  /** What else is written. Its parameters begin with `$9`. */
+  also?: readonly string[];
+  /** Makes an array of who is notified, and of those to whom a direct channel appears. */
+  notified?: string;
+  appeared?: string;
+}
+
+const NOBODY = "'{}'::text[]";
+
+/** Makes a statement that stores an event. */
+export const posting = ({
+  also = [],
+  notified = NOBODY,
+  appeared = NOBODY,
+}: PostParts = {}): string =>
+  `${[POST, ...also].join(",\n")}
+  SELECT id, ${notified} AS notified, ${appeared} AS appeared FROM event`;
+
+/** The sender leaves the unread list of a room. */
+const UNLISTED = `unlisted AS (
+  UPDATE chat_readers SET listed = NULL
+  WHERE world_id = $1 AND user_id = $4 AND channel = $2::bigint AND listed IS NOT NULL)`;
+
+/** A direct channel appears again to those who had put it away. */
+const SHOWN = `shown AS (
+  UPDATE chat_members SET hidden = 0
+  WHERE world_id = $1 AND channel = $2::bigint AND hidden = 1 RETURNING user_id)`;
+
+/** What follows from a message in a room or a direct channel: who knows of it. */
+export const SEEN = {
+  room: { also: [UNLISTED] },
+  direct: { also: [SHOWN], appeared: "ARRAY(SELECT user_id FROM shown)" },
+};
+
+/** @param users a condition for the `users` who are notified. */
+export const notifying = (users: string) => ({
+  also: [
+    `notified AS (
+      INSERT INTO chat_notifications (world_id, user_id, channel, event)
+      SELECT $1, users.id, $2::bigint, event.id FROM event, users
+      WHERE users.world_id = $1 AND users.id <> $4 AND ${IS_KNOWN} AND ${users}
+      RETURNING user_id)`,
+  ],
+  notified: "ARRAY(SELECT user_id FROM notified)",
+});
+
+/**
+ * Stores an event.
+ * @param statement of {@link posting}.
+ * @param channel as it was read in this transaction. It is updated.
+ * @param more the parameters of the other parts.
+ */
+export async function post(
+  sql: Sql,
+  statement: string,
+  worldId: string,
+  channel: ChannelRow,
+  event: NewEvent,
+  more: readonly unknown[] = [],
+): Promise<DeliveryRow> {
+  const { type, sender, content, replaces = null, deleted = 0 } = event;
+  const timestamp = Date.now();
+  const { number } = channel;
+  const values = [worldId, number, type, sender, timestamp, replaces, deleted];
+  const { id, notified, appeared } = (await sql.one<
+    Pick<DeliveryRow, "notified" | "appeared"> & { id: number }
+  >(statement, [...values, content, ...more]))!;
+  const { last_event: previous, last_message: previousMessage } = channel;
+  channel.last_event = id;
+  if (type !== MEMBER) channel.last_message = id;
+  const stored = { id, type, sender, timestamp, replaces, deleted, content };
+  return {
+    event: { ...stored, edited: null },
+    previous,
+    previousMessage,
+    notified,
+    appeared,
+  };
+}
+
+const PLAIN = posting();
+
+const FIND_CHANNEL =
+  "SELECT number, id, direct, last_event, last_message FROM chat_channels WHERE world_id = $1 AND id = $2";
+
+/** Stores an event in the channel of a room that exists, and does nothing else. */
+export async function postInRoom(
+  sql: Sql,
+  worldId: string,
+  room: string,
+  event: NewEvent,
+): Promise<DeliveryRow> {
+  const channel =
+    (await sql.one<ChannelRow>(FIND_CHANNEL, [worldId, room])) ??
+    (await createChannel(sql, worldId, room));
+  return post(sql, PLAIN, worldId, channel, event);
+}

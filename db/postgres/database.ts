@@ -1,0 +1,232 @@
+import pg from "pg";
+import { addressOf, type DatabaseOptions } from "../choice.js";
+import { StoreError } from "../store.js";
+import { Caches } from "./cache.js";
+import { storeErrorOf } from "./errors.js";
+import { Lanes } from "./lanes.js";
+import { CONNECT_TIMEOUT, Link } from "./link.js";
+import { join, type Membership } from "./membership.js";
+import { CHANNEL, News, type Telling } from "./news.js";
+import type { Notes } from "./notes.js";
+import { Pool, prepare } from "./pool.js";
+import { Searches } from "./searches.js";
+import { type Sql, sqlOn } from "./sql.js";
+import { type Announce, type Job, transact } from "./transaction.js";
+import { upgrade, type UpgradeOptions } from "./upgrade.js";
+import { Vacuum } from "./vacuum.js";
+
+/** Whether there is a snapshot of more than some milliseconds ago. */
+const READERS = `SELECT EXISTS (
+  SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_xmin IS NOT NULL
+    AND xact_start < clock_timestamp() - $1::float8 * interval '1 ms') AS found`;
+
+/** A write, which touches nothing but the database. */
+export type Write<T> = (sql: Sql, notes: Notes) => Promise<T>;
+
+/** A PostgreSQL database: its connections, its writes, and what it caches. */
+export class Database {
+  /** The id of the installation, which all nodes have in common. */
+  readonly id: string;
+  readonly caches: Caches;
+  /** The reads that look at every row of a world. */
+  readonly searches = new Searches();
+  /** Statements that each stand alone, and see all that is committed. */
+  readonly sql: Sql;
+  readonly #link: Link;
+  readonly #pool: Pool;
+  readonly #news: News;
+  readonly #vacuum: Vacuum;
+  readonly #lanes = new Lanes((world, batch) => this.#transact(world, batch));
+  #membership: Membership | undefined;
+  #closed = false;
+  /** Writes and snapshots under way. */
+  readonly #working = new Set<Promise<unknown>>();
+
+  private constructor(id: string, config: pg.ClientConfig, size: number) {
+    this.id = id;
+    this.#pool = new Pool(config, size, () => this.isUp);
+    this.caches = new Caches(() => this.#link.isTrusted);
+    this.#news = new News(this.caches);
+    this.#link = new Link(config, CHANNEL, {
+      prepare: async (client) => {
+        await prepare(client);
+        if (this.#membership) await join(client, this.#membership);
+      },
+      notified: (payload) => this.#news.heard(payload),
+      up: () => this.#news.missed(),
+      down: () => {
+        this.caches.forgetAll();
+        this.#pool.drop();
+      },
+    });
+    this.sql = sqlOn((query) =>
+      this.#closed ? Promise.reject(closed()) : this.#pool.query(query),
+    );
+    this.#vacuum = new Vacuum({
+      run: (statement) => this.#pool.alone(statement),
+      isRead: (age) => this.#isRead(age),
+    });
+  }
+
+  /**
+   * Connects, and creates or upgrades the tables.
+   * @throws {StoreError} `unusable`, with one line for the operator, without the password.
+   */
+  static async open(
+    { url, pool }: DatabaseOptions,
+    options: UpgradeOptions,
+  ): Promise<Database> {
+    const config: pg.ClientConfig = {
+      connectionString: url,
+      application_name: "foyer",
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_TIMEOUT,
+    };
+    try {
+      const client = new pg.Client(config);
+      client.on("error", () => {});
+      let id: string;
+      try {
+        await client.connect();
+        id = await upgrade(client, options);
+      } finally {
+        await client.end().catch(() => {});
+      }
+      const database = new Database(id, config, pool);
+      await database.#link.open();
+      return database;
+    } catch (error) {
+      throw refusal(url, error);
+    }
+  }
+
+  /**
+   * Takes part as a node that serves.
+   * @throws {StoreError} `unusable` if it has not the same in common as the others.
+   */
+  async join(membership: Membership, url: string): Promise<void> {
+    // The lock belongs to the connection that listens, and comes back with it.
+    this.#membership = membership;
+    try {
+      await this.#link.with((client) => join(client, membership));
+    } catch (error) {
+      throw refusal(url, error);
+    }
+  }
+
+  /** Says how this process tells others of its writes. */
+  tell(telling: Telling): void {
+    this.#news.telling = telling;
+  }
+
+  /** Whether the database can be reached. */
+  get isUp(): boolean {
+    return this.#link.isUp;
+  }
+
+  /** Several statements that see one moment. */
+  snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#work(() =>
+      this.#pool.with(async (client) => {
+        const sql = sqlOn((query) => client.query(query));
+        await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+        const result = await read(sql);
+        await client.query("COMMIT");
+        return result;
+      }),
+    );
+  }
+
+  /**
+   * Runs a write of a world. Writes of one world come one after another, on all nodes, so
+   * this may read, decide, and write. Those that wait gather in one transaction, and each
+   * succeeds or fails alone.
+   * @param options.quiet nobody has to look again because of it.
+   * @throws {StoreError} what `run` throws, or a problem of the store.
+   */
+  write<T>(
+    world: string,
+    run: Write<T>,
+    { quiet = false }: { quiet?: boolean } = {},
+  ): Promise<T> {
+    return this.#enqueue(world, run, { quiet, all: false });
+  }
+
+  /** As {@link write}, one after another for all worlds: creates, imports or deletes a world, or changes its domain. */
+  writeAll<T>(world: string, run: Write<T>): Promise<T> {
+    return this.#enqueue(world, run, { quiet: false, all: true });
+  }
+
+  /** Finishes what is under way, and closes all connections. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await Promise.allSettled(this.#working);
+    await this.#vacuum.close();
+    const { isUp } = this;
+    await this.#link.close();
+    await this.#pool.close(isUp);
+  }
+
+  #enqueue<T>(
+    world: string,
+    run: Write<T>,
+    how: Pick<Job, "quiet" | "all">,
+  ): Promise<T> {
+    return this.#work(
+      () =>
+        new Promise<T>((resolve, reject) => {
+          const settle = resolve as (result: unknown) => void;
+          this.#lanes.add(world, { run, ...how, resolve: settle, reject });
+        }),
+    );
+  }
+
+  async #transact(world: string, jobs: readonly Job[]): Promise<void> {
+    const announce: Announce = (noted, quiet) =>
+      this.#news.statementFor(world, noted, quiet);
+    try {
+      const { noted, settle } = await this.#pool.with((client) =>
+        transact(client, world, jobs, announce),
+      );
+      this.caches.forget(world, noted);
+      this.#vacuum.add(noted.erased);
+      settle();
+    } catch (error) {
+      const fault = storeErrorOf(error) ?? error;
+      if (fault instanceof StoreError && fault.problem === "doubtful") {
+        this.#news.doubts(world);
+      }
+      for (const { reject } of jobs) reject(fault);
+    }
+  }
+
+  /** Whether somebody reads what was committed some milliseconds ago. */
+  #isRead(age: number): Promise<boolean> {
+    return this.#pool.with(async (client) => {
+      const { rows } = await client.query<{ found: boolean }>(READERS, [age]);
+      return rows[0]!.found;
+    });
+  }
+
+  #work<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(closed());
+    const work = run();
+    this.#working.add(work);
+    const done = () => void this.#working.delete(work);
+    work.then(done, done);
+    return work;
+  }
+}
+
+const closed = () => new StoreError("unusable", "The store is closed.");
+
+/** The error about a database that cannot be used, with one line that does not tell its password. */
+export function refusal(url: string, error: unknown): StoreError {
+  const fault = storeErrorOf(error);
+  if (!fault) throw error;
+  return new StoreError(
+    "unusable",
+    `cannot use ${addressOf(url)}: ${fault.message}`,
+  );
+}

@@ -1,0 +1,155 @@
+import pg from "pg";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** How often the database has to prove that it hears and is heard, in milliseconds. */
+const BEAT = 250;
+
+/** After how many beats without an answer the connection counts as lost. */
+const MAX_SILENT = 5;
+
+/** How long after a heartbeat nothing can have been missed, in milliseconds. */
+const TRUST = 1000;
+
+/** How long a new connection may take, in milliseconds. */
+export const CONNECT_TIMEOUT = 1500;
+
+/** The pause before the next attempt to connect, in milliseconds. */
+const PAUSE = 300;
+
+/** What a {@link Link} tells. */
+interface LinkEvents {
+  /** Prepares each new connection. If it throws, the link stays down and tries again. */
+  prepare: (client: pg.Client) => Promise<void>;
+  /** Gets the payload of each notification. */
+  notified: (payload: string) => void;
+  /** The connection is there. What was missed before is unknown. */
+  up: () => void;
+  /** The connection is lost. */
+  down: (cause: unknown) => void;
+}
+
+/**
+ * The connection that listens. Its heartbeat tells whether the database can be reached,
+ * and whether every notification that was sent has arrived.
+ */
+export class Link {
+  readonly #config: pg.ClientConfig;
+  readonly #channel: string;
+  readonly #events: LinkEvents;
+  #client: pg.Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** When the last heartbeat was sent that was answered. */
+  #heard = -Infinity;
+  /** How many beats the present heartbeat waits; undefined if none does. */
+  #silent: number | undefined;
+  #closed = false;
+
+  /** @param channel of the notifications. */
+  constructor(config: pg.ClientConfig, channel: string, events: LinkEvents) {
+    this.#config = config;
+    this.#channel = channel;
+    this.#events = events;
+  }
+
+  /** Whether the database can be reached. */
+  get isUp(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Whether every notification of more than a second ago has arrived. */
+  get isTrusted(): boolean {
+    return this.isUp && performance.now() - this.#heard < TRUST;
+  }
+
+  /** Uses the connection. @throws an error if it is lost. */
+  async with<T>(use: (client: pg.Client) => Promise<T>): Promise<T> {
+    if (!this.#client) throw new Error("Connection ended.");
+    return use(this.#client);
+  }
+
+  /** Connects. @throws what pg or {@link LinkEvents.prepare} throws. */
+  async open(): Promise<void> {
+    const client = new pg.Client({
+      ...this.#config,
+      connectionTimeoutMillis: CONNECT_TIMEOUT,
+    });
+    const lost = (error?: Error) => this.#lose(client, error);
+    client.on("error", lost).on("end", lost);
+    client.on("notification", ({ payload = "" }) =>
+      this.#events.notified(payload),
+    );
+    try {
+      await client.connect();
+      const sentAt = performance.now();
+      await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`);
+      await this.#events.prepare(client);
+      if (this.#closed)
+        throw new Error("Connection ended: the link is closed.");
+      this.#heard = sentAt;
+    } catch (error) {
+      cut(client);
+      throw error;
+    }
+    this.#silent = undefined;
+    this.#client = client;
+    this.#timer = setInterval(() => this.#beat(client), BEAT).unref();
+    this.#events.up();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    const client = this.#client;
+    this.#client = undefined;
+    if (!client) return;
+    // A database that does not answer must not hold up the end.
+    const timeout = setTimeout(() => cut(client), CONNECT_TIMEOUT);
+    await client.end().catch(() => {});
+    clearTimeout(timeout);
+  }
+
+  /** Counts beats and not time, as this process may have been busy or stopped itself. */
+  #beat(client: pg.Client): void {
+    if (this.#silent !== undefined) {
+      if (++this.#silent >= MAX_SILENT) {
+        this.#lose(client, new Error("The database does not answer."));
+      }
+      return;
+    }
+    this.#silent = 0;
+    const sentAt = performance.now();
+    client.query("SELECT 1").then(
+      () => {
+        if (client !== this.#client) return;
+        this.#heard = sentAt;
+        this.#silent = undefined;
+      },
+      (error: unknown) => this.#lose(client, error),
+    );
+  }
+
+  #lose(client: pg.Client, cause: unknown): void {
+    if (client !== this.#client) return;
+    this.#client = undefined;
+    clearInterval(this.#timer);
+    cut(client);
+    this.#events.down(cause);
+    void this.#reconnect();
+  }
+
+  async #reconnect(): Promise<void> {
+    while (!this.#closed && !this.isUp) {
+      await sleep(PAUSE, undefined, { ref: false });
+      await this.open().catch(() => {});
+    }
+  }
+}
+
+/** Ends a connection without waiting for the other side. What waits for an answer fails. */
+export function cut(client: pg.Client): void {
+  const { connection } = client as unknown as {
+    connection: { stream: { destroy(error?: Error): void } };
+  };
+  client.on("error", () => {});
+  connection.stream.destroy();
+}

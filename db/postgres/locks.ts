@@ -1,0 +1,24 @@
+import { escapeLiteral } from "pg";
+import { encodedText } from "./sql.js";
+
+// Advisory locks, which PostgreSQL keeps for whoever agrees on their numbers. The first
+// number says what a lock is for.
+
+/** The word "Foye". The locks of transactions have the numbers from here. */
+const BASE = 0x466f7965;
+
+/** Writes of one world come one after another. */
+export const lockOfWorld = (world: string): string =>
+  `SELECT pg_advisory_xact_lock(${BASE}, hashtext(${escapeLiteral(encodedText(world))}))`;
+
+/** Creating a world, deleting one, and changing its domain come one after another. */
+export const LOCK_OF_WORLDS = `SELECT pg_advisory_xact_lock(${BASE + 1}, 0)`;
+
+/** Events of chat get their ids in the order of the commits. */
+export const LOCK_OF_CHAT = `SELECT pg_advisory_xact_lock(${BASE + 2}, 0)`;
+
+/** Upgrades come one after another. */
+export const LOCK_OF_UPGRADES = `SELECT pg_advisory_xact_lock(${BASE + 3}, 0)`;
+
+/** Each node that serves holds it together with the others, as long as its connection lasts. */
+export const NODES = `${BASE + 4}, 0`;

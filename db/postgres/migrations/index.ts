@@ -1,0 +1,4 @@
+import everything from "./0001-everything.js";
+
+/** All migrations, in order. The nth upgrades the database from version n - 1 to version n. */
+export const migrations: readonly string[] = [everything];

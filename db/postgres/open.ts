@@ -1,0 +1,125 @@
+import pg from "pg";
+import type { DatabaseOptions } from "../choice.js";
+import { ClusterEvents } from "../cluster/events.js";
+import type { Events } from "../events.js";
+import { LocalEvents, type OnFault } from "../local/events.js";
+import type { EngineOptions, Engines } from "../open.js";
+import { openFiles } from "../open-files.js";
+import { publishing } from "../publishing/index.js";
+import { ValkeyEvents } from "../valkey/events.js";
+import { Database, refusal } from "./database.js";
+import { postgresStore } from "./index.js";
+import { sharedEvents } from "./membership.js";
+import { hasTablesOf } from "./upgrade.js";
+
+/** What selects the engines of a process that uses PostgreSQL. */
+type SharedOptions = EngineOptions & {
+  database: DatabaseOptions;
+  onFault: OnFault;
+};
+
+/** The events of a process, and what the others have in common who get them. */
+interface Telling {
+  events: Events;
+  identity: string;
+  /** Whether they reach the others now. */
+  isHeard: () => boolean;
+  /** Does something unless the events of others arrive that they have published by now. */
+  unlessHeard: (act: () => void) => void;
+}
+
+/**
+ * Opens engines that several machines share. A process that serves takes part as a node.
+ * @throws {StoreError} `unusable`, with one line for the operator.
+ */
+export async function openShared(options: SharedOptions): Promise<Engines> {
+  const { database, dataDir, bucket, create = true, serves = true } = options;
+  const opened: { close(): Promise<void> }[] = [];
+  const close = async () => {
+    for (const engine of opened.splice(0).reverse()) await engine.close();
+  };
+  try {
+    const db = await Database.open(database, { create, log: options.log });
+    opened.push(db);
+    const telling = await openEvents(db, options);
+    const { events, identity } = telling;
+    // Before the store closes, as what is under way publishes.
+    opened.unshift(events);
+    const files = await openFiles(dataDir, bucket);
+    opened.push(files);
+    forgetting(db, events);
+    const touch = (world: string) =>
+      events.tell({ type: "world.touched", world });
+    db.tell({
+      told: () => (serves && telling.isHeard() ? identity : ""),
+      onTold: (world) => telling.unlessHeard(() => touch(world)),
+      onTouched: touch,
+      onMissed: () => events.tell({ type: "events.missed" }),
+    });
+    if (serves) {
+      const common = { events: identity, files: await files.identify() };
+      await db.join(common, database.url);
+    }
+    return {
+      store: publishing(postgresStore(db), events),
+      files,
+      events,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** A command beside the servers needs no events: notifications tell those of its writes. */
+async function openEvents(
+  db: Database,
+  { valkeyUrl, serves = true, worker, log, onFault }: SharedOptions,
+): Promise<Telling> {
+  if (valkeyUrl !== undefined && serves) {
+    const namespace = db.id;
+    const events = await ValkeyEvents.open({
+      ...{ url: valkeyUrl, namespace, onFault },
+      ...(log && { log }),
+    });
+    const identity = sharedEvents(events.identity);
+    return {
+      events,
+      identity,
+      isHeard: () => events.connected,
+      unlessHeard: (act) => events.unlessHeard(act),
+    };
+  }
+  const events = worker
+    ? new ClusterEvents(process, onFault, worker.process)
+    : new LocalEvents(onFault);
+  const identity = worker?.group ?? events.process;
+  return { events, identity, isHeard: () => true, unlessHeard: () => {} };
+}
+
+/** An event may come before the notification of the same write. */
+export function forgetting(db: Database, events: Events): void {
+  events.subscribe((event) => {
+    if (event.type === "events.missed") db.caches.forgetAll();
+    else if (/^world\./.test(event.type) && "world" in event) {
+      db.caches.forget(event.world!, { isStale: true, isIndexStale: true });
+    } else if (/^rooms?\./.test(event.type) && "world" in event) {
+      db.caches.forget(event.world!, { areRoomsStale: true });
+    }
+  });
+}
+
+/** Whether Foyer has stored something in a database. */
+export async function hasTables({ url }: DatabaseOptions): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return await hasTablesOf(client);
+  } catch (error) {
+    throw refusal(url, error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

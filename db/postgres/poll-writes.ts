@@ -1,0 +1,143 @@
+import { toDeliveries } from "../chat-rows.js";
+import type { Delivery } from "../chat.js";
+import { changedPoll, isOpened, newPoll, openingOf } from "../poll-changes.js";
+import { planOptions } from "../poll-options.js";
+import { toPoll } from "../poll-rows.js";
+import type { Poll, PollChanges, PollDraft } from "../polls.js";
+import { postInRoom } from "./chat-posts.js";
+import { expectRoom, expectUser, PLACE, type Place } from "./participants.js";
+import { findPoll, optionsOf } from "./poll-finding.js";
+import { ADD_OPTIONS, columnsOf, replaceOptions } from "./poll-options.js";
+import type { Sql } from "./sql.js";
+
+const FIND_PLACE = `SELECT ${PLACE}`;
+
+const CREATE = `WITH poll AS (
+    INSERT INTO polls (world_id, id, room_id, content, state, poll_type, timestamp, results)
+    VALUES ($1, $2, $6, $7, $8, $9, $10, $11) RETURNING number)
+  ${ADD_OPTIONS}`;
+
+export async function createPoll(
+  sql: Sql,
+  worldId: string,
+  room: string,
+  draft: PollDraft,
+): Promise<Poll> {
+  expectRoom((await sql.one<Place>(FIND_PLACE, [worldId, room, null]))!);
+  const { row, options, poll } = newPoll(room, draft);
+  await sql.run(CREATE, [
+    worldId,
+    row.id,
+    ...columnsOf(options),
+    room,
+    row.content,
+    row.state,
+    row.poll_type,
+    row.timestamp,
+    row.results,
+  ]);
+  return poll;
+}
+
+const UNPIN = `UPDATE polls SET is_pinned = 0
+  WHERE world_id = $1 AND room_id = $2 AND is_pinned = 1 AND id IS DISTINCT FROM $3 RETURNING id`;
+
+const UPDATE = `UPDATE polls SET content = $3, state = $4, poll_type = $5, is_pinned = $6, results = $7
+  WHERE world_id = $1 AND number = $2`;
+
+/** @see PollStore.update */
+export async function updatePoll(
+  sql: Sql,
+  worldId: string,
+  room: string,
+  id: string,
+  changes: PollChanges,
+  user: string,
+): Promise<{
+  before: Poll;
+  after: Poll;
+  delivery?: Delivery;
+  unpinned?: string;
+}> {
+  const found = await findPoll(sql, worldId, room, id, user);
+  expectUser(found);
+  const { row, options: present } = found;
+  const { number } = row;
+  const { options: asked = [] } = changes;
+  const plan = asked.length > 0 ? planOptions(present, asked) : undefined;
+  const unpinned = changes.is_pinned
+    ? await sql.value<string>(UNPIN, [worldId, room, id])
+    : undefined;
+  if (plan) await replaceOptions(sql, worldId, number, plan);
+  const options = plan ? await optionsOf(sql, worldId, number) : present;
+  const changed = changedPoll(row, changes, options);
+  await sql.run(UPDATE, [
+    worldId,
+    number,
+    changed.content,
+    changed.state,
+    changed.poll_type,
+    changed.is_pinned,
+    changed.results,
+  ]);
+  const delivery = isOpened(row, changed)
+    ? await announce(sql, worldId, room, id, user)
+    : undefined;
+  return {
+    before: toPoll(row, present),
+    after: toPoll(changed, options),
+    ...(delivery && { delivery }),
+    ...(unpinned !== undefined && { unpinned }),
+  };
+}
+
+const HAS_CHAT = `SELECT 1 FROM room_modules
+  WHERE world_id = $1 AND room_id = $2 AND foyer_digest(type) = foyer_digest('chat.native')`;
+
+/** Tells the chat of a room, if it has one, that a poll is open. */
+async function announce(
+  sql: Sql,
+  worldId: string,
+  room: string,
+  poll: string,
+  sender: string,
+): Promise<Delivery | undefined> {
+  if (!(await sql.one(HAS_CHAT, [worldId, room]))) return undefined;
+  const event = openingOf(poll, sender);
+  return toDeliveries(room, [await postInRoom(sql, worldId, room, event)])[0];
+}
+
+const REMOVE = "DELETE FROM polls WHERE world_id = $1 AND number = $2";
+
+/** @returns the poll as it was. */
+export async function deletePoll(
+  sql: Sql,
+  worldId: string,
+  room: string,
+  id: string,
+): Promise<Poll> {
+  const { row, options } = await findPoll(sql, worldId, room, id, null);
+  await sql.run(REMOVE, [worldId, row.number]);
+  return toPoll(row, options);
+}
+
+const PIN =
+  "UPDATE polls SET is_pinned = 1 WHERE world_id = $1 AND number = $2";
+
+/** @returns the poll that is pinned now. */
+export async function pinPoll(
+  sql: Sql,
+  worldId: string,
+  room: string,
+  id: string | null,
+): Promise<Poll | undefined> {
+  if (id === null) {
+    expectRoom((await sql.one<Place>(FIND_PLACE, [worldId, room, null]))!);
+    await sql.run(UNPIN, [worldId, room, null]);
+    return undefined;
+  }
+  const { row, options } = await findPoll(sql, worldId, room, id, null);
+  await sql.run(UNPIN, [worldId, room, id]);
+  await sql.run(PIN, [worldId, row.number]);
+  return toPoll({ ...row, is_pinned: 1 }, options);
+}

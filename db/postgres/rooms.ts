@@ -1,0 +1,69 @@
+import {
+  readWholeRoom,
+  WHOLE_ROOM_COLUMNS,
+  type WholeRoomRow,
+} from "../rows.js";
+import type { RoomStore, RoomValue, Versioned } from "../store.js";
+import type { Database, Write } from "./database.js";
+import { deleteRoom, updateRoom } from "./room-changes.js";
+import { roomLists } from "./room-lists.js";
+import { createRoom, openRoom, reorderRooms } from "./room-writes.js";
+
+const FROM_ROOMS = `SELECT ${WHOLE_ROOM_COLUMNS} FROM rooms JOIN worlds ON worlds.id = rooms.world_id
+  WHERE rooms.world_id = $1`;
+
+const SELECT = `${FROM_ROOMS} AND rooms.id = $2`;
+
+const SELECT_ALL = `${FROM_ROOMS}
+  ORDER BY rooms.sorting_priority, rooms.name, rooms.id LIMIT $2::bigint OFFSET $3::bigint`;
+
+/** The rooms in a PostgreSQL database. */
+export function roomStore(db: Database): RoomStore {
+  const rooms = db.caches.rooms.reads<Versioned<RoomValue> | undefined>();
+  const written = async (world: string, run: Write<WholeRoomRow>) =>
+    readWholeRoom(await db.write(world, run));
+
+  return {
+    get: (world, id) =>
+      rooms.read(world, `${world} ${id}`, async () => {
+        const row = await db.sql.one<WholeRoomRow>(SELECT, [world, id]);
+        if (!row) return { value: undefined, size: 0 };
+        return { value: readWholeRoom(row), size: sizeOf(row) };
+      }),
+    list: roomLists(db),
+    all: async (world, { page, pageSize }) => {
+      const range = [pageSize, (page - 1) * pageSize];
+      const rows = await db.sql.all<WholeRoomRow>(SELECT_ALL, [
+        world,
+        ...range,
+      ]);
+      return rows.map(readWholeRoom);
+    },
+    create: (world, draft) =>
+      written(world, (sql, notes) => createRoom(sql, notes, world, draft)),
+    open: (world, draft) =>
+      written(world, (sql, notes) => openRoom(sql, notes, world, draft)),
+    update: (world, id, changes, versions) =>
+      written(world, (sql, notes) =>
+        updateRoom(sql, notes, world, id, changes, versions),
+      ),
+    schedule: (world, id, schedule_data) =>
+      written(world, (sql, notes) =>
+        updateRoom(sql, notes, world, id, { extras: { schedule_data } }),
+      ),
+    reorder: (world, ids) =>
+      db.write(world, (sql, notes) => reorderRooms(sql, notes, world, ids)),
+    delete: (world, id, versions) =>
+      db.write(world, (sql, notes) =>
+        deleteRoom(sql, notes, world, id, versions),
+      ),
+  };
+}
+
+/** The memory of a room, in characters: the row and its JSON take about the same. */
+const sizeOf = (row: WholeRoomRow): number =>
+  2 *
+  (row.description.length +
+    row.module_config.length +
+    row.permission_config.length +
+    (row.extras?.length ?? 0));

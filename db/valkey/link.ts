@@ -1,0 +1,135 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { createClient } from "@redis/client";
+
+/** How long a connection may take until it listens, in milliseconds. */
+const CONNECT_TIMEOUT = 3000;
+
+/** How long the link waits before it connects again, in milliseconds: at first, and at most. */
+const FIRST_PAUSE = 50;
+const LONGEST_PAUSE = 1000;
+
+/** How many commands may wait for their answers. */
+const MAX_COMMANDS = 20_000;
+
+const connectTo = (url: string) =>
+  createClient({
+    // Valkey has schemes of its own for the same protocol.
+    url: url.replace(/^valkey/, "redis"),
+    // This protocol lets one connection listen and send commands.
+    RESP: 3,
+    // The link connects again itself: a client would send again what was lost.
+    socket: { connectTimeout: CONNECT_TIMEOUT, reconnectStrategy: false },
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: MAX_COMMANDS,
+    // A timer for each command costs more than the command.
+    commandOptions: { timeout: 0 },
+    maintNotifications: "disabled",
+  });
+
+/** A connection that listens. */
+export type Client = ReturnType<typeof connectTo>;
+
+interface LinkParts {
+  url: string;
+  /** The channel to listen to. */
+  channel: string;
+  /** Runs on each new connection before it listens. If it fails, so does the connection. */
+  prepare: (client: Client) => Promise<void>;
+  /** The link listens. */
+  onUp: () => void;
+  /** Gets what comes on the channel. It must not throw. */
+  onMessage: (text: string) => void;
+}
+
+/** Keeps one connection to Valkey, and connects again when it is lost. */
+export class Link {
+  readonly #parts: LinkParts;
+  #client: Client | undefined;
+  /** Gives up the present connection, or the attempt to make one. */
+  #cut = () => {};
+  #closed = false;
+  #fault: unknown;
+
+  constructor(parts: LinkParts) {
+    this.#parts = parts;
+    void this.#keep();
+  }
+
+  /** The connection; undefined while there is none. */
+  get client(): Client | undefined {
+    return this.#client?.isReady ? this.#client : undefined;
+  }
+
+  /** Why the last connection failed or was lost. */
+  get fault(): unknown {
+    return this.#fault;
+  }
+
+  /** Gives up the present connection. A new one follows. */
+  cut(): void {
+    this.#cut();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cut();
+  }
+
+  async #keep(): Promise<void> {
+    let pause = FIRST_PAUSE;
+    while (!this.#closed) {
+      const wasUp = await this.#connection();
+      pause = wasUp ? FIRST_PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
+      if (this.#closed) return;
+      // Many nodes lose their connections at the same time.
+      const wait = pause * (0.5 + Math.random() / 2);
+      await delay(wait, undefined, { ref: false });
+    }
+  }
+
+  /** Connects, and waits for the end of the connection. @returns whether it has listened. */
+  async #connection(): Promise<boolean> {
+    const { url } = this.#parts;
+    let client: Client | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      const opened = (client = connectTo(url));
+      await new Promise<never>((_, reject) => {
+        this.#cut = () => reject(new Error("No answer."));
+        timer = setTimeout(this.#cut, CONNECT_TIMEOUT);
+        opened.on("error", reject);
+        this.#listen(opened).then(() => clearTimeout(timer), reject);
+      });
+    } catch (error) {
+      this.#fault = error;
+    }
+    clearTimeout(timer);
+    this.#cut = () => {};
+    const wasUp = this.#client !== undefined;
+    this.#client = undefined;
+    client?.destroy();
+    return wasUp;
+  }
+
+  async #listen(client: Client): Promise<void> {
+    const { channel, prepare, onUp, onMessage } = this.#parts;
+    let isOver = false;
+    client.once("end", () => (isOver = true));
+    await client.connect();
+    // A client that was destroyed while it connected goes on all the same.
+    if (isOver) return client.destroy();
+    await prepare(client);
+    await client.subscribe(channel, (text) => {
+      if (!isOver) onMessage(text);
+    });
+    if (isOver) return;
+    this.#client = client;
+    onUp();
+  }
+}
+
+/** Why a connection failed, in one line. */
+export function reasonOf(fault: unknown): string {
+  const { message, code } = (fault ?? {}) as Partial<NodeJS.ErrnoException>;
+  return (message || code || "no answer").replace(/\s+/g, " ");
+}
