@@ -149,7 +149,8 @@ type Run = (
 ) => Promise<unknown>;
 
 /**
- * Makes the function that carries out commands.
+ * Makes the function that carries out commands. It throws at once if there is no such
+ * command, and otherwise rejects.
  * @param table what each command asks for and does.
  * @throws {Error} if a command declares no permission or has no schema.
  */
@@ -161,7 +162,7 @@ export function dispatcher(table: Module<CommandName>) {
     }
     runs.set(name, runOf(name as CommandName, command));
   }
-  return async (
+  return (
     live: Live,
     connection: Connection,
     login: Login,

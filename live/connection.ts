@@ -1,12 +1,13 @@
 import { isUtf8 } from "node:buffer";
-import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { LiveLimits } from "../config.js";
 import type { Identity } from "../plugins/auth/identity.js";
-import { pingFrame, pongFrame, textFrame } from "./frame.js";
+import { pingFrame, pongFrame } from "./frame.js";
+import { Joiner } from "./joiner.js";
 import { Pace } from "./pace.js";
+import { randomId } from "./random-id.js";
 import type { Pump } from "./pump.js";
 import type { Bearer, ModerationState } from "./rights.js";
 import type { Turns } from "./turns.js";
@@ -18,7 +19,10 @@ export const Close = {
   policy: 1008,
   tooLarge: 1009,
   goingAway: 1001,
+  fault: 1011,
   restart: 1012,
+  /** Of a later version; see the registry that RFC 6455, section 11.7, begins. */
+  tryAgainLater: 1013,
 } as const;
 
 /** The largest message of those who may update rooms or the world, in bytes. */
@@ -33,14 +37,14 @@ const MAX_IDLE_FRAMES = 64;
 /** How long reading rests then, in milliseconds. */
 const REST = 1000;
 
-/** Frames below this size are joined into one write, in bytes. */
-const JOINED = 16 * 1024;
-
 /**
  * How often a connection that is logged in is looked at, in milliseconds. With
  * thousands of them that is most of what an idle server does.
  */
 const LOOKED_AT = 1000;
+
+/** How long a message waits for pushes that those before it have caused, in milliseconds. */
+const LONGEST_WAIT = 250;
 
 /** A connection is closed after this many ping intervals without a frame. */
 const SILENT_INTERVALS = 2.4;
@@ -60,11 +64,11 @@ export interface Surroundings {
   readonly pump: Pump;
   readonly turns: Turns;
   readonly limits: LiveLimits;
-  /** Carries out a message. @returns the text of the answer; undefined for none. */
+  /** Carries out a message. @returns the frame of the answer, in pieces. */
   readonly handle: (
     connection: Connection,
     message: Message,
-  ) => Promise<string | undefined>;
+  ) => Promise<readonly Buffer[]>;
   /** It takes no messages and gets no pushes any more. */
   readonly onEnd: (connection: Connection, code: number) => void;
   /** Its socket is closed. */
@@ -90,8 +94,7 @@ export interface Message {
  * cause reaches the sender after the answer.
  */
 export class Connection {
-  /** Unlike a UUID, which Node.js joins of parts, it is one string in memory. */
-  readonly id = randomBytes(12).toString("base64url");
+  readonly id = randomId();
   readonly openedAt = Date.now();
   /** The rooms that it entered. */
   readonly rooms = new Set<string>();
@@ -107,19 +110,24 @@ export class Connection {
   /** The length of all texts that wait. */
   #waitingSize = 0;
   #after: (() => Promise<void>) | undefined;
+  /** The pushes that messages before the next one have caused. */
+  #caused: Promise<void>[] = [];
   #busy = false;
   /** A message is carried out, and pushes wait for its answer. */
   #answering = false;
+  /** The next message waits for its turn. */
+  #isInLine = false;
   /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
   #answerSize = 0;
   /** Ends the wait of the message that is next. */
-  #wake = () => {};
+  #wake = nothing;
   #ended = false;
-  /** Frames to be written at the end of this turn of the event loop. */
+  /** Pieces to be written at the end of this turn of the event loop, of one or more frames. */
   #out: Buffer[] = [];
   #outSize = 0;
-  /** Frames that wait for the answer to the present message. */
-  #held: Buffer[] = [];
+  #outFrames = 0;
+  /** Pieces that wait for the answer to the present message. */
+  #held: { piece: Buffer; frames: number }[] = [];
   #heldSize = 0;
   // Intervals count on a clock that nobody sets.
   readonly #opened = performance.now();
@@ -156,9 +164,8 @@ export class Connection {
     ws.on("pong", this.#onPong);
     ws.on("close", this.#onClose);
     socket.on("data", this.#onData);
-    socket.on("drain", () => this.#wake());
     // A fault of the protocol; ws closes the connection itself.
-    ws.on("error", () => {});
+    ws.on("error", nothing);
   }
 
   /** Whether it takes no messages and gets no pushes any more. */
@@ -246,16 +253,18 @@ export class Connection {
   async #work(): Promise<void> {
     this.#busy = true;
     while (this.#waiting.length > 0) {
+      if (this.#caused.length > 0) await this.#settle();
       await this.#read();
+      this.#isInLine = true;
       await this.#around.turns.take();
+      this.#isInLine = false;
       const allowed = await this.#allowed();
       if (this.#ended) break;
       const text = this.#waiting.shift();
       this.#waitingSize -= text?.length ?? 0;
       this.#answering = true;
       try {
-        const answer = await this.#around.handle(this, { text, allowed });
-        if (answer !== undefined) this.#answer(textFrame(answer));
+        this.#answer(await this.#around.handle(this, { text, allowed }));
       } catch (error) {
         this.#around.onFault(this, error);
       }
@@ -287,19 +296,36 @@ export class Connection {
     return false;
   }
 
+  /** Waits for the pushes that messages before have caused. Others may hold them up for long. */
+  #settle(): Promise<void> {
+    const pushed = Promise.all(this.#caused.splice(0));
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, LONGEST_WAIT).unref();
+      void pushed.then(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
   /** Waits until the client has read enough of earlier answers to get one more. */
   async #read(): Promise<void> {
     const most = this.login ? this.#around.limits.maxUnsent : 0;
     while (!this.#ended && this.unsent > most) {
       this.flush();
       if (!this.#socket.writableNeedDrain) return;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        this.#socket.once("drain", resolve);
+      });
     }
   }
 
-  #answer(frame: Buffer): void {
-    this.#answerSize = frame.length;
-    this.#send(frame);
+  /** @param pieces of one frame. */
+  #answer(pieces: readonly Buffer[]): void {
+    this.#answerSize = 0;
+    for (const { length } of pieces) this.#answerSize += length;
+    pieces.forEach((piece, i) => this.#send(piece, i === 0 ? 1 : 0));
   }
 
   /** Runs something after the answer to the present message, and before the next message. */
@@ -307,24 +333,32 @@ export class Connection {
     this.#after = act;
   }
 
+  /** The next message waits for these pushes, which the present one has caused. */
+  follow(pushes: readonly Promise<void>[]): void {
+    if (!this.#ended) this.#caused.push(...pushes);
+  }
+
   /** Sends what waited for the answer. */
   #release(): void {
     const held = this.#held;
     this.#held = [];
     this.#heldSize = 0;
-    for (const frame of held) this.#send(frame);
+    for (const { piece, frames } of held) this.#send(piece, frames);
   }
 
-  /** Sends a push, after the answer to the present message if there is one. */
-  push(frame: Buffer): void {
+  /**
+   * Sends a push, after the answer to the present message if there is one.
+   * @param piece one or more frames.
+   */
+  push(piece: Buffer, frames = 1): void {
     if (this.#ended) return;
     if (!this.#answering) {
-      this.#send(frame);
+      this.#send(piece, frames);
       return;
     }
     if (this.#dropIfSlow()) return;
-    this.#held.push(frame);
-    this.#heldSize += frame.length;
+    this.#held.push({ piece, frames });
+    this.#heldSize += piece.length;
   }
 
   /** Sends a push like {@link push}, but before all pushes that wait for the answer. */
@@ -334,11 +368,12 @@ export class Connection {
     if (this.#held.length > before) this.#held.unshift(this.#held.pop()!);
   }
 
-  #send(frame: Buffer): void {
+  #send(piece: Buffer, frames = 1): void {
     if (this.#ended || this.#dropIfSlow()) return;
     const isDue = this.#isDue;
-    this.#outSize += frame.length;
-    this.#out.push(frame);
+    this.#outSize += piece.length;
+    this.#outFrames += frames;
+    this.#out.push(piece);
     if (!isDue) this.#around.pump.add(this);
   }
 
@@ -359,25 +394,31 @@ export class Connection {
     return true;
   }
 
-  /** Writes all frames that are due. */
-  flush(): void {
-    const frames = this.#out;
+  /**
+   * Writes all frames that are due.
+   * @param joiner makes one piece of several; the same for all connections of a pass.
+   */
+  flush(joiner = new Joiner()): void {
+    const pieces = this.#out;
     if (this.#pinged) {
       const pong = pongFrame(this.#pinged);
       this.#pinged = undefined;
       this.#outSize += pong.length;
-      frames.push(pong);
+      this.#outFrames++;
+      pieces.push(pong);
     }
     const size = this.#outSize;
+    const frames = this.#outFrames;
     this.#out = [];
     this.#outSize = 0;
-    if (frames.length === 0 || !this.#socket.writable) return;
-    this.#around.onSent(frames.length);
-    if (frames.length === 1) this.#socket.write(frames[0]!);
-    else if (size <= JOINED) this.#socket.write(Buffer.concat(frames, size));
+    this.#outFrames = 0;
+    if (pieces.length === 0 || !this.#socket.writable) return;
+    this.#around.onSent(frames);
+    const piece = pieces.length === 1 ? pieces[0] : joiner.join(pieces, size);
+    if (piece) this.#socket.write(piece);
     else {
       this.#socket.cork();
-      for (const frame of frames) this.#socket.write(frame);
+      for (const each of pieces) this.#socket.write(each);
       this.#socket.uncork();
     }
   }
@@ -427,6 +468,7 @@ export class Connection {
     this.#waiting.length = 0;
     this.#waitingSize = 0;
     this.#held = [];
+    this.#caused = [];
     this.#wake();
     // What is left to read is thrown away.
     this.#readIfRoom();
@@ -450,9 +492,10 @@ export class Connection {
     if (this.#ended) return undefined;
     const { authTimeout, pingInterval } = this.#around.limits;
     if (!this.login) {
-      // While a login is carried out, it is the client that waits.
+      // While a login is carried out, or waits for its turn, it is the client that waits.
       const isLate = now - this.#opened >= authTimeout;
-      if (isLate && !this.#answering) return "auth.timeout";
+      const waits = this.#answering || this.#isInLine;
+      if (isLate && !waits) return "auth.timeout";
     } else {
       const { expires = Infinity } = this.login.identity;
       const left = expires * 1000 - Date.now();
@@ -471,6 +514,8 @@ export class Connection {
     return undefined;
   }
 }
+
+function nothing(): void {}
 
 /** The text of a message. Bytes that are no UTF-8 are treated as a binary frame. */
 function textOf(bytes: Buffer): string | undefined {

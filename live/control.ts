@@ -212,7 +212,7 @@ async function* answer(
   live: Live,
   request: ControlRequest,
 ): AsyncGenerator<string> {
-  const open = [...live.sockets];
+  const open = [...live.sockets.values()];
   let done = 0;
   if (request.do === "list") {
     for (; done < open.length; done += SLICE) {

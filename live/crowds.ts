@@ -123,17 +123,17 @@ export class Crowds {
         frame: pushFrame("world.user_count_change", { room, users }),
       }));
       // A connection gets all frames as one piece, however many rooms changed.
-      const joined = new Map<View, Buffer>();
+      const joined = new Map<View, { piece: Buffer; count: number }>();
       await inSlices([...live.hub.in(world)], (connection) => {
         if (connection.ended) return;
         const view = live.viewOf(connection, state);
-        let piece = joined.get(view);
-        if (!piece) {
-          const seen = frames.filter(({ room }) => view.sees(room));
-          piece = Buffer.concat(seen.map(({ frame }) => frame));
-          joined.set(view, piece);
+        let seen = joined.get(view);
+        if (!seen) {
+          const own = frames.filter(({ room }) => view.sees(room));
+          const piece = Buffer.concat(own.map(({ frame }) => frame));
+          joined.set(view, (seen = { piece, count: own.length }));
         }
-        if (piece.length > 0) connection.push(piece);
+        if (seen.count > 0) connection.push(seen.piece, seen.count);
       });
     });
   }

@@ -40,6 +40,11 @@ export class Effects {
     });
   }
 
+  /** @returns what resolves after all effects of a place that were asked for; undefined if there are none. */
+  ended(place: string): Promise<void> | undefined {
+    return this.#last.get(place);
+  }
+
   close(): void {
     this.#closed = true;
   }

@@ -69,6 +69,11 @@ export class Hub {
     remove(world.watching, room, connection);
   }
 
+  /** The worlds that somebody is in. */
+  worlds(): string[] {
+    return [...this.#worlds.keys()];
+  }
+
   /** All connections of a world that are logged in. */
   in(world: string): ReadonlySet<Connection> {
     return this.#worlds.get(world)?.all ?? none;

@@ -2,17 +2,23 @@ import type { Duplex } from "node:stream";
 import fp from "fastify-plugin";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
+import { StoreError } from "../db/store.js";
 import { Refusal } from "../plugins/http/errors.js";
 import { announcements } from "./announcements.js";
 import { chat } from "./chat/commands.js";
 import { dispatcher } from "./commands.js";
-import { Connection, MAX_FRAME, type Surroundings } from "./connection.js";
+import {
+  Close,
+  Connection,
+  MAX_FRAME,
+  type Surroundings,
+} from "./connection.js";
 import { throwOut } from "./endings.js";
 import { pushFrame } from "./frame.js";
 import { Live } from "./live.js";
 import { messageHandler } from "./messages.js";
 import { liveMetrics } from "./metrics.js";
-import { LiveError, problemOf } from "./problems.js";
+import { LiveError, problemOf, unavailable } from "./problems.js";
 import { polls } from "./polls/commands.js";
 import { questions } from "./questions/commands.js";
 import { rooms } from "./rooms.js";
@@ -52,6 +58,9 @@ export const commands = {
   ...polls,
 };
 
+const problemFrame = (error: LiveError): Buffer =>
+  pushFrame("error", problemOf(error));
+
 /** The websocket for the people who attend, at `/ws/world/<id>`. */
 export default fp<{ limits: LiveLimits }>(
   async (app, { limits }) => {
@@ -67,7 +76,7 @@ export default fp<{ limits: LiveLimits }>(
       metrics,
     });
     app.decorate("live", live);
-    await live.chat.open();
+    await live.open();
     const handle = messageHandler(live, dispatcher(commands));
 
     const around: Surroundings = {
@@ -81,19 +90,25 @@ export default fp<{ limits: LiveLimits }>(
         live.leaveWorld(connection);
         app.log.debug({ connection: connection.id, code }, "websocket ended");
       },
-      onClosed: (connection) => void live.sockets.delete(connection),
+      onClosed: (connection) => void live.sockets.delete(connection.id),
       onSlow(connection) {
         metrics?.dropped();
+        live.activity.count(connection.world, "slowReaders");
         app.log.debug({ connection: connection.id }, "websocket too slow");
       },
       onFault(connection, error) {
-        app.log.error(
-          { err: error, connection: connection.id },
-          "a command failed",
-        );
-        const fatal = new LiveError("server.fatal", "Fatal Server Error");
-        const frame = pushFrame("error", problemOf(fatal));
-        connection.finish(frame, 1011, FATAL_DELAY);
+        const about = { err: error, connection: connection.id };
+        const isAway =
+          error instanceof StoreError && error.problem === "unusable";
+        if (isAway) {
+          app.log.warn(about, "the store cannot be used");
+          // The client comes back, to another server if a load balancer knows one.
+          connection.finish(problemFrame(unavailable()), Close.tryAgainLater);
+        } else {
+          app.log.error(about, "a command failed");
+          const fatal = new LiveError("server.fatal", "Fatal Server Error");
+          connection.finish(problemFrame(fatal), Close.fault, FATAL_DELAY);
+        }
       },
     };
 
@@ -116,7 +131,7 @@ export default fp<{ limits: LiveLimits }>(
 
     function open(ws: WebSocket, socket: Duplex, worldId: string): void {
       const connection = new Connection(worldId, ws, socket, around);
-      live.sockets.add(connection);
+      live.sockets.set(connection.id, connection);
       app.log.debug(
         { connection: connection.id, world: worldId },
         "websocket opened",
@@ -153,7 +168,7 @@ export default fp<{ limits: LiveLimits }>(
 
     const ticker = setInterval(() => {
       const now = performance.now();
-      for (const connection of live.sockets) {
+      for (const connection of live.sockets.values()) {
         const reason = connection.tick(now);
         if (reason) throwOut(connection, reason);
       }
@@ -163,7 +178,7 @@ export default fp<{ limits: LiveLimits }>(
 
     app.addHook("onClose", async () => {
       clearInterval(ticker);
-      for (const connection of live.sockets) connection.drop();
+      for (const connection of live.sockets.values()) connection.drop();
       live.close();
       await live.chat.close();
     });

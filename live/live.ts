@@ -3,13 +3,16 @@ import type { LiveLimits } from "../config.js";
 import type { Events } from "../db/events.js";
 import type { Store } from "../db/store.js";
 import type { Identify } from "../plugins/auth/identity.js";
+import { Activity } from "./activity.js";
 import { Chat } from "./chat/chat.js";
 import { type Connection, type Login, MAX_FRAME } from "./connection.js";
+import { followOwnEvents } from "./own-events.js";
 import { Crowds } from "./crowds.js";
 import { Effects } from "./effects.js";
 import { Hub } from "./hub.js";
 import type { LiveMetrics } from "./metrics.js";
 import { Notifier } from "./notifier.js";
+import { Passes } from "./passes.js";
 import { PollPushes } from "./polls/pushes.js";
 import { Presence } from "./presence.js";
 import { Pump } from "./pump.js";
@@ -38,14 +41,16 @@ export class Live {
   readonly limits: LiveLimits;
   readonly log: FastifyBaseLogger;
   readonly metrics: LiveMetrics | undefined;
-  /** Every open socket, logged in or not. */
-  readonly sockets = new Set<Connection>();
+  /** Every open socket, logged in or not, by the id of its connection. */
+  readonly sockets = new Map<string, Connection>();
   readonly hub = new Hub();
   readonly rates: Rates;
   readonly effects: Effects;
   readonly states: WorldStates;
   readonly pump: Pump;
+  readonly passes: Passes;
   readonly presence: Presence;
+  readonly activity: Activity;
   readonly crowds: Crowds;
   readonly reactions: Reactions;
   readonly notifier: Notifier;
@@ -53,6 +58,7 @@ export class Live {
   readonly questions: QuestionPushes;
   readonly polls: PollPushes;
   readonly searches = new Searches();
+  #unfollow = () => {};
 
   constructor({ store, events, identify, limits, log, metrics }: LiveParts) {
     this.store = store;
@@ -61,10 +67,12 @@ export class Live {
     this.limits = limits;
     this.log = log;
     this.metrics = metrics;
-    this.rates = new Rates(this.hub, limits);
+    this.rates = new Rates(this);
     this.effects = new Effects(log);
     this.states = new WorldStates(store, (id) => this.hub.in(id).size > 0);
     this.pump = new Pump((seconds) => metrics?.delivered(seconds));
+    this.passes = new Passes(this.pump);
+    this.activity = new Activity(events);
     this.crowds = new Crowds(this);
     this.reactions = new Reactions(this);
     this.notifier = new Notifier(this);
@@ -72,6 +80,13 @@ export class Live {
     this.questions = new QuestionPushes(this);
     this.polls = new PollPushes(this);
     this.presence = new Presence(events, new RoomWatch(this));
+  }
+
+  /** Begins to deliver what happens from now on. */
+  async open(): Promise<void> {
+    await this.chat.open();
+    // After all others, which have then begun to push what an event asks for.
+    this.#unfollow = followOwnEvents(this);
   }
 
   /** What somebody sees of a world. How large their messages may be follows from it. */
@@ -160,9 +175,12 @@ export class Live {
   }
 
   close(): void {
+    this.#unfollow();
     this.effects.close();
     this.notifier.close();
     this.presence.close();
+    this.activity.close();
+    this.rates.close();
     this.crowds.close();
     this.reactions.close();
     this.questions.close();

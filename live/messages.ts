@@ -1,8 +1,9 @@
 import { elementIn, findLosses } from "../schemas/fidelity.js";
 import type { Faults } from "../schemas/errors.js";
 import type { dispatcher } from "./commands.js";
-import type { Connection, Message } from "./connection.js";
+import { Close, type Connection, type Message } from "./connection.js";
 import { jsonOf } from "./encoding.js";
+import { textFrame } from "./frame.js";
 import type { Live } from "./live.js";
 import { logIn } from "./login.js";
 import {
@@ -52,9 +53,12 @@ function readRequest(text: string | undefined): Request {
  * @throws {Error} if it is nested too deep.
  */
 function echoOf(text: string, elements: readonly unknown[]): string {
-  const json = JSON.stringify(elements[1]);
-  const isExact = typeof elements[1] !== "number" && !/^[[{]/.test(json);
-  return isExact ? json : elementIn(text, 1, elements.length);
+  const [, id] = elements;
+  if (typeof id !== "number") {
+    const json = JSON.stringify(id);
+    if (!/^[[{]/.test(json)) return json;
+  }
+  return elementIn(text, 1, elements.length);
 }
 
 /** The text of an error frame. */
@@ -67,7 +71,7 @@ function errorText(error: LiveError, id: string | undefined): string {
 
 /**
  * Makes the function that carries out messages.
- * @returns a function that gives the text of the answer. It rejects with what nobody expected.
+ * @returns a function that gives the frame of the answer, in pieces. It rejects with what nobody expected.
  */
 export function messageHandler(
   live: Live,
@@ -76,7 +80,7 @@ export function messageHandler(
   return async (
     connection: Connection,
     { text, allowed }: Message,
-  ): Promise<string | undefined> => {
+  ): Promise<readonly Buffer[]> => {
     let request: Request | undefined;
     try {
       request = readRequest(text);
@@ -85,17 +89,21 @@ export function messageHandler(
     } catch (error) {
       const known = liveErrorOf(error, request?.action);
       if (!known) throw error;
+      // Clients come back when a connection ends. After an error they would wait.
+      if (!connection.login && known.code === "server.unavailable") {
+        connection.closeAfterAnswer(Close.tryAgainLater);
+      }
       live.metrics?.refused(request, known.code);
-      return errorText(known, request?.id);
+      return [textFrame(errorText(known, request?.id))];
     }
   };
 
   async function answer(
     connection: Connection,
     request: Request,
-  ): Promise<string> {
+  ): Promise<readonly Buffer[]> {
     const { action, id, payload, elements } = request;
-    if (action === "ping") return pong(request);
+    if (action === "ping") return [textFrame(pong(request))];
     if (!connection.login) {
       if (action !== "authenticate") {
         throw new LiveError("protocol.unauthenticated");
@@ -115,7 +123,7 @@ export function messageHandler(
     });
     live.metrics?.succeeded(action as string);
     // A request of two elements has no id; its result is still the third element.
-    return `["success",${id ?? "null"},${jsonOf(result)}]`;
+    return [textFrame(`["success",${id ?? "null"},${jsonOf(result)}]`)];
   }
 }
 

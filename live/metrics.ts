@@ -86,7 +86,7 @@ export function liveMetrics(
     "Commands that wait for an earlier one of their websocket.",
     ({ sockets }) => {
       let queued = 0;
-      for (const connection of sockets) queued += connection.queued;
+      for (const connection of sockets.values()) queued += connection.queued;
       return queued;
     },
   );

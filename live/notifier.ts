@@ -1,13 +1,14 @@
+import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import type { AnyEvent } from "../db/events.js";
-import type { Announcement } from "../db/store.js";
+import { AnnouncementPushes } from "./announcement-pushes.js";
 import type { Connection, Login } from "./connection.js";
 import { applyModeration, reasonToEnd, throwOut } from "./endings.js";
-import { textFrame } from "./frame.js";
+import { frameAround, textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
-import { objectIn, ownUser, publicUser, sentAnnouncement } from "./shapes.js";
+import { objectIn, ownUser, publicUser } from "./shapes.js";
 import { inSlices } from "./slices.js";
 import type { View, WorldState } from "./world-state.js";
 
@@ -16,9 +17,6 @@ import type { View, WorldState } from "./world-state.js";
  * A second full of changes is told four times then, the last one included.
  */
 const COALESCED = 300;
-
-/** The longest time that a timer can wait, in milliseconds. */
-const LONGEST_WAIT = 2 ** 31 - 1;
 
 /** How many frames of views are kept while they are sent. Each may be large. */
 const FRAMES = 16;
@@ -30,14 +28,16 @@ const USERS = 200;
 interface Pending {
   /** Whether users and announcements may have changed, too. */
   everything: boolean;
+  /** Whether something has changed for certain. */
+  certain: boolean;
 }
 
 /** A world that somebody is in. */
 interface Told {
   /** Where the schedule is, as people were told last; as JSON. */
   pretalx: string;
-  /** Until the next announcement becomes invisible by itself. */
-  timer?: NodeJS.Timeout;
+  /** Stands for the world and the rooms, as people were told last. */
+  versions: string | undefined;
 }
 
 /**
@@ -48,21 +48,30 @@ export class Notifier {
   readonly #live: Live;
   readonly #pending = new Map<string, Pending>();
   readonly #told = new Map<string, Told>();
+  readonly #announcements: AnnouncementPushes;
   readonly #unsubscribe: () => void;
 
   constructor(live: Live) {
     this.#live = live;
+    this.#announcements = new AnnouncementPushes(live);
     this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
   close(): void {
     this.#unsubscribe();
-    for (const { timer } of this.#told.values()) clearTimeout(timer);
+    this.#announcements.close();
   }
 
   #receive(event: AnyEvent): void {
     const { states, hub } = this.#live;
-    if (event.type === "live" || event.type === "process.ended") return;
+    if (event.type === "events.missed") {
+      for (const world of hub.worlds()) {
+        states.forget(world);
+        this.#refresh(world, { everything: true, certain: false });
+      }
+      return;
+    }
+    if (event.type === "live" || !("world" in event)) return;
     const { world, by } = event;
     switch (event.type) {
       case "world.created":
@@ -88,7 +97,7 @@ export class Notifier {
         this.#refresh(world);
         break;
       case "world.touched":
-        this.#refresh(world, true);
+        this.#refresh(world, { everything: true, certain: true });
         break;
       case "room.opened":
         this.#opened(world, event.room);
@@ -109,7 +118,11 @@ export class Notifier {
         break;
       case "announcement.created":
       case "announcement.updated":
-        this.#announced(world, event.announcement, event.wasVisible);
+        this.#announcements.changed(
+          world,
+          event.announcement,
+          event.wasVisible,
+        );
     }
   }
 
@@ -123,23 +136,24 @@ export class Notifier {
   }
 
   /** Tells everybody of a world that it has changed, soon. */
-  #refresh(world: string, everything = false): void {
+  #refresh(
+    world: string,
+    next: Pending = { everything: false, certain: true },
+  ): void {
     const pending = this.#pending.get(world);
     if (pending) {
-      pending.everything ||= everything;
+      pending.everything ||= next.everything;
+      pending.certain ||= next.certain;
       return;
     }
-    const next: Pending = { everything };
     this.#pending.set(world, next);
     setTimeout(() => {
       this.#pending.delete(world);
-      this.#live.effects.inOrder(world, () =>
-        this.#tell(world, next.everything),
-      );
+      this.#live.effects.inOrder(world, () => this.#tell(world, next));
     }, COALESCED).unref();
   }
 
-  async #tell(world: string, everything: boolean): Promise<void> {
+  async #tell(world: string, { everything, certain }: Pending): Promise<void> {
     const live = this.#live;
     const state = await live.states.get(world);
     const connections = [...live.hub.in(world)];
@@ -149,8 +163,24 @@ export class Notifier {
     });
     if (!state) return;
     if (everything) await this.#compareAll(world, connections);
+    const told = this.#told.get(world);
+    const versions = live.events.lossy ? versionsOf(state) : undefined;
+    if (certain || versions !== told?.versions) {
+      if (told) told.versions = versions;
+      await this.#tellWorld(world, state, connections);
+    }
+    if (everything) await this.#announcements.compare(world);
+  }
+
+  /** Sends a world with its rooms to connections. */
+  async #tellWorld(
+    world: string,
+    state: WorldState,
+    connections: readonly Connection[],
+  ): Promise<void> {
+    const live = this.#live;
     const changes = live.crowds.changes(world);
-    const frames = new LRUCache<View, { text: string; frame: Buffer }>({
+    const frames = new LRUCache<View, { json: Buffer; frame: Buffer }>({
       max: FRAMES,
     });
     await withEach(connections, (connection) => {
@@ -158,16 +188,16 @@ export class Notifier {
       const present = live.states.present(world);
       const view = live.viewOf(connection, present ?? state);
       if (present) this.#keepRights(connection, view);
-      const text = view.json(changes, (room) => live.crowds.of(world, room));
+      const json = view.json(changes, (room) => live.crowds.of(world, room));
       let sent = frames.get(view);
-      if (sent?.text !== text) {
-        sent = { text, frame: textFrame(`["world.updated",${text}]`) };
+      if (sent?.json !== json) {
+        const pieces = frameAround('["world.updated",', json, "]");
+        sent = { json, frame: Buffer.concat(pieces) };
         frames.set(view, sent);
       }
       connection.push(sent.frame);
     });
     this.#tellSchedule(world, state);
-    if (everything) await this.watch(world, true);
   }
 
   /** Takes a connection out of rooms that it may not see any more. */
@@ -268,78 +298,35 @@ export class Notifier {
     }
   }
 
-  #announced(world: string, id: string, wasVisible: boolean): void {
-    this.#live.effects.inOrder(world, async () => {
-      const all = await this.#live.store.announcements.list(world);
-      const announcement = all.find((other) => other.id === id);
-      if (announcement) this.#send(world, announcement, wasVisible);
-      this.#watch(world, all);
-    });
-  }
-
-  #send(world: string, announcement: Announcement, wasVisible: boolean): void {
-    const { is_visible, ...rest } = sentAnnouncement(announcement);
-    if (!is_visible && !wasVisible) return;
-    broadcast(
-      this.#live.hub.in(world),
-      "announcement.created_or_updated",
-      wasVisible ? { ...rest, is_visible } : rest,
-    );
-  }
-
   /** Nobody is in a world any more. */
   unwatch(world: string): void {
-    clearTimeout(this.#told.get(world)?.timer);
     this.#told.delete(world);
+    this.#announcements.unwatch(world);
   }
 
-  /**
-   * Watches a world that somebody is in: its announcements become invisible by time.
-   * @param again also if it is watched already.
-   */
-  async watch(world: string, again = false): Promise<void> {
-    if (this.#told.has(world) && !again) return;
-    const found = await this.#live.store.worlds.get(world);
+  /** Watches a world that somebody is in. */
+  async watch(world: string): Promise<void> {
+    if (this.#told.has(world)) return;
+    const { store, events, states } = this.#live;
+    const found = await store.worlds.get(world);
     if (!found) return;
+    const state = events.lossy ? await states.get(world) : undefined;
     if (!this.#told.has(world)) {
       const pretalx = objectIn(found.value.config, "pretalx") ?? {};
-      this.#told.set(world, { pretalx: JSON.stringify(pretalx) });
+      this.#told.set(world, {
+        pretalx: JSON.stringify(pretalx),
+        versions: state && versionsOf(state),
+      });
     }
-    this.#watch(world, await this.#live.store.announcements.list(world));
+    await this.#announcements.watch(world);
   }
+}
 
-  #watch(world: string, all: readonly Announcement[]): void {
-    const told = this.#told.get(world);
-    if (!told) return;
-    clearTimeout(told.timer);
-    delete told.timer;
-    const now = Date.now();
-    const due = all.flatMap(({ state, show_until }) =>
-      state === "active" && show_until !== null && show_until > now
-        ? [show_until]
-        : [],
-    );
-    if (due.length === 0) return;
-    const next = Math.min(...due);
-    told.timer = setTimeout(
-      () => this.#expire(world, next),
-      Math.min(next - now, LONGEST_WAIT),
-    ).unref();
-  }
-
-  /** Tells everybody that announcements are over. */
-  #expire(world: string, at: number): void {
-    this.#live.effects.inOrder(world, async () => {
-      const all = await this.#live.store.announcements.list(world);
-      for (const announcement of all) {
-        const { state, show_until } = announcement;
-        if (state === "active" && show_until === at && at <= Date.now()) {
-          this.#send(world, announcement, true);
-        }
-      }
-      this.#watch(world, all);
-    });
-  }
+/** A short text that is another one when the world or a room has changed. */
+function versionsOf({ world, rooms }: WorldState): string {
+  const hash = createHash("sha1").update(world.version);
+  for (const { value, version } of rooms) hash.update(`${value.id} ${version}`);
+  return hash.digest("base64");
 }
 
 /** Does something with connections that are still logged in, and lets requests be served meanwhile. */

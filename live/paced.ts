@@ -7,6 +7,9 @@ const INTERVAL = 250;
 /** How many bytes the people of one place get in a second, together. */
 const BYTES = 50_000_000;
 
+/** How much is sent at once, in milliseconds of that rate. */
+const BURST = 50;
+
 /** After a failure, in milliseconds. */
 const RETRY = 1000;
 
@@ -22,14 +25,16 @@ export interface Subject<K extends string | number> {
 /** Of whom the changes are that a push is about: the ids of users and connections. */
 export type Authors = ReadonlySet<string>;
 
-/**
- * Sends a subject as it is now. It is called again after it failed.
- * @returns how many bytes were sent.
- */
-type Send<K extends string | number> = (
-  subject: Subject<K>,
-  authors: Authors,
-) => Promise<number>;
+/** What is sent to whom. */
+export interface PacedParts<K extends string | number> {
+  /**
+   * Sends a subject as it is now. It is called again after it failed.
+   * @returns how many bytes were sent.
+   */
+  readonly send: (subject: Subject<K>, authors: Authors) => Promise<number>;
+  /** How many connections get something of a place. */
+  readonly sizeOf: (world: string, place: string) => number;
+}
 
 /** What is to be sent to the people of a place. It exists only while something is. */
 interface Pending<K> {
@@ -46,13 +51,13 @@ interface Pending<K> {
  */
 export class Paced<K extends string | number> {
   readonly #live: Live;
-  readonly #send: Send<K>;
+  readonly #parts: PacedParts<K>;
   readonly #pending = new Map<string, Pending<K>>();
   #closed = false;
 
-  constructor(live: Live, send: Send<K>) {
+  constructor(live: Live, parts: PacedParts<K>) {
     this.#live = live;
-    this.#send = send;
+    this.#parts = parts;
   }
 
   /** A subject changed. */
@@ -85,12 +90,17 @@ export class Paced<K extends string | number> {
       for (const [id, at] of sent) {
         if (now - at >= INTERVAL) sent.delete(id);
       }
-      const next = [...due.keys()].find((id) => !sent.has(id));
-      if (next !== undefined) {
-        const authors = due.get(next)!;
-        due.delete(next);
-        const pause = await this.#try({ world, place, id: next }, authors);
-        sent.set(next, performance.now());
+      if (nextDue(pending) !== undefined) {
+        const size = this.#parts.sizeOf(world, place);
+        await this.#live.passes.turn(place, size);
+        // What is due goes with the same pass.
+        let pause = 0;
+        for (let id; pause < BURST && (id = nextDue(pending)) !== undefined;) {
+          const authors = due.get(id)!;
+          due.delete(id);
+          pause += await this.#try({ world, place, id }, authors);
+          sent.set(id, performance.now());
+        }
         // Timers count in milliseconds.
         if (pause >= 1) await delay(pause, undefined, { ref: false });
       } else if (sent.size > 0) {
@@ -110,7 +120,7 @@ export class Paced<K extends string | number> {
   /** @returns how long nothing else is sent, in milliseconds. */
   async #try(subject: Subject<K>, authors: Authors): Promise<number> {
     try {
-      return (1000 * (await this.#send(subject, authors))) / BYTES;
+      return (1000 * (await this.#parts.send(subject, authors))) / BYTES;
     } catch (error) {
       if (this.#closed) return 0;
       this.#live.log.error(error);
@@ -118,4 +128,10 @@ export class Paced<K extends string | number> {
       return RETRY;
     }
   }
+}
+
+/** The subject that is to be sent next; undefined if each was sent a moment ago. */
+function nextDue<K>({ due, sent }: Pending<K>): K | undefined {
+  for (const id of due.keys()) if (!sent.has(id)) return id;
+  return undefined;
 }

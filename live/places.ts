@@ -33,6 +33,11 @@ export class Places {
     return [...(this.#places.get(place)?.keys() ?? [])];
   }
 
+  /** The places where somebody is, and how many users are there. */
+  counts(): [place: string, count: number][] {
+    return [...this.#places].map(([place, users]) => [place, users.size]);
+  }
+
   /** How many users are in a place. */
   countIn(place: string): number {
     return this.#places.get(place)?.size ?? 0;

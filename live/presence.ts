@@ -1,19 +1,32 @@
+import { setImmediate } from "node:timers/promises";
 import type { Events } from "../db/events.js";
 import {
   type PresenceListener,
+  type Stay,
   type Step,
   Whereabouts,
 } from "./whereabouts.js";
 
 /** What processes tell each other. */
 type Report = { process: string } & (
-  | /** A process has started, and asks for the state of the others. */ {
+  | /** A process asks for all that the others have, or one of them. */ {
       report: "hello";
+      to?: string;
     }
-  | /** Steps since the last report; with `to`, all that lead to the present state. */ {
+  | /** Steps since the last report. */ {
       report: "steps";
       steps: [world: string, step: Step][];
-      to?: string;
+    }
+  | /**
+     * Part of all that a process has. What it does not have between its first and its
+     * last part, it has no longer.
+     */ {
+      report: "state";
+      stays: Stay[];
+      isFirst: boolean;
+      isLast: boolean;
+      /** Who asked; by default it is for all. */
+      to?: string[];
     }
 );
 
@@ -21,6 +34,9 @@ const TOPIC = "presence";
 
 /** After how many milliseconds steps are reported to other processes, together. */
 const REPORT_DELAY = 20;
+
+/** Of how many connections is told at a time. */
+const SLICE = 500;
 
 /**
  * Who is connected and where, in all processes that share events. It is
@@ -30,20 +46,33 @@ export class Presence extends Whereabouts {
   readonly #events: Events;
   readonly #unsubscribe: () => void;
   #unreported: [string, Step][] = [];
+  /** The processes that wait for all that this one has. */
+  #asking: Set<string> | "all" | undefined;
+  #isTelling = false;
+  /** The connections of which another process has told since it began to tell all. */
+  readonly #told = new Map<string, Set<string>>();
+  #closed = false;
 
   constructor(events: Events, listener: PresenceListener) {
     super(listener);
     this.#events = events;
     this.#unsubscribe = events.subscribe((event) => {
-      if (event.type === "process.ended") this.remove(event.process);
-      else if (event.type === "live" && event.topic === TOPIC) {
+      if (event.type === "process.ended") {
+        this.#told.delete(event.process);
+        this.remove(event.process);
+      } else if (event.type === "process.began") this.#ask(event.process);
+      else if (event.type === "events.missed") {
+        this.#ask();
+        this.#tellSoon("all");
+      } else if (event.type === "live" && event.topic === TOPIC) {
         this.#receive(event.data as Report);
       }
     });
-    this.#send({ report: "hello", process: events.process });
+    this.#ask();
   }
 
   close(): void {
+    this.#closed = true;
     this.#unsubscribe();
   }
 
@@ -89,18 +118,92 @@ export class Presence extends Whereabouts {
     this.#events.publish({ type: "live", topic: TOPIC, data });
   }
 
+  /** Asks a process for all that it has; by default all of them. */
+  #ask(to?: string): void {
+    const { process } = this.#events;
+    this.#send({ report: "hello", process, ...(to !== undefined && { to }) });
+  }
+
   #receive(report: Report): void {
     const { process } = report;
     const own = this.#events.process;
     if (process === own) return;
-    if (report.report === "hello") {
-      const steps = this.stepsOf(own);
-      // What is not reported yet is part of it. Steps may come twice.
-      this.#send({ report: "steps", process: own, steps, to: process });
-    } else if (report.to === undefined || report.to === own) {
-      for (const [world, step] of report.steps) {
-        this.#take(process, world, step);
+    switch (report.report) {
+      case "hello":
+        if (report.to === undefined || report.to === own) {
+          this.#tellSoon(process);
+        }
+        break;
+      case "steps":
+        for (const [world, step] of report.steps) {
+          if (step.do === "open") this.#told.get(process)?.add(step.connection);
+          this.#take(process, world, step);
+        }
+        break;
+      case "state":
+        if (!report.to || report.to.includes(own)) this.#renew(report);
+    }
+  }
+
+  /** Tells others soon all that this process has. */
+  #tellSoon(to: string): void {
+    const before = this.#asking;
+    if (to === "all" || before === "all") this.#asking = "all";
+    else this.#asking = (before ?? new Set()).add(to);
+    if (!before && !this.#isTelling) this.#tellLater();
+  }
+
+  #tellLater(): void {
+    setTimeout(() => void this.#tellAll(), REPORT_DELAY).unref();
+  }
+
+  async #tellAll(): Promise<void> {
+    const asking = this.#asking;
+    if (!asking) return;
+    this.#asking = undefined;
+    this.#isTelling = true;
+    const { process } = this.#events;
+    const ids = this.connectionsIn(process);
+    for (let i = 0; i === 0 || i < ids.length; i += SLICE) {
+      if (i > 0) await setImmediate();
+      if (this.#closed) return;
+      // Steps that are part of the state may not follow it.
+      this.#report();
+      this.#send({
+        report: "state",
+        process,
+        stays: ids.slice(i, i + SLICE).flatMap((id) => this.stayOf(id) ?? []),
+        isFirst: i === 0,
+        isLast: i + SLICE >= ids.length,
+        ...(asking !== "all" && { to: [...asking] }),
+      });
+    }
+    this.#isTelling = false;
+    if (this.#asking) this.#tellLater();
+  }
+
+  /** Takes what another process says that it has. */
+  #renew({
+    process,
+    stays,
+    isFirst,
+    isLast,
+  }: Extract<Report, { report: "state" }>): void {
+    if (isFirst) this.#told.set(process, new Set());
+    const told = this.#told.get(process);
+    // Who missed the beginning has asked again.
+    if (!told) return;
+    for (const stay of stays) {
+      told.add(stay.connection);
+      for (const step of this.stepsTo(stay)) {
+        this.#take(process, stay.world, step);
       }
+    }
+    if (!isLast) return;
+    this.#told.delete(process);
+    for (const connection of this.connectionsIn(process)) {
+      const world = !told.has(connection) && this.stayOf(connection)?.world;
+      if (world) this.#take(process, world, { do: "close", connection });
     }
   }
 

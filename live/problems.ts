@@ -53,3 +53,7 @@ export const invalidPayload = (
   details: Faults,
   code = "protocol.invalid_payload",
 ) => new LiveError(code, "Invalid data.", details);
+
+/** The server cannot do it now. */
+export const unavailable = () =>
+  new LiveError("server.unavailable", "Try again later.");

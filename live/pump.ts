@@ -1,7 +1,14 @@
 import type { Connection } from "./connection.js";
+import { Joiner } from "./joiner.js";
 
-/** How many sockets are written to before other work gets its turn; about 3 ms. */
+/** How many sockets are written to before other work gets its turn. */
 const SLICE = 500;
+
+/** How long that may take, in milliseconds: what is due to a socket may be large. */
+const LONGEST_SLICE = 5;
+
+/** After how many sockets the clock is read. */
+const LOOKED_AT = 32;
 
 /**
  * Writes what is due to connections. All frames that become due to a socket within
@@ -13,6 +20,12 @@ export class Pump {
   #due: Connection[] = [];
   #next = 0;
   #since = 0;
+  /** How many connections were taken, and how many of them were written to. */
+  #added = 0;
+  #written = 0;
+  /** Those who wait until so many were written to, the first of them first. */
+  readonly #waiting: { count: number; resolve: () => void }[] = [];
+  readonly #joiner = new Joiner();
   readonly #onPass: (seconds: number) => void;
 
   /** @param onPass gets how long the first frame of a pass waited. */
@@ -27,20 +40,44 @@ export class Pump {
 
   /** Takes a connection that has got its first frame. */
   add(connection: Connection): void {
+    this.#added++;
     if (this.#due.push(connection) > 1) return;
     this.#since = performance.now();
     setImmediate(this.#run);
   }
 
+  /** Resolves when everything that is due now is written. */
+  async drained(): Promise<void> {
+    const count = this.#added;
+    if (this.#written === count) return;
+    await new Promise<void>((resolve) =>
+      this.#waiting.push({ count, resolve }),
+    );
+  }
+
   readonly #run = (): void => {
-    const end = Math.min(this.#next + SLICE, this.#due.length);
-    while (this.#next < end) this.#due[this.#next++]!.flush();
+    this.#writeSlice();
+    while (this.#waiting[0] && this.#waiting[0].count <= this.#written) {
+      this.#waiting.shift()!.resolve();
+    }
     if (this.#next < this.#due.length) {
       setImmediate(this.#run);
       return;
     }
     this.#onPass((performance.now() - this.#since) / 1000);
+    this.#joiner.forget();
     this.#due = [];
     this.#next = 0;
   };
+
+  #writeSlice(): void {
+    const end = Math.min(this.#next + SLICE, this.#due.length);
+    const latest = performance.now() + LONGEST_SLICE;
+    while (this.#next < end) {
+      this.#due[this.#next++]!.flush(this.#joiner);
+      this.#written++;
+      const looks = this.#next % LOOKED_AT === 0;
+      if (looks && performance.now() >= latest) return;
+    }
+  }
 }

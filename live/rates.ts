@@ -1,7 +1,6 @@
-import type { LiveLimits } from "../config.js";
 import type { UserRecord } from "../db/store.js";
 import type { Connection } from "./connection.js";
-import type { Hub } from "./hub.js";
+import type { Live } from "./live.js";
 import { sizeOfProfile } from "./sizes.js";
 import { TokenBucket } from "./token-bucket.js";
 
@@ -43,32 +42,76 @@ const TOLD_BURST = 4;
 /** The size of a question that counts as one more that is told, in characters. */
 const TOLD_SIZE = 1000;
 
-/** One rate of each user. The keys are the sets of their connections in the hub. */
-type UserRates = WeakMap<ReadonlySet<Connection>, TokenBucket>;
+/** After how many milliseconds other processes learn what users have spent, together. */
+const REPORT_DELAY = 100;
+
+type RatesParts = Pick<Live, "hub" | "limits" | "events" | "presence">;
+
+/** What of a user is bounded. */
+type Kind = "messages" | "entries" | "joins" | "shows";
+
+/** A rate of each user. */
+interface UserRate {
+  readonly rate: number;
+  readonly burst: number;
+  /** The keys are the sets of their connections in the hub. */
+  readonly buckets: WeakMap<ReadonlySet<Connection>, TokenBucket>;
+}
+
+/** What a user has spent. */
+type Spent = [world: string, user: string, kind: Kind, count: number];
+
+/** What processes tell each other. */
+interface Report {
+  process: string;
+  spent: Spent[];
+}
+
+const TOPIC = "rates";
 
 /**
- * How much each user may still do, counted over their connections in this process.
- * It is kept while one of them is open. And how much may still happen in each room.
+ * How much each user may still do, counted over their connections in all processes. It
+ * is kept while one of them is open. And how much may still happen in each room.
  */
 export class Rates {
-  readonly #hub: Hub;
-  readonly #limits: LiveLimits;
-  readonly #messages: UserRates = new WeakMap();
-  readonly #entries: UserRates = new WeakMap();
-  readonly #joins: UserRates = new WeakMap();
-  readonly #shows: UserRates = new WeakMap();
+  readonly #live: RatesParts;
+  readonly #rates: Record<Kind, UserRate>;
   /** Of each room, by the set of the connections in it. */
   readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
+  /** What other processes are to be told of. */
+  readonly #spent = new Map<string, Spent>();
+  #timer: NodeJS.Timeout | undefined;
+  readonly #unsubscribe: () => void;
 
-  constructor(hub: Hub, limits: LiveLimits) {
-    this.#hub = hub;
-    this.#limits = limits;
+  constructor(live: RatesParts) {
+    this.#live = live;
+    const { messagesPerSecond } = live.limits;
+    const of = (rate: number, burst: number): UserRate => ({
+      rate,
+      burst,
+      buckets: new WeakMap(),
+    });
+    this.#rates = {
+      messages: of(messagesPerSecond, MESSAGE_BURST),
+      entries: of(ENTERED_BYTES, ENTRY_BURST),
+      joins: of(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
+      shows: of(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
+    };
+    this.#unsubscribe = live.events.subscribe((event) => {
+      if (event.type === "live" && event.topic === TOPIC) {
+        this.#receive(event.data as Report);
+      }
+    });
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#unsubscribe();
   }
 
   /** Whether a user may send one more message. */
   mayMessage(connection: Connection): boolean {
-    const rate = this.#limits.messagesPerSecond;
-    return this.#of(connection, this.#messages, rate, MESSAGE_BURST).take();
+    return this.#take(connection, "messages", 1);
   }
 
   /**
@@ -76,10 +119,7 @@ export class Rates {
    * entry sends the profile to all who watch.
    */
   mayEnter(connection: Connection, user: UserRecord): boolean {
-    const cost = ENTRY_COST + sizeOfProfile(user);
-    return this.#of(connection, this.#entries, ENTERED_BYTES, ENTRY_BURST).take(
-      cost,
-    );
+    return this.#take(connection, "entries", ENTRY_COST + sizeOfProfile(user));
   }
 
   /**
@@ -87,9 +127,8 @@ export class Rates {
    * learn; counted in bytes. The event shows the profile twice.
    */
   mayJoinOrLeave(connection: Connection, user: UserRecord): boolean {
-    const rate = JOINS_PER_SECOND * JOIN_COST;
     const cost = Math.max(JOIN_COST, 2 * sizeOfProfile(user));
-    return this.#of(connection, this.#joins, rate, JOIN_BURST).take(cost);
+    return this.#take(connection, "joins", cost);
   }
 
   /**
@@ -97,8 +136,7 @@ export class Rates {
    * the list of their channels; counted in people.
    */
   mayShow(connection: Connection, people: number): boolean {
-    const rate = SHOWN_PEOPLE * this.#limits.messagesPerSecond;
-    return this.#of(connection, this.#shows, rate, SHOW_BURST).take(people);
+    return this.#take(connection, "shows", people);
   }
 
   /**
@@ -107,7 +145,7 @@ export class Rates {
    * @param size of the question, in characters.
    */
   mayTell(world: string, room: string, size: number): boolean {
-    const people = this.#hub.inRoom(world, room);
+    const people = this.#live.hub.inRoom(world, room);
     if (people.size === 0) return true;
     let bucket = this.#told.get(people);
     if (!bucket) {
@@ -117,16 +155,53 @@ export class Rates {
     return bucket.take(Math.min(cost, TOLD * TOLD_BURST));
   }
 
-  #of(
-    { world, login }: Connection,
-    rates: UserRates,
-    rate: number,
-    burst: number,
-  ): TokenBucket {
-    const connections = this.#hub.of(world, login!.user);
-    let bucket = rates.get(connections);
-    if (!bucket)
-      rates.set(connections, (bucket = new TokenBucket(rate, burst)));
+  #take({ world, login }: Connection, kind: Kind, count: number): boolean {
+    const { user } = login!;
+    if (!this.#of(world, user, kind).take(count)) return false;
+    this.#share(world, user, kind, count);
+    return true;
+  }
+
+  #of(world: string, user: string, kind: Kind): TokenBucket {
+    const connections = this.#live.hub.of(world, user);
+    const { rate, burst, buckets } = this.#rates[kind];
+    let bucket = buckets.get(connections);
+    if (!bucket) {
+      buckets.set(connections, (bucket = new TokenBucket(rate, burst)));
+    }
     return bucket;
+  }
+
+  /** Tells other processes soon what a user has spent who is connected there, too. */
+  #share(world: string, user: string, kind: Kind, count: number): void {
+    const { hub, presence } = this.#live;
+    if (!presence.hasMore(world, user, hub.of(world, user).size)) return;
+    const key = `${kind} ${user}`;
+    const spent = this.#spent.get(key);
+    if (spent) spent[3] += count;
+    else this.#spent.set(key, [world, user, kind, count]);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#report();
+    }, REPORT_DELAY).unref();
+  }
+
+  #report(): void {
+    const { events } = this.#live;
+    const data: Report = {
+      process: events.process,
+      spent: [...this.#spent.values()],
+    };
+    this.#spent.clear();
+    events.publish({ type: "live", topic: TOPIC, data });
+  }
+
+  #receive({ process, spent }: Report): void {
+    const { events, hub } = this.#live;
+    if (process === events.process) return;
+    for (const [world, user, kind, count] of spent) {
+      if (hub.of(world, user).size === 0) continue;
+      this.#of(world, user, kind).spend(count);
+    }
   }
 }

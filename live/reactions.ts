@@ -70,9 +70,10 @@ export class Reactions {
 
   #deliver({ world, room, reactions }: Sent): void {
     const live = this.#live;
-    live.effects.inOrder(world, async () => {
+    live.effects.inOrder(room, async () => {
       const connections = live.hub.inRoom(world, room);
       if (connections.size === 0) return;
+      await live.passes.turn(room, connections.size);
       const state = await live.states.get(world);
       if (!state?.room(room)) return;
       broadcast(

@@ -5,6 +5,7 @@ import {
   LiveError,
   roomDenied,
   tooLarge,
+  unavailable,
   unknownEvent,
   unknownPoll,
   unknownQuestion,
@@ -33,7 +34,7 @@ export function liveErrorOf(
     case "busy":
     case "full":
     case "doubtful":
-      return new LiveError("server.unavailable", "Try again later.");
+      return unavailable();
     case "large":
       return tooLarge();
     case "denied":

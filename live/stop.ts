@@ -14,7 +14,7 @@ const STEPS = 30;
  */
 export async function closeAll(live: Live, patience: number): Promise<void> {
   const within = Math.min(3000, 0.3 * patience);
-  const open = [...live.sockets];
+  const open = [...live.sockets.values()];
   const step = Math.ceil(open.length / STEPS);
   for (let i = 0; i < open.length; i += step) {
     for (const connection of open.slice(i, i + step)) {
@@ -26,5 +26,5 @@ export async function closeAll(live: Live, patience: number): Promise<void> {
   while (live.sockets.size > 0 && performance.now() < deadline) {
     await setTimeout(20);
   }
-  for (const connection of live.sockets) connection.drop();
+  for (const connection of live.sockets.values()) connection.drop();
 }

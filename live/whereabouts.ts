@@ -26,8 +26,20 @@ interface Entry {
   readonly rooms: Set<string>;
   /** The channels that it listens to. */
   readonly channels: Set<string>;
-  /** Those of which it makes its user a member. */
-  readonly attending: Set<string>;
+  /** Those of which it makes its user a member; undefined if it never did. */
+  attending: Set<string> | undefined;
+}
+
+/** Where a connection is, as its process tells others. */
+export interface Stay {
+  readonly world: string;
+  readonly connection: string;
+  readonly user: string;
+  readonly at: number;
+  readonly rooms: readonly string[];
+  readonly channels: readonly string[];
+  /** Those of the channels of which it makes its user a member. */
+  readonly attending: readonly string[];
 }
 
 /** A connection of a user, in any process. */
@@ -76,6 +88,23 @@ export class Whereabouts {
     this.#listener = listener;
   }
 
+  /** How many connections and users a world has, and who is in its rooms. */
+  in(id: string): {
+    connections: number;
+    users: number;
+    rooms: { id: string; viewers: number }[];
+  } {
+    const world = this.#worlds.get(id);
+    let connections = 0;
+    for (const ids of world?.users.values() ?? []) connections += ids.size;
+    const rooms = world?.rooms.counts() ?? [];
+    return {
+      connections,
+      users: world?.users.size ?? 0,
+      rooms: rooms.map(([id, viewers]) => ({ id, viewers })),
+    };
+  }
+
   /** Whether a user has a connection that is logged in. */
   isOnline(world: string, user: string): boolean {
     return this.#worlds.get(world)?.users.has(user) ?? false;
@@ -115,9 +144,14 @@ export class Whereabouts {
       return (
         other.process === process &&
         other.channels.has(channel) &&
-        other.attending.has(channel) === attending
+        (other.attending?.has(channel) ?? false) === attending
       );
     });
+  }
+
+  /** Whether a user has more connections than a process knows as its own. */
+  hasMore(world: string, user: string, own: number): boolean {
+    return (this.#worlds.get(world)?.users.get(user)?.size ?? 0) > own;
   }
 
   /** The user of a connection; undefined if it is not known. */
@@ -136,11 +170,53 @@ export class Whereabouts {
       .sort((a, b) => b.at - a.at || (a.connection < b.connection ? 1 : -1));
   }
 
-  /** The steps that lead to what a process has. */
-  stepsOf(process: string): [world: string, step: Step][] {
-    return [...this.#entries]
-      .filter(([, entry]) => entry.process === process)
-      .flatMap(([connection, entry]) => this.#stepsTo(connection, entry));
+  /** The connections of a process. */
+  connectionsIn(process: string): string[] {
+    const ids: string[] = [];
+    for (const [id, entry] of this.#entries) {
+      if (entry.process === process) ids.push(id);
+    }
+    return ids;
+  }
+
+  /** Where a connection is; undefined if it is not known. */
+  stayOf(connection: string): Stay | undefined {
+    const entry = this.#entries.get(connection);
+    if (!entry) return undefined;
+    const { world, user, at, rooms, channels, attending } = entry;
+    return {
+      world,
+      connection,
+      user,
+      at,
+      rooms: [...rooms],
+      channels: [...channels],
+      attending: [...(attending ?? [])],
+    };
+  }
+
+  /** The steps that lead from where a connection is known to be to where it is. */
+  stepsTo(stay: Stay): Step[] {
+    const { connection, user, at } = stay;
+    const entry = this.#entries.get(connection);
+    const steps: Step[] = [];
+    if (!entry) steps.push({ do: "open", connection, user, at });
+    const rooms = changes(entry?.rooms, stay.rooms);
+    for (const room of rooms.gone)
+      steps.push({ do: "leave", connection, room });
+    for (const room of rooms.added) {
+      steps.push({ do: "enter", connection, room });
+    }
+    const channels = changes(entry?.channels, stay.channels);
+    const attending = changes(entry?.attending, stay.attending);
+    const step = (what: ChannelStep["do"], all: readonly string[]) => {
+      for (const channel of all) steps.push({ do: what, connection, channel });
+    };
+    step("unsubscribe", channels.gone);
+    step("quit", attending.gone);
+    step("subscribe", channels.added);
+    step("attend", attending.added);
+    return steps;
   }
 
   /** Removes what a process had. */
@@ -165,7 +241,7 @@ export class Whereabouts {
         at,
         rooms: new Set(),
         channels: new Set(),
-        attending: new Set(),
+        attending: undefined,
       });
       const { users } = this.#worldOf(worldId);
       const connections = users.get(user);
@@ -215,13 +291,10 @@ export class Whereabouts {
     this.#listener.left(world, room, user);
   }
 
-  #attend(
-    connection: string,
-    { world, user, channels, attending }: Entry,
-    channel: string,
-  ): void {
-    if (!channels.has(channel) || attending.has(channel)) return;
-    attending.add(channel);
+  #attend(connection: string, entry: Entry, channel: string): void {
+    const { world, user, channels } = entry;
+    if (!channels.has(channel) || entry.attending?.has(channel)) return;
+    (entry.attending ??= new Set()).add(channel);
     if (this.#worldOf(world).attending.enter(channel, user)) {
       this.#listener.attended(world, user, connection);
     }
@@ -230,14 +303,14 @@ export class Whereabouts {
   /** @param by the id of the connection that caused it. */
   #quit(connection: string, by: string, channel: string, silent: boolean) {
     const { world, user, attending } = this.#entries.get(connection)!;
-    if (!attending.delete(channel)) return;
+    if (!attending?.delete(channel)) return;
     const isLast = this.#worldOf(world).attending.leave(channel, user);
     if (isLast && !silent) this.#listener.attended(world, user, by);
   }
 
   #close(connection: string, entry: Entry): void {
     for (const room of [...entry.rooms]) this.#leave(entry, room);
-    for (const channel of [...entry.attending]) {
+    for (const channel of [...(entry.attending ?? [])]) {
       this.#quit(connection, connection, channel, false);
     }
     this.#entries.delete(connection);
@@ -261,20 +334,21 @@ export class Whereabouts {
     }
     return world;
   }
+}
 
-  /** The steps that lead to an entry. */
-  #stepsTo(connection: string, entry: Entry): [string, Step][] {
-    const { world, user, at, rooms, channels, attending } = entry;
-    const steps: Step[] = [
-      { do: "open", connection, user, at },
-      ...[...rooms].map((room): Step => ({ do: "enter", connection, room })),
-    ];
-    for (const channel of channels) {
-      steps.push({ do: "subscribe", connection, channel });
-      if (attending.has(channel)) {
-        steps.push({ do: "attend", connection, channel });
-      }
-    }
-    return steps.map((step) => [world, step]);
-  }
+type ChannelStep = Extract<
+  Step,
+  { do: "subscribe" | "unsubscribe" | "attend" | "quit" }
+>;
+
+/** What is new in a list, and what is not there any more. */
+function changes(
+  before: ReadonlySet<string> = new Set(),
+  after: readonly string[],
+) {
+  const present = new Set(after);
+  return {
+    gone: [...before].filter((item) => !present.has(item)),
+    added: after.filter((item) => !before.has(item)),
+  };
 }

@@ -22,8 +22,8 @@ const PAGE = 500;
  */
 const MAX_AGE = 10_000;
 
-/** How many texts of views are kept for each state. */
-const TEXTS = 16;
+/** How many views of each state have their JSON kept. */
+const KEPT_VIEWS = 16;
 
 /** The word for how many people a room has. */
 export type CrowdOf = (room: string) => "none" | "few" | "many";
@@ -120,11 +120,12 @@ export class View {
   }
 
   /**
-   * The world, the permissions and the rooms as JSON.
+   * The world, the permissions and the rooms as JSON in UTF-8. Everybody with this view
+   * gets the same buffer: do not change it.
    * @param crowds another number whenever the word for any room has changed.
    */
-  json(crowds: number, crowdOf: CrowdOf): string {
-    return this.state.textOf(this, crowds, () => {
+  json(crowds: number, crowdOf: CrowdOf): Buffer {
+    return this.state.jsonOf(this, crowds, () => {
       const rooms = [...this.#rooms].map(
         ([id, permissions]) =>
           `${this.state.roomJson(id, permissions)},"users":"${crowdOf(id)}"}`,
@@ -145,11 +146,12 @@ export class WorldState {
   readonly #lists = new Map<string, string>();
   /** The JSON of each room around its permissions. */
   readonly #around = new Map<string, [before: string, after: string]>();
-  /** The texts of the views that were asked for last. */
-  readonly #texts = new LRUCache<View, { text: string; crowds: number }>({
-    max: TEXTS,
+  /** The JSON of the views that were asked for last. */
+  readonly #jsons = new LRUCache<View, { json: Buffer; crowds: number }>({
+    max: KEPT_VIEWS,
   });
   #worldJson: string | undefined;
+  #forced: readonly RoomValue[] | undefined;
 
   constructor(
     readonly world: Versioned<World>,
@@ -164,6 +166,14 @@ export class WorldState {
 
   room(id: string): RoomValue | undefined {
     return this.#byId.get(id);
+  }
+
+  /** The rooms whose chat everybody joins who may. */
+  get forced(): readonly RoomValue[] {
+    return (this.#forced ??= [...this.#byId.values()].filter(
+      (room) =>
+        room.extras.force_join === true && hasModule(room, "chat.native"),
+    ));
   }
 
   /** The world as people see it, as JSON. */
@@ -194,15 +204,15 @@ export class WorldState {
   }
 
   /**
-   * The text of a view. Only a few are kept: each may be large, and there may be as
+   * The JSON of a view. Only a few are kept: each may be large, and there may be as
    * many views as people.
    */
-  textOf(view: View, crowds: number, make: () => string): string {
-    const known = this.#texts.get(view);
-    if (known?.crowds === crowds) return known.text;
-    const text = make();
-    this.#texts.set(view, { text, crowds });
-    return text;
+  jsonOf(view: View, crowds: number, make: () => string): Buffer {
+    const known = this.#jsons.get(view);
+    if (known?.crowds === crowds) return known.json;
+    const json = Buffer.from(make());
+    this.#jsons.set(view, { json, crowds });
+    return json;
   }
 
   /** What somebody sees. People with the same rights share one view. */
@@ -244,17 +254,20 @@ export class WorldStates {
     return this.#known.get(world)?.state;
   }
 
+  /** The state with a world that was just read; undefined if it has to be read. */
+  of({ value: { id }, version }: Versioned<World>): WorldState | undefined {
+    const known = this.#known.get(id);
+    return known?.state.world.version === version &&
+      Date.now() - known.readAt < MAX_AGE
+      ? known.state
+      : undefined;
+  }
+
   /** The state of a world now; undefined if there is no such world. */
   async get(id: string): Promise<WorldState | undefined> {
     const world = await this.#store.worlds.get(id);
-    const known = this.#known.get(id);
-    if (
-      known &&
-      known.state.world.version === world?.version &&
-      Date.now() - known.readAt < MAX_AGE
-    ) {
-      return known.state;
-    }
+    const known = world && this.of(world);
+    if (known) return known;
     const loading = this.#loading.get(id) ?? this.#load(id);
     this.#loading.set(id, loading);
     // If it is gone later, the world was changed meanwhile: the state is only for

@@ -1,22 +1,20 @@
-import type { ChatEvent } from "../../db/chat.js";
-import type { UserRecord } from "../../db/store.js";
-import type { World } from "../../schemas/worlds.js";
 import type { Connection } from "../connection.js";
-import { textFrame } from "../frame.js";
 import type { Live } from "../live.js";
 import { inSlices } from "../slices.js";
 import type { WorldState } from "../world-state.js";
-import { sentEvent } from "./events.js";
-import { jsonOfUser, sharedUser } from "./users.js";
+import {
+  type Batch,
+  batchesOf,
+  type Framed,
+  type Piece,
+  type Pushed,
+} from "./batch.js";
 
 /** How many users of a channel are remembered as told of. */
 const MAX_INVOLVED = 5000;
 
 /** How many users of pages are remembered for one connection. */
 const MAX_TOLD = 2000;
-
-/** How many frames are made of one event. Whoever needs another one gets the longest. */
-const MAX_FRAMES = 64;
 
 /** Counts up with all that people are told of users. */
 let moment = 0;
@@ -44,20 +42,30 @@ export class Listener {
     for (const id of users) this.#told.add(id);
   }
 
-  /** @param pushed the moment at which all subscribers of a channel were told last. */
-  knows(user: string, pushed = -1): boolean {
+  /** @param pushed the moment at which all subscribers of a channel were told last; -1 for never. */
+  knows(user: string, pushed: number): boolean {
     return pushed > this.#since || this.#told.has(user);
+  }
+
+  /** @param pushed the earliest of the moments for several users; Infinity for no users. */
+  knowsAll(pushed: number): boolean {
+    return pushed > this.#since;
   }
 }
 
 /** A connection that listens to a channel. */
 export class Subscription {
   /** What came while the answer to the subscription was made. */
-  #waiting: { id: number; frame: Buffer }[] | undefined = [];
+  #waiting: Framed[] | undefined = [];
   /** The id of the last event that is not pushed. */
   #since = 0;
 
   constructor(readonly listener: Listener) {}
+
+  /** Whether pushes wait. Some of them may then not be pushed at all. */
+  get isHeld(): boolean {
+    return this.#waiting !== undefined;
+  }
 
   /** Begins again: pushes wait until {@link start}. */
   hold(): void {
@@ -70,27 +78,30 @@ export class Subscription {
     this.#waiting = undefined;
     this.#since = since;
     waiting.sort((a, b) => a.id - b.id);
-    for (const { id, frame } of waiting) this.push(id, frame);
+    for (const { id, frame } of waiting) {
+      if (id > since) this.listener.connection.push(frame);
+    }
   }
 
-  wants(id: number): boolean {
-    const { ended } = this.listener.connection;
-    return !ended && (this.#waiting !== undefined || id > this.#since);
+  /**
+   * How many of some events it does not get, which are the first of them.
+   * @param ids in ascending order.
+   */
+  skipped(ids: readonly number[]): number {
+    if (this.listener.connection.ended) return ids.length;
+    if (this.#waiting || ids[0]! > this.#since) return 0;
+    const first = ids.findIndex((id) => id > this.#since);
+    return first < 0 ? ids.length : first;
   }
 
-  /** @param id the id of an event; Infinity for what has no place in their order. */
-  push(id: number, frame: Buffer): void {
-    if (this.#waiting) this.#waiting.push({ id, frame });
-    else if (id > this.#since) this.listener.connection.push(frame);
+  /** @param skipped how many events of the piece it does not get. */
+  push(piece: Piece, skipped: number): void {
+    if (this.#waiting) this.#waiting.push(...piece.frames.slice(skipped));
+    else {
+      const frames = piece.frames.length - skipped;
+      this.listener.connection.push(piece.after(skipped), frames);
+    }
   }
-}
-
-/** An event that is pushed. */
-export interface Pushed {
-  readonly name: "chat.event" | "chat.event.reaction";
-  readonly event: ChatEvent;
-  /** The users of whom it tells, by id. */
-  readonly users: ReadonlyMap<string, UserRecord>;
 }
 
 /** Those who listen to a channel in this process. */
@@ -105,51 +116,79 @@ export class Audience {
   ) {}
 
   /**
-   * Pushes an event to those who may read it now, with the users whom each was not
+   * Pushes events to those who may read them now, with the users whom each was not
    * told of.
+   * @param events in the order of their ids.
+   * @param only to whom, instead of all.
    * @returns how many bytes that were.
    */
   async push(
     live: Live,
     state: WorldState,
-    pushed: Pushed,
-    to: Iterable<Subscription> = [...this.subscriptions.values()],
+    events: readonly Pushed[],
+    only?: Subscription,
   ): Promise<number> {
-    const { name, event } = pushed;
-    const involved = [...pushed.users.keys()];
-    const id = name === "chat.event" ? event.id : Infinity;
-    const began = ++moment;
-    const before = involved.map((user) => this.#told.get(user));
-    const frames = new Frames(pushed, state.world.value);
+    // Two batches in one turn must not make anybody a slow reader.
+    const most = live.limits.maxUnsent / 4;
+    let bytes = 0;
+    for (const batch of batchesOf(events, state.world.value, most)) {
+      if (bytes > 0) await live.pump.drained();
+      const to = only ? [only] : [...this.subscriptions.values()];
+      const began = ++moment;
+      bytes += await this.#push(live, state, batch, to);
+      if (!only) this.#note(batch.involved, began);
+    }
+    return bytes;
+  }
+
+  async #push(
+    live: Live,
+    state: WorldState,
+    batch: Batch,
+    to: readonly Subscription[],
+  ): Promise<number> {
+    const { ids, involved } = batch;
+    const before = involved.map((user) => this.#told.get(user) ?? -1);
+    const earliest = Math.min(...before);
     let bytes = 0;
     await inSlices(to, (subscription) => {
       const { listener } = subscription;
-      if (!subscription.wants(id)) {
-        // It is not told of the users of this event, as others are.
-        listener.forget();
-        return;
-      }
+      // It may have ended since the pass began, and its successor starts later.
+      if (this.subscriptions.get(listener.connection) !== subscription) return;
+      const skipped = subscription.skipped(ids);
+      // Whoever does not get all is not told of their users, as others are.
+      if (skipped > 0) listener.forget();
+      if (skipped === ids.length) return;
       const view = live.viewOf(listener.connection, state);
       if (!this.isDirect && !view.reads(this.channel)) {
         listener.forget();
         return;
       }
+      const admin = view.managesUsers;
+      const isPart = skipped > 0 || subscription.isHeld;
+      const piece = isPart
+        ? batch.wholePiece(admin)
+        : batch.pieceFor(admin, unknownTo(listener));
+      bytes += piece.size;
+      subscription.push(piece, skipped);
+    });
+    return bytes;
+
+    function unknownTo(listener: Listener): string {
+      if (listener.knowsAll(earliest)) return "";
       let unknown = "";
       for (let i = 0; i < involved.length; i++) {
-        if (!listener.knows(involved[i]!, before[i]))
+        if (!listener.knows(involved[i]!, before[i]!))
           unknown += String.fromCharCode(i);
       }
-      const frame = frames.of(view.managesUsers, unknown);
-      bytes += frame.length;
-      subscription.push(id, frame);
-    });
-    this.#note(involved, began);
-    return bytes;
+      return unknown;
+    }
   }
 
   /** When a subscriber was told of a user, as {@link Listener.knows} takes it. */
-  toldOf(user: string, by: Connection): number | undefined {
-    return this.subscriptions.has(by) ? this.#told.get(user) : undefined;
+  toldOf(user: string, by: Connection): number {
+    const at = this.subscriptions.has(by) ? this.#told.get(user) : undefined;
+    return at ?? -1;
   }
 
   #note(users: readonly string[], at: number): void {
@@ -161,49 +200,5 @@ export class Audience {
       if (this.#told.size <= MAX_INVOLVED) break;
       this.#told.delete(user);
     }
-  }
-}
-
-/** The frames of one event: one for each set of users that somebody does not know. */
-class Frames {
-  /** The frame without its users. */
-  readonly #text: string;
-  readonly #users: readonly UserRecord[];
-  /** The places of all users. */
-  readonly #all: string;
-  readonly #made = {
-    others: new Map<string, Buffer>(),
-    admins: new Map<string, Buffer>(),
-  };
-
-  constructor(
-    pushed: Pushed,
-    readonly world: World,
-  ) {
-    const { name, event, users } = pushed;
-    this.#users = [...users.values()];
-    const sent = sentEvent(event, (id) => {
-      const user = users.get(id);
-      return user && sharedUser(user, world, false);
-    });
-    this.#text = `["${name}",${JSON.stringify(sent).slice(0, -1)},"users":{`;
-    this.#all = String.fromCharCode(...this.#users.keys());
-  }
-
-  /** @param unknown a text with the place of each unknown user as a character. */
-  of(admin: boolean, unknown: string): Buffer {
-    const made = admin ? this.#made.admins : this.#made.others;
-    let frame = made.get(unknown);
-    if (frame) return frame;
-    if (made.size >= MAX_FRAMES && unknown !== this.#all) {
-      return this.of(admin, this.#all);
-    }
-    const told = [...unknown].map((place) => {
-      const user = this.#users[place.charCodeAt(0)]!;
-      return `"${user.id}":${jsonOfUser(user, this.world, admin)}`;
-    });
-    frame = textFrame(`${this.#text}${told.join()}}}]`);
-    made.set(unknown, frame);
-    return frame;
   }
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Delivery } from "../../db/chat.js";
+import type { ChatEvent, Delivery } from "../../db/chat.js";
 import type { AnyEvent } from "../../db/events.js";
 import type { ChannelState } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
@@ -8,7 +8,8 @@ import type { Live } from "../live.js";
 import { Paced } from "../paced.js";
 import { hasModule } from "../targets.js";
 import type { View, WorldState } from "../world-state.js";
-import type { Pushed, Subscription } from "./audience.js";
+import type { Subscription } from "./audience.js";
+import type { Pushed } from "./batch.js";
 import { Feed } from "./feed.js";
 import { Members } from "./members.js";
 import type { Readers } from "./readers.js";
@@ -31,12 +32,14 @@ export class Channels {
   constructor(live: Live, readers: Readers) {
     this.#live = live;
     this.#readers = readers;
-    this.#feed = new Feed(live, (world, delivery) =>
-      this.#prepare(world, delivery),
-    );
-    this.#reactions = new Paced(live, ({ world, place, id }) =>
-      this.#pushReactions(world, place, id),
-    );
+    this.#feed = new Feed(live, {
+      prepare: (world, deliveries) => this.#prepare(world, deliveries),
+      sizeOf: (channel) => this.#sizeOf(channel),
+    });
+    this.#reactions = new Paced(live, {
+      send: ({ world, place, id }) => this.#pushReactions(world, place, id),
+      sizeOf: (_, channel) => this.#sizeOf(channel),
+    });
   }
 
   /** Begins to deliver what happens from now on. */
@@ -97,6 +100,11 @@ export class Channels {
     }
   }
 
+  /** How many connections of this process listen to a channel. */
+  #sizeOf(channel: string): number {
+    return this.subscriptions.of(channel)?.subscriptions.size ?? 0;
+  }
+
   /** The last id of the store, which is not before what was delivered. */
   async #lastId(cursor: number): Promise<number> {
     for (;;) {
@@ -129,16 +137,11 @@ export class Channels {
     const state = await live.states.get(world);
     if (!state) return;
     const selection = { after: since, limit: MAX_CREATED };
+    const found = await live.store.chat.events(world, channel, selection);
+    const missed = found.filter(({ id }) => id <= cursor);
+    const pushed = await this.#pushed("chat.event", state, missed);
     const audience = this.subscriptions.of(channel);
-    for (const event of await live.store.chat.events(
-      world,
-      channel,
-      selection,
-    )) {
-      if (event.id > cursor) break;
-      const pushed = await this.#pushed("chat.event", state, event);
-      await audience?.push(live, state, pushed, [subscription]);
-    }
+    await audience?.push(live, state, pushed, subscription);
   }
 
   isSubscribed(connection: Connection, channel: string): boolean {
@@ -185,6 +188,20 @@ export class Channels {
     return this.#feed.cursorOf(channel);
   }
 
+  /**
+   * Resolves when this process has pushed an event, or has failed to.
+   * @returns undefined if it is done, or if a crowd listens.
+   */
+  sent(channel: string, event: number): Promise<void> | undefined {
+    const isCrowd = this.#live.passes.isCrowd(this.#sizeOf(channel));
+    return isCrowd ? undefined : this.#feed.sent(channel, event);
+  }
+
+  /** The id of an event up to which people are told of what they have not read. */
+  lastNoticed(channel: string): number {
+    return this.#feed.noticedOf(channel);
+  }
+
   /** Whether a user is a member of a channel for as long as they are subscribed to it. */
   isVolatileMember(world: string, channel: string, user: string): boolean {
     return this.#live.presence.attends(world, channel, user);
@@ -222,6 +239,7 @@ export class Channels {
       case "user.moderated":
       case "user.erased":
       case "world.touched":
+      case "events.missed":
         this.#members.forget();
     }
   }
@@ -236,33 +254,39 @@ export class Channels {
 
   async #prepare(
     world: string,
-    delivery: Delivery,
-  ): Promise<() => Promise<void>> {
+    deliveries: readonly Delivery[],
+  ): Promise<(() => Promise<unknown>)[]> {
     const live = this.#live;
-    const nobody = async () => {};
-    if (live.hub.in(world).size === 0) return nobody;
+    if (live.hub.in(world).size === 0) return [];
     const state = await live.states.get(world);
-    if (!state) return nobody;
-    const { event } = delivery;
-    const pushed = await this.#pushed("chat.event", state, event);
-    return async () => {
-      await this.subscriptions.of(event.channel)?.push(live, state, pushed);
-      await this.#readers.delivered(state, delivery);
-    };
+    if (!state) return [];
+    const events = deliveries.map(({ event }) => event);
+    const pushed = await this.#pushed("chat.event", state, events);
+    const { channel } = events[0]!;
+    return [
+      async () => this.subscriptions.of(channel)?.push(live, state, pushed),
+      ...deliveries.map((delivery) => () => {
+        this.#feed.notices(channel, delivery.event.id);
+        return this.#readers.delivered(state, delivery);
+      }),
+    ];
   }
 
   async #pushed(
     name: Pushed["name"],
     { world: { value: world } }: WorldState,
-    event: Delivery["event"],
-  ): Promise<Pushed> {
-    const involved = usersIn(event);
-    const found = await readUsers(this.#live, world.id, involved);
-    const inOrder = involved.flatMap((id) => found.get(id) ?? []);
-    // Nobody counts as told of those who do not fit in.
-    const shown = fitting(inOrder, world);
-    const users = new Map(shown.map((user) => [user.id, user]));
-    return { name, event, users };
+    events: readonly ChatEvent[],
+  ): Promise<Pushed[]> {
+    const involved = events.map(usersIn);
+    const ids = [...new Set(involved.flat())];
+    const found = await readUsers(this.#live, world.id, ids);
+    return events.map((event, i) => {
+      const inOrder = involved[i]!.flatMap((id) => found.get(id) ?? []);
+      // Nobody counts as told of those who do not fit in.
+      const shown = fitting(inOrder, world);
+      const users = new Map(shown.map((user) => [user.id, user]));
+      return { name, event, users };
+    });
   }
 
   #pushReactions(world: string, channel: string, id: number): Promise<number> {
@@ -272,7 +296,7 @@ export class Channels {
       const state = audience && (await live.states.get(world));
       const event = state && (await live.store.chat.event(world, channel, id));
       if (!event) return 0;
-      const pushed = await this.#pushed("chat.event.reaction", state, event);
+      const pushed = await this.#pushed("chat.event.reaction", state, [event]);
       return audience.push(live, state, pushed);
     });
   }

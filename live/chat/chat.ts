@@ -1,16 +1,19 @@
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
 import { Channels } from "./channels.js";
+import { PageCache } from "./page-cache.js";
 import { Readers } from "./readers.js";
 
 /** The chat of one process: who listens to which channel, and who has read what. */
 export class Chat {
   readonly channels: Channels;
   readonly readers: Readers;
+  readonly pages: PageCache;
 
   constructor(live: Live) {
     this.readers = new Readers(live);
     this.channels = new Channels(live, this.readers);
+    this.pages = new PageCache(live);
   }
 
   /** Begins to deliver what happens from now on. */
@@ -27,6 +30,7 @@ export class Chat {
   /** Writes down what is only in memory, and stops. */
   async close(): Promise<void> {
     this.channels.close();
+    this.pages.close();
     await this.readers.close();
   }
 }

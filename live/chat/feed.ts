@@ -9,11 +9,14 @@ const INTERVAL = 500;
 /** How many missed events are read at a time. */
 const PAGE = 100;
 
+/** How many events are delivered together at most. */
+const MAX_BATCH = 100;
+
 /** How many events may wait in memory for those before them. Beyond it they are read again. */
 const MAX_WAITING = 500;
 
 /** Something that runs between two events of a channel. */
-type Task = () => Promise<void>;
+type Task = () => Promise<unknown>;
 
 /** A channel in which something happens. */
 interface Stream {
@@ -21,19 +24,31 @@ interface Stream {
   readonly channel: string;
   /** The id of the event that was delivered last; there is none up to it that was not. */
   cursor: number;
+  /** Those who have not read it are told of each event up to this id. */
+  noticed: number;
   /** The store has events up to this id, and who has them has to read them. */
   target: number;
   /** The store has events up to this id, but they may be on their way. */
   expected: number;
   readonly waiting: (Delivery | Task)[];
   working: boolean;
+  /** Those who wait until something was delivered. */
+  watchers: { id: number; resolve: () => void }[];
 }
 
-/**
- * Delivers an event in two steps. The first one may fail, and is then tried again. In
- * the second one, the event counts as delivered.
- */
-export type Deliver = (world: string, delivery: Delivery) => Promise<Task>;
+/** What a feed needs of those who send what it delivers. */
+export interface FeedParts {
+  /**
+   * Prepares to deliver events of a channel. If that fails, it is tried again. What it
+   * gives is done in this order, and the events count as delivered.
+   */
+  readonly prepare: (
+    world: string,
+    deliveries: readonly Delivery[],
+  ) => Promise<Task[]>;
+  /** How many connections a delivery goes to. */
+  readonly sizeOf: (channel: string) => number;
+}
 
 /**
  * The events of all channels, each once and in the order of their ids. Processes tell
@@ -43,7 +58,7 @@ export type Deliver = (world: string, delivery: Delivery) => Promise<Task>;
  */
 export class Feed {
   readonly #live: Live;
-  readonly #deliver: Deliver;
+  readonly #parts: FeedParts;
   /** Of channels without a stream, all events up to this id are delivered. */
   #baseline = 0;
   readonly #streams = new Map<string, Stream>();
@@ -52,9 +67,9 @@ export class Feed {
   #unsubscribe = () => {};
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(live: Live, deliver: Deliver) {
+  constructor(live: Live, parts: FeedParts) {
     this.#live = live;
-    this.#deliver = deliver;
+    this.#parts = parts;
   }
 
   /** Begins with what happens from now on. */
@@ -76,6 +91,27 @@ export class Feed {
     return this.#streams.get(channel)?.cursor ?? this.#baseline;
   }
 
+  /** The id up to which notices of all events of a channel were sent. */
+  noticedOf(channel: string): number {
+    return this.#streams.get(channel)?.noticed ?? this.#baseline;
+  }
+
+  /** The notices of an event begin to be sent. */
+  notices(channel: string, event: number): void {
+    const stream = this.#streams.get(channel);
+    if (stream) stream.noticed = event;
+  }
+
+  /**
+   * Resolves when an event and its notices were sent, or when that has to be tried again.
+   * @returns undefined if it is done.
+   */
+  sent(channel: string, id: number): Promise<void> | undefined {
+    const stream = this.#streams.get(channel);
+    if (!stream?.working || stream.noticed > id) return undefined;
+    return new Promise((resolve) => stream.watchers.push({ id, resolve }));
+  }
+
   /** Runs something between two events of a channel. */
   run<T>(world: string, channel: string, act: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -86,6 +122,10 @@ export class Feed {
   }
 
   #receive(event: AnyEvent): void {
+    if (event.type === "events.missed") {
+      // What is missing at the second look is read.
+      void this.look().then(() => this.look());
+    }
     if (event.type !== "chat.event") return;
     const { world, channel, delivery } = event;
     const stream = this.#streamOf(world, channel);
@@ -101,10 +141,12 @@ export class Feed {
         world,
         channel,
         cursor: this.#baseline,
+        noticed: this.#baseline,
         target: 0,
         expected: 0,
         waiting: [],
         working: false,
+        watchers: [],
       };
       this.#streams.set(channel, stream);
     }
@@ -157,10 +199,20 @@ export class Feed {
     stream.working = true;
     try {
       for (;;) {
-        const next = stream.waiting.shift();
-        if (typeof next === "function") await next();
-        else if (next) await this.#take(stream, next);
-        else if (stream.target > stream.cursor) {
+        const [next] = stream.waiting;
+        if (typeof next === "function") {
+          // It may be about an event for which there was no space.
+          if (stream.target > stream.cursor) {
+            await this.#catchUp(stream, stream.target);
+          }
+          stream.waiting.shift();
+          await next();
+        } else if (next) {
+          const { channel } = stream;
+          const size = this.#parts.sizeOf(channel);
+          await this.#live.passes.turn(channel, size);
+          await this.#take(stream, nextBatch(stream));
+        } else if (stream.target > stream.cursor) {
           await this.#catchUp(stream, stream.target);
         } else break;
       }
@@ -168,17 +220,26 @@ export class Feed {
       this.#report(error);
     }
     stream.working = false;
+    release(stream, Infinity);
   }
 
-  async #take(stream: Stream, delivery: Delivery): Promise<void> {
-    const { id } = delivery.event;
+  async #take(stream: Stream, batch: readonly Delivery[]): Promise<void> {
     try {
-      if (delivery.previous > stream.cursor) {
-        await this.#catchUp(stream, delivery.previous);
+      let next: Delivery[] = [];
+      for (const delivery of batch) {
+        const last = next.at(-1)?.event.id ?? stream.cursor;
+        if (delivery.previous > last) {
+          await this.#send(stream, next);
+          next = [];
+          await this.#catchUp(stream, delivery.previous);
+        }
+        const { id } = delivery.event;
+        if (id > (next.at(-1)?.event.id ?? stream.cursor)) next.push(delivery);
       }
-      if (id > stream.cursor) await this.#send(stream, delivery);
+      await this.#send(stream, next);
     } catch (error) {
-      stream.target = Math.max(stream.target, id);
+      const ids = batch.map(({ event }) => event.id);
+      stream.target = Math.max(stream.target, ...ids);
       throw error;
     }
   }
@@ -200,24 +261,48 @@ export class Feed {
       );
       const missed = found.filter(({ event: { id } }) => id <= end);
       live.metrics?.missed(missed.length);
-      for (const delivery of missed) await this.#send(stream, delivery);
+      await this.#send(stream, missed);
       if (missed.length < PAGE) break;
     }
     // What is still missing does not exist any more.
     stream.cursor = Math.max(stream.cursor, end);
+    stream.noticed = stream.cursor;
   }
 
-  async #send(stream: Stream, delivery: Delivery): Promise<void> {
-    const send = await this.#deliver(stream.world, delivery);
-    stream.cursor = delivery.event.id;
-    try {
-      await send();
-    } catch (error) {
-      this.#report(error);
+  async #send(stream: Stream, batch: readonly Delivery[]): Promise<void> {
+    const last = batch.at(-1);
+    if (!last) return;
+    const tasks = await this.#parts.prepare(stream.world, batch);
+    stream.cursor = last.event.id;
+    for (const task of tasks) {
+      try {
+        await task();
+      } catch (error) {
+        this.#report(error);
+      }
     }
+    stream.noticed = stream.cursor;
+    release(stream, stream.noticed);
+    // The next batch in the same turn could make somebody a slow reader.
+    if (batch.length > 1) await this.#live.pump.drained();
   }
 
   #report(error: unknown): void {
     if (!this.#closed) this.#live.log.error(error);
   }
+}
+
+/** Goes on with those who wait for events up to this one. */
+function release(stream: Stream, id: number): void {
+  if (stream.watchers.length === 0) return;
+  const done = stream.watchers.filter((watcher) => watcher.id <= id);
+  stream.watchers = stream.watchers.filter((watcher) => watcher.id > id);
+  for (const { resolve } of done) resolve();
+}
+
+/** Takes the deliveries that come next. */
+function nextBatch({ waiting }: Stream): Delivery[] {
+  const task = waiting.findIndex((next) => typeof next === "function");
+  const count = Math.min(task < 0 ? waiting.length : task, MAX_BATCH);
+  return waiting.splice(0, count) as Delivery[];
 }

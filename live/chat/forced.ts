@@ -1,7 +1,6 @@
 import { StoreError } from "../../db/store.js";
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
-import { hasModule } from "../targets.js";
 import { hasName } from "./users.js";
 
 /**
@@ -28,21 +27,16 @@ async function join(live: Live, connection: Connection): Promise<void> {
   const state = await live.states.get(world);
   if (!state) return;
   const view = live.viewOf(connection, state);
-  const forced = state.rooms.filter(
-    ({ value }) =>
-      value.extras.force_join === true &&
-      hasModule(value, "chat.native") &&
-      view.joins(value.id),
-  );
+  const forced = state.forced.filter(({ id }) => view.joins(id));
   if (forced.length === 0) return;
   const user = await live.store.users.get(world, login.user);
   if (!user || !hasName(user)) return;
   const { chat } = live.store;
   const memberships = await chat.memberships(world, login.user);
   const joined = new Set(memberships.map(({ id }) => id));
-  for (const { value } of forced) {
-    if (joined.has(value.id)) continue;
-    const join = await chat.join(world, value.id, login.user);
+  for (const { id } of forced) {
+    if (joined.has(id)) continue;
+    const join = await chat.join(world, id, login.user);
     if (join) live.metrics?.chatted(join.event.type);
   }
 }

@@ -7,8 +7,9 @@ import { type Made, MarkMap, rowsOf } from "./mark-map.js";
 
 /** What processes tell each other. */
 type Report = { process: string } & (
-  | /** A process has started, and asks for the marks that are not written yet. */ {
+  | /** A process asks the others, or one of them, for the marks that are not written yet. */ {
       report: "hello";
+      to?: string;
     }
   | /** Marks since the last report; with `to`, all that are not written yet. */ {
       report: "marks";
@@ -31,6 +32,9 @@ const WRITE_DELAY = 1000;
 
 /** How many marks are written at a time. */
 const SLICE = 200;
+
+/** How many marks are told of in one message. */
+const REPORTED = 1000;
 
 /** How many marks may wait when the store does not take any. Then marking is refused. */
 const MAX_PENDING = 200_000;
@@ -67,11 +71,15 @@ export class Marks {
     this.#onForeign = onForeign;
     this.#unsubscribe = live.events.subscribe((event) => {
       if (event.type === "process.ended") this.#adopt(event.process);
-      else if (event.type === "live" && event.topic === TOPIC) {
+      else if (event.type === "process.began") this.#ask(event.process);
+      else if (event.type === "events.missed") {
+        this.#ask();
+        this.#reportAll();
+      } else if (event.type === "live" && event.topic === TOPIC) {
         this.#receive(event.data as Report);
       }
     });
-    this.#send({ report: "hello", process: this.#events.process });
+    this.#ask();
   }
 
   /** How many marks of this process are not written yet. */
@@ -84,12 +92,14 @@ export class Marks {
    * @throws {LiveError} when the store has taken none for long.
    */
   make(mark: Omit<Made, "cleared" | "at">): Made {
-    const before = this.#own.get(mark.user, mark.channel);
+    const { world, user, channel, pointer, listed } = mark;
+    const before = this.#own.get(user, channel);
     if (!before && this.pending >= MAX_PENDING) {
       throw new LiveError("server.unavailable", "Try again later.");
     }
-    const cleared = Math.max(before?.cleared ?? 0, mark.pointer);
-    const made = { ...mark, cleared, at: this.#now() };
+    const cleared = Math.max(before?.cleared ?? 0, pointer);
+    const at = this.#now();
+    const made = { world, user, channel, pointer, listed, cleared, at };
     this.#keep(made);
     this.#unreported.push(made);
     this.#reporting ??= setTimeout(() => this.#report(), REPORT_DELAY).unref();
@@ -159,10 +169,35 @@ export class Marks {
       for (const mark of slice) this.#own.delete(mark);
     }
     this.#report();
+    this.#reportWritten();
+  }
+
+  #reportWritten(): void {
     let until = this.#lastAt;
     for (const { at } of this.#own.all()) until = Math.min(until, at - 0.001);
     const { process } = this.#events;
     this.#send({ report: "written", process, until });
+  }
+
+  /** Tells the others, or one of them, of all marks that are not written yet. */
+  #reportAll(to?: string): void {
+    this.#report();
+    const { process } = this.#events;
+    const marks = [...this.#own.all()];
+    for (let i = 0; i < marks.length; i += REPORTED) {
+      this.#send({
+        report: "marks",
+        process,
+        marks: marks.slice(i, i + REPORTED),
+        ...(to !== undefined && { to }),
+      });
+    }
+    this.#reportWritten();
+  }
+
+  #ask(to?: string): void {
+    const { process } = this.#events;
+    this.#send({ report: "hello", process, ...(to !== undefined && { to }) });
   }
 
   #report(): void {
@@ -183,10 +218,9 @@ export class Marks {
     const own = this.#events.process;
     if (process === own) return;
     if (report.report === "hello") {
-      this.#report();
-      const marks = [...this.#own.all()];
-      if (marks.length === 0) return;
-      this.#send({ report: "marks", process: own, marks, to: process });
+      if (report.to === undefined || report.to === own) {
+        this.#reportAll(process);
+      }
     } else if (report.report === "written") {
       // A read of this turn may still see the store as it was before.
       const forget = () => this.#forget(process, report.until);

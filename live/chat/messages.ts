@@ -110,6 +110,7 @@ async function send(
     connection.id,
   );
   live.metrics?.chatted(delivery.event.type);
+  if (!isEdit) live.activity.count(connection.world, "messages");
   mentions.warn(delivery);
   return { event: sentEvent(delivery.event, () => undefined) };
 }

@@ -1,9 +1,12 @@
-import type { ChatEvent } from "../../db/chat.js";
+import type { UserRecord } from "../../db/store.js";
 import type { PublicUser, TypedEvent } from "../../schemas/live/index.js";
+import type { World } from "../../schemas/worlds.js";
 import type { ChannelContext } from "../commands.js";
+import { encodedOnce } from "../encoding.js";
 import { tooLarge } from "../problems.js";
 import { isVolatile } from "../targets.js";
 import { sentEvent } from "./events.js";
+import type { Page, PageKey } from "./page-cache.js";
 import { jsonOfUser, readUsers, sharedUser, usersIn } from "./users.js";
 
 /** How many events a page has at most. */
@@ -27,73 +30,114 @@ export const idOf = (id: number | string): number =>
  */
 export async function pageOf(
   context: ChannelContext,
-  selection: {
-    before?: number;
-    after?: number;
-    until?: number;
-    limit: number;
-  },
+  selection: Selection,
 ): Promise<{ results: TypedEvent[]; users: Record<string, PublicUser> }> {
-  const { live, connection, channel, room } = context;
-  const { world } = connection;
-  const { until = Infinity, limit, ...bounds } = selection;
+  const page = await pageFor(context, selection);
+  return { results: page.results, users: usersFor(context, page, selection) };
+}
+
+interface Selection {
+  before?: number;
+  after?: number;
+  until?: number;
+  limit: number;
+}
+
+function pageFor(
+  context: ChannelContext,
+  { until, limit, before, after }: Selection,
+): Promise<Page> {
+  const { live, channel, room } = context;
   const withoutMembers =
-    room && (isVolatile(room.value) || room.value.extras.force_join);
+    room !== undefined &&
+    (isVolatile(room.value) || room.value.extras.force_join === true);
+  const key = { channel, before, after, limit, withoutMembers };
+  return until === undefined
+    ? live.chat.pages.get(key, () => readPage(context, key))
+    : readPage(context, key, until);
+}
+
+async function readPage(
+  { live, connection: { world }, world: { value } }: ChannelContext,
+  { channel, before, after, limit, withoutMembers }: PageKey,
+  until = Infinity,
+): Promise<Page> {
   const read =
     limit === 0
       ? []
       : await live.store.chat.events(world, channel, {
-          ...bounds,
+          ...(before !== undefined && { before }),
+          ...(after !== undefined && { after }),
           limit: Math.min(limit, MAX_PAGE),
           withoutMembers,
         });
   const events = read.filter(({ id }) => id <= until);
-  const involved = events.map(usersIn);
+  const perEvent = events.map(usersIn);
   // Every sender comes before anybody who is only mentioned.
-  const ids = [
-    ...new Set([...involved.map(([first]) => first ?? ""), ...involved.flat()]),
-  ]
+  const senders = perEvent.map(([first]) => first ?? "");
+  const involved = [...new Set([...senders, ...perEvent.flat()])]
     .filter((id) => id !== "")
     .slice(0, MAX_USERS);
-  const found = await readUsers(live, world, ids);
+  const found = await readUsers(live, world, involved);
   const shownUser = (id: string) => {
     const user = found.get(id);
-    return user && sharedUser(user, context.world.value, false);
+    return user && sharedUser(user, value, false);
   };
   let size = 0;
   const results = events.map((event) => {
-    size += sizeOfMember(event);
+    const { type, sender } = event;
+    const member = type === "channel.member" && found.get(sender ?? "");
+    if (member) size += jsonOfUser(member, value, false).length;
     if (size > MAX_MEMBERS_SIZE) throw tooLarge();
     return { ...sentEvent(event, shownUser), type: "chat.event" as const };
   });
-  return { results, users: usersFor() };
+  const json = JSON.stringify(results);
+  return {
+    ...{ involved, found, size: json.length },
+    results: encodedOnce(results, json),
+    everybody: new Map(),
+  };
+}
 
-  function sizeOfMember({ type, sender }: ChatEvent): number {
-    const user =
-      type === "channel.member" ? found.get(sender ?? "") : undefined;
-    return user ? jsonOfUser(user, context.world.value, false).length : 0;
+/** The users of a page whom the connection was not told of. From now on, it was. */
+function usersFor(
+  { live, connection, channel, may, world: { value } }: ChannelContext,
+  { involved, found, everybody }: Page,
+  { until }: Selection,
+): Record<string, PublicUser> {
+  const { subscriptions } = live.chat.channels;
+  const listener = subscriptions.listener(connection);
+  // What was pushed while somebody subscribes may never be sent.
+  const audience = until === undefined ? subscriptions.of(channel) : undefined;
+  const admin = may("user.manage");
+  const unknown = involved.filter(
+    (id) => !listener.knows(id, audience?.toldOf(id, connection) ?? -1),
+  );
+  const knowsNobody = unknown.length === involved.length;
+  let users = knowsNobody ? everybody.get(admin) : undefined;
+  if (!users) {
+    users = shownUsers(unknown, found, value, admin);
+    if (knowsNobody) everybody.set(admin, encodedOnce(users));
   }
+  listener.tell(Object.keys(users));
+  return users;
+}
 
-  function usersFor(): Record<string, PublicUser> {
-    const listener = live.chat.channels.subscriptions.listener(connection);
-    // What was pushed while somebody subscribes may never be sent.
-    const audience =
-      selection.until === undefined
-        ? live.chat.channels.subscriptions.of(channel)
-        : undefined;
-    const admin = context.may("user.manage");
-    const users: Record<string, PublicUser> = {};
-    let size = 0;
-    for (const id of ids) {
-      const user = found.get(id);
-      if (!user || listener.knows(id, audience?.toldOf(id, connection))) {
-        continue;
-      }
-      size += jsonOfUser(user, context.world.value, admin).length;
-      if (size > MAX_USERS_SIZE) break;
-      users[id] = sharedUser(user, context.world.value, admin);
-    }
-    listener.tell(Object.keys(users));
-    return users;
+/** Some users as clients get them, as many as fit in. */
+function shownUsers(
+  ids: readonly string[],
+  found: ReadonlyMap<string, UserRecord>,
+  world: World,
+  admin: boolean,
+): Record<string, PublicUser> {
+  const users: Record<string, PublicUser> = {};
+  let size = 0;
+  for (const id of ids) {
+    const user = found.get(id);
+    if (!user) continue;
+    size += jsonOfUser(user, world, admin).length;
+    if (size > MAX_USERS_SIZE) break;
+    users[id] = sharedUser(user, world, admin);
   }
+  return users;
 }

@@ -20,28 +20,31 @@ interface Notifications {
 
 type Numbers = Record<string, number>;
 
-/** What a user who is connected to this process has read and not read. */
+const nowhere: ReadonlyMap<string, number> = new Map();
+const none: ReadonlySet<string> = new Set();
+
+/**
+ * What a user who is connected to this process has read and not read. There is one for
+ * each of a crowd, and an empty map takes 250 bytes. So most are made at their first use.
+ */
 export class Reader {
   /** How far each channel is read, and when that was marked. */
-  readonly #pointers = new Map<string, { pointer: number; at: number }>();
-  readonly #notifications = new Map<string, Notifications>();
-  #count = 0;
-  /** The channels on whose unread list the user is: see `Mark.listed` of the store. */
-  readonly listed = new Map<string, number>();
-  /** The direct channels that the user was told of. */
-  readonly direct = new Set<string>();
-  /** The connections that get the list of channels next. */
-  readonly due = new Set<Connection>();
-  /** Settles when they have it. */
+  #pointers: Map<string, { pointer: number; at: number }> | undefined;
+  #notifications: Map<string, Notifications> | undefined;
+  #notified = 0;
+  #listed: Map<string, number> | undefined;
+  #direct: Set<string> | undefined;
+  #due: Set<Connection> | undefined;
+  #lists: TokenBucket | undefined;
+  #notices: Map<string, Promise<void>> | undefined;
+  /** Stands for the channels that the user was told of last; see `digestOf`. */
+  channels: string | undefined;
+  /** Settles when the connections that are {@link due} have their list. */
   telling: Promise<void> | undefined;
   /** Settles when the list that is being read now is sent. It never rejects. */
   sending: Promise<void> | undefined;
-  /** How many bytes of lists may be sent. */
-  readonly lists = new TokenBucket(LIST_BYTES, LIST_BURST);
-  /** Per direct channel, settles when the user knows of all its messages up to now. */
-  readonly notices = new Map<string, Promise<void>>();
   /** Settles when the user's marks are read. */
-  loaded: Promise<void> = Promise.resolve();
+  loaded: Promise<void> | undefined;
   /** What happened while they were read. */
   #steps: (() => void)[] | undefined = [];
 
@@ -49,6 +52,31 @@ export class Reader {
     readonly world: string,
     readonly user: string,
   ) {}
+
+  /** The channels on whose unread list the user is: see `Mark.listed` of the store. */
+  get listed(): ReadonlyMap<string, number> {
+    return this.#listed ?? nowhere;
+  }
+
+  /** The direct channels that the user was told of. */
+  get direct(): ReadonlySet<string> {
+    return this.#direct ?? none;
+  }
+
+  /** The connections that get the list of channels next. */
+  get due(): Set<Connection> {
+    return (this.#due ??= new Set());
+  }
+
+  /** How many bytes of lists may be sent. */
+  get lists(): TokenBucket {
+    return (this.#lists ??= new TokenBucket(LIST_BYTES, LIST_BURST));
+  }
+
+  /** Per direct channel, settles when the user knows of all its messages up to now. */
+  get notices(): Map<string, Promise<void>> {
+    return (this.#notices ??= new Map());
+  }
 
   /**
    * Does something, but not before the marks are read. They may include it already, so
@@ -70,7 +98,7 @@ export class Reader {
     isDirect: (channel: string) => boolean,
   ): void {
     for (const { channel, pointer, listed } of marks) {
-      if (pointer !== null) this.#pointers.set(channel, { pointer, at: 0 });
+      if (pointer !== null) this.#point(channel, pointer, 0);
       if (listed !== null) this.list(channel, listed);
     }
     for (const { channel, event } of notifications) {
@@ -86,40 +114,66 @@ export class Reader {
     for (const step of steps) step();
   }
 
+  /** How many notifications there are in all channels. */
+  get notified(): number {
+    return this.#notified;
+  }
+
   /** @returns whether it is the last mark of the channel. */
   mark({ channel, pointer, listed, cleared, at }: Made): boolean {
     this.#clear(channel, cleared);
-    if (at < (this.#pointers.get(channel)?.at ?? 0)) return false;
-    this.#pointers.set(channel, { pointer, at });
+    if (at < (this.#pointers?.get(channel)?.at ?? 0)) return false;
+    this.#point(channel, pointer, at);
     if (listed !== null) this.list(channel, listed);
     return true;
+  }
+
+  #point(channel: string, pointer: number, at: number): void {
+    (this.#pointers ??= new Map()).set(channel, { pointer, at });
   }
 
   /** The user is told of their channels. */
   tell(channels: readonly SentChannel[]): void {
     for (const { id, members } of channels) {
-      if (members) this.direct.add(id);
+      if (members) this.tellOf(id);
     }
+  }
+
+  /** The user is told of a direct channel. */
+  tellOf(channel: string): void {
+    (this.#direct ??= new Set()).add(channel);
+  }
+
+  /** The user counts as told of a direct channel no longer. */
+  forget(channel: string): void {
+    this.#direct?.delete(channel);
   }
 
   /** The user comes onto the unread list of a channel. */
   list(channel: string, listed: number): void {
-    const before = this.listed.get(channel) ?? 0;
-    this.listed.set(channel, Math.max(before, listed));
+    const before = this.#listed?.get(channel) ?? 0;
+    (this.#listed ??= new Map()).set(channel, Math.max(before, listed));
+  }
+
+  /** The user is off the unread list of a channel. */
+  unlist(channel: string): void {
+    this.#listed?.delete(channel);
   }
 
   #clear(channel: string, upTo: number): void {
-    const found = this.#notifications.get(channel);
-    if (!found) return;
+    const notifications = this.#notifications;
+    const found = notifications?.get(channel);
+    if (!notifications || !found) return;
     for (const event of found.events) {
-      if (event <= upTo && found.events.delete(event)) this.#count--;
+      if (event <= upTo && found.events.delete(event)) this.#notified--;
     }
-    if (found.events.size === 0) this.#notifications.delete(channel);
+    if (found.events.size === 0) notifications.delete(channel);
   }
 
   /** @returns whether it is new, and about something that is not read yet. */
   notify(channel: string, event: number, direct: boolean): boolean {
-    if (event <= (this.#pointers.get(channel)?.pointer ?? 0)) return false;
+    if (event <= (this.#pointers?.get(channel)?.pointer ?? 0)) return false;
+    this.#notifications ??= new Map();
     let found = this.#notifications.get(channel);
     if (found?.events.has(event)) return false;
     if (!found) {
@@ -127,16 +181,17 @@ export class Reader {
       this.#notifications.set(channel, found);
     }
     found.events.add(event);
-    if (++this.#count > MAX_NOTIFICATIONS) this.#forgetOne();
+    if (++this.#notified > MAX_NOTIFICATIONS) this.#forgetOne();
     return true;
   }
 
   #forgetOne(): void {
-    for (const [channel, { events }] of this.#notifications) {
+    const notifications = this.#notifications ?? [];
+    for (const [channel, { events }] of notifications) {
       for (const event of events) {
         events.delete(event);
-        this.#count--;
-        if (events.size === 0) this.#notifications.delete(channel);
+        this.#notified--;
+        if (events.size === 0) this.#notifications!.delete(channel);
         return;
       }
     }
@@ -145,7 +200,9 @@ export class Reader {
   /** How far each channel is read. */
   pointers(): Numbers {
     const all: Numbers = {};
-    for (const [channel, { pointer }] of this.#pointers) all[channel] = pointer;
+    for (const [channel, { pointer }] of this.#pointers ?? []) {
+      all[channel] = pointer;
+    }
     return all;
   }
 
@@ -155,7 +212,7 @@ export class Reader {
    */
   counts(reads: (room: string) => boolean): Numbers {
     const all: Numbers = {};
-    for (const [channel, { direct, events }] of this.#notifications) {
+    for (const [channel, { direct, events }] of this.#notifications ?? []) {
       if (direct || reads(channel)) all[channel] = events.size;
     }
     return all;

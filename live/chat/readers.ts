@@ -14,6 +14,7 @@ import { Marks } from "./marks.js";
 import { Notices } from "./notices.js";
 import { OwnChannels } from "./own-channels.js";
 import { Reader } from "./reader.js";
+import { digestOf, ReaderRepair } from "./reader-repair.js";
 import { UnreadLists } from "./unread-lists.js";
 
 type Entrance = Pick<
@@ -22,6 +23,12 @@ type Entrance = Pick<
 >;
 
 const noCounts = pushFrame("chat.notification_counts", {});
+
+const countsFrame = (reader: Reader, view: View): Buffer =>
+  pushFrame(
+    "chat.notification_counts",
+    reader.counts((room) => view.reads(room)),
+  );
 
 /** What the people who are connected have read, and what they are told of. */
 export class Readers {
@@ -35,6 +42,7 @@ export class Readers {
   /** The connections whose login has counted what is not read. */
   readonly #entered = new WeakSet<Connection>();
   readonly #notices: Notices;
+  readonly #repair: ReaderRepair;
   readonly #unsubscribe: () => void;
   #closed = false;
 
@@ -49,6 +57,18 @@ export class Readers {
       loading: this.#loading,
       hasCounts: (connection) => this.#entered.has(connection),
       tell: (world, user) => this.tell(world, user),
+    });
+    this.#repair = new ReaderRepair({
+      live,
+      marks: this.#marks,
+      readers: this.#readers,
+      onChannels: ({ world, user }) => this.tell(world, user),
+      onMarked: async (reader) => {
+        this.#lists.open(reader);
+        const state = await live.states.get(reader.world);
+        if (state) this.#tellOf(reader, state);
+      },
+      onFault: (error) => this.#failed(error),
     });
     this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
@@ -102,6 +122,7 @@ export class Readers {
       if (!known) reader.loaded = this.#load(reader, reading);
       const [memberships] = await Promise.all([reading, reader.loaded]);
       const channels = await this.#own.of(memberships, view);
+      if (this.#live.events.lossy) reader.channels ??= digestOf(memberships);
       reader.tell(channels);
       // From here on notifications are pushed, and before they are counted.
       this.#entered.add(connection);
@@ -153,15 +174,14 @@ export class Readers {
    * @throws {LiveError} when the store takes no marks, and too many wait.
    */
   async mark(
-    { connection, me, channel, room }: ChannelContext,
+    { connection, me, channel, room, world: present }: ChannelContext,
     pointer: number,
   ): Promise<void> {
     const { world } = connection;
-    const state = await this.#live.states.get(world);
+    const { states } = this.#live;
+    const state = states.of(present) ?? (await states.get(world));
     if (!state) throw unknownWorld();
-    const listed = room
-      ? this.#live.chat.channels.lastDelivered(channel)
-      : null;
+    const listed = room ? await this.#listedAt(channel, pointer) : null;
     const mark = this.#marks.make({
       world,
       user: me.id,
@@ -173,6 +193,21 @@ export class Readers {
     if (reader && this.#apply(reader, mark)) {
       this.#tellOf(reader, state, connection);
     }
+  }
+
+  /**
+   * The event up to which nobody who marks a channel now is told of: they were told of it,
+   * or say that they have read it, as its notices may be on their way yet.
+   */
+  async #listedAt(channel: string, pointer: number): Promise<number> {
+    const { channels } = this.#live.chat;
+    const noticed = channels.lastNoticed(channel);
+    if (pointer <= noticed) return noticed;
+    const delivered = channels.lastDelivered(channel);
+    // Anybody may say that they have read what does not exist yet.
+    const last =
+      pointer <= delivered ? pointer : await this.#live.store.chat.lastId();
+    return Math.max(noticed, Math.min(pointer, last));
   }
 
   /** @returns whether it is the last mark. */
@@ -206,16 +241,18 @@ export class Readers {
         pointers ??= pushFrame("chat.read_pointers", reader.pointers());
         connection.push(pointers);
       }
-      const view = live.viewOf(connection, state);
-      const counts = reader.counts((room) => view.reads(room));
-      const isNone = Object.keys(counts).length === 0;
       connection.push(
-        isNone ? noCounts : pushFrame("chat.notification_counts", counts),
+        reader.notified === 0
+          ? noCounts
+          : countsFrame(reader, live.viewOf(connection, state)),
       );
     }
   }
 
   #receive(event: AnyEvent): void {
+    if (event.type === "events.missed") {
+      void this.#repair.run(() => this.#closed);
+    }
     if (event.type === "room.deleted") this.#lists.forget(event.room);
     if (event.type !== "chat.memberships") return;
     const { world, channel, users, by } = event;
@@ -223,7 +260,7 @@ export class Readers {
       const reader = this.#readers.get(user);
       if (!reader) continue;
       // If it is still there, the list that is sent next says so.
-      reader.direct.delete(channel);
+      reader.forget(channel);
       void this.tell(world, user, by);
       this.#try(() => this.#checkList(reader, channel));
     }
@@ -244,7 +281,7 @@ export class Readers {
 
   /** Somebody knows of a direct channel without having been told. */
   knows(user: string, channel: string): void {
-    this.#readers.get(user)?.direct.add(channel);
+    this.#readers.get(user)?.tellOf(channel);
   }
 
   /**

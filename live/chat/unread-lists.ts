@@ -27,7 +27,7 @@ export class UnreadLists {
   remove(reader: Reader, channel: string, event: number): void {
     const listed = reader.listed.get(channel);
     if (listed === undefined || listed >= event) return;
-    reader.listed.delete(channel);
+    reader.unlist(channel);
     this.#remove(reader, channel);
   }
 
@@ -37,7 +37,7 @@ export class UnreadLists {
 
   /** A channel is gone. */
   forget(channel: string): void {
-    for (const reader of this.of(channel)) reader.listed.delete(channel);
+    for (const reader of this.of(channel)) reader.unlist(channel);
     this.#byChannel.delete(channel);
   }
 

@@ -6,11 +6,8 @@ import { mayInRoom } from "../rights.js";
 import { hasModule, idIn } from "../targets.js";
 import { requireShort } from "../texts.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
+import { MAX_LISTED, MAX_LISTED_SIZE } from "./pushes.js";
 import { isOver, sentPoll } from "./shapes.js";
-
-/** How many polls are listed at most, and of how many characters. */
-const MAX_LISTED = 1000;
-const MAX_LISTED_SIZE = 1024 * 1024;
 
 const module = "poll";
 
@@ -127,6 +124,8 @@ async function list(context: RoomContext) {
     size: MAX_LISTED_SIZE,
     isPublic: !manages,
   });
+  const place = { world: connection.world, room: room.value.id };
+  live.polls.listed(place, all, manages);
   const ballots = await live.store.polls.ballots(...where, me.id);
   const answers = new Map(ballots.map(({ poll, options }) => [poll, options]));
   const seesAll = seesAllResults(context);

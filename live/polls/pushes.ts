@@ -2,8 +2,10 @@ import type { AnyEvent, WorldEvent } from "../../db/events.js";
 import type { Poll } from "../../db/polls.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Connection } from "../connection.js";
+import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
 import { type Authors, Paced, type Subject } from "../paced.js";
+import { RoomItems } from "../room-items.js";
 import {
   authorsOf,
   concernsAnybody,
@@ -16,8 +18,12 @@ import {
 } from "../room-pushes.js";
 import type { View } from "../world-state.js";
 import { PollFrames } from "./frames.js";
-import { isOver, isPublic } from "./shapes.js";
+import { isOver, isPublic, sentPoll } from "./shapes.js";
 import { Voters } from "./voters.js";
+
+/** How many polls are listed at most, and of how many characters. */
+export const MAX_LISTED = 1000;
+export const MAX_LISTED_SIZE = 1024 * 1024;
 
 type Saved = Extract<WorldEvent, { poll: string; wasPublic: boolean }>;
 
@@ -44,12 +50,18 @@ export class PollPushes {
   readonly #votedSince = new Map<string, Set<string>>();
   /** The connections that are voting, in which poll. */
   readonly #voting = new Map<Connection, { id: string; missed: boolean }>();
+  readonly #items = new RoomItems<Poll>(isPublic, (poll) =>
+    sentPoll(poll, true),
+  );
   readonly #unsubscribe: () => void;
 
   constructor(live: Live) {
     this.#live = live;
     this.#voters = new Voters(live.store.polls);
-    this.#votes = new Paced(live, (...args) => this.#pushVotes(...args));
+    this.#votes = new Paced(live, {
+      send: (...args) => this.#pushVotes(...args),
+      sizeOf: (world, room) => live.hub.inRoom(world, room).size,
+    });
     this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
@@ -89,8 +101,27 @@ export class PollPushes {
     this.#voters.forget(world);
   }
 
+  /**
+   * Somebody has got the list of a room.
+   * @param all whether it has those that are not public, too.
+   */
+  listed(place: Place, polls: readonly Poll[], all: boolean): void {
+    if (!this.#live.events.lossy) return;
+    this.#items.listed(place, polls, all);
+  }
+
   #receive(event: AnyEvent): void {
     const live = this.#live;
+    if (event.type === "events.missed") {
+      for (const [world, room] of this.#items.rooms()) {
+        void inTurn(live, room, () => this.#compare({ world, room }));
+      }
+      return;
+    }
+    if (!("poll" in event)) return;
+    if (live.hub.inRoom(event.world, event.room).size === 0) {
+      this.#items.forget(event.room);
+    }
     switch (event.type) {
       case "poll.voted": {
         if (!concernsAnybody(live, event)) return;
@@ -105,19 +136,60 @@ export class PollPushes {
       case "poll.deleted": {
         const key = audienceOf(event.wasPublic);
         const data = { id: event.poll };
-        pushChange(live, event, () =>
-          tellHolders(live, event, key, "poll.deleted", data),
-        );
+        pushChange(live, event, () => {
+          this.#items.gone(event.room, event.poll);
+          return tellHolders(live, event, key, "poll.deleted", data);
+        });
         break;
       }
       case "poll.pinned":
-        pushChange(live, event, () =>
-          pushPin(live, event, "poll", event.poll, () => this.#pinned(event)),
-        );
+        pushChange(live, event, () => {
+          this.#items.pinned(event.room, event.poll);
+          return pushPin(live, event, "poll", event.poll, () =>
+            this.#pinned(event),
+          );
+        });
     }
   }
 
-  async #pushSaved({ world, room, poll: id, wasPublic, hidden }: Saved) {
+  /** Tells the people in a room what differs from what they were told last. */
+  async #compare(place: Place): Promise<void> {
+    const { world, room } = place;
+    const live = this.#live;
+    if (live.hub.inRoom(world, room).size === 0) this.#items.forget(room);
+    await this.#items.compare(room, {
+      list: () =>
+        live.store.polls.list(world, room, {
+          limit: MAX_LISTED,
+          size: MAX_LISTED_SIZE,
+        }),
+      find: (id) => live.store.polls.get(world, room, id),
+      onChanged: async (poll, wasPublic) => {
+        const { id } = poll;
+        await this.#pushSaved({ world, room, poll: id, wasPublic });
+        if (!wasPublic || isPublic(poll)) return;
+        // Nobody has said how it was when it was hidden.
+        const gone = pushFrame("poll.deleted", { room, id });
+        await pushInRoom(live, world, room, (_, view) =>
+          view.may("poll.read", room) && !view.may("poll.manage", room)
+            ? gone
+            : undefined,
+        );
+      },
+      onGone: (id, wasPublic) =>
+        tellHolders(live, place, audienceOf(wasPublic), "poll.deleted", { id }),
+      onPinned: () =>
+        pushPin(live, place, "poll", null, () => this.#pinned(place)),
+    });
+  }
+
+  async #pushSaved({
+    world,
+    room,
+    poll: id,
+    wasPublic,
+    hidden,
+  }: Omit<Saved, "type">): Promise<void> {
     await this.#push(world, room, id, (poll, voters) => {
       const now = new PollFrames(poll);
       // A manager may have changed it once more since it was hidden. If another change
@@ -177,6 +249,7 @@ export class PollPushes {
     try {
       const poll = await this.#live.store.polls.get(world, room, id);
       if (!poll) return 0;
+      this.#items.told(room, poll);
       // After the poll: whoever withdraws a vote in between sees no results.
       const voters = await this.#voters.of(world, room, id);
       const frameFor = choose(poll, voters);

@@ -4,11 +4,8 @@ import { rateLimited } from "../problems.js";
 import { mayInRoom } from "../rights.js";
 import { configOf, idIn } from "../targets.js";
 import { requireShort } from "../texts.js";
+import { MAX_LISTED, MAX_LISTED_SIZE } from "./pushes.js";
 import { sentQuestion } from "./shapes.js";
-
-/** How many questions are listed at most, and of how many characters. */
-const MAX_LISTED = 1000;
-const MAX_LISTED_SIZE = 1024 * 1024;
 
 const module = "question";
 
@@ -112,14 +109,17 @@ async function vote(
 }
 
 async function list({ live, connection, login, world, room, me }: RoomContext) {
+  const all = mayInRoom(login, "question.moderate", world.value, room.value);
+  const place = { world: connection.world, room: room.value.id };
   const seen = await live.store.questions.seen(
-    connection.world,
-    room.value.id,
+    place.world,
+    place.room,
     me.id,
-    mayInRoom(login, "question.moderate", world.value, room.value),
+    all,
     MAX_LISTED,
     MAX_LISTED_SIZE,
   );
+  live.questions.listed(place, seen, all);
   return seen.map((question) => ({
     ...sentQuestion(question),
     voted: question.voted,

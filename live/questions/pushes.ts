@@ -5,6 +5,7 @@ import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
 import { type Authors, Paced, type Subject } from "../paced.js";
+import { RoomItems } from "../room-items.js";
 import {
   authorsOf,
   concernsAnybody,
@@ -17,6 +18,10 @@ import {
 } from "../room-pushes.js";
 import type { View } from "../world-state.js";
 import { sentQuestion } from "./shapes.js";
+
+/** How many questions are listed at most, and of how many characters. */
+export const MAX_LISTED = 1000;
+export const MAX_LISTED_SIZE = 1024 * 1024;
 
 type Saved = Extract<WorldEvent, { question: string; wasVisible: boolean }>;
 
@@ -35,11 +40,15 @@ const frameOf = (question: Question): Buffer =>
 export class QuestionPushes {
   readonly #live: Live;
   readonly #votes: Paced<string>;
+  readonly #items = new RoomItems<Question>(isVisible, sentQuestion);
   readonly #unsubscribe: () => void;
 
   constructor(live: Live) {
     this.#live = live;
-    this.#votes = new Paced(live, (...args) => this.#pushVotes(...args));
+    this.#votes = new Paced(live, {
+      send: (...args) => this.#pushVotes(...args),
+      sizeOf: (world, room) => live.hub.inRoom(world, room).size,
+    });
     this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
@@ -48,8 +57,27 @@ export class QuestionPushes {
     this.#votes.close();
   }
 
+  /**
+   * Somebody has got the list of a room.
+   * @param all whether it has those that are not visible, too.
+   */
+  listed(place: Place, questions: readonly Question[], all: boolean): void {
+    if (!this.#live.events.lossy) return;
+    this.#items.listed(place, questions, all);
+  }
+
   #receive(event: AnyEvent): void {
     const live = this.#live;
+    if (event.type === "events.missed") {
+      for (const [world, room] of this.#items.rooms()) {
+        void inTurn(live, room, () => this.#compare({ world, room }));
+      }
+      return;
+    }
+    if (!("question" in event)) return;
+    if (live.hub.inRoom(event.world, event.room).size === 0) {
+      this.#items.forget(event.room);
+    }
     switch (event.type) {
       case "question.voted": {
         if (!concernsAnybody(live, event)) return;
@@ -64,30 +92,82 @@ export class QuestionPushes {
       case "question.deleted": {
         const key = audienceOf(event.wasVisible);
         const data = { id: event.question };
-        pushChange(live, event, () =>
-          tellHolders(live, event, key, "question.deleted", data),
-        );
+        pushChange(live, event, () => {
+          this.#items.gone(event.room, event.question);
+          return tellHolders(live, event, key, "question.deleted", data);
+        });
         break;
       }
       case "question.pinned":
-        pushChange(live, event, () =>
-          pushPin(live, event, "question", event.question, () =>
+        pushChange(live, event, () => {
+          this.#items.pinned(event.room, event.question);
+          return pushPin(live, event, "question", event.question, () =>
             this.#pinned(event),
-          ),
-        );
+          );
+        });
     }
   }
 
-  async #pushSaved({ world, room, question: id, wasVisible, hidden }: Saved) {
+  /** Tells the people in a room what differs from what they were told last. */
+  async #compare(place: Place): Promise<void> {
+    const { world, room } = place;
+    const live = this.#live;
+    if (live.hub.inRoom(world, room).size === 0) this.#items.forget(room);
+    await this.#items.compare(room, {
+      list: () =>
+        live.store.questions.seen(
+          world,
+          room,
+          "",
+          true,
+          MAX_LISTED,
+          MAX_LISTED_SIZE,
+        ),
+      find: (id) => this.#find(world, room, id),
+      onChanged: async ({ id }, wasVisible) => {
+        const question = await this.#pushSaved({
+          world,
+          room,
+          question: id,
+          wasVisible,
+        });
+        if (!wasVisible || !question || isVisible(question)) return;
+        // Nobody has said how it was when it was hidden.
+        const gone = pushFrame("question.deleted", { room, id });
+        await pushInRoom(live, world, room, (_, view) =>
+          view.may("question.read", room) &&
+          !view.may("question.moderate", room)
+            ? gone
+            : undefined,
+        );
+      },
+      onGone: (id, wasVisible) =>
+        tellHolders(live, place, audienceOf(wasVisible), "question.deleted", {
+          id,
+        }),
+      onPinned: () =>
+        pushPin(live, place, "question", null, () => this.#pinned(place)),
+    });
+  }
+
+  /** @returns the question as it is now. */
+  async #pushSaved({
+    world,
+    room,
+    question: id,
+    wasVisible,
+    hidden,
+  }: Omit<Saved, "type">): Promise<Question | undefined> {
     const question = await this.#find(world, room, id);
-    if (!question) return;
+    if (!question) return undefined;
+    this.#items.told(room, question);
     const now = frameOf(question);
     if (isVisible(question) || !wasVisible) {
       const key = audienceOf(isVisible(question));
       await pushInRoom(this.#live, world, room, (_, view) =>
         view.may(key, room) ? now : undefined,
       );
-      return;
+      return question;
     }
     // A moderator may have changed it once more since it was hidden. If another change
     // hid it, that one says so.
@@ -96,6 +176,7 @@ export class QuestionPushes {
       if (!view.may("question.read", room)) return undefined;
       return view.may("question.moderate", room) ? now : last;
     });
+    return question;
   }
 
   /** @returns how many bytes were sent. */
@@ -106,6 +187,7 @@ export class QuestionPushes {
     return inTurn(this.#live, place, async () => {
       const question = await this.#find(world, place, id);
       if (!question) return 0;
+      this.#items.told(place, question);
       const frame = frameOf(question);
       const key = audienceOf(isVisible(question));
       const isTold = (connection: Connection, view: View) =>
