@@ -16,6 +16,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/readyz": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Whether the database answers, for load balancers */
+    get: operations["getReadiness"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}": {
     parameters: {
       query?: never;
@@ -117,6 +134,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/activity": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get what goes on in a world
+     * @description Counts of the present, and totals since the server started. It is cheap to ask for every few seconds.
+     */
+    get: operations["getActivity"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/files": {
     parameters: {
       query?: never;
@@ -165,7 +202,7 @@ export interface paths {
     put?: never;
     /**
      * Upload a file
-     * @description The world is the one whose domain is the host of the request.
+     * @description Without the parameter `world`, the world is the one whose domain is the host of the request.
      */
     post: operations["uploadFile"];
     delete?: never;
@@ -546,6 +583,44 @@ export interface components {
       /** @description The uid of its tokens. */
       token_id?: string;
     };
+    /**
+     * @description What goes on in a world, in all processes of the server.
+     * @example {
+     *       "connections": 212,
+     *       "users": 198,
+     *       "messages": 5120,
+     *       "slow_readers": 0,
+     *       "rooms": [
+     *         {
+     *           "id": "0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
+     *           "viewers": 180
+     *         }
+     *       ],
+     *       "since": "2027-01-31T09:30:00.000Z"
+     *     }
+     */
+    Activity: {
+      /** @description Websockets that are logged in. */
+      connections: number;
+      /** @description How many users they belong to. */
+      users: number;
+      /** @description Chat messages that were sent, without edits. */
+      messages: number;
+      /** @description Websockets that were dropped because they did not read. */
+      slow_readers: number;
+      /** @description The rooms with an audience that the caller may see, the largest first. */
+      rooms: {
+        /** Format: uuid */
+        id: string;
+        /** @description How many users are in it. */
+        viewers: number;
+      }[];
+      /**
+       * Format: date-time
+       * @description When messages and slow_readers were 0.
+       */
+      since: string;
+    };
     /** @description A file that was uploaded to a world. */
     File: {
       /** Format: uuid */
@@ -893,6 +968,34 @@ export interface operations {
           };
         };
       };
+    };
+  };
+  getReadiness: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The database answers. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": {
+            /** @enum {string} */
+            status: "ready";
+          };
+        };
+      };
+      400: components["responses"]["Malformed"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
     };
   };
   getWorld: {
@@ -1284,6 +1387,41 @@ export interface operations {
       503: components["responses"]["NotNow"];
     };
   };
+  getActivity: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What goes on in a world, in all processes of the server. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Activity"];
+        };
+      };
+      400: components["responses"]["Malformed"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
   listFiles: {
     parameters: {
       query?: {
@@ -1364,7 +1502,13 @@ export interface operations {
   };
   uploadFile: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description The identifier of the world to upload to.
+         * @example sample
+         */
+        world?: string;
+      };
       header?: never;
       path?: never;
       cookie?: never;
@@ -1462,6 +1606,17 @@ export interface operations {
           "video/webm": string;
           "audio/mpeg": string;
         };
+      };
+      /** @description It is in a bucket (`S3_REDIRECT=on`), at this address for a while. */
+      302: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          Location: components["headers"]["Location"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       /** @description The client has it already. */
       304: {

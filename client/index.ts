@@ -13,6 +13,8 @@ export type RoomList = Schemas["RoomList"];
 export type User = Schemas["User"];
 export type UserList = Schemas["UserList"];
 export type UserName = Schemas["UserName"];
+/** What goes on in a world. */
+export type Activity = Schemas["Activity"];
 /** A file that was uploaded to the world; not the `File` of a browser. */
 export type StoredFile = Schemas["File"];
 export type FileList = Schemas["FileList"];
@@ -138,6 +140,12 @@ export class Foyer {
     return allPages((page) => this.listUsers({ ...query, page }));
   }
 
+  /** What goes on in the world now, and how much since the server started. */
+  async getActivity(): Promise<Activity> {
+    const answer = await this.#send("GET", "/activity/");
+    return (await answer.json()) as Activity;
+  }
+
   /** One page of the files of the world, the newest first. */
   listFiles(query: PageQuery = {}): Promise<FileList> {
     return this.#page<FileList>("/files/", query);
@@ -170,7 +178,9 @@ export class Foyer {
   async upload(file: Blob & { name?: string }, name = file.name) {
     const form = new FormData();
     form.append("file", file, name);
-    const answer = await this.#fetch(`${this.#base}/storage/upload/`, {
+    const world = encodeURIComponent(this.#options.world);
+    const path = `/storage/upload/?world=${world}`;
+    const answer = await this.#fetch(this.#base + path, {
       method: "POST",
       body: form,
       headers: await this.#authorization(),

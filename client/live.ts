@@ -178,6 +178,14 @@ export class Live {
     return this.#lists.polls(room);
   }
 
+  /**
+   * Connects at once if the client waits before a reconnection: when the network is back,
+   * or when the user asks for it.
+   */
+  reconnect(): void {
+    this.#link.retryNow();
+  }
+
   /** Closes the connection for good, and rejects the calls that are not answered yet. */
   close(): void {
     this.#end(clientError("closed", "The client was closed."));
@@ -207,7 +215,9 @@ export class Live {
           done();
           // The caller continues after all of this.
           settle.resolve(result);
-          this.#state &&= stateAfter(this.#state, name, json, result);
+          if (this.#state) {
+            this.#setState(stateAfter(this.#state, name, json, result));
+          }
           this.#channels.answered(name, result);
           this.#lists.answered(name, json, result);
         },
@@ -229,7 +239,7 @@ export class Live {
   }
 
   #loggedIn(connection: Connection, answer: Authenticated): void {
-    this.#state = firstState(answer);
+    this.#setState(firstState(answer));
     this.#rooms.restore(connection);
     this.#channels.loggedIn();
     this.#lists.loggedIn();
@@ -243,10 +253,16 @@ export class Live {
     if (name === "room.delete") {
       this.#rooms.deleted((data as { id: string }).id);
     }
-    if (this.#state) this.#state = nextState(this.#state, name, data);
+    if (this.#state) this.#setState(nextState(this.#state, name, data));
     this.#channels.pushed(name, data);
     this.#lists.pushed(name, data);
     this.#listeners.emit(name, data);
+  }
+
+  #setState(state: LiveState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#listeners.emit("client.state", state);
   }
 
   #disconnected(): void {

@@ -1,28 +1,85 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 
-// `npm run build` compiles what tsconfig.json includes into dist/, unless dist/ is
-// up to date. The compiler takes seconds to find that out; this script takes a
-// fraction of one. It is not TypeScript, because it runs before anything is
-// compiled. The project is the current folder.
+// `npm run build` compiles what tsconfig.json includes into dist/, and the pages of web/
+// into dist/pages/, unless they are up to date. The compiler takes seconds to find that
+// out; this script takes a fraction of one. It is not TypeScript, because it runs before
+// anything is compiled. The project is the current folder.
 
 const OUT = "dist";
 /** The build info of the compiler, which compiles only what has changed since. */
 const MEMORY = join(OUT, ".tsbuildinfo");
 /** The fingerprint of the last build that succeeded. */
 const STAMP = join(OUT, ".built");
+/** The pages, which Vite builds. */
+const WEB = "web";
+const PAGES = join(OUT, "pages");
+/** The fingerprint of the pages. */
+const WEB_STAMP = join(OUT, ".built-pages");
+/** Those of the other sources from which the pages are built. */
+const SHARED = ["client", "schemas"];
+
+/** The packages, and those that are installed, with their types. */
+const LOCK = [
+  "package.json",
+  "package-lock.json",
+  "node_modules/.package-lock.json",
+];
 
 const sources = sourcesOf(JSON.parse(readFileSync("tsconfig.json", "utf8")));
 const expected = new Set(sources.flatMap(outputsOf));
-const before = filesBelow(OUT).filter((path) => isOutput(path));
+const before = filesBelow(OUT).filter(
+  (path) => isOutput(path) && !path.startsWith(PAGES),
+);
 const extra = before.filter((path) => !expected.has(path));
 const isWhole = before.length - extra.length === expected.size;
 
 if (extra.length > 0 || !isWhole || read(STAMP) !== fingerprint()) build();
+if (
+  !process.exitCode &&
+  existsSync(WEB) &&
+  read(WEB_STAMP) !== webFingerprint()
+)
+  await buildPages();
+
+async function buildPages() {
+  rmSync(WEB_STAMP, { force: true });
+  const inputs = webInputs();
+  const { build } = await import("vite");
+  await build({ configFile: join(WEB, "vite.config.ts"), logLevel: "warn" });
+  for (const path of filesBelow(join(PAGES, "web"))) compress(path);
+  writeFileSync(WEB_STAMP, webFingerprint(inputs));
+}
+
+/** Writes what browsers get that take Brotli or gzip, so that the server compresses nothing. */
+function compress(path) {
+  if (!/\.(js|css|svg|json)$/.test(path)) return;
+  const bytes = readFileSync(path);
+  writeFileSync(`${path}.br`, brotliCompressSync(bytes));
+  writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+}
+
+/** Identifies built pages: a hash of their inputs, and the names of the files. */
+function webFingerprint(inputs = webInputs()) {
+  return `${inputs} ${hashOf(filesBelow(PAGES).sort())}\n`;
+}
+
+/** A hash of everything that the pages depend on. */
+function webInputs() {
+  const sources = [WEB, ...SHARED].flatMap(filesBelow).sort();
+  return hashOf([fileURLToPath(import.meta.url), ...LOCK, ...sources]);
+}
 
 function build() {
   rmSync(STAMP, { force: true });
@@ -61,10 +118,7 @@ function inputsOf() {
   return hashOf([
     fileURLToPath(import.meta.url),
     "tsconfig.json",
-    "package.json",
-    "package-lock.json",
-    // The installed packages, with their types.
-    "node_modules/.package-lock.json",
+    ...LOCK,
     ...sources,
   ]);
 }

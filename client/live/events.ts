@@ -1,8 +1,11 @@
 import type { PublicUser, Pushes } from "../../schemas/live/index.js";
 import type { LiveError } from "./error.js";
+import type { LiveState } from "./state.js";
 
 /** What the client itself tells listeners. */
 export interface ClientEvents {
+  /** What the user sees changed; `live.state` is this already. */
+  "client.state": LiveState;
   /** There is no connection; in `retryIn` milliseconds the client tries again. */
   "client.disconnected": { error: LiveError; retryIn: number };
   /** After a reconnection, a room was entered again. */

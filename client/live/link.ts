@@ -33,6 +33,8 @@ export class Link {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastError: LiveError | undefined;
   #isOver = false;
+  /** Whether the pause before a reconnection lasts. */
+  #isWaiting = false;
 
   /**
    * @param timeout how long a token and a login may take each, in milliseconds.
@@ -95,9 +97,18 @@ export class Link {
     }
   }
 
+  /** Opens a connection at once instead of after the pause. */
+  retryNow(): void {
+    if (!this.#isWaiting) return;
+    clearTimeout(this.#timer);
+    this.#isWaiting = false;
+    void this.connect();
+  }
+
   /** Closes the connection for good. */
   end(error: LiveError): void {
     this.#isOver = true;
+    this.#isWaiting = false;
     clearTimeout(this.#timer);
     this.#connection?.end(error);
   }
@@ -122,7 +133,8 @@ export class Link {
     this.#lastError = error;
     if (this.#retries.isOver(end)) return this.#hooks.refused(error);
     const retryIn = this.#retries.next(end);
-    this.#timer = setTimeout(() => void this.connect(), retryIn);
+    this.#isWaiting = true;
+    this.#timer = setTimeout(() => this.retryNow(), retryIn);
     this.#hooks.waiting(error, retryIn);
   }
 }

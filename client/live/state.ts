@@ -101,6 +101,13 @@ type Outcomes = {
 
 /** What a command changes of which the server tells the other connections only. */
 const outcomes: Outcomes = {
+  "user.update": ({ user }, { profile, client_state }) => ({
+    user: {
+      ...user,
+      ...(profile && { profile }),
+      ...(client_state && { client_state }),
+    },
+  }),
   "chat.join": (state, { channel, volatile }, { unread_pointer }) => {
     const id = String(channel);
     const { channels } = state;

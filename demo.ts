@@ -1,0 +1,287 @@
+import { randomUUID } from "node:crypto";
+import type { Store } from "./db/store.js";
+import type { ChatCopy, EventCopy } from "./schemas/chat-history.js";
+import type { PollCopy, QuestionCopy } from "./schemas/votes-copy.js";
+import type {
+  RoomRecord,
+  UserCopy,
+  WorldCopy,
+} from "./schemas/world-document.js";
+import type { World } from "./schemas/worlds.js";
+import { draftWorld } from "./worlds.js";
+
+// The demo world, in which somebody who tries Foyer finds an event under way.
+
+/** The id of the demo world. */
+export const DEMO = "sample";
+
+/** Who opens the console of the demo world by the link that `foyer serve --demo` prints. */
+export const DEMO_HOST = {
+  uid: "demo-host",
+  profile: { display_name: "Host" },
+};
+
+/**
+ * Creates the demo world in an empty store, in one write.
+ * @returns the demo world; undefined if the store has other worlds and not this one.
+ */
+export async function ensureDemo(store: Store): Promise<World | undefined> {
+  const [any] = await store.worlds.list({ limit: 1 });
+  if (any) return (await store.worlds.get(DEMO))?.value;
+  return (await store.worlds.import(demoWorld(Date.now()))).value;
+}
+
+/** The names of the people of the demo, who are nobody in particular. */
+const NAMES = [
+  "Mira",
+  "Jonas",
+  "Adaeze",
+  "Tomás",
+  "Yuki",
+  "Leila",
+  "Priya",
+  "Sven",
+] as const;
+type Name = (typeof NAMES)[number];
+
+type RoomDraft = Omit<RoomRecord, "id">;
+
+const mainStage: RoomDraft = {
+  name: "Main stage",
+  description: "Where the *keynotes* are.",
+  module_config: [
+    {
+      type: "livestream.native",
+      config: { hls_url: "/demo/stream.m3u8" },
+    },
+    { type: "chat.native", config: { volatile: true } },
+    {
+      type: "question",
+      config: { active: true, requires_moderation: true },
+    },
+    { type: "poll", config: { active: true } },
+  ],
+  sorting_priority: 1,
+};
+
+const hallway: RoomDraft = {
+  name: "Hallway",
+  description: "Meet the others.",
+  module_config: [{ type: "chat.native", config: { volatile: false } }],
+  sorting_priority: 2,
+};
+
+const backstage: RoomDraft = {
+  name: "Backstage",
+  description: "For speakers and admins.",
+  module_config: [{ type: "chat.native", config: { volatile: false } }],
+  permission_config: { "room.view": [["speaker", "admin"]] },
+  sorting_priority: 3,
+};
+
+/** Something that was said: by whom, how many minutes ago, and what others think of it. */
+type Said = [
+  by: Name,
+  minutes: number,
+  text: string,
+  reactions?: Record<string, Name[]>,
+];
+
+const inTheHallway: Said[] = [
+  [
+    "Mira",
+    41,
+    "Good morning! First time here. Is this where people meet between the talks?",
+    { "👋": ["Jonas", "Adaeze", "Yuki"] },
+  ],
+  ["Jonas", 40, "It is. You have to bring your own coffee, though. ☕"],
+  [
+    "Adaeze",
+    38,
+    "I came for the talk about waiting lines. Mira, did you not ask about exactly that last week?",
+  ],
+  [
+    "Mira",
+    37,
+    "I did! Our sign-up page gave up at 300 people, so I have a few questions.",
+    { "😅": ["Jonas"] },
+  ],
+  [
+    "Jonas",
+    35,
+    "Ask them at the **Main stage**. The speakers begin with what most people vote for.",
+    { "👍": ["Mira", "Adaeze"] },
+  ],
+  ["Adaeze", 12, "Done. Vote for mine, please! 😄", { "❤️": ["Mira"] }],
+];
+
+const atTheStage: Said[] = [
+  ["Yuki", 9, "Picture and sound are fine from here."],
+  ["Leila", 8, "Here too. Hello from the back row!", { "👋": ["Yuki"] }],
+];
+
+const behindTheStage: Said[] = [
+  [
+    "Mira",
+    55,
+    "Sound check is a quarter of an hour before each talk. Only speakers and admins see this room.",
+  ],
+];
+
+/** A question: by whom, how many minutes ago, and who votes for it. */
+type Asked = [
+  by: Name,
+  minutes: number,
+  text: string,
+  votes: Name[],
+  more?: Partial<QuestionCopy>,
+];
+
+const questions: Asked[] = [
+  [
+    "Leila",
+    30,
+    "Will the slides be online afterwards?",
+    ["Sven", "Priya"],
+    { answered: true },
+  ],
+  [
+    "Adaeze",
+    14,
+    "How do you keep a chat readable when a few hundred people write at once?",
+    ["Mira", "Jonas", "Yuki", "Tomás", "Leila"],
+  ],
+  [
+    "Mira",
+    11,
+    "What do you do first when far more people come than you planned for?",
+    ["Adaeze", "Priya", "Sven"],
+  ],
+  [
+    "Tomás",
+    4,
+    "Could you show how you set up a poll?",
+    [],
+    { state: "mod_queue" },
+  ],
+];
+
+const poll: [option: string, voters: Name[]][] = [
+  ["I organize events", ["Mira", "Adaeze", "Leila", "Priya"]],
+  ["I build software", ["Jonas", "Tomás"]],
+  ["I am only looking around", ["Yuki"]],
+];
+
+/** @param now in milliseconds since 1970. */
+export function demoWorld(now: number): WorldCopy {
+  const { config, ...world } = draftWorld({
+    id: DEMO,
+    title: "Foyer Open House",
+    domain: "localhost",
+  });
+  const ids = new Map(NAMES.map((name) => [name, randomUUID()]));
+  const idOf = (name: Name) => ids.get(name)!;
+  const ago = (minutes: number) =>
+    new Date(now - minutes * 60_000).toISOString();
+  const rooms = [mainStage, hallway, backstage].map((room) => ({
+    id: randomUUID(),
+    ...room,
+  }));
+  const [stage, hall, back] = rooms.map(({ id }) => id);
+
+  const users = NAMES.map((name): UserCopy => {
+    const isSpeaker = name === "Mira";
+    return {
+      id: idOf(name),
+      // A guest could take the name of another guest.
+      token_id: `demo-${name.toLowerCase()}`,
+      client_id: null,
+      profile: { display_name: name },
+      traits: isSpeaker ? ["speaker"] : [],
+      last_seen: ago(2),
+    };
+  });
+
+  const said: [room: string, said: Said[]][] = [
+    [stage!, atTheStage],
+    [hall!, inTheHallway],
+    [back!, behindTheStage],
+  ];
+  const events = said.flatMap(([channel, list]) =>
+    list.map(([by, minutes, body, reactions = {}]): Omit<EventCopy, "id"> => {
+      const reacted = Object.entries(reactions);
+      return {
+        channel,
+        type: "channel.message",
+        timestamp: ago(minutes),
+        sender: idOf(by),
+        content: { type: "text", body },
+        reactions: Object.fromEntries(
+          reacted.map(([emoji, names]) => [emoji, names.map(idOf)]),
+        ),
+      };
+    }),
+  );
+  const chat: ChatCopy = {
+    channels: said.map(([id, list]) => ({
+      id,
+      // Nobody stays in a volatile channel.
+      members:
+        id === stage
+          ? []
+          : [...new Set(list.map(([by]) => by))].map((name) => ({
+              user: idOf(name),
+            })),
+    })),
+    events: events.map((event, i) => ({ id: i + 1, ...event })),
+  };
+
+  const options = poll.map(([content], i) => ({
+    id: randomUUID(),
+    content,
+    order: i + 1,
+  }));
+  const openPoll: PollCopy = {
+    id: randomUUID(),
+    room: stage!,
+    content: "What brings you here today?",
+    state: "open",
+    poll_type: "choice",
+    timestamp: ago(20),
+    options,
+    ballots: poll.flatMap(([, voters], i) =>
+      voters.map((name) => ({ options: [options[i]!.id], user: idOf(name) })),
+    ),
+  };
+
+  return {
+    world: {
+      ...world,
+      config: { ...config, theme: { colors: { primary: "#0f766e" } } },
+    },
+    rooms,
+    users,
+    announcements: [
+      {
+        id: randomUUID(),
+        text: "Welcome to the demo. Say hello in the Hallway, and vote at the Main stage.",
+        show_until: null,
+        state: "active",
+      },
+    ],
+    questions: questions.map(
+      ([by, minutes, content, votes, more]): QuestionCopy => ({
+        id: randomUUID(),
+        room: stage!,
+        content,
+        state: "visible",
+        timestamp: ago(minutes),
+        sender: idOf(by),
+        votes: votes.map(idOf),
+        ...more,
+      }),
+    ),
+    polls: [openPoll],
+    chat,
+  };
+}

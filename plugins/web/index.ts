@@ -1,0 +1,160 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import fastifyStatic from "@fastify/static";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import type { Config } from "../../config.js";
+import type { World } from "../../schemas/worlds.js";
+import { routesRequire } from "../auth/guard.js";
+import { hasVersion } from "../replies.js";
+import { pageConfig } from "./page-config.js";
+import { pageHeaders, playerHeaders } from "./policies.js";
+import stream from "./stream.js";
+import { type Filling, templateOf } from "./template.js";
+
+export interface WebOptions {
+  /** The origins whose pages may show a room in a frame. */
+  embedOrigins: readonly string[];
+  /** What the pages say about uploads. */
+  uploads: Config["uploads"];
+}
+
+/** Where `npm run build` puts the pages: dist/pages. */
+const PAGES = fileURLToPath(new URL("../../pages/", import.meta.url));
+
+/** The build puts a hash of the content into the name: such a file never changes. */
+const HASHED = /-[\w-]{8}\.\w+(\.br|\.gz)?$/;
+
+/** The id of a room, as an address may have it. */
+const ROOM_ID = /^[\w-]{1,100}$/;
+
+const config = { requires: "public" } as const;
+
+/** The pages for people: `/` to attend, `/console` to run an event. */
+export default fp<WebOptions>(
+  async (app, { embedOrigins, uploads }) => {
+    const html = await readPages();
+    if (!html) {
+      app.log.warn("there are no pages to serve; npm run build makes them");
+      return;
+    }
+    app.register(stream);
+    const attend = templateOf(html.attend);
+    const console = templateOf(html.console);
+    const player = templateOf(html.player);
+    const { linkOrigin } = app.files;
+    const fileOrigins = linkOrigin === undefined ? [] : [linkOrigin];
+    const alone = pageHeaders([], fileOrigins);
+    const embedded = pageHeaders(embedOrigins, fileOrigins);
+    const ofPlayer = playerHeaders(embedOrigins, fileOrigins);
+
+    for (const path of ["/", "/w/:world"]) {
+      app.get(path, { config }, async (request, reply) => {
+        if (path === "/") {
+          reply.header("vary", "accept");
+          if (!request.headers.accept?.toLowerCase().includes("text/html")) {
+            return reply.callNotFound();
+          }
+        }
+        const embed = embedOf(request);
+        const headers = embed === null ? alone : embedded;
+        return sendPage(reply.headers(headers), attend, embed);
+      });
+    }
+    for (const path of ["/console", "/w/:world/console"]) {
+      app.get(path, { config }, async (_request, reply) =>
+        sendPage(reply.headers(alone), console),
+      );
+    }
+
+    async function sendPage(
+      reply: FastifyReply,
+      template: (filling: Filling) => string,
+      embed: string | null = null,
+    ): Promise<FastifyReply> {
+      const { request } = reply;
+      const world = await worldOf(request);
+      const [path = ""] = request.url.split(/[?#]/, 1);
+      const page = pageConfig({ path, embed }, world, uploads);
+      if (!world) reply.code(404);
+      return sendHtml(
+        reply,
+        template({
+          base: page.base,
+          title: page.title ?? undefined,
+          config: page,
+        }),
+      );
+    }
+
+    const playerPage = player({ base: "../" });
+    app.get("/web/player.html", { config }, async (_request, reply) =>
+      sendHtml(reply.headers(ofPlayer), playerPage),
+    );
+    await routesRequire(app, "public", () =>
+      app.register(fastifyStatic, {
+        root: join(PAGES, "web"),
+        prefix: "/web/",
+        index: false,
+        preCompressed: true,
+        cacheControl: false,
+        setHeaders: (reply, path) => {
+          const isHashed = HASHED.test(path);
+          reply.header(
+            "cache-control",
+            isHashed ? "public, max-age=31536000, immutable" : "no-cache",
+          );
+        },
+        decorateReply: false,
+      }),
+    );
+  },
+  { name: "web", dependencies: ["errors", "engines"] },
+);
+
+/** The pages as Vite built them; undefined if they were not built. */
+async function readPages() {
+  const read = (name: string) => readFile(join(PAGES, name), "utf8");
+  try {
+    const [attend, console, player] = await Promise.all(
+      ["index.html", "console.html", "player.html"].map(read),
+    );
+    return { attend: attend!, console: console!, player: player! };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** The world that the path of a request names, or else its host, as for uploads. */
+async function worldOf({
+  params,
+  host,
+  server,
+}: FastifyRequest): Promise<World | undefined> {
+  const { world: id } = params as { world?: string };
+  const { worlds } = server.store;
+  const found =
+    id === undefined
+      ? await worlds.at(host.toLowerCase())
+      : await worlds.get(id);
+  return found?.value;
+}
+
+/** The room that an address asks for alone, with `?embed=1`; empty for the first. */
+function embedOf({ query }: FastifyRequest): string | null {
+  const { embed, room } = query as Record<string, unknown>;
+  if (embed !== "1") return null;
+  return typeof room === "string" && ROOM_ID.test(room) ? room : "";
+}
+
+function sendHtml(reply: FastifyReply, html: string): FastifyReply {
+  const tag = `"${createHash("sha256").update(html).digest("base64url").slice(0, 22)}"`;
+  reply.header("etag", tag);
+  if (reply.statusCode === 200 && hasVersion(reply.request, tag)) {
+    return reply.code(304).send();
+  }
+  return reply.type("text/html; charset=utf-8").send(html);
+}

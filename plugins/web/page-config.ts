@@ -1,0 +1,71 @@
+import type { Config } from "../../config.js";
+import { may } from "../../schemas/plain/permissions.js";
+import type { World } from "../../schemas/worlds.js";
+import type { PageConfig, Theme } from "../../web/lib/page.js";
+
+/** What the address of a page says. */
+export interface PageAddress {
+  /** The path, as it was asked for. */
+  path: string;
+  /** The id of a room that is shown alone; empty for the first room. */
+  embed: string | null;
+}
+
+/**
+ * What a page is told before anybody has logged in.
+ * @param world undefined if there is none at this address.
+ */
+export function pageConfig(
+  { path, embed }: PageAddress,
+  world: World | undefined,
+  { maxBytes, types }: Config["uploads"],
+): PageConfig {
+  return {
+    base: baseOf(path),
+    world: world?.id ?? null,
+    title: world && isPublic(world) ? world.title : null,
+    theme: world ? themeOf(world.config) : {},
+    locale: world ? localeOf(world.config) : null,
+    embed,
+    upload: { maxBytes, types },
+  };
+}
+
+/** The folder of the server, relative to a path. A proxy may serve it under any path. */
+function baseOf(path: string): string {
+  const depth = path.split("/").length - 2;
+  return depth > 0 ? "../".repeat(depth) : "./";
+}
+
+/** Whether anybody may know the title of a world. */
+const isPublic = (world: World): boolean =>
+  may({ traits: new Set() }, ["world.view"], { world });
+
+/** The longest address of a logo, in characters. */
+const MAX_LOGO = 2000;
+
+/** The part of `config.theme` that pages know. It is whatever a host wrote. */
+function themeOf({ theme }: Record<string, unknown>): Theme {
+  const primary = fieldOf(fieldOf(theme, "colors"), "primary");
+  const url = fieldOf(fieldOf(theme, "logo"), "url");
+  return {
+    ...(isText(primary, 7) &&
+      /^#[0-9a-f]{6}$/i.test(primary) && { colors: { primary } }),
+    ...(isText(url, MAX_LOGO) && { logo: { url } }),
+  };
+}
+
+/** A language tag, such as `de` or `pt-BR`, of at most 35 characters (BCP 47, section 4.4.1). */
+function localeOf({ locale }: Record<string, unknown>): string | null {
+  const isTag =
+    isText(locale, 35) && /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i.test(locale);
+  return isTag ? locale : null;
+}
+
+const isText = (value: unknown, maxLength: number): value is string =>
+  typeof value === "string" && value !== "" && value.length <= maxLength;
+
+function fieldOf(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.getOwnPropertyDescriptor(value, name)?.value;
+}

@@ -1,0 +1,77 @@
+import { fileURLToPath } from "node:url";
+import fastifyStatic from "@fastify/static";
+import fp from "fastify-plugin";
+import { routesRequire } from "../auth/guard.js";
+
+// The live stream of the demo world. scripts/demo-stream.sh makes its segments.
+
+/** The folder of the segments: demo/ of the package. */
+const SEGMENTS = fileURLToPath(new URL("../../../demo/", import.meta.url));
+
+/** How many segments there are. */
+const LOOP = 6;
+
+/** How long each of them is, in seconds. */
+const LENGTH = 4;
+
+/** How many of them a playlist lists. A player starts three before the end. */
+const WINDOW = 6;
+
+/**
+ * The playlist of a stream that has been running in a loop since 1970 (RFC 8216).
+ * It depends on the clock alone, so all processes serve the same.
+ * @param now in milliseconds since 1970.
+ */
+export function playlistAt(now: number): string {
+  // The last one that has ended by now.
+  const last = Math.floor(now / (LENGTH * 1000)) - 1;
+  const first = last - WINDOW + 1;
+  const lines = [
+    "#EXTM3U",
+    "#EXT-X-VERSION:7",
+    "#EXT-X-INDEPENDENT-SEGMENTS",
+    `#EXT-X-TARGETDURATION:${LENGTH}`,
+    `#EXT-X-MEDIA-SEQUENCE:${first}`,
+    // How many loops began before the first segment that is listed.
+    `#EXT-X-DISCONTINUITY-SEQUENCE:${Math.floor((first - 1) / LOOP)}`,
+    '#EXT-X-MAP:URI="init.mp4"',
+  ];
+  for (let number = first; number <= last; number++) {
+    const part = number % LOOP;
+    if (part === 0) lines.push("#EXT-X-DISCONTINUITY");
+    const date = new Date(number * LENGTH * 1000).toISOString();
+    lines.push(
+      `#EXT-X-PROGRAM-DATE-TIME:${date}`,
+      `#EXTINF:${LENGTH.toFixed(3)},`,
+      `${part}.m4s`,
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** Serves the stream at `/demo/stream.m3u8`. */
+export default fp(
+  async (app) => {
+    app.get(
+      "/demo/stream.m3u8",
+      { config: { requires: "public" } },
+      async (_request, reply) =>
+        reply
+          .header("cache-control", "public, max-age=1")
+          .type("application/vnd.apple.mpegurl")
+          .send(playlistAt(Date.now())),
+    );
+    await routesRequire(app, "public", () =>
+      app.register(fastifyStatic, {
+        root: SEGMENTS,
+        prefix: "/demo/",
+        index: false,
+        // A new version of Foyer may bring another stream.
+        maxAge: "1d",
+        setHeaders: (reply) => void reply.type("video/mp4"),
+        decorateReply: false,
+      }),
+    );
+  },
+  { name: "demo-stream", dependencies: ["errors"] },
+);

@@ -1,0 +1,44 @@
+/** What differs from one answer to the next. */
+export interface Filling {
+  /** The folder of the server, relative to the page, with a slash at its end. */
+  base: string;
+  /** The title of the page. */
+  title?: string | undefined;
+  /** What the page is told, as a value of JSON. */
+  config?: unknown;
+}
+
+/** The places of a built page that a {@link Filling} replaces. */
+const PLACES = /"\.\/web\/|<meta name="foyer" content="|<title>[^<]*<\/title>/;
+
+/**
+ * Prepares a page that Vite built.
+ * @returns makes the text of an answer.
+ */
+export function templateOf(html: string): (filling: Filling) => string {
+  const texts = html.split(new RegExp(PLACES, "g"));
+  const places = html.match(new RegExp(PLACES, "g")) ?? [];
+  return ({ base, title, config }) =>
+    texts.reduce((before, text, at) => {
+      const place = places[at - 1]!;
+      return before + filled(place, { base, title, config }) + text;
+    });
+}
+
+function filled(place: string, { base, title, config }: Filling): string {
+  if (place.startsWith('"')) return `"${base}web/`;
+  if (place.startsWith("<meta")) return place + escaped(JSON.stringify(config));
+  return title === undefined ? place : `<title>${escaped(title)}</title>`;
+}
+
+const ENTITIES: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Text for the content of an element, or for an attribute in quotes. */
+const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);

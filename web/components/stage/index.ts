@@ -1,0 +1,15 @@
+// What the page of a room uses of its stage.
+//
+// - `visit(session.live, room.id)` enters a room and gives `{ visit, release }`; `release`
+//   leaves it. All parts of the page share one stay, so nothing else calls `room.enter`.
+// - Reactions.svelte, loaded when there is a stage, stands right below the stage, if `hasLivestream(room)`: what
+//   people react with floats over it.
+//
+// Who is there, is a panel: modules/people.
+import type { SentRoom } from "../../../client/index.js";
+
+export { visit, type Presence, type Visit } from "../../state/viewers.js";
+
+/** Whether a room shows something that people may want to react to. */
+export const hasLivestream = (room: SentRoom): boolean =>
+  room.modules.some(({ type }) => type.startsWith("livestream."));

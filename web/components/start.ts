@@ -1,0 +1,35 @@
+import { mount, type Component } from "svelte";
+import { choose, useLanguage } from "../i18n/index.js";
+import { browserShelf } from "../lib/storage.js";
+import { readPage, type PageConfig } from "../lib/page.js";
+import { themeProperties } from "../state/theme.js";
+import "../base.css";
+
+/** Where the language is kept that somebody chose. */
+export const LANGUAGE = "foyer:language";
+
+/**
+ * Starts a page: its language, its colors, then its first component.
+ * @param isConsole whether it needs the words of the console.
+ */
+export async function start(
+  root: Component<{ page: PageConfig; baseUrl: string }>,
+  isConsole = false,
+): Promise<void> {
+  const page = readPage(document);
+  const language = choose([
+    browserShelf().getItem(LANGUAGE),
+    page.locale,
+    ...navigator.languages,
+  ]);
+  await useLanguage(language, isConsole);
+  document.documentElement.lang = language;
+  for (const [name, value] of Object.entries(themeProperties(page.theme))) {
+    document.documentElement.style.setProperty(name, value);
+  }
+  if (page.title) document.title = page.title;
+  const target = document.querySelector("#app")!;
+  target.replaceChildren();
+  const baseUrl = new URL(page.base, location.href).href;
+  mount(root, { target, props: { page, baseUrl } });
+}

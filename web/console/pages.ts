@@ -1,0 +1,87 @@
+import type { Component } from "svelte";
+import type { LiveState } from "../../client/index.js";
+import type { IconName } from "../components/Icon.svelte";
+import type { Key } from "../i18n/index.js";
+import { may } from "../lib/rights.js";
+
+/** A page of the console. It has an `<h1>` of its own. */
+export interface ConsolePage {
+  /** The word behind `#/`. */
+  readonly word: string;
+  readonly label: Key;
+  readonly icon: IconName;
+  /** Whether somebody may use it. */
+  readonly isFor: (state: LiveState) => boolean;
+  readonly load: () => Promise<{ default: Component }>;
+}
+
+/** Whether somebody may use what the HTTP API has of a world: its keys above all. */
+const hasKeys = (state: LiveState) =>
+  may(state, "world:api") && may(state, "world:secrets");
+
+/** Whether somebody has a right on the world, or on any room. */
+const anywhere = (state: LiveState, ...rights: string[]) =>
+  [state, ...state.rooms].some((it) => rights.some((right) => may(it, right)));
+
+/** All pages, in the order of the navigation. */
+export const pages: readonly ConsolePage[] = [
+  {
+    word: "world",
+    label: "console.world",
+    icon: "settings",
+    isFor: (state) => may(state, "world:update"),
+    load: () => import("./world/World.svelte"),
+  },
+  {
+    word: "keys",
+    label: "console.keys",
+    icon: "key",
+    isFor: hasKeys,
+    load: () => import("./keys/Keys.svelte"),
+  },
+  {
+    word: "permissions",
+    label: "console.permissions",
+    icon: "lock",
+    isFor: (state) => may(state, "world:update"),
+    load: () => import("./permissions/Permissions.svelte"),
+  },
+  {
+    word: "rooms",
+    label: "console.rooms",
+    icon: "stage",
+    isFor: (state) =>
+      anywhere(state, "room:update", "room:delete") ||
+      may(state, "world:rooms.create.stage"),
+    load: () => import("./rooms/Rooms.svelte"),
+  },
+  {
+    word: "people",
+    label: "console.people",
+    icon: "people",
+    isFor: (state) =>
+      may(state, "world:users.list") || may(state, "world:users.manage"),
+    load: () => import("./people/People.svelte"),
+  },
+  {
+    word: "activity",
+    label: "console.activity",
+    icon: "activity",
+    isFor: (state) => may(state, "world:update") && may(state, "world:api"),
+    load: () => import("./activity/Activity.svelte"),
+  },
+  {
+    word: "announcements",
+    label: "console.announcements",
+    icon: "megaphone",
+    isFor: (state) => may(state, "world:announce"),
+    load: () => import("./announcements/Announcements.svelte"),
+  },
+  {
+    word: "links",
+    label: "console.links",
+    icon: "link",
+    isFor: hasKeys,
+    load: () => import("./links/Links.svelte"),
+  },
+];

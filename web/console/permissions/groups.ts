@@ -1,0 +1,57 @@
+import type { Key } from "../../i18n/index.js";
+import {
+  permissionKeys,
+  type PermissionConfig,
+  type PermissionKey,
+} from "../../state/rules.js";
+
+/** Keys that belong together. */
+export interface Group {
+  readonly title: Key;
+  readonly keys: readonly string[];
+}
+
+const known: readonly Group[] = [
+  {
+    title: "console.groupAttend",
+    keys: ["world.view", "room.view", "file.upload", "chat.direct"],
+  },
+  {
+    title: "console.groupTalk",
+    keys: [
+      ...["chat.read", "chat.join", "chat.send"],
+      ...["question.read", "question.ask", "question.vote"],
+      ...["poll.read", "poll.vote"],
+    ],
+  },
+  {
+    title: "console.groupModerate",
+    keys: [
+      ...["chat.moderate", "question.moderate", "poll.manage", "poll.results"],
+      ...["room.viewers", "user.manage", "room.announce", "world.announce"],
+    ],
+  },
+];
+
+/** All keys of the server, and those that a world has beside them. */
+export function groupsOf(world: PermissionConfig): readonly Group[] {
+  const shown = new Set(known.flatMap(({ keys }) => keys));
+  const run = permissionKeys.filter((key) => !shown.has(key));
+  const others = Object.keys(world).filter((key) => !isKnownKey(key));
+  return [
+    ...known,
+    { title: "console.groupRun", keys: run },
+    ...(others.length > 0
+      ? [{ title: "console.groupOther" as const, keys: others }]
+      : []),
+  ];
+}
+
+export const isKnownKey = (key: string): key is PermissionKey =>
+  (permissionKeys as readonly string[]).includes(key);
+
+/** What a key permits, in words; undefined for a key that the server does not know. */
+export const meaningOf = (key: string): Key | undefined =>
+  isKnownKey(key)
+    ? (`console.may_${key.replaceAll(".", "_")}` as Key)
+    : undefined;

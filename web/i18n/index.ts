@@ -1,0 +1,80 @@
+import type { ConsoleMessages } from "./console/en.js";
+import { en, type Messages } from "./en.js";
+
+/** A message, or one for each form of a number. */
+type Entry = string | Partial<Record<Intl.LDMLPluralRule, string>>;
+
+type All = Messages & ConsoleMessages;
+type Section = keyof All;
+/** The name of a message: `section.name`. */
+export type Key = {
+  [S in Section]: `${S}.${keyof All[S] & string}`;
+}[Section];
+
+/** A language: its own name, and its messages. */
+interface Language {
+  name: string;
+  load: () => Promise<Messages>;
+  loadConsole: () => Promise<ConsoleMessages>;
+}
+
+/** Every language by its code. One file each, and one for the console. */
+export const languages: Record<string, Language> = {
+  en: {
+    name: "English",
+    load: async () => en,
+    loadConsole: () => import("./console/en.js").then(({ en }) => en),
+  },
+  de: {
+    name: "Deutsch",
+    load: () => import("./de.js").then(({ de }) => de),
+    loadConsole: () => import("./console/de.js").then(({ de }) => de),
+  },
+};
+
+let messages: Messages & Partial<ConsoleMessages> = en;
+let language = "en";
+let plurals = new Intl.PluralRules("en");
+
+/** The code of the language in use. */
+export const currentLanguage = (): string => language;
+
+/** The first language that there is among those that somebody prefers. */
+export const choose = (preferred: readonly (string | null)[]): string =>
+  preferred
+    .map((tag) => tag?.toLowerCase().split("-")[0] ?? "")
+    .find((code) => Object.hasOwn(languages, code)) ?? "en";
+
+/**
+ * Loads a language; before the pages are made.
+ * @param ofConsole with the words of the console.
+ */
+export async function useLanguage(
+  code: string,
+  ofConsole = false,
+): Promise<void> {
+  const { load, loadConsole } = languages[code]!;
+  const parts = await Promise.all([load(), ofConsole ? loadConsole() : {}]);
+  messages = { ...parts[0], ...parts[1] };
+  language = code;
+  plurals = new Intl.PluralRules(code);
+}
+
+/**
+ * A message in the language in use.
+ * @param values what stands for `{name}` in it; `n` chooses the form of a number.
+ */
+export function t(
+  key: Key,
+  values: Record<string, string | number> = {},
+): string {
+  const [section, name] = key.split(".") as [Section, string];
+  const entry = (messages[section] as Record<string, Entry>)[name]!;
+  const text =
+    typeof entry === "string"
+      ? entry
+      : (entry[plurals.select(Number(values["n"]))] ?? entry.other ?? "");
+  return text.replace(/\{(\w+)\}/g, (whole, it: string) =>
+    Object.hasOwn(values, it) ? String(values[it]) : whole,
+  );
+}

@@ -1,0 +1,31 @@
+/** What the server says of a page, in `<meta name="foyer">`; `plugins/web` writes it. */
+export interface PageConfig {
+  /** The folder of the server, relative to the page: `./`, or `../` for each level. */
+  base: string;
+  /** The world that the address names; null if it names none. */
+  world: string | null;
+  /** The title of the world, if guests may see the world. */
+  title: string | null;
+  theme: Theme;
+  /** The language that the world prefers; null for that of the browser. */
+  locale: string | null;
+  /**
+   * The id of the one room to show, without anything around it. Empty for the first
+   * room; null for all of them.
+   */
+  embed: string | null;
+  upload: { maxBytes: number; types: string[] };
+}
+
+/** What a world looks like: `config.theme`, as far as the pages know it. */
+export interface Theme {
+  /** Colors, as `#rrggbb`. */
+  colors?: { primary?: string };
+  logo?: { url?: string };
+}
+
+/** The configuration of this page. */
+export function readPage(document: Document): PageConfig {
+  const meta = document.querySelector<HTMLMetaElement>('meta[name="foyer"]');
+  return JSON.parse(meta?.content ?? "{}") as PageConfig;
+}

@@ -1,0 +1,75 @@
+// Most of what people write is plain. The libraries that render the rest are a third of
+// all the code of a room, so they are loaded when there is something for them to render.
+
+/** How a text is rendered. */
+export interface TextOptions {
+  /** The address of the server; other servers give no pictures. */
+  base: string;
+  /** Markdown without paragraphs, headings and the like, as in a chat. */
+  inline?: boolean;
+  /** HTML instead of Markdown. */
+  html?: boolean;
+}
+
+/** What means something within a line of Markdown: marks, HTML, addresses. */
+const MEANINGFUL = /[\\*_~`<>&[\]\n\r\t\0]|:\/\/|www\.|[\w.+-]@|^ | $/i;
+/** What means something at the beginning of a line, besides. */
+const LEADING = /^\s*(?:[#>+|=-]|\d+[.)])/;
+
+/** Whether Markdown would show a text as it is. */
+export const isPlain = (text: string, inline: boolean): boolean =>
+  !MEANINGFUL.test(text) && (inline || !LEADING.test(text));
+
+/** The libraries, once they are there. */
+let renderer: typeof import("./markdown.js") | undefined;
+
+/**
+ * Renders a text that anybody wrote.
+ * @param show gets the result, twice if the libraries are not there yet: first as plain
+ *   text, which takes about the same place.
+ * @returns ends it.
+ */
+export function renderText(
+  text: string,
+  { base, inline = false, html = false }: TextOptions,
+  show: (content: DocumentFragment) => void,
+): () => void {
+  let isOver = false;
+  const render = (by: NonNullable<typeof renderer>) => {
+    try {
+      return html
+        ? by.renderHtml(text, base)
+        : by.renderMarkdown(text, base, inline);
+    } catch {
+      // Thousands of quotes, one in the other, are more than the parser takes.
+      return plain(html ? "" : text, inline);
+    }
+  };
+  const isReady = !html && isPlain(text, inline);
+  if (renderer && !isReady) show(render(renderer));
+  else show(plain(html ? "" : text, inline || !isReady));
+  if (!renderer && !isReady) {
+    void import("./markdown.js").then(
+      (libraries) => {
+        renderer = libraries;
+        if (!isOver) show(render(libraries));
+      },
+      // The server was renewed, or is out of reach: the text stays as it was typed.
+      () => {},
+    );
+  }
+  return () => {
+    isOver = true;
+  };
+}
+
+function plain(text: string, inline: boolean): DocumentFragment {
+  const fragment = document.createDocumentFragment();
+  if (inline) fragment.append(text);
+  else if (text !== "") {
+    const paragraph = document.createElement("p");
+    paragraph.append(text);
+    fragment.append(paragraph);
+  }
+  return fragment;
+}

@@ -1,0 +1,59 @@
+/** The part of `localStorage` that is used. */
+export type Shelf = Pick<Storage, "getItem" | "setItem" | "removeItem">;
+
+/** A shelf that forgets: for browsers that forbid storage. */
+export function memoryShelf(): Shelf {
+  const values = new Map<string, string>();
+  return {
+    getItem: (key) => values.get(key) ?? null,
+    setItem: (key, value) => void values.set(key, value),
+    removeItem: (key) => void values.delete(key),
+  };
+}
+
+/** `localStorage`, or a shelf that forgets. A full or forbidden storage breaks no page. */
+export function browserShelf(): Shelf {
+  const memory = memoryShelf();
+  const tried = <T>(work: (storage: Storage) => T, otherwise: () => T): T => {
+    try {
+      return work(localStorage);
+    } catch {
+      return otherwise();
+    }
+  };
+  return {
+    getItem: (key) =>
+      memory.getItem(key) ??
+      tried(
+        (it) => it.getItem(key),
+        () => null,
+      ),
+    setItem: (key, value) =>
+      tried(
+        (it) => {
+          it.setItem(key, value);
+          // What is there is newer than what once found no room.
+          memory.removeItem(key);
+        },
+        () => memory.setItem(key, value),
+      ),
+    removeItem: (key) => {
+      memory.removeItem(key);
+      tried(
+        (it) => it.removeItem(key),
+        () => {},
+      );
+    },
+  };
+}
+
+/** Forgets all in `localStorage` whose name begins so. */
+export function forgetAll(prefix: string): void {
+  try {
+    for (const name of Object.keys(localStorage)) {
+      if (name.startsWith(prefix)) localStorage.removeItem(name);
+    }
+  } catch {
+    // Where storage is forbidden, there is nothing to forget.
+  }
+}

@@ -1,0 +1,143 @@
+import { mediaAddress, webAddress } from "./addresses.js";
+
+// What the page of a stage tells its player, in the `#` of the player's address. Both ends
+// check it: a configuration may be anything, and anybody can write an address.
+
+/** One version of a stream, such as another language. */
+export interface Version {
+  readonly label: string;
+  readonly url: string;
+}
+
+export interface Stream {
+  readonly url: string;
+  /** Other versions of it. */
+  readonly alternatives: readonly Version[];
+  /** Captions, as WebVTT. */
+  readonly subtitles?: string;
+  /** A picture to show before the stream begins. */
+  readonly image?: string;
+}
+
+const MAX_ALTERNATIVES = 20;
+const MAX_LABEL = 100;
+
+/**
+ * The address of a stream: of the web, or a path on this server such as
+ * `/demo/stream.m3u8`; undefined for anything else.
+ * @param base the address of the server, which may be a folder of its host.
+ */
+export function streamAddress(url: unknown, base: string): string | undefined {
+  if (typeof url !== "string") return undefined;
+  const text = url.trim();
+  if (/^\/(?![/\\])/.test(text) && URL.canParse(`.${text}`, base)) {
+    const { origin, href } = new URL(`.${text}`, base);
+    return origin === new URL(base).origin ? href : undefined;
+  }
+  return webAddress(text);
+}
+
+/**
+ * The stream of a module `livestream.native`.
+ * @returns undefined if its configuration names none.
+ */
+export function streamOf(
+  config: Readonly<Record<string, unknown>>,
+  base: string,
+): Stream | undefined {
+  const url = streamAddress(config["hls_url"], base);
+  if (!url) return undefined;
+  const subtitles = streamAddress(config["subtitle_url"], base);
+  const image = mediaAddress(config["streamOfflineImage"], base);
+  return {
+    url,
+    alternatives: versionsOf(config["alternatives"], base),
+    ...(subtitles && { subtitles }),
+    ...(image && { image }),
+  };
+}
+
+function versionsOf(list: unknown, base: string): Version[] {
+  if (!Array.isArray(list)) return [];
+  return list.slice(0, MAX_ALTERNATIVES).flatMap((entry: unknown) => {
+    const { label, hls_url } = (entry ?? {}) as Record<string, unknown>;
+    const url = streamAddress(hls_url, base);
+    if (!url || typeof label !== "string" || label.trim() === "") return [];
+    return [{ label: label.slice(0, MAX_LABEL), url }];
+  });
+}
+
+/** What the player gets: the stream, and the title, language and color of the page. */
+export interface Playing extends Stream {
+  readonly title: string;
+  readonly lang: string;
+  /** Such as `#1a2b3c`. */
+  readonly color?: string;
+}
+
+/** The `#` of the player's address. */
+export function playerHash(playing: Playing): string {
+  const { url, alternatives, subtitles, image, title, lang, color } = playing;
+  const params = new URLSearchParams({ src: url, title, lang });
+  if (alternatives.length > 0) {
+    const list = alternatives.map(({ label, url }) => ({
+      label,
+      hls_url: url,
+    }));
+    params.set("alternatives", JSON.stringify(list));
+  }
+  if (subtitles) params.set("subtitles", subtitles);
+  if (image) params.set("image", image);
+  if (color) params.set("color", color);
+  return `#${params.toString()}`;
+}
+
+/**
+ * What the player plays.
+ * @param base the address of the player's page.
+ * @returns undefined without a stream.
+ */
+export function readPlayerHash(
+  hash: string,
+  base: string,
+): Playing | undefined {
+  const params = new URLSearchParams(hash.replace(/^#/, ""));
+  const stream = streamOf(
+    {
+      hls_url: params.get("src"),
+      alternatives: parsed(params.get("alternatives")),
+      subtitle_url: params.get("subtitles"),
+      streamOfflineImage: params.get("image"),
+    },
+    base,
+  );
+  if (!stream) return undefined;
+  const color = params.get("color");
+  return {
+    ...stream,
+    title: params.get("title") ?? "",
+    lang: params.get("lang") ?? "",
+    ...(color && { color }),
+  };
+}
+
+function parsed(json: string | null): unknown {
+  try {
+    return JSON.parse(json ?? "null");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether an address is that of a single file, which browsers play by themselves. */
+export const isFile = (url: string): boolean =>
+  /\.(mp4|m4v|mov|webm|ogv|ogg|oga|mp3|m4a|aac|wav|flac)$/i.test(
+    new URL(url).pathname,
+  );
+
+/**
+ * How long the player waits before it tries again, in milliseconds.
+ * @param failures how often it has failed in a row, this time included.
+ */
+export const pauseAfter = (failures: number): number =>
+  Math.min(10_000 * 1.5 ** (failures - 1), 60_000);

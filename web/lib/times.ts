@@ -1,0 +1,47 @@
+// Times are ISO 8601 between programs, and local to people.
+
+const two = (value: number): string => String(value).padStart(2, "0");
+
+/** A time as `<input type="datetime-local">` wants it; empty for none. */
+export function localInput(iso: string | null): string {
+  if (iso === null) return "";
+  const time = new Date(iso);
+  if (Number.isNaN(time.getTime())) return "";
+  const date = [time.getFullYear(), time.getMonth() + 1, time.getDate()];
+  const clock = [time.getHours(), time.getMinutes()];
+  return `${date.map(two).join("-")}T${clock.map(two).join(":")}`;
+}
+
+/** What somebody chose in `<input type="datetime-local">`; null for nothing. */
+export function isoOf(input: string): string | null {
+  const time = new Date(input);
+  return Number.isNaN(time.getTime()) ? null : time.toISOString();
+}
+
+/** Steps of time and how many seconds they have, the longest first. */
+const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+];
+
+/**
+ * How long ago something was, such as "5 minutes ago".
+ * @param now in milliseconds.
+ */
+export function agoText(iso: string, now: number, language: string): string {
+  const seconds = Math.max(0, (now - Date.parse(iso)) / 1000);
+  const format = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  for (const [unit, size] of STEPS) {
+    if (seconds >= size)
+      return format.format(-Math.floor(seconds / size), unit);
+  }
+  return format.format(0, "minute");
+}
+
+/** A point in time with its date, in a language. */
+export const timeText = (iso: string, language: string): string =>
+  new Intl.DateTimeFormat(language, {
+    dateStyle: "medium",
+    timeStyle: "short",
+  }).format(new Date(iso));

@@ -1,0 +1,10 @@
+import { readable, type Readable } from "svelte/store";
+
+/** Whether somebody can see the page: hidden pages need no news. */
+export const isPageVisible = (document: Document): Readable<boolean> =>
+  readable(document.visibilityState !== "hidden", (set) => {
+    const update = () => set(document.visibilityState !== "hidden");
+    update();
+    document.addEventListener("visibilitychange", update);
+    return () => document.removeEventListener("visibilitychange", update);
+  });

@@ -1,0 +1,25 @@
+import { choose, t, useLanguage } from "../i18n/index.js";
+import { readPlayerHash } from "../lib/stream.js";
+import { themeProperties } from "../state/theme.js";
+import { Player } from "./player.js";
+import { Screen } from "./screen.js";
+import "./player.css";
+
+// The player is a page of its own, in a frame of the room: a stream may come from any
+// server, and the policy of the other pages lets them load nothing from elsewhere.
+
+const base = new URL("../", location.href).href;
+// Alone, it would show a video of any site under the address of the event.
+const isFramed = window.parent !== window;
+const playing = isFramed ? readPlayerHash(location.hash, base) : undefined;
+const language = choose([playing?.lang ?? null, ...navigator.languages]);
+await useLanguage(language);
+document.documentElement.lang = language;
+document.title = playing?.title || t("stage.stream");
+const theme = themeProperties({ colors: { primary: playing?.color ?? "" } });
+for (const [name, value] of Object.entries(theme)) {
+  document.documentElement.style.setProperty(name, value);
+}
+window.addEventListener("hashchange", () => location.reload());
+if (playing) new Player(new Screen(playing), playing);
+else document.body.append(t("stage.noStream"));

@@ -1,0 +1,117 @@
+import { t } from "../i18n/index.js";
+import { pauseAfter, type Playing } from "../lib/stream.js";
+import { play, type Engine, type Failure } from "./engine.js";
+import type { Screen } from "./screen.js";
+
+/** How often it is looked whether all is well, in milliseconds. */
+const TICK = 1000;
+
+/** A page that was not run for so long was asleep, in milliseconds. */
+const SLEEP = 15_000;
+
+/** A stream that stands still for so long has broken off, in milliseconds. */
+const STALL = 20_000;
+
+/** How far behind a broadcast somebody may be after a sleep, in seconds. */
+const BEHIND = 20;
+
+/** Plays a stream on a screen, and tries again for as long as it does not play. */
+export class Player {
+  readonly #screen: Screen;
+  readonly #video: HTMLVideoElement;
+  readonly #playing: Playing;
+  #url: string;
+  #engine: Engine | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  /** How often it has failed in a row. */
+  #failures = 0;
+  /** Whether anything of the stream has been seen. */
+  #hasPlayed = false;
+  #lastTick = Date.now();
+  /** Where it stood still, and since when. */
+  #still = { at: 0, since: 0 };
+
+  constructor(screen: Screen, playing: Playing) {
+    this.#screen = screen;
+    this.#video = screen.video;
+    this.#playing = playing;
+    this.#url = playing.url;
+    screen.onretry = () => this.#start();
+    screen.onchoose = (url) => {
+      this.#url = url;
+      this.#failures = 0;
+      this.#hasPlayed = false;
+      this.#start();
+    };
+    this.#video.addEventListener("loadeddata", () => this.#loaded());
+    window.addEventListener("online", () => this.#wake());
+    document.addEventListener("visibilitychange", () => this.#tick());
+    setInterval(() => this.#tick(), TICK);
+    this.#start();
+  }
+
+  #start(): void {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#engine?.stop();
+    this.#stirred();
+    // Who waits for a stream to begin does not need to see each attempt.
+    if (this.#failures === 0) this.#screen.show("loading");
+    this.#engine = play(this.#video, this.#url, (failure) =>
+      this.#failed(failure),
+    );
+    this.#video.play().catch(() => {
+      // The browser wants a click; its controls show how.
+    });
+  }
+
+  #loaded(): void {
+    this.#failures = 0;
+    this.#hasPlayed = true;
+    this.#screen.show("video");
+    if (this.#video.paused) this.#video.play().catch(() => {});
+    // hls.js empties all captions when it begins, so they come after it.
+    const { subtitles, lang } = this.#playing;
+    if (subtitles) this.#screen.captions(subtitles, lang);
+  }
+
+  #failed(failure: Failure): void {
+    this.#engine = undefined;
+    const text = this.#hasPlayed
+      ? t("stage.ended")
+      : failure === "absent"
+        ? t("stage.offline")
+        : t("stage.broken");
+    this.#screen.show("message", text);
+    const pause = pauseAfter(++this.#failures);
+    this.#retry = setTimeout(() => this.#start(), pause);
+  }
+
+  #tick(): void {
+    const now = Date.now();
+    const hasSlept = now - this.#lastTick > SLEEP;
+    this.#lastTick = now;
+    if (hasSlept) this.#wake();
+    const { currentTime, paused, ended, readyState } = this.#video;
+    const isFine =
+      paused || ended || !this.#engine || readyState > 2 || !this.#hasPlayed;
+    if (isFine || currentTime !== this.#still.at) this.#stirred();
+    else if (now - this.#still.since > STALL) {
+      this.#engine?.stop();
+      this.#failed("unreachable");
+    }
+  }
+
+  #stirred(): void {
+    this.#still = { at: this.#video.currentTime, since: Date.now() };
+  }
+
+  /** After a sleep, or with a new connection: tries again, or catches up. */
+  #wake(): void {
+    this.#stirred();
+    if (this.#retry !== undefined) return this.#start();
+    const { isLive, edge } = this.#engine ?? {};
+    if (!isLive || edge === undefined || this.#video.paused) return;
+    if (edge - this.#video.currentTime > BEHIND) this.#video.currentTime = edge;
+  }
+}

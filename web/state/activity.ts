@@ -1,0 +1,154 @@
+import { writable, type Readable } from "svelte/store";
+import type { Activity } from "../../client/index.js";
+
+/** A value at a time, in milliseconds; null where it is not known. */
+export interface Point {
+  readonly at: number;
+  readonly value: number | null;
+}
+
+/** What the plots show: the last minutes, the oldest first. */
+export interface Series {
+  readonly now: Activity | undefined;
+  readonly connections: readonly Point[];
+  /** Messages per second. */
+  readonly messages: readonly Point[];
+  /** Dropped connections per second. */
+  readonly slowReaders: readonly Point[];
+  /** When the newest sample was taken; undefined without one. */
+  readonly at: number | undefined;
+}
+
+/** How far plots look back, in milliseconds. */
+export const SPAN = 5 * 60_000;
+
+const EMPTY: Series = {
+  now: undefined,
+  connections: [],
+  messages: [],
+  slowReaders: [],
+  at: undefined,
+};
+
+/** Samples of a world's activity over time. */
+export class ActivitySeries implements Readable<Series> {
+  readonly #clock: () => number;
+  readonly #span: number;
+  readonly #store = writable<Series>(EMPTY);
+  readonly subscribe = this.#store.subscribe;
+  #last = EMPTY;
+
+  /**
+   * @param clock the time in milliseconds.
+   * @param span how long samples are kept, in milliseconds.
+   */
+  constructor(clock: () => number = Date.now, span = SPAN) {
+    this.#clock = clock;
+    this.#span = span;
+  }
+
+  /** Adds what the server says now. */
+  add(now: Activity): void {
+    const at = this.#clock();
+    const { now: before, at: then } = this.#last;
+    const rate = (read: (activity: Activity) => number): number | null => {
+      if (!before || then === undefined || at <= then) return null;
+      const more = read(now) - read(before);
+      // A restart counts from zero: how many there were in between, nobody knows.
+      if (now.since !== before.since || more < 0) return null;
+      return (more * 1000) / (at - then);
+    };
+    this.#set({
+      now,
+      at,
+      connections: this.#with("connections", at, now.connections),
+      messages: this.#with(
+        "messages",
+        at,
+        rate((it) => it.messages),
+      ),
+      slowReaders: this.#with(
+        "slowReaders",
+        at,
+        rate((it) => it.slow_readers),
+      ),
+    });
+  }
+
+  /** Notes that nothing could be learned now: plots show a gap. */
+  miss(): void {
+    const at = this.#clock();
+    this.#set({
+      ...this.#last,
+      connections: this.#with("connections", at, null),
+      messages: this.#with("messages", at, null),
+      slowReaders: this.#with("slowReaders", at, null),
+    });
+  }
+
+  #with(
+    name: "connections" | "messages" | "slowReaders",
+    at: number,
+    value: number | null,
+  ): readonly Point[] {
+    const kept = this.#last[name].filter((point) => point.at > at - this.#span);
+    return [...kept, { at, value }];
+  }
+
+  #set(series: Series): void {
+    this.#last = series;
+    this.#store.set(series);
+  }
+}
+
+/** The least and the most of a series, and the newest value; undefined without any. */
+export function extremes(
+  points: readonly Point[],
+): { least: number; most: number; last: number | null } | undefined {
+  const values = points.flatMap(({ value }) => value ?? []);
+  if (values.length === 0) return undefined;
+  return {
+    least: Math.min(...values),
+    most: Math.max(...values),
+    last: points.at(-1)!.value,
+  };
+}
+
+/**
+ * The line of a plot, as the path of an SVG; gaps where values are not known.
+ * @param end the time at the right edge, in milliseconds; the left is `span` before it.
+ * @param top the value at the upper edge; zero is at the lower.
+ */
+export function pathOf(
+  points: readonly Point[],
+  { width, height, end, span, top }: Frame,
+): string {
+  let isDrawing = false;
+  let path = "";
+  for (const { at, value } of points) {
+    if (value === null) {
+      isDrawing = false;
+      continue;
+    }
+    const x = Math.max(0, width * (1 - (end - at) / span));
+    const y = height * (1 - value / top);
+    path += `${isDrawing ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
+    isDrawing = true;
+  }
+  return path;
+}
+
+/** Where a line is drawn. */
+export interface Frame {
+  width: number;
+  height: number;
+  end: number;
+  span: number;
+  top: number;
+}
+
+/** A few of the points, evenly spread and with the newest: for a table to be read aloud. */
+export function samples(points: readonly Point[], count: number): Point[] {
+  const step = Math.max(1, Math.ceil(points.length / count));
+  return points.filter((_, at) => (points.length - 1 - at) % step === 0);
+}

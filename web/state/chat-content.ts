@@ -1,0 +1,107 @@
+import type { SentEvent } from "../../client/index.js";
+
+// What messages say. Clients may send any keys with values of any type, so nothing here
+// trusts a content.
+
+/** A file of a message. */
+export interface SharedFile {
+  readonly url: string;
+  readonly name: string;
+  /** Its media type, as the sender says. */
+  readonly type: string;
+}
+
+/** What a message says, as far as these pages can show it. */
+export type Said =
+  | { readonly is: "text"; readonly body: string }
+  | {
+      readonly is: "files";
+      readonly files: readonly SharedFile[];
+      readonly body: string;
+    }
+  | { readonly is: "deleted" }
+  | { readonly is: "unknown" };
+
+/** The server takes no more files in a message. */
+const MAX_FILES = 100;
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : "";
+
+const partsOf = (value: unknown): Record<string, unknown> =>
+  typeof value === "object" && value !== null
+    ? (value as Record<string, unknown>)
+    : {};
+
+/** What the content of a message says. */
+export function saidIn(content: unknown): Said {
+  const { type, body, files } = partsOf(content);
+  if (type === "deleted") return { is: "deleted" };
+  if (type === "text" && typeof body === "string" && body !== "") {
+    return { is: "text", body };
+  }
+  if (type === "files" && Array.isArray(files)) {
+    const known = files.slice(0, MAX_FILES).map(fileIn);
+    return { is: "files", files: known, body: textOf(body) };
+  }
+  return { is: "unknown" };
+}
+
+function fileIn(value: unknown): SharedFile {
+  const { url, name, mimeType } = partsOf(value);
+  return { url: textOf(url), name: textOf(name), type: textOf(mimeType) };
+}
+
+/** Who joined or left by a member event; undefined if it does not say. */
+export function memberIn({
+  content,
+  sender,
+}: Pick<SentEvent, "content" | "sender">):
+  { id: string; isHere: boolean } | undefined {
+  const { membership, user } = partsOf(content);
+  const id = textOf(partsOf(user)["id"]) || sender;
+  if (!id || typeof membership !== "string") return undefined;
+  return { id, isHere: membership === "join" };
+}
+
+/** The state of a poll that an event tells of. */
+export const pollStateIn = ({ content }: Pick<SentEvent, "content">): string =>
+  textOf(partsOf(content)["state"]);
+
+/** The key by which a sender recognizes a message; empty without one. */
+export const localIdIn = ({ content }: Pick<SentEvent, "content">): string =>
+  textOf(partsOf(content)["local_id"]);
+
+/** The reactions to an event, the first ones first: an emoji, and who reacted. */
+export const reactionsIn = ({
+  reactions,
+}: Pick<SentEvent, "reactions">): [emoji: string, users: string[]][] =>
+  Object.entries(partsOf(reactions)).flatMap(([emoji, users]) =>
+    Array.isArray(users) && users.length > 0 && emoji !== ""
+      ? [[emoji, users as string[]]]
+      : [],
+  );
+
+const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+
+/** A part of a text: words, or the mention of a user. */
+export type Part = { readonly text: string } | { readonly mention: string };
+
+/** Splits a text at its mentions: `@` and the id of a user. */
+export function partsIn(text: string): Part[] {
+  const parts: Part[] = [];
+  let end = 0;
+  for (const { 0: whole, 1: id, index } of text.matchAll(
+    new RegExp(`@(${UUID})`, "gi"),
+  )) {
+    if (index > end) parts.push({ text: text.slice(end, index) });
+    parts.push({ mention: id!.toLowerCase() });
+    end = index + whole.length;
+  }
+  if (end < text.length) parts.push({ text: text.slice(end) });
+  return parts;
+}
+
+/** The users whom a text mentions, in their order. */
+export const mentionsIn = (text: string): string[] =>
+  partsIn(text).flatMap((part) => ("mention" in part ? part.mention : []));

@@ -1,0 +1,100 @@
+import type { MessageContent } from "../../client/index.js";
+import type { Shelf } from "../lib/storage.js";
+import { saidIn, type SharedFile } from "./chat-content.js";
+import type { Mentioned } from "./chat-mentions.js";
+
+/** What somebody is writing. */
+export interface Draft {
+  readonly text: string;
+  readonly mentions: readonly Mentioned[];
+  /** Files that are uploaded already. */
+  readonly files: readonly SharedFile[];
+}
+
+/** A message of which the server has not confirmed that it got it. */
+export interface Unconfirmed {
+  /** By which its event is recognized; empty before it was sent. */
+  readonly localId: string;
+  readonly content: MessageContent;
+}
+
+/** What is kept of a channel in this browser. */
+export interface Kept {
+  readonly draft: Draft;
+  readonly unconfirmed: readonly Unconfirmed[];
+}
+
+export const emptyDraft: Draft = { text: "", mentions: [], files: [] };
+
+/** Keeps what somebody wrote in a channel until the server has it. */
+export class Drafts {
+  readonly #shelf: Shelf;
+  readonly #key: string;
+
+  /** @param key another for each user and channel. */
+  constructor(shelf: Shelf, key: string) {
+    this.#shelf = shelf;
+    this.#key = key;
+  }
+
+  /** What is kept; whatever the storage contains. */
+  read(): Kept {
+    const { draft, unconfirmed } = partsOf(
+      parsed(this.#shelf.getItem(this.#key)),
+    );
+    return {
+      draft: draftIn(draft),
+      unconfirmed: listOf(unconfirmed).flatMap(unconfirmedIn),
+    };
+  }
+
+  write({ draft, unconfirmed }: Kept): void {
+    const { text, files } = draft;
+    if (text === "" && files.length === 0 && unconfirmed.length === 0) {
+      return this.#shelf.removeItem(this.#key);
+    }
+    this.#shelf.setItem(this.#key, JSON.stringify({ draft, unconfirmed }));
+  }
+}
+
+function parsed(json: string | null): unknown {
+  try {
+    return JSON.parse(json ?? "null");
+  } catch {
+    return undefined;
+  }
+}
+
+const partsOf = (value: unknown): Record<string, unknown> =>
+  typeof value === "object" && value !== null
+    ? (value as Record<string, unknown>)
+    : {};
+
+const listOf = (value: unknown): unknown[] =>
+  Array.isArray(value) ? (value as unknown[]) : [];
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+function draftIn(value: unknown): Draft {
+  const { text, mentions, files } = partsOf(value);
+  return {
+    text: isText(text) ? text : "",
+    mentions: listOf(mentions).flatMap((it) => {
+      const { label, id } = partsOf(it);
+      return isText(label) && isText(id) ? [{ label, id }] : [];
+    }),
+    files: listOf(files).flatMap((it) => {
+      const { url, name, type } = partsOf(it);
+      return isText(url) && isText(name) && isText(type)
+        ? [{ url, name, type }]
+        : [];
+    }),
+  };
+}
+
+function unconfirmedIn(value: unknown): Unconfirmed[] {
+  const { localId, content } = partsOf(value);
+  const { is } = saidIn(content);
+  if (!isText(localId) || (is !== "text" && is !== "files")) return [];
+  return [{ localId, content: content as MessageContent }];
+}

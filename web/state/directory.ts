@@ -1,0 +1,229 @@
+import { writable, type Readable } from "svelte/store";
+import {
+  FoyerError,
+  type Foyer,
+  type Live,
+  type PublicUser,
+  type User,
+} from "../../client/index.js";
+import { may } from "../lib/rights.js";
+import { messageOf } from "./session.js";
+
+/** Somebody in the list of people. What the reader may not know is undefined. */
+export interface Person {
+  readonly id: string;
+  readonly profile: Record<string, unknown>;
+  readonly badges: readonly string[];
+  readonly state: PublicUser["moderation_state"];
+  /** The uid of its tokens, or null for a guest. */
+  readonly tokenId: string | null | undefined;
+  readonly traits: readonly string[] | undefined;
+  /** In ISO 8601. */
+  readonly lastSeen: string | undefined;
+  readonly isOnline: boolean | undefined;
+}
+
+export interface Listing {
+  /** Undefined while they are loaded for the first time. */
+  readonly people: readonly Person[] | undefined;
+  readonly term: string;
+  /** From 1. */
+  readonly page: number;
+  readonly isLast: boolean;
+  /** How many there are on all pages; undefined if the server does not say. */
+  readonly count: number | undefined;
+  readonly isLoading: boolean;
+  readonly problem: string | undefined;
+}
+
+/** How many people are on a page of REST, and asked for at once. */
+const PAGE = 50;
+
+interface Found {
+  people: Person[];
+  isLast: boolean;
+  count?: number;
+}
+
+/**
+ * The people of a world, a page at a time: without a term the last seen first, if REST
+ * lists them to the reader; otherwise, by name.
+ */
+export class Directory implements Readable<Listing> {
+  readonly #api: Foyer;
+  readonly #live: Live;
+  readonly #store = writable<Listing>({
+    people: undefined,
+    term: "",
+    page: 1,
+    isLast: true,
+    count: undefined,
+    isLoading: true,
+    problem: undefined,
+  });
+  readonly subscribe = this.#store.subscribe;
+  /** What REST said of those who were on a page. */
+  readonly #users = new Map<string, User>();
+  /** Whether REST refuses its list. */
+  #isRefused = false;
+  #asked = 0;
+  #shown: Listing | undefined;
+
+  constructor({ api, live }: { api: Foyer; live: Live }) {
+    this.#api = api;
+    this.#live = live;
+    this.#store.subscribe((listing) => (this.#shown = listing));
+  }
+
+  /**
+   * Shows a page. If another is asked for meanwhile, only that is shown.
+   * @param page from 1.
+   */
+  async show(term: string, page: number): Promise<void> {
+    const asked = ++this.#asked;
+    this.#store.update((it) => ({ ...it, term, page, isLoading: true }));
+    try {
+      const { people, isLast, count } = await this.#find(term.trim(), page);
+      if (asked !== this.#asked) return;
+      this.#store.set({
+        ...{ people, term, page, isLast, count },
+        isLoading: false,
+        problem: undefined,
+      });
+      await this.refresh();
+    } catch (error) {
+      if (asked !== this.#asked) return;
+      const problem = messageOf(error);
+      this.#store.update((it) => ({ ...it, isLoading: false, problem }));
+    }
+  }
+
+  /** Asks who of those shown is online now, and how they are moderated. */
+  async refresh(): Promise<void> {
+    const ids = this.#shown?.people?.map(({ id }) => id) ?? [];
+    if (ids.length === 0) return;
+    const [online, users] = await Promise.all([
+      batches(ids, (batch) =>
+        this.#live.call("user.online_status", { ids: batch }),
+      ),
+      batches(
+        ids,
+        async (batch) =>
+          (await this.#live.call("user.fetch", { ids: batch })) as Record<
+            string,
+            PublicUser
+          >,
+      ),
+    ]);
+    this.#change((person) => {
+      const isOnline = online[person.id] ?? person.isOnline;
+      const user = users[person.id];
+      if (user?.deleted) return undefined;
+      return user
+        ? { ...personOf(user, this.#users.get(person.id)), isOnline }
+        : { ...person, isOnline };
+    });
+  }
+
+  silence = (id: string): Promise<void> => this.#moderate("user.silence", id);
+  ban = (id: string): Promise<void> => this.#moderate("user.ban", id);
+  reactivate = (id: string): Promise<void> =>
+    this.#moderate("user.reactivate", id);
+
+  /** Erases what identifies somebody. */
+  async erase(id: string): Promise<void> {
+    await this.#api.deleteUser({ user_id: id });
+    this.#users.delete(id);
+    this.#change((person) => (person.id === id ? undefined : person));
+  }
+
+  async #moderate(
+    command: "user.silence" | "user.ban" | "user.reactivate",
+    id: string,
+  ): Promise<void> {
+    await this.#live.call(command, { id });
+    await this.refresh();
+  }
+
+  async #find(term: string, page: number): Promise<Found> {
+    if (term === "" && !this.#isRefused && this.#mayList) {
+      try {
+        return await this.#list(page);
+      } catch (error) {
+        const isRefused = error instanceof FoyerError && error.status === 403;
+        if (!isRefused) throw error;
+        this.#isRefused = true;
+      }
+    }
+    const { results, isLastPage } = await this.#live.call("user.list.search", {
+      search_term: term,
+      page,
+      include_banned: true,
+    });
+    return {
+      people: results.map((user) => personOf(user, this.#users.get(user.id))),
+      isLast: isLastPage,
+    };
+  }
+
+  /** Whether the rights that are known let the reader have the list of REST. */
+  get #mayList(): boolean {
+    const { state } = this.#live;
+    return may(state, "world:update") && may(state, "world:api");
+  }
+
+  async #list(page: number): Promise<Found> {
+    const { results, next, count } = await this.#api.listUsers({
+      page,
+      page_size: PAGE,
+    });
+    for (const user of results) this.#users.set(user.id, user);
+    return {
+      people: results.map((user) =>
+        personOf(
+          { id: user.id, profile: user.profile ?? {}, badges: [] },
+          user,
+        ),
+      ),
+      isLast: next === null,
+      count,
+    };
+  }
+
+  /** @param change returns undefined for somebody who is gone. */
+  #change(change: (person: Person) => Person | undefined): void {
+    this.#store.update((listing) => ({
+      ...listing,
+      people: listing.people?.flatMap((person) => change(person) ?? []),
+    }));
+  }
+}
+
+type Known = Pick<PublicUser, "id" | "profile" | "badges"> &
+  Partial<Pick<PublicUser, "moderation_state" | "token_id">>;
+
+const personOf = (
+  { id, profile, badges, moderation_state, token_id }: Known,
+  user: User | undefined,
+): Person => ({
+  id,
+  profile,
+  badges,
+  state: moderation_state,
+  tokenId: token_id ?? user?.token_id,
+  traits: user?.traits,
+  lastSeen: user?.last_seen,
+  isOnline: undefined,
+});
+
+/** Asks for 50 ids at a time, and puts the answers together. */
+async function batches<T>(
+  ids: readonly string[],
+  ask: (ids: string[]) => Promise<Record<string, T>>,
+): Promise<Record<string, T>> {
+  const all: Record<string, T> = {};
+  for (let at = 0; at < ids.length; at += PAGE) {
+    Object.assign(all, await ask(ids.slice(at, at + PAGE)));
+  }
+  return all;
+}

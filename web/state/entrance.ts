@@ -1,0 +1,83 @@
+import type { Connection } from "./session.js";
+import type { Identity } from "./identity.js";
+
+// What stands between somebody and an event.
+
+/** Why somebody is not let in. */
+export type Refusal =
+  /** There is no such event. */
+  | "nowhere"
+  /** The link is of no use: it is damaged, or its key was replaced. */
+  | "invalid"
+  /** The link has ended. */
+  | "expired"
+  /** Guests need a link. */
+  | "link"
+  /** This person is not let in. */
+  | "denied"
+  /** The event is open in another window. */
+  | "replaced"
+  /** Something else that only a reload can help. */
+  | "failed";
+
+const refusals: Record<string, Refusal> = {
+  "world.unknown_world": "nowhere",
+  "auth.invalid_token": "invalid",
+  "auth.expired_token": "expired",
+  "auth.missing_token": "link",
+  "auth.denied": "denied",
+  "connection.replaced": "replaced",
+};
+
+/** Why a connection has ended for good; undefined as long as it has not. */
+export const refusalOf = (connection: Connection): Refusal | undefined =>
+  connection.is === "ended"
+    ? (refusals[connection.code] ?? "failed")
+    : undefined;
+
+/**
+ * Whether to offer to come in as a guest instead.
+ * @param isPublic whether the event lets guests in.
+ */
+export const mayComeAsGuest = (
+  refusal: Refusal,
+  { token }: Identity,
+  isPublic: boolean,
+): boolean =>
+  isPublic &&
+  token !== undefined &&
+  ["invalid", "expired", "denied"].includes(refusal);
+
+/** What to say about a connection that does not work at the moment. */
+export type Trouble =
+  | { readonly is: "offline"; readonly seconds: number }
+  | { readonly is: "connecting" };
+
+/** What {@link troubleOf} goes by. Times are in milliseconds, on the clock of `Date`. */
+export interface TroubleSigns {
+  connection: Connection;
+  now: number;
+  /** Since when there is no connection; undefined while there is one. */
+  since: number | undefined;
+  /** Whether the user has asked for an attempt that is under way. */
+  isTrying: boolean;
+  /** What the browser thinks of the network. */
+  isOnline: boolean;
+}
+
+/** An interruption that is shorter is not worth a word, in milliseconds. */
+const PATIENCE = 700;
+
+/** What to say about the connection; undefined if there is nothing to say. */
+export function troubleOf(signs: TroubleSigns): Trouble | undefined {
+  const { connection, now, since, isTrying, isOnline } = signs;
+  if (connection.is === "ended") return undefined;
+  if (connection.is === "online") {
+    // The socket notices later than the browser.
+    return isOnline ? undefined : { is: "offline", seconds: 0 };
+  }
+  if (since === undefined || now - since < PATIENCE) return undefined;
+  if (connection.is === "connecting" || isTrying) return { is: "connecting" };
+  const seconds = Math.ceil((connection.retryAt - now) / 1000);
+  return seconds > 0 ? { is: "offline", seconds } : { is: "connecting" };
+}

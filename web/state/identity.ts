@@ -1,0 +1,107 @@
+import type { Shelf } from "../lib/storage.js";
+
+// Who somebody is to a world: the bearer of a token, or a guest with an id of its own.
+
+/** Where a page keeps its token: a console's never becomes an attendee's. */
+export type Purpose = "attend" | "console";
+
+export interface Identity {
+  token?: string;
+  clientId?: string;
+}
+
+/** The token of a link, such as `#token=…`; undefined if it has none. */
+export const tokenOf = (hash: string): string | undefined =>
+  new URLSearchParams(hash.replace(/^#/, "")).get("token") || undefined;
+
+/** The `#` of a link without its token. */
+export function withoutToken(hash: string): string {
+  if (tokenOf(hash) === undefined) return hash;
+  const params = new URLSearchParams(hash.replace(/^#/, ""));
+  const room = params.get("room");
+  return room ? `#/rooms/${encodeURIComponent(room)}` : "";
+}
+
+/** What a token says, unverified: only to show it. */
+export function claimsOf(token: string): Record<string, unknown> | undefined {
+  try {
+    const [, payload = ""] = token.split(".");
+    const bytes = Uint8Array.from(
+      atob(payload.replaceAll("-", "+").replaceAll("_", "/")),
+      (char) => char.charCodeAt(0),
+    );
+    const claims: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return typeof claims === "object" && claims !== null
+      ? (claims as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const keyOf = (world: string, purpose: Purpose, what: string) =>
+  `foyer:${world}:${purpose}:${what}`;
+
+/** What is kept of a world in this browser. */
+export class Identities {
+  readonly #shelf: Shelf;
+  readonly #world: string;
+  readonly #purpose: Purpose;
+
+  constructor(shelf: Shelf, world: string, purpose: Purpose) {
+    this.#shelf = shelf;
+    this.#world = world;
+    this.#purpose = purpose;
+  }
+
+  /** The token or the client id that is kept; undefined for a new visitor. */
+  get kept(): Identity | undefined {
+    const token = this.#get("token");
+    if (token !== null) return { token };
+    const clientId = this.#get("client");
+    return clientId === null ? undefined : { clientId };
+  }
+
+  /**
+   * Keeps a token. The client id stays, for when the token ends. A link that was cut or
+   * mistyped does not sign out whoever was signed in.
+   */
+  keepToken(token: string): void {
+    if (claimsOf(token) || this.#get("token") === null) {
+      this.#set("token", token);
+    }
+  }
+
+  /** The guest that this browser was before, or a new one. */
+  guest(): Identity {
+    const kept = this.#get("client");
+    const clientId = kept ?? randomId();
+    if (kept === null) this.#set("client", clientId);
+    return { clientId };
+  }
+
+  /** Forgets the token. */
+  signOut(): void {
+    this.#shelf.removeItem(keyOf(this.#world, this.#purpose, "token"));
+  }
+
+  /** Forgets the guest as well: the next person at this computer is somebody else. */
+  forget(): void {
+    this.signOut();
+    this.#shelf.removeItem(keyOf(this.#world, this.#purpose, "client"));
+  }
+
+  #get(what: string) {
+    return this.#shelf.getItem(keyOf(this.#world, this.#purpose, what));
+  }
+
+  #set(what: string, value: string) {
+    this.#shelf.setItem(keyOf(this.#world, this.#purpose, what), value);
+  }
+}
+
+/** Browsers offer `crypto.randomUUID` to secure pages only. */
+const randomId = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");

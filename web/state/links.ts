@@ -1,0 +1,155 @@
+import { writable, type Readable } from "svelte/store";
+import type { Shelf } from "../lib/storage.js";
+import { fingerprintOf, signToken, type SigningKey } from "./signing.js";
+
+/** Where a link leads. */
+export type Target =
+  | { readonly is: "event" }
+  | { readonly is: "room"; readonly id: string }
+  | { readonly is: "console" };
+
+/** What a token is to say. */
+export interface LinkOptions {
+  /** Empty for none: such a token calls the HTTP API, and nobody can attend with it. */
+  readonly uid: string;
+  /** Empty for none. */
+  readonly name: string;
+  readonly traits: readonly string[];
+  /** In seconds since 1970. */
+  readonly expires: number;
+}
+
+/** A link that was made in this browser. The token is not kept. */
+export interface MadeLink extends LinkOptions {
+  /** The fingerprint of the key that signed it. */
+  readonly key: string;
+  /** In seconds since 1970. */
+  readonly madeAt: number;
+}
+
+/**
+ * The claims of a token. They do not say when it was signed: the server refuses a token
+ * of the future, which one of a computer whose clock is a minute fast would be.
+ */
+export const claimsFor = (
+  { uid, name, traits, expires }: LinkOptions,
+  { issuer, audience }: SigningKey,
+): Record<string, unknown> => ({
+  iss: issuer,
+  aud: audience,
+  exp: expires,
+  ...(uid && { uid }),
+  traits,
+  ...(name && { profile: { display_name: name } }),
+});
+
+/** Signs the token of a link. */
+export const tokenFor = (options: LinkOptions, key: SigningKey): string =>
+  signToken(claimsFor(options, key), key.secret);
+
+/**
+ * A link with a token.
+ * @param place the address of the server, and the world. Its domain leads to it without
+ *   its name.
+ */
+export function linkWith(
+  token: string,
+  target: Target,
+  place: { baseUrl: string; world: string; domain: string },
+): string {
+  const { baseUrl, world, domain } = place;
+  const isOwn = new URL(baseUrl).host === domain;
+  const folder = isOwn ? "" : `w/${encodeURIComponent(world)}/`;
+  const page = folder + (target.is === "console" ? "console" : "");
+  const room = target.is === "room" ? `&room=${target.id}` : "";
+  return `${new URL(page, baseUrl).href}#token=${token}${room}`;
+}
+
+/** A random user id, for somebody who has none elsewhere. */
+export const freshUid = (kind: "guest" | "host" = "guest"): string =>
+  `${kind}-${Array.from(crypto.getRandomValues(new Uint8Array(5)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("")}`;
+
+/** The people of a list: one a line, a name and perhaps a user id behind a tab, `;` or `,`. */
+export const peopleIn = (text: string): { name: string; uid: string }[] =>
+  text
+    .split(/\r?\n/)
+    .map((line) => line.split(/[\t;,]/).map((part) => part.trim()))
+    .filter(([name]) => name)
+    .map(([name = "", uid]) => ({ name, uid: uid || freshUid() }));
+
+/** A table as CSV (RFC 4180). No cell begins a formula in a spreadsheet. */
+export const csvOf = (rows: readonly (readonly string[])[]): string =>
+  rows
+    .map((row) => row.map(cellOf).join(","))
+    .map((line) => `${line}\r\n`)
+    .join("");
+
+function cellOf(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** How many links are remembered. */
+const KEPT = 1000;
+
+/** The links that were made in this browser, the newest first. */
+export class MadeLinks implements Readable<readonly MadeLink[]> {
+  readonly #shelf: Shelf;
+  readonly #key: string;
+  readonly #all = writable<readonly MadeLink[]>([]);
+  readonly subscribe = this.#all.subscribe;
+
+  constructor(shelf: Shelf, world: string) {
+    this.#shelf = shelf;
+    this.#key = `foyer:${world}:console:links`;
+    this.#all.set(this.#read());
+  }
+
+  add(list: readonly LinkOptions[], key: SigningKey, madeAt: number): void {
+    const fingerprint = fingerprintOf(key.secret);
+    const made = list.map((it) => ({ ...it, key: fingerprint, madeAt }));
+    // Another tab may have added some.
+    this.#write([...made.toReversed(), ...this.#read()].slice(0, KEPT));
+  }
+
+  /** Those that a key signed and that have not expired. */
+  signedBy(secret: string, now: number): MadeLink[] {
+    const key = fingerprintOf(secret);
+    return this.#read().filter((it) => it.key === key && it.expires > now);
+  }
+
+  forget(link: MadeLink): void {
+    const is = JSON.stringify(link);
+    this.#write(this.#read().filter((it) => JSON.stringify(it) !== is));
+  }
+
+  forgetAll(): void {
+    this.#write([]);
+  }
+
+  #read(): MadeLink[] {
+    try {
+      const list: unknown = JSON.parse(this.#shelf.getItem(this.#key) ?? "[]");
+      return Array.isArray(list) ? list.filter(isMadeLink) : [];
+    } catch {
+      return [];
+    }
+  }
+
+  #write(links: MadeLink[]): void {
+    this.#shelf.setItem(this.#key, JSON.stringify(links));
+    this.#all.set(links);
+  }
+}
+
+const isMadeLink = (value: unknown): value is MadeLink => {
+  const { uid, name, traits, expires, key, madeAt } = (value ??
+    {}) as Partial<MadeLink>;
+  return (
+    [uid, name, key].every((text) => typeof text === "string") &&
+    Array.isArray(traits) &&
+    [expires, madeAt].every((time) => typeof time === "number")
+  );
+};

@@ -1,0 +1,47 @@
+import type { SentRoom } from "../../client/index.js";
+import { linkTo, type Route } from "./route.js";
+
+/** What is shown beside the list of rooms. */
+export type Place =
+  | { readonly is: "room"; readonly room: SentRoom }
+  /** A room that does not exist, or not for this user. */
+  | { readonly is: "gone" }
+  /** There is no room at all. */
+  | { readonly is: "empty" }
+  /** The direct messages; `channel` is the conversation that is open. */
+  | { readonly is: "messages"; readonly channel?: string }
+  | { readonly is: "profile" };
+
+/** What a route shows. Whatever is no route shows the first room. */
+export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
+  if (page === "profile") return { is: "profile" };
+  if (page === "messages") {
+    return id === undefined ? { is: "messages" } : { is: page, channel: id };
+  }
+  const isNamed = page === "rooms" && id !== undefined;
+  const room = isNamed ? rooms.find((it) => it.id === id) : rooms[0];
+  if (room) return { is: "room", room };
+  return { is: isNamed ? "gone" : "empty" };
+}
+
+/**
+ * The address of what a route shows, if it is not the route itself. The first room keeps
+ * its visitors when it is no longer the first.
+ */
+export function addressOf(
+  [page, id]: Route,
+  rooms: readonly SentRoom[],
+): string | undefined {
+  const isComplete =
+    page === "profile" ||
+    page === "messages" ||
+    (page === "rooms" && id !== undefined);
+  const first = rooms[0];
+  return isComplete || !first ? undefined : linkTo("rooms", first.id);
+}
+
+/** The channel that is open in a place; that of a room has the room's id. */
+export function openChannel(place: Place): string | undefined {
+  if (place.is === "room") return place.room.id;
+  return place.is === "messages" ? place.channel : undefined;
+}

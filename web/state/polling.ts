@@ -1,0 +1,51 @@
+import type { Readable } from "svelte/store";
+
+/** How often something is done; in milliseconds. */
+export interface Pace {
+  every: number;
+  /** The longest wait after failures, each of which doubles it. */
+  slowest: number;
+}
+
+/**
+ * Does something again and again while it is wanted, such as while a page is visible:
+ * at once when it becomes wanted, and less often after failures.
+ * @param work says by rejecting that it failed.
+ * @returns ends it.
+ */
+export function pollWhile(
+  wanted: Readable<boolean>,
+  work: () => Promise<unknown>,
+  { every, slowest }: Pace,
+): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isWanted = false;
+  let isBusy = false;
+  let wait = every;
+
+  async function run(): Promise<void> {
+    if (isBusy) return;
+    isBusy = true;
+    clearTimeout(timer);
+    try {
+      await work();
+      wait = every;
+    } catch {
+      wait = Math.min(slowest, wait * 2);
+    }
+    isBusy = false;
+    if (isWanted) timer = setTimeout(() => void run(), wait);
+  }
+
+  const unsubscribe = wanted.subscribe((value) => {
+    if (value === isWanted) return;
+    isWanted = value;
+    if (isWanted) void run();
+    else clearTimeout(timer);
+  });
+  return () => {
+    unsubscribe();
+    isWanted = false;
+    clearTimeout(timer);
+  };
+}

@@ -1,0 +1,154 @@
+import type { ListedPoll, PollChanges } from "../../client/index.js";
+
+/** How many options a poll may have. */
+export const MIN_OPTIONS = 2;
+export const MAX_OPTIONS = 100;
+
+/** The longest text of a poll, in characters, unless the server was told otherwise. */
+export const MAX_TEXT = 10_000;
+
+const ORDER = { open: 0, draft: 1, closed: 2, archived: 3 };
+
+/** Sorts polls for a page: pinned, open, drafts, closed, archived; the newest first. */
+export const sortPolls = (polls: readonly ListedPoll[]): ListedPoll[] =>
+  polls
+    .toReversed()
+    .sort(
+      (a, b) =>
+        Number(b.is_pinned) - Number(a.is_pinned) ||
+        ORDER[a.state] - ORDER[b.state],
+    );
+
+/** An option as a page shows it. */
+export interface Choice {
+  readonly id: string;
+  readonly content: string;
+  readonly isChosen: boolean;
+  /** How many chose it; undefined for those who may not know. */
+  readonly votes?: number;
+  /** Their share of all votes, in whole percent. */
+  readonly percent?: number;
+}
+
+/** The options of a poll, and how many votes there are; undefined without results. */
+export interface Result {
+  readonly choices: readonly Choice[];
+  readonly total?: number;
+}
+
+/**
+ * What a page shows of a poll.
+ * @param want the option that the user wants and the server has not confirmed yet; null
+ *   for none, undefined if there is no such wish.
+ */
+export function resultOf(poll: ListedPoll, want?: string | null): Result {
+  const { results, options, answers = [] } = poll;
+  const isChosen = (id: string) =>
+    want === undefined ? answers.includes(id) : want === id;
+  if (!results) {
+    const choices = options.map(({ id, content }) => ({
+      id,
+      content,
+      isChosen: isChosen(id),
+    }));
+    return { choices };
+  }
+  const counts: Record<string, number> = Array.isArray(results) ? {} : results;
+  const votesOf = (id: string) => counts[id] ?? 0;
+  const total = options.reduce((sum, { id }) => sum + votesOf(id), 0);
+  const choices = options.map(({ id, content }) => ({
+    id,
+    content,
+    isChosen: isChosen(id),
+    votes: votesOf(id),
+    percent: total === 0 ? 0 : Math.round((votesOf(id) / total) * 100),
+  }));
+  return { choices, total };
+}
+
+/** A poll while somebody writes it. */
+export interface Sketch {
+  readonly content: string;
+  /** An option that the poll has already keeps its id, and so its votes. */
+  readonly options: readonly {
+    readonly id?: string;
+    readonly content: string;
+  }[];
+}
+
+/** A poll of which nothing is written. */
+export const emptySketch: Sketch = {
+  content: "",
+  options: [{ content: "" }, { content: "" }],
+};
+
+/** A poll that is to be changed. */
+export const sketchOf = ({ content, options }: ListedPoll): Sketch => ({
+  content,
+  options: options.map(({ id, content }) => ({ id, content })),
+});
+
+/** What was kept of a sketch; undefined if it makes no sense. */
+export function readSketch(value: unknown): Sketch | undefined {
+  const { content, options } = (value ?? {}) as Record<string, unknown>;
+  if (typeof content !== "string" || !Array.isArray(options)) return undefined;
+  const texts = options
+    .map((option: unknown) => (option as { content?: unknown } | null)?.content)
+    .filter((text) => typeof text === "string")
+    .slice(0, MAX_OPTIONS);
+  if (texts.length < MIN_OPTIONS) return undefined;
+  return { content, options: texts.map((content) => ({ content })) };
+}
+
+/** What is wrong with a sketch. */
+export type Fault = "content" | "options" | "long";
+
+/** Why a sketch is no poll yet; undefined if it is one. Empty options are left out. */
+export function faultOf({ content, options }: Sketch): Fault | undefined {
+  const texts = options.map(({ content }) => content.trim());
+  if (content.trim() === "") return "content";
+  if (texts.filter((text) => text !== "").length < MIN_OPTIONS)
+    return "options";
+  return [content, ...texts].some((text) => text.length > MAX_TEXT)
+    ? "long"
+    : undefined;
+}
+
+/** What a sketch says, as the server takes it. */
+export const contentOf = ({ content, options }: Sketch) => ({
+  content: content.trim(),
+  options: options
+    .map((option) => ({ ...option, content: option.content.trim() }))
+    .filter(({ content }) => content !== "")
+    .map((option, order) => ({ ...option, order })),
+});
+
+/** What a sketch changes in a poll; undefined if it changes nothing. */
+export function changesOf(
+  poll: ListedPoll,
+  sketch: Sketch,
+): PollChanges | undefined {
+  const { content, options } = contentOf(sketch);
+  const isSame =
+    options.length === poll.options.length &&
+    options.every(
+      ({ id, content }, at) =>
+        id === poll.options[at]?.id && content === poll.options[at]?.content,
+    );
+  if (isSame && content === poll.content) return undefined;
+  return {
+    ...(content !== poll.content && { content }),
+    ...(!isSame && { options }),
+  };
+}
+
+/** A list with an entry moved to another place; the same if there is no such place. */
+export function moved<T>(
+  list: readonly T[],
+  from: number,
+  to: number,
+): readonly T[] {
+  if (to < 0 || to >= list.length) return list;
+  const others = list.toSpliced(from, 1);
+  return others.toSpliced(to, 0, list[from]!);
+}

@@ -1,0 +1,103 @@
+import type { PublicUser } from "../../client/index.js";
+import { webAddress } from "../lib/addresses.js";
+
+// The questions about people that a world asks (`profile_fields`), and their answers.
+// Organizers write the questions, people write the answers, and both may be of any shape.
+
+/** A question of a world. */
+export interface ProfileField {
+  readonly id: string;
+  readonly label: string;
+  readonly type: "text" | "textarea" | "select" | "link";
+  readonly choices: readonly string[];
+}
+
+/** What somebody answered. */
+export interface Answer {
+  readonly id: string;
+  readonly label: string;
+  readonly text: string;
+  /** Where it leads, if it is an address. */
+  readonly href?: string;
+}
+
+const types = ["text", "textarea", "select", "link"] as const;
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value.trim() : "";
+
+/** The questions of a world; those without an id are left out. */
+export function fieldsOf(
+  fields: readonly Record<string, unknown>[],
+): ProfileField[] {
+  const seen = new Set<string>();
+  return fields.flatMap(({ id, label, type, choices }) => {
+    if (typeof id !== "string" || seen.has(id)) return [];
+    seen.add(id);
+    return {
+      id,
+      label: textOf(label) || id,
+      type: types.find((known) => known === type) ?? "text",
+      choices: choicesOf(choices),
+    };
+  });
+}
+
+/** Choices come as a list, or as text with a line or a comma between two. */
+function choicesOf(choices: unknown): string[] {
+  const list: unknown[] = Array.isArray(choices)
+    ? choices
+    : textOf(choices).split(/[\n,]/);
+  return [...new Set(list.map(textOf))].filter((choice) => choice !== "");
+}
+
+/** What somebody answered to each question, in the order of the questions. */
+export function answersOf(
+  user: Pick<PublicUser, "profile"> | undefined,
+  fields: readonly Record<string, unknown>[],
+): Answer[] {
+  const given = user?.profile["fields"];
+  if (typeof given !== "object" || given === null) return [];
+  return fieldsOf(fields).flatMap(({ id, label, type }) => {
+    if (!Object.hasOwn(given, id)) return [];
+    const text = textOf((given as Record<string, unknown>)[id]);
+    if (text === "") return [];
+    const href = type === "link" ? webAddress(text) : undefined;
+    return { id, label, text, ...(href !== undefined && { href }) };
+  });
+}
+
+/** The answers of a profile as a form shows them: texts only. */
+export function givenAnswers(
+  profile: Readonly<Record<string, unknown>>,
+): Record<string, string> {
+  const given = profile["fields"];
+  if (typeof given !== "object" || given === null) return {};
+  return Object.fromEntries(
+    Object.entries(given).filter(
+      (entry): entry is [string, string] => typeof entry[1] === "string",
+    ),
+  );
+}
+
+const pictures = ["png", "jpg", "jpeg", "gif", "webp"];
+
+/** What a chooser of files accepts as a picture, given the extensions that the server takes. */
+export const pictureTypes = (extensions: readonly string[]): string =>
+  pictures
+    .filter((extension) => extensions.includes(extension))
+    .map((extension) => `.${extension}`)
+    .join(",");
+
+/** A size in words, such as `2.5 MB`. */
+export function sizeOf(bytes: number, language: string): string {
+  const [amount, unit] =
+    bytes < 2 ** 20
+      ? [bytes / 2 ** 10, "kilobyte"]
+      : [bytes / 2 ** 20, "megabyte"];
+  return new Intl.NumberFormat(language, {
+    style: "unit",
+    unit,
+    maximumFractionDigits: 1,
+  }).format(amount);
+}

@@ -1,0 +1,51 @@
+import type { ListedQuestion } from "../../client/index.js";
+
+/** What to show of the questions that nobody has to approve any more. */
+export type Filter = "open" | "answered" | "archived";
+
+/** The questions of a room, as a page shows them. */
+export interface Board {
+  /** Those that wait for a moderator, the oldest first: all, or the user's own. */
+  readonly waiting: readonly ListedQuestion[];
+  /** The others, what is pinned first, then by votes, then by age. */
+  readonly shown: readonly ListedQuestion[];
+  readonly counts: Readonly<Record<Filter, number>>;
+}
+
+/** A question with what the user wants of it: to vote for it, or not to. */
+function wanted(
+  question: ListedQuestion,
+  votes: ReadonlyMap<string, boolean>,
+): ListedQuestion {
+  const voted = votes.get(question.id) ?? question.voted;
+  if (voted === question.voted) return question;
+  const score = Math.max(0, question.score + (voted ? 1 : -1));
+  return { ...question, voted, score };
+}
+
+const filterOf = ({ state, answered }: ListedQuestion): Filter =>
+  state === "archived" ? "archived" : answered ? "answered" : "open";
+
+/**
+ * Sorts questions for a page.
+ * @param questions the oldest first.
+ * @param votes what the user wants, and the server has not confirmed yet.
+ */
+export function boardOf(
+  questions: readonly ListedQuestion[],
+  filter: Filter,
+  votes: ReadonlyMap<string, boolean>,
+): Board {
+  const waiting = questions.filter(({ state }) => state === "mod_queue");
+  const others = questions.filter(({ state }) => state !== "mod_queue");
+  const counts = { open: 0, answered: 0, archived: 0 };
+  for (const question of others) counts[filterOf(question)]++;
+  const shown = others
+    .filter((question) => filterOf(question) === filter)
+    .map((question) => wanted(question, votes))
+    // Sorting keeps the order of equals: the oldest first.
+    .sort(
+      (a, b) => Number(b.is_pinned) - Number(a.is_pinned) || b.score - a.score,
+    );
+  return { waiting, shown, counts };
+}

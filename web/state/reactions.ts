@@ -1,0 +1,156 @@
+import { writable, type Readable } from "svelte/store";
+import type { Live } from "../../client/index.js";
+import type { reactions as known } from "../../schemas/live/rooms.js";
+
+export type Reaction = (typeof known)[number];
+
+/** What a room may be told by one click, in the order of the buttons. */
+export const reactions = [
+  "👏",
+  "❤️",
+  "👍",
+  "🤣",
+  "😮",
+] as const satisfies readonly Reaction[];
+
+/** One of them, on its way up. */
+export interface Particle {
+  readonly id: number;
+  readonly reaction: Reaction;
+  /** Where, from 0 to 1. */
+  readonly x: number;
+  /** After how many milliseconds it starts: those of one second do not rise as one. */
+  readonly delay: number;
+}
+
+/** What floats at most, so that a full hall slows no browser. */
+const MAX_PARTICLES = 30;
+
+/** How long one floats, in milliseconds. */
+export const FLOAT = 2600;
+
+/** The server collects reactions for a second; they are spread over as much. */
+const SPREAD = 900;
+
+/** The server counts the same reaction of a user once in this time, in milliseconds. */
+const PAUSE = 2000;
+
+/** How long a count stays, in milliseconds. */
+const STAY = 6000;
+
+/** The reactions in a room: those of all, and the user's own. */
+export class Reactions {
+  readonly #live: Live;
+  readonly #room: string;
+  readonly #particles = writable<readonly Particle[]>([]);
+  readonly #counts = writable<ReadonlyMap<Reaction, number>>(new Map());
+  readonly #resting = writable<ReadonlySet<Reaction>>(new Set());
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
+  /** Own reactions that are shown, and that the server will count among others. */
+  readonly #own = new Map<Reaction, number>();
+  readonly #end: () => void;
+  #last = 0;
+
+  /** What floats now. */
+  readonly particles: Readable<readonly Particle[]> = this.#particles;
+  /** How many there were in the last seconds: for those who want no motion. */
+  readonly counts: Readable<ReadonlyMap<Reaction, number>> = this.#counts;
+  /** Those that the user has just sent; the server would not count them now. */
+  readonly resting: Readable<ReadonlySet<Reaction>> = this.#resting;
+
+  constructor(live: Live, room: string) {
+    this.#live = live;
+    this.#room = room;
+    this.#end = live.on("room.reaction", (data) => {
+      if (data.room === room) this.#pushed(data.reactions);
+    });
+  }
+
+  /**
+   * Reacts, at once for the user's own eyes.
+   * @throws {LiveError} if the server refuses it.
+   */
+  async react(reaction: Reaction): Promise<void> {
+    let isResting = false;
+    this.#resting.subscribe((all) => (isResting = all.has(reaction)))();
+    if (isResting) return;
+    this.#resting.update((all) => new Set(all).add(reaction));
+    this.#later(PAUSE, () =>
+      this.#resting.update((all) => {
+        const others = new Set(all);
+        others.delete(reaction);
+        return others;
+      }),
+    );
+    this.#change(this.#own, reaction, 1);
+    this.#show(reaction, 1, 0);
+    try {
+      const payload = { room: this.#room, reaction };
+      await this.#live.call("room.react", payload);
+    } catch (error) {
+      this.#own.delete(reaction);
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#end();
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #pushed(counts: Readonly<Record<string, number>>): void {
+    for (const reaction of reactions) {
+      const count = counts[reaction];
+      if (typeof count !== "number" || !(count > 0)) continue;
+      const own = Math.min(this.#own.get(reaction) ?? 0, count);
+      if (own > 0) this.#change(this.#own, reaction, -own);
+      if (count > own) this.#show(reaction, count - own, SPREAD);
+    }
+  }
+
+  #show(reaction: Reaction, count: number, spread: number): void {
+    this.#count(reaction, count);
+    this.#particles.update((now) => {
+      const free = MAX_PARTICLES - now.length;
+      // Room is left for other reactions of the same second.
+      const some = Math.min(count, Math.ceil(free / 2));
+      const added = Array.from({ length: some }, () => ({
+        id: ++this.#last,
+        reaction,
+        x: Math.random(),
+        delay: Math.random() * spread,
+      }));
+      for (const { id, delay } of added) {
+        this.#later(delay + FLOAT, () =>
+          this.#particles.update((all) => all.filter((it) => it.id !== id)),
+        );
+      }
+      return [...now, ...added];
+    });
+  }
+
+  #count(reaction: Reaction, count: number): void {
+    const add = (n: number) =>
+      this.#counts.update((before) => {
+        const all = new Map(before);
+        this.#change(all, reaction, n);
+        return all;
+      });
+    add(count);
+    this.#later(STAY, () => add(-count));
+  }
+
+  #change(counts: Map<Reaction, number>, reaction: Reaction, n: number): void {
+    const count = (counts.get(reaction) ?? 0) + n;
+    if (count > 0) counts.set(reaction, count);
+    else counts.delete(reaction);
+  }
+
+  #later(delay: number, work: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      work();
+    }, delay);
+    this.#timers.add(timer);
+  }
+}

@@ -1,0 +1,259 @@
+import {
+  FoyerError,
+  LiveError,
+  type Commands,
+  type Foyer,
+  type Live,
+} from "../../client/index.js";
+import type { PermissionConfig } from "../../schemas/plain/permissions.js";
+import { isSame, jsonText } from "../lib/json.js";
+
+/** A module as it is stored. */
+export type Module = Record<string, unknown> & { type: string };
+
+/** What can be edited of a room. */
+export interface RoomValues {
+  name: string;
+  description: string;
+  module_config: Module[];
+  permission_config: PermissionConfig;
+  sorting_priority: number;
+  picture: string | null;
+  force_join: boolean;
+  /** What is on now; null for nothing. */
+  schedule_data: Record<string, unknown> | null;
+}
+
+export type Field = keyof RoomValues;
+
+/** The fields of REST, which are written together or not at all. */
+const REST = [
+  "name",
+  "description",
+  "module_config",
+  "permission_config",
+  "sorting_priority",
+] as const satisfies readonly Field[];
+
+/** The fields that only the live API has. */
+const LIVE = [
+  "picture",
+  "force_join",
+  "schedule_data",
+] as const satisfies readonly Field[];
+
+export const fields: readonly Field[] = [...REST, ...LIVE];
+
+/** The messages about submitted values, by dotted path. */
+export type Problems = Readonly<Record<string, readonly string[]>>;
+
+/** How saving ended. */
+export type Outcome =
+  | { readonly is: "saved"; readonly values: RoomValues }
+  /** Somebody else was faster; nothing was written. */
+  | { readonly is: "changed" }
+  | { readonly is: "invalid"; readonly problems: Problems };
+
+/** A field that differs between two versions of a room, as text. */
+export interface Difference {
+  readonly field: Field;
+  readonly theirs: string;
+  readonly mine: string;
+}
+
+/** How often a room is read again that changes while it is read. */
+const TRIES = 5;
+
+/** One room that is edited. It is never overwritten when somebody else changed it. */
+export class RoomEditor {
+  readonly id: string;
+  readonly #api: Foyer;
+  readonly #live: Live;
+  #base: { etag: string; values: RoomValues } | undefined;
+
+  constructor({ api, live }: { api: Foyer; live: Live }, id: string) {
+    this.#api = api;
+    this.#live = live;
+    this.id = id;
+  }
+
+  /** The values that were loaded or saved last; undefined before. */
+  get values(): RoomValues | undefined {
+    return this.#base?.values;
+  }
+
+  /** Reads the room; later writes are based on what it is now. */
+  async load(): Promise<RoomValues> {
+    this.#base = await this.#read();
+    return this.#base.values;
+  }
+
+  /** The room as it is now. Writes are still based on what was loaded. */
+  async theirs(): Promise<RoomValues> {
+    return (await this.#read()).values;
+  }
+
+  /**
+   * Bases later writes on the room as it is now.
+   * @param values what is in the form.
+   * @returns the same changes, made to the room as it is now.
+   */
+  async keep(values: RoomValues): Promise<RoomValues> {
+    const before = this.#base!.values;
+    return merged(values, before, await this.load());
+  }
+
+  /** Whether somebody changed the room since it was loaded. */
+  async isChanged(): Promise<boolean> {
+    const base = this.#base;
+    const { etag } = await this.#api.getRoom(this.id);
+    // An answer from before the own save says nothing about others.
+    return this.#base === base && etag !== base?.etag;
+  }
+
+  /** Writes what differs from what was loaded. */
+  async save(values: RoomValues): Promise<Outcome> {
+    const base = this.#base!;
+    const rest = changed(REST, base.values, values);
+    const extras = changed(LIVE, base.values, values);
+    try {
+      // Also without changes: the live API does not know If-Match.
+      const { etag } = await this.#api.updateRoom(this.id, rest, {
+        ifMatch: base.etag,
+      });
+      this.#base = { etag, values: { ...base.values, ...rest } };
+      if (Object.keys(extras).length > 0) {
+        await this.#live.call("room.config.patch", {
+          room: this.id,
+          ...(extras as Partial<Pick<RoomValues, (typeof LIVE)[number]>>),
+        });
+      }
+    } catch (error) {
+      if (isConflict(error)) return { is: "changed" };
+      const problems = problemsOf(error);
+      if (problems) return { is: "invalid", problems };
+      throw error;
+    }
+    return { is: "saved", values: await this.load() };
+  }
+
+  /**
+   * Deletes the room.
+   * @returns whether it is deleted; false if somebody changed it.
+   */
+  async remove(): Promise<boolean> {
+    try {
+      await this.#api.deleteRoom(this.id, { ifMatch: this.#base!.etag });
+      return true;
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Both APIs have a part of the room; it must not change in between. */
+  async #read(): Promise<{ etag: string; values: RoomValues }> {
+    for (let tries = 1; ; tries++) {
+      const room = await this.#api.getRoom(this.id);
+      const settings = await this.#live.call("room.config.get", {
+        room: this.id,
+      });
+      const { etag } = await this.#api.getRoom(this.id);
+      if (etag !== room.etag && tries < TRIES) continue;
+      return { etag: room.etag, values: valuesOf(settings) };
+    }
+  }
+}
+
+const isConflict = (error: unknown): boolean =>
+  error instanceof FoyerError && error.status === 412;
+
+/** The messages about the values that were sent; undefined for another error. */
+function problemsOf(error: unknown): Problems | undefined {
+  if (error instanceof FoyerError && error.status === 400) {
+    return Object.keys(error.fields).length > 0 ? error.fields : undefined;
+  }
+  return error instanceof LiveError && Object.keys(error.details).length > 0
+    ? error.details
+    : undefined;
+}
+
+const valuesOf = (
+  settings: Commands["room.config.get"]["result"],
+): RoomValues => ({
+  name: settings.name,
+  description: settings.description,
+  module_config: settings.module_config,
+  permission_config: settings.trait_grants,
+  sorting_priority: settings.sorting_priority,
+  picture: settings.picture,
+  force_join: settings.force_join,
+  schedule_data: settings.schedule_data,
+});
+
+/** A module without `config` is one with an empty one. */
+const normal = (values: RoomValues, field: Field): unknown =>
+  field === "module_config"
+    ? values.module_config.map((module) => ({ config: {}, ...module }))
+    : values[field];
+
+/** Whether a field has the same value in two versions. */
+const agrees = (field: Field, a: RoomValues, b: RoomValues): boolean =>
+  isSame(normal(a, field), normal(b, field));
+
+function changed(
+  names: readonly Field[],
+  before: RoomValues,
+  after: RoomValues,
+): Partial<RoomValues> {
+  return Object.fromEntries(
+    names
+      .filter((field) => !agrees(field, before, after))
+      .map((field) => [field, after[field]]),
+  );
+}
+
+/** Whether two versions differ in something that can be edited. */
+export const isEdited = (before: RoomValues, after: RoomValues): boolean =>
+  fields.some((field) => !agrees(field, before, after));
+
+/** What differs between two versions, field by field. */
+export const differences = (
+  theirs: RoomValues,
+  mine: RoomValues,
+): Difference[] =>
+  fields
+    .filter((field) => !agrees(field, theirs, mine))
+    .map((field) => ({
+      field,
+      theirs: textOf(theirs[field]),
+      mine: textOf(mine[field]),
+    }));
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : value === null ? "" : jsonText(value);
+
+/**
+ * What stays in a form after saving: what was typed meanwhile, and of all other fields
+ * what the server has.
+ */
+export function merged(
+  now: RoomValues,
+  sent: RoomValues,
+  saved: RoomValues,
+): RoomValues {
+  const kept = fields.filter((field) => !agrees(field, now, sent));
+  return {
+    ...structuredClone(saved),
+    ...Object.fromEntries(kept.map((field) => [field, now[field]])),
+  };
+}
+
+/** The messages about a field and what is in it, each with the rest of its path. */
+export const problemsAt = (problems: Problems, path: string): string[] =>
+  Object.entries(problems).flatMap(([field, messages]) => {
+    if (field === path) return [...messages];
+    if (!field.startsWith(`${path}.`)) return [];
+    const rest = field.slice(path.length + 1);
+    return messages.map((message) => `${rest}: ${message}`);
+  });

@@ -1,0 +1,76 @@
+import type { LiveState, SentRoom } from "../../client/index.js";
+import type { RoomModule } from "../lib/rights.js";
+
+/** What decides where a part of a room stands; `ModuleKind` of modules/index.ts is one. */
+export interface Placed {
+  readonly place: "stage" | "panel";
+  readonly order: number;
+  readonly isShown?: (room: SentRoom, module: RoomModule) => boolean;
+}
+
+/** A part of a room: a module, and what is known of its type. */
+export interface Part<K extends Placed> {
+  /** The same for the same part, for as long as the room keeps it. */
+  readonly key: string;
+  readonly kind: K;
+  readonly module: RoomModule;
+}
+
+/** What a room consists of. */
+export interface Parts<K extends Placed> {
+  /** At the top, in the order of the room. */
+  readonly stage: readonly Part<K>[];
+  /** Beside it, in the order of their kinds. */
+  readonly panels: readonly Part<K>[];
+  /** The types that these pages do not know. */
+  readonly unknown: readonly string[];
+}
+
+/** Parts that no module stands for: who is here. */
+const OWN = ["people"];
+
+/**
+ * Sorts the modules of a room.
+ * @param kindOf what is known of a type.
+ */
+export function partsOf<K extends Placed>(
+  room: SentRoom,
+  kindOf: (type: string) => K | undefined,
+): Parts<K> {
+  const unknown = new Set<string>();
+  const parts: Part<K>[] = [];
+  const counts = new Map<string, number>();
+  const own = OWN.filter((type) => kindOf(type)).map((type) => ({
+    type,
+    config: {},
+  }));
+  for (const module of [...room.modules, ...own] as RoomModule[]) {
+    const { type } = module;
+    const kind = kindOf(type);
+    if (!kind) unknown.add(type);
+    else if (kind.isShown?.(room, module) ?? true) {
+      const count = counts.get(type) ?? 0;
+      counts.set(type, count + 1);
+      parts.push({ key: `${type}-${count}`, kind, module });
+    }
+  }
+  return {
+    stage: parts.filter(({ kind }) => kind.place === "stage"),
+    panels: parts
+      .filter(({ kind }) => kind.place === "panel")
+      .sort((a, b) => a.kind.order - b.kind.order),
+    unknown: [...unknown],
+  };
+}
+
+/** Whether a channel has something that the user has not read, as far as is known. */
+export const isUnread = (
+  { readPointers, unreadPointers }: LiveState,
+  channel: string,
+): boolean => (unreadPointers[channel] ?? 0) > (readPointers[channel] ?? 0);
+
+/** What is going on in a room, if somebody has said it. */
+export function sessionTitle({ schedule_data }: SentRoom): string | undefined {
+  const title = schedule_data?.["title"];
+  return typeof title === "string" && title.trim() !== "" ? title : undefined;
+}

@@ -1,0 +1,119 @@
+import {
+  allows,
+  defaultPermissionConfig,
+  fallbackOf,
+  type PermissionConfig,
+  type PermissionKey,
+  permissionKeys,
+  type Rule,
+} from "../../schemas/plain/permissions.js";
+import { textFault, trait as traitText } from "../../schemas/plain/texts.js";
+
+// Rules as the table of permissions shows them, by the code that the server uses.
+
+export { fallbackOf, permissionKeys };
+export type { PermissionConfig, PermissionKey, Rule };
+
+/** The keys that a room may have rules of its own for. The others count on the world only. */
+export const roomKeys: readonly PermissionKey[] = [
+  "room.view",
+  ...(["chat.read", "chat.join", "chat.send", "chat.moderate"] as const),
+  ...(["question.read", "question.ask", "question.vote"] as const),
+  "question.moderate",
+  ...(["poll.read", "poll.vote", "poll.manage", "poll.results"] as const),
+  ...(["room.viewers", "room.announce", "room.update", "room.delete"] as const),
+];
+
+export const isRoomKey = (key: string): boolean =>
+  (roomKeys as readonly string[]).includes(key);
+
+/** The rules of a new world. */
+export const defaultRule = (key: string): Rule | undefined =>
+  defaultPermissionConfig[key];
+
+/** Whether somebody holds a key, as the live layer decides it. */
+export const holdsKey = (
+  key: PermissionKey,
+  traits: readonly string[],
+  world: PermissionConfig,
+  room?: PermissionConfig,
+): boolean => {
+  const held = new Set(traits);
+  return (
+    allows("world.view", held, world) &&
+    (!room || allows("room.view", held, world, room)) &&
+    allows(key, held, world, room)
+  );
+};
+
+/** All traits that rules ask for, sorted. */
+export const traitsIn = (...configs: readonly PermissionConfig[]): string[] =>
+  [...new Set(configs.flatMap((it) => Object.values(it).flat(2)))].sort();
+
+/** Whether a text is a trait. */
+export const isTrait = (text: string): boolean =>
+  textFault(traitText, text) === undefined;
+
+/** The traits in a text, which spaces and commas separate. */
+export const traitsOf = (text: string): string[] =>
+  text.split(/[\s,|]+/).filter(isTrait);
+
+/** What the console needs of the world, and to edit a room. */
+const NEEDED = {
+  world: ["world.view", "world.update", "world.secrets", "world.api"],
+  room: ["room.view", "room.update"],
+} as const satisfies Record<string, readonly PermissionKey[]>;
+
+/** Rules of the world, and of a room if that is what is changed. */
+type Rules = readonly [world: PermissionConfig, room?: PermissionConfig];
+
+/** What somebody would no longer hold after a change: whatever the console needs. */
+export const lostBy = (
+  traits: readonly string[],
+  before: Rules,
+  after: Rules,
+): PermissionKey[] =>
+  NEEDED[after[1] ? "room" : "world"].filter(
+    (key) =>
+      holdsKey(key, traits, ...before) && !holdsKey(key, traits, ...after),
+  );
+
+/** A rule with another entry, or without one if `entry` is undefined or empty. */
+export function withEntry(
+  rule: Rule,
+  at: number,
+  entry: readonly string[] | undefined,
+): Rule {
+  const next = [...rule];
+  if (!entry || entry.length === 0) next.splice(at, 1);
+  // One trait needs no list.
+  else next[at] = entry.length === 1 ? entry[0]! : [...entry];
+  return next;
+}
+
+/** The traits of an entry: of a list, one is enough. */
+export const entryTraits = (entry: Rule[number]): readonly string[] =>
+  typeof entry === "string" ? [entry] : entry;
+
+/** Rules in a text; what is wrong with it if it has none. */
+export function rulesFrom(text: string): PermissionConfig | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      return undefined;
+    }
+    return Object.values(value).every(isRule)
+      ? (value as PermissionConfig)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isRule = (value: unknown): value is Rule =>
+  Array.isArray(value) &&
+  value.every((entry: unknown) =>
+    (Array.isArray(entry) ? entry : [entry]).every(
+      (text) => typeof text === "string" && isTrait(text),
+    ),
+  );

@@ -1,0 +1,146 @@
+import { writable, type Readable } from "svelte/store";
+import type { Live, PublicUser } from "../../client/index.js";
+import { codeOf } from "./session.js";
+
+/** Errors after which entering is tried again: nothing is wrong with the room. */
+const TRANSIENT =
+  /^(client\.(timeout|disconnected|unreachable|overloaded)|protocol\.rate_limited|server\.unavailable)$/;
+
+/** The first pause before entering is tried again, in milliseconds. It doubles. */
+const PAUSE = 1000;
+const MAX_PAUSE = 30_000;
+
+/** What somebody in a room knows of it. */
+export interface Presence {
+  /** Why the room cannot be entered, as a code; undefined as long as it can. */
+  readonly lost?: string;
+  /**
+   * Who is there, in the order in which they came; undefined for those who may not know,
+   * and before the server has said it.
+   */
+  readonly viewers?: readonly PublicUser[];
+}
+
+/**
+ * A stay in a room: enters it, after each reconnection too, and knows who else is there.
+ * As a store it gives the presence. Use {@link visit}.
+ */
+export class Visit implements Readable<Presence> {
+  readonly #live: Live;
+  readonly #room: string;
+  readonly #pause: number;
+  readonly #store = writable<Presence>({});
+  readonly subscribe = this.#store.subscribe;
+  readonly #ends: (() => void)[];
+  #viewers: ReadonlyMap<string, PublicUser> | undefined;
+  #isEntering = false;
+  #isOver = false;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param pause the first pause before entering is tried again, in milliseconds. */
+  constructor(live: Live, room: string, pause = PAUSE) {
+    this.#live = live;
+    this.#room = room;
+    this.#pause = pause;
+    this.#ends = [
+      live.on("room.viewer.added", ({ user }) => {
+        if (this.#viewers) this.#set([...this.#viewers.values(), user]);
+      }),
+      live.on("room.viewer.removed", ({ user_id }) => {
+        const others = [...(this.#viewers?.values() ?? [])];
+        if (this.#viewers) this.#set(others.filter(({ id }) => id !== user_id));
+      }),
+      live.on("user.updated", (user) => {
+        if (!this.#viewers?.has(user.id)) return;
+        this.#set([...this.#viewers.values(), user]);
+      }),
+      live.on("client.room_restored", ({ room, viewers }) => {
+        if (room === this.#room) this.#entered(viewers);
+      }),
+      live.on("client.room_lost", ({ room, error }) => {
+        if (room === this.#room) this.#failed(error, this.#pause);
+      }),
+    ];
+    this.enter();
+  }
+
+  /** Enters, or asks again who is there: after the user has got the right to know. */
+  enter(): void {
+    void this.#enter(this.#pause);
+  }
+
+  /** Leaves the room. */
+  leave(): void {
+    this.#isOver = true;
+    clearTimeout(this.#retry);
+    for (const end of this.#ends) end();
+    // A room that is not left costs a few frames, until the connection ends.
+    this.#live.call("room.leave", { room: this.#room }).catch(() => {});
+  }
+
+  async #enter(pause: number): Promise<void> {
+    if (this.#isEntering || this.#isOver) return;
+    clearTimeout(this.#retry);
+    this.#isEntering = true;
+    try {
+      const { viewers } = await this.#live.call("room.enter", {
+        room: this.#room,
+      });
+      if (!this.#isOver) this.#entered(viewers);
+    } catch (error) {
+      this.#failed(error, pause);
+    } finally {
+      this.#isEntering = false;
+    }
+  }
+
+  #entered(viewers: readonly PublicUser[] | undefined): void {
+    if (viewers) this.#set(viewers);
+    else {
+      this.#viewers = undefined;
+      this.#store.set({});
+    }
+  }
+
+  #failed(error: unknown, pause: number): void {
+    if (this.#isOver) return;
+    const code = codeOf(error) ?? "client.closed";
+    if (!TRANSIENT.test(code)) return this.#store.set({ lost: code });
+    const next = Math.min(2 * pause, MAX_PAUSE);
+    this.#retry = setTimeout(() => void this.#enter(next), pause);
+  }
+
+  /** Somebody with two browsers enters twice, and is there once. */
+  #set(viewers: readonly PublicUser[]): void {
+    this.#viewers = new Map(viewers.map((user) => [user.id, user]));
+    this.#store.set({ viewers: [...this.#viewers.values()] });
+  }
+}
+
+/** The stays in rooms, by client, and how many parts of the page need each. */
+const stays = new WeakMap<Live, Map<string, { visit: Visit; users: number }>>();
+
+/**
+ * Enters a room for a part of the page. All parts share one stay, which ends when the
+ * last of them does not need it any more.
+ * @returns the stay, and what ends the need for it.
+ */
+export function visit(
+  live: Live,
+  room: string,
+): { visit: Visit; release: () => void } {
+  const all = stays.get(live) ?? new Map<string, never>();
+  stays.set(live, all);
+  const stay = all.get(room) ?? { visit: new Visit(live, room), users: 0 };
+  all.set(room, stay);
+  stay.users++;
+  let isNeeded = true;
+  const release = () => {
+    if (!isNeeded) return;
+    isNeeded = false;
+    if (--stay.users > 0) return;
+    all.delete(room);
+    stay.visit.leave();
+  };
+  return { visit: stay.visit, release };
+}

@@ -1,0 +1,154 @@
+import type { Foyer, Live, Versioned, World } from "../../client/index.js";
+import { Conflict, type Snapshot, type Source, type Values } from "./draft.js";
+
+// The settings of a world, and its rules, as values of a draft. The keys that sign
+// tokens are never among them.
+
+/** The part of the HTTP API that is used. */
+export type WorldApi = Pick<Foyer, "getWorld" | "updateWorld">;
+type Calls = Pick<Live, "call">;
+
+const CONFIG = "config.";
+
+/** The settings of `world.config.get` that the console shows; the others stay as they are. */
+const LIVE = [
+  ...["theme", "locale", "dateLocale", "timezone", "connection_limit"],
+  ...["profile_fields", "iframe_blockers", "onsite_traits"],
+] as const;
+
+/** The settings of a world over HTTP, each one a value such as `config.theme`. */
+export const worldSettings = (api: WorldApi): Source => ({
+  read: async () => settingsOf(await api.getWorld()),
+  async write(values, changed, version) {
+    const changes: Record<string, unknown> = {};
+    for (const name of changed) {
+      if (!name.startsWith(CONFIG)) changes[name] = values[name];
+      // The API replaces a config as a whole. Without JWT_secrets, the keys stay.
+      else changes["config"] ??= configOf(values);
+    }
+    return settingsOf(await api.updateWorld(changes, { ifMatch: version }));
+  },
+});
+
+function settingsOf({
+  title,
+  domain,
+  config,
+  etag,
+}: Versioned<World>): Snapshot {
+  const { JWT_secrets: _, ...settings } = config;
+  return {
+    values: { title, domain, ...valuesOf(settings) },
+    version: etag,
+  };
+}
+
+/** A config as values of a draft. */
+export const valuesOf = (config: Values): Values =>
+  Object.fromEntries(
+    Object.entries(config).map(([key, value]) => [CONFIG + key, value]),
+  );
+
+/** The config in the values of a draft. */
+export const configOf = (values: Values): Values =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) =>
+      name.startsWith(CONFIG) && value !== undefined
+        ? [[name.slice(CONFIG.length), value]]
+        : [],
+    ),
+  );
+
+/**
+ * The settings of a world over the live connection, for those who may update a world and
+ * not see its keys. It has no versions: the values are compared right before they are
+ * written, and only changed ones are written.
+ */
+export function liveSettings(live: Calls): Source {
+  const read = async (): Promise<Snapshot> => {
+    const { title, ...settings } = await live.call("world.config.get");
+    const shown = Object.fromEntries(LIVE.map((key) => [key, settings[key]]));
+    const values = { title, ...valuesOf(shown) };
+    return { values, version: JSON.stringify(values) };
+  };
+  return {
+    read,
+    async write(values, changed, version) {
+      await expect(version, read);
+      const patch = Object.fromEntries(
+        changed.map((name) => [name.replace(CONFIG, ""), values[name]]),
+      );
+      await live.call("world.config.patch", patch);
+      return read();
+    },
+  };
+}
+
+/** The rules of a world over HTTP, by key. */
+export const worldRules = (api: WorldApi): Source => ({
+  read: async () => rulesOf(await api.getWorld()),
+  write: async (values, _, version) =>
+    rulesOf(
+      await api.updateWorld(
+        { permission_config: defined(values) },
+        { ifMatch: version },
+      ),
+    ),
+});
+
+/** The rules of a world over the live connection. */
+export function liveRules(live: Calls): Source {
+  const read = async (): Promise<Snapshot> => {
+    const { trait_grants } = await live.call("world.config.get");
+    return { values: trait_grants, version: JSON.stringify(trait_grants) };
+  };
+  return {
+    read,
+    async write(values, _, version) {
+      await expect(version, read);
+      await live.call("world.config.patch", { trait_grants: defined(values) });
+      return read();
+    },
+  };
+}
+
+/** The rules of a room as a list of rooms has them, which comes without versions. */
+export const listedRules = ({
+  permission_config: values,
+}: Pick<World, "permission_config">): Snapshot => ({
+  values,
+  version: JSON.stringify(values),
+});
+
+/** The rules of a room. The rest of it may change meanwhile. */
+export const roomRules = (
+  api: Pick<Foyer, "getRoom" | "updateRoom">,
+  id: string,
+): Source => ({
+  read: async () => listedRules(await api.getRoom(id)),
+  async write(values, _, version) {
+    const room = await api.getRoom(id);
+    if (listedRules(room).version !== version) throw new Conflict();
+    const changes = { permission_config: defined(values) };
+    return listedRules(
+      await api.updateRoom(id, changes, { ifMatch: room.etag }),
+    );
+  },
+});
+
+async function expect(version: string, read: () => Promise<Snapshot>) {
+  if ((await read()).version !== version) throw new Conflict();
+}
+
+const rulesOf = ({
+  permission_config,
+  etag,
+}: Versioned<Pick<World, "permission_config">>): Snapshot => ({
+  values: permission_config,
+  version: etag,
+});
+
+const defined = (values: Values) =>
+  Object.fromEntries(
+    Object.entries(values).filter(([, value]) => value !== undefined),
+  ) as World["permission_config"];

@@ -1,0 +1,82 @@
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig } from "vite";
+
+const at = (path: string) => new URL(path, import.meta.url).pathname;
+
+type GetModuleInfo = (id: string) => { importedIds: readonly string[] } | null;
+
+/** What a module imports at once, itself included. */
+function reachOf(
+  id: string,
+  getModuleInfo: GetModuleInfo,
+  found = new Set<string>(),
+): Set<string> {
+  if (found.has(id)) return found;
+  found.add(id);
+  for (const next of getModuleInfo(id)?.importedIds ?? []) {
+    reachOf(next, getModuleInfo, found);
+  }
+  return found;
+}
+
+/** `base`, one file, for what both pages need at once. */
+function baseOf(id: string, getModuleInfo: GetModuleInfo): string | null {
+  const both = ["attend/main.ts", "console/main.ts"].every((entry) =>
+    reachOf(at(entry), getModuleInfo).has(id),
+  );
+  return both ? "base" : null;
+}
+
+/** The name of a file, which Vite writes for `[name]`. */
+const shortened = (name: string) =>
+  name.startsWith("shared") ? "shared" : "[name]";
+
+/** Builds the pages into dist/pages; `npm run build` runs it when a source has changed. */
+export default defineConfig({
+  root: at("."),
+  // Every URL is relative: a proxy may serve Foyer under any path.
+  base: "./",
+  publicDir: at("public"),
+  plugins: [svelte({ configFile: at("svelte.config.js") })],
+  build: {
+    outDir: at("../dist/pages"),
+    emptyOutDir: true,
+    assetsDir: "web",
+    // The policy of the pages allows no data: scripts or styles.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    // They know light-dark() of CSS, by which tokens.css has both color schemes.
+    target: ["chrome123", "firefox121", "safari17.5"],
+    // hls.js is as large, and is loaded for a stream only.
+    chunkSizeWarningLimit: 600,
+    license: { fileName: "web/licenses.md" },
+    rolldownOptions: {
+      input: {
+        attend: at("index.html"),
+        console: at("console.html"),
+        player: at("player.html"),
+      },
+      output: {
+        // The names of shared files would list all that share them.
+        chunkFileNames: ({ name }) => `web/${shortened(name)}-[hash].js`,
+        assetFileNames: ({ names: [name = ""] }) =>
+          `web/${shortened(name)}-[hash][extname]`,
+        codeSplitting: {
+          // Without groups, a room would be thirty files of which most have a few lines.
+          groups: [
+            {
+              name: (id, chunks) =>
+                baseOf(id, (of) => chunks.getModuleInfo(of)),
+            },
+            {
+              name: "shared",
+              minShareCount: 2,
+              entriesAware: true,
+              entriesAwareMergeThreshold: 1500,
+            },
+          ],
+        },
+      },
+    },
+  },
+});
