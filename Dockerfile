@@ -13,7 +13,7 @@ RUN npm ci
 COPY . .
 RUN npm run -s build \
   && npm prune --omit=dev \
-  && rm -rf dist/.tsbuildinfo dist/.built
+  && rm -rf dist/.tsbuildinfo dist/.built dist/.built-pages
 
 FROM node:22-bookworm-slim
 ENV NODE_ENV=production \
@@ -24,6 +24,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY --from=build /app/demo ./demo
 # A volume takes its owner from here.
 RUN install -d -o 1000 -g 1000 -m 0700 /data
 # node, by its number: Kubernetes can tell that it is not root.

@@ -26,9 +26,10 @@ import openapi from "./plugins/openapi/index.js";
 import retention from "./plugins/retention.js";
 import replies from "./plugins/replies.js";
 import validation from "./plugins/validation.js";
+import web from "./plugins/web/index.js";
 import filesRoute from "./routes/files.js";
+import activity from "./routes/activity.js";
 import health from "./routes/health.js";
-import home from "./routes/home.js";
 import asyncapiRoute from "./routes/asyncapi.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
@@ -86,6 +87,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       options.engines ??
       (await openEngines({
         dataDir,
+        ...config.engines,
         onFault: (error) => app.log.error(error),
       }));
     app.register(enginesPlugin, { engines });
@@ -108,16 +110,20 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     });
     app.register(docs);
     app.register(retention);
+    if (config.web.on) {
+      const { web: pages, uploads } = config;
+      app.register(web, { embedOrigins: pages.embedOrigins, uploads });
+    }
 
     // The websocket.
     app.register(live, { limits: config.live });
 
     // Routes.
     app.register(health);
-    app.register(home);
     app.register(worlds);
     app.register(rooms);
     app.register(users);
+    app.register(activity);
     app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
     app.register(media);

@@ -1,9 +1,12 @@
 import { resolve } from "node:path";
+import type { EngineChoice } from "./db/choice.js";
 import { Failure } from "./failure.js";
 import { fileTypes } from "./schemas/plain/file-types.js";
 import {
   BadValue,
+  addressOf,
   bearerToken,
+  exactOrigins,
   extensions,
   origins,
   proxies,
@@ -51,6 +54,38 @@ export const variables = {
     "the folder of the database and the files, made if missing",
     someText,
   ),
+  DATABASE_URL: optional(
+    "a PostgreSQL database that several nodes share, instead of SQLite in `DATA_DIR`: `postgres://user:password@host/name`",
+    addressOf("postgres:", "postgresql:"),
+  ),
+  DATABASE_POOL: variable(
+    "10",
+    "how many connections each process has to PostgreSQL at most, and one more that listens",
+    whole(1, 1000),
+  ),
+  VALKEY_URL: optional(
+    "the Valkey or Redis over which nodes tell each other of events: `redis://host:6379`; needs `DATABASE_URL`",
+    addressOf("redis:", "rediss:", "valkey:", "valkeys:"),
+  ),
+  S3_BUCKET: optional(
+    "the bucket for the bytes of files, instead of a folder in `DATA_DIR`; the credentials are those of `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or what else the AWS tools take",
+    someText,
+  ),
+  S3_ENDPOINT: optional(
+    "the address of a server that is compatible with S3, if it is not that of AWS",
+    addressOf("http:", "https:"),
+  ),
+  S3_REGION: variable("us-east-1", "the region of the bucket", someText),
+  S3_FORCE_PATH_STYLE: variable(
+    "off",
+    "names the bucket in the path and not in the host: `on` or `off`",
+    wordOf("on", "off"),
+  ),
+  S3_REDIRECT: variable(
+    "off",
+    "sends those who load a file to the bucket, by an address that is signed for an hour, instead of reading it for them: `on` or `off`",
+    wordOf("on", "off"),
+  ),
   PUBLIC_URL: optional(
     "the address that clients use, for links, where a proxy hides it: `https://rooms.example.org`",
     publicAddress,
@@ -78,7 +113,7 @@ export const variables = {
   ),
   UPLOADS_PER_MINUTE: variable(
     "600",
-    "how many uploads one caller may send in a minute, to each process; more are a 429",
+    "how many uploads one caller may send in a minute, to each process, or with `VALKEY_URL` to all nodes together; more are a 429",
     count,
   ),
   UPLOAD_WORLD_MAX_BYTES: variable(
@@ -87,7 +122,7 @@ export const variables = {
     count,
   ),
   API_RATE_PER_MINUTE: optional(
-    "how many calls under `/api/v1/` one token may make in a minute, to each process; more are a 429",
+    "how many calls under `/api/v1/` one token may make in a minute, to each process, or with `VALKEY_URL` to all nodes together; more are a 429",
     count,
   ),
   MAX_REQUESTS: variable(
@@ -150,6 +185,15 @@ export const variables = {
     "after how many seconds a websocket is pinged; it is closed when nothing came for 2.4 times as long",
     whole(1, 3600),
   ),
+  WEB: variable(
+    "on",
+    "serves the pages for attendees and hosts: `on` or `off`",
+    wordOf("on", "off"),
+  ),
+  EMBED_ORIGINS: optional(
+    "the origins whose pages may show a room in a frame, with commas",
+    exactOrigins,
+  ),
   CORS_ORIGIN: optional(
     "the origins whose pages may call from a browser, with commas, or `*`",
     origins,
@@ -175,6 +219,8 @@ export interface Config {
   port: number;
   /** Absolute, so that an error which names it is clear wherever it is read. */
   dataDir: string;
+  /** The engines other than the embedded ones. */
+  engines: EngineChoice;
   publicUrl: string | undefined;
   trustProxy: string[] | false;
   workers: number;
@@ -182,6 +228,7 @@ export interface Config {
   /** In milliseconds. */
   requestTimeout: number;
   corsOrigins: string[] | "*" | undefined;
+  web: WebConfig;
   load: LoadLimits;
   live: LiveLimits;
   patience: Patience;
@@ -200,6 +247,14 @@ export interface Config {
     /** How much the files of one world may take, in bytes. */
     worldMaxBytes: number;
   };
+}
+
+/** The pages for people. */
+export interface WebConfig {
+  /** Whether they are served. */
+  on: boolean;
+  /** The origins whose pages may show a room in a frame. */
+  embedOrigins: readonly string[];
 }
 
 /** How long the requests in flight are waited for, in milliseconds. No variable sets it. */
@@ -264,12 +319,14 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     host: values.HOST,
     port: values.PORT,
     dataDir: resolve(values.DATA_DIR),
+    engines: engineChoice(values),
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
     workers: values.WORKERS,
     logLevel: values.LOG_LEVEL,
     requestTimeout: values.REQUEST_TIMEOUT * 1000,
     corsOrigins: values.CORS_ORIGIN,
+    web: { on: values.WEB === "on", embedOrigins: values.EMBED_ORIGINS ?? [] },
     load: {
       requests: values.MAX_REQUESTS,
       uploads: values.MAX_UPLOADS,
@@ -298,6 +355,34 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       perMinute: values.UPLOADS_PER_MINUTE,
       worldMaxBytes: values.UPLOAD_WORLD_MAX_BYTES,
     },
+  };
+}
+
+/** @throws {ConfigError} if one variable needs another that is not set. */
+function engineChoice(values: Values): EngineChoice {
+  const { DATABASE_URL, VALKEY_URL, S3_BUCKET, S3_ENDPOINT } = values;
+  if (VALKEY_URL !== undefined && DATABASE_URL === undefined) {
+    throw new ConfigError(
+      "VALKEY_URL: Needs DATABASE_URL, as SQLite serves one machine only.",
+    );
+  }
+  if (S3_ENDPOINT !== undefined && S3_BUCKET === undefined) {
+    throw new ConfigError("S3_ENDPOINT: Needs S3_BUCKET.");
+  }
+  return {
+    ...(DATABASE_URL !== undefined && {
+      database: { url: DATABASE_URL, pool: values.DATABASE_POOL },
+    }),
+    ...(VALKEY_URL !== undefined && { valkeyUrl: VALKEY_URL }),
+    ...(S3_BUCKET !== undefined && {
+      bucket: {
+        bucket: S3_BUCKET,
+        ...(S3_ENDPOINT !== undefined && { endpoint: S3_ENDPOINT }),
+        region: values.S3_REGION,
+        forcePathStyle: values.S3_FORCE_PATH_STYLE === "on",
+        redirect: values.S3_REDIRECT === "on",
+      },
+    }),
   };
 }
 

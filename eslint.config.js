@@ -1,5 +1,6 @@
 import js from "@eslint/js";
 import regexp from "eslint-plugin-regexp";
+import svelte from "eslint-plugin-svelte";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
@@ -35,11 +36,39 @@ export default tseslint.config(
           ],
         },
       ],
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector: "CallExpression[callee.property.name='testdir']",
+          message: "Use test/testdir.ts, which keeps it until the teardown.",
+        },
+      ],
+    },
+  },
+  svelte.configs.recommended,
+  {
+    files: ["web/**/*.svelte"],
+    languageOptions: { parserOptions: { parser: tseslint.parser } },
+    rules: {
+      // The compiler of TypeScript finds them.
+      "no-undef": "off",
+      "no-unused-vars": "off",
+      // All links stay within the page, or lead to another site.
+      "svelte/no-navigation-without-resolve": "off",
+      // Nothing that people write becomes HTML; see web/lib/markdown.ts.
+      "svelte/no-at-html-tags": "error",
+    },
+  },
+  {
+    // The rest of web/ has a project of its own.
+    files: ["web/**/*.ts"],
+    languageOptions: {
+      parserOptions: { project: "./web/tsconfig.json" },
     },
   },
   {
     // These tests look into JSON that was held against the AsyncAPI document.
-    files: ["test/{live,chat,votes}/**"],
+    files: ["test/{live,chat,votes,engines}/**"],
     rules: Object.fromEntries(
       ["argument", "assignment", "call", "member-access", "return"].map(
         (name) => [`@typescript-eslint/no-unsafe-${name}`, "off"],

@@ -203,46 +203,6 @@ export async function deleteFile(
   ]);
 }
 
-/** The id of the demo world. */
-export const DEMO = "sample";
-
-/**
- * Creates the demo world in an empty store.
- * @returns the demo world; undefined if the store has other worlds and not this one.
- */
-export async function ensureDemo(store: Store): Promise<World | undefined> {
-  const [any] = await store.worlds.list({ limit: 1 });
-  if (any) return (await store.worlds.get(DEMO))?.value;
-  const { value } = await store.worlds.create(
-    draftWorld({ id: DEMO, title: "Sample event", domain: "localhost" }),
-  );
-  await store.rooms.create(DEMO, {
-    name: "Main stage",
-    description: "Where the *keynotes* are.",
-    module_config: [
-      { type: "livestream.native", config: {} },
-      { type: "chat.native", config: { volatile: true } },
-      { type: "question", config: { active: true } },
-      { type: "poll", config: { active: true } },
-    ],
-    sorting_priority: 1,
-  });
-  await store.rooms.create(DEMO, {
-    name: "Hallway",
-    description: "Meet the others.",
-    module_config: [{ type: "chat.native", config: { volatile: false } }],
-    sorting_priority: 2,
-  });
-  await store.rooms.create(DEMO, {
-    name: "Backstage",
-    description: "For speakers and admins.",
-    module_config: [{ type: "chat.native", config: { volatile: false } }],
-    permission_config: { "room.view": [["speaker", "admin"]] },
-    sorting_priority: 3,
-  });
-  return value;
-}
-
 /** What a token says of its bearer, and for how long it is valid. */
 export interface TokenOptions {
   /** The user's id in the service that issues the token; none by default. */

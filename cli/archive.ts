@@ -6,7 +6,11 @@ import { context } from "./context.js";
 import { counted, type JsonOption, print, warn } from "./output.js";
 import { withProgress } from "./progress.js";
 
-const dataDir = () => loadConfig(context().env).dataDir;
+/** Where the data is, or shall be. */
+function place() {
+  const { dataDir, engines } = loadConfig(context().env);
+  return { dataDir, ...engines };
+}
 
 /** What is counted, in the order of the words; of the last ones only what there is. */
 const COUNTED = ["worlds", "rooms", "files"] as const;
@@ -30,7 +34,7 @@ const backupCommand = command(
   "backup foyer-2027-01-31.tar",
 ).action(async (file: string, { json }: JsonOption) => {
   const { backup } = await import("../db/maintenance/backup.js");
-  const made = await withProgress((report) => backup(dataDir(), file, report));
+  const made = await withProgress((report) => backup(place(), file, report));
   print(json, { file, ...made }, [`${file} holds ${contentsOf(made)}.`]);
   for (const key of made.damaged) {
     warn(`warning: ${key} was already missing or damaged.`);
@@ -40,14 +44,16 @@ const backupCommand = command(
 /** `foyer restore …` */
 const restoreCommand = command(
   "restore <file>",
-  "restore a backup into an empty or missing DATA_DIR",
+  "restore a backup into an empty place",
   "restore foyer-2027-01-31.tar",
 ).action(async (file: string, { json }: JsonOption) => {
   const { restore } = await import("../db/maintenance/restore.js");
-  const to = dataDir();
-  const held = await withProgress((report) => restore(file, to, report));
-  print(json, { data_dir: to, ...held }, [
-    `Restored ${contentsOf(held)} into ${to}.`,
+  const to = place();
+  const { name, ...held } = await withProgress((report) =>
+    restore(file, to, report),
+  );
+  print(json, { data_dir: to.dataDir, ...held }, [
+    `Restored ${contentsOf(held)} into ${name}.`,
   ]);
   if (held.untimed > 0) {
     warn(
@@ -63,7 +69,7 @@ const checkCommand = command(
   "check --json",
 ).action(async ({ json }: JsonOption) => {
   const { check } = await import("../db/maintenance/check.js");
-  const found = await withProgress((report) => check(dataDir(), report));
+  const found = await withProgress((report) => check(place(), report));
   const { findings } = found;
   const lines = findings.map(({ subject, problem }) => `${subject} ${problem}`);
   if (lines.length === 0) lines.push(`All is well: ${contentsOf(found)}.`);

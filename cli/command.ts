@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { loadConfig } from "../config.js";
+import { type Config, loadConfig } from "../config.js";
 import type { FileStore } from "../db/files.js";
 import type { Store } from "../db/store.js";
 import { textFault, type TextOptions } from "../schemas/plain/texts.js";
@@ -31,16 +31,16 @@ export function command(
 }
 
 /**
- * Runs something with the stores of DATA_DIR, and closes them whatever happens.
+ * Runs something with the stores that the variables select, and closes them whatever happens.
  * @param options.create make a database where there is none; otherwise the
  *   command fails there, and not even the folder is made.
- * @throws {StoreError} `unusable` with one line that names the folder.
+ * @throws {StoreError} `unusable` with one line that names the folder or the database.
  */
 export async function withStore<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
   { create = false }: { create?: boolean } = {},
 ): Promise<T> {
-  return withStoreIn(loadConfig(context().env).dataDir, create, run);
+  return withEngines(loadConfig(context().env), create, run);
 }
 
 /**
@@ -50,24 +50,29 @@ export async function withStore<T>(
 export async function withStoreOrEmpty<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
-  const { dataDir } = loadConfig(context().env);
+  const { dataDir, engines } = loadConfig(context().env);
   const { hasStore } = await import("../db/open.js");
-  if (hasStore(dataDir)) return withStoreIn(dataDir, false, run);
+  if (await hasStore({ dataDir, ...engines })) {
+    return withEngines({ dataDir, engines }, false, run);
+  }
   const folder = await mkdtemp(join(tmpdir(), "foyer-"));
   try {
-    return await withStoreIn(folder, true, run);
+    return await withEngines({ dataDir: folder, engines: {} }, true, run);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function withStoreIn<T>(
-  dataDir: string,
+async function withEngines<T>(
+  { dataDir, engines: choice }: Pick<Config, "dataDir" | "engines">,
   create: boolean,
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
   const { openEngines } = await import("../db/open.js");
-  const engines = await openEngines({ dataDir, create, log: warn });
+  const engines = await openEngines({
+    ...{ dataDir, create, log: warn, serves: false },
+    ...choice,
+  });
   try {
     return await run(engines.store, engines.files);
   } finally {

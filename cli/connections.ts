@@ -91,12 +91,12 @@ interface Found extends ListedConnection {
 async function find(
   world: string,
 ): Promise<{ found: Found[]; fault: Failure | undefined }> {
-  const { dataDir } = loadConfig(context().env);
+  const { dataDir, engines } = loadConfig(context().env);
   const [{ hasStore }, { controlSockets }] = await Promise.all([
     import("../db/open.js"),
     import("../live/control.js"),
   ]);
-  if (!hasStore(dataDir)) {
+  if (!(await hasStore({ dataDir, ...engines }))) {
     throw new Failure(`there is no database in ${dataDir}`);
   }
   let fault: Failure | undefined;

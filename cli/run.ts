@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { StoreError } from "../db/store.js";
 import { archiveCommands } from "./archive.js";
@@ -14,13 +13,10 @@ import { questionCommand } from "./questions.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
+import { version } from "../version.js";
 import { worldCommand } from "./worlds.js";
 
 copyCommands.forEach((copying) => worldCommand.addCommand(copying));
-
-const { version } = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-) as { version: string };
 
 const foyer = new Command("foyer")
   .description("An event rooms server: worlds with rooms, behind a JSON API.")

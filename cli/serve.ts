@@ -6,9 +6,11 @@ import {
   variables,
 } from "../config.js";
 import type { World } from "../schemas/worlds.js";
-import { DEMO, ensureDemo, signToken } from "../worlds.js";
+import { DEMO, DEMO_HOST, ensureDemo } from "../demo.js";
+import { signToken } from "../worlds.js";
 import { command, withStore } from "./command.js";
 import { context } from "./context.js";
+import { linkTo } from "./links.js";
 import { printLines } from "./output.js";
 
 /** How long a stopped server waits until its log is read, in milliseconds. */
@@ -51,7 +53,7 @@ export const serveCommand = command(
     const server = await start(config);
     if (demo || json) {
       const address = config.publicUrl ?? server.address;
-      const sample = world && (await tourOf(world, address));
+      const sample = world && (await tourOf(world, address, config.web.on));
       const { lines = [], ...made } = sample ?? {};
       printLines(
         json
@@ -75,19 +77,44 @@ async function start(config: Config) {
   return startServer(config);
 }
 
-async function tourOf(world: World, address: string) {
+/** @param hasPages whether the server has pages for people. */
+async function tourOf(world: World, address: string, hasPages: boolean) {
+  const { id } = world;
   const token = await signToken(world);
+  const links = hasPages
+    ? {
+        event: linkTo("event", { address, world: id }),
+        console: linkTo("console", {
+          ...{ address, world: id },
+          token: await signToken(world, DEMO_HOST),
+        }),
+      }
+    : undefined;
   const lines = [
     "",
-    `The world "${world.id}" is there to try things in. A token for 30 days:`,
+    `The world "${id}" is there to try things in.`,
+    "",
+    ...(links
+      ? [
+          "Open it in a browser, to attend:",
+          "",
+          `  ${links.event}`,
+          "",
+          "And to run it, as its host:",
+          "",
+          `  ${links.console}`,
+          "",
+        ]
+      : []),
+    "A token for 30 days:",
     "",
     `  ${token}`,
     "",
     "Paste this into another shell to see its rooms:",
     "",
-    `  curl -H "Authorization: Bearer ${token}" ${address}/api/v1/worlds/${world.id}/rooms/`,
+    `  curl -H "Authorization: Bearer ${token}" ${address}/api/v1/worlds/${id}/rooms/`,
   ];
-  return { world: world.id, token, lines };
+  return { world: id, token, ...(links && { links }), lines };
 }
 
 /** Resolves with the first SIGTERM or SIGINT. A second one kills the process. */

@@ -1,7 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { InvalidArgumentError, Option } from "commander";
+import { loadConfig } from "../config.js";
 import { trait, uid } from "../schemas/plain/texts.js";
 import { ADMINISTRATOR, findWorld, signToken } from "../worlds.js";
 import { checked, command, withStore } from "./command.js";
+import { context } from "./context.js";
+import { addressIn, type LinkedPage, linkTo } from "./links.js";
 import { type JsonOption, print } from "./output.js";
 
 const checkTrait = checked(trait);
@@ -36,22 +40,39 @@ export const tokenCommand = command(
       })
       .default("30d"),
   )
+  .addOption(
+    new Option(
+      "--link [page]",
+      "print a link that signs its reader in, without --uid as somebody new; it is at PUBLIC_URL, or else at HOST and PORT",
+    )
+      .choices(["console", "event"])
+      .preset("console"),
+  )
   .action(
     async (
       id: string,
-      {
-        json,
-        uid,
-        trait,
-        expires,
-      }: JsonOption & { uid?: string; trait?: string[]; expires: string },
+      { json, uid, trait, expires, link: page }: TokenCommandOptions,
     ) => {
+      // First, because it may fail.
+      const address = page && addressIn(loadConfig(context().env));
       const world = await withStore((store) => findWorld(store, id));
       const token = await signToken(world, {
-        uid,
+        // Over a websocket, only a token with a uid logs anybody in.
+        uid: uid ?? (page && randomUUID()),
         ...(trait && { traits: trait }),
         expiresIn: expires,
       });
-      print(json, { token }, [token]);
+      if (!page || address === undefined) {
+        return print(json, { token }, [token]);
+      }
+      const link = linkTo(page, { address, world: id, token });
+      print(json, { token, link }, [link]);
     },
   );
+
+interface TokenCommandOptions extends JsonOption {
+  uid?: string;
+  trait?: string[];
+  expires: string;
+  link?: LinkedPage;
+}

@@ -40,21 +40,27 @@ export default fp(
     app.decorateReply("sendVersioned", function (this: FastifyReply, record) {
       const tag = `"${record.version}"`;
       this.header("etag", tag);
-      const { method, headers } = this.request;
-      const known = headers["if-none-match"];
-      if (
-        known !== undefined &&
-        (method === "GET" || method === "HEAD") &&
-        (known === "*" ||
-          tagsOf(known).some((other) => other.replace(/^W\//, "") === tag))
-      ) {
-        return this.code(304).send();
-      }
+      if (hasVersion(this.request, tag)) return this.code(304).send();
       return this.sendJson(record.json);
     });
   },
   { name: "replies" },
 );
+
+/** Whether a client that reads has the version with this `ETag`, which has no `W/`. */
+export function hasVersion(
+  { method, headers }: FastifyRequest,
+  tag: string,
+): boolean {
+  const known = headers["if-none-match"];
+  if (known === undefined || (method !== "GET" && method !== "HEAD")) {
+    return false;
+  }
+  return (
+    known === "*" ||
+    tagsOf(known).some((other) => other.replace(/^W\//, "") === tag)
+  );
+}
 
 /** The tags of this server hold no comma, so every comma splits a list. */
 const tagsOf = (header: string) => header.split(",").map((tag) => tag.trim());

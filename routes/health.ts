@@ -7,7 +7,12 @@ const Health = Type.Object(
   { description: "Whether requests should be sent here." },
 );
 
-/** Whether requests should be sent here. */
+const Ready = Type.Object(
+  { status: OneOf("ready") },
+  { description: "The database answers." },
+);
+
+/** Whether requests should be sent here, and whether they can be answered. */
 const health: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/healthz",
@@ -23,6 +28,24 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
     async (_, reply) => {
       if (!app.draining) return { status: "ok" as const };
       return reply.code(503).send({ status: "stopping" });
+    },
+  );
+
+  app.get(
+    "/readyz",
+    {
+      config: { requires: "public" },
+      schema: {
+        operationId: "getReadiness",
+        summary: "Whether the database answers, for load balancers",
+        tags: ["server"],
+        response: { 200: Ready },
+      },
+    },
+    async () => {
+      // It fails with a 503, as every request that needs the database does.
+      await app.store.worlds.list({ limit: 1 });
+      return { status: "ready" as const };
     },
   );
 };

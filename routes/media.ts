@@ -27,6 +27,11 @@ const { headers } = bytes;
 const mediaAnswers = {
   200: { description: "The file.", ...bytes },
   206: { description: "A part of the file.", ...bytes },
+  302: {
+    description:
+      "It is in a bucket (`S3_REDIRECT=on`), at this address for a while.",
+    headers: headerRefs("Location", "Cache-Control"),
+  },
   304: { description: "The client has it already.", headers },
   404: responseRef("NotFound"),
   412: { description: "It is not in the state that was named.", headers },

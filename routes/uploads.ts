@@ -22,7 +22,7 @@ import {
 } from "../plugins/upload/quota-in-progress.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
 import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
-import { Upload, UploadForm } from "../schemas/files.js";
+import { Upload, UploadForm, UploadQuery } from "../schemas/files.js";
 import { ref } from "../schemas/values.js";
 
 /**
@@ -65,13 +65,14 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
         operationId: "uploadFile",
         summary: "Upload a file",
         description:
-          "The world is the one whose domain is the host of the request.",
+          "Without the parameter `world`, the world is the one whose domain is the host of the request.",
         tags: ["files"],
         consumes: ["multipart/form-data"],
+        querystring: UploadQuery,
         body: ref(UploadForm),
         response: { 201: ref(Upload) },
       },
-      // The form is read as a stream, so there is no value to validate.
+      // The form is read as a stream, and the guard has read the query.
       validatorCompiler: () => () => true,
     },
     async (request, reply) => {

@@ -1,4 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
+import { Activity } from "./activity.js";
 import { Faults, Problem } from "./errors.js";
 import { File, FileList, FileProblem, Upload, UploadForm } from "./files.js";
 import { Module, Room, RoomChanges, RoomDraft, RoomList } from "./rooms.js";
@@ -21,6 +22,7 @@ export const components: readonly TSchema[] = [
   User,
   UserList,
   UserName,
+  Activity,
   File,
   FileList,
   Upload,

@@ -44,6 +44,16 @@ export const UploadForm = Type.Object(
   },
 );
 
+/** Where a file is uploaded to. */
+export const UploadQuery = Type.Object({
+  world: Type.Optional(
+    Type.String({
+      description: "The identifier of the world to upload to.",
+      examples: ["sample"],
+    }),
+  ),
+});
+
 /** The two names in the path of a file. */
 export const MediaParams = Type.Object({
   world: Type.String({

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
-import type { Visitor } from "../../db/store.js";
+import type { Versioned, Visitor } from "../../db/store.js";
 import { may, UPLOAD } from "../../schemas/plain/permissions.js";
+import type { World } from "../../schemas/worlds.js";
 import { Refusal } from "../http/errors.js";
 import { credentialsIn } from "./guard.js";
 import { type Identity, IdentityError } from "./identity.js";
@@ -13,13 +14,14 @@ declare module "fastify" {
 }
 
 /**
- * Admits whoever may upload to the world that the host of the request names. Sets
- * `request.world` and `request.uploader`. Whoever is banned or silenced may not.
+ * Admits whoever may upload to the world that the request names: by the query parameter
+ * `world`, or else by its host. Sets `request.world` and `request.uploader`. Whoever is
+ * banned or silenced may not.
  * @throws {Refusal} 403 with no body, whatever is missing.
  */
 export async function uploader(request: FastifyRequest): Promise<void> {
-  const { host, server } = request;
-  const world = await server.store.worlds.at(host.toLowerCase());
+  const { server } = request;
+  const world = await worldOf(request);
   const who = world && (await identityOf(request, world.value.id));
   if (!who || !may(who, UPLOAD, { world: world.value })) {
     throw new Refusal(403, "");
@@ -29,6 +31,18 @@ export async function uploader(request: FastifyRequest): Promise<void> {
   const { tokenId, clientId, traits, profile } = who;
   request.world = world;
   request.uploader = { tokenId, clientId, traits, profile };
+}
+
+async function worldOf({
+  query,
+  host,
+  server,
+}: FastifyRequest): Promise<Versioned<World> | undefined> {
+  const { world } = query as { world?: string | string[] };
+  const { worlds } = server.store;
+  if (world === undefined) return worlds.at(host.toLowerCase());
+  // Twice, it names none.
+  return typeof world === "string" ? worlds.get(world) : undefined;
 }
 
 async function identityOf(

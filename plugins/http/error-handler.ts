@@ -33,7 +33,7 @@ const storeRefusals: Record<
   doubtful: () =>
     unavailable("The disk failed. Look whether it was done, and try again.", 5),
   full: () => unavailable("There is no room on the disk. Try again later.", 60),
-  unusable: () => unavailable("The database cannot be used right now.", 5),
+  unusable: () => unavailable("The storage cannot be used right now.", 5),
 };
 
 /** Fastify's own errors in the words of this service. */

@@ -6,8 +6,8 @@ import type {
   RouteOptions,
 } from "fastify";
 import fp from "fastify-plugin";
-import { LRUCache } from "lru-cache";
 import type { LoadLimits } from "../../config.js";
+import type { Events } from "../../db/events.js";
 import { Refusal } from "../http/errors.js";
 
 declare module "fastify" {
@@ -24,37 +24,27 @@ const quiet = {
   "x-ratelimit-reset": false,
 };
 
-/** How many callers are counted at a time; those unseen for longest are forgotten first. */
-const MAX_CALLERS = 5000;
-
-/**
- * The counts of the rate limit. The library's own store uses the system clock: if
- * that is set back, it would lock callers out for as long.
- */
-class Tally {
-  readonly #counts = new LRUCache<string, { current: number; since: number }>({
-    max: MAX_CALLERS,
-  });
-
-  incr(
-    key: string,
-    done: (error: null, result: { current: number; ttl: number }) => void,
-    timeWindow: number,
-  ): void {
-    const now = performance.now();
-    let count = this.#counts.get(key);
-    if (!count || now - count.since >= timeWindow) {
-      count = { current: 0, since: now };
-      this.#counts.set(key, count);
+/** Lets the events count, so that the calls to all nodes add up. */
+const countsOf = (events: Events) =>
+  class Counts {
+    incr(
+      key: string,
+      done: (
+        error: Error | null,
+        result?: { current: number; ttl: number },
+      ) => void,
+      window: number,
+    ): void {
+      events.count(key, window).then(
+        ({ count, ttl }) => done(null, { current: count, ttl }),
+        (error: unknown) => done(error as Error),
+      );
     }
-    count.current++;
-    done(null, { current: count.current, ttl: count.since + timeWindow - now });
-  }
 
-  child(): Tally {
-    return new Tally();
-  }
-}
+    child(): Counts {
+      return this;
+    }
+  };
 
 /** What is limited for whom. */
 export interface RateLimit {
@@ -73,7 +63,7 @@ export function limitRate(
   const hook = app.rateLimit({
     max: perMinute,
     timeWindow: "1 minute",
-    keyGenerator: keyOf,
+    keyGenerator: (request) => `${what} ${keyOf(request)}`,
     errorResponseBuilder: (_, { ttl }) =>
       new Refusal(429, `Too many ${what}. Try again later.`, {
         "retry-after": String(Math.ceil(ttl / 1000)),
@@ -88,7 +78,7 @@ export default fp<{ load?: LoadLimits | undefined }>(
   async (app, { load }) => {
     await app.register(rateLimit, {
       global: false,
-      store: Tally,
+      store: countsOf(app.events),
       addHeaders: quiet,
       addHeadersOnExceeding: quiet,
     });
@@ -106,5 +96,5 @@ export default fp<{ load?: LoadLimits | undefined }>(
       Array.isArray(config?.requires) ? limitCaller : undefined,
     );
   },
-  { name: "rate", dependencies: ["errors"] },
+  { name: "rate", dependencies: ["engines", "errors"] },
 );

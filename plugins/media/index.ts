@@ -1,24 +1,36 @@
 import { Readable } from "node:stream";
 import type { FastifyBaseLogger, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
+import { extensionOf, fileTypes } from "../../schemas/plain/file-types.js";
 import { Refusal } from "../http/errors.js";
 import { select } from "./selection.js";
 
 declare module "fastify" {
   interface FastifyReply {
     /**
-     * Sends the file that is stored under a key, with ranges, an `ETag` and a year of caching.
+     * Sends the file that is stored under a key, with ranges, an `ETag` and a year of
+     * caching. If the store hands out addresses, it sends the client there instead.
      * @throws {Refusal} 404, 412 or 416.
      */
     sendStored(key: string): Promise<FastifyReply>;
   }
 }
 
-/** The time between two sweeps, in milliseconds. */
-const SWEEP_INTERVAL = 10 * 60_000;
+/** After how many milliseconds a sweep that failed is tried again. */
+const SWEEP_AGAIN = 10_000;
 
 /** A stored file never changes under its URL. */
 const FOREVER = "public, max-age=31536000, immutable";
+
+/** For how many seconds an address still works when a client last takes it from its cache. */
+const LINK_REST = 600;
+
+/**
+ * Whether a file may run scripts. A bucket serves files without the policy that keeps
+ * them from it, so such files are never left to it.
+ */
+const mayRunScripts = (key: string): boolean =>
+  fileTypes[extensionOf(key)]?.document !== undefined;
 
 const notFound = () => new Refusal(404, "Not found.");
 
@@ -47,13 +59,20 @@ export default fp(
         const headers = { "content-range": `bytes */${size}` };
         throw new Refusal(416, "The file has no such part.", headers);
       }
+      const isRead = status !== 304 && request.method === "GET";
+      if (isRead && file.link && !mayRunScripts(key)) {
+        const { url, seconds } = await file.link({
+          type: this.getHeader("content-type") as string,
+          cacheControl: FOREVER,
+        });
+        const kept = Math.max(0, seconds - LINK_REST);
+        this.header("cache-control", `private, max-age=${kept}`);
+        return this.removeHeader("content-type").redirect(url);
+      }
       const range = status === 206 ? part.range : undefined;
       // Nothing below may fail: an error must not be cached for a year.
       // A stream, as Fastify would give any other HEAD answer a length of 0.
-      const bytes =
-        status === 304 || request.method === "HEAD"
-          ? Readable.from([])
-          : await file.read(range);
+      const bytes = isRead ? await file.read(range) : Readable.from([]);
       if (!bytes) throw notFound();
       this.code(status).headers({
         etag: tag,
@@ -76,18 +95,33 @@ export default fp(
       }
     }
 
-    // At the start, and then at intervals: a command or another server may have
-    // been killed meanwhile.
+    // At the start, and then when the store says: a command or another server may
+    // have been killed meanwhile.
+    let timer: NodeJS.Timeout | undefined;
+    let isClosed = false;
+    let hasFailed = false;
     async function sweep(): Promise<void> {
+      let next = SWEEP_AGAIN;
       try {
-        await files.sweep((key) => app.store.files.has(key));
+        next = await files.sweep((key) => app.store.files.has(key));
+        hasFailed = false;
       } catch (error) {
-        app.log.warn({ err: error as Error }, "cannot sweep the work folder");
+        // One line for as long as it fails.
+        if (!hasFailed && !isClosed) {
+          app.log.warn(
+            { err: error as Error },
+            "cannot sweep unfinished files",
+          );
+        }
+        hasFailed = true;
       }
+      if (!isClosed) timer = setTimeout(() => void sweep(), next).unref();
     }
-    const timer = setInterval(() => void sweep(), SWEEP_INTERVAL).unref();
     app.addHook("onReady", sweep);
-    app.addHook("onClose", async () => clearInterval(timer));
+    app.addHook("onClose", async () => {
+      isClosed = true;
+      clearTimeout(timer);
+    });
   },
   { name: "media", dependencies: ["errors", "engines"] },
 );

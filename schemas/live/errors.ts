@@ -26,7 +26,8 @@ export const liveErrors = {
     "The connection did not log in in time. The server closes it with 1008.",
   "connection.replaced":
     "The user opened more connections than the world allows; the oldest are closed.",
-  "server.unavailable": "The server is busy or has no space. Try again later.",
+  "server.unavailable":
+    "The server is busy, has no space, or cannot reach its database. Try again later.",
   "server.too_large":
     "The answer would be too large. Ask for less, for example by a search.",
   "server.fatal":
@@ -122,6 +123,7 @@ export const unaskedErrors = [
   "auth.invalid_token",
   "auth.denied",
   "connection.replaced",
+  "server.unavailable",
   "server.fatal",
 ] as const satisfies readonly LiveErrorCode[];
 

@@ -6,6 +6,8 @@ export interface FileType {
   found: readonly string[];
   /** The format for the image library; undefined if it is not an image to clean. */
   image?: ImageFormat;
+  /** Whether it is a document, which may run scripts where a browser opens it. */
+  document?: true;
 }
 
 export type ImageFormat = "jpeg" | "png" | "gif" | "webp";
@@ -19,8 +21,8 @@ export const fileTypes: Readonly<Record<string, FileType>> = {
   jpeg,
   gif: { mime: "image/gif", found: ["gif"], image: "gif" },
   webp: { mime: "image/webp", found: ["webp"], image: "webp" },
-  pdf: { mime: "application/pdf", found: ["pdf"] },
-  svg: { mime: "image/svg+xml", found: ["svg"] },
+  pdf: { mime: "application/pdf", found: ["pdf"], document: true },
+  svg: { mime: "image/svg+xml", found: ["svg"], document: true },
   mp4: { mime: "video/mp4", found: ["mp4", "m4v"] },
   webm: { mime: "video/webm", found: ["webm"] },
   mp3: { mime: "audio/mpeg", found: ["mp3"] },

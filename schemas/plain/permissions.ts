@@ -58,6 +58,14 @@ export type PermissionKey = keyof typeof keys;
 /** All keys that the server asks for. */
 export const permissionKeys = Object.keys(keys) as PermissionKey[];
 
+/** What holds for a key without a rule: everybody, nobody, or the rule of another key. */
+export function fallbackOf(
+  key: PermissionKey,
+): "everybody" | "nobody" | PermissionKey {
+  const { open, otherwise }: KeyDefaults = keys[key];
+  return (otherwise as PermissionKey) ?? (open ? "everybody" : "nobody");
+}
+
 /** The rules of a new world, which are the defaults of Venueless. */
 export const defaultPermissionConfig: PermissionConfig = {
   "world.update": ["admin"],

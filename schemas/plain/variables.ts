@@ -58,6 +58,19 @@ export const publicAddress: Reader<string> = (text) => {
   return (url.origin + url.pathname).replace(/(?<!\/)\/+$/, "");
 };
 
+/** The address of a server that is reached by one of some protocols, such as `redis:`. */
+export const addressOf =
+  (...protocols: string[]): Reader<string> =>
+  (text) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (!url || !protocols.includes(url.protocol) || url.hostname === "") {
+      throw new BadValue(
+        `Must be an address that begins with ${protocols.map((it) => `${it}//`).join(" or ")}.`,
+      );
+    }
+    return text;
+  };
+
 /** Fastify's names for ranges of addresses. */
 const RANGES = ["loopback", "linklocal", "uniquelocal"];
 
@@ -93,6 +106,23 @@ export const origins: Reader<string[] | "*"> = (text) => {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
       throw new BadValue(
         "Must be *, or origins like https://app.example.org, without a path, separated by commas.",
+      );
+    }
+  }
+  return list;
+};
+
+/** An origin as it can stand in a header, where `;` and `,` end it. */
+const ORIGIN = /^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d+)?$/;
+
+/** Origins, without `*`. */
+export const exactOrigins: Reader<string[]> = (text) => {
+  const list = listOf(text);
+  for (const origin of list) {
+    const isOrigin = ORIGIN.test(origin) && URL.canParse(origin);
+    if (!isOrigin || new URL(origin).origin !== origin) {
+      throw new BadValue(
+        "Must be origins like https://www.example.org, without a path, separated by commas.",
       );
     }
   }
