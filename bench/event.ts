@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createSigner } from "fast-jwt";
+import type { EngineChoice } from "../db/choice.js";
 import { openEngines } from "../db/open.js";
 import {
   type PermissionConfig,
@@ -57,12 +58,13 @@ function roomOf(n: number, halfHidden: boolean): RoomRecord {
   };
 }
 
-/** Fills a new data folder with worlds. */
+/** Fills a new data folder with worlds, or a database that is chosen instead. */
 export async function fill(
   dataDir: string,
   worlds: Record<string, EventSize>,
+  choice: EngineChoice = {},
 ): Promise<void> {
-  const engines = await openEngines({ dataDir });
+  const engines = await openEngines({ dataDir, serves: false, ...choice });
   try {
     await Promise.all(
       Object.entries(worlds).map(([id, { rooms, halfHidden = false }]) =>

@@ -22,7 +22,10 @@ export function residentOf(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / MIB;
 }
 
-/** The processor time that a process has used, in seconds. */
+/** How many ticks of the clock a second has in `/proc`, on all Linux of today: `man 7 time`. */
+const TICKS = 100;
+
+/** The processor time that a process and those of its children who have ended used, in seconds. */
 export function processorTimeOf(pid: number): number {
   const tasks = `/proc/${pid}/task`;
   let nanoseconds = 0;
@@ -32,7 +35,17 @@ export function processorTimeOf(pid: number): number {
     );
     nanoseconds += Number(time);
   }
-  return nanoseconds / 1e9;
+  // The name of the program comes first, in brackets, and may have spaces.
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!;
+  const [ofUsers, ofSystem] = stat.split(" ").slice(13, 15).map(Number);
+  return nanoseconds / 1e9 + (ofUsers! + ofSystem!) / TICKS;
+}
+
+/** A process and its children. */
+export function treeOf(pid: number): number[] {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  const children = readFileSync(file, "utf8").split(" ").filter(Boolean);
+  return [pid, ...children.flatMap((child) => treeOf(Number(child)))];
 }
 
 /** Measures memory, and the start of a server with a large world. */

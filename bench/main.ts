@@ -1,2 +1,7 @@
-// `npm run bench live` measures the websockets; other arguments are for the rest.
-await import(process.argv[2] === "live" ? "./live/run.js" : "./run.js");
+// `npm run bench live` measures the websockets, `npm run bench nodes` what several
+// machines share; other arguments are for the rest. Servers end with the benchmark.
+process.once("SIGTERM", () => process.exit(1));
+const [, , part] = process.argv;
+if (part === "live") await import("./live/run.js");
+else if (part === "nodes") await import("./nodes/run.js");
+else await import("./run.js");

@@ -1,4 +1,4 @@
-import type { Result } from "./rounds.js";
+import { goalText, type Result } from "./rounds.js";
 
 const ROW = 26;
 const LEFT = 300;
@@ -13,16 +13,17 @@ export function picture(results: Result[]): string {
     ({ name, goal, median, lowest, highest, met }, n) => {
       // If less is better, the bar shows how many times the value is below its goal.
       const reached = (ratio: number) =>
-        "atLeast" in goal ? ratio / goal.atLeast : goal.atMost / ratio;
+        goal.atLeast !== undefined
+          ? ratio / goal.atLeast
+          : (goal.atMost ?? ratio) / ratio;
       const x = (ratio: number) =>
         LEFT + Math.min(WIDTH, GOAL * reached(ratio));
       const y = ROW * (n + 1);
       const [from, to] = [x(lowest), x(highest)].sort((a, b) => a - b);
-      const aim = "atLeast" in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`;
       return `<text x="${LEFT - 10}" y="${y + 5}" text-anchor="end">${name}</text>
 <rect x="${LEFT}" y="${y - 8}" width="${x(median) - LEFT}" height="16" fill="${met ? "#4c8c5a" : "#c0603a"}"/>
 <line x1="${from}" x2="${to}" y1="${y}" y2="${y}" stroke="#222" stroke-width="1.5"/>
-<text x="${LEFT + WIDTH + 10}" y="${y + 5}">${Number(median.toPrecision(3))} (goal ${aim})</text>`;
+<text x="${LEFT + WIDTH + 10}" y="${y + 5}">${Number(median.toPrecision(3))} (goal ${goalText(goal)})</text>`;
     },
   );
   const line = LEFT + GOAL;

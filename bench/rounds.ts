@@ -3,7 +3,8 @@ export interface Work<Scene> {
   name: string;
   /** The two sides of the ratio. */
   of: string;
-  goal: { atLeast: number } | { atMost: number };
+  /** Without one, the ratio is only stated. */
+  goal: { atLeast?: number; atMost?: number };
   /** Measures both sides once, each for this many seconds; `turned` begins with the second. */
   measure(scene: Scene, seconds: number, turned: boolean): Promise<number>;
 }
@@ -38,8 +39,8 @@ export async function measure<Scene>(
   return works.map(({ name, of, goal }, at) => {
     const sorted = ratios[at]!.toSorted((a, b) => a - b);
     const median = sorted[Math.floor(sorted.length / 2)]!;
-    const met =
-      "atLeast" in goal ? median >= goal.atLeast : median <= goal.atMost;
+    const { atLeast = 0, atMost = Infinity } = goal;
+    const met = median >= atLeast && median <= atMost;
     return {
       ...{ name, of, goal, median },
       ...{ lowest: sorted[0]!, highest: sorted.at(-1)!, met },
@@ -58,11 +59,18 @@ export function print(results: Result[]): void {
       work: name,
       ratio: short(median),
       spread: `${short(lowest)} to ${short(highest)}`,
-      goal: "atLeast" in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`,
-      met: met ? "yes" : "no",
+      goal: goalText(goal),
+      met: goalText(goal) === STATED ? "" : met ? "yes" : "no",
       of,
     })),
   );
+}
+
+const STATED = "stated";
+
+export function goalText({ atLeast, atMost }: Result["goal"]): string {
+  if (atLeast !== undefined) return `≥ ${atLeast}`;
+  return atMost === undefined ? STATED : `≤ ${atMost}`;
 }
 
 export function short(ratio: number): number {

@@ -5,12 +5,9 @@ import type { Hall, Stage } from "./stage.js";
 import {
   besideEvents,
   both,
-  BURST,
   type Kind,
   now,
-  oneEvent,
   p95Of,
-  rateOf,
   ratio,
   since,
   type Work,
@@ -76,25 +73,6 @@ async function markAll(stage: Stage): Promise<number> {
 }
 
 const all: Work[] = [
-  oneEvent(message, ({ sent }) => sent, `time from the command, ${since}`),
-  {
-    name: `${BURST} chat messages at once`,
-    of: `deliveries a second, ${since}`,
-    goal: { atLeast: 1 },
-    async measure(stage, _, turned) {
-      const [foyer, bare] = await both(stage, message, BURST, turned);
-      return rateOf(foyer) / rateOf(bare);
-    },
-  },
-  ...[1, BURST].map((times): Work => ({
-    name: `${times === 1 ? "1 chat message" : `${times} chat messages at once`}, cost`,
-    of: `processor time, ${since}`,
-    goal: { atMost: 1 },
-    async measure(stage, _, turned) {
-      const [foyer, bare] = await both(stage, message, times, turned);
-      return foyer.cost / bare.cost;
-    },
-  })),
   besideEvents(message, 250),
   {
     name: "chat.unread_pointers, p95",

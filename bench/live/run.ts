@@ -1,4 +1,4 @@
-import { type Figure } from "../figures.js";
+import { measureCrowds } from "../crowd/run.js";
 import { measure, print, say, short } from "../rounds.js";
 import { figures } from "./figures.js";
 import { openStage, PEOPLE } from "./stage.js";
@@ -9,21 +9,25 @@ import { works } from "./works.js";
 // PEOPLE in one room. ROUNDS and SECONDS set the duration.
 
 const wanted = process.argv.slice(3);
-const chosen = [...works, ...chatWorks].filter(
-  ({ name }) => !wanted.length || wanted.some((part) => name.includes(part)),
-);
+const isWanted = (name: string) =>
+  !wanted.length || wanted.some((part) => name.includes(part));
 
-say(`${PEOPLE} people join`);
-const stage = await openStage();
-let results;
-let measuredOnce: Figure[];
-try {
-  measuredOnce = await figures(stage);
-  results = await measure(chosen, stage);
-} finally {
-  await stage.stop();
+await measureCrowds(isWanted);
+
+const chosen = [...works, ...chatWorks].filter(({ name }) => isWanted(name));
+if (chosen.length) {
+  say(`${PEOPLE} people join`);
+  const stage = await openStage();
+  try {
+    const measuredOnce = await figures(stage);
+    print(await measure(chosen, stage));
+    console.table(
+      measuredOnce.map(({ value, ...rest }) => ({
+        value: short(value),
+        ...rest,
+      })),
+    );
+  } finally {
+    await stage.stop();
+  }
 }
-print(results);
-console.table(
-  measuredOnce.map(({ value, ...rest }) => ({ value: short(value), ...rest })),
-);

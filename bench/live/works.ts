@@ -12,7 +12,7 @@ import type { Hall, Stage } from "./stage.js";
 export type Work = WorkOn<Stage>;
 
 /** How many events are sent at once in a burst. */
-export const BURST = 20;
+const BURST = 20;
 
 /** How many requests are in flight while their rate is measured. */
 export const CALLERS = 32;
@@ -138,11 +138,11 @@ export const p95Of = ({ times: [times] }: Delivery, from?: number): number => {
 };
 
 /** Deliveries a second, from when the first event was asked for. */
-export const rateOf = ({ times, sent, arrived }: Delivery): number =>
+const rateOf = ({ times, sent, arrived }: Delivery): number =>
   arrived / (times.flat().reduce((a, b) => Math.max(a, b)) - sent);
 
 /** The time to deliver one event to everybody, repeated for as long as a measurement takes. */
-export const oneEvent = (
+const oneEvent = (
   kind: Kind,
   from: (delivery: Delivery) => number | undefined,
   of: string,

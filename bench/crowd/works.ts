@@ -1,0 +1,197 @@
+import { setTimeout } from "node:timers/promises";
+import { callersOf } from "../event.js";
+import { load } from "../load.js";
+import { probe } from "../live/probe.js";
+import type { Work as WorkOn } from "../rounds.js";
+import {
+  during,
+  type Hall,
+  type Kind,
+  memoryOf,
+  type Outcome,
+  PEOPLE,
+  type Plan,
+  SPEAKERS,
+  talk,
+} from "./halls.js";
+import { note } from "./notes.js";
+
+/** The servers that a work compares. */
+export type Halls = Partial<Record<Kind, Hall>>;
+export type Work = WorkOn<Halls>;
+
+/** Works that share their servers. */
+export interface Group {
+  kinds: Kind[];
+  plan: Plan;
+  works: Work[];
+}
+
+export const people = PEOPLE.toLocaleString("en");
+
+type Outcomes = Record<Kind, Outcome>;
+type Run = (hall: Hall, kind: Kind, seconds: number) => Promise<Outcome>;
+
+/**
+ * Runs the same in each hall, in turn. Works that share a run use its outcomes once
+ * each.
+ */
+export function shared(kinds: Kind[], run: Run) {
+  let outcomes: Promise<Outcomes>;
+  const users = new Set<string>();
+  return (
+    name: string,
+    of: string,
+    goal: Work["goal"],
+    ratio: (outcomes: Outcomes) => number,
+  ): Work => ({
+    ...{ name, of, goal },
+    async measure(halls, seconds, turned) {
+      if (!users.size || users.has(name)) {
+        users.clear();
+        outcomes = inTurn(halls, seconds, turned);
+      }
+      users.add(name);
+      return ratio(await outcomes);
+    },
+  });
+
+  async function inTurn(halls: Halls, seconds: number, turned: boolean) {
+    const found = {} as Outcomes;
+    for (const kind of turned ? kinds.toReversed() : kinds)
+      found[kind] = await run(halls[kind]!, kind, seconds);
+    return found;
+  }
+}
+
+const five = shared(["foyer", "bare", "collecting"], (hall, kind, seconds) =>
+  talk(hall, `${kind}, ${people} people × 5 a second`, 5, 2 * seconds),
+);
+
+const fifty = shared(["foyer", "collecting"], async (hall, kind, seconds) => {
+  const name = `${people} people × 50 a second`;
+  const before = memoryOf(hall.server);
+  const outcome = await talk(hall, `${kind}, ${name}`, 50, 2 * seconds);
+  const of = kind === "foyer" ? name : `${name}, ${kind}`;
+  note(`${of}: deliveries a second`, outcome.delivered / outcome.seconds);
+  const atMost = kind === "foyer" ? 500 : undefined;
+  note(`${of}: p95`, outcome.delay.p95, "ms", atMost);
+  if (kind === "foyer") {
+    note(`${of}: memory before`, before, "MiB");
+    note(`${of}: memory after`, memoryOf(hall.server), "MiB");
+  }
+  return outcome;
+});
+
+export const toBare = "to that of bare ws, which sends in a loop";
+const toCollecting = "to that of ws with one write for all that waits";
+export const cost = "processor time for each delivery";
+
+/** How many messages are sent at once in a burst. */
+const BURST = 200;
+
+/** Sends a burst, and asks whether the server still answers. */
+const burst = shared(["foyer", "collecting"], async (hall, kind) => {
+  const name = `${kind}, ${BURST} messages at once to ${people}`;
+  let slowest = 0;
+  const run = async () => {
+    const asked = probe(hall.server.port, "/healthz", {}, 3);
+    await setTimeout(200);
+    await hall.crowd.say(BURST, 1_000_000);
+    slowest = (await asked).at(-1)!;
+  };
+  const outcome = await during(hall, name, run, BURST);
+  const atMost = kind === "foyer" ? 50 : undefined;
+  note(`${name}: longest wait for /healthz`, slowest, "ms", atMost);
+  note(`${name}: all have all`, outcome.seconds * 1000 - 200, "ms");
+  return outcome;
+});
+
+/** The rate of GET in a hall. */
+function reads({ server, rooms }: Hall, kind: Kind) {
+  const [authorization] = callersOf("bench", { count: 1 });
+  const path =
+    kind === "foyer" ? `/api/v1/worlds/bench/rooms/${rooms[0]!}/` : "/healthz";
+  const requests = [{ path, headers: { authorization: authorization! } }];
+  return (seconds: number) =>
+    load(server.port, { requests, connections: 32, seconds });
+}
+
+/** The rate of GET while people talk, to that while they do not. */
+const besideTalk = (
+  kind: Kind,
+  name: string,
+  of: string,
+  goal: Work["goal"],
+): Work => ({
+  ...{ name, of, goal },
+  async measure(halls, seconds, turned) {
+    const hall = halls[kind]!;
+    const ask = reads(hall, kind);
+    const alone = async () => (await ask(seconds)).rate;
+    const beside = async () => {
+      let rate = 0;
+      const messages = 5 * (seconds + 1);
+      const run = async () => {
+        const talking = hall.crowd.say(messages, 5);
+        await setTimeout(500);
+        ({ rate } = await ask(seconds));
+        await talking;
+      };
+      await during(hall, name, run, messages);
+      return rate;
+    };
+    const first = turned ? await alone() : await beside();
+    return turned ? (await beside()) / first : first / (await alone());
+  },
+});
+
+/** Everything that needs one room with everybody in it. */
+export const room: Group = {
+  kinds: ["foyer", "bare", "collecting"],
+  plan: { people: PEOPLE, speakers: SPEAKERS },
+  works: [
+    five(
+      `${people} people × 5 a second, p95`,
+      `time from sending to having, ${toBare}`,
+      { atMost: 1.25 },
+      ({ foyer, bare }) => foyer.delay.p95 / bare.delay.p95,
+    ),
+    five(
+      `${people} people × 5 a second, cost`,
+      `${cost}, ${toCollecting}`,
+      { atMost: 1.3 },
+      ({ foyer, collecting }) => foyer.cost / collecting.cost,
+    ),
+    five(
+      `${people} people × 5 a second, cost to bare`,
+      `${cost}, ${toBare}`,
+      {},
+      ({ foyer, bare }) => foyer.cost / bare.cost,
+    ),
+    fifty(
+      `${people} people × 50 a second, cost`,
+      `${cost}, ${toCollecting}`,
+      { atMost: 1.5 },
+      ({ foyer, collecting }) => foyer.cost / collecting.cost,
+    ),
+    burst(
+      `${BURST} messages at once to ${people}, cost`,
+      `${cost}, ${toCollecting}`,
+      {},
+      ({ foyer, collecting }) => foyer.cost / collecting.cost,
+    ),
+    besideTalk(
+      "foyer",
+      `GET room beside ${people} people × 5 a second`,
+      "requests a second, to those without messages",
+      { atLeast: 0.6 },
+    ),
+    besideTalk(
+      "bare",
+      `GET of bare ws beside ${people} people × 5 a second`,
+      "requests a second, to those without messages",
+      {},
+    ),
+  ],
+};
