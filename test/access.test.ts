@@ -44,7 +44,15 @@ const inRoom = "401 401 401 403 401 403 403 403 200 200 403";
 /** Each route, and the status for each caller. GET stands for HEAD, too. */
 const table: Record<string, string> = {
   "GET /": all404,
+  "GET /console": all200,
+  "GET /w/:world": all200,
+  "GET /w/:world/console": all200,
+  "GET /web/player.html": all200,
+  "GET /web/*": all200,
+  "GET /demo/stream.m3u8": all200,
+  "GET /demo/*": all200,
   "GET /healthz": all200,
+  "GET /readyz": all200,
   "GET /docs/": all200,
   "GET /docs/live": all200,
   "GET /docs/start.js": all200,
@@ -60,6 +68,7 @@ const table: Record<string, string> = {
   "PATCH /api/v1/worlds/:world_id/": secret,
   "POST /api/v1/worlds/:world_id/delete_user": secret.replaceAll("200", "204"),
   "GET /api/v1/worlds/:world_id/users/": secret,
+  "GET /api/v1/worlds/:world_id/activity/": secret,
   "GET /api/v1/worlds/:world_id/files/": secret,
   "DELETE /api/v1/worlds/:world_id/files/:file_id/": secret.replaceAll(
     "200",
@@ -113,7 +122,10 @@ const urlOf = (
     .replace(":room_id", room)
     .replace(":file_id", file)
     .replace("/docs/static/*", "/docs/static/swagger-ui.css")
-    .replace("/media/pub/:world/:name", media);
+    .replace("/web/*", "/web/icon.svg")
+    .replace("/demo/*", "/demo/init.mp4")
+    .replace("/media/pub/:world/:name", media)
+    .replace(":world", "demo");
 
 /** A server with all that may be asked for; two worlds, so that the host says which. */
 async function furnished(t: Test, permissions = rules({})) {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import t from "tap";
 import { ConfigError, loadConfig, variables } from "../config.js";
 import { foyer } from "./helper.js";
+import { testdir } from "./testdir.js";
 
 // Tests run from dist/test.
 const document = readFileSync(
@@ -12,7 +13,7 @@ const document = readFileSync(
 void t.test("the table of variables is the truth", async (t) => {
   const rows = document
     .split("\n")
-    .filter((line) => /^\| `[A-Z_]+`/.test(line))
+    .filter((line) => /^\| `[A-Z0-9_]+`/.test(line))
     .map((line) => line.split("|").slice(1, -1))
     .map((cells) => cells.map((cell) => cell.trim()));
   t.strictSame(
@@ -45,6 +46,58 @@ void t.test("values that are taken", async (t) => {
       { CORS_ORIGIN: "https://a.org, http://localhost:3000" },
       { corsOrigins: ["https://a.org", "http://localhost:3000"] },
     ],
+    [{}, { web: { on: true, embedOrigins: [] } }],
+    [{ WEB: "off" }, { web: { on: false } }],
+    [
+      { EMBED_ORIGINS: "https://a.org, http://[::1]:3000" },
+      { web: { embedOrigins: ["https://a.org", "http://[::1]:3000"] } },
+    ],
+    [{}, { engines: {} }],
+    [
+      { DATABASE_URL: "postgres://a:b@c/d", VALKEY_URL: "valkey://e:1" },
+      {
+        engines: {
+          database: { url: "postgres://a:b@c/d", pool: 10 },
+          valkeyUrl: "valkey://e:1",
+        },
+      },
+    ],
+    [
+      { DATABASE_URL: "postgresql://c/d", DATABASE_POOL: "3" },
+      { engines: { database: { pool: 3 } } },
+    ],
+    [
+      { S3_BUCKET: "b" },
+      {
+        engines: {
+          bucket: {
+            bucket: "b",
+            region: "us-east-1",
+            forcePathStyle: false,
+            redirect: false,
+          },
+        },
+      },
+    ],
+    [
+      {
+        S3_BUCKET: "b",
+        S3_ENDPOINT: "http://s3:7070",
+        S3_REGION: "x",
+        S3_FORCE_PATH_STYLE: "on",
+        S3_REDIRECT: "on",
+      },
+      {
+        engines: {
+          bucket: {
+            endpoint: "http://s3:7070",
+            region: "x",
+            forcePathStyle: true,
+            redirect: true,
+          },
+        },
+      },
+    ],
     [{ UPLOAD_TYPES: "png,pdf" }, { uploads: { types: ["png", "pdf"] } }],
   ];
   for (const [env, config] of cases) {
@@ -66,10 +119,29 @@ function faultOf(env: Record<string, string>): string | undefined {
 void t.test("values that stop the start", async (t) => {
   const bad: Record<string, string[]> = {
     PORT: ["x", "-1", "65536", "80.5", " "],
+    DATABASE_URL: ["localhost", "mysql://a/b", "postgres:///b"],
+    DATABASE_POOL: ["0", "1001", "ten"],
+    // Alone, it has nothing that several nodes could share.
+    VALKEY_URL: ["localhost:6379", "http://a", "redis://a"],
+    S3_ENDPOINT: ["s3:7070", "ftp://a", "http://a"],
+    S3_FORCE_PATH_STYLE: ["yes"],
+    S3_REDIRECT: ["1"],
     PUBLIC_URL: ["rooms.example.org", "ftp://a.org", "https://a.org/?x"],
     TRUST_PROXY: ["yes", "10.0.0.0/33", "10.0.0.0/8/8", "loopback,x"],
     WORKERS: ["0", "257", "auto"],
     LOG_LEVEL: ["loud", "INFO"],
+    WEB: ["yes", "ON"],
+    EMBED_ORIGINS: [
+      "*",
+      "null",
+      "a.org",
+      "https://a.org/",
+      "https://a.org;script-src *",
+      "https://a;b",
+      "https://*.a.org",
+      "https://a.org https://b.org",
+      "data:",
+    ],
     UPLOAD_MAX_BYTES: ["0", "10MB"],
     UPLOAD_TYPES: ["exe", "png,,pdf"],
     UPLOADS_PER_MINUTE: ["0"],
@@ -97,7 +169,7 @@ void t.test("values that stop the start", async (t) => {
     }
   }
   // Any text is good for these; what is wrong with it shows when it is used.
-  const free = ["HOST", "DATA_DIR", "METRICS_HOST"];
+  const free = ["HOST", "DATA_DIR", "METRICS_HOST", "S3_BUCKET", "S3_REGION"];
   t.strictSame(
     new Set([...Object.keys(bad), ...free]),
     new Set(Object.keys(variables)),
@@ -107,7 +179,7 @@ void t.test("values that stop the start", async (t) => {
 
 void t.test("the start says in one line what is wrong", async (t) => {
   const env = { METRICS_TOKEN: "a secret" };
-  const got = await foyer(t.testdir(), ["serve"], env);
+  const got = await foyer(testdir(t), ["serve"], env);
   t.equal(got.code, 1);
   t.match(got.stderr, /^foyer: METRICS_TOKEN: Must be .*\n$/);
   t.notMatch(got.stderr, "a secret");

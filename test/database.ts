@@ -9,11 +9,19 @@ import {
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteStore } from "../db/sqlite/index.js";
+import type { Test } from "tap";
+import { openEngines } from "../db/open.js";
+import { openSqliteStore, type SqliteOptions } from "../db/sqlite/index.js";
+import type { Store } from "../db/store.js";
 import type { World } from "../schemas/worlds.js";
+import { shared } from "./shared.js";
+import { enginesOf } from "./stack.js";
 
 /** The bytes of databases that this process has made, by what is in them. */
 const made = new Map<string, Promise<Buffer>>();
+
+/** The folders of databases that this process has made on the shared engines. */
+const templates = new Map<string, Promise<string>>();
 
 /**
  * Puts a database with some worlds into a folder, which is made if missing. The
@@ -25,9 +33,13 @@ export const putDatabase = (
   worlds: readonly World[],
 ): Promise<void> =>
   putPrepared(dataDir, `store ${JSON.stringify(worlds)}`, async (folder) => {
-    const store = openSqliteStore(folder);
-    for (const world of worlds) await store.worlds.create(world);
-    await store.close();
+    const engines = await openEngines({
+      ...(await enginesOf(folder)),
+      dataDir: folder,
+      serves: false,
+    });
+    for (const world of worlds) await engines.store.worlds.create(world);
+    await engines.close();
   });
 
 /**
@@ -41,6 +53,11 @@ export async function putPrepared(
   key: string,
   make: (folder: string) => Promise<void>,
 ): Promise<void> {
+  if (shared) {
+    let template = templates.get(key);
+    if (!template) templates.set(key, (template = templateOf(make)));
+    return shared.copyDatabase(await template, dataDir);
+  }
   let bytes = made.get(key);
   if (!bytes) made.set(key, (bytes = bytesOf(make)));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -48,6 +65,19 @@ export async function putPrepared(
     flag: "wx",
     mode: 0o600,
   });
+}
+
+/** @returns a folder that stands for the database; it is not there any more. */
+async function templateOf(
+  make: (folder: string) => Promise<void>,
+): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "foyer-template-"));
+  try {
+    await make(folder);
+    return folder;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 async function bytesOf(
@@ -61,6 +91,20 @@ async function bytesOf(
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Opens the store in a folder. It is closed with the test, unless that was done before:
+ * the thread of an open store keeps the process from ending, also when a test fails.
+ */
+export function openStore(
+  t: Test,
+  dataDir: string,
+  options?: SqliteOptions,
+): Store {
+  const store = openSqliteStore(dataDir, options);
+  t.teardown(() => store.close());
+  return store;
 }
 
 /** The files of a database that a killed process leaves. */

@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
+import { testdir } from "./testdir.js";
 
 // Runs the examples of docs/embed.md as they stand there.
 
@@ -19,7 +20,7 @@ const examples = parts.flatMap((part) =>
 void t.test("examples for programs", async (t) => {
   t.ok(examples.length >= 5, `${examples.length} examples`);
   // Inside of the package, its name resolves to itself.
-  const folder = t.testdir();
+  const folder = testdir(t);
   await Promise.all(
     examples.map(async ({ name, program }, i) => {
       const path = join(folder, `${i}.mjs`);

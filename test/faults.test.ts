@@ -1,6 +1,7 @@
 import t, { type Test } from "tap";
 import { createApp, openEngines } from "../app.js";
 import { startTestServer } from "../testing.js";
+import { testdir } from "./testdir.js";
 
 async function serving(t: Test) {
   const server = await startTestServer();
@@ -41,7 +42,7 @@ void t.test("a page far past the end is empty", async (t) => {
 });
 
 void t.test("a failure to read a file is not to be cached", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const engines = await openEngines({ dataDir });
   engines.files.open = async () => ({
     size: 1000,

@@ -5,6 +5,7 @@ import { crc32, deflateSync } from "node:zlib";
 import sharp, { type Sharp } from "sharp";
 import type { Answer, TestServer } from "./helper.js";
 import { loadConfig } from "../config.js";
+import { shared } from "./shared.js";
 
 // Files to upload, forms to upload them in, and a look at what became of them.
 
@@ -124,17 +125,24 @@ export async function filesBelow(
     .map(({ parentPath, name }) => join(parentPath, name));
 }
 
-/** The files of a server that are not whole, or not known to anybody yet, and the notes of them. */
-export const unfinished = async (dataDir: string): Promise<string[]> =>
-  (await filesBelow(join(dataDir, "work"), isNote)).filter(
-    (path) => !path.endsWith(".lock"),
-  );
+/**
+ * The files of a server that are not whole, or not known to anybody yet, and the notes of
+ * them. On S3 some are objects, and uploads that are no object yet.
+ */
+export async function unfinished(dataDir: string): Promise<string[]> {
+  const paths = await filesBelow(join(dataDir, "work"), isNote);
+  const local = paths.filter((path) => !path.endsWith(".lock"));
+  return [...local, ...((await shared?.unfinishedOf(dataDir)) ?? [])];
+}
 
 const isNote = ({ name }: Dirent) => name.endsWith(".note");
 
-/** The files that a server has taken. */
-export const finished = (dataDir: string): Promise<string[]> =>
-  filesBelow(join(dataDir, "media"));
+/** The files that a server has taken, as paths below the folder `media`. */
+export async function finished(dataDir: string): Promise<string[]> {
+  const media = join(dataDir, "media");
+  if (!shared) return filesBelow(media);
+  return (await shared.objectsOf(dataDir)).map((key) => join(media, key));
+}
 
 /**
  * Which of the texts are in the bytes of the files below a folder. Not for a

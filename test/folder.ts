@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
+import { embeddedFiles, shared } from "./shared.js";
 
 /** An argument by which tap makes a process and its threads note what they load. */
 const NOTES = /^--import=.*processinfo/;
@@ -12,11 +13,24 @@ export async function runFolder(name: string): Promise<void> {
   if (process.execArgv.some((argument) => NOTES.test(argument))) {
     return runWithoutNotes();
   }
+  // It must come after the decision above: a process that loads tap is a test of its own.
+  const { endAfterTests, nameWhatHangs } = await import("./watchdog.js");
+  nameWhatHangs();
   const folder = new URL(`${name}/`, import.meta.url);
   const files = readdirSync(folder, { recursive: true }) as string[];
   const tests = files.filter((file) => file.endsWith(".test.js")).sort();
   if (tests.length === 0) process.stdout.write("1..0\n");
-  for (const file of tests) await import(new URL(file, folder).href);
+  for (const file of tests) {
+    const reason = shared && embeddedFiles[`${name}/${file}`];
+    if (reason === undefined) await import(new URL(file, folder).href);
+    else await skip(file, reason);
+  }
+  endAfterTests();
+}
+
+async function skip(name: string, reason: string): Promise<void> {
+  const { default: t } = await import("tap");
+  void t.test(name, { skip: reason }, () => {});
 }
 
 /**
@@ -36,6 +50,8 @@ async function runWithoutNotes(): Promise<void> {
   process.on("message", (message: object) => child.send(message));
   const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
   for (const signal of signals) process.on(signal, () => child.kill(signal));
+  // tap sends it after that message. A child that could not read it must not survive.
+  process.on("SIGALRM", () => child.kill("SIGKILL"));
   process.exitCode = await new Promise<number>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => resolve(code ?? 1));

@@ -17,6 +17,8 @@ import {
   type PermissionConfig,
 } from "../schemas/plain/permissions.js";
 import type { World, WorldKey } from "../schemas/worlds.js";
+import { enginesOf, variablesOf } from "./stack.js";
+import { testdir } from "./testdir.js";
 
 /** A key for a world: tests make as many as they like, all different. */
 export const keyOf = (id: string): WorldKey => ({
@@ -107,9 +109,10 @@ export async function serve(
   worlds: World[] = [worldOf("demo")],
   { config, logger, lockTimeout, wrap = (store) => store }: ServeOptions = {},
 ): Promise<TestServer> {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putDatabase(dataDir, worlds);
   const engines = await openEngines({
+    ...(await enginesOf(dataDir)),
     dataDir,
     ...(lockTimeout !== undefined && { lockTimeout }),
   });
@@ -165,11 +168,22 @@ export const rules = (changes: PermissionConfig): PermissionConfig => ({
   ...changes,
 });
 
-/** Waits until something is so; it is for the timeout of the test to give up. */
+/** How long a test waits for anything at most, in milliseconds, however busy the machine is. */
+const PATIENCE = 120_000;
+
+/**
+ * Waits until something is so.
+ * @throws {Error} if it does not become so. The test then fails, with its clean-up.
+ */
 export async function until(
   condition: () => boolean | Promise<boolean>,
 ): Promise<void> {
+  // Some tests replace `performance.now`.
+  const deadline = process.uptime() + PATIENCE / 1000;
   while (!(await condition())) {
+    if (process.uptime() > deadline) {
+      throw new Error(`Not so after ${PATIENCE} ms: ${String(condition)}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -384,7 +398,7 @@ export async function foyer(
       },
     });
   const code = await run(args, {
-    env: { DATA_DIR: dataDir, ...env },
+    env: { ...(await variablesOf(dataDir)), ...env },
     stdin: Readable.from([Buffer.from(input)]),
     stdout: collect("stdout"),
     stderr: collect("stderr"),
@@ -393,14 +407,16 @@ export async function foyer(
 }
 
 /** Like {@link foyer}, in a process of its own. */
-export const foyerProcess = (
+export async function foyerProcess(
   t: Test,
   dataDir: string,
   args: readonly string[],
   env: Record<string, string> = {},
   input?: string,
-): Promise<Finished> =>
-  spawnFoyer(t, args, { DATA_DIR: dataDir, ...env }, input).finished;
+): Promise<Finished> {
+  const variables = { ...(await variablesOf(dataDir)), ...env };
+  return spawnFoyer(t, args, variables, input).finished;
+}
 
 /** A server in a process of its own. */
 export interface ServerProcess extends Running {
@@ -418,7 +434,7 @@ export async function startFoyer(
   env: Record<string, string> = {},
 ): Promise<ServerProcess> {
   const running = spawnFoyer(t, ["serve", "--json", ...args], {
-    DATA_DIR: dataDir,
+    ...(await variablesOf(dataDir)),
     PORT: "0",
     LOG_LEVEL: "silent",
     ...env,

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { testdir } from "./testdir.js";
 
 // What `npm pack` puts into the package. Tests run from dist/test.
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -39,16 +40,23 @@ void t.test("the package", async (t) => {
   const files = new Set(packed());
   for (const path of [
     "LICENSE",
+    "demo/init.mp4",
     "deploy/Caddyfile",
     "deploy/compose.yaml",
     "deploy/foyer.service",
+    "deploy/nodes/Caddyfile",
+    "deploy/nodes/compose.yaml",
+    "deploy/nodes/kubernetes.yaml",
     "dist/cli/main.js",
+    "dist/pages/index.html",
+    "dist/pages/web/icon.svg.br",
     "docs/asyncapi.json",
     "docs/openapi.json",
+    "docs/scale.md",
   ]) {
     t.ok(files.has(path), `has ${path}`);
   }
-  const strange = /^dist\/((test|bench|scripts)\/|\.)|\.map$|\.db/;
+  const strange = /^dist\/((test|bench|scripts|web)\/|\.)|\.map$|\.db/;
   t.same(
     [...files].filter((path) => strange.test(path)),
     [],
@@ -71,8 +79,25 @@ void t.test("the package", async (t) => {
   }
 });
 
+void t.test("the image is built from all that the server is", async (t) => {
+  const ignored = readFileSync(join(root, ".dockerignore"), "utf8");
+  const kept = new Set(
+    ignored.split("\n").flatMap((line) => /^!(.+)$/.exec(line)?.[1] ?? []),
+  );
+  const { include } = JSON.parse(
+    readFileSync(join(root, "tsconfig.json"), "utf8"),
+  ) as { include: string[] };
+  // What tests and measures it is no part of it, nor are the scripts but one.
+  const others = ["test", "bench", "scripts"];
+  const parts = include
+    .map((path) => path.split("/")[0]!)
+    .filter((path) => !others.includes(path));
+  const needed = ["demo", "package-lock.json", "scripts/build.js", "web"];
+  for (const path of [...parts, ...needed]) t.ok(kept.has(path), path);
+});
+
 void t.test("the unit finds the command in any prefix of npm", async (t) => {
-  const bin = join(t.testdir({ bin: {} }), "bin");
+  const bin = join(testdir(t, { bin: {} }), "bin");
   symlinkSync(join(root, "dist/cli/main.js"), join(bin, "foyer"));
   chmodSync(join(root, "dist/cli/main.js"), 0o755);
   const unit = readFileSync(join(root, "deploy/foyer.service"), "utf8");

@@ -1,3 +1,4 @@
+import { configOf, variablesOf } from "./stack.js";
 import t from "tap";
 import { loadConfig } from "../config.js";
 import type { Room } from "../schemas/rooms.js";
@@ -13,12 +14,17 @@ import {
   until,
   worldOf,
 } from "./helper.js";
+import { testdir } from "./testdir.js";
 
 const rooms = "/api/v1/worlds/sample/rooms/";
 
 void t.test("the demo, from nothing to a room", async (t) => {
-  const dataDir = t.testdir();
-  const env = { DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "silent" };
+  const dataDir = testdir(t);
+  const env = {
+    ...(await variablesOf(dataDir)),
+    PORT: "0",
+    LOG_LEVEL: "silent",
+  };
 
   const first = spawnFoyer(t, ["serve", "--demo"], env);
   await until(() => first.said.stdout.includes("curl"));
@@ -27,6 +33,16 @@ void t.test("the demo, from nothing to a room", async (t) => {
       first.said.stdout,
     )!;
   t.match(first.said.stdout, `\n  ${token}\n`, "the token stands by itself");
+  const links = first.said.stdout.match(/^ {2}http\S+$/gm)!;
+  t.match(links, [/\/w\/sample\/$/, /\/w\/sample\/console#token=\S+$/]);
+  for (const link of links) {
+    const page = await fetch(link);
+    t.equal(page.status, 200, link);
+    t.match(
+      await page.text(),
+      /&quot;title&quot;:&quot;Foyer Open House&quot;/,
+    );
+  }
   const headers = { authorization: `Bearer ${token}` };
   const listed = await fetch(url!, { headers });
   t.equal(listed.status, 200);
@@ -59,7 +75,7 @@ void t.test("the demo, from nothing to a room", async (t) => {
 });
 
 void t.test("without --demo there is nothing but what was made", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const line = "world create mine --title M --domain m.org";
   t.equal((await foyer(dataDir, line.split(" "))).code, 0);
   const { stdout } = await foyer(dataDir, ["token", "mine"]);
@@ -72,7 +88,7 @@ void t.test("without --demo there is nothing but what was made", async (t) => {
   server.signal("SIGTERM");
   await server.finished;
 
-  const plain = await startFoyer(t, dataDir);
+  const plain = await startFoyer(t, dataDir, [], { WEB: "off" });
   const get = async (world: string) =>
     (
       await fetch(`${plain.address}/api/v1/worlds/${world}/`, {
@@ -88,10 +104,15 @@ void t.test("without --demo there is nothing but what was made", async (t) => {
 });
 
 void t.test("a stop finishes what is under way, for a time", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo")]);
   const patience = { stop: 1500, close: 60_000 };
-  const config = { ...loadConfig({}), port: 0, dataDir, patience };
+  const config = {
+    ...loadConfig({}),
+    ...(await configOf(dataDir)),
+    port: 0,
+    patience,
+  };
   const server = await startServer({ ...config, logLevel: "silent" });
   const body = JSON.stringify({ name: "Slow" });
   const ask = async (expected: number) => {
@@ -121,7 +142,7 @@ void t.test("a stop finishes what is under way, for a time", async (t) => {
 });
 
 void t.test("what is no HTTP, and what the log tells of it all", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"], {
     LOG_LEVEL: "debug",
   });

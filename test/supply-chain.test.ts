@@ -74,6 +74,22 @@ void t.test("licences of what is installed with Foyer", async (t) => {
   }
 });
 
+void t.test("licences of what the built pages contain", (t) => {
+  const text = readFileSync(
+    new URL("../pages/web/licenses.md", import.meta.url),
+    "utf8",
+  );
+  const bundled = [...text.matchAll(/^## (\S+) - \S+ \((.+)\)$/gm)];
+  const names = bundled.map(([, name]) => name);
+  for (const name of ["svelte", "dompurify", "marked", "hls.js"]) {
+    t.ok(names.includes(name), name);
+  }
+  for (const [, name, license] of bundled) {
+    t.ok(isAllowed(license!), `${name}: ${license}`);
+  }
+  t.end();
+});
+
 void t.test("who may run a script when installed", (t) => {
   const scripted = packages.filter(
     ([, { hasInstallScript }]) => hasInstallScript,
@@ -133,12 +149,15 @@ function filesUnder(folder: string): string[] {
 void t.test("whatever is imported is declared", (t) => {
   const files = [
     ...["cli", "client", "db", "live", "plugins", "routes", "schemas"],
-    ...["test", "bench", "scripts", "dist"],
+    ...["test", "bench", "scripts", "web", "dist"],
   ].flatMap((folder) => filesUnder(`${folder}/`));
   files.push(...readdirSync(root).filter((name) => /\.(ts|js)$/.test(name)));
   t.ok(files.length > 200, `${files.length} files`);
   const undeclared = files.flatMap((path) => {
-    const isShipped = !/^(dist\/)?(test|bench|scripts)\/|\.config\./.test(path);
+    // What web/ imports becomes a part of the built pages.
+    const isShipped = !/^(dist\/)?(test|bench|scripts|web)\/|\.config\./.test(
+      path,
+    );
     const declared = {
       ...manifest.dependencies,
       ...(!isShipped && manifest.devDependencies),

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { startTestServer, type TestWorld } from "../testing.js";
+import { testdir } from "./testdir.js";
 
 async function start(t: Test) {
   const server = await startTestServer();
@@ -78,7 +79,7 @@ void t.test("what it refuses", async (t) => {
 
 void t.test("its folder", async (t) => {
   const { TMPDIR } = process.env;
-  const parent = (process.env.TMPDIR = t.testdir());
+  const parent = (process.env.TMPDIR = testdir(t));
   t.teardown(() => {
     if (TMPDIR === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = TMPDIR;

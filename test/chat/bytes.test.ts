@@ -2,11 +2,10 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import { openSqliteStore } from "../../db/sqlite/index.js";
-import type { Store } from "../../db/store.js";
-import { copyAsKilled, heldIn } from "../database.js";
+import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { textsBelow } from "../files.js";
 import { until, worldOf } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 // A text that is deleted, edited or over leaves all files of the database.
 
@@ -14,9 +13,8 @@ const DELETED = { type: "deleted" };
 
 /** A store with a room and a user in it. */
 async function opened(t: Test) {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   const { id: room } = (await store.rooms.create("demo", { name: "R" })).value;
   const users: string[] = [];
@@ -172,8 +170,7 @@ void t.test("a long reader delays no deletion twice", async (t) => {
   const crashed = copyAsKilled(dataDir);
   t.strictSame(heldIn(crashed, ends(texts)), ends(texts), "in its log");
   t.equal(isMarked(crashed), true);
-  const next: Store = openSqliteStore(crashed);
-  t.teardown(() => next.close());
+  openStore(t, crashed);
   await until(() => heldIn(crashed, ends(texts)).length === 0);
 
   reader.close();

@@ -1,3 +1,4 @@
+import { configOf } from "../stack.js";
 import t, { type Test } from "tap";
 import { createApp } from "../../app.js";
 import type { Live, LiveOptions, SentEvent } from "../../client/index.js";
@@ -13,6 +14,7 @@ import {
 } from "../helper.js";
 import { take } from "../client/fake-chat.js";
 import { liveOf, next, rejection } from "../client/fake-server.js";
+import { testdir } from "../testdir.js";
 
 // The channels of the live client and the real server.
 
@@ -145,9 +147,10 @@ void t.test("a channel is lost with the right to read it", async (t) => {
 });
 
 void t.test("volatile members are members again after a restart", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo")]);
-  const before = createApp({ config: { dataDir } });
+  const config = await configOf(dataDir);
+  const before = createApp({ config });
   const port = await listen(before);
   const ada = person(t, `http://127.0.0.1:${port}`, "ada");
   const room = await createRoom(ada, { volatile: true });
@@ -159,7 +162,7 @@ void t.test("volatile members are members again after a restart", async (t) => {
   await before.close();
   await gone;
   const message = hall.send("Two");
-  const after = createApp({ config: { dataDir } });
+  const after = createApp({ config });
   t.teardown(() => after.close());
   await after.listen({ host: "127.0.0.1", port });
   t.match(await message, { content: { body: "Two" } });
@@ -168,7 +171,7 @@ void t.test("volatile members are members again after a restart", async (t) => {
 });
 
 void t.test("the server is killed again and again", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo")]);
   // No limit is to be in the way of two hundred messages.
   const env = { LIVE_MESSAGES_PER_SECOND: "1000" };

@@ -34,7 +34,9 @@ async function framesAfter(
   channel: string,
   event: number,
 ) {
-  await until(() => app.live.chat.channels.lastDelivered(channel) >= event);
+  const { channels } = app.live.chat;
+  await until(() => channels.lastDelivered(channel) >= event);
+  await channels.sent(channel, event);
   return client.all();
 }
 

@@ -27,13 +27,16 @@ class Machine {
       [...this.#processes].filter(([other]) => other !== name);
     const events: Events = {
       process: name,
+      lossy: false,
       publish: (event) => {
         for (const [, other] of others()) {
           setImmediate(() => other.publish(structuredClone(event)));
         }
         local.publish(event);
       },
+      tell: (event) => local.tell(event),
       subscribe: (listener) => local.subscribe(listener),
+      count: (key, window) => local.count(key, window),
       close: () => local.close(),
     };
     this.#processes.set(name, local);

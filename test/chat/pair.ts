@@ -4,17 +4,16 @@ import type { Test } from "tap";
 import { WebSocket } from "ws";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
-import type { AnyEvent } from "../../db/events.js";
+import type { AnyEvent, Events } from "../../db/events.js";
 import { LocalEvents } from "../../db/local/events.js";
-import { LocalFiles } from "../../db/local/files.js";
-import { publishing } from "../../db/publishing/index.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Store } from "../../db/store.js";
 import { keyOf, tokenOf, worldOf } from "../helper.js";
 import { Client, type Person } from "../live/client.js";
 import { Conversation, liveContractOf } from "../live/contract.js";
+import { openWith } from "../stack.js";
+import { testdir } from "../testdir.js";
 
-/** One of two servers that share a database. */
+/** One of the servers that share a database. */
 export interface Half {
   readonly app: FastifyInstance;
   readonly store: Store;
@@ -34,6 +33,7 @@ export interface Pair {
 
 /** Tells another server of each event. */
 class LinkedEvents extends LocalEvents {
+  override readonly lossy = true;
   send: (event: AnyEvent) => void = () => {};
 
   override publish(event: AnyEvent): void {
@@ -47,25 +47,18 @@ class LinkedEvents extends LocalEvents {
   }
 }
 
-/** Starts two servers, in whose database there is a world `demo`. */
-export async function startPair(t: Test): Promise<Pair> {
-  const dataDir = t.testdir();
-  const fail = (error: unknown) => t.fail(error as Error);
-  const buses = [new LinkedEvents(fail), new LinkedEvents(fail)] as const;
+const faultsOf = (t: Test) => (error: unknown) => t.fail(error as Error);
+
+/** Starts servers that share a database, in which there is a world `demo`. */
+export async function startHalves(
+  t: Test,
+  buses: readonly Events[],
+): Promise<Half[]> {
+  const dataDir = testdir(t);
+  const fail = faultsOf(t);
   const halves: Half[] = [];
   for (const events of buses) {
-    const store = openSqliteStore(dataDir, { origin: "pair" });
-    const files = new LocalFiles(dataDir);
-    const engines = {
-      store: publishing(store, events),
-      files,
-      events,
-      async close() {
-        await files.close();
-        await store.close();
-        await events.close();
-      },
-    };
+    const engines = await openWith(events, dataDir);
     const config = { ...loadConfig({}), dataDir };
     const app = createApp({ config, engines });
     const clients: Client[] = [];
@@ -93,7 +86,15 @@ export async function startPair(t: Test): Promise<Pair> {
       },
     });
   }
-  const [one, two] = halves as [Half, Half];
+  await halves[0]!.store.worlds.create(worldOf("demo"));
+  return halves;
+}
+
+/** Starts two servers, in whose database there is a world `demo`. */
+export async function startPair(t: Test): Promise<Pair> {
+  const fail = faultsOf(t);
+  const buses = [new LinkedEvents(fail), new LinkedEvents(fail)] as const;
+  const [one, two] = (await startHalves(t, buses)) as [Half, Half];
   const pair: Pair = {
     one,
     two,
@@ -111,6 +112,5 @@ export async function startPair(t: Test): Promise<Pair> {
   };
   buses[0].send = linked(two);
   buses[1].send = linked(one);
-  await one.store.worlds.create(worldOf("demo"));
   return pair;
 }

@@ -345,7 +345,15 @@ void t.test("forced joins", async (t) => {
 
   const person = { uid: "b", profile: { display_name: "B" } };
   const both = await Promise.all([live.person(person), live.person(person)]);
-  for (const client of both) await client.next("chat.channels");
+  for (const client of both) {
+    // Who logs in a little later than the other one has it from there.
+    const known = client.hello["chat.channels"] as Json[];
+    const { channels } =
+      known.length > 0
+        ? { channels: known }
+        : await client.next("chat.channels");
+    t.same(channels, [{ id: channel, unread_pointer: 0 }]);
+  }
   const events = await chat.events("demo", channel, { after: 0, limit: 10 });
   t.equal(events.length, 2, "one event for each user");
 });

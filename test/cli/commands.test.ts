@@ -1,8 +1,10 @@
+import { embedded } from "../shared.js";
 import { existsSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import t from "tap";
 import { foyer } from "../helper.js";
 import { furnished } from "./furnished.js";
+import { testdir } from "../testdir.js";
 
 // What holds for every command. A new command needs a row here and nothing else.
 
@@ -97,8 +99,9 @@ void t.test("--json prints JSON that ends with one newline", async (t) => {
 
 void t.test(
   "without a database, the folder is named, and not made",
+  embedded("PostgreSQL has no folder"),
   async (t) => {
-    const missing = join(t.testdir(), "missing");
+    const missing = join(testdir(t), "missing");
     const stderr = `foyer: there is no database in ${missing}\n`;
     for (const row of commands.filter(({ makes }) => !makes)) {
       const got = await foyer(missing, argsOf(row, nowhere));
@@ -109,7 +112,7 @@ void t.test(
 );
 
 void t.test("wrong usage is one line, and 2", async (t) => {
-  const missing = join(t.testdir(), "missing");
+  const missing = join(testdir(t), "missing");
   const more = "more\u001b[31m\nthan it takes";
   for (const row of rows) {
     const got = await foyer(missing, [...argsOf(row, nowhere), more]);
@@ -120,7 +123,7 @@ void t.test("wrong usage is one line, and 2", async (t) => {
 });
 
 void t.test("each has help with an example", async (t) => {
-  const missing = join(t.testdir(), "missing");
+  const missing = join(testdir(t), "missing");
   for (const { name } of rows) {
     const got = await foyer(missing, ["help", ...name.split(" ")]);
     t.match(got, { code: 0, stderr: "" }, name);
@@ -139,7 +142,7 @@ void t.test("each has help with an example", async (t) => {
 });
 
 void t.test("no command is missing here", async (t) => {
-  const dir = t.testdir();
+  const dir = testdir(t);
   const below = async (...group: string[]): Promise<string[]> => {
     const { stdout } = await foyer(dir, ["help", ...group]);
     const [, list = ""] = stdout.split("\nCommands:\n");
@@ -157,17 +160,21 @@ void t.test("no command is missing here", async (t) => {
   t.same(found.sort(), rows.map(({ name }) => name).sort());
 });
 
-void t.test("a folder is named as it is, wherever one stands", async (t) => {
-  const missing = join(t.testdir(), "missing");
-  const given = relative(process.cwd(), missing);
-  t.not(given, missing);
-  for (const args of [
-    ["world", "list"],
-    ["check"],
-    ["backup", join(missing, "x.tar")],
-  ]) {
-    const { code, stderr } = await foyer(given, args);
-    t.equal(code, 1);
-    t.equal(stderr, `foyer: there is no database in ${missing}\n`);
-  }
-});
+void t.test(
+  "a folder is named as it is, wherever one stands",
+  embedded("PostgreSQL has no folder"),
+  async (t) => {
+    const missing = join(testdir(t), "missing");
+    const given = relative(process.cwd(), missing);
+    t.not(given, missing);
+    for (const args of [
+      ["world", "list"],
+      ["check"],
+      ["backup", join(missing, "x.tar")],
+    ]) {
+      const { code, stderr } = await foyer(given, args);
+      t.equal(code, 1);
+      t.equal(stderr, `foyer: there is no database in ${missing}\n`);
+    }
+  },
+);

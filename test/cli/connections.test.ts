@@ -1,3 +1,4 @@
+import { variablesOf } from "../stack.js";
 import { once } from "node:events";
 import { createConnection } from "node:net";
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -17,7 +18,12 @@ async function start(
 ) {
   await putDatabase(dataDir, [worldOf("sample")]);
   const server = await startServer(
-    loadConfig({ DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "silent", ...env }),
+    loadConfig({
+      ...(await variablesOf(dataDir)),
+      PORT: "0",
+      LOG_LEVEL: "silent",
+      ...env,
+    }),
   );
   t.teardown(() => server.stop());
   return { ...server, port: Number(new URL(server.address).port) };

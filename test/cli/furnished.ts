@@ -1,14 +1,16 @@
 import { join } from "node:path";
 import type { Test } from "tap";
-import { LocalFiles } from "../../db/local/files.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
+import type { LocalFiles } from "../../db/local/files.js";
 import { worldOf } from "../helper.js";
+import { openIn } from "../stack.js";
+import { testdir } from "../testdir.js";
 
 /** A folder with a world, two rooms and some files, and the stores that have it open. */
 export async function furnished(t: Test, count: number) {
-  const dataDir = join(t.testdir(), "data");
-  const store = openSqliteStore(dataDir);
-  const files = new LocalFiles(dataDir);
+  const dataDir = join(testdir(t), "data");
+  const { store, files: opened } = await openIn(t, dataDir);
+  // Tests that look into its folder are for the embedded engines only.
+  const files = opened as LocalFiles;
   await store.worlds.create(worldOf("demo"));
   const rooms = [{ name: "a" }, { name: "b" }];
   for (const room of rooms) await store.rooms.create("demo", room);

@@ -1,3 +1,4 @@
+import { embedded } from "../shared.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createServer, type AddressInfo } from "node:net";
@@ -5,6 +6,7 @@ import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import { foyer, foyerProcess, worldOf } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 const { version } = JSON.parse(
   readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
@@ -19,7 +21,7 @@ async function runAll<T extends { args: string[]; env?: object }>(
     ended: { code: number | null; stdout: string; stderr: string },
   ) => void,
 ): Promise<void> {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   for (const one of cases) {
     check(one, await foyer(dataDir, one.args, { ...one.env }));
   }
@@ -124,7 +126,7 @@ void t.test("a bad variable stops the start, and is named", async (t) => {
 });
 
 void t.test("a process ends as its command does", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const world = JSON.stringify({
     format: "foyer.world",
     version: 1,
@@ -147,17 +149,21 @@ void t.test("a process ends as its command does", async (t) => {
   }
 });
 
-void t.test("a fault of Foyer is told with its stack", async (t) => {
-  const dataDir = t.testdir();
-  await openSqliteStore(dataDir).close();
-  const db = new Database(join(dataDir, "foyer.db"));
-  db.exec("DROP TABLE world_issuers");
-  db.close();
-  const args = ["world", "list"];
-  await t.rejects(foyer(dataDir, args), /no such table/);
-  t.match(await foyerProcess(t, dataDir, args), {
-    code: 1,
-    stdout: "",
-    stderr: /^foyer: SqliteError: no such table.*\n(foyer: +at .+\n)+$/,
-  });
-});
+void t.test(
+  "a fault of Foyer is told with its stack",
+  embedded("damages the file of SQLite"),
+  async (t) => {
+    const dataDir = testdir(t);
+    await openSqliteStore(dataDir).close();
+    const db = new Database(join(dataDir, "foyer.db"));
+    db.exec("DROP TABLE world_issuers");
+    db.close();
+    const args = ["world", "list"];
+    await t.rejects(foyer(dataDir, args), /no such table/);
+    t.match(await foyerProcess(t, dataDir, args), {
+      code: 1,
+      stdout: "",
+      stderr: /^foyer: SqliteError: no such table.*\n(foyer: +at .+\n)+$/,
+    });
+  },
+);

@@ -1,12 +1,14 @@
+import { embedded } from "../shared.js";
+import { openStoreIn, variablesOf } from "../stack.js";
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { World } from "../../schemas/worlds.js";
 import { foyer, worldOf } from "../helper.js";
 import { tarOf } from "./tar.js";
+import { testdir } from "../testdir.js";
 
 // What others chose reaches a terminal, and may not have a say in what it does.
 
@@ -21,8 +23,8 @@ const OBEYED =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
 void t.test("what is kept in the database", async (t) => {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
+  const dataDir = testdir(t);
+  const store = await openStoreIn(t, dataDir);
   const secret = `${EVIL}${"x".repeat(40)}`;
   const key = { issuer: EVIL, audience: EVIL, secret };
   const evil = worldOf("demo", { title: EVIL, config: { JWT_secrets: [key] } });
@@ -54,45 +56,49 @@ void t.test("what is kept in the database", async (t) => {
   }
 });
 
-void t.test("what is given to a command", async (t) => {
-  const dataDir = join(t.testdir(), "data");
-  const archive = join(t.testdirName, "evil.tar");
-  const member = { path: `media/${EVIL}`, body: Buffer.from("x") };
-  writeFileSync(archive, tarOf([member]));
-  const document = JSON.stringify({
-    format: "foyer.world",
-    version: 1,
-    world: { ...worldOf("demo"), [EVIL]: 1 },
-    rooms: [],
-  });
-  const cases: [args: string[], code: number, input?: string][] = [
-    [[EVIL], 2],
-    [["world", "list", `--${EVIL}`], 2],
-    [["help", EVIL], 2],
-    [["world", "create", EVIL, "--title", "T", "--domain", "a.org"], 2],
-    [["world", "import", join(dataDir, EVIL)], 1],
-    [["world", "import", "-"], 1, document],
-    [["restore", archive], 1],
-    [["restore", join(dataDir, EVIL)], 1],
-  ];
-  for (const [args, code, input] of cases) {
-    const name = JSON.stringify(args);
-    const got = await foyer(dataDir, args, {}, input);
-    t.match(got, { code, stdout: "" }, name);
-    t.match(got.stderr, /^foyer: [^\n\t]+\n$/, name);
-    t.notMatch(got.stderr, OBEYED, name);
-    t.match(got.stderr, "\\u001b[31m", name);
-  }
-  const folder = join(t.testdirName, EVIL);
-  t.match(await foyer(folder, ["world", "list"]), {
-    code: 1,
-    stderr: /^foyer: there is no database in [^\n]+\\u009b2J[^\n]+\n$/,
-  });
-});
+void t.test(
+  "what is given to a command",
+  embedded("names the folder that has no database"),
+  async (t) => {
+    const dataDir = join(testdir(t), "data");
+    const archive = join(t.testdirName, "evil.tar");
+    const member = { path: `media/${EVIL}`, body: Buffer.from("x") };
+    writeFileSync(archive, tarOf([member]));
+    const document = JSON.stringify({
+      format: "foyer.world",
+      version: 1,
+      world: { ...worldOf("demo"), [EVIL]: 1 },
+      rooms: [],
+    });
+    const cases: [args: string[], code: number, input?: string][] = [
+      [[EVIL], 2],
+      [["world", "list", `--${EVIL}`], 2],
+      [["help", EVIL], 2],
+      [["world", "create", EVIL, "--title", "T", "--domain", "a.org"], 2],
+      [["world", "import", join(dataDir, EVIL)], 1],
+      [["world", "import", "-"], 1, document],
+      [["restore", archive], 1],
+      [["restore", join(dataDir, EVIL)], 1],
+    ];
+    for (const [args, code, input] of cases) {
+      const name = JSON.stringify(args);
+      const got = await foyer(dataDir, args, {}, input);
+      t.match(got, { code, stdout: "" }, name);
+      t.match(got.stderr, /^foyer: [^\n\t]+\n$/, name);
+      t.notMatch(got.stderr, OBEYED, name);
+      t.match(got.stderr, "\\u001b[31m", name);
+    }
+    const folder = join(t.testdirName, EVIL);
+    t.match(await foyer(folder, ["world", "list"]), {
+      code: 1,
+      stderr: /^foyer: there is no database in [^\n]+\\u009b2J[^\n]+\n$/,
+    });
+  },
+);
 
 void t.test("an output that takes no more", async (t) => {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
+  const dataDir = testdir(t);
+  const store = await openStoreIn(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   await store.close();
   const cases: [redirection: string, status: number, stderr: RegExp][] = [
@@ -102,7 +108,11 @@ void t.test("an output that takes no more", async (t) => {
   for (const [redirection, status, stderr] of cases) {
     const shell = `"$NODE" "$FOYER" world list --json ${redirection}`;
     const ended = spawnSync("sh", ["-c", shell], {
-      env: { DATA_DIR: dataDir, NODE: process.execPath, FOYER },
+      env: {
+        ...(await variablesOf(dataDir)),
+        NODE: process.execPath,
+        FOYER,
+      },
       encoding: "utf8",
     });
     t.match(ended, { status, stderr }, redirection);

@@ -2,76 +2,101 @@ import { execFileSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
-  promises,
   readdirSync,
   readFileSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
-import { syncBuiltinESMExports } from "node:module";
+import { type FileHandle, open, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import Database from "better-sqlite3";
 import t from "tap";
-import { ArchiveError } from "../../db/maintenance/archive.js";
+import { ArchiveError } from "../../db/maintenance/manifest.js";
 import { restore } from "../../db/maintenance/restore.js";
+import { TABLES } from "../../db/tables.js";
+import { Failure } from "../../failure.js";
 import { foyer } from "../helper.js";
 import { furnished } from "./furnished.js";
 import {
   entriesOf,
   flipped,
   memberOf,
+  oldArchive,
+  rowsAt,
   tarOf,
+  withBytes,
   withManifest,
+  withRows,
   type Entry,
 } from "./tar.js";
+
+const ROOMS = TABLES.find(({ name }) => name === "rooms")!;
 
 /** Those that are also refused by a process of its own. */
 const AS_A_COMMAND = new Set([
   "text",
-  "cut in the database",
-  "a byte of the database",
+  "cut in the rows",
+  "a byte of the rows",
+  "a room of no world",
   "a byte of a file",
   "a missing file",
   "../evil",
 ]);
 
 void t.test("an archive that is not whole is refused", async (t) => {
-  const { dataDir } = await furnished(t, 2);
+  const { dataDir, store } = await furnished(t, 2);
   const dir = join(dataDir, "..");
   const good = join(dir, "good.tar");
   t.equal((await foyer(dataDir, ["backup", good])).code, 0);
   const bytes = await readFile(good);
   const entries = entriesOf(bytes);
-  const [file, other, database, manifest] = entries as [
-    Entry,
-    Entry,
-    Entry,
-    Entry,
-  ];
+  const [file, other, ...rest] = entries as [Entry, Entry, ...Entry[]];
+  const tables = rest.slice(0, -1);
+  const manifest = entries.at(-1)!;
   t.same(
     entries.map(({ path }) => path),
     [
       "media/pub/demo/0.pdf",
       "media/pub/demo/1.pdf",
-      "foyer.db",
+      ...["worlds", "world_issuers", "view_groups", "rooms", "users"].map(
+        rowsAt,
+      ),
+      rowsAt("files"),
+      rowsAt("sequences"),
       "manifest.json",
     ],
   );
   t.strictSame(tarOf(entries).length, bytes.length, "tests write the same");
+  const isRooms = ({ path }: Entry) => path === rowsAt("rooms");
+  const rooms = tables.find(isRooms)!;
+  const others = entries.filter((entry) => entry !== rooms);
+  /** With another room, or with none. */
+  const room = (change: (row: unknown[]) => unknown[] | undefined) =>
+    withRows(entries, "rooms", ([first, ...rest]) => {
+      const changed = change(first!);
+      return changed ? [changed, ...rest] : rest;
+    });
+  const set = (column: string, value: unknown) =>
+    room((row) => {
+      const at = ROOMS.columns.findIndex(({ name }) => name === column);
+      return row.with(at, value);
+    });
+  await store.close();
+  const old = oldArchive(readFileSync(join(dataDir, "foyer.db")), [
+    file,
+    other,
+  ]);
+  const database = old.at(-2)!;
 
   const evil = (path: string) => ({ path, body: Buffer.from("evil") });
   /** With an entry that the manifest names as well. */
   const named = (entry: Entry) =>
-    withManifest([database, entry, file, other, manifest], ({ members }) =>
+    withManifest([entry, ...entries], ({ members }) =>
       members.push(memberOf(entry) as never),
     );
   /** With another database, which the manifest names. */
-  const swapped = (body: Buffer) =>
-    withManifest([{ ...database, body }, file, other, manifest], (content) => {
-      content.members[2] = memberOf({ ...database, body }) as never;
-    });
+  const swapped = (body: Buffer) => oldArchive(body, [file, other]);
   const changedDatabase = (sql: string) => {
     const path = join(dir, "changed.db");
     writeFileSync(path, database.body);
@@ -85,38 +110,176 @@ void t.test("an archive that is not whole is refused", async (t) => {
     ["empty", Buffer.alloc(0), `${whole}Unrecognized archive`],
     ["text", Buffer.from("not a tar\n".repeat(200)), whole],
     ["zeros", Buffer.alloc(4096), `${whole}Unrecognized archive`],
-    ["cut in the database", bytes.subarray(0, 9999), whole],
+    [
+      "cut in the rows",
+      bytes.subarray(0, bytes.indexOf(rooms.body) + 9),
+      whole,
+    ],
     ["cut in a file", bytes.subarray(0, 520), whole],
     ["cut after an entry", tarOf(entries.slice(0, 2)), `${whole}it lacks its`],
     [
-      "a byte of the database",
-      flipped(bytes, bytes.indexOf(database.body) + 5000),
-      `${whole}foyer.db has the wrong checksum`,
+      "a byte of the rows",
+      flipped(bytes, bytes.indexOf("The demo")),
+      `${whole}the table worlds has the wrong checksum`,
     ],
     [
       "a byte of a file",
-      [database, { ...file, body: flipped(file.body) }, other, manifest],
+      [{ ...file, body: flipped(file.body) }, other, ...rest],
       `${whole}media/pub/demo/0.pdf has the wrong checksum`,
     ],
     ["a byte of a name", flipped(bytes, 3), `${whole}checksum failure`],
     [
       "a byte of the manifest",
       flipped(bytes, bytes.indexOf('"sha256"') + 20),
-      `${whole}media/pub/demo/0.pdf has the wrong checksum`,
+      whole,
     ],
     [
       "a missing file",
-      [database, other, manifest],
+      [other, ...rest],
       `${whole}it lacks media/pub/demo/0.pdf`,
     ],
-    ["no database", [file, other, manifest], `${whole}it lacks foyer.db`],
+    [
+      "an old one without its database",
+      old.filter((entry) => entry !== database),
+      `${whole}it lacks foyer.db`,
+    ],
+    [
+      "an old one without a database",
+      withManifest(
+        old.filter((entry) => entry !== database),
+        ({ members }) => members.pop(),
+      ),
+      `${whole}it has no database`,
+    ],
+    [
+      "a database and rows",
+      named({ path: "foyer.db", body: database.body }),
+      `${whole}it has a database and rows`,
+    ],
+    [
+      "rows in an old one",
+      [...old.slice(0, -1), rooms, old.at(-1)!],
+      `${whole}it has a database and rows`,
+    ],
+    ["missing rows", others, `${whole}the table rooms has 0 rows instead of 2`],
+    [
+      "a table that is not named",
+      withManifest(others, (content) => {
+        content.tables = content.tables.filter(({ name }) => name !== "rooms");
+      }),
+      `${whole}its manifest lacks the table rooms`,
+    ],
+    [
+      "a table that is named twice",
+      withManifest(entries, ({ tables }) => tables.push(tables[0]!)),
+      `${whole}its manifest repeats the table worlds`,
+    ],
+    [
+      "a table of its own",
+      withManifest(entries, ({ tables }) =>
+        tables.push({ ...tables[0]!, name: "evil" }),
+      ),
+      `${whole}it has an unknown table: evil`,
+    ],
+    [
+      "other columns",
+      withManifest(entries, ({ tables }) => tables[0]!.columns.push("evil")),
+      `${whole}its table worlds has other columns`,
+    ],
+    [
+      "tables in another order",
+      [file, other, rooms, ...others.slice(2)],
+      `${whole}it has an unexpected entry: tables/worlds-1.ndjson`,
+    ],
+    [
+      "a file after the tables",
+      [other, ...tables, file, manifest],
+      `${whole}it has an unexpected entry: media/pub/demo/0.pdf`,
+    ],
+    [
+      "a part out of order",
+      entries.map((entry) =>
+        isRooms(entry) ? { ...entry, path: "tables/rooms-2.ndjson" } : entry,
+      ),
+      `${whole}it has an unexpected entry: tables/rooms-2.ndjson`,
+    ],
+    ...["tables/evil-1.ndjson", "tables/rooms-0.ndjson", "tables/../evil"].map(
+      (path): [string, Entry[], string] => [
+        path,
+        named(evil(path)),
+        `${whole}it has an unexpected entry: ${path}`,
+      ],
+    ),
+    [
+      "a row that is no array",
+      withRows(entries, "rooms", () => [{}]),
+      `${whole}a row of rooms has not the 13 values of its columns`,
+    ],
+    [
+      "a row that is too short",
+      room((row) => row.slice(1)),
+      `${whole}a row of rooms has not the 13 values of its columns`,
+    ],
+    ...(
+      [
+        ["id", null],
+        ["id", 7],
+        ["name", { evil: 1 }],
+        ["revision", "1"],
+        ["revision", 1.5],
+        ["revision", 2 ** 53],
+        ["revision", null],
+        ["domain", 1],
+      ] as const
+    ).map(([column, value]): [string, Entry[], string] => [
+      `a room with ${column}: ${JSON.stringify(value)}`,
+      set(column, value),
+      `${whole}a row of rooms has a wrong ${column}`,
+    ]),
+    [
+      "a row that is not JSON",
+      withBytes(entries, "rooms", () => Buffer.from("[\n")),
+      `${whole}a row of rooms is not JSON`,
+    ],
+    [
+      "a row that is not UTF-8",
+      withBytes(entries, "rooms", () => Buffer.from([0x22, 0xff, 0x22, 10])),
+      `${whole}a row of rooms is not UTF-8`,
+    ],
+    [
+      "a row that is cut off",
+      withBytes(entries, "rooms", (body) => body.subarray(0, -1)),
+      `${whole}the last row of rooms is cut off`,
+    ],
+    [
+      "a row twice",
+      withRows(entries, "rooms", (rows) => [...rows, rows[0]!]),
+      "cannot be used: a row of rooms cannot be stored: UNIQUE",
+    ],
+    [
+      "a state that there is not",
+      withRows(entries, "users", ([row]) => [
+        row!.map((value) => (value === "" ? "evil" : value)),
+      ]),
+      "cannot be used: a row of users cannot be stored: CHECK",
+    ],
+    [
+      "a room of no world",
+      set("world_id", "evil"),
+      "cannot be used: a row of rooms refers to a row of worlds that does not",
+    ],
+    [
+      "a sequence of nothing",
+      withRows(entries, "sequences", () => [["evil", 1]]),
+      "cannot be used: there is no sequence evil",
+    ],
     [
       "an extra file",
-      [database, evil("media/pub/demo/evil"), file, other, manifest],
+      [evil("media/pub/demo/evil"), ...entries],
       `${whole}its manifest does not name media/pub/demo/evil`,
     ],
     ["something after the end", [...entries, evil("media/x")], whole],
-    ["a file twice", [database, file, file, other, manifest], whole],
+    ["a file twice", [file, ...entries], whole],
     [
       "a link",
       named({
@@ -136,17 +299,17 @@ void t.test("an archive that is not whole is refused", async (t) => {
     ),
     [
       "a newer format",
-      withManifest(entries, (content) => (content.version = 2)),
+      withManifest(entries, (content) => (content.version = 3)),
       `${whole}it was made by a newer Foyer`,
     ],
     [
       "a manifest of something else",
-      [database, { ...manifest, body: Buffer.from("[]") }],
+      [file, { ...manifest, body: Buffer.from("[]") }],
       `${whole}its manifest is wrong: Expected object`,
     ],
     [
       "a manifest that is not JSON",
-      [database, { ...manifest, body: Buffer.from("{") }],
+      [file, { ...manifest, body: Buffer.from("{") }],
       `${whole}its manifest is not JSON`,
     ],
     ...(
@@ -184,8 +347,8 @@ void t.test("an archive that is not whole is refused", async (t) => {
     ],
     [
       "a file that is a folder as well",
-      [database, evil("media/pub"), file, other, manifest],
-      `${whole}media/pub/demo/0.pdf cannot be unpacked: E`,
+      named(evil("media/pub")),
+      `${whole}media/pub is a file and a folder`,
     ],
     [
       "a database of a newer version",
@@ -217,7 +380,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     const path = join(dir, `${i}.tar`);
     await writeFile(path, Array.isArray(archive) ? tarOf(archive) : archive);
     const to = i % 2 === 0 ? missing : empty;
-    const refused = await restore(path, to, () => {}).catch(
+    const refused = await restore(path, { dataDir: to }, () => {}).catch(
       (error: unknown) => error,
     );
     t.ok(refused instanceof ArchiveError, name);
@@ -274,6 +437,28 @@ void t.test("an archive that is not whole is refused", async (t) => {
   }
 });
 
+void t.test("an archive with a database, as older ones are", async (t) => {
+  const { dataDir, store, files } = await furnished(t, 2);
+  await store.close();
+  const bytes = readFileSync(join(dataDir, "foyer.db"));
+  const entries = ["0.pdf", "1.pdf"].map((name) => ({
+    path: `media/pub/demo/${name}`,
+    body: readFileSync(join(files.root, "pub/demo", name)),
+  }));
+  const archive = join(dataDir, "../old.tar");
+  writeFileSync(archive, tarOf(oldArchive(bytes, entries)));
+  const to = join(dataDir, "../restored");
+  t.same(await foyer(to, ["restore", archive]), {
+    code: 0,
+    stdout: `Restored 1 world, 2 rooms, 2 files into ${to}.\n`,
+    stderr: "",
+  });
+  t.strictSame(readFileSync(join(to, "foyer.db")), bytes);
+  t.equal(statSync(join(to, "media/pub/demo/0.pdf")).mtimeMs, 0);
+  t.equal((await foyer(to, ["check"])).code, 0);
+  t.same(readdirSync(to).sort(), ["foyer.db", "media"]);
+});
+
 void t.test("a folder that cannot be restored into is named", async (t) => {
   const { dataDir } = await furnished(t, 0);
   const dir = join(dataDir, "..");
@@ -292,6 +477,29 @@ void t.test("a folder that cannot be restored into is named", async (t) => {
   }
 });
 
+void t.test("a restore that is stopped", async (t) => {
+  const { dataDir } = await furnished(t, 2);
+  const archive = join(dataDir, "../good.tar");
+  t.equal((await foyer(dataDir, ["backup", archive])).code, 0);
+  const to = join(dataDir, "../stopped");
+  const steps = new Map<string, number>();
+  await restore(archive, { dataDir: join(dataDir, "../whole") }, (step) => {
+    steps.set(step, 1 + (steps.get(step) ?? 0));
+  });
+  t.same([...steps.keys()], ["Checking the archive", "Restoring"]);
+  for (const [step, count] of steps) {
+    for (let last = 1; last <= count; last++) {
+      let left = last;
+      const stop = (now: string) => {
+        if (now === step && --left === 0) throw new Failure("Stopped.");
+      };
+      const stopped = restore(archive, { dataDir: to }, stop);
+      await t.rejects(stopped, { message: /^Stopped\.$/ });
+      t.notOk(existsSync(to), `${step} ${last} times: nothing is there`);
+    }
+  }
+});
+
 void t.test("times that cannot be kept", async (t) => {
   const { dataDir, files } = await furnished(t, 2);
   const dir = join(dataDir, "..");
@@ -300,28 +508,33 @@ void t.test("times that cannot be kept", async (t) => {
   execFileSync("touch", ["-d", "@-100", join(files.root, "pub/demo/0.pdf")]);
   t.equal((await foyer(dataDir, ["backup", archive])).code, 0);
   const to = join(dir, "restored");
-  t.match(await restore(archive, to, () => {}), { files: 2, untimed: 0 });
+  t.match(await restore(archive, { dataDir: to }, () => {}), {
+    files: 2,
+    untimed: 0,
+  });
   t.equal(statSync(join(to, "media/pub/demo/0.pdf")).mtimeMs, 0);
 
-  const { utimes } = promises;
+  const handle = await open(archive);
+  const handles = Object.getPrototypeOf(handle) as FileHandle;
+  await handle.close();
+  const utimes = Object.getOwnPropertyDescriptor(handles, "utimes")!;
   const pretend = (code: string) => {
-    promises.utimes = async () => {
-      throw Object.assign(new Error(code), { code, syscall: "utime" });
+    handles.utimes = async () => {
+      throw Object.assign(new Error(code), { code, syscall: "futime" });
     };
-    syncBuiltinESMExports();
   };
-  t.teardown(() => {
-    promises.utimes = utimes;
-    syncBuiltinESMExports();
-  });
+  t.teardown(() => Object.defineProperty(handles, "utimes", utimes));
   pretend("EPERM");
   const untimed = join(dir, "untimed");
-  t.match(await restore(archive, untimed, () => {}), { files: 2, untimed: 3 });
+  t.match(await restore(archive, { dataDir: untimed }, () => {}), {
+    files: 2,
+    untimed: 2,
+  });
   t.equal((await foyer(untimed, ["check"])).code, 0, "all else is there");
   pretend("EIO");
   const failed = join(dir, "failed");
   await t.rejects(
-    restore(archive, failed, () => {}),
+    restore(archive, { dataDir: failed }, () => {}),
     {
       message: `cannot restore into ${failed}: EIO`,
     },

@@ -40,10 +40,16 @@ export function tarOf(entries: readonly Entry[]): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(1024)]);
 }
 
+interface TestManifest {
+  version: number;
+  members: Entry[];
+  tables: { name: string; rows: number; sha256: string; columns: string[] }[];
+}
+
 /** Changes the manifest, which is the last entry. */
 export function withManifest(
   entries: readonly Entry[],
-  change: (manifest: { version: number; members: Entry[] }) => void,
+  change: (manifest: TestManifest) => void,
 ): Entry[] {
   const last = entries.at(-1)!;
   const manifest = JSON.parse(last.body.toString()) as never;
@@ -52,12 +58,65 @@ export function withManifest(
   return [...entries.slice(0, -1), { ...last, body }];
 }
 
+/** The path of the rows of a table, if it has few. */
+export const rowsAt = (table: string): string => `tables/${table}-1.ndjson`;
+
+/** Gives a table other bytes, which the manifest names. */
+export function withBytes(
+  entries: readonly Entry[],
+  table: string,
+  change: (bytes: Buffer) => Buffer,
+): Entry[] {
+  const changed = entries.map((entry) =>
+    entry.path === rowsAt(table)
+      ? { ...entry, body: change(entry.body) }
+      : entry,
+  );
+  const { body } = changed.find(({ path }) => path === rowsAt(table))!;
+  return withManifest(changed, ({ tables }) => {
+    const named = tables.find(({ name }) => name === table)!;
+    named.sha256 = sumOf(body);
+    named.rows = body.toString().split("\n").length - 1;
+  });
+}
+
+/** Changes the rows of a table, and what the manifest says of them. */
+export const withRows = (
+  entries: readonly Entry[],
+  table: string,
+  change: (rows: unknown[][]) => unknown[],
+): Entry[] =>
+  withBytes(entries, table, (bytes) => {
+    const lines = bytes.toString().trimEnd().split("\n");
+    const rows = change(lines.map((line) => JSON.parse(line) as unknown[]));
+    return Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  });
+
+/** An archive as the first Foyers made it: with a database instead of rows. */
+export function oldArchive(
+  database: Buffer,
+  files: readonly Entry[],
+): [...Entry[], Entry, Entry] {
+  const held = [...files, { path: "foyer.db", body: database }];
+  const manifest = {
+    format: "foyer.backup",
+    version: 1,
+    created: "2026-11-22T18:00:00.000Z",
+    members: held.map(memberOf),
+  };
+  const body = Buffer.from(JSON.stringify(manifest));
+  return [...held, { path: "manifest.json", body }] as never;
+}
+
+const sumOf = (bytes: Buffer) =>
+  createHash("sha256").update(bytes).digest("hex");
+
 /** What a manifest says of an entry. */
 export const memberOf = ({ path, body }: Entry) => ({
   path,
   size: body.length,
   modified: 0,
-  sha256: createHash("sha256").update(body).digest("hex"),
+  sha256: sumOf(body),
 });
 
 /** Another byte in the middle of a buffer. */

@@ -58,3 +58,44 @@ void t.test("a token says what it was asked to", async (t) => {
     t.equal(got.status, status, name);
   }
 });
+
+void t.test("a link in place of a token", async (t) => {
+  const { dataDir } = await serve(t);
+  const verify = createVerifier({ key: keyOf("demo").secret });
+  const at = async (env: Record<string, string>, ...args: string[]) => {
+    const words = ["token", "demo", "--link", ...args];
+    const { code, stdout, stderr } = await foyer(dataDir, words, env);
+    return { code, stderr, text: stdout.trimEnd() };
+  };
+  const cases: [env: Record<string, string>, args: string[], start: string][] =
+    [
+      [{}, [], "http://127.0.0.1:8375/w/demo/console"],
+      [{}, ["console"], "http://127.0.0.1:8375/w/demo/console"],
+      [{}, ["event"], "http://127.0.0.1:8375/w/demo/"],
+      [{ HOST: "0.0.0.0", PORT: "80" }, [], "http://localhost:80/w/demo/"],
+      [{ HOST: "::" }, [], "http://localhost:8375/w/demo/console"],
+      [{ HOST: "::1" }, [], "http://[::1]:8375/w/demo/console"],
+      [
+        { PUBLIC_URL: "https://a.org/b/", PORT: "0" },
+        ["event"],
+        "https://a.org/b/w/demo/",
+      ],
+    ];
+  for (const [env, args, start] of cases) {
+    const { code, text } = await at(env, ...args);
+    t.equal(code, 0, start);
+    const [address, token = ""] = text.split("#token=");
+    t.ok(address!.startsWith(start), `${address} ${start}`);
+    const { uid, traits } = verify(token) as { uid: string; traits: string[] };
+    t.match(uid, /^[0-9a-f-]{36}$/, "somebody new, who can log in");
+    t.same(traits, ["admin", "api"]);
+  }
+  const ann = ["event", "--uid", "ann", "--trait", "attendee", "--json"];
+  const { text } = await at({}, ...ann);
+  const { token, link } = JSON.parse(text) as { token: string; link: string };
+  t.equal(link, `http://127.0.0.1:8375/w/demo/#token=${token}`);
+  t.match(verify(token), { uid: "ann", traits: ["attendee"] });
+
+  t.match(await at({ PORT: "0" }), { code: 1, stderr: /PUBLIC_URL/ });
+  t.match(await at({}, "other"), { code: 2, stderr: /console, event/ });
+});

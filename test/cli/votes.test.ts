@@ -1,13 +1,15 @@
+import { embedded } from "../shared.js";
+import { openStoreIn } from "../stack.js";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import { countRows } from "../../db/sqlite/inspection.js";
 import { migrations } from "../../db/sqlite/migrations/index.js";
 import { addFunctions } from "../../db/sqlite/upgrade.js";
 import type { Store } from "../../db/store.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
 import { foyer, worldOf } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 const WORLD = "demo";
 
@@ -23,9 +25,8 @@ const enter = async (store: Store, tokenId: string, world = WORLD) =>
 
 /** A folder with a world in which somebody asked and voted. */
 async function voted(t: Test) {
-  const dataDir = join(t.testdir(), "data");
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
+  const dataDir = join(testdir(t), "data");
+  const store = await openStoreIn(t, dataDir);
   await store.worlds.create(worldOf(WORLD));
   const create = async (name: string, sorting_priority: number) =>
     (await store.rooms.create(WORLD, { name, sorting_priority })).value.id;
@@ -211,8 +212,7 @@ void t.test("questions and polls move with their world", async (t) => {
   t.match(exported, { code: 0, stderr: "" });
   t.match(exported.stdout, /\n {4}\{"id":"[^\n]*"votes":\["[\w-]+",null\]\}\n/);
   const next = join(t.testdirName, "next");
-  const other = openSqliteStore(next);
-  t.teardown(() => other.close());
+  const other = await openStoreIn(t, next);
   const importing = ["world", "import", "-"];
   const contents = "2 rooms, 2 users, 3 questions, 3 polls, 1 chat event";
   t.match(await foyer(next, [...importing, "--dry-run"], {}, exported.stdout), {
@@ -287,23 +287,27 @@ void t.test("a clone has no votes", async (t) => {
   t.match(await foyer(dataDir, ["check"]), { code: 0 });
 });
 
-void t.test("a document that would be too long is refused", async (t) => {
-  const { dataDir, store } = await voted(t);
-  await store.close();
-  const db = new Database(join(dataDir, "foyer.db"));
-  db.exec("UPDATE questions SET score = 2000000 WHERE score = 2");
-  db.close();
-  const exporting = ["world", "export", WORLD];
-  t.match(await foyer(dataDir, exporting), {
-    code: 1,
-    stdout: "",
-    stderr:
-      "foyer: The questions and polls take about 191 MiB, and a document holds at most 128 MiB of them. A backup holds them all.\n",
-  });
-  const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
-  const made = await foyer(dataDir, [...clone, "--domain", "twin.org"]);
-  t.equal(made.code, 0, "which holds no votes");
-});
+void t.test(
+  "a document that would be too long is refused",
+  embedded("writes into the file of SQLite"),
+  async (t) => {
+    const { dataDir, store } = await voted(t);
+    await store.close();
+    const db = new Database(join(dataDir, "foyer.db"));
+    db.exec("UPDATE questions SET score = 2000000 WHERE score = 2");
+    db.close();
+    const exporting = ["world", "export", WORLD];
+    t.match(await foyer(dataDir, exporting), {
+      code: 1,
+      stdout: "",
+      stderr:
+        "foyer: The questions and polls take about 191 MiB, and a document holds at most 128 MiB of them. A backup holds them all.\n",
+    });
+    const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
+    const made = await foyer(dataDir, [...clone, "--domain", "twin.org"]);
+    t.equal(made.code, 0, "which holds no votes");
+  },
+);
 
 void t.test("a backup holds questions and polls", async (t) => {
   const { dataDir } = await voted(t);
@@ -341,27 +345,34 @@ void t.test("what an older database lacks is counted as none", (t) => {
   t.end();
 });
 
-void t.test("a check finds contradictions in votes", async (t) => {
-  const { dataDir, store, main, ada, bob, quietly, sum, why, open, closed } =
-    await voted(t);
-  await store.worlds.create(worldOf("other"));
-  const alien = await enter(store, "x", "other");
-  const archived = { content: "Old?", options: [], state: "archived" } as const;
-  const [list, half, text, negative] = [
-    await store.polls.create(WORLD, main, archived),
-    await store.polls.create(WORLD, main, archived),
-    await store.polls.create(WORLD, main, archived),
-    await store.polls.create(WORLD, main, archived),
-  ];
-  t.match(await foyer(dataDir, ["check"]), { code: 0 });
-  await store.close();
-  const db = new Database(join(dataDir, "foyer.db"));
-  const number = (table: string, id: string) =>
-    `(SELECT number FROM ${table} WHERE id = '${id}')`;
-  const ballot = (poll: string, user: string) =>
-    `(SELECT number FROM poll_ballots WHERE poll = ${number("polls", poll)} AND user_id = '${user}')`;
-  const [red] = open.options;
-  db.exec(`
+void t.test(
+  "a check finds contradictions in votes",
+  embedded("writes into the file of SQLite"),
+  async (t) => {
+    const { dataDir, store, main, ada, bob, quietly, sum, why, open, closed } =
+      await voted(t);
+    await store.worlds.create(worldOf("other"));
+    const alien = await enter(store, "x", "other");
+    const archived = {
+      content: "Old?",
+      options: [],
+      state: "archived",
+    } as const;
+    const [list, half, text, negative] = [
+      await store.polls.create(WORLD, main, archived),
+      await store.polls.create(WORLD, main, archived),
+      await store.polls.create(WORLD, main, archived),
+      await store.polls.create(WORLD, main, archived),
+    ];
+    t.match(await foyer(dataDir, ["check"]), { code: 0 });
+    await store.close();
+    const db = new Database(join(dataDir, "foyer.db"));
+    const number = (table: string, id: string) =>
+      `(SELECT number FROM ${table} WHERE id = '${id}')`;
+    const ballot = (poll: string, user: string) =>
+      `(SELECT number FROM poll_ballots WHERE poll = ${number("polls", poll)} AND user_id = '${user}')`;
+    const [red] = open.options;
+    db.exec(`
     UPDATE questions SET sender = '${alien}', moderator = '${alien}' WHERE id = '${sum}';
     UPDATE questions SET moderator = '${alien}' WHERE id = '${quietly}';
     UPDATE question_votes SET user_id = '${alien}' WHERE user_id = '${ada}';
@@ -375,38 +386,39 @@ void t.test("a check finds contradictions in votes", async (t) => {
     UPDATE polls SET results = '{"x": 0.5}' WHERE id = '${half.id}';
     UPDATE polls SET results = '{' WHERE id = '${text.id}';
     UPDATE polls SET results = '{"x": 1, "y": -1}' WHERE id = '${negative.id}';`);
-  db.close();
-  const found = await foyer(dataDir, ["check"]);
-  t.equal(found.code, 1);
-  const options = [
-    [red!.id, "1 vote but has 2"],
-    [closed.options[0]!.id, "1 vote but has 0"],
-  ].sort();
-  const scores = [
-    [why, "2 votes but has 3"],
-    [quietly, "1 vote but has 0"],
-  ].sort();
-  t.strictSame(
-    found.stdout.trim().split("\n"),
-    [
-      ...[sum, quietly]
-        .sort()
-        .map(
-          (id) =>
-            `the question ${id} has an author or moderator of another world`,
+    db.close();
+    const found = await foyer(dataDir, ["check"]);
+    t.equal(found.code, 1);
+    const options = [
+      [red!.id, "1 vote but has 2"],
+      [closed.options[0]!.id, "1 vote but has 0"],
+    ].sort();
+    const scores = [
+      [why, "2 votes but has 3"],
+      [quietly, "1 vote but has 0"],
+    ].sort();
+    t.strictSame(
+      found.stdout.trim().split("\n"),
+      [
+        ...[sum, quietly]
+          .sort()
+          .map(
+            (id) =>
+              `the question ${id} has an author or moderator of another world`,
+          ),
+        `the question ${why} has 1 vote of another world`,
+        `the poll ${closed.id} has 1 ballot of another world`,
+        ...scores.map(([id, what]) => `the question ${id} counts ${what}`),
+        ...options.map(
+          ([id, what]) => `the option ${id} of a poll counts ${what}`,
         ),
-      `the question ${why} has 1 vote of another world`,
-      `the poll ${closed.id} has 1 ballot of another world`,
-      ...scores.map(([id, what]) => `the question ${id} counts ${what}`),
-      ...options.map(
-        ([id, what]) => `the option ${id} of a poll counts ${what}`,
-      ),
-      `the poll ${closed.id} has 1 vote for options of another`,
-      `the poll ${open.id} has 1 ballot from after its last change`,
-      ...[list, half, text, negative]
-        .map(({ id }) => id)
-        .sort()
-        .map((id) => `the results of the poll ${id} cannot be read`),
-    ].map((line) => `database ${line}`),
-  );
-});
+        `the poll ${closed.id} has 1 vote for options of another`,
+        `the poll ${open.id} has 1 ballot from after its last change`,
+        ...[list, half, text, negative]
+          .map(({ id }) => id)
+          .sort()
+          .map((id) => `the results of the poll ${id} cannot be read`),
+      ].map((line) => `database ${line}`),
+    );
+  },
+);

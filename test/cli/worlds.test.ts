@@ -2,9 +2,10 @@ import t from "tap";
 import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 import { admin, foyer, keyOf, serve, worldOf } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 void t.test("worlds are made, listed, shown and deleted", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const run = async (line: string, ...more: string[]) =>
     foyer(dataDir, [...line.split(" "), ...more]);
   const json = async (line: string, ...more: string[]) => {

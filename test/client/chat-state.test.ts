@@ -96,11 +96,15 @@ void t.test("pointers and notifications", async (t) => {
       [[4, true, 1], [5, false, 0]],
     ],
   ]; // prettier-ignore
+  const told: unknown[] = [];
+  live.on("client.state", (state) => told.push(state));
   for (const [name, data, state] of steps) {
     const before = live.state;
     if (name) await push(peer(), live, name, data);
     t.same(now(), state, name);
     t.equal(live.state === before, name === "", "a new object");
+    t.equal(told.pop(), name === "" ? undefined : live.state, "it is told");
+    t.same(told, [], "once");
   }
   const unknown = live.channel("unknown");
   t.same([unknown.isUnread, unknown.notifications], [false, 0]);
@@ -115,12 +119,15 @@ void t.test("the server tells the others only", async (t) => {
     return isDirect || intercept(peer, name, id, payload);
   };
   const ids = () => live.state!.channels.map(({ id }) => id);
+  let told: unknown;
+  live.on("client.state", (state) => (told = state));
   await live.channel(HALL).join();
   t.same(ids(), [HALL]);
   await live.channel(HALL).join();
   t.same(ids(), [HALL]);
   await live.call("chat.direct.create", { users: [BEN] });
   t.same(ids(), [HALL, ATTIC]);
+  t.equal(told, live.state);
   t.same(live.state!.channels[1], direct);
   t.equal(live.channel(ATTIC).isUnread, true);
   const payload = { channel: ATTIC, id: "7" };

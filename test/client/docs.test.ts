@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import t, { type Test } from "tap";
 import { startTestServer } from "../../testing.js";
 import { until } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 // Runs the programs of docs/client.md as they stand there, against a real server.
 
@@ -15,7 +16,7 @@ const [first, chat, votes, lounge] = [
 
 /** Saves a program where the name of the package resolves to itself. */
 async function save(t: Test, program: string): Promise<string> {
-  const path = join(t.testdir(), "program.mjs");
+  const path = join(testdir(t), "program.mjs");
   await writeFile(path, program);
   return path;
 }

@@ -16,6 +16,7 @@ import {
   welcome,
   type Answer,
 } from "./fake-server.js";
+import { testdir } from "../testdir.js";
 
 void t.test("how it logs in", async (t) => {
   const server = await startFake(t);
@@ -293,7 +294,7 @@ void t.test("a closed client does not keep its process alive", async (t) => {
     peer.freeze();
   });
   const index = new URL("../../client/index.js", import.meta.url).href;
-  const program = join(t.testdir(), "program.mjs");
+  const program = join(testdir(t), "program.mjs");
   const text = `
     import { Live } from ${JSON.stringify(index)};
     const quiet = (promise) => promise.catch(() => {});

@@ -116,6 +116,32 @@ void t.test("after these a first login is tried again", async (t) => {
   }
 });
 
+void t.test("it comes back at once when it is asked to", async (t) => {
+  const server = await startFake(t);
+  const HOUR = 3_600_000;
+  const live = liveOf(t, server, { retryDelay: HOUR, maxRetryDelay: HOUR });
+  await live.connected();
+  live.reconnect();
+  await live.call("user.list");
+  t.equal(server.peers.length, 1, "not while it is connected");
+  for (const logins of [2, 3]) {
+    const disconnected = next(live, "client.disconnected");
+    server.peers.at(-1)!.drop();
+    await disconnected;
+    live.reconnect();
+    live.reconnect();
+    await live.connected();
+    t.equal(server.peers.length, logins, "once");
+  }
+  const disconnected = next(live, "client.disconnected");
+  server.peers.at(-1)!.drop();
+  await disconnected;
+  live.close();
+  live.reconnect();
+  t.match(await rejection(live.connected()), { code: "client.closed" });
+  t.equal(server.peers.length, 3, "never after close()");
+});
+
 void t.test("after these it stays away", async (t) => {
   const token = () => "abc";
   const cases: [code: string, options: Partial<LiveOptions>, logins: number][] =

@@ -1,3 +1,4 @@
+import { configOf } from "../stack.js";
 import type { AddressInfo } from "node:net";
 import t from "tap";
 import { createApp } from "../../app.js";
@@ -6,6 +7,7 @@ import { startTestServer } from "../../testing.js";
 import { putDatabase } from "../database.js";
 import { keyOf, listen, tokenOf, until, worldOf } from "../helper.js";
 import { liveOf, next, rejection } from "./fake-server.js";
+import { testdir } from "../testdir.js";
 
 // The live client and the real server.
 
@@ -28,6 +30,14 @@ void t.test("two people see each other", async (t) => {
   const ada = liveOf(t, server, { token });
   const ben = liveOf(t, server, { clientId: "ben" });
   await Promise.all([ada.connected(), ben.connected()]);
+
+  await ben.call("user.update", { profile: { display_name: "Ben" } });
+  t.match(ben.state?.user.profile, { display_name: "Ben" });
+  await ben.call("user.update", { client_state: { tab: 1 } });
+  t.match(ben.state?.user, {
+    profile: { display_name: "Ben" },
+    client_state: { tab: 1 },
+  });
 
   const updated = next(ben, "world.updated");
   const http = new Foyer({ baseUrl, world: "demo", token });
@@ -101,9 +111,9 @@ void t.test("a replaced connection does not come back", async (t) => {
 });
 
 void t.test("a server restarts, and a room is entered again", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo")]);
-  const config = { dataDir };
+  const config = await configOf(dataDir);
   const before = createApp({ config });
   const port = await listen(before);
   const baseUrl = `http://127.0.0.1:${port}`;

@@ -62,7 +62,7 @@ func main() {
 	must(io.Copy(part, must(os.Open(os.Getenv("FILE")))))
 	form.Close()
 	uploader := must(foyer.NewClientWithResponses(base, as(os.Getenv("UPLOADER"))))
-	uploaded := must(uploader.UploadFileWithBodyWithResponse(ctx, form.FormDataContentType(), strings.NewReader(body.String())))
+	uploaded := must(uploader.UploadFileWithBodyWithResponse(ctx, nil, form.FormDataContentType(), strings.NewReader(body.String())))
 	if uploaded.JSON201 == nil {
 		panic(uploaded.Status())
 	}

@@ -1,9 +1,9 @@
 import t, { type Test } from "tap";
 import { openEngines } from "../../db/open.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Store } from "../../db/store.js";
-import { putDatabase } from "../database.js";
+import { openStore, putDatabase } from "../database.js";
 import { foyerProcess, serve, until, worldOf } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 // How a server learns of what others change in its database.
 
@@ -15,15 +15,14 @@ const LATE = 20_000;
 
 /** A database with two worlds, and stores that have it open. */
 async function shared(t: Test) {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo"), worldOf("other")]);
   return (origin?: string) => {
     const touched: string[] = [];
-    const store = openSqliteStore(dataDir, {
+    const store = openStore(t, dataDir, {
       ...(origin !== undefined && { origin }),
       onTouched: (worlds) => touched.push(...worlds),
     });
-    t.teardown(() => store.close());
     return { store, touched };
   };
 }

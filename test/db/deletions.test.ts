@@ -1,20 +1,20 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
 import { hash, randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t from "tap";
+import t, { type Test } from "tap";
 import { check } from "../../db/maintenance/check.js";
 import { LocalFiles } from "../../db/local/files.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import { type Store, StoreError } from "../../db/store.js";
-import { copyAsKilled, heldIn } from "../database.js";
+import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { finished, textsBelow, unfinished } from "../files.js";
 import { until, worldOf } from "../helper.js";
 import { filesOf } from "../listed.js";
 import { deleteFile } from "../../worlds.js";
+import { expectErased, marksIn } from "./expect-erased.js";
 import { pieces } from "./file-contract.js";
+import { testdir } from "../testdir.js";
 
 const uploader = { clientId: "guest", traits: new Set<string>() };
 
@@ -29,8 +29,8 @@ const record = (store: Store, key: string) =>
   store.files.add("demo", uploader, { key, size: 1, sha256: "00" }, 1e9);
 
 void t.test("the key of a deleted file is in no byte", async (t) => {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   // With these keys, in this order, SQLite moves some rows to other pages before
   // they are deleted, and leaves their bytes in the old ones. It is rare: one
@@ -72,10 +72,9 @@ void t.test("the key of a deleted file is in no byte", async (t) => {
     .map(({ secret }) => secret);
   t.strictSame(await textsBelow(dataDir, left), left, "the others stay");
 
-  const again = openSqliteStore(dataDir);
-  t.teardown(() => again.close());
+  const again = openStore(t, dataDir);
   t.strictSame(await filesOf(again, "demo"), before, "in their order");
-  const { findings } = await check(dataDir, () => {});
+  const { findings } = await check({ dataDir }, () => {});
   t.strictSame(
     findings.filter(({ subject }) => subject === "database"),
     [],
@@ -83,9 +82,8 @@ void t.test("the key of a deleted file is in no byte", async (t) => {
 });
 
 void t.test("a store that stays open scrubs at once", async (t) => {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   const { id, secret, key } = newKey();
   await record(store, key);
@@ -99,31 +97,24 @@ void t.test("a store that stays open scrubs at once", async (t) => {
   const crashed = copyAsKilled(dataDir);
   t.strictSame(heldIn(crashed, [secret]), [secret], "in its log");
 
-  const marks = () =>
-    readdirSync(dataDir).filter((name) => name.includes("erasing"));
-  t.equal(marks().length, 1);
+  t.equal(marksIn(dataDir).length, 1);
   reader.close();
-  await until(() => marks().length === 0);
+  await until(() => marksIn(dataDir).length === 0);
   await store.close();
   t.strictSame(heldIn(dataDir, [id, secret]), []);
 
-  const next = openSqliteStore(crashed);
-  t.teardown(() => next.close());
+  const next = openStore(t, crashed);
   await until(() => heldIn(crashed, [id, secret]).length === 0);
 
   const undisturbed = newKey();
   await record(next, undisturbed.key);
   await next.files.delete("demo", undisturbed.id);
-  t.strictSame(
-    heldIn(crashed, [undisturbed.secret]),
-    [],
-    "before the deletion is answered",
-  );
+  await expectErased(crashed, [undisturbed.secret]);
 });
 
 void t.test("a world takes the keys of its files with it", async (t) => {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   await store.worlds.create(worldOf("other"));
   const keys = Array.from({ length: 600 }, newKey);
@@ -142,9 +133,10 @@ void t.test("a world takes the keys of its files with it", async (t) => {
 });
 
 /** A folder with a file, by the parts of its key. */
-async function oneFile(dataDir: string) {
-  const store = openSqliteStore(dataDir);
+async function oneFile(t: Test, dataDir: string) {
+  const store = openStore(t, dataDir);
   const files = new LocalFiles(dataDir);
+  t.teardown(() => files.close());
   await store.worlds.create(worldOf("demo"));
   const made = newKey();
   await files.put(made.key, pieces(Buffer.from("x")), (stored) =>
@@ -158,10 +150,8 @@ for (const [moment, isGone] of [
   ["after", true],
 ] as const) {
   void t.test(`a process is killed ${moment} the record goes`, async (t) => {
-    const dataDir = t.testdir();
-    const { id, key, store, files } = await oneFile(dataDir);
-    t.teardown(() => store.close());
-    t.teardown(() => files.close());
+    const dataDir = testdir(t);
+    const { id, key, store, files } = await oneFile(t, dataDir);
     const module = (path: string) =>
       JSON.stringify(new URL(`../../db/${path}`, import.meta.url));
     const child = spawn(
@@ -190,13 +180,13 @@ for (const [moment, isGone] of [
     t.equal((await finished(dataDir)).length, 1, "its bytes are there");
     t.equal((await unfinished(dataDir)).length, 1, "and a note of it");
     t.equal(await store.files.has(key), !isGone);
-    const { findings } = await check(dataDir, () => {});
+    const { findings } = await check({ dataDir }, () => {});
     t.strictSame(findings, [], "no finding");
 
     await files.sweep((key) => store.files.has(key));
     t.equal((await finished(dataDir)).length, isGone ? 0 : 1);
     t.strictSame(await unfinished(dataDir), []);
-    t.strictSame((await check(dataDir, () => {})).findings, []);
+    t.strictSame((await check({ dataDir }, () => {})).findings, []);
   });
 }
 
@@ -208,8 +198,8 @@ void t.test("what a failed deletion leaves", async (t) => {
     ["doubtful", new StoreError("doubtful", "x"), 1],
   ];
   for (const [name, error, notes] of cases) {
-    const dataDir = t.testdir();
-    const { id, store, files } = await oneFile(dataDir);
+    const dataDir = testdir(t);
+    const { id, store, files } = await oneFile(t, dataDir);
     const failing: Store = {
       ...store,
       files: { ...store.files, delete: () => Promise.reject(error) },
@@ -221,7 +211,7 @@ void t.test("what a failed deletion leaves", async (t) => {
     );
     t.equal((await finished(dataDir)).length, 1, name);
     t.equal((await unfinished(dataDir)).length, notes, name);
-    t.strictSame((await check(dataDir, () => {})).findings, [], name);
+    t.strictSame((await check({ dataDir }, () => {})).findings, [], name);
     await deleteFile({ store, files }, "demo", id);
     t.strictSame(await finished(dataDir), [], `${name}: and again`);
     await files.close();

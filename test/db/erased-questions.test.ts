@@ -1,19 +1,19 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { check } from "../../db/maintenance/check.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
-import { copyAsKilled, heldIn } from "../database.js";
+import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";
+import { testdir } from "../testdir.js";
+import { expectErased, marksIn } from "./expect-erased.js";
 
 // No byte stays of a question that was deleted, or of what it said before.
 
 /** A store with two rooms in a world, another world with a room, and a user in each. */
 async function opened(t: Test) {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   const users: Record<string, string> = {};
   const rooms: string[] = [];
   for (const world of ["demo", "demo", "other"]) {
@@ -96,16 +96,12 @@ void t.test("a question that is gone is in no byte", async (t) => {
     .filter(({ i }) => worldIn(i) === "other")
     .map(({ i }) => textOf(i));
   t.strictSame(there(), startsOf([...expected, ...inOther]));
-  const again = openSqliteStore(dataDir);
-  t.teardown(() => again.close());
+  const again = openStore(t, dataDir);
   await again.worlds.delete("other");
   await again.close();
   t.strictSame(there(), startsOf(expected), "without the world");
-  t.strictSame((await check(dataDir, () => {})).findings, []);
+  t.strictSame((await check({ dataDir }, () => {})).findings, []);
 });
-
-const marksIn = (dataDir: string) =>
-  readdirSync(dataDir).filter((name) => name.includes("erasing"));
 
 void t.test("it is gone before the answer, or after a crash", async (t) => {
   const { dataDir, store, room, second, user, ask } = await opened(t);
@@ -115,12 +111,12 @@ void t.test("it is gone before the answer, or after a crash", async (t) => {
   await ask("first-3-end", second);
   await questions.vote("demo", room, id, user, true);
   await questions.update("demo", room, id, { content: "later-1-end" }, user);
-  t.strictSame(heldIn(dataDir, ["first-1-end"]), [], "an edit");
-  t.strictSame(marksIn(dataDir), []);
+  await expectErased(dataDir, ["first-1-end"]);
+  await until(() => marksIn(dataDir).length === 0);
   await questions.delete("demo", room, id);
-  t.strictSame(heldIn(dataDir, ["later-1-end"]), [], "a deletion");
+  await expectErased(dataDir, ["later-1-end"]);
   await store.rooms.delete("demo", second);
-  t.strictSame(heldIn(dataDir, ["first-3-end"]), [], "a room");
+  await expectErased(dataDir, ["first-3-end"]);
   t.strictSame(heldIn(dataDir, ["first-2-end"]), ["first-2-end"]);
 
   // Somebody reads, so that the log cannot be emptied.
@@ -140,8 +136,7 @@ void t.test("it is gone before the answer, or after a crash", async (t) => {
   reader.close();
   await until(() => marksIn(dataDir).length === 0);
   t.strictSame(heldIn(dataDir, [content]), []);
-  const next = openSqliteStore(crashed);
-  t.teardown(() => next.close());
+  const next = openStore(t, crashed);
   await until(() => heldIn(crashed, [content]).length === 0);
   t.match(await next.questions.get("demo", room, kept.id), {
     ...changes,
@@ -175,5 +170,5 @@ void t.test("a world takes its polls with it, and no others", async (t) => {
   await polls.vote("demo", room, kept.id, user, []);
   t.match(await polls.get("demo", room, kept.id), { results: { [option]: 0 } });
   await store.close();
-  t.strictSame((await check(dataDir, () => {})).findings, []);
+  t.strictSame((await check({ dataDir }, () => {})).findings, []);
 });

@@ -154,6 +154,7 @@ export async function eventsContract(
     const { nodes } = group;
     for (const node of nodes) await node.subscribe("a");
     const [first, ...others] = nodes as [Remote, ...Remote[]];
+    const name = await first.name();
     await first.publish("1");
     await group.settle();
     await first.close();
@@ -165,7 +166,12 @@ export async function eventsContract(
     t.strictSame(await first.received("a"), ["1"]);
     t.strictSame(await first.received("late"), []);
     for (const other of others) {
-      t.strictSame(await other.received("a"), ["1", ...others.map(() => "3")]);
+      // Some say that they end, others leave that to whoever sees them end.
+      const received = await other.received("a");
+      t.strictSame(
+        received.filter((world) => world !== name),
+        ["1", ...others.map(() => "3")],
+      );
     }
   });
 }

@@ -1,23 +1,50 @@
 import type {
   AnyEvent,
+  Counted,
   Events,
   LiveMessage,
   WorldEvent,
 } from "../../db/events.js";
 import type { OnFault } from "../../db/local/events.js";
+import type { ValkeyEvents } from "../../db/valkey/events.js";
 
 /** What a listener of a test does with each event, after it has noted it. */
 export type Manner = "notes" | "throws" | "republishes";
+
+/** What a test publishes to know that everything before it has come. */
+const MARK = "mark";
 
 /** Events as a test uses them in one process: listeners have names, and note what they get. */
 export class EventsNode {
   readonly #events: Events;
   readonly #ends = new Map<string, () => void>();
   readonly #received = new Map<string, string[]>();
-  readonly #faults: string[] = [];
+  readonly #signals: string[] = [];
+  readonly #marks: string[] = [];
+  readonly #faults: string[];
+  #isClosed = false;
 
-  constructor(open: (onFault: OnFault) => Events) {
-    this.#events = open((fault) => this.#faults.push((fault as Error).message));
+  constructor(events: Events, faults: string[]) {
+    this.#events = events;
+    this.#faults = faults;
+    events.subscribe((event) => {
+      if (event.type === "events.missed") this.#signals.push("missed");
+      else if (event.type === "process.began") {
+        this.#signals.push(`began ${event.process}`);
+      } else if (event.type === "process.ended") {
+        this.#signals.push(`ended ${event.process}`);
+      } else if (event.type === "live" && isMark(event)) {
+        this.#marks.push(event.data as string);
+      }
+    });
+  }
+
+  static async open(
+    open: (onFault: OnFault) => Promise<Events> | Events,
+  ): Promise<EventsNode> {
+    const faults: string[] = [];
+    const events = await open((fault) => faults.push((fault as Error).message));
+    return new EventsNode(events, faults);
   }
 
   subscribe(name: string, manner: Manner = "notes"): void {
@@ -25,6 +52,7 @@ export class EventsNode {
     this.#received.set(name, received);
     const end = this.#events.subscribe((event) => {
       const world = textOf(event);
+      if (world === undefined) return;
       received.push(world);
       if (manner === "throws") throw new Error(`${name} got ${world}`);
       if (manner === "republishes" && !world.endsWith("again")) {
@@ -67,11 +95,40 @@ export class EventsNode {
     return this.#events.process;
   }
 
+  /** Publishes something that listeners do not note. @returns false after the end. */
+  mark(mark: string): boolean {
+    if (this.#isClosed) return false;
+    this.#events.publish({ type: "live", topic: MARK, data: mark });
+    return true;
+  }
+
+  /** The marks that came; undefined after the end. */
+  marks(): string[] | undefined {
+    return this.#isClosed ? undefined : this.#marks;
+  }
+
+  /** What happened to the other processes, and whether events were missed. */
+  signals(): string[] {
+    return this.#signals;
+  }
+
+  count(key: string, window: number): Promise<Counted> {
+    return this.#events.count(key, window);
+  }
+
+  /** Whether events reach others, and which server they go through. */
+  state(): { connected: boolean; identity: string } {
+    const { connected = true, identity = "" } = this
+      .#events as Partial<ValkeyEvents>;
+    return { connected, identity };
+  }
+
   faults(): string[] {
     return this.#faults;
   }
 
   close(): Promise<void> {
+    this.#isClosed = true;
     return this.#events.close();
   }
 
@@ -84,10 +141,15 @@ export class EventsNode {
 /** What a {@link Remote} can do. */
 export type Method = Exclude<keyof EventsNode, "run">;
 
+const isMark = (event: AnyEvent): boolean =>
+  event.type === "live" && event.topic === MARK;
+
 /** What a listener notes of an event: its world, the process that ended, or all of a message. */
-function textOf(event: AnyEvent): string {
+function textOf(event: AnyEvent): string | undefined {
+  if (isMark(event)) return undefined;
   if (event.type === "live") return JSON.stringify(event);
-  return event.type === "process.ended" ? event.process : event.world;
+  if (event.type === "process.ended") return event.process;
+  return "world" in event ? event.world : undefined;
 }
 
 const eventOf = (world: string): WorldEvent => ({

@@ -1,9 +1,19 @@
 import { ClusterEvents } from "../../db/cluster/events.js";
+import { ValkeyEvents } from "../../db/valkey/events.js";
 import { EventsNode, type Method } from "./events-node.js";
 
-// One worker of events.test.ts, which does what it is told.
+// A process of the tests of events, which does what it is told.
 
-/** A method of {@link EventsNode}, or `begin` for one that nobody has used. */
+/** Which Valkey a process uses. */
+export interface Through {
+  url: string;
+  namespace: string;
+}
+
+/**
+ * A method of {@link EventsNode}, or `begin` for one that nobody has used: through
+ * Valkey, or without arguments through the primary.
+ */
 export interface Order {
   order: number;
   method: Method | "begin";
@@ -27,9 +37,11 @@ async function obey({ order, method, args }: Order): Promise<void> {
   let result: unknown;
   if (method === "begin") {
     await node?.close();
-    node = new EventsNode(
-      (onFault) =>
-        new ClusterEvents(process, onFault, process.env.EVENTS_PROCESS!),
+    const [through] = args as [Through?];
+    node = await EventsNode.open((onFault) =>
+      through
+        ? ValkeyEvents.open({ ...through, onFault })
+        : new ClusterEvents(process, onFault, process.env.EVENTS_PROCESS!),
     );
   } else {
     result = await node!.run(method, args);

@@ -1,66 +1,26 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { randomUUID } from "node:crypto";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { LocalEvents } from "../../db/local/events.js";
 import { relayEvents } from "../../db/cluster/events.js";
 import { until } from "../helper.js";
 import { eventsContract, type Group } from "./events-contract.js";
+import { type Forked, forkNode, type WorkerNode } from "./events-fork.js";
 import { EventsNode, type Method, type Remote } from "./events-node.js";
-import type { Answer } from "./events-worker.js";
-
-const WORKER = fileURLToPath(new URL("events-worker.js", import.meta.url));
-
-interface WorkerNode extends Remote {
-  begin(): Promise<void>;
-}
-
-interface Forked {
-  child: ChildProcess;
-  name: string;
-  node: WorkerNode;
-}
 
 /** Starts workers that are tied together as those of a cluster. */
 async function forkWorkers(t: Test, count: number): Promise<Forked[]> {
   const living = new Set<ChildProcess>();
   const forked = Array.from({ length: count }, () => {
-    const name = randomUUID();
-    const child = fork(WORKER, {
-      execArgv: [],
-      env: { EVENTS_PROCESS: name },
-    });
+    const forked = forkNode(t);
+    const { child, name } = forked;
     living.add(child);
     child.once("exit", () => living.delete(child));
-    t.teardown(() => child.kill("SIGKILL"));
     relayEvents(child, name, () => living);
-    return { child, name, node: nodeOf(child) };
+    return forked;
   });
   await Promise.all(forked.map(({ node }) => node.begin()));
   return forked;
-}
-
-/** Gives a worker its orders. */
-function nodeOf(child: ChildProcess): WorkerNode {
-  const waiting = new Map<number, (result: unknown) => void>();
-  let last = 0;
-  child.on("message", ({ order, result }: Answer) => {
-    waiting.get(order)?.(result);
-    waiting.delete(order);
-  });
-  return new Proxy({} as WorkerNode, {
-    // A promise asks its value whether it is one, too.
-    get: (_, method) =>
-      method === "then"
-        ? undefined
-        : (...args: unknown[]) =>
-            new Promise((resolve) => {
-              const order = ++last;
-              waiting.set(order, resolve);
-              child.send({ order, method, args }, () => {});
-            }),
-  });
 }
 
 /** A channel keeps its order: what answers now has sent all that it published before. */
@@ -72,7 +32,7 @@ const settle = async (nodes: WorkerNode[]) => {
 
 void t.test("in one process", (t) =>
   eventsContract(t, async () => {
-    const node = new EventsNode((onFault) => new LocalEvents(onFault));
+    const node = await EventsNode.open((onFault) => new LocalEvents(onFault));
     const remote = new Proxy({} as Remote, {
       get:
         (_, method: Method) =>

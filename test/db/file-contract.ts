@@ -17,6 +17,13 @@ export async function* pieces(
   if (error) throw error;
 }
 
+/** All that there is. */
+async function listed<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
 /** Nobody has to be told. */
 export const untold = async (): Promise<void> => {};
 
@@ -112,6 +119,7 @@ export async function fileStoreContract(
       "a",
       (async function* () {
         yield bytes;
+        yield Buffer.alloc(0);
         seen = await files.open("a");
         yield bytes;
       })(),
@@ -168,6 +176,50 @@ export async function fileStoreContract(
       { message: "cut" },
     );
     t.notOk(used, "not used when it is not whole");
+  });
+
+  await contract("the time of a file", async (t, files) => {
+    const modified = new Date("2001-02-03T04:05:06.789Z");
+    await files.put("a", pieces(bytes), untold, modified);
+    t.same((await files.open("a"))?.modified, modified);
+  });
+
+  await contract("all keys, in order", async (t, files) => {
+    const keys = ["a-b/z", "a.b", "a/b", "a/b-c", "a/é", "a0", "b", "é+%2F x"];
+    // Not in the order in which they are listed.
+    for (const key of keys.toReversed()) {
+      await files.put(key, pieces(Buffer.alloc(key.length)), untold);
+    }
+    const entries = keys.map((key) => ({ key, size: key.length }));
+    await files.identify();
+    await files.put("c", pieces(bytes), async () => {
+      t.ok((await files.unsettled()).has("c"), "about to be recorded");
+    });
+    await files.discard(["c"], async () => {
+      t.ok((await files.unsettled()).has("c"), "about to be removed");
+      return ["c"];
+    });
+    t.equal((await files.unsettled()).size, 0);
+    t.strictSame(await listed(files.keys()), entries);
+    for (const [after, from] of [
+      ["a/b", 3],
+      ["a/", 2],
+      ["a", 0],
+      ["a/b-", 3],
+      ["zz", 7],
+      ["ü", 8],
+    ] as const) {
+      const expected = entries.slice(from);
+      t.strictSame(await listed(files.keys(after)), expected, after);
+    }
+  });
+
+  await contract("the place has a name", async (t, files) => {
+    const names = await Promise.all([files.identify(), files.identify()]);
+    t.match(names[0], /^[\w-]{36}$/);
+    t.strictSame(names, [names[0], names[0]]);
+    t.equal(await files.identify(), names[0]);
+    t.strictSame(await listed(files.keys()), [], "which is no file");
   });
 
   await contract("a sweep leaves what is whole", async (t, files) => {

@@ -13,6 +13,7 @@ import t, { type Test } from "tap";
 import { LocalFiles } from "../../db/local/files.js";
 import { finished, unfinished } from "../files.js";
 import { fileStoreContract, pieces, untold } from "./file-contract.js";
+import { testdir } from "../testdir.js";
 
 function filesIn(t: Test, dataDir: string): LocalFiles {
   const files = new LocalFiles(dataDir);
@@ -21,11 +22,11 @@ function filesIn(t: Test, dataDir: string): LocalFiles {
 }
 
 void t.test("a folder", (t) =>
-  fileStoreContract(t, (t) => filesIn(t, t.testdir())),
+  fileStoreContract(t, (t) => filesIn(t, testdir(t))),
 );
 
 void t.test("where files lie, and who may read them", async (t) => {
-  const dataDir = join(t.testdir(), "new");
+  const dataDir = join(testdir(t), "new");
   const files = filesIn(t, dataDir);
   await files.put("pub/demo/a.pdf", pieces(Buffer.from("x")), untold);
   const modeOf = (path: string) => statSync(join(dataDir, path)).mode & 0o777;
@@ -58,7 +59,7 @@ function wreck(dataDir: string, name: string): void {
 }
 
 void t.test("what a crash left is swept", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const files = filesIn(t, dataDir);
   wreck(dataDir, "one");
   wreck(dataDir, "two");
@@ -79,7 +80,7 @@ void t.test("what a crash left is swept", async (t) => {
 });
 
 void t.test("what another process works on is left alone", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const files = filesIn(t, dataDir);
   const module = JSON.stringify(
     new URL("../../db/local/files.js", import.meta.url),
@@ -116,7 +117,7 @@ void t.test("what another process works on is left alone", async (t) => {
 });
 
 void t.test("a folder that was taken away is made again", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const files = filesIn(t, dataDir);
   for (const key of ["pub/demo/a", "pub/demo/b"]) {
     await files.put(key, pieces(Buffer.from("x")), untold);
@@ -126,7 +127,7 @@ void t.test("a folder that was taken away is made again", async (t) => {
 });
 
 void t.test("a fault of the disk passes", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const files = filesIn(t, dataDir);
   const work = join(dataDir, "work");
   const put = () => files.put("a", pieces(Buffer.from("x")), untold);

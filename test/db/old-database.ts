@@ -4,13 +4,14 @@ import Database from "better-sqlite3";
 import type { Test } from "tap";
 import { migrations } from "../../db/sqlite/migrations/index.js";
 import { keyOf, worldOf } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 export const [first, ...later] = migrations as [string, ...string[]];
 export const latest = 1 + later.length;
 
 /** A database as the first version made it, with a world in it. */
 export function versionOne(t: Test, more = ""): string {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const db = open(dataDir);
   db.pragma("journal_mode = WAL");
   db.exec(first);

@@ -7,13 +7,14 @@ import type { StoreProblem } from "../../db/store.js";
 import { putDatabase } from "../database.js";
 import { worldOf } from "../helper.js";
 import { usersOf } from "../listed.js";
+import { testdir } from "../testdir.js";
 
 // What a store publishes of its writes.
 
 void t.test(
   "one event for each write, after it and before its answer",
   async (t) => {
-    const dataDir = t.testdir();
+    const dataDir = testdir(t);
     await putDatabase(dataDir, [worldOf("demo")]);
     const engines = await openEngines({ dataDir });
     t.teardown(() => engines.close());
@@ -286,7 +287,7 @@ void t.test(
 );
 
 void t.test("what chat publishes", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo")]);
   const engines = await openEngines({ dataDir });
   t.teardown(() => engines.close());
@@ -370,7 +371,7 @@ void t.test("what chat publishes", async (t) => {
 });
 
 void t.test("what questions and polls publish", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo")]);
   const engines = await openEngines({ dataDir });
   t.teardown(() => engines.close());

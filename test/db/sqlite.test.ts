@@ -6,6 +6,8 @@ import t, { type Test } from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Room } from "../../schemas/rooms.js";
 import { admin, foyer, foyerProcess, serve, worldOf } from "../helper.js";
+import { openStore } from "../database.js";
+import { testdir } from "../testdir.js";
 
 const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
@@ -13,8 +15,8 @@ const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
 
 /** A new database with one world in it. */
 async function made(t: Test): Promise<string> {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   await store.close();
   return dataDir;
@@ -45,7 +47,7 @@ void t.test("what is not opened", async (t) => {
     [
       "a database of another program",
       (t) => {
-        const dataDir = t.testdir();
+        const dataDir = testdir(t);
         tamper(dataDir, "CREATE TABLE songs (title TEXT)");
         return dataDir;
       },
@@ -54,7 +56,7 @@ void t.test("what is not opened", async (t) => {
     [
       "a database of another program that is marked",
       (t) => {
-        const dataDir = t.testdir();
+        const dataDir = testdir(t);
         tamper(
           dataDir,
           "PRAGMA application_id = 7; PRAGMA user_version = 1; CREATE TABLE x (y)",
@@ -65,12 +67,12 @@ void t.test("what is not opened", async (t) => {
     ],
     [
       "what is no database",
-      (t) => t.testdir({ "foyer.db": "no database ".repeat(500) }),
+      (t) => testdir(t, { "foyer.db": "no database ".repeat(500) }),
       /not a database/,
     ],
     [
       "a file in place of the folder",
-      (t) => join(t.testdir({ data: "" }), "data"),
+      (t) => join(testdir(t, { data: "" }), "data"),
       /cannot open/,
     ],
   ];
@@ -103,7 +105,7 @@ void t.test("what is not opened", async (t) => {
 });
 
 void t.test("nobody but its owner gets into a new folder", async (t) => {
-  const parent = t.testdir();
+  const parent = testdir(t);
   chmodSync(parent, 0o755);
   const dataDir = join(parent, "a", "b");
   await openSqliteStore(dataDir).close();
@@ -112,7 +114,7 @@ void t.test("nobody but its owner gets into a new folder", async (t) => {
 });
 
 void t.test("a folder that is there keeps what is in it", async (t) => {
-  const dataDir = t.testdir({ "notes.txt": "mine" });
+  const dataDir = testdir(t, { "notes.txt": "mine" });
   mkdirSync(join(dataDir, "folder"));
   await openSqliteStore(dataDir).close();
   t.equal(readFileSync(join(dataDir, "notes.txt"), "utf8"), "mine");
@@ -160,9 +162,8 @@ void t.test(
   "other programs cannot take the log away",
   { skip: process.platform !== "linux" && "it reads /proc/locks" },
   async (t) => {
-    const dataDir = t.testdir();
-    const store = openSqliteStore(dataDir);
-    t.teardown(() => store.close());
+    const dataDir = testdir(t);
+    const store = openStore(t, dataDir);
     const { ino } = statSync(fileOf(dataDir));
     const locks = () =>
       readFileSync("/proc/locks", "utf8")
@@ -185,8 +186,7 @@ void t.test(
     t.teardown(() => rmSync(copy, { recursive: true, force: true }));
     // By another process, as this one must not open the files.
     spawnSync("cp", ["-r", dataDir, copy]);
-    const crashed = openSqliteStore(copy);
-    t.teardown(() => crashed.close());
+    const crashed = openStore(t, copy);
     t.equal(
       (await crashed.worlds.list({ limit: 9 })).length,
       2,

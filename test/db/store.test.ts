@@ -5,21 +5,22 @@ import t from "tap";
 import { check } from "../../db/maintenance/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { ListedUser } from "../../db/store.js";
-import { copyAsKilled, heldIn } from "../database.js";
+import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";
 import { usersOf } from "../listed.js";
 import { storeContract } from "./store-contract/index.js";
+import { testdir } from "../testdir.js";
 
 void t.test("SQLite", async (t) => {
   await storeContract(t, (t) => {
-    const dataDir = t.testdir();
+    const dataDir = testdir(t);
     return () => openSqliteStore(dataDir);
   });
 });
 
 void t.test("what is erased is in no byte of the database", async (t) => {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   // So many, of such different lengths and in such an order, that SQLite moves
   // rows from page to page, and leaves the bytes of some in the old ones.
@@ -70,7 +71,7 @@ void t.test("what is erased is in no byte of the database", async (t) => {
   t.strictSame(doomed.filter(found), []);
   t.equal(users.filter(found).length, COUNT / 2, "the others stay");
 
-  const { findings, files } = await check(dataDir, () => {});
+  const { findings, files } = await check({ dataDir }, () => {});
   t.strictSame(
     findings.filter(({ subject }) => subject === "database"),
     [],
@@ -83,8 +84,8 @@ void t.test("what is erased is in no byte of the database", async (t) => {
 });
 
 void t.test("what the live layer stores is erased in each byte", async (t) => {
-  const dataDir = t.testdir();
-  const { users, ...store } = openSqliteStore(dataDir);
+  const dataDir = testdir(t);
+  const { users, ...store } = openStore(t, dataDir);
   for (const world of ["demo", "other"]) {
     await store.worlds.create(worldOf(world));
   }
@@ -162,14 +163,13 @@ void t.test("what the live layer stores is erased in each byte", async (t) => {
     const isErased = pair.some((id) => erased.has(id));
     if (isThere(pair) === isErased) t.fail(`a block of ${pair.join()}`);
   }
-  const { findings } = await check(dataDir, () => {});
+  const { findings } = await check({ dataDir }, () => {});
   t.strictSame(findings, []);
 });
 
 void t.test("what a killed process left in the log is gone next", async (t) => {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   const name = `ada-${"x".repeat(50)}`;
   await store.files.add(
@@ -186,8 +186,7 @@ void t.test("what a killed process left in the log is gone next", async (t) => {
   await store.users.erase("demo", { token_id: name });
   const crashed = copyAsKilled(dataDir);
   t.strictSame(heldIn(crashed, [name]), [name], "in its log");
-  const next = openSqliteStore(crashed);
-  t.teardown(() => next.close());
+  const next = openStore(t, crashed);
   await until(() => heldIn(crashed, [name]).length === 0);
   t.strictSame(await usersOf(next, "demo"), []);
 });

@@ -1,7 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import { foyer } from "../helper.js";
 import {
   copiesIn,
@@ -12,6 +11,8 @@ import {
   versionOne,
 } from "./old-database.js";
 import { fails } from "./store-contract/setup.js";
+import { openStore } from "../database.js";
+import { testdir } from "../testdir.js";
 
 void t.test("an old database is upgraded after a copy", async (t) => {
   const dataDir = versionOne(t);
@@ -47,8 +48,7 @@ void t.test("what version 2 recorded is listed by the next", async (t) => {
       ('pub/old/f2.s.png', 'old', NULL, 20, '00', 1000);
     UPDATE worlds SET file_bytes = 30;`);
   old.close();
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
+  const store = openStore(t, dataDir);
   const page = { page: 1, pageSize: 9 };
   t.match(await store.users.list("old", page), {
     count: 2,
@@ -109,8 +109,7 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
     ('pub/old/f1.s.pdf', 'old', 'named', 10, '00', 1000)`);
   old.close();
 
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
+  const store = openStore(t, dataDir);
   const added = {
     moderation_state: "",
     client_state: {},
@@ -189,7 +188,7 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
 });
 
 void t.test("a new database has nothing to copy", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const { code, stderr } = await foyer(dataDir, [
     "world",
     "create",

@@ -1,3 +1,4 @@
+import { configOf } from "../stack.js";
 import { setTimeout as delay } from "node:timers/promises";
 import { Writable } from "node:stream";
 import { pino } from "pino";
@@ -12,6 +13,7 @@ import {
 import { putPrepared } from "../database.js";
 import { keyOf, tokenOf } from "../helper.js";
 import { Conversation, type LiveContract, liveContractOf } from "./contract.js";
+import { testdir } from "../testdir.js";
 
 /** How long a test waits for a frame, in milliseconds. */
 const DEADLINE = 30_000;
@@ -293,15 +295,15 @@ export async function startLive(
       done();
     },
   });
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await putPrepared(dataDir, `live ${JSON.stringify(worlds)}`, async (data) => {
-    const first = await startTestServer({ config: { dataDir: data } });
+    const first = await startTestServer({ config: await configOf(data) });
     for (const world of worlds) await first.createWorld(world);
     await first.close();
   });
   const server = await startTestServer({
     config: {
-      dataDir,
+      ...(await configOf(dataDir)),
       live: { ...defaults.live, ...limits },
       patience: { stop: 500, close: 500 },
       load: { ...defaults.load, eventLoopDelay: 0 },

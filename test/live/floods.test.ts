@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
 import type { Connection } from "../../live/connection.js";
 import { rawRequest, until } from "../helper.js";
@@ -23,25 +23,27 @@ function frame(content: string, { opcode = 1, fin = true } = {}): Buffer {
   return Buffer.concat([head, Buffer.from(content)]);
 }
 
+const handshake = rawRequest("GET /ws/world/demo/", {
+  Connection: "Upgrade",
+  Upgrade: "websocket",
+  "Sec-WebSocket-Version": "13",
+  "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+});
+
 /** A websocket that a test writes bytes to, and the server's side of it. */
 async function rawSocket(
   t: Test,
   live: LiveServer,
 ): Promise<{ socket: Socket; connection: Connection }> {
-  const before = new Set(live.app.live.sockets);
+  const before = new Set(live.app.live.sockets.values());
   const socket = connect(live.port, "127.0.0.1");
   t.teardown(() => socket.destroy());
   socket.on("error", () => {});
-  socket.write(
-    rawRequest("GET /ws/world/demo/", {
-      Connection: "Upgrade",
-      Upgrade: "websocket",
-      "Sec-WebSocket-Version": "13",
-      "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    }),
-  );
+  socket.write(handshake);
   await once(socket, "data");
-  const connection = [...live.app.live.sockets].find((one) => !before.has(one));
+  const connection = [...live.app.live.sockets.values()].find(
+    (one) => !before.has(one),
+  );
   return { socket, connection: connection! };
 }
 
@@ -176,4 +178,37 @@ void t.test("the last of many pings is answered", async (t) => {
   await soon(until(() => got().includes("ping 19")));
   t.ok(got().endsWith("\x8a\x07ping 19"), "a pong, without a mask");
   t.equal((await fetch(`${live.baseUrl}/healthz`)).status, 200);
+});
+
+void t.test("nobody is late who waits for a busy server", async (t) => {
+  const long = 1e12;
+  const live = await startLive(t, {
+    authTimeout: long,
+    pingInterval: 2 * long,
+  });
+  const clients: Awaited<ReturnType<typeof rawSocket>>[] = [];
+  for (let i = 0; i < 50; i++) clients.push(await rawSocket(t, live));
+  const now = performance.now.bind(performance);
+  let leap = 0;
+  // Each message uses up its turn, so that the others wait in line.
+  const value = () => now() + (leap += 10);
+  t.teardown(t.intercept(performance, "now", { value }).restore);
+  const late = () =>
+    clients.map(({ connection }) => connection.tick(now() + long));
+  t.same([...new Set(late())], ["auth.timeout"], "who says nothing");
+  clients.forEach(({ socket }, i) =>
+    socket.write(frame(`["authenticate",{"client_id":"late-${i}"}]`)),
+  );
+  const inLine = () => clients.filter(({ connection }) => connection.queued);
+  const end = now() + 30_000;
+  while (inLine().length === 0 && now() < end) await setImmediate();
+  t.not(inLine().length, 0, "some wait");
+  t.same(
+    inLine().map(({ connection }) => connection.tick(now() + long)),
+    inLine().map(() => undefined),
+    "who waits",
+  );
+  const loggedIn = ({ connection }: (typeof clients)[number]) =>
+    connection.login;
+  await soon(until(() => clients.every(loggedIn)));
 });

@@ -1,6 +1,6 @@
+import { openStoreIn } from "../stack.js";
 import t, { type Test } from "tap";
 import { foyer, foyerProcess, keyOf, timed, tokenOf } from "../helper.js";
-import { openEngines } from "../../db/open.js";
 import {
   type Client,
   demo,
@@ -26,9 +26,7 @@ async function timely<T>(promise: Promise<T>): Promise<T> {
 
 /** Opens the store of a server beside it, as a command does. */
 async function beside(t: Test, { dataDir }: LiveServer) {
-  const engines = await openEngines({ dataDir });
-  t.teardown(() => engines.close());
-  return engines.store;
+  return openStoreIn(t, dataDir);
 }
 
 /** Whether a connection is told why it ends, and ends, soon. */

@@ -20,8 +20,24 @@ void t.test("a read that failed once", async (t) => {
     "error",
     { code: "server.unavailable" },
   ]);
+  t.equal((await soon(unlucky.closed)).code, 1013, "so that it comes back");
   const lucky = await live.guest();
   t.equal(lucky.hello["world.config"].world.id, "demo");
+});
+
+void t.test("a store that cannot be used", async (t) => {
+  const live = await startLive(t);
+  const [guest, other] = [await live.guest(), await live.guest()];
+  const { users } = live.app.store;
+  const blocked = users.blocked.bind(users);
+  users.blocked = async () => {
+    users.blocked = blocked;
+    throw new StoreError("unusable", "It cannot be reached.");
+  };
+  guest.sendFrame("user.list.blocked", 1, null);
+  t.match(await guest.next("error"), { code: "server.unavailable" });
+  t.equal((await soon(guest.closed)).code, 1013);
+  t.same(await other.do("user.list.blocked"), { users: [] }, "others stay");
 });
 
 void t.test("a world that nobody is in", async (t) => {
@@ -51,8 +67,8 @@ void t.test("people who all have other rights", async (t) => {
     state.view({ traits: new Set(traits), state: "" });
   const made = (view: View) => {
     let asked = 0;
-    const text = view.json(1, () => (asked++, "few"));
-    const { rooms } = JSON.parse(text);
+    const json = view.json(1, () => (asked++, "few"));
+    const { rooms } = JSON.parse(json.toString());
     const moderated = rooms.filter(({ permissions }: Json) =>
       permissions.includes("room:chat.moderate"),
     );
@@ -86,3 +102,44 @@ void t.test("long work for many", async (t) => {
   t.same(done, [1, 2, 3, 4, 5]);
   t.ok(turns >= 4, `others got ${turns} turns`);
 });
+
+void t.test(
+  "what all see of a world is made once, and framed for each",
+  async (t) => {
+    const live = await startLive(t);
+    // From a frame with a short length to one with the longest (RFC 6455, section 5.2).
+    for (const [size, rooms] of [
+      [10, 1],
+      [20_000, 2],
+      [20_000, 20],
+    ] as const) {
+      for (let i = 0; i < rooms; i++) {
+        const description = "ü".repeat(size) + "🌍";
+        await makeRoom(live, { name: `R${i}`, description });
+      }
+      const people = await Promise.all([
+        live.guest("a"),
+        live.guest("b"),
+        live.guest("c"),
+      ]);
+      const state = (await live.app.live.states.get("demo"))!;
+      const view = state.view({ traits: new Set(), state: "" });
+      const { live: layer } = live.app;
+      const shared = () =>
+        view.json(layer.crowds.changes("demo"), (room) =>
+          layer.crowds.of("demo", room),
+        );
+      t.equal(shared(), shared(), "one buffer for all");
+      for (const { hello } of people) {
+        t.same(hello["world.config"], JSON.parse(shared().toString()));
+        t.same(hello.announcements, [], "what follows it is whole");
+      }
+      await Promise.all(
+        people.map(async (person) => {
+          person.close();
+          await soon(person.closed);
+        }),
+      );
+    }
+  },
+);

@@ -1,3 +1,4 @@
+import { configOf } from "../stack.js";
 import type { FastifyInstance } from "fastify";
 import t from "tap";
 import { createApp, createMetricsApp } from "../../app.js";
@@ -10,6 +11,7 @@ import {
   timed,
   until,
 } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 const rooms = "/api/v1/worlds/demo/rooms/";
 const head = {
@@ -73,7 +75,7 @@ void t.test("the port of the metrics closes as soon", async (t) => {
 });
 
 void t.test("a close answers what came whole", async (t) => {
-  const app = createApp({ config: { dataDir: t.testdir() } });
+  const app = createApp({ config: await configOf(testdir(t)) });
   let begun = 0;
   let answer = () => {};
   const held = new Promise<void>((resolve) => (answer = resolve));
@@ -92,7 +94,7 @@ void t.test("a close answers what came whole", async (t) => {
 });
 
 void t.test("nothing waits for an answer that nobody reads", async (t) => {
-  const app = createApp({ config: { dataDir: t.testdir() } });
+  const app = createApp({ config: await configOf(testdir(t)) });
   t.teardown(() => app.close());
   app.get(
     "/held",

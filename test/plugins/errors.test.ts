@@ -1,3 +1,4 @@
+import { configOf } from "../stack.js";
 import { Readable, Writable } from "node:stream";
 import pino from "pino";
 import t from "tap";
@@ -12,6 +13,7 @@ import {
   serve,
   type Request,
 } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 const as = admin("demo");
 const world = "/api/v1/worlds/demo/";
@@ -263,7 +265,7 @@ void t.test(
     const stream = { write: (text: string) => void (log += text) };
     const logger = pino({}, stream);
     const app = createApp({
-      config: { ...loadConfig({}), dataDir: t.testdir() },
+      config: { ...loadConfig({}), ...(await configOf(testdir(t))) },
       logger,
     });
     t.teardown(() => app.close());

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import t from "tap";
 import { admin, foyer, serve, startFoyer, until } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
@@ -109,7 +110,7 @@ void t.test("what they count", async (t) => {
 
 void t.test("a port of their own", async (t) => {
   const env = { METRICS_PORT: "0", LOG_LEVEL: "info" };
-  const server = await startFoyer(t, t.testdir(), [], env);
+  const server = await startFoyer(t, testdir(t), [], env);
   await until(() => server.said.stdout.includes("/metrics"));
   const url = /metrics at (http:[^"]+)/.exec(server.said.stdout)![1]!;
   t.match(url, /^http:\/\/127\.0\.0\.1:/);
@@ -117,7 +118,7 @@ void t.test("a port of their own", async (t) => {
   t.equal((await fetch(new URL("/healthz", url))).status, 404);
   t.equal((await fetch(`${server.address}/metrics`)).status, 404);
 
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const busy = { PORT: "0", METRICS_PORT: new URL(url).port };
   const got = await foyer(dataDir, ["serve"], busy);
   t.equal(got.code, 1);
@@ -128,7 +129,7 @@ void t.test("a port of their own", async (t) => {
 
 void t.test("a port and a token", async (t) => {
   const env = { METRICS_PORT: "0", METRICS_TOKEN: token, LOG_LEVEL: "info" };
-  const server = await startFoyer(t, t.testdir(), [], env);
+  const server = await startFoyer(t, testdir(t), [], env);
   await until(() => server.said.stdout.includes("/metrics"));
   const url = /metrics at (http:[^"]+)/.exec(server.said.stdout)![1]!;
   t.equal((await fetch(url)).status, 401);

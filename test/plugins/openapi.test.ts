@@ -1,3 +1,4 @@
+import { configOf } from "../stack.js";
 import { readFile } from "node:fs/promises";
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -7,6 +8,7 @@ import { loadConfig } from "../../config.js";
 import type { JsonObject } from "../../schemas/openapi-schema.js";
 import { Contract } from "../contract.js";
 import { serve } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 const url = "/api/v1/openapi.json";
 
@@ -29,7 +31,9 @@ void t.test("every route is in it, and has a name of its own", async (t) => {
   );
   t.same(Object.fromEntries(operations), {
     "get /healthz": "getHealth",
+    "get /readyz": "getReadiness",
     "get /api/v1/worlds/{world_id}": "getWorld",
+    "get /api/v1/worlds/{world_id}/activity": "getActivity",
     "patch /api/v1/worlds/{world_id}": "updateWorld",
     "get /api/v1/worlds/{world_id}/rooms": "listRooms",
     "post /api/v1/worlds/{world_id}/rooms": "createRoom",
@@ -179,7 +183,7 @@ void t.test("an answer that is not in it does not pass", async (t) => {
 void t.test("answers of other routes go by schemas of their own", async (t) => {
   const answerOf = async (kind: string) => {
     const app = createApp({
-      config: { ...loadConfig({}), dataDir: t.testdir() },
+      config: { ...loadConfig({}), ...(await configOf(testdir(t))) },
     });
     t.teardown(() => app.close());
     app.register(async (scope) => {

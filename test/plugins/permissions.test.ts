@@ -1,3 +1,4 @@
+import { configOf } from "../stack.js";
 import t, { type Test } from "tap";
 import { createApp } from "../../app.js";
 import type {
@@ -14,6 +15,7 @@ import {
   tokenOf,
   worldOf,
 } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 const world = "/api/v1/worlds/demo/";
 const rooms = `${world}rooms/`;
@@ -311,7 +313,7 @@ void t.test("what a route must declare to start", async (t) => {
     ];
   for (const [name, path, options, error] of cases) {
     await t.test(name, async (t) => {
-      const app = createApp({ config: { dataDir: t.testdir() } });
+      const app = createApp({ config: await configOf(testdir(t)) });
       t.teardown(() => app.close());
       app.register(async (scope) => {
         scope.get(path, options, async () => ({}));

@@ -1,20 +1,20 @@
+import { openStoreIn } from "../stack.js";
 import Fastify from "fastify";
 import t, { type Test } from "tap";
 import type { Engines } from "../../db/open.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import { type Store, StoreError } from "../../db/store.js";
 import engines from "../../plugins/engines.js";
 import retention, { applyRetention } from "../../plugins/retention.js";
 import { textsBelow } from "../files.js";
 import { until, worldOf } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 const DAY = 24 * 60 * 60_000;
 
 /** A store with a world in which somebody said something in two rooms. */
 async function chatted(t: Test) {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
-  t.teardown(() => store.close());
+  const dataDir = testdir(t);
+  const store = await openStoreIn(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   const traits = new Set<string>();
   const { id: user } = await store.users.enter("demo", {

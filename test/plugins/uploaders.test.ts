@@ -1,9 +1,7 @@
 import { createHmac } from "node:crypto";
 import t from "tap";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { Store } from "../../db/store.js";
-import { fileForm, PDF, upload } from "../files.js";
+import { fileForm, finished, PDF, upload } from "../files.js";
 import {
   dial,
   keyOf,
@@ -111,7 +109,7 @@ void t.test("the right to upload is asked for again at the end", async (t) => {
     t.equal(got.status, status, name);
     if (status === 201) continue;
     t.equal(got.text, "", `${name}: nothing is told`);
-    const left = await readdir(join(dataDir, "media"), { recursive: true });
+    const left = await finished(dataDir);
     t.notOk(
       left.some((file) => file.endsWith(".pdf")),
       `${name}: nothing is stored`,

@@ -105,6 +105,43 @@ void t.test("who may upload", async (t) => {
   }
 });
 
+void t.test("a world that the address names", async (t) => {
+  const form = fileForm("a.pdf", PDF);
+  const { call } = await serve(t, [
+    worldOf("demo"),
+    worldOf("shut", { permission_config: { "world.view": ["attendee"] } }),
+  ]);
+  const attendee = `Bearer ${tokenOf(keyOf("shut"), { uid: "ada", traits: ["attendee"] })}`;
+  const cases: [query: string, as: string, world: string | undefined][] = [
+    ["", GUEST, "demo"],
+    ["?world=demo", GUEST, "demo"],
+    ["?world=d%65mo&x=1", GUEST, "demo"],
+    ["?world=shut", attendee, "shut"],
+    ["?world=shut", GUEST, undefined],
+    ["?world=demo", attendee, undefined],
+    ["?world=absent", GUEST, undefined],
+    ["?world=", GUEST, undefined],
+    ["?world=demo&world=demo", GUEST, undefined],
+    ["?world=demo&world=shut", GUEST, undefined],
+    ["?world=__proto__", GUEST, undefined],
+  ];
+  for (const host of ["demo.example.org", "elsewhere.org"]) {
+    for (const [query, as, world] of cases) {
+      const { headers, body } = form;
+      const got = await call({
+        ...{ method: "POST", url: path + query, as, body },
+        headers: { ...headers, host },
+      });
+      const isFound =
+        world !== undefined && (query !== "" || host !== "elsewhere.org");
+      const name = `${host} ${query} by ${as.slice(0, 6)}`;
+      t.equal(got.status, isFound ? 201 : 403, name);
+      if (!isFound) t.equal(got.text, "", "no body");
+      else t.match(got.text, `/media/pub/${world}/`, name);
+    }
+  }
+});
+
 void t.test("which world a host stands for", async (t) => {
   const form = fileForm("a.pdf", PDF);
   const table: [domains: string[], hosts: Record<string, string | null>][] = [

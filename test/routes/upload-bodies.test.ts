@@ -4,6 +4,7 @@ import { loadConfig } from "../../config.js";
 import { createApp } from "../../app.js";
 import { dial, listen, rawRequest, serve, until } from "../helper.js";
 import { fileForm, GUEST, PDF } from "../files.js";
+import { testdir } from "../testdir.js";
 
 // Bodies of uploads that are no form: none is read into memory.
 
@@ -97,7 +98,7 @@ void t.test("what is left of a refused body has an end", async (t) => {
 
 void t.test("a route that would hold more than the limit", async (t) => {
   const app = () => {
-    const made = createApp({ config: { dataDir: t.testdir() } });
+    const made = createApp({ config: { dataDir: testdir(t) } });
     t.teardown(() => made.close());
     return made;
   };

@@ -10,6 +10,7 @@ import {
   upload,
   urlOf,
 } from "../files.js";
+import { testdir } from "../testdir.js";
 
 const path = "/storage/upload/";
 
@@ -17,7 +18,7 @@ void t.test(
   "a photo loses what tells of its maker, and stays upright",
   async (t) => {
     // In a process of its own, as all its files are read.
-    const dataDir = t.testdir();
+    const dataDir = testdir(t);
     const server = await startFoyer(t, dataDir, ["--demo"]);
     const secret = "GPS-52.520008N-13.404954E";
     const noted = async (format: "jpeg" | "png" | "webp") =>

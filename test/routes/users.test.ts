@@ -1,3 +1,5 @@
+import { embedded } from "../shared.js";
+import { openStoreIn } from "../stack.js";
 import t from "tap";
 import {
   admin,
@@ -20,6 +22,7 @@ import {
   urlOf,
 } from "../files.js";
 import { filesOf, usersOf } from "../listed.js";
+import { testdir } from "../testdir.js";
 
 const url = "/api/v1/worlds/demo/delete_user";
 const demo = { host: "demo.example.org" };
@@ -235,48 +238,57 @@ void t.test("who was erased may come again, as somebody new", async (t) => {
   t.equal((await erase(server, { token_id: "ada" })).status, 204);
 });
 
-void t.test("an erased name is in no byte of the data", async (t) => {
-  // In a process of its own, as all its files are read.
-  const dataDir = t.testdir();
-  const { address, token } = await startFoyer(t, dataDir, ["--demo"], {
-    UPLOADS_PER_MINUTE: "100000",
-  });
-  const names = Array.from(
-    { length: 20 },
-    (_, i) =>
-      `client-${i}-${"abcdefgh"[i % 8]!.repeat(20 + ((i * 37) % 90))}-end`,
-  );
-  const send = async (name: string) => {
-    const form = new FormData();
-    form.append("file", new Blob([PDF]), "a.pdf");
-    const answer = await fetch(`${address}/storage/upload/`, {
-      method: "POST",
-      headers: { authorization: `Client ${name}` },
-      body: form,
+void t.test(
+  "an erased name is in no byte of the data",
+  embedded("reads the files of SQLite"),
+  async (t) => {
+    // In a process of its own, as all its files are read.
+    const dataDir = testdir(t);
+    const { address, token } = await startFoyer(t, dataDir, ["--demo"], {
+      UPLOADS_PER_MINUTE: "100000",
     });
-    t.equal(answer.status, 201);
-  };
-  for (let round = 0; round < 2; round++) await Promise.all(names.map(send));
-  t.strictSame(await textsBelow(dataDir, names), names, "they are all there");
+    const names = Array.from(
+      { length: 20 },
+      (_, i) =>
+        `client-${i}-${"abcdefgh"[i % 8]!.repeat(20 + ((i * 37) % 90))}-end`,
+    );
+    const send = async (name: string) => {
+      const form = new FormData();
+      form.append("file", new Blob([PDF]), "a.pdf");
+      const answer = await fetch(`${address}/storage/upload/`, {
+        method: "POST",
+        headers: { authorization: `Client ${name}` },
+        body: form,
+      });
+      t.equal(answer.status, 201);
+    };
+    for (let round = 0; round < 2; round++) await Promise.all(names.map(send));
+    t.strictSame(await textsBelow(dataDir, names), names, "they are all there");
 
-  const { openSqliteStore } = await import("../../db/sqlite/index.js");
-  const store = openSqliteStore(dataDir);
-  const users = await usersOf(store, "sample");
-  await store.close();
-  const doomed = users.filter((_, i) => i % 2 === 0);
-  for (const { id } of doomed) {
-    const answer = await fetch(`${address}/api/v1/worlds/sample/delete_user`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-      },
-      body: JSON.stringify({ user_id: id }),
-    });
-    t.equal(answer.status, 204);
-  }
-  const gone = doomed.map(({ client_id }) => client_id!);
-  t.strictSame(await textsBelow(dataDir, gone), []);
-  const left = names.filter((name) => !gone.includes(name));
-  t.strictSame(await textsBelow(dataDir, left), left, "the others stay");
-});
+    const store = await openStoreIn(t, dataDir);
+    const all = await usersOf(store, "sample");
+    await store.close();
+    // Those of the demo have tokens.
+    const users = all.filter(({ client_id }) => client_id !== null);
+    t.equal(users.length, names.length);
+    const doomed = users.filter((_, i) => i % 2 === 0);
+    for (const { id } of doomed) {
+      const answer = await fetch(
+        `${address}/api/v1/worlds/sample/delete_user`,
+        {
+          method: "POST",
+          headers: {
+            authorization: `Bearer ${token}`,
+            "content-type": "application/json",
+          },
+          body: JSON.stringify({ user_id: id }),
+        },
+      );
+      t.equal(answer.status, 204);
+    }
+    const gone = doomed.map(({ client_id }) => client_id!);
+    t.strictSame(await textsBelow(dataDir, gone), []);
+    const left = names.filter((name) => !gone.includes(name));
+    t.strictSame(await textsBelow(dataDir, left), left, "the others stay");
+  },
+);

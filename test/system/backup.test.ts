@@ -14,6 +14,7 @@ import {
   until,
 } from "../helper.js";
 import { furnished } from "../cli/furnished.js";
+import { testdir } from "../testdir.js";
 
 const API = "/api/v1/worlds/sample";
 
@@ -104,7 +105,7 @@ async function get(
 }
 
 void t.test("a backup while people are at work", async (t) => {
-  const dir = t.testdir();
+  const dir = testdir(t);
   const dataDir = join(dir, "data");
   const server = await startFoyer(t, dataDir, ["--demo"], {
     UPLOADS_PER_MINUTE: "1000000",
@@ -178,7 +179,7 @@ void t.test("a world that goes during a backup", async (t) => {
   const { dataDir, files, keys } = await furnished(t, 3);
   const target = join(dataDir, "../backup.tar");
   let deleted = false;
-  const made = await backup(dataDir, target, (step) => {
+  const made = await backup({ dataDir }, target, (step) => {
     if (!step.startsWith("Writing") || deleted) return;
     deleted = true;
     // At once, as the backup goes on with the files when this returns.
@@ -204,7 +205,7 @@ void t.test("files that are deleted during a backup", async (t) => {
   const target = join(dataDir, "../backup.tar");
   const bytes = readFileSync(join(files.root, keys[0]!)).length;
   let begun = 0;
-  const made = await backup(dataDir, target, (step, done) => {
+  const made = await backup({ dataDir }, target, (step, done) => {
     if (step.startsWith("Copying") && done === 0) begun++;
     if (!step.startsWith("Writing") || !existsSync(join(files.root, keys[3]!)))
       return;

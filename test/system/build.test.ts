@@ -13,6 +13,7 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { testdir } from "../testdir.js";
 
 // Tests run from dist/test/system.
 const BUILD = fileURLToPath(
@@ -20,7 +21,7 @@ const BUILD = fileURLToPath(
 );
 
 void t.test("a build compiles what has changed, and only then", (t) => {
-  const dir = t.testdir({
+  const dir = testdir(t, {
     "tsconfig.json": JSON.stringify({
       compilerOptions: {
         module: "nodenext",

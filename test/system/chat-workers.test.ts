@@ -1,6 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { ask, Chatter, eventually } from "./chatter.js";
+import { verify, writeUntil } from "./conversation.js";
 import { connectTo, isAlive, type Pair, startPair } from "./pair.js";
 import { Person } from "./person.js";
 
@@ -55,69 +55,6 @@ async function crowd(t: Test, pair: Pair, channel: string) {
     everybody: [...readers, ...writers],
     acknowledged,
   };
-}
-
-/** Lets writers write until something is so. */
-async function writeUntil(
-  writers: Chatter[],
-  isOver: () => boolean,
-): Promise<void> {
-  await Promise.all(
-    writers.map(async (writer) => {
-      while (!isOver()) {
-        await writer.say();
-        // Nobody writes without ever breathing, and others need the machine.
-        await delay(10);
-      }
-    }),
-  );
-}
-
-/**
- * Whether everybody got every event once and in order, and every message that was
- * acknowledged is stored once.
- */
-async function verify(t: Test, writers: Chatter[], everybody: Chatter[]) {
-  const [one] = writers;
-  await one!.say();
-  const last = Math.max(...one!.acknowledged.values());
-  for (const chatter of everybody) await chatter.sees(last);
-  const history = await one!.history();
-  const stored = history.map(({ event_id }) => event_id);
-  const ascending = [...new Set(stored)].sort((a, b) => a - b);
-  t.same(stored, ascending, "history is in order");
-  for (const chatter of everybody) {
-    const until = chatter.seen.indexOf(last) + 1;
-    t.same(
-      chatter.seen.slice(0, until),
-      stored.slice(0, stored.indexOf(last) + 1),
-      `${chatter.name} got every event once and in order`,
-    );
-  }
-  const byBody = new Map<string, number[]>();
-  for (const { event_id, content } of history) {
-    if (content.body === undefined) continue;
-    byBody.set(content.body, [...(byBody.get(content.body) ?? []), event_id]);
-  }
-  for (const { name, acknowledged, unsure } of writers) {
-    const kept = [...acknowledged].map(([body]) => byBody.get(body));
-    t.same(
-      kept,
-      [...acknowledged].map(([, id]) => [id]),
-      `what ${name} got acknowledged is there once`,
-    );
-    const ids = [...acknowledged.values()];
-    t.same(
-      ids,
-      [...ids].sort((a, b) => a - b),
-      "in the order in which it was written",
-    );
-    const twice = [...unsure].filter((body) => {
-      return (byBody.get(body)?.length ?? 0) > 1;
-    });
-    t.same(twice, [], "and nothing else is there twice");
-  }
-  return last;
 }
 
 void t.test("many write through two processes at once", async (t) => {

@@ -8,6 +8,7 @@ import {
   until,
   type ServerProcess,
 } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 interface Key {
   issuer: string;
@@ -51,7 +52,7 @@ const workersOf = (server: ServerProcess) =>
     .map(({ pid }) => pid);
 
 void t.test("several processes on one port", async (t) => {
-  const server = await startFoyer(t, t.testdir(), ["--demo"], {
+  const server = await startFoyer(t, testdir(t), ["--demo"], {
     WORKERS: "2",
     LOG_LEVEL: "debug",
     METRICS_PORT: "0",
@@ -123,7 +124,7 @@ void t.test("several processes on one port", async (t) => {
 });
 
 void t.test("a stop waits for what is in flight", async (t) => {
-  const server = await startFoyer(t, t.testdir(), ["--demo"], {
+  const server = await startFoyer(t, testdir(t), ["--demo"], {
     WORKERS: "2",
     LOG_LEVEL: "info",
   });
@@ -160,7 +161,7 @@ void t.test("a port that is taken", async (t) => {
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
   t.teardown(() => taken.close());
   const { port } = taken.address() as AddressInfo;
-  const got = await foyerProcess(t, t.testdir(), ["serve", "--demo"], {
+  const got = await foyerProcess(t, testdir(t), ["serve", "--demo"], {
     WORKERS: "2",
     PORT: String(port),
     LOG_LEVEL: "silent",
@@ -171,7 +172,7 @@ void t.test("a port that is taken", async (t) => {
 });
 
 void t.test("servers on one folder", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const one = await startFoyer(t, dataDir, ["--demo"]);
   const two = await startFoyer(t, dataDir, [], { WORKERS: "2" });
   const there = { address: two.address, token: one.token };

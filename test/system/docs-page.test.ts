@@ -58,8 +58,7 @@ void t.test("the page in a browser", async (t) => {
       if (line.type() === "error") errors.push(line.text());
     });
 
-    await page.goto(`${base}/`);
-    await page.click("a");
+    await page.goto(`${base}/docs`);
     await page.waitForSelector("#operations-worlds-getWorld");
     t.equal(page.url(), `${base}/docs/`, name);
     t.equal(await page.title(), "Foyer API");
@@ -109,8 +108,8 @@ void t.test("the page in a browser", async (t) => {
       .evaluate((link) => (link as unknown as { href: string }).href);
     t.equal(href, `${base}/api/v1/asyncapi.json`);
     t.equal((await page.request.get(href)).status(), 200);
-    await page.goto(`${base}/`);
-    await page.click("a[href='docs/live']");
+    await page.goto(`${base}/docs/`);
+    await page.click("a[href='live']");
     await page.waitForURL(`${base}/docs/live`);
     t.same(elsewhere, [], "nothing is asked of anybody else");
     t.same(errors, [], "and nothing fails in the pages");

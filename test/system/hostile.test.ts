@@ -3,7 +3,6 @@ import { connect } from "node:net";
 import fc from "fast-check";
 import t, { type Test } from "tap";
 import { LocalFiles } from "../../db/local/files.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import { conversation } from "../hostile-requests.js";
 import { answersIn, checkAnswer, converse } from "../hostile.js";
 import { fileForm, PDF } from "../files.js";
@@ -19,6 +18,8 @@ import {
   type ServerProcess,
   type Wire,
 } from "../helper.js";
+import { openStore } from "../database.js";
+import { testdir } from "../testdir.js";
 
 // SEED=… tries the same again, RUNS=… longer (`npm run fuzz`).
 
@@ -37,8 +38,8 @@ const MAX_RSS = 512;
 
 /** A server in a process of its own, with little memory, a world to attack and one that is left alone. */
 async function started(t: Test, env: Record<string, string> = {}) {
-  const dataDir = t.testdir();
-  const store = openSqliteStore(dataDir);
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
   for (const id of ["demo", "good"]) await store.worlds.create(worldOf(id));
   await store.rooms.create("good", { name: "Good" });
   await store.close();

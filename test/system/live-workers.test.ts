@@ -1,6 +1,8 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import t from "tap";
+import type { Activity } from "../../schemas/activity.js";
 import { foyer, keyOf, timed, until } from "../helper.js";
 import { connectTo, startPair } from "./pair.js";
 import { listed, type Person, signer } from "./person.js";
@@ -57,6 +59,25 @@ void t.test("people on different processes see each other", async (t) => {
         reactions: { "👏": 1 },
       });
     }
+    for (const person of [ann, bob]) {
+      await person.call("user.update", { profile: { display_name: "X" } });
+      await person.call("chat.join", { channel: room });
+      await person.call("chat.send", {
+        channel: room,
+        event_type: "channel.message",
+        content: { type: "text", body: "Hello" },
+      });
+    }
+    const rooms = [{ id: room, viewers: 2 }];
+    const expected = { connections: 2, users: 2, messages: 2, rooms };
+    // Each call is a connection of its own, to either process.
+    let inARow = 0;
+    await until(async () => {
+      const got = await pair.api("GET", "activity/");
+      const { slow_readers: _, since: __, ...rest } = got as Activity;
+      inARow = isDeepStrictEqual(rest, expected) ? inARow + 1 : 0;
+      return inARow === 8;
+    });
     await bob.call("room.leave", { room });
     t.match(await ann.pushed("room.viewer.removed"), { user_id: bob.user });
   });

@@ -2,7 +2,6 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import t from "tap";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import { addFunctions } from "../../db/sqlite/upgrade.js";
 import {
   copiesIn,
@@ -13,12 +12,14 @@ import {
   versionOne,
 } from "../db/old-database.js";
 import { foyerProcess, startFoyer, worldOf } from "../helper.js";
+import { openStore } from "../database.js";
+import { testdir } from "../testdir.js";
 
 // Several processes open one database at once.
 
 void t.test("processes that open a new folder at the same time", async (t) => {
   // Each waits to be told where, so that all begin at once.
-  const parent = t.testdir({
+  const parent = testdir(t, {
     "open.mjs": `
       import { openSqliteStore } from ${JSON.stringify(new URL("../../db/sqlite/index.js", import.meta.url))};
       process.on("message", async ({ dataDir, world }) => {
@@ -51,7 +52,7 @@ void t.test("processes that open a new folder at the same time", async (t) => {
       }),
     );
     t.strictSame(answers, ["done", "done", "done", "done"]);
-    const store = openSqliteStore(dataDir);
+    const store = openStore(t, dataDir);
     t.equal((await store.worlds.list({ limit: 100 })).length, 4);
     await store.close();
   }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Test } from "tap";
 import { WebSocket } from "ws";
 import { foyer, tokenOf, until } from "../helper.js";
+import { shared } from "../shared.js";
 import type { WorldKey } from "../../schemas/worlds.js";
 import type { ListedConnection } from "../../live/control.js";
 
@@ -76,7 +77,7 @@ export class Person {
     return this.pushes.filter(([one]) => one === name).map(([, data]) => data);
   }
 
-  /** Waits for a push. */
+  /** Waits for a push. @throws {Error} if the connection ends before. */
   async pushed(
     name: string,
     fits: (data: Data) => boolean = () => true,
@@ -84,9 +85,10 @@ export class Person {
     let found: Data | undefined;
     await until(() => {
       found = this.all(name).find(fits);
-      return found !== undefined;
+      return found !== undefined || this.closed !== undefined;
     });
-    return found!;
+    if (!found) throw new Error(`The connection ended without ${name}.`);
+    return found;
   }
 
   /** Waits for the end. @returns its code. */
@@ -104,7 +106,10 @@ export class Person {
 /** A data folder with a path that is short enough for sockets. */
 export function shortFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), "foyer-"));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  t.teardown(async () => {
+    await shared?.forget(folder);
+    rmSync(folder, { recursive: true, force: true });
+  });
   return folder;
 }
 

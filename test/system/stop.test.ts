@@ -1,6 +1,7 @@
 import t from "tap";
 import type { Room } from "../../schemas/rooms.js";
 import { dial, rawRequest, startFoyer, until } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 // How a server ends that is a process of its own.
 
@@ -10,7 +11,7 @@ void t.test("a stop finishes what is under way", async (t) => {
   const body = JSON.stringify({ name: "Slow" });
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     await t.test(signal, async (t) => {
-      const dataDir = t.testdir();
+      const dataDir = testdir(t);
       const server = await startFoyer(t, dataDir, ["--demo"]);
       const authorization = `Bearer ${server.token}`;
       const slow = dial(t, server.port);
@@ -63,7 +64,7 @@ void t.test("a stop finishes what is under way", async (t) => {
 });
 
 void t.test("a stop waits ten seconds and no longer", async (t) => {
-  const server = await startFoyer(t, t.testdir(), ["--demo"]);
+  const server = await startFoyer(t, testdir(t), ["--demo"]);
   const stuck = dial(t, server.port);
   stuck.send(
     rawRequest(`POST ${rooms}`, {
@@ -82,7 +83,7 @@ void t.test("a stop waits ten seconds and no longer", async (t) => {
 });
 
 void t.test("a killed server leaves all that it answered", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"]);
   const headers = {
     authorization: `Bearer ${server.token}`,

@@ -6,7 +6,6 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import {
   rawRequest,
   startFoyer,
@@ -23,6 +22,8 @@ import {
   unfinished,
 } from "../files.js";
 import { filesOf } from "../listed.js";
+import { openStore } from "../database.js";
+import { testdir } from "../testdir.js";
 
 // Uploads to a server in a process of its own: killed, short of disk, weighed.
 
@@ -70,7 +71,7 @@ async function begin(t: Test, { port }: ServerProcess, dataDir: string) {
 }
 
 void t.test("a kill leaves nothing behind", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const first = await startFoyer(t, dataDir, ["--demo"]);
   const half = await begin(t, first, dataDir);
   t.equal(half.socket.destroyed, false);
@@ -108,7 +109,7 @@ void t.test("a kill leaves nothing behind", async (t) => {
     }),
   );
   t.ok(whole.every(Boolean), "what was answered is there");
-  const store = openSqliteStore(dataDir);
+  const store = openStore(t, dataDir);
   const records = await filesOf(store, "sample");
   await store.close();
   t.strictSame(
@@ -124,7 +125,7 @@ void t.test("a kill leaves nothing behind", async (t) => {
 });
 
 void t.test("a stop lets an upload finish", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"]);
   const { socket, rest } = await begin(t, server, dataDir);
   server.signal("SIGTERM");
@@ -144,7 +145,7 @@ void t.test(
   "150 MiB of files at once do not fill the memory",
   { skip: process.platform !== "linux" && "reads /proc" },
   async (t) => {
-    const dataDir = t.testdir();
+    const dataDir = testdir(t);
     const server = await startFoyer(t, dataDir, ["--demo"]);
     const kib = (name: string) =>
       Number(

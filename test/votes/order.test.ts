@@ -204,3 +204,24 @@ void t.test("the module, and what is checked first", async (t) => {
     t.same(keys(live.log), [], "nothing was worth a warning");
   });
 });
+
+void t.test("what a command causes comes before the next answer", async (t) => {
+  const votes = await startVotes(t);
+  const room = await votes.room();
+  const ann = await votes.entered(room, "ann", [
+    "admin",
+    ...Object.keys(byTrait),
+  ]);
+  await ann.all();
+  const content = "Why?";
+  const steps: [action: string, payload: Json, pushed: string][] = [
+    ["question.ask", { content }, "question.created_or_updated"],
+    ["poll.create", { content }, "poll.created_or_updated"],
+  ];
+  for (const [action, payload, pushed] of steps) {
+    for (let i = 0; i < 10; i++) ann.sendFrame(action, i, { room, ...payload });
+    const names: string[] = [];
+    while (names.length < 20) names.push((await ann.frame())[0]);
+    t.same(names, Array(10).fill(["success", pushed]).flat(), action);
+  }
+});

@@ -1,5 +1,5 @@
+import { openStoreIn } from "../stack.js";
 import t, { type Test } from "tap";
-import { openEngines } from "../../db/open.js";
 import type { Json, LiveServer } from "../live/client.js";
 import { countsOf, keys, POLL, startVotes } from "./kit.js";
 
@@ -7,9 +7,7 @@ import { countsOf, keys, POLL, startVotes } from "./kit.js";
 
 /** Opens the store of a server beside it. */
 async function beside(t: Test, { dataDir }: LiveServer) {
-  const engines = await openEngines({ dataDir });
-  t.teardown(() => engines.close());
-  return engines.store;
+  return openStoreIn(t, dataDir);
 }
 
 const asked = "question.created_or_updated";

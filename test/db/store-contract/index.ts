@@ -1,10 +1,12 @@
 import type { Test } from "tap";
 import { absentContract } from "./absent.js";
 import { announcementContract } from "./announcements.js";
+import { chatCopyContract } from "./chat-copies.js";
 import { chatDirectContract } from "./chat-direct.js";
 import { chatErasingContract } from "./chat-erasing.js";
 import { chatEventContract } from "./chat-events.js";
 import { chatMemberContract } from "./chat-members.js";
+import { chatRaceContract } from "./chat-races.js";
 import { chatReaderContract } from "./chat-readers.js";
 import { chatSenderContract } from "./chat-senders.js";
 import { enteringContract } from "./entering.js";
@@ -61,6 +63,8 @@ const parts = [
   chatReaderContract,
   chatDirectContract,
   chatErasingContract,
+  chatRaceContract,
+  chatCopyContract,
   questionContract,
   pollContract,
   voteContract,

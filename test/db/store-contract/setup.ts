@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { Test } from "tap";
 import type {
   ListedUser,
@@ -50,6 +52,25 @@ export const fails = (
     problem,
     ...(field !== undefined && { field }),
   });
+
+/** How long a store waits for what another one of its place has written, in milliseconds, on a busy machine. */
+const PATIENCE = 10_000;
+
+/** A store must see what another one of its place has written, at once or soon. */
+export async function sees<T>(
+  t: Test,
+  read: () => Promise<T>,
+  expected: T,
+  name = "it sees what was written",
+): Promise<void> {
+  const deadline = performance.now() + PATIENCE;
+  let seen = await read();
+  while (!isDeepStrictEqual(seen, expected) && performance.now() < deadline) {
+    await sleep(5);
+    seen = await read();
+  }
+  t.strictSame(seen, expected, name);
+}
 
 /** An id that nothing has. */
 export const ABSENT = "00000000-0000-4000-8000-000000000000";

@@ -142,6 +142,15 @@ export async function userSearchContract(base: Contract): Promise<void> {
   });
 
   await contract("searches for users hold up no rooms", async (t, store) => {
+    const query = {
+      page: 1,
+      pageSize: 10,
+      search: "x",
+      traits: new Set<string>(),
+      ordering: "name" as const,
+    };
+    // What an engine caches of the world is read, and need not be read in between.
+    await store.rooms.list("demo", { ...query, search: "y" });
     const controller = new AbortController();
     const ended: string[] = [];
     const searches = Array.from({ length: 70 }, (_, i) =>
@@ -150,13 +159,6 @@ export async function userSearchContract(base: Contract): Promise<void> {
         ({ problem }: StoreError) => ended.push(`${i} ${problem}`),
       ),
     );
-    const query = {
-      page: 1,
-      pageSize: 10,
-      search: "x",
-      traits: new Set<string>(),
-      ordering: "name" as const,
-    };
     const rooms = await store.rooms.list("demo", query);
     t.equal(rooms.value.count, 0, "they have places of their own");
     const before = ended.filter((how) => how === "users").length;

@@ -1,3 +1,4 @@
+import { configOf } from "../../stack.js";
 import Fastify from "fastify";
 import t from "tap";
 import {
@@ -9,9 +10,10 @@ import {
 } from "../../../app.js";
 import { Refusal } from "../../../plugins/http/errors.js";
 import { admin, bearer, rules, serve, worldOf } from "../../helper.js";
+import { testdir } from "../../testdir.js";
 
 void t.test("a route before the guard stops the start", async (t) => {
-  const config = { dataDir: t.testdir() };
+  const config = await configOf(testdir(t));
   const app = Fastify(fastifyOptions(config));
   t.teardown(() => app.close());
   app.register(foyer, { config });
@@ -23,7 +25,7 @@ void t.test("a route before the guard stops the start", async (t) => {
 
 void t.test("after it, each declares whom it lets in", async (t) => {
   const undeclared = /GET \/mine does not declare what it requires/;
-  const config = { dataDir: t.testdir() };
+  const config = await configOf(testdir(t));
   const app = Fastify(fastifyOptions(config));
   t.teardown(() => app.close());
   await app.register(foyer, { config });
@@ -39,13 +41,13 @@ void t.test("routes of a library", async (t) => {
       inner.get("/theirs/inner", async () => "inner");
     });
   };
-  const app = createApp({ config: { dataDir: t.testdir() } });
+  const app = createApp({ config: await configOf(testdir(t)) });
   t.teardown(() => app.close());
   await routesRequire(app, "public", () => app.register(library));
   for (const url of ["/theirs", "/theirs/inner"]) {
     t.equal((await app.inject(url)).statusCode, 200, url);
   }
-  const bare = createApp({ config: { dataDir: t.testdir() } });
+  const bare = createApp({ config: await configOf(testdir(t)) });
   t.teardown(() => bare.close());
   bare.register(library);
   await t.rejects(async () => bare.ready(), {
@@ -54,7 +56,7 @@ void t.test("routes of a library", async (t) => {
 });
 
 void t.test("what a route may declare", async (t) => {
-  const app = createApp({ config: { dataDir: t.testdir() } });
+  const app = createApp({ config: await configOf(testdir(t)) });
   t.teardown(() => app.close());
   await app.after();
   const asked: string[] = [];

@@ -6,10 +6,11 @@ import sharp from "sharp";
 import t, { type Test } from "tap";
 import { ImageCleaner } from "../../../plugins/upload/images.js";
 import { images } from "../../files.js";
+import { testdir } from "../../testdir.js";
 
 /** Cleans an image in a folder, and gives it back as bytes. */
 async function cleanerOf(t: Test) {
-  const folder = t.testdir();
+  const folder = testdir(t);
   const cleaner = new ImageCleaner();
   t.teardown(() => cleaner.close());
   let count = 0;

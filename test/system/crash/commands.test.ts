@@ -16,6 +16,7 @@ import { migrations } from "../../../db/sqlite/migrations/index.js";
 import { finished, unfinished } from "../../files.js";
 import { foyerProcess, spawnFoyer, startFoyer, worldOf } from "../../helper.js";
 import { plan, randomOf } from "./random.js";
+import { testdir } from "../../testdir.js";
 
 // Kills commands in the middle of their work: what they were to do is done
 // wholly or not at all, and the same command can simply be given again.
@@ -41,7 +42,7 @@ interface Case {
   judge: (t: Test, place: Place) => Promise<boolean>;
 }
 
-const side = t.testdir({ full: {}, old: {} });
+const side = testdir(t, { full: {}, old: {} });
 const template = (name: string) => join(side, name);
 const archive = template("full.tar");
 const document = template("full.json");

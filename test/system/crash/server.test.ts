@@ -11,6 +11,7 @@ import { ask, Client, DOMAIN, ROTATED, WORLD } from "./load.js";
 import { Model, type State } from "./model.js";
 import { plan, randomOf } from "./random.js";
 import { allRooms, Verifier } from "./verify.js";
+import { testdir } from "../../testdir.js";
 
 // Kills servers while they write, and asks them afterwards for all that they
 // had answered. A few rounds in the suite, a hundred by `npm run test:crash`.
@@ -50,7 +51,7 @@ const workersOf = ({ said }: ServerProcess): number[] =>
 void t.test(`${rounds} rounds, SEED=${seed}`, async (t) => {
   t.setTimeout(Number(process.env.TAP_TIMEOUT ?? 180) * 1000);
   const random = randomOf(seed);
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const model = new Model();
   let server = await startFoyer(t, dataDir, ["--demo"]);
   const show = async (world: string) => {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { GUEST, PDF } from "../../files.js";
 import { foyerProcess, startFoyer, type ServerProcess } from "../../helper.js";
+import { testdir } from "../../testdir.js";
 
 // The clock of the machine is set, under a server that runs.
 
@@ -36,7 +37,7 @@ void t.test(
   "a clock that is set",
   { skip: library === undefined && "there is no libfaketime" },
   async (t) => {
-    const dir = t.testdir();
+    const dir = testdir(t);
     const clock = join(dir, "clock");
     const set = (offset: string) => writeFileSync(clock, offset);
     set("+0");

@@ -26,7 +26,8 @@ import {
   worldOf,
   type ServerProcess,
 } from "../../helper.js";
-import { openSqliteStore } from "../../../db/sqlite/index.js";
+import { openStore } from "../../database.js";
+import { testdir } from "../../testdir.js";
 
 // What is damaged on the disk is told, to clients and to the operator, and
 // nothing is done that would make it worse.
@@ -35,8 +36,8 @@ const database = (dataDir: string) => join(dataDir, "foyer.db");
 
 /** A server that was killed, so that its log is there, with rooms and a file. */
 async function wreck(t: Test): Promise<string> {
-  const dataDir = join(t.testdir(), "server");
-  const store = openSqliteStore(dataDir);
+  const dataDir = join(testdir(t), "server");
+  const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
   for (let i = 0; i < 300; i++) {
     const description = "words ".repeat(100);
@@ -229,7 +230,7 @@ void t.test("a room that no longer is JSON", async (t) => {
 });
 
 void t.test("a file behind its record", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"], {
     LOG_LEVEL: "info",
   });

@@ -16,6 +16,7 @@ import {
   until,
   type ServerProcess,
 } from "../../helper.js";
+import { testdir } from "../../testdir.js";
 
 // The disk itself fails, by real means: a small one, and a tracer between the
 // server and the system that lets calls fail, and tells their order.
@@ -140,7 +141,7 @@ async function trace(t: Test, pid: number, ...args: string[]) {
 }
 
 void t.test("a disk with faults", traced, async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"]);
   t.equal((await call(server, { name: "before" })).status, 201);
   t.equal(await upload(server, PDF), 201);
@@ -171,7 +172,7 @@ void t.test(
   "the order in which an upload goes to the disk",
   traced,
   async (t) => {
-    const folder = t.testdir();
+    const folder = testdir(t);
     const server = await startFoyer(t, join(folder, "data"), ["--demo"]);
     // What is made once is there.
     t.equal(await upload(server, PDF), 201);

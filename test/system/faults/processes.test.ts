@@ -11,6 +11,7 @@ import {
   until,
   type ServerProcess,
 } from "../../helper.js";
+import { testdir } from "../../testdir.js";
 
 // What is around the server fails: its log, its descriptors, other processes.
 
@@ -87,7 +88,7 @@ const lives = (pid: number): boolean => {
 };
 
 void t.test("a log that cannot be written", linux, async (t) => {
-  const dataDir = t.testdir({ fifo: {} });
+  const dataDir = testdir(t, { fifo: {} });
   const first = await startFoyer(t, dataDir, ["--demo"]);
   const { token } = first;
   first.signal("SIGTERM");
@@ -136,7 +137,7 @@ async function freePort(): Promise<string> {
 }
 
 void t.test("output that nobody reads", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   await foyerProcess(t, dataDir, [
     ...["world", "create", "a", "--title", "A", "--domain", "a.test"],
   ]);
@@ -160,7 +161,7 @@ void t.test("no more file descriptors", linux, async (t) => {
     t.comment("there is no prlimit");
     return;
   }
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"], {
     // Sampled often, as the look at the event loop once ended the server here.
     MAX_EVENT_LOOP_DELAY: "100",
@@ -224,7 +225,7 @@ async function holder(t: Test, dataDir: string) {
 }
 
 void t.test("a process that stands still with the lock", async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"]);
   t.equal(await ask(server, "POST"), 201);
   const other = await holder(t, dataDir);
@@ -241,7 +242,7 @@ void t.test("a process that stands still with the lock", async (t) => {
 });
 
 void t.test("the process of images", linux, async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"]);
   t.equal(await upload(server, "a.png", await images.png()), 201);
   const [first] = childrenOf(server.pid);

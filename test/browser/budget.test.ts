@@ -1,0 +1,176 @@
+import { statSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { until } from "../helper.js";
+import { furnish, say } from "./furnish.js";
+import { Site, type Size, sizes, type Visitor } from "./kit.js";
+import t from "./tap.js";
+
+// What a browser loads before people see something, and whether that moves while more
+// comes. Nothing here depends on how fast the machine is.
+
+const site = await Site.open(t);
+const world = await site.world(t);
+const { hallway, stage } = await furnish(world);
+
+/** A chat in which nobody used Markdown so far. */
+const quiet = await world.room("Quiet corner");
+const speaker = await world.live({ uid: "speaker", name: "Ines" });
+await speaker.call("chat.join", { channel: quiet });
+await say(speaker, quiet, "On my way!");
+
+const PAGES = fileURLToPath(new URL("../../pages/web/", import.meta.url));
+
+/** In bytes of scripts, compressed by Brotli. */
+const budgets = { attend: 70 * 1024, console: 90 * 1024 };
+/** Of the libraries that render Markdown, which are loaded when there is some. */
+const MARKDOWN = 26 * 1024;
+/** The same of styles. */
+const STYLES = 12 * 1024;
+/** All requests of a page but pictures and the websocket. */
+const MOST_REQUESTS = 32;
+/** Good is below 0.1 (web.dev/articles/cls); these pages move nothing. */
+const MOST_SHIFT = 0.02;
+
+/** The files of the pages that were loaded, and what each weighs. */
+function loads(visitor: Visitor) {
+  const files = new Map<string, number>();
+  const others: string[] = [];
+  const faults: string[] = [];
+  visitor.context.on("response", (answer) => {
+    const { pathname } = new URL(answer.url());
+    if (!/^\/web\/.+\.(js|css)$/.test(pathname)) {
+      if (!pathname.startsWith("/media/")) others.push(pathname);
+      return;
+    }
+    const encoding = answer.headers()["content-encoding"];
+    if (encoding !== "br") faults.push(`${pathname} is sent as ${encoding}`);
+    const name = basename(pathname);
+    files.set(name, statSync(`${PAGES}${name}.br`).size);
+  });
+  return { files, others, faults };
+}
+
+const sum = (sizes: Iterable<number>): number =>
+  [...sizes].reduce((total, size) => total + size, 0);
+
+const listed = (files: Map<string, number>): string =>
+  [...files]
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, size]) => `${name} ${size}`)
+    .join(", ");
+
+for (const [name, budget, open] of [
+  [
+    "attend",
+    budgets.attend,
+    async (visitor: Visitor) => {
+      const token = world.token({ uid: "me", name: "Mara" });
+      const link = `${world.attend}#token=${token}&room=${quiet}`;
+      await visitor.page.goto(link, { waitUntil: "commit" });
+      await visitor.post("On my way!").waitFor();
+    },
+  ],
+  [
+    "console",
+    budgets.console,
+    async (visitor: Visitor) => {
+      const traits = ["admin", "api"];
+      const token = world.token({ uid: "host", name: "Host", traits });
+      const link = `${world.console}#token=${token}`;
+      await visitor.page.goto(link, { waitUntil: "commit" });
+      await visitor.consoleNav.waitFor();
+      await visitor.page.getByRole("heading", { level: 1 }).waitFor();
+    },
+  ],
+] as const) {
+  void t.test(`what ${name} loads`, async (t) => {
+    const visitor = await world.during(t).visitor();
+    const { files, others, faults } = loads(visitor);
+    await open(visitor);
+    const sizeOf = (type: string) =>
+      sum([...files].map(([name, size]) => (name.endsWith(type) ? size : 0)));
+    const total = sizeOf(".js");
+    const styles = sizeOf(".css");
+    t.comment(`${total} bytes: ${listed(files)}`);
+    t.same(faults, [], "everything is compressed beforehand");
+    t.ok(total <= budget, `${total} of ${budget} bytes: ${listed(files)}`);
+    t.ok(total > 30_000 && styles > 1000, "they were seen");
+    t.ok(styles <= STYLES, `${styles} of ${STYLES} bytes of styles`);
+    const requests = files.size + others.length;
+    t.ok(requests <= MOST_REQUESTS, `${requests} requests: ${others.join()}`);
+    for (const later of [/hls/i, /markdown/i]) {
+      t.notOk(
+        [...files.keys()].some((file) => later.test(file)),
+        `not yet: ${later}`,
+      );
+    }
+  });
+}
+
+void t.test("what Markdown adds", async (t) => {
+  const visitor = await world.during(t).visitor();
+  const { files } = loads(visitor);
+  const token = world.token({ uid: "me", name: "Mara" });
+  await visitor.page.goto(`${world.attend}#token=${token}&room=${hallway}`);
+  const isLoaded = () =>
+    [...files.keys()].some((name) => /markdown/i.test(name));
+  await until(isLoaded);
+  const added = [...files].find(([name]) => /markdown/i.test(name))!;
+  t.ok(added[1] <= MARKDOWN, `${added[1]} of ${MARKDOWN} bytes`);
+});
+
+/** How much has moved so far that nobody had asked for. */
+const shiftOf = ({
+  page,
+}: Visitor): Promise<{ total: number; what: string[] }> =>
+  page.evaluate(async () => {
+    type Shift = PerformanceEntry & {
+      value: number;
+      hadRecentInput: boolean;
+      sources: { node: Element | null }[];
+    };
+    const shifts = await new Promise<Shift[]>((resolve) => {
+      const observer = new PerformanceObserver((list) =>
+        resolve(list.getEntries() as Shift[]),
+      );
+      observer.observe({ type: "layout-shift", buffered: true });
+      // Without any, nothing is reported; two frames later, all that was is.
+      requestAnimationFrame(() => requestAnimationFrame(() => resolve([])));
+    });
+    const counted = shifts.filter(({ hadRecentInput }) => !hadRecentInput);
+    return {
+      total: counted.reduce((sum, { value }) => sum + value, 0),
+      what: counted.flatMap(({ value, sources }) =>
+        sources.map(
+          ({ node }) =>
+            `${value.toFixed(3)} ${node?.outerHTML?.slice(0, 100) ?? "?"}`,
+        ),
+      ),
+    };
+  });
+
+for (const size of Object.keys(sizes) as Size[]) {
+  void t.test(`nothing moves while a room loads, on a ${size}`, async (t) => {
+    for (const [room, text] of [
+      [hallway, "On my way!"],
+      [stage, "Welcome, everybody"],
+    ] as const) {
+      const visitor = await world.during(t).visitor({ size });
+      const token = world.token({ uid: "me", name: "Mara" });
+      await visitor.page.goto(`${world.attend}#token=${token}&room=${room}`);
+      await visitor.post(text).waitFor();
+      await visitor.page.waitForLoadState("networkidle");
+      const { total, what } = await shiftOf(visitor);
+      t.ok(total < MOST_SHIFT, `${total}: ${what.join("\n")}`);
+      await visitor.page.reload();
+      await visitor.post(text).waitFor();
+      await visitor.page.waitForLoadState("networkidle");
+      const again = await shiftOf(visitor);
+      t.ok(
+        again.total < MOST_SHIFT,
+        `${again.total}: ${again.what.join("\n")}`,
+      );
+    }
+  });
+}

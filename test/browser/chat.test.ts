@@ -1,0 +1,298 @@
+import { pictureOf } from "./furnish.js";
+import {
+  eventually,
+  type Lifetime,
+  Site,
+  textsOf,
+  type Visitor,
+} from "./kit.js";
+import t from "./tap.js";
+
+const site = await Site.open(t);
+
+/** A world with two rooms for talk, and two people in the first. */
+async function pair(t: Lifetime, where = site) {
+  const world = await where.world(t);
+  await world.room("Hallway", undefined, { sorting_priority: 1 });
+  await world.room("Garden", undefined, { sorting_priority: 2 });
+  const anna = await world.guest("Anna");
+  const ben = await world.guest("Ben");
+  await anna.enter("Hallway");
+  await ben.enter("Hallway");
+  return { world, anna, ben };
+}
+
+void t.test("two people talk in a room", async (t) => {
+  const { anna, ben } = await pair(t);
+
+  await anna.say("Hello, is anybody here?");
+  const heard = ben.post("Hello, is anybody here?");
+  await heard.waitFor();
+  await ben.log.getByRole("article", { name: /Anna/ }).waitFor();
+  await ben.say("Yes, me.");
+  await anna.log
+    .getByRole("article", { name: /Ben/ })
+    .filter({ hasText: "Yes, me." })
+    .waitFor();
+
+  await t.test("reactions", async () => {
+    const said = anna.post("Hello, is anybody here?");
+    await heard.hover();
+    await heard.getByRole("button", { name: "React", exact: true }).click();
+    await ben.page.getByRole("button", { name: "👍", exact: true }).click();
+    await said.getByRole("button", { name: "👍 1" }).click();
+    await heard.getByRole("button", { name: "👍 2" }).waitFor();
+    await heard.getByRole("button", { name: "👍 2" }).click();
+    await said.getByRole("button", { name: "👍 1" }).waitFor();
+  });
+
+  await t.test("what somebody edits is edited for all", async (t) => {
+    const said = anna.post("Hello, is anybody here?");
+    await anna.choose(said, "Message actions", "Edit");
+    await anna.field("Edit message").fill("Hello, all of you!");
+    await anna.button("Save").click();
+    await ben.post("Hello, all of you!").waitFor();
+    t.equal(await ben.post("is anybody here").count(), 0);
+    t.equal(await ben.log.getByRole("article").count(), 2, "nothing doubled");
+  });
+
+  await t.test("nobody is offered to change what others said", async (t) => {
+    const foreign = ben.post("Hello, all of you!");
+    await foreign.hover();
+    t.equal(
+      await foreign.getByRole("button", { name: "Message actions" }).count(),
+      0,
+    );
+  });
+
+  await t.test("what somebody deletes is gone for all", async () => {
+    await anna.choose(
+      anna.post("Hello, all of you!"),
+      "Message actions",
+      "Delete",
+    );
+    await confirm(anna, "Delete");
+    await ben.post("Hello, all of you!").waitFor({ state: "detached" });
+    await anna.post("Hello, all of you!").waitFor({ state: "detached" });
+  });
+
+  await t.test("lines and Markdown", async (t) => {
+    await anna.message.fill("one");
+    await anna.message.press("Shift+Enter");
+    await anna.message.pressSequentially("**two**");
+    await anna.message.press("Enter");
+    const post = ben.post("one");
+    await post.waitFor();
+    await post.locator("strong", { hasText: "two" }).waitFor();
+    t.equal(await anna.message.inputValue(), "", "the field is empty again");
+  });
+});
+
+/** Says yes if a dialog asks. */
+async function confirm(visitor: Visitor, yes: string): Promise<void> {
+  await visitor
+    .dialog()
+    .getByRole("button", { name: yes, exact: true })
+    .click();
+}
+
+/** A server with one world, to which the uploads of every host go. */
+const alone = (t: Lifetime) => Site.open(t, {}, site.browser);
+
+void t.test("files come by button, paste and drop", async (t) => {
+  const { anna, ben } = await pair(t, await alone(t));
+  const picture = await pictureOf("#0f766e", 64, 48);
+  const text = [...picture].map((byte) => String.fromCharCode(byte)).join("");
+
+  /** Sends what is attached, if it waits for that. */
+  const arrives = async (count: number) => {
+    const pictures = ben.log.locator("article img[src*='/media/pub/']");
+    await eventually(`${count} pictures arrive`, async () => {
+      const send = anna.button("Send");
+      if ((await send.isVisible()) && (await send.isEnabled())) {
+        await send.click().catch(() => {});
+      }
+      return (await pictures.count()) >= count;
+    });
+    const last = pictures.nth(count - 1);
+    await eventually("the picture is shown", () =>
+      last.evaluate((image: HTMLImageElement) => image.naturalWidth === 64),
+    );
+    t.equal(await pictures.count(), count);
+  };
+
+  await (
+    await anna.chooses("Attach a file")
+  ).setFiles({
+    name: "first.png",
+    mimeType: "image/png",
+    buffer: picture,
+  });
+  await arrives(1);
+
+  const transfer = await anna.page.evaluateHandle((text) => {
+    const bytes = Uint8Array.from(text, (char) => char.charCodeAt(0));
+    const made = new DataTransfer();
+    made.items.add(new File([bytes], "next.png", { type: "image/png" }));
+    return made;
+  }, text);
+  await anna.message.evaluate(
+    (field, clipboardData) =>
+      field.dispatchEvent(
+        new ClipboardEvent("paste", {
+          clipboardData,
+          bubbles: true,
+          cancelable: true,
+        }),
+      ),
+    transfer,
+  );
+  await arrives(2);
+  await anna.log.dispatchEvent("dragenter", { dataTransfer: transfer });
+  await anna.log.dispatchEvent("dragover", { dataTransfer: transfer });
+  await anna.log.dispatchEvent("drop", { dataTransfer: transfer });
+  await arrives(3);
+
+  await t.test("a file that the server refuses says so", async () => {
+    anna.watch.tolerate(/\/storage\/upload/);
+    await (
+      await anna.chooses("Attach a file")
+    ).setFiles({
+      name: "notes.exe",
+      mimeType: "application/octet-stream",
+      buffer: Buffer.from("MZ"),
+    });
+    await anna.page.getByRole("alert").first().waitFor();
+  });
+});
+
+void t.test("a mention counts until it is read", async (t) => {
+  const { anna, ben } = await pair(t);
+  await anna.say("I am here.");
+  await anna.enter("Garden");
+  await ben.message.pressSequentially("Look, @Ann");
+  await ben.page.getByRole("option", { name: /Anna/ }).click();
+  await ben.message.press("End");
+  await ben.message.pressSequentially("over there");
+  await ben.message.press("Enter");
+  const post = ben.post("over there");
+  await post.waitFor();
+  t.match(
+    (await post.innerText()).replace(/\s+/g, " "),
+    /Look, @Anna over there/,
+  );
+
+  await eventually("the title counts", async () =>
+    (await anna.page.title()).startsWith("(1) "),
+  );
+  await anna.enter("Hallway");
+  await anna.post("over there").waitFor();
+  await eventually(
+    "the title counts no more",
+    async () => !(await anna.page.title()).startsWith("("),
+  );
+});
+
+void t.test("direct messages, and blocking", async (t) => {
+  const { anna, ben } = await pair(t);
+  await ben.say("Good morning.");
+  await anna.post("Good morning.").getByRole("button", { name: "Ben" }).click();
+  await anna
+    .dialog("Ben")
+    .getByRole("button", { name: "Send a message" })
+    .click();
+  // Until then, there is a field for messages to the room.
+  await anna.page.getByRole("heading", { name: "Ben", level: 1 }).waitFor();
+  await anna.say("Just between us.");
+
+  await eventually("Ben's title counts", async () =>
+    (await ben.page.title()).startsWith("(1) "),
+  );
+  await ben.page.getByRole("link", { name: /^Messages/ }).click();
+  await ben.heading("Direct messages").waitFor();
+  const main = ben.page.getByRole("main");
+  await ben.page.getByRole("link", { name: /Anna/ }).first().click();
+  await ben.post("Just between us.").waitFor();
+  await ben.say("Sure.");
+  await anna.post("Sure.").waitFor();
+  t.ok(await main.isVisible());
+
+  await anna.post("Sure.").getByRole("button", { name: "Ben" }).first().click();
+  await anna.dialog("Ben").getByRole("button", { name: "Block" }).click();
+  await anna.dialog("Ben").getByRole("button", { name: "Unblock" }).waitFor();
+  await anna.page.keyboard.press("Escape");
+  await anna.page.getByRole("link", { name: /^Profile/ }).click();
+  const blocked = anna.page.getByRole("list", { name: "Blocked people" });
+  await blocked.getByText("Ben").waitFor();
+  await blocked.getByRole("button", { name: /Unblock/ }).click();
+  await blocked.getByText("Ben").waitFor({ state: "detached" });
+});
+
+void t.test("somebody starts a conversation by name", async () => {
+  const { anna, ben } = await pair(t);
+  await anna.page.getByRole("link", { name: /^Messages/ }).click();
+  await anna.button("New message").click();
+  const dialog = anna.dialog();
+  await dialog
+    .getByRole("searchbox")
+    .or(dialog.getByRole("textbox"))
+    .fill("Be");
+  await dialog.getByRole("button", { name: /Ben/ }).click();
+  await anna.message.waitFor();
+  await anna.say("I found you.");
+  await ben.page.getByRole("link", { name: /^Messages/ }).click();
+  await ben.page.getByRole("link", { name: /Anna/ }).first().click();
+  await ben.post("I found you.").waitFor();
+});
+
+void t.test("older messages come by scrolling up", async (t) => {
+  const world = await site.world(t);
+  const room = await world.room("Hallway");
+  const writer = await world.live({ uid: "writer", name: "Wanda" });
+  await writer.call("chat.join", { channel: room });
+  for (let n = 1; n <= 150; n++) {
+    await writer.call("chat.send", {
+      channel: room,
+      event_type: "channel.message",
+      content: { type: "text", body: `Message ${n}.` },
+    });
+  }
+  const anna = await world.guest("Anna");
+  await anna.enter("Hallway");
+  await anna.post("Message 150.").waitFor();
+  await eventually("the first is there", async () => {
+    const fallback = anna.button("Show earlier messages");
+    if (await fallback.isVisible()) await fallback.click().catch(() => {});
+    await anna.log.hover();
+    await anna.page.mouse.wheel(0, -4000);
+    return (await anna.post("Message 1.").count()) > 0;
+  });
+  const texts = await textsOf(anna.log.getByRole("article"));
+  const numbers = texts.map((text) =>
+    Number(/Message (\d+)\./.exec(text)?.[1]),
+  );
+  const wanted = Array.from({ length: 150 }, (_, i) => i + 1);
+  t.same(numbers, wanted, "each once, in order");
+});
+
+void t.test("somebody changes name and picture", async (t) => {
+  const { anna, ben } = await pair(t, await alone(t));
+  await anna.page.getByRole("link", { name: /^Profile/ }).click();
+  await anna.heading("Profile").waitFor();
+  await anna.field("Your name").fill("Annabel");
+  await anna.field("Your name").press("Enter");
+  await (
+    await anna.chooses("Change picture")
+  ).setFiles({
+    name: "me.png",
+    mimeType: "image/png",
+    buffer: await pictureOf("#c2410c"),
+  });
+  await anna.button("Remove picture").waitFor();
+  await anna.enter("Hallway");
+  await anna.say("This is me.");
+  const post = ben.post("This is me.");
+  await post.getByRole("button", { name: "Annabel" }).first().waitFor();
+  await post.locator("img[src*='/media/pub/']").first().waitFor();
+  t.equal(await ben.log.getByRole("article", { name: /Annabel/ }).count(), 1);
+});

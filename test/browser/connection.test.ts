@@ -1,0 +1,142 @@
+import type { Test } from "tap";
+import { Live } from "../../client/index.js";
+import { DEMO } from "../../demo.js";
+import { startFoyer, type ServerProcess } from "../helper.js";
+import { testdir } from "../testdir.js";
+import { say } from "./furnish.js";
+import { eventually, openBrowser, Site, textsOf, Visitor } from "./kit.js";
+import t from "./tap.js";
+
+const browser = await openBrowser(t);
+
+void t.test("a reload keeps who somebody is, and what was typed", async (t) => {
+  const site = await Site.open(t);
+  const world = await site.world(t);
+  await world.room("Hallway");
+  await world.room("Garden");
+  const anna = await world.guest("Anna");
+  await anna.enter("Hallway");
+  await anna.say("Hello.");
+  await anna.message.fill("Not yet sen");
+  await anna.message.press("t");
+  await anna.page.reload();
+  await anna.heading("Hallway").waitFor();
+  await eventually(
+    "the draft is back",
+    async () => (await anna.message.inputValue()) === "Not yet sent",
+  );
+  await anna.enter("Garden");
+  t.equal(await anna.message.inputValue(), "", "each room has its own");
+  await anna.enter("Hallway");
+  await anna.message.press("Enter");
+  const last = anna.log.getByRole("article", { name: /Anna/ });
+  await eventually("both are Anna's", async () => (await last.count()) === 2);
+  t.equal(await anna.page.getByRole("button", { name: "Join" }).count(), 0);
+});
+
+/** Stops a server in good order. */
+async function stop(server: ServerProcess): Promise<void> {
+  server.signal("SIGTERM");
+  await server.finished;
+}
+
+void t.test("the server goes and comes back", async (t: Test) => {
+  const dataDir = testdir(t);
+  let server = await startFoyer(t, dataDir, ["--demo"]);
+  const { address, port } = server;
+  const env = { PORT: String(port) };
+  const api = `${address}/api/v1/worlds/${DEMO}/rooms/?search=Hallway`;
+  const headers = { authorization: `Bearer ${server.token}` };
+  const { results } = (await (await fetch(api, { headers })).json()) as {
+    results: { id: string }[];
+  };
+  const hallway = results[0]!.id;
+
+  const visit = async (name: string) => {
+    const visitor = await Visitor.open(t, browser, address);
+    visitor.watch.tolerate(/ERR_CONNECTION_REFUSED/, /WebSocket connection/);
+    await visitor.page.goto(address);
+    await visitor.join(name);
+    await visitor.enter("Hallway");
+    return visitor;
+  };
+  const anna = await visit("Anna");
+  const ben = await visit("Ben");
+  await anna.say("First.");
+  await ben.post("First.").waitFor();
+  await ben.message.fill("I was just writing");
+
+  await stop(server);
+  for (const visitor of [anna, ben]) {
+    await visitor.page
+      .getByRole("status")
+      .filter({ hasText: "You are offline." })
+      .waitFor();
+  }
+  t.equal(await ben.post("First.").count(), 1, "what was there stays");
+
+  // Back, and busy, before the pages are.
+  server = await startFoyer(t, dataDir, [], env);
+  t.equal(server.port, port);
+  const other = new Live({ baseUrl: address, world: DEMO, clientId: "other" });
+  t.teardown(() => other.close());
+  await other.connected();
+  await other.call("user.update", { profile: { display_name: "Otto" } });
+  await other.call("chat.join", { channel: hallway });
+  const numbers = Array.from({ length: 12 }, (_, i) => i + 1);
+  for (const n of numbers) await say(other, hallway, `Missed ${n}.`);
+
+  await anna
+    .button("Try now")
+    .click()
+    .catch(() => {});
+  for (const visitor of [anna, ben]) {
+    await visitor.page
+      .getByRole("status")
+      .filter({ hasText: "You are offline." })
+      .waitFor({ state: "detached" });
+    await visitor.post("Missed 12.").waitFor();
+    const texts = await textsOf(visitor.log.getByRole("article"));
+    const missed = texts.flatMap(
+      (text) => /Missed (\d+)\./.exec(text)?.[1] ?? [],
+    );
+    t.same(missed.map(Number), numbers, "each once, in order");
+    t.equal(await visitor.post("First.").count(), 1);
+  }
+  t.equal(await ben.message.inputValue(), "I was just writing");
+  await ben.message.press("Enter");
+  await anna.post("I was just writing").waitFor();
+  t.equal(await anna.post("I was just writing").count(), 1);
+});
+
+void t.test("a message written offline is sent once", async (t: Test) => {
+  const dataDir = testdir(t);
+  const server = await startFoyer(t, dataDir, ["--demo"]);
+  const { address, port } = server;
+  const visitor = await Visitor.open(t, browser, address);
+  visitor.watch.tolerate(/ERR_CONNECTION_REFUSED/, /WebSocket connection/);
+  await visitor.page.goto(address);
+  await visitor.join("Anna");
+  await visitor.enter("Hallway");
+  await stop(server);
+  await visitor.page.getByText("You are offline.").waitFor();
+  await visitor.message.fill("Into the dark.");
+  await visitor.message.press("Enter");
+  await startFoyer(t, dataDir, [], { PORT: String(port) });
+  await visitor
+    .button("Try now")
+    .click()
+    .catch(() => {});
+  await visitor.page
+    .getByText("You are offline.")
+    .waitFor({ state: "detached" });
+  // It went out by itself, or is still in the field.
+  await eventually("it is sent, or still there to send", async () => {
+    if ((await visitor.post("Into the dark.").count()) > 0) return true;
+    await visitor.message.press("Enter");
+    return false;
+  });
+  await visitor.page.reload();
+  await visitor.post("Into the dark.").first().waitFor();
+  t.equal(await visitor.post("Into the dark.").count(), 1);
+});

@@ -1,0 +1,257 @@
+import sharp from "sharp";
+import { Foyer, type Live } from "../../client/index.js";
+import { allModules, type World } from "./kit.js";
+
+/** What a furnished world has, by the ids that the tour needs. */
+export interface Furnished {
+  stage: string;
+  hallway: string;
+}
+
+/** The rooms of a furnished world, in their order. */
+export const roomNames = {
+  stage: "Main stage",
+  hallway: "Hallway",
+  program: "Program",
+  partners: "Partners",
+  video: "Recap",
+  odd: "Workshop",
+} as const;
+
+export const host = {
+  uid: "host",
+  name: "Hanna Host",
+  traits: ["admin", "api"],
+};
+export const me = { uid: "me", name: "Mara Lindqvist" };
+const others = [
+  { uid: "ada", name: "Ada Okafor" },
+  { uid: "ben", name: "Ben Sørensen" },
+  { uid: "chloe", name: "Chloé Martin" },
+  { uid: "dev", name: "Dev Patel" },
+];
+
+const program = `## Thursday
+
+| Time | Session |
+| --- | --- |
+| 9:30 | **Welcome**, Main stage |
+| 10:00 | *Maps that age well*, Main stage |
+| 11:15 | Coffee, [Hallway](https://example.org/hallway) |
+
+- Doors open at 9.
+- Bring a laptop for the workshop.
+`;
+
+/**
+ * Puts into a world what an event has on its first morning: rooms, a conversation,
+ * questions and polls in every state, a direct message, an announcement.
+ */
+export async function furnish(world: World): Promise<Furnished> {
+  const stage = await world.room(roomNames.stage, allModules, {
+    description: "Talks and *keynotes*.",
+    sorting_priority: 1,
+  });
+  const chat = [{ type: "chat.native", config: { volatile: false } }];
+  const hallway = await world.room(roomNames.hallway, chat, {
+    description: "Meet the others.",
+    sorting_priority: 2,
+  });
+  const page = { type: "page.markdown", config: { content: program } };
+  await world.room(roomNames.program, [page], { sorting_priority: 3 });
+  const frame = {
+    type: "page.iframe",
+    config: { url: `${world.baseUrl}/web/icon.svg` },
+  };
+  await world.room(roomNames.partners, [frame], { sorting_priority: 4 });
+  const video = { type: "livestream.youtube", config: { ytid: "aqz-KE-bpKQ" } };
+  await world.room(roomNames.video, [video, ...chat], { sorting_priority: 5 });
+  await world.room(roomNames.odd, [{ type: "call.other" }], {
+    sorting_priority: 6,
+  });
+
+  const people = await Promise.all(
+    [host, me, ...others].map(async (bearer) => {
+      const live = await world.live(bearer);
+      await live.call("chat.join", { channel: hallway });
+      await live.call("chat.join", { channel: stage });
+      return live;
+    }),
+  );
+  const [boss, myself, ada, ben, chloe, dev] = people as [
+    Live,
+    Live,
+    Live,
+    Live,
+    Live,
+    Live, // prettier-ignore
+  ];
+  await picture(world, ada, "ada", "#c2410c");
+  await picture(world, chloe, "chloe", "#0f766e");
+
+  const first = await say(
+    ada,
+    hallway,
+    "Good morning! Who is here for the first time?",
+  );
+  await say(ben, hallway, "Me. Is there a list of the **talks** somewhere?");
+  await say(
+    ada,
+    hallway,
+    "Yes, in Program. The map talk at 10 is the one to see.",
+  );
+  await react(ben, hallway, first, "👋");
+  await react(dev, hallway, first, "👋");
+  await react(chloe, hallway, first, "❤️");
+  const url = await upload(world, "chloe", "#94a3b8", 640, 360);
+  await chloe.call("chat.send", {
+    channel: hallway,
+    event_type: "channel.message",
+    content: {
+      type: "files",
+      files: [{ url, name: "view-from-the-stage.png", mimeType: "image/png" }],
+      body: "The view from the stage.",
+    },
+  });
+  const typo = await say(dev, hallway, "See you at teh coffee stand.");
+  await dev.call("chat.send", {
+    channel: hallway,
+    event_type: "channel.message",
+    content: { type: "text", body: "See you at the coffee stand." },
+    replaces: typo,
+  });
+  await say(myself, hallway, "On my way! Details: https://example.org/coffee");
+  for (const text of [
+    "Welcome, everybody. We start in ten minutes.",
+    "Questions go into the tab beside the chat.",
+  ]) {
+    await say(boss, stage, text);
+  }
+  await say(ben, stage, "Sound is good at the back. 👍");
+
+  for (const live of people) await live.call("room.enter", { room: stage });
+  const ask = async (live: Live, content: string, changes: object = {}) => {
+    const { question } = await live.call("question.ask", {
+      room: stage,
+      content,
+    });
+    const { id } = question;
+    await boss.call("question.update", { room: stage, id, ...changes });
+    return id;
+  };
+  const visible = { state: "visible" };
+  const top = await ask(ben, "How do you keep old maps readable?", visible);
+  await ask(dev, "Will the slides be online?", { ...visible, answered: true });
+  await ask(chloe, "Which projection do you recommend for the far north?");
+  for (const live of [ada, dev, chloe]) {
+    await live.call("question.vote", { room: stage, id: top, vote: true });
+  }
+  await boss.call("question.pin", { room: stage, id: top });
+
+  const poll = async (content: string, options: string[], state: string) => {
+    const { poll } = await boss.call("poll.create", {
+      room: stage,
+      content,
+      state: state as "open",
+      options: options.map((text, at) => ({ content: text, order: at + 1 })),
+    });
+    return poll;
+  };
+  const votes = async (
+    { id, options }: Awaited<ReturnType<typeof poll>>,
+    ...places: [Live, number][]
+  ) => {
+    for (const [live, place] of places) {
+      const chosen = [options[place]!.id];
+      await live.call("poll.vote", { room: stage, id, options: chosen });
+    }
+  };
+  const lunch = await poll(
+    "What is for lunch?",
+    ["Soup", "Noodles", "Salad"],
+    "open",
+  );
+  await votes(lunch, [ada, 0], [ben, 1], [chloe, 1], [dev, 2]);
+  const before = await poll(
+    "Have you been here before?",
+    ["Yes", "No"],
+    "open",
+  );
+  await votes(before, [ada, 0], [ben, 1], [chloe, 0], [dev, 0], [myself, 1]);
+  await boss.call("poll.update", {
+    room: stage,
+    id: before.id,
+    state: "closed",
+  });
+  await poll("Where shall we meet next year?", ["Lisbon", "Oslo"], "draft");
+
+  const { id: direct } = await ada.call("chat.direct.create", {
+    users: [myself.state!.user.id],
+    hide: false,
+  });
+  await say(ada, direct, "Shall we sit together at lunch?");
+  await say(myself, direct, "Gladly.");
+  await myself.call("user.block", { id: dev.state!.user.id });
+  await boss.call("announcement.create", {
+    text: "The workshop moves to room 2.",
+    state: "active",
+  });
+  for (const live of people) live.close();
+  return { stage, hallway };
+}
+
+/** Sends a message. @returns its id. */
+export async function say(
+  live: Live,
+  channel: string,
+  body: string,
+): Promise<number> {
+  const { event } = await live.call("chat.send", {
+    channel,
+    event_type: "channel.message",
+    content: { type: "text", body },
+  });
+  return event.event_id;
+}
+
+const react = (live: Live, channel: string, event: number, reaction: string) =>
+  live.call("chat.react", { channel, event, reaction });
+
+/** The bytes of a picture: hills under a sky of this color. */
+export const pictureOf = (
+  color: string,
+  width = 96,
+  height = 96,
+): Promise<Buffer> =>
+  sharp(
+    Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"
+      width="${width}" height="${height}" preserveAspectRatio="none">
+      <linearGradient id="sky" x2="0" y2="1">
+        <stop stop-color="${color}"/><stop offset="1" stop-color="#fde68a"/>
+      </linearGradient>
+      <path d="M0 0h100v100H0z" fill="url(#sky)"/>
+      <circle cx="70" cy="36" r="11" fill="#fff" opacity=".85"/>
+      <path d="M0 74Q26 48 54 70T100 62V100H0z" fill="#0f172a" opacity=".45"/>
+      <path d="M0 86Q34 66 62 82T100 78V100H0z" fill="#0f172a" opacity=".7"/>
+    </svg>`),
+  )
+    .png()
+    .toBuffer();
+
+/** Uploads a picture as somebody. @returns its address. */
+export async function upload(
+  world: World,
+  uid: string,
+  ...picture: Parameters<typeof pictureOf>
+): Promise<string> {
+  const bytes = await pictureOf(...picture);
+  const { baseUrl, id } = world;
+  const api = new Foyer({ baseUrl, world: id, token: world.token({ uid }) });
+  return api.upload(new Blob([new Uint8Array(bytes)]), "picture.png");
+}
+
+async function picture(world: World, live: Live, uid: string, color: string) {
+  const url = await upload(world, uid, color);
+  const { profile } = live.state!.user;
+  await live.call("user.update", { profile: { ...profile, avatar: { url } } });
+}

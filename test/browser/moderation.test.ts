@@ -1,0 +1,66 @@
+import { type Lifetime, Site } from "./kit.js";
+import t from "./tap.js";
+
+const site = await Site.open(t);
+
+const moderator = { uid: "mona", name: "Mona", traits: ["moderator"] };
+
+async function scene(t: Lifetime) {
+  const world = await site.world(t);
+  await world.room("Hallway");
+  const mona = await world.bearer(moderator);
+  const troll = await world.guest("Trudy");
+  const anna = await world.guest("Anna");
+  for (const visitor of [mona, troll, anna]) await visitor.enter("Hallway");
+  await troll.say("Buy my things.");
+  for (const visitor of [mona, anna]) await visitor.post("Buy").waitFor();
+  return { world, mona, troll, anna };
+}
+
+void t.test("a moderator deletes what somebody said", async () => {
+  const { mona, troll, anna } = await scene(t);
+  await mona.choose(mona.post("Buy"), "Message actions", "Delete");
+  await mona.dialog().getByRole("button", { name: "Delete" }).click();
+  for (const visitor of [anna, troll]) {
+    await visitor.post("Buy my things").waitFor({ state: "detached" });
+  }
+});
+
+void t.test("a moderator silences somebody, who still reads", async (t) => {
+  const { mona, troll, anna } = await scene(t);
+  await mona.choose(mona.post("Buy"), "Message actions", "Silence");
+  await mona.dialog().getByRole("button", { name: "Silence" }).click();
+  // The server makes the page connect again; then nothing offers to write.
+  await troll.message.waitFor({ state: "detached" }).catch(async () => {
+    t.ok(await troll.message.isDisabled(), "there is nothing to write into");
+  });
+  await anna.say("Peace at last.");
+  await troll.post("Peace at last.").waitFor();
+
+  await mona.post("Buy").getByRole("button", { name: "Trudy" }).first().click();
+  await mona
+    .dialog("Trudy")
+    .getByRole("button", { name: "Reactivate" })
+    .click();
+  await mona.dialog("Trudy").getByRole("button", { name: "Silence" }).waitFor();
+  await troll.page.reload();
+  await troll.message.waitFor();
+  await troll.say("I am sorry.");
+  await anna.post("I am sorry.").waitFor();
+});
+
+void t.test("a moderator bans somebody, whose page says so", async (t) => {
+  const { mona, troll, anna } = await scene(t);
+  await mona.post("Buy").getByRole("button", { name: "Trudy" }).first().click();
+  await mona.dialog("Trudy").getByRole("button", { name: "Ban" }).click();
+  await mona
+    .dialog()
+    .last()
+    .getByRole("button", { name: "Ban", exact: true })
+    .click();
+  await troll.heading("You have no access").waitFor();
+  t.equal(await troll.log.count(), 0, "nothing of the event is left");
+  await troll.page.reload();
+  await troll.heading("You have no access").waitFor();
+  await anna.say("Who was that?");
+});

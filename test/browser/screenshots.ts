@@ -1,0 +1,82 @@
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import sharp from "sharp";
+import { furnish } from "./furnish.js";
+import { type Lifetime, type Scheme, Site, type Size } from "./kit.js";
+import { tours } from "./tour.js";
+
+// `npm run screenshots` takes pictures of the pages for the documents: of each in both
+// color schemes, on a desk and on a phone. It shows invented people, and no times, so that
+// a picture changes only when a page does.
+
+const FOLDER = "docs/screenshots";
+
+/** The stops of each tour that are worth a picture. */
+const wanted: Record<string, readonly string[]> = {
+  guest: ["welcome"],
+  attendee: [
+    ...["hallway", "stage", "questions", "polls", "program"],
+    ...["conversation", "profile"],
+  ],
+  moderator: ["question-queue", "managed-polls"],
+  stranger: ["sign-in"],
+  console: [
+    ...["world", "keys", "permissions", "rooms", "room", "people"],
+    ...["activity", "announcements", "created-link"],
+  ],
+};
+
+const viewports: Record<Size, { width: number; height: number }> = {
+  desktop: { width: 1280, height: 800 },
+  phone: { width: 390, height: 844 },
+};
+
+/** What differs from run to run. */
+const HIDDEN = `
+  time, [data-varies] { visibility: hidden !important; }
+  * { caret-color: transparent !important; }
+`;
+
+const ends: (() => unknown)[] = [];
+const home: Lifetime = { teardown: (work) => void ends.unshift(work) };
+
+try {
+  const site = await Site.open(home);
+  const world = await site.world(home, { title: "Open Maps 2027" });
+  const furnished = await furnish(world);
+  mkdirSync(FOLDER, { recursive: true });
+  for (const file of readdirSync(FOLDER)) rmSync(join(FOLDER, file));
+  let total = 0;
+  for (const size of Object.keys(viewports) as Size[]) {
+    for (const tour of tours) {
+      const visitor = await tour.begin(world, {
+        size,
+        viewport: viewports[size],
+        reducedMotion: true,
+        bypassCSP: true,
+      });
+      await visitor.page.addStyleTag({ content: HIDDEN });
+      for (const stop of tour.stops(furnished)) {
+        await stop.go(visitor);
+        if (wanted[tour.name]?.includes(stop.name)) {
+          for (const scheme of ["light", "dark"] as Scheme[]) {
+            await visitor.page.emulateMedia({ colorScheme: scheme });
+            await visitor.page.mouse.move(0, 0);
+            await visitor.page.waitForLoadState("networkidle");
+            const bytes = await visitor.page.screenshot();
+            const name = [tour.name, stop.name, size, scheme].join("-");
+            const { size: written } = await sharp(bytes)
+              .png({ palette: true, colors: 128, effort: 10 })
+              .toFile(join(FOLDER, `${name}.png`));
+            total += written;
+          }
+        }
+        await stop.leave?.(visitor);
+      }
+      await visitor.context.close();
+    }
+  }
+  console.log(`${FOLDER}: ${Math.round(total / 1024)} KiB`);
+} finally {
+  for (const end of ends) await end();
+}

@@ -1,0 +1,353 @@
+import type { Locator } from "playwright-core";
+import { host, me, type Furnished, roomNames } from "./furnish.js";
+import type { Visitor, VisitorOptions, World } from "./kit.js";
+
+/** A state of a page that is worth a look. */
+export interface Stop {
+  name: string;
+  /** Goes there from the stop before, and waits until it is there. */
+  go(visitor: Visitor): Promise<unknown>;
+  /** Clears away what covers the page, for the next stop. */
+  leave?(visitor: Visitor): Promise<unknown>;
+}
+
+/** Stops that one person makes one after the other. */
+export interface Tour {
+  name: string;
+  begin(world: World, options: VisitorOptions): Promise<Visitor>;
+  stops(furnished: Furnished): Stop[];
+}
+
+const escape = ({ page }: Visitor) => page.keyboard.press("Escape");
+
+/** Changes the part of an address behind the `#`. */
+const route = ({ page }: Visitor, path: string) =>
+  page.evaluate((path) => {
+    location.hash = path;
+  }, path);
+
+const enter = async (visitor: Visitor, id: string, name: string) => {
+  await route(visitor, `#/rooms/${id}`);
+  await visitor.page.getByRole("heading", { name, level: 1 }).waitFor();
+};
+
+/** Goes to a room by its name. */
+const enterNamed = (visitor: Visitor, name: string) => visitor.enter(name);
+
+const main = ({ page }: Visitor): Locator => page.getByRole("main");
+const article = (visitor: Visitor, text: string): Locator =>
+  main(visitor).getByRole("article").filter({ hasText: text });
+
+const tabOf = async (visitor: Visitor, name: string, text: string) => {
+  await visitor.tab(name).click();
+  await article(visitor, text).first().waitFor();
+};
+
+export const tours: readonly Tour[] = [
+  {
+    name: "guest",
+    async begin(world, options) {
+      const visitor = await world.visitor(options);
+      await visitor.page.goto(world.attend);
+      return visitor;
+    },
+    stops: () => [{ name: "welcome", go: (it) => it.button("Join").waitFor() }],
+  },
+  {
+    name: "attendee",
+    begin: (world, options) => world.bearer(me, options),
+    stops: ({ stage, hallway }) => [
+      {
+        name: "hallway",
+        async go(it) {
+          await enter(it, hallway, roomNames.hallway);
+          await it.post("On my way!").waitFor();
+        },
+      },
+      {
+        name: "message-actions",
+        async go(it) {
+          await it.post("On my way!").hover();
+          await it
+            .post("On my way!")
+            .getByRole("button", { name: "Message actions" })
+            .click();
+          await it.page.getByRole("menuitem", { name: "Edit" }).waitFor();
+        },
+        leave: escape,
+      },
+      {
+        name: "editing",
+        async go(it) {
+          await it.choose(it.post("On my way!"), "Message actions", "Edit");
+          await it.field("Edit message").waitFor();
+        },
+        leave: escape,
+      },
+      {
+        name: "reacting",
+        async go(it) {
+          const post = it.post("Good morning!");
+          await post.hover();
+          await post
+            .getByRole("button", { name: "React", exact: true })
+            .click();
+        },
+        leave: escape,
+      },
+      {
+        name: "mentioning",
+        async go(it) {
+          await it.message.fill("@Ad");
+          await it.message.press("End");
+          await it.page.getByRole("option").first().waitFor();
+        },
+        async leave(it) {
+          await it.message.fill("");
+        },
+      },
+      {
+        name: "profile-card",
+        async go(it) {
+          await it
+            .post("Good morning!")
+            .getByRole("button", { name: "Ada Okafor" })
+            .first()
+            .click();
+          await it.dialog("Ada Okafor").waitFor();
+        },
+        leave: escape,
+      },
+      {
+        name: "stage",
+        async go(it) {
+          await enter(it, stage, roomNames.stage);
+          await it.post("Welcome, everybody").waitFor();
+        },
+      },
+      { name: "questions", go: (it) => tabOf(it, "Questions", "old maps") },
+      { name: "polls", go: (it) => tabOf(it, "Polls", "What is for lunch?") },
+      {
+        name: "program",
+        async go(it) {
+          await enterNamed(it, roomNames.program);
+          await main(it).getByRole("table").waitFor();
+        },
+      },
+      {
+        name: "website",
+        async go(it) {
+          await enterNamed(it, roomNames.partners);
+          await main(it).locator("iframe").waitFor();
+        },
+      },
+      {
+        name: "unknown-module",
+        async go(it) {
+          await enterNamed(it, roomNames.odd);
+          await main(it)
+            .getByText(/call\.other/)
+            .first()
+            .waitFor();
+        },
+      },
+      {
+        name: "messages",
+        async go(it) {
+          await route(it, "#/messages");
+          await it.heading("Direct messages").waitFor();
+        },
+      },
+      {
+        name: "new-message",
+        async go(it) {
+          await it.button("New message").click();
+          await it.dialog().waitFor();
+        },
+        leave: escape,
+      },
+      {
+        name: "conversation",
+        async go(it) {
+          await it.page
+            .getByRole("link", { name: /Ada Okafor/ })
+            .first()
+            .click();
+          await it.post("Shall we sit together").waitFor();
+        },
+      },
+      {
+        name: "profile",
+        async go(it) {
+          await route(it, "#/profile");
+          await it.heading("Profile").waitFor();
+          await main(it).getByText("Dev Patel").waitFor();
+        },
+      },
+      {
+        name: "no-such-room",
+        async go(it) {
+          await route(it, "#/rooms/none");
+          await it.page
+            .getByRole("heading", { name: "This room is not open", level: 1 })
+            .waitFor();
+        },
+      },
+    ],
+  },
+  {
+    name: "moderator",
+    begin: (world, options) => world.bearer(host, options),
+    stops: ({ stage, hallway }) => [
+      {
+        name: "moderated-message",
+        async go(it) {
+          await enter(it, hallway, roomNames.hallway);
+          const post = it.post("Good morning!");
+          await post.hover();
+          await post.getByRole("button", { name: "Message actions" }).click();
+          await it.page.getByRole("menuitem", { name: "Ban" }).waitFor();
+        },
+        leave: escape,
+      },
+      {
+        name: "question-queue",
+        async go(it) {
+          await enter(it, stage, roomNames.stage);
+          await tabOf(it, "Questions", "far north");
+          await it.page.getByRole("heading", { name: /^Waiting/ }).waitFor();
+        },
+      },
+      {
+        name: "managed-polls",
+        go: (it) => tabOf(it, "Polls", "next year"),
+      },
+      {
+        name: "new-poll",
+        async go(it) {
+          await it.button("New poll").click();
+          await it.dialog("New poll").waitFor();
+        },
+        leave: escape,
+      },
+      {
+        name: "who-is-here",
+        async go(it) {
+          await it.tab("People").click();
+          await it.page
+            .getByRole("tabpanel", { name: /^People/ })
+            .getByText("Hanna Host")
+            .first()
+            .waitFor();
+        },
+      },
+    ],
+  },
+  {
+    name: "stranger",
+    async begin(world, options) {
+      const visitor = await world.visitor(options);
+      await visitor.page.goto(world.console);
+      return visitor;
+    },
+    stops: () => [
+      { name: "sign-in", go: (it) => it.field("Token").waitFor() },
+      {
+        name: "sign-in-refused",
+        async go(it) {
+          await it.field("Token").fill("no token");
+          await it.button("Sign in").click();
+          await it.page.getByRole("alert").first().waitFor();
+        },
+      },
+    ],
+  },
+  {
+    name: "console",
+    begin: (world, options) => world.host(host, options),
+    stops: ({ stage }) => [
+      page("world", "World", (it) => it.field("Title").waitFor()),
+      page("keys", "Keys", (it) =>
+        main(it).getByRole("button").first().waitFor(),
+      ),
+      page("permissions", "Permissions", (it) =>
+        main(it).getByText("chat.moderate").first().waitFor(),
+      ),
+      page("rooms", "Rooms", (it) =>
+        main(it).getByText(roomNames.partners).first().waitFor(),
+      ),
+      {
+        name: "new-room",
+        async go(it) {
+          await it.button("New room").click();
+          await it.dialog().waitFor();
+        },
+        leave: escape,
+      },
+      {
+        name: "room",
+        async go(it) {
+          await route(it, `#/rooms/${stage}`);
+          await it.field("Name").waitFor();
+          await main(it)
+            .getByRole("button", { name: /^Remove/ })
+            .first()
+            .waitFor();
+        },
+      },
+      {
+        name: "room-delete",
+        async go(it) {
+          await it.button("Delete room").click();
+          await it.dialog().waitFor();
+        },
+        leave: escape,
+      },
+      page("people", "People", (it) =>
+        it.page
+          .getByRole("row")
+          .filter({ hasText: "Ada Okafor" })
+          .first()
+          .waitFor(),
+      ),
+      page("activity", "Activity", (it) =>
+        main(it).getByText("Connections").first().waitFor(),
+      ),
+      page("announcements", "Announcements", (it) =>
+        main(it).getByText("The workshop moves").first().waitFor(),
+      ),
+      {
+        name: "new-announcement",
+        async go(it) {
+          await it.button("New announcement").click();
+          await it.dialog("New announcement").waitFor();
+        },
+        leave: escape,
+      },
+      page("links", "Links", (it) => it.button("Create link").waitFor()),
+      {
+        name: "created-link",
+        async go(it) {
+          await it.button("Create link").click();
+          await it.button("Copy").first().waitFor();
+        },
+      },
+    ],
+  },
+];
+
+/** A page of the console. */
+function page(
+  path: string,
+  heading: string,
+  ready: (visitor: Visitor) => Promise<unknown>,
+): Stop {
+  return {
+    name: path,
+    async go(it) {
+      await route(it, `#/${path}`);
+      await it.page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+      await ready(it);
+    },
+  };
+}

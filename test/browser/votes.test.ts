@@ -1,0 +1,147 @@
+import { allModules, eventually, type Lifetime, Site } from "./kit.js";
+import t from "./tap.js";
+
+const site = await Site.open(t);
+
+const moderator = { uid: "mona", name: "Mona", traits: ["moderator"] };
+
+async function threeOf(t: Lifetime) {
+  const world = await site.world(t);
+  await world.room("Main stage", allModules);
+  const [anna, ben, mona] = await Promise.all([
+    world.guest("Anna"),
+    world.guest("Ben"),
+    world.bearer(moderator),
+  ]);
+  for (const visitor of [anna, ben, mona]) await visitor.enter("Main stage");
+  return { world, anna, ben, mona };
+}
+
+void t.test(
+  "a question is asked, let through, voted for and answered",
+  async (t) => {
+    const { anna, ben, mona } = await threeOf(t);
+    for (const visitor of [anna, ben, mona]) {
+      await visitor.tab("Questions").click();
+    }
+    const question = "What comes after tea?";
+    await anna.field("Your question").fill(question);
+    await anna.button("Ask").click();
+    const of = (visitor: typeof anna) =>
+      visitor.page.getByRole("article").filter({ hasText: question });
+    await mona.page.getByRole("heading", { name: /^Waiting/ }).waitFor();
+    await of(mona).waitFor();
+    t.equal(await of(ben).count(), 0, "only moderators see what waits");
+
+    await mona.choose(of(mona), "Question actions", "Approve");
+    await of(ben).waitFor();
+    const vote = (visitor: typeof anna) =>
+      of(visitor).getByRole("button", { name: /^Vote/ });
+    await vote(ben).click();
+    await eventually(
+      "Ben's vote is pressed",
+      async () => (await vote(ben).getAttribute("aria-pressed")) === "true",
+    );
+    const score = (visitor: typeof anna, n: number) =>
+      eventually(`the score is ${n}`, async () =>
+        new RegExp(`\\b${n}\\b`).test(await of(visitor).innerText()),
+      );
+    await score(anna, 1);
+    await vote(anna).click();
+    await score(ben, 2);
+    await vote(ben).click();
+    await score(anna, 1);
+
+    await mona.choose(of(mona), "Question actions", "Pin");
+    await of(ben).getByText("Pinned").waitFor();
+    await mona.choose(of(mona), "Question actions", "Mark as answered");
+    await of(ben).waitFor({ state: "detached" });
+    for (const visitor of [ben, mona]) {
+      await visitor.button(/^Answered/).click();
+      await of(visitor).waitFor();
+    }
+    t.equal(
+      await of(ben).getByRole("button", { name: "Question actions" }).count(),
+      0,
+      "nobody else is offered that",
+    );
+    await mona.choose(of(mona), "Question actions", "Delete");
+    await mona.dialog().getByRole("button", { name: "Delete" }).click();
+    await of(ben).waitFor({ state: "detached" });
+  },
+);
+
+void t.test("a poll goes from draft to closed", async (t) => {
+  const { anna, ben, mona } = await threeOf(t);
+  for (const visitor of [anna, ben, mona]) await visitor.tab("Polls").click();
+  t.equal(await anna.button("New poll").count(), 0, "guests make no polls");
+
+  await mona.button("New poll").click();
+  const dialog = mona.dialog("New poll");
+  await dialog
+    .getByRole("textbox", { name: "Question" })
+    .fill("Tea or coffee?");
+  await dialog.getByRole("textbox", { name: "Option 1" }).fill("Tea");
+  await dialog.getByRole("textbox", { name: "Option 2" }).fill("Coffee");
+  await dialog.getByRole("button", { name: "Add option" }).click();
+  await dialog.getByRole("textbox", { name: "Option 3" }).fill("Water");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  const of = (visitor: typeof anna) =>
+    visitor.page.getByRole("article", { name: "Tea or coffee?" });
+  await of(mona).waitFor();
+  t.equal(await of(anna).count(), 0, "a draft is the managers'");
+
+  await of(mona).getByRole("button", { name: "Open", exact: true }).click();
+  await of(anna).waitFor();
+  const option = (visitor: typeof anna, name: string) =>
+    of(visitor)
+      .getByRole("radio", { name: new RegExp(`^${name}`) })
+      .or(of(visitor).getByRole("button", { name: new RegExp(`^${name}`) }))
+      .first();
+  const shows = (visitor: typeof anna, pattern: RegExp) =>
+    eventually(`${pattern} is shown`, async () =>
+      pattern.test((await of(visitor).innerText()).replace(/\s+/g, " ")),
+    );
+  await option(anna, "Tea").click();
+  await shows(anna, /100\s?%/);
+  t.notMatch(
+    await of(ben).innerText(),
+    /%/,
+    "who has not voted sees no result",
+  );
+  await option(ben, "Coffee").click();
+  await shows(ben, /50\s?%/);
+  await shows(anna, /50\s?%/);
+  await shows(mona, /50\s?%/);
+
+  await of(mona).getByRole("button", { name: "Close", exact: true }).click();
+  await eventually("nobody can vote any more", async () => {
+    const left = of(anna).getByRole("radio").or(of(anna).getByRole("button"));
+    const states = await left.evaluateAll((all) =>
+      all.map((it) => it.matches(":disabled, [aria-disabled=true]")),
+    );
+    return states.every((isOff) => isOff);
+  });
+  await shows(anna, /50\s?%/);
+  await mona.choose(of(mona), "Poll actions", "Delete");
+  await mona.dialog().getByRole("button", { name: "Delete" }).click();
+  await of(anna).waitFor({ state: "detached" });
+});
+
+void t.test("reactions float for all", async () => {
+  const { anna, ben } = await threeOf(t);
+  // It floats for seconds only.
+  await Promise.all([
+    ben.page.getByText("👏").nth(1).waitFor(),
+    anna.button("React with 👏").click(),
+  ]);
+});
+
+void t.test("who may sees who is here", async (t) => {
+  const { anna, mona } = await threeOf(t);
+  await mona.tab("People").click();
+  const panel = mona.page.getByRole("tabpanel", { name: /^People/ });
+  await panel.getByText("Ben").waitFor();
+  await panel.getByText("Anna").waitFor();
+  t.equal(await anna.tab("People").count(), 0);
+});

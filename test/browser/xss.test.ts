@@ -1,0 +1,235 @@
+import { infest, reader } from "./hostile.js";
+import {
+  eventually,
+  type Lifetime,
+  type Scheme,
+  Site,
+  textsOf,
+  type Visitor,
+} from "./kit.js";
+import { ELSEWHERE, payloads } from "./payloads.js";
+import { scan } from "./scan.js";
+import t from "./tap.js";
+
+// Hostile people talk to the server directly, and write into every field. Then somebody
+// looks at every page. Nothing of it may run, load, or change the page.
+
+const site = await Site.open(t);
+const world = await site.world(t, {
+  title: `${payloads[1]} ${payloads[22]}`.slice(0, 300),
+  config: {
+    trait_badges_map: { evil: payloads[1]! },
+    theme: {
+      colors: { primary: payloads.find((text) => text.startsWith("red")) },
+      logo: { url: "javascript:window.__xss=1" },
+      css: "*{background:url(https://evil.example/x)}",
+    },
+  },
+});
+const { stage, rooms, names, direct } = await infest(world);
+const EVIL = 8;
+
+/** What an injection did or left behind, since the last look. */
+const look = async ({ page, watch }: Visitor): Promise<string[]> => [
+  ...(await scan(page)),
+  ...watch.take(),
+];
+
+/**
+ * Hosts write HTML, too. DOMPurify parses it in a document that runs nothing, and the
+ * browser reports what the policy forbids there already.
+ */
+const PARSED = new RegExp(
+  [
+    "^policy: (script-src-attr|style-src-attr|style-src-elem|base-uri) ",
+    "^console: Executing inline event handler violates",
+    "^console: Applying inline style violates",
+    "^console: Setting the document's base URI",
+  ].join("|"),
+);
+
+/** Waits until no part of a page is on its way any longer. */
+const settled = ({ page }: Visitor): Promise<void> =>
+  eventually("everything is loaded", async () => {
+    const loading = page.getByRole("status").filter({ hasText: "Loading" });
+    return (await loading.count()) === 0;
+  });
+
+const squeeze = (text: string) => text.replace(/\s+/g, " ").trim();
+
+async function attend(t: Lifetime, scheme?: Scheme) {
+  return world.during(t).bearer(reader, scheme ? { scheme } : {});
+}
+
+void t.test("the pages of attendees", async (t) => {
+  const visitor = await attend(t);
+  const { page } = visitor;
+  // The dialogs of names, the menu of rooms.
+  await t.test("the names of rooms are text", async (t) => {
+    const links = await textsOf(visitor.rooms.getByRole("link"));
+    const shown = links.map(squeeze).join("\n");
+    const missing = names.filter((name) => !shown.includes(squeeze(name)));
+    t.same(missing, []);
+    t.same(await look(visitor), []);
+  });
+
+  await t.test("messages, and who sent them", async (t) => {
+    await page.goto(`${world.attend}#/rooms/${stage}`);
+    await visitor.log.getByRole("article").first().waitFor();
+    await eventually("everything is loaded", async () => {
+      const older = visitor.button("Show earlier messages");
+      if (await older.isVisible()) await older.click().catch(() => {});
+      await visitor.log.hover();
+      await page.mouse.wheel(0, -6000);
+      const count = await visitor.log.getByRole("article").count();
+      return count >= 2 * payloads.length;
+    });
+    const authors = await visitor.log
+      .getByRole("article")
+      .evaluateAll((all) => all.map((it) => it.textContent));
+    t.ok(
+      authors.some((text) => text.includes(payloads[1]!)),
+      "as text",
+    );
+    t.same(await look(visitor), []);
+
+    for (const at of [0, 1, 20, 22]) {
+      const name = payloads[at]!;
+      await visitor.log
+        .getByRole("button")
+        // Long names are cut.
+        .filter({ hasText: name.slice(0, 30) })
+        .first()
+        .click();
+      await visitor.dialog().waitFor();
+      t.same(await look(visitor), [], name);
+      await page.keyboard.press("Escape");
+    }
+    await visitor.message.fill("@");
+    await visitor.message.press("End");
+    await page.getByRole("option").first().waitFor();
+    t.same(await look(visitor), [], "the names to mention");
+    await visitor.message.fill("");
+  });
+
+  for (const [tab, count] of [
+    ["Questions", payloads.length],
+    ["Polls", payloads.length],
+    ["People", 1],
+  ] as const) {
+    await t.test(tab, async (t) => {
+      await visitor.tab(tab).click();
+      const panel = page.getByRole("tabpanel", { name: new RegExp(`^${tab}`) });
+      await eventually("all are there", async () => {
+        if (tab === "People") return panel.getByText(reader.name).isVisible();
+        const more = panel.getByRole("button", { name: /more/i });
+        if (await more.isVisible()) await more.click().catch(() => {});
+        return (await panel.getByRole("article").count()) >= count;
+      });
+      if (tab !== "People") {
+        const text = squeeze((await panel.innerText()) ?? "");
+        const missing = payloads.filter((it) => !text.includes(squeeze(it)));
+        t.same(missing, [], "all of it is text");
+      }
+      t.same(await look(visitor), []);
+    });
+  }
+
+  await t.test("direct messages and the profile", async (t) => {
+    await page.goto(`${world.attend}#/messages/${direct}`);
+    await visitor.heading("Main stage").waitFor({ state: "detached" });
+    await visitor.log.getByRole("article").first().waitFor();
+    t.same(await look(visitor), []);
+    await page.goto(`${world.attend}#/profile`);
+    await visitor.heading("Profile").waitFor();
+    t.same(await look(visitor), []);
+  });
+
+  // The last of these pages: reports of what hosts wrote come late, after the next page.
+  await t.test("every room", async (t) => {
+    visitor.watch.tolerate(PARSED);
+    const heading = page.getByRole("heading", { level: 1 });
+    for (const { id, name } of rooms) {
+      await page.goto(`${world.attend}#/rooms/${id}`);
+      await eventually(
+        `the room ${name} is there`,
+        async () =>
+          squeeze((await heading.textContent()) ?? "") === squeeze(name),
+      );
+      await settled(visitor);
+      t.same(await look(visitor), [], name);
+    }
+  });
+});
+
+void t.test("links in what people write", async (t) => {
+  const visitor = await attend(t);
+  await visitor.page.goto(`${world.attend}#/rooms/${stage}`);
+  await visitor.log.getByRole("article").first().waitFor();
+  const links = visitor.log.locator("a[href]");
+  // Markdown is rendered later than plain text.
+  await links.first().waitFor();
+  const all = await links.evaluateAll((all) =>
+    all.map((it) => {
+      const { href, rel, target } = it as HTMLAnchorElement;
+      return { href, rel, target };
+    }),
+  );
+  for (const { href, rel, target } of all) {
+    t.match(href, /^https?:/);
+    if (!href.includes(ELSEWHERE)) continue;
+    t.match(rel, /noopener/, href);
+    t.equal(target, "_blank", href);
+  }
+});
+
+void t.test("the console", async (t) => {
+  const visitor = await world.during(t).host();
+  const { page } = visitor;
+  for (const title of [
+    ...["World", "Keys", "Permissions", "Rooms", "People", "Activity"],
+    ...["Announcements", "Links"],
+  ]) {
+    await t.test(title, async (t) => {
+      await page.goto(`${world.console}#/${title.toLowerCase()}`);
+      await page.getByRole("heading", { name: title, level: 1 }).waitFor();
+      await settled(visitor);
+      t.same(await look(visitor), []);
+    });
+  }
+  await t.test("the editor of rooms", async (t) => {
+    // One of each kind, and some names.
+    const some = rooms.filter((_, at) => at < 8 || at >= names.length);
+    visitor.watch.tolerate(PARSED);
+    for (const { id, name } of some) {
+      await page.goto(`${world.console}#/rooms/${id}`);
+      await eventually(
+        `the room ${name} is there`,
+        async () => (await visitor.field("Name").inputValue()) === name,
+      );
+      await settled(visitor);
+      t.same(await look(visitor), [], name);
+    }
+  });
+});
+
+void t.test("themes", async (t) => {
+  const loads = payloads.filter((_, at) => at % EVIL === 0);
+  for (const text of loads) {
+    const world = await site.world(t, {
+      title: "Themes",
+      config: {
+        theme: { colors: { primary: text }, logo: { url: text }, css: text },
+        locale: text,
+      },
+    });
+    const visitor = await world.visitor();
+    await visitor.page.goto(world.attend);
+    await visitor
+      .button("Join")
+      .or(visitor.page.getByRole("button").first())
+      .first()
+      .waitFor();
+    t.same(await look(visitor), [], text);
+  }
+});

@@ -1,0 +1,23 @@
+import { readdirSync } from "node:fs";
+import { heldIn } from "../database.js";
+import { until } from "../helper.js";
+
+/** The marks of erasures that are not over. */
+export const marksIn = (dataDir: string): string[] =>
+  readdirSync(dataDir).filter((name) => name.includes("erasing"));
+
+/**
+ * Holds a server to what it answered: what it erased is in no byte any more. On a slow
+ * disk it may still be there for a moment, but then a mark says so to the next process.
+ */
+export async function expectErased(
+  dataDir: string,
+  texts: readonly string[],
+): Promise<void> {
+  const isHeld = () => heldIn(dataDir, texts).length > 0;
+  // It may go between two looks.
+  if (isHeld() && marksIn(dataDir).length === 0 && isHeld()) {
+    throw new Error(`${texts.join()} is neither erased nor marked`);
+  }
+  await until(() => !isHeld());
+}

@@ -1,0 +1,99 @@
+import { keyOf, worldOf } from "../../helper.js";
+import { openNode, type Part, problemOf } from "./setup.js";
+
+/** Writes that gather, and writes that meet. */
+export const lanes: Part = async (t, server) => {
+  await t.test("a write that fails takes nothing with it", async (t) => {
+    const { db, worlds, rooms } = await openNode(
+      t,
+      await server.createDatabase(),
+    );
+    await worlds.create(worldOf("demo"));
+    const insert = (name: string) => rooms.create("demo", { name });
+    const settled = await Promise.allSettled([
+      insert("first"),
+      insert("second"),
+      db.write("demo", async (sql, notes) => {
+        await sql.run("UPDATE worlds SET title = 'half' WHERE id = 'demo'");
+        notes.stale();
+        throw new Error("of its own");
+      }),
+      db.write("demo", async (sql) => {
+        await sql.run("UPDATE worlds SET title = 'half' WHERE id = 'demo'");
+        await sql.run("SELECT 1 / (SELECT 0)");
+      }),
+      insert("third"),
+      rooms.update("demo", "absent", { name: "x" }),
+      insert("fourth"),
+    ]);
+    t.match(
+      settled.map((one) =>
+        one.status === "fulfilled" ? "done" : (one.reason as Error).message,
+      ),
+      [
+        "done",
+        "done",
+        "of its own",
+        /division by zero/,
+        "done",
+        "There is no such room.",
+        "done",
+      ],
+    );
+    const stored = await worlds.get("demo");
+    t.equal(stored?.value.title, worldOf("demo").title);
+    t.strictSame(await db.sql.column("SELECT name FROM rooms ORDER BY id"), [
+      "first",
+      "second",
+      "third",
+      "fourth",
+    ]);
+  });
+
+  await t.test("worlds that several nodes create at once", async (t) => {
+    const url = await server.createDatabase();
+    const nodes = await Promise.all(
+      Array.from({ length: 4 }, () => openNode(t, url)),
+    );
+    for (const [name, worldFor] of Object.entries({
+      id: (i: number) => worldOf("same", { domain: `${i}.example.org` }),
+      domain: (i: number) => worldOf(`w${i}`, { domain: "one.example.net" }),
+    })) {
+      const problems = await Promise.all(
+        nodes.map(({ worlds }, i) => problemOf(worlds.create(worldFor(i)))),
+      );
+      t.strictSame(
+        problems.sort(),
+        ["taken", "taken", "taken", undefined],
+        name,
+      );
+    }
+    // A domain is also claimed by a change.
+    const moved = await Promise.all(
+      nodes.map(async ({ worlds }, i) => {
+        await worlds.create(worldOf(`moving-${i}`));
+        return problemOf(
+          worlds.update(`moving-${i}`, { domain: "aim.example.net" }),
+        );
+      }),
+    );
+    t.equal(moved.filter((problem) => problem === undefined).length, 1);
+  });
+
+  await t.test("a config of a megabyte", async (t) => {
+    const { worlds } = await openNode(t, await server.createDatabase());
+    const large = {
+      JWT_secrets: [keyOf("demo")],
+      text: "🎪".repeat(250_000),
+    };
+    await worlds.create(worldOf("demo"));
+    const made = await worlds.update("demo", { config: large });
+    t.strictSame((await worlds.get("demo"))?.value.config, large);
+    t.equal((await worlds.get("demo"))?.version, made.version);
+    const issuing = await worlds.issuing(
+      large.JWT_secrets[0]!.issuer,
+      large.JWT_secrets[0]!.audience,
+    );
+    t.equal(issuing.length, 1);
+  });
+};

@@ -1,0 +1,119 @@
+import { until, worldOf } from "../../helper.js";
+import { startPostgres } from "../../servers/postgres.js";
+import { startProxy, through } from "../../servers/proxy.js";
+import { type Node, openNode, type Part, problemOf } from "./setup.js";
+
+/** What is lost with connections and servers, and what is not. */
+export const outages: Part = async (t, server) => {
+  await t.test("a commit whose answer is lost", async (t) => {
+    const url = await server.createDatabase();
+    const proxy = await startProxy(t, server.port);
+    const cut = await openNode(t, through(url, proxy));
+    const other = await openNode(t, url);
+    await cut.worlds.create(worldOf("demo"));
+    for (const node of [cut, other]) await node.worlds.get("demo");
+    const write = cut.db.write("demo", async (sql, notes) => {
+      await sql.run("UPDATE worlds SET title = 'new' WHERE id = 'demo'");
+      notes.stale();
+      proxy.deafen();
+    });
+    t.equal(await problemOf(write), "doubtful");
+    const title = async ({ worlds }: Node) =>
+      (await worlds.get("demo").catch(() => undefined))?.value.title;
+    await until(async () => (await title(other)) === "new");
+    proxy.heal();
+    await until(async () => (await title(cut)) === "new");
+  });
+
+  await t.test("only the connection of a commit is lost", async (t) => {
+    const url = await server.createDatabase();
+    const proxy = await startProxy(t, server.port);
+    const { db, worlds } = await openNode(t, through(url, proxy));
+    const touched: string[] = [];
+    const onTouched = (id: string) => void touched.push(id);
+    const ignore = () => {};
+    db.tell({
+      ...{ told: () => "everybody", onTold: ignore },
+      ...{ onTouched, onMissed: ignore },
+    });
+    await worlds.create(worldOf("demo"));
+    const title = async () => (await worlds.get("demo"))?.value.title;
+    await title();
+    proxy.loseAnswer("COMMIT\0");
+    const write = worlds.configure("demo", { title: "new" });
+    t.equal(await problemOf(write), "doubtful");
+    await until(async () => (await title()) === "new");
+    t.ok(db.isUp, "all others go on");
+    t.ok(touched.includes("demo"), "no event tells of it");
+  });
+
+  await t.test("a write that is lost before its commit", async (t) => {
+    const url = await server.createDatabase();
+    const proxy = await startProxy(t, server.port);
+    const cut = await openNode(t, through(url, proxy));
+    const other = await openNode(t, url);
+    await cut.worlds.create(worldOf("demo"));
+    const lost = cut.db.write("demo", async (sql) => {
+      await sql.run("UPDATE worlds SET title = 'lost' WHERE id = 'demo'");
+      proxy.hang();
+      await sql.run("SELECT 1");
+    });
+    t.equal(await problemOf(lost), "unusable");
+    // The server does not know that nobody is there any more, and must not wait for long.
+    const waited = performance.now();
+    await other.worlds.configure("demo", { config: { free: true } });
+    t.ok(performance.now() - waited < 8000, "the lock of the world is free");
+    t.not((await other.worlds.get("demo"))?.value.title, "lost");
+  });
+
+  await t.test("a crash under load loses nothing acknowledged", async (t) => {
+    const durable = await startPostgres({ fsync: true });
+    t.teardown(() => durable.close());
+    const { worlds, rooms, db } = await openNode(t, durable.url());
+    await worlds.create(worldOf("demo"));
+    const acknowledged = new Set<string>();
+    const doubtful = new Set<string>();
+    const problems = new Set<string>();
+    let isOver = false;
+    let count = 0;
+    const writers = Array.from({ length: 8 }, async () => {
+      while (!isOver) {
+        const name = `${++count}`;
+        const problem = await problemOf(rooms.create("demo", { name }));
+        if (problem === undefined) acknowledged.add(name);
+        else problems.add(problem);
+        if (problem === "doubtful") doubtful.add(name);
+        // A refusal takes no time.
+        if (problem) await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    });
+    for (const kill of [
+      () => durable.kill(),
+      () => durable.stop("immediate"),
+    ]) {
+      const before = acknowledged.size;
+      await until(() => acknowledged.size > before + 50);
+      await kill();
+      await until(() => !db.isUp);
+      await durable.start();
+    }
+    const before = acknowledged.size;
+    await until(() => acknowledged.size > before + 50);
+    isOver = true;
+    await Promise.all(writers);
+    const names = new Set(
+      await db.sql.column<string>("SELECT name FROM rooms"),
+    );
+    const lost = [...acknowledged].filter((name) => !names.has(name));
+    t.strictSame(lost, [], `of ${acknowledged.size}`);
+    const unknown = [...names].filter(
+      (name) => !acknowledged.has(name) && !doubtful.has(name),
+    );
+    t.strictSame(unknown, [], "what was refused is not there");
+    const allowed = ["busy", "doubtful", "unusable"];
+    t.ok(
+      [...problems].every((problem) => allowed.includes(problem)),
+      [...problems].join(),
+    );
+  });
+};

@@ -1,0 +1,196 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { keyOf, until, worldOf } from "../../helper.js";
+import { selection } from "../../db/store-contract/setup.js";
+import { type Proxy, startProxy, through } from "../../servers/proxy.js";
+import { openNode, type Part, problemOf } from "./setup.js";
+
+/** How old an answer may be, in milliseconds. */
+const OLDEST = 1000;
+
+/** How long after the loss of the database everybody knows, in milliseconds. */
+const NOTICED = 2000;
+
+/** Nothing older than a second is ever answered, whatever breaks. */
+export const staleness: Part = async (t, server) => {
+  await t.test("another node sees a write within a second", async (t) => {
+    const url = await server.createDatabase();
+    const [writer, reader] = [await openNode(t, url), await openNode(t, url)];
+    await writer.worlds.create(worldOf("demo"));
+    const { value } = await writer.rooms.create("demo", { name: "a" });
+    const old = worldOf("demo").config.JWT_secrets[0]!;
+
+    const reads = {
+      room: async () => (await reader.rooms.get("demo", value.id))?.value.name,
+      count: async () =>
+        (await reader.rooms.list("demo", selection())).value.count,
+      domain: async () =>
+        (await reader.rooms.get("demo", value.id))?.value.domain,
+      key: async () =>
+        (await reader.worlds.issuing(old.issuer, old.audience)).length,
+      host: async () =>
+        (await reader.worlds.at("moved.example.org"))?.value.domain,
+      world: async () => (await reader.worlds.get("demo"))?.value.title,
+    };
+    type Read = keyof typeof reads;
+    const cases: [read: Read, write: () => Promise<unknown>, sees: unknown][] =
+      [
+        [
+          "room",
+          () => writer.rooms.update("demo", value.id, { name: "b" }),
+          "b",
+        ],
+        [
+          "count",
+          () =>
+            writer.worlds.update("demo", {
+              permission_config: { "room.view": ["nobody"] },
+            }),
+          0,
+        ],
+        [
+          "count",
+          () =>
+            writer.rooms.update("demo", value.id, {
+              permission_config: { "room.view": [] },
+            }),
+          1,
+        ],
+        [
+          "key",
+          () =>
+            writer.worlds.update("demo", {
+              config: { JWT_secrets: [keyOf("new")] },
+            }),
+          0,
+        ],
+        [
+          "domain",
+          () => writer.worlds.update("demo", { domain: "moved.example.org" }),
+          "moved.example.org",
+        ],
+        [
+          "host",
+          async () => {
+            await writer.worlds.create(worldOf("other"));
+            await writer.worlds.update("demo", { domain: "again.example.org" });
+          },
+          undefined,
+        ],
+        ["room", () => writer.rooms.delete("demo", value.id), undefined],
+        ["count", async () => {}, 0],
+        ["world", () => writer.worlds.delete("demo"), undefined],
+      ];
+    for (const [name, write, expected] of cases) {
+      // So that it has something to be wrong about.
+      for (const read of Object.values(reads)) await read();
+      await write();
+      const written = performance.now();
+      await until(async () => (await reads[name]()) === expected);
+      t.ok(performance.now() - written < OLDEST, name);
+    }
+  });
+
+  const breaks: Record<string, (proxy: Proxy) => void> = {
+    "the way is lost": (proxy) => proxy.hang(),
+    "only answers are lost": (proxy) => proxy.deafen(),
+    "connections are reset": (proxy) => proxy.reset(),
+  };
+  for (const [name, fail] of Object.entries(breaks)) {
+    await t.test(`no answer is older than a second when ${name}`, async (t) => {
+      const url = await server.createDatabase();
+      const proxy = await startProxy(t, server.port);
+      const writer = await openNode(t, url);
+      const reader = await openNode(t, through(url, proxy));
+      await writer.worlds.create(worldOf("demo"));
+      const { id } = (await writer.rooms.create("demo", { name: "0" })).value;
+
+      /** When each value was committed. */
+      const written = [performance.now()];
+      let isOver = false;
+      const writing = (async () => {
+        while (!isOver) {
+          await writer.rooms.update("demo", id, { name: `${written.length}` });
+          written.push(performance.now());
+          await sleep(30);
+        }
+      })();
+      let answers = 0;
+      let refusals = 0;
+      const tooOld: unknown[] = [];
+      const read = async () => {
+        const from = performance.now() - OLDEST;
+        const room = await reader.rooms.get("demo", id).catch(() => undefined);
+        if (!room) return void refusals++;
+        answers++;
+        const newer = written[Number(room.value.name) + 1] ?? Infinity;
+        if (newer < from) tooOld.push(from - newer);
+      };
+      const reading = (async () => {
+        while (!isOver) {
+          void read();
+          await sleep(5);
+        }
+      })();
+      await until(() => answers > 100);
+      fail(proxy);
+      await until(() => refusals > 0);
+      await until(() => !reader.db.isUp || name === "connections are reset");
+      proxy.heal();
+      const before = answers;
+      await until(() => answers > before + 100);
+      isOver = true;
+      await Promise.all([writing, reading]);
+      t.strictSame(tooOld, []);
+    });
+  }
+
+  await t.test("a database that stops to answer", async (t) => {
+    const { worlds, rooms, db } = await openNode(
+      t,
+      await server.createDatabase(),
+    );
+    await worlds.create(worldOf("demo"));
+    const { id } = (await rooms.create("demo", { name: "x" })).value;
+    const uses = {
+      room: () => rooms.get("demo", id),
+      list: () => rooms.list("demo", selection()),
+      world: () => worlds.get("demo"),
+      write: () => rooms.update("demo", id, { name: "y" }),
+    };
+    for (const use of Object.values(uses)) await use();
+    server.pause();
+    try {
+      const paused = performance.now();
+      // A write that waits for its answer may have happened, and one that has not begun has not.
+      const waiting = problemOf(uses.write());
+      await until(() => !db.isUp);
+      t.ok(performance.now() - paused < NOTICED, "it is noticed");
+      t.match(await waiting, /unusable|doubtful/);
+      for (const [name, use] of Object.entries(uses)) {
+        const asked = performance.now();
+        t.equal(await problemOf(use()), "unusable", name);
+        t.ok(performance.now() - asked < 100, "without waiting");
+      }
+    } finally {
+      server.resume();
+    }
+    await until(async () => (await problemOf(uses.room())) === undefined);
+    for (const [name, use] of Object.entries(uses)) {
+      t.equal(await problemOf(use()), undefined, `${name} works again`);
+    }
+  });
+
+  await t.test("a connection that listens and is ended", async (t) => {
+    const url = await server.createDatabase();
+    const node = await openNode(t, url);
+    await node.worlds.create(worldOf("demo"));
+    await node.worlds.get("demo");
+    await server.run(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = '${new URL(url).pathname.slice(1)}'`,
+    );
+    await until(() => !node.db.isUp);
+    await until(() => node.db.isUp);
+    t.equal((await node.worlds.get("demo"))?.value.id, "demo");
+  });
+};

@@ -1,0 +1,90 @@
+import pg from "pg";
+import type { Test } from "tap";
+import { Database } from "../../../db/postgres/database.js";
+import { NODES } from "../../../db/postgres/locks.js";
+import { sharedEvents } from "../../../db/postgres/membership.js";
+import { openNode, type Part } from "./setup.js";
+
+const refuses = (t: Test, promise: Promise<unknown>, message: RegExp) =>
+  t.rejects(promise, { name: "StoreError", problem: "unusable", message });
+
+/** Who may open a database, and who may serve it. */
+export const starting: Part = async (t, server) => {
+  const open = (url: string, create = true) =>
+    Database.open({ url, pool: 1 }, { create });
+
+  await t.test("nodes that start together fill it once", async (t) => {
+    const url = await server.createDatabase();
+    const nodes = await Promise.all(
+      Array.from({ length: 4 }, () => openNode(t, url)),
+    );
+    t.equal(new Set(nodes.map(({ db }) => db.id)).size, 1, "one installation");
+  });
+
+  await t.test("a database that cannot be used", async (t) => {
+    const url = await server.createDatabase();
+    await refuses(t, open(url, false), /has stored nothing there yet$/);
+
+    // As the node of an older Foyer does.
+    const older = new pg.Client({ connectionString: url });
+    await older.connect();
+    await older.query(`SELECT pg_advisory_lock_shared(${NODES})`);
+    await refuses(t, open(url), /nodes still serve its version 0/);
+    await older.end();
+    await (await open(url)).close();
+
+    const name = new URL(url).pathname.slice(1);
+    await server.run(
+      "UPDATE cluster SET value = '99' WHERE name = 'version'",
+      name,
+    );
+    await refuses(t, open(url), /has version 99.*run a newer Foyer$/);
+
+    const secret = new URL(url);
+    secret.password = "very-secret";
+    secret.pathname = "/absent";
+    await t.rejects(open(secret.href), {
+      problem: "unusable",
+      message:
+        /^cannot use the database absent at 127\.0\.0\.1:\d+: (?!.*very-secret)/,
+    });
+    await server.run(
+      "CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'",
+    );
+    await refuses(t, open(server.url("ascii")), /encoding is SQL_ASCII/);
+  });
+
+  await t.test("nodes without the same in common", async (t) => {
+    // Each server alone has a name of its own.
+    const alone = "alone:a";
+    const here = "folder:here";
+    const shared = sharedEvents("a");
+    type Has = [events: string, files: string];
+    const cases: [first: Has, second: Has, refusal?: RegExp][] = [
+      [[alone, here], ["alone:b", here], /another server uses it already/],
+      [[alone, here], [shared, here], /a server without VALKEY_URL uses it/],
+      [[shared, here], [alone, here], /VALKEY_URL has to be set/],
+      [[shared, here], [sharedEvents("b"), here], /use another Valkey/],
+      [[shared, here], [shared, "folder:there"], /store files elsewhere/],
+      [
+        [shared, here],
+        [shared, here],
+      ],
+    ];
+    await Promise.all(
+      cases.map(async ([first, second, refusal]) => {
+        const url = await server.createDatabase();
+        const join = async ([events, files]: Has) => {
+          const { db } = await openNode(t, url, 1);
+          await db.join({ events, files }, url);
+          return db;
+        };
+        const one = await join(first);
+        if (!refusal) return void (await join(second));
+        await refuses(t, join(second), refusal);
+        await one.close();
+        await join(second);
+      }),
+    );
+  });
+};

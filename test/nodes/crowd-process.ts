@@ -1,0 +1,150 @@
+import { WebSocket } from "ws";
+import type { Joined, Question, Told } from "./crowd.js";
+
+// A process with many websockets. Each logs in as somebody, enters a room, subscribes to
+// its channel, and does it again at another node when its connection ends. It counts
+// every event of the channel.
+
+/** How many join at a time. */
+const AT_ONCE = 100;
+
+/** How many events an answer holds at most. */
+const PAGE = 1000;
+
+/** Before it comes back, each waits for this time, and for a random part of as much again, in milliseconds. */
+const PAUSE = 500;
+
+type Event = { event_id: number };
+
+class Guest {
+  /** The ids of the events that came, in the order in which they did. */
+  readonly ids: number[] = [];
+  /** Whether it has caught up over the present connection. */
+  isIn = false;
+  #ws: WebSocket | undefined;
+  #port: number;
+
+  constructor(
+    readonly name: string,
+    readonly question: Joined,
+  ) {
+    this.#port = question.ports[0]!;
+  }
+
+  /** Joins; after an end it comes back, until it is in. */
+  join(): Promise<void> {
+    return new Promise((resolve) => this.#attempt(resolve));
+  }
+
+  #attempt(joined: () => void): void {
+    const { world, channel } = this.question;
+    const after = this.ids.at(-1) ?? 0;
+    const ws = new WebSocket(
+      `ws://127.0.0.1:${this.#port}/ws/world/${world}/`,
+      { perMessageDeflate: false, skipUTF8Validation: true },
+    );
+    this.#ws = ws;
+    /** What was pushed before the answer to the subscription. */
+    const early: number[] = [];
+    const send = (...frame: unknown[]) => ws.send(JSON.stringify(frame));
+    ws.on("open", () => send("authenticate", { client_id: this.name }));
+    ws.on("error", () => {});
+    ws.on("close", () => {
+      this.isIn = false;
+      if (isOver) return;
+      const { ports } = this.question;
+      const next = (ports.indexOf(this.#port) + 1) % ports.length;
+      this.#port = ports[next]!;
+      setTimeout(() => this.#attempt(joined), PAUSE + Math.random() * PAUSE);
+    });
+    ws.on("message", (data: Buffer) => {
+      const [name, second, third] = JSON.parse(data.toString()) as [
+        string,
+        unknown,
+        { events?: Event[]; results?: Event[] },
+      ];
+      if (name === "chat.event") {
+        const { event_id } = second as Event;
+        (this.isIn ? this.ids : early).push(event_id);
+      } else if (name === "authenticated") {
+        send("room.enter", 1, { room: channel });
+        send("chat.subscribe", 2, { channel, after });
+      } else if (name === "success" && second !== 1) {
+        const events = third.events ?? third.results ?? [];
+        this.ids.push(...events.map(({ event_id }) => event_id));
+        if (events.length === PAGE) {
+          const after_id = this.ids.at(-1);
+          send("chat.fetch", 3, { channel, count: PAGE, after_id });
+          return;
+        }
+        const last = this.ids.at(-1) ?? 0;
+        this.ids.push(...early.filter((id) => id > last));
+        this.isIn = true;
+        joined();
+      } else if (name === "error") {
+        ws.terminate();
+      }
+    });
+  }
+
+  leave(): void {
+    this.#ws?.terminate();
+  }
+}
+
+let isOver = false;
+let guests: Guest[] = [];
+
+async function join(question: Joined): Promise<void> {
+  guests = Array.from(
+    { length: question.count },
+    (_, i) => new Guest(`${question.name}-${i}`, question),
+  );
+  const waiting = [...guests];
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let next; (next = waiting.pop());) await next.join();
+    }),
+  );
+}
+
+/** How the events that came differ from those that there are. */
+function compare(expected: number[]): Told {
+  const faults: string[] = [];
+  const last = expected.at(-1) ?? 0;
+  for (const { name, ids } of guests) {
+    const known = ids.filter((id) => id <= last);
+    const at = expected.findIndex((id, i) => known[i] !== id);
+    if (at < 0 && known.length === expected.length) continue;
+    const around = known.slice(Math.max(0, at - 2), at + 3);
+    faults.push(
+      `${name}: ${known.length} of ${expected.length} events, and ${around.join()} in place of ${expected[at]}`,
+    );
+  }
+  return { faults: faults.length, first: faults[0] ?? "" };
+}
+
+async function answer(question: Question): Promise<unknown> {
+  switch (question.do) {
+    case "join":
+      return join(question);
+    case "count":
+      return guests.filter(
+        ({ isIn, ids }) => isIn && (ids.at(-1) ?? 0) >= question.last,
+      ).length;
+    case "compare":
+      return compare(question.expected);
+    case "leave":
+      isOver = true;
+      for (const guest of guests) guest.leave();
+      return undefined;
+  }
+}
+
+process.on("message", (question: Question) => {
+  answer(question).then(
+    (result) => process.send!({ result }),
+    (error: unknown) => process.send!({ error: String(error) }),
+  );
+});
+process.once("disconnect", () => process.exit());

@@ -1,0 +1,184 @@
+import type { Test } from "tap";
+import type { Live } from "../../client/index.js";
+import { liveOf } from "../client/fake-server.js";
+import { keyOf, tokenOf } from "../helper.js";
+import { Chatter } from "../system/chatter.js";
+import { verify, writeUntil } from "../system/conversation.js";
+import { Person } from "../system/person.js";
+import { startBalancer } from "./balancer.js";
+import { Crowd } from "./crowd.js";
+import {
+  createRoom,
+  type Node,
+  PATIENCE,
+  SECONDS,
+  within,
+  WORLD,
+} from "./kit.js";
+
+// A conversation over several nodes: people who speak and come back by way of a load
+// balancer, the client of this project, and a crowd that listens.
+
+/** How many speak, and how long each waits between two messages: 20 messages a second. */
+const SPEAKERS = 4;
+const PAUSE = 200;
+
+/** Somebody with a token, by the client of this project. */
+export const liveAt = (t: Test, port: number, uid: string): Live =>
+  liveOf(
+    t,
+    { baseUrl: `http://127.0.0.1:${port}` },
+    {
+      world: WORLD,
+      token: tokenOf(keyOf(WORLD), { uid, profile: { display_name: uid } }),
+      maxRetryDelay: 1000,
+      timeout: 60_000,
+    },
+  );
+
+/** Somebody with a token, over a connection that does not come back. */
+export async function personAt(
+  t: Test,
+  { port }: { port: number },
+  uid: string,
+  ...traits: string[]
+): Promise<Person> {
+  const person = await Person.connect(t, port, WORLD);
+  const profile = { display_name: uid };
+  const token = tokenOf(keyOf(WORLD), { uid, traits, profile });
+  return person.logIn({ token });
+}
+
+export class Talk {
+  /** What the client of this project got: ids of events. */
+  readonly heard: number[] = [];
+  #isOver = false;
+  #writing: Promise<void> | undefined;
+
+  private constructor(
+    readonly t: Test,
+    readonly room: string,
+    /** The port of the load balancer. */
+    readonly port: number,
+    readonly speakers: Chatter[],
+    readonly crowd: Crowd,
+    readonly size: number,
+  ) {}
+
+  /**
+   * Lets people join who speak, and a crowd that listens.
+   * @param nodes the crowd begins at the first; the others serve those who come back.
+   */
+  static async start(
+    t: Test,
+    nodes: readonly Node[],
+    size: number,
+  ): Promise<Talk> {
+    const room = await createRoom(nodes[0]!);
+    const ports = nodes.map(({ port }) => port);
+    const port = await startBalancer(t, ports);
+    const speakers = await Promise.all(
+      Array.from({ length: SPEAKERS }, async (_, i) => {
+        const speaker = new Chatter(t, `speaker-${i}`, room, port);
+        return (await speaker.join()).connect();
+      }),
+    );
+    const crowd = await Crowd.join(t, {
+      ...{ name: "guest", count: size, ports, world: WORLD, channel: room },
+    });
+    const talk = new Talk(t, room, port, speakers, crowd, size);
+    await talk.#listen();
+    return talk;
+  }
+
+  /** Begins to speak. */
+  begin(): void {
+    this.#isOver = false;
+    this.#writing = writeUntil(this.speakers, () => this.#isOver, PAUSE);
+    // A test that fails does not wait for it.
+    this.#writing.catch(() => {});
+    this.t.teardown(() => (this.#isOver = true));
+  }
+
+  get acknowledged(): number {
+    return this.speakers.reduce((sum, one) => sum + one.acknowledged.size, 0);
+  }
+
+  /** The id of the newest message that was acknowledged. */
+  get last(): number {
+    return Math.max(
+      ...this.speakers.flatMap(({ acknowledged }) => [
+        ...acknowledged.values(),
+      ]),
+    );
+  }
+
+  /** Waits until some more messages were acknowledged. */
+  async goOn(messages: number): Promise<void> {
+    const goal = this.acknowledged + messages;
+    const what = `${messages} more messages`;
+    await within(120 * SECONDS, what, () => this.acknowledged >= goal);
+  }
+
+  /**
+   * Waits until everybody in the crowd is there and has got what is acknowledged by now.
+   * @param limit in milliseconds, on a machine that has nothing else to do.
+   * @param since when that began, as `performance.now()` gave it; by default now.
+   * @returns how long it took, in milliseconds.
+   */
+  async caughtUp(limit: number, since = performance.now()): Promise<number> {
+    const { last, size } = this;
+    let count = 0;
+    const isSo = async () => (count = await this.crowd.count(last)) === size;
+    const left = since + limit * PATIENCE - performance.now();
+    await within(left, "everybody has caught up", isSo).catch(
+      (error: unknown) => {
+        throw new Error(`${String(error)}; ${count} of ${size} have`);
+      },
+    );
+    return performance.now() - since;
+  }
+
+  /**
+   * Kills a node in the middle of the conversation, and waits until everybody has got what
+   * was said after that.
+   * @returns how long that took, in milliseconds.
+   */
+  async survives(node: Node, limit: number): Promise<number> {
+    const killed = performance.now();
+    node.signal("SIGKILL");
+    // Each speaker may have sent one message before.
+    await this.goOn(2 * this.speakers.length);
+    return this.caughtUp(limit, killed);
+  }
+
+  /** Ends the conversation. Everybody has to have got every event once and in order. */
+  async end(): Promise<void> {
+    const { t, speakers, crowd } = this;
+    this.#isOver = true;
+    await this.#writing;
+    const last = await verify(t, speakers, speakers);
+    await this.caughtUp(60 * SECONDS);
+    const history = await speakers[0]!.history();
+    const ids = history
+      .map(({ event_id }) => event_id)
+      .filter((id) => id <= last);
+    const { faults, first } = await crowd.compare(ids);
+    t.equal(faults, 0, `the crowd got all ${ids.length} events once: ${first}`);
+    const isThere = () => this.heard.includes(last);
+    await within(60 * SECONDS, "the client of the project gets all", isThere);
+    const heard = this.heard.filter((id) => id <= last);
+    t.same(heard, ids, "and so did the client of this project");
+  }
+
+  async #listen(): Promise<void> {
+    const live = liveAt(this.t, this.port, "listener");
+    await live.connected();
+    const events = live.channel(this.room).events({ after: 0 });
+    void (async () => {
+      for await (const { event_id } of events) this.heard.push(event_id);
+    })().catch((error: unknown) => {
+      if (!this.#isOver) this.t.fail(error as Error);
+    });
+  }
+}

@@ -1,0 +1,415 @@
+import { readdirSync } from "node:fs";
+import t from "tap";
+import type { PageConfig } from "../../web/lib/page.js";
+import { serve, worldOf } from "../helper.js";
+
+const accept = "text/html,application/xhtml+xml,*/*;q=0.8";
+const asPerson = { accept };
+
+/** What a page says to its scripts, read as a browser reads it. */
+function configOf(html: string): PageConfig {
+  const [, content = ""] = /<meta name="foyer" content="([^"]*)"/.exec(html)!;
+  const text = content
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&");
+  return JSON.parse(text) as PageConfig;
+}
+
+/** The addresses that a page loads. */
+const linksOf = (html: string): string[] =>
+  [...html.matchAll(/ (?:src|href)="([^"]*)"/g)].map(([, url]) => url!);
+
+/** The rules of a policy, by their names. */
+const rulesOf = (policy = ""): Record<string, string> =>
+  Object.fromEntries(
+    policy.split("; ").map((rule) => {
+      const [name = "", ...values] = rule.split(" ");
+      return [name, values.join(" ")];
+    }),
+  );
+
+void t.test("every address finds its page and its files", async (t) => {
+  const { app, call } = await serve(t, [worldOf("fair"), worldOf("other")]);
+  const cases: Record<string, [script: string, world: string | null]> = {
+    "/": ["attend", "other"],
+    "/console": ["console", "other"],
+    "/console/": ["console", "other"],
+    "/w/fair": ["attend", "fair"],
+    "/w/fair/": ["attend", "fair"],
+    "/w/%66air/": ["attend", "fair"],
+    "/w/fair/?a=/b/c": ["attend", "fair"],
+    "/w/fair/console": ["console", "fair"],
+    "/w/fair/console/": ["console", "fair"],
+  };
+  for (const [url, [script, world]] of Object.entries(cases)) {
+    const headers = { ...asPerson, host: "other.example.org" };
+    const { status, text, headers: got } = await call({ url, headers });
+    t.match(
+      { status, ...got },
+      {
+        status: 200,
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-cache",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "permissions-policy": /camera=\(\), /,
+        "x-frame-options": "DENY",
+        "x-content-type-options": "nosniff",
+      },
+      url,
+    );
+    t.match(configOf(text), { world, embed: null }, url);
+    const links = linksOf(text);
+    t.match(links.join(), new RegExp(`/${script}-`), url);
+    // A proxy may serve Foyer under any path.
+    for (const prefix of ["", "/some/path"]) {
+      const page = new URL(`http://x${prefix}${url}`);
+      for (const link of links) {
+        const { pathname } = new URL(link, page);
+        t.ok(pathname.startsWith(`${prefix}/web/`), `${url} loads ${pathname}`);
+        const asset = await app.inject(pathname.slice(prefix.length));
+        t.equal(asset.statusCode, 200, `${url} ${link}`);
+      }
+      const { href } = new URL(configOf(text).base, page);
+      t.equal(href, `http://x${prefix}/`, `${url} knows its server`);
+    }
+  }
+});
+
+void t.test("a program gets no page at /", async (t) => {
+  const { call } = await serve(t);
+  const programs: Record<string, string | undefined> = {
+    "a program": "application/json",
+    curl: "*/*",
+    "no Accept": undefined,
+  };
+  for (const [name, accept] of Object.entries(programs)) {
+    const headers: Record<string, string> =
+      accept === undefined ? {} : { accept };
+    const { status, body } = await call({ url: "/", headers });
+    const expected = { status: 404, body: { detail: "Not found." } };
+    t.match({ status, body }, expected, name);
+  }
+  const { headers } = await call({ url: "/", headers: asPerson });
+  t.equal(headers.vary, "accept");
+});
+
+void t.test("the policy of the pages", async (t) => {
+  const { call } = await serve(t);
+  for (const url of ["/w/demo/", "/console", "/w/none/"]) {
+    const { headers } = await call({ url });
+    t.strictSame(
+      rulesOf(headers["content-security-policy"]),
+      {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self' data: blob:",
+        "connect-src": "'self'",
+        "media-src": "'self' blob:",
+        "font-src": "'self'",
+        "frame-src": "'self' https: http:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "svelte-trusted-html dompurify",
+      },
+      url,
+    );
+  }
+  const player = await call({ url: "/web/player.html" });
+  t.match(player, {
+    status: 200,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-cache",
+    },
+  });
+  t.strictSame(rulesOf(player.headers["content-security-policy"]), {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' https: data:",
+    "connect-src": "'self' https: http:",
+    "media-src": "'self' blob: https: http:",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'self'",
+    "require-trusted-types-for": "'script'",
+    "trusted-types": "svelte-trusted-html",
+  });
+  for (const link of linksOf(player.text)) {
+    const { pathname } = new URL(link, "http://x/web/player.html");
+    t.equal((await call({ url: pathname })).status, 200, pathname);
+  }
+});
+
+void t.test("a room in the page of somebody else", async (t) => {
+  const embedding = (embedOrigins: string[]) => ({
+    config: { web: { on: true, embedOrigins } },
+  });
+  const open = await serve(
+    t,
+    [worldOf("demo")],
+    embedding(["https://a.org", "http://b.org:81"]),
+  );
+  const closed = await serve(t);
+  const room = "5bb4a0b1-9a0b-4e0e-8a6f-0d1d4a7c3d10";
+  const cases: [url: string, embed: string | null, framed: boolean][] = [
+    ["/w/demo/", null, false],
+    ["/w/demo/?embed=0", null, false],
+    ["/w/demo/?embed=1", "", true],
+    ["/w/demo/?embed=1&embed=1", null, false],
+    [`/w/demo/?embed=1&room=${room}`, room, true],
+    ["/w/demo/?embed=1&room=%3Cscript%3E", "", true],
+    ["/w/demo/?embed=1&room=a&room=b", "", true],
+    ["/w/demo/console?embed=1", null, false],
+  ];
+  const own = "'none'";
+  for (const [url, embed, framed] of cases) {
+    const page = await open.call({ url });
+    const rules = rulesOf(page.headers["content-security-policy"]);
+    const expected = framed ? "https://a.org http://b.org:81" : own;
+    t.equal(rules["frame-ancestors"], expected, url);
+    t.equal(page.headers["x-frame-options"], framed ? undefined : "DENY");
+    t.equal(configOf(page.text).embed, embed, url);
+    const without = await closed.call({ url });
+    const closedRules = rulesOf(without.headers["content-security-policy"]);
+    t.equal(closedRules["frame-ancestors"], own, `${url} by default`);
+    t.equal(without.headers["x-frame-options"], "DENY");
+  }
+  const player = await open.call({ url: "/web/player.html" });
+  t.equal(
+    rulesOf(player.headers["content-security-policy"])["frame-ancestors"],
+    "'self' https://a.org http://b.org:81",
+    "the player, inside of that page",
+  );
+});
+
+void t.test("which world an address names", async (t) => {
+  const one = await serve(t, [worldOf("only", { domain: "fair.org" })]);
+  for (const host of ["fair.org", "localhost:8375", "10.0.0.1"]) {
+    const { status, text } = await one.call({
+      url: "/",
+      headers: { ...asPerson, host },
+    });
+    t.match([status, configOf(text)], [200, { world: "only" }], host);
+  }
+  const several = await serve(t, [
+    worldOf("a", { domain: "a.org" }),
+    worldOf("b", { domain: "b.org" }),
+  ]);
+  const cases: [host: string, url: string, world: string | null][] = [
+    ["b.org", "/", "b"],
+    ["B.ORG", "/", "b"],
+    ["b.org", "/w/a", "a"],
+    ["b.org", "/console", "b"],
+    ["c.org", "/", null],
+    ["c.org", "/console/", null],
+    ["a.org", "/w/c", null],
+    ["a.org", "/w/__proto__", null],
+    ["a.org", `/w/${"x".repeat(5000)}`, null],
+    ["a.org", "/w/%F0%9F%98%80", null],
+  ];
+  for (const [host, url, world] of cases) {
+    const headers = { ...asPerson, host };
+    const { status, text } = await several.call({ url, headers });
+    const page = configOf(text);
+    t.equal(status, world === null ? 404 : 200, `${host}${url.slice(0, 20)}`);
+    t.match(page, { world, title: world && `The ${world}` });
+    if (world === null) {
+      const { theme, locale } = page;
+      t.strictSame({ theme, locale }, { theme: {}, locale: null });
+      t.match(text, "<title>Foyer</title>");
+    }
+  }
+  for (const host of ["<script>", "a b", 'a"b', "a/b", "[::1"]) {
+    const headers = { ...asPerson, host };
+    const { status, text } = await several.call({ url: "/", headers });
+    t.equal(status, 400, host);
+    t.notMatch(text, /<|script/, host);
+  }
+});
+
+void t.test("what a page says of a world", async (t) => {
+  const hostile = `</title><script>alert('1')</script> & "quoted"\u2028\u2029 $& $1`;
+  const { call } = await serve(t, [
+    worldOf("plain", {
+      title: "Küche & Co.",
+      config: {
+        ...worldOf("plain").config,
+        locale: "pt-BR",
+        theme: {
+          colors: { primary: "#A1b2c3", secondary: "#000000" },
+          logo: { url: "/media/pub/plain/logo.png", secret: 1 },
+          css: "body{}",
+        },
+        secret: "not for everybody",
+      },
+    }),
+    worldOf("hostile", {
+      title: hostile,
+      config: {
+        ...worldOf("hostile").config,
+        locale: '"><script>',
+        theme: {
+          colors: { primary: "#12345g" },
+          logo: { url: `"><script>${hostile}` },
+        },
+      },
+    }),
+    worldOf("odd", {
+      config: {
+        ...worldOf("odd").config,
+        locale: ["de"],
+        theme: { colors: ["#123456"], logo: { url: "x".repeat(2001) } },
+      },
+    }),
+    worldOf("none", { config: { ...worldOf("none").config, theme: "red" } }),
+    worldOf("private", {
+      title: "Secret fair",
+      permission_config: { "world.view": ["attendee"] },
+    }),
+  ]);
+  const upload = { maxBytes: 10485760 };
+  const cases: Record<string, [page: object, title: string]> = {
+    plain: [
+      {
+        title: "Küche & Co.",
+        locale: "pt-BR",
+        theme: {
+          colors: { primary: "#A1b2c3" },
+          logo: { url: "/media/pub/plain/logo.png" },
+        },
+      },
+      "Küche &amp; Co.",
+    ],
+    hostile: [
+      {
+        title: hostile,
+        locale: null,
+        theme: { logo: { url: `"><script>${hostile}` } },
+      },
+      "&lt;/title&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;quoted&quot;\u2028\u2029 $&amp; $1",
+    ],
+    odd: [{ title: "The odd", locale: null, theme: {} }, "The odd"],
+    none: [{ title: "The none", locale: null, theme: {} }, "The none"],
+    private: [{ title: null, locale: null, theme: {} }, "Foyer"],
+  };
+  for (const [world, [page, title]] of Object.entries(cases)) {
+    for (const url of [`/w/${world}/`, `/w/${world}/console`]) {
+      const { status, text } = await call({ url });
+      t.equal(status, 200, url);
+      const { base, upload: uploads, ...got } = configOf(text);
+      t.strictSame(got, { world, embed: null, ...page }, url);
+      t.match(uploads, upload);
+      t.match(base, /^(\.\.\/)+$/);
+      t.match(text, `<title>${title}</title>`);
+      t.notMatch(text, /not for everybody|Secret fair|<script>|body\{/, url);
+      t.equal(text.match(/<script/g)!.length, 1, "its own script");
+    }
+  }
+});
+
+void t.test("a browser asks again only for what has changed", async (t) => {
+  const { call, store } = await serve(t);
+  const url = "/w/demo/";
+  const { etag } = (await call({ url })).headers;
+  const known = { "if-none-match": etag! };
+  const again = await call({ url, headers: known });
+  t.match(again, { status: 304, text: "", headers: { etag } });
+  const head = await call({ method: "HEAD", url });
+  t.match(head, { status: 200, text: "", headers: { etag } });
+  await store.worlds.update("demo", { title: "Another title" });
+  t.match(await call({ url, headers: known }), {
+    status: 200,
+    text: /<title>Another title</,
+  });
+  for (const method of ["POST", "PUT", "DELETE"]) {
+    for (const url of ["/", "/console", "/w/demo/", "/w/demo/console"]) {
+      t.match(
+        await call({ method, url }),
+        { status: 405, headers: { allow: "GET, HEAD" } },
+        `${method} ${url}`,
+      );
+    }
+  }
+});
+
+void t.test("the files of the pages", async (t) => {
+  const { call, app } = await serve(t);
+  const names = readdirSync(new URL("../../pages/web", import.meta.url));
+  const script = names.find((name) => /^attend-.*\.js$/.test(name))!;
+  const immutable = "public, max-age=31536000, immutable";
+  const cases: [name: string, accept: string, headers: object][] = [
+    [script, "", { "cache-control": immutable, "content-encoding": undefined }],
+    [
+      script,
+      "gzip",
+      { "cache-control": immutable, "content-encoding": "gzip" },
+    ],
+    [script, "gzip, br", { "content-encoding": "br" }],
+    [script, "identity", { "content-encoding": undefined }],
+    [script, "zstd, *;q=0", { "content-encoding": undefined }],
+    ["icon.svg", "br", { "cache-control": "no-cache" }],
+    ["licenses.md", "", { "cache-control": "no-cache" }],
+  ];
+  for (const [name, encoding, headers] of cases) {
+    const answer = await call({
+      url: `/web/${name}`,
+      headers: { "accept-encoding": encoding },
+    });
+    t.match(
+      answer,
+      {
+        status: 200,
+        headers: {
+          ...headers,
+          vary: /accept-encoding/i,
+          "x-content-type-options": "nosniff",
+        },
+      },
+      `${name} ${encoding}`,
+    );
+    const type = /\.js$/.test(name) ? /^(text|application)\/javascript/ : /./;
+    t.match(answer.headers["content-type"], type);
+  }
+  const { headers } = await app.inject(`/web/${script}`);
+  const again = await app.inject({
+    url: `/web/${script}`,
+    headers: { "if-none-match": headers.etag as string },
+  });
+  t.equal(again.statusCode, 304);
+  const missing = [
+    "/web/",
+    "/web",
+    "/web/attend-00000000.js",
+    "/web/../index.html",
+    "/web/%2e%2e/index.html",
+    "/web/..%2findex.html",
+    "/web/index.html",
+    "/index.html",
+  ];
+  for (const url of missing) {
+    const { status, text } = await call({ url, headers: asPerson });
+    t.ok([403, 404].includes(status), `${url} ${status}`);
+    t.notMatch(text, /<html/, url);
+  }
+});
+
+void t.test("without pages", async (t) => {
+  const { call, routes } = await serve(t, undefined, {
+    config: { web: { on: false, embedOrigins: [] } },
+  });
+  for (const url of ["/", "/console", "/w/demo/", "/web/player.html"]) {
+    t.equal((await call({ url, headers: asPerson })).status, 404, url);
+  }
+  t.same(
+    [...routes].filter((route) => /\/(web|w|console)\b/.test(route)),
+    [],
+  );
+});

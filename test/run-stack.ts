@@ -1,0 +1,70 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ownerIn } from "./servers/owner.js";
+import { startPostgres } from "./servers/postgres.js";
+import { startS3 } from "./servers/s3.js";
+import type { Addresses } from "./servers/shared.js";
+import { startValkey } from "./servers/valkey.js";
+
+// Runs tests on PostgreSQL, Valkey and S3: node dist/test/run-stack.js [<file> ...]. It
+// starts the servers once; test/stack.ts gives each test what it needs of them.
+
+/** What runs by default: all that asks a server for something, and the commands. */
+const TESTS = [
+  ...["access", "cli", "client", "live", "plugins", "routes", "server"].map(
+    (name) => `${name}.test.js`,
+  ),
+  "chat/all.js",
+  "votes/all.js",
+  ...["chat-client", "chat-workers", "cluster", "live-workers"].map(
+    (name) => `system/${name}.test.js`,
+  ),
+].map((file) => join(import.meta.dirname, file));
+
+const ends: (() => unknown)[] = [];
+const folder = mkdtempSync(join(tmpdir(), "foyer-stack-"));
+
+const owner = ownerIn(folder, (end) => void ends.push(end));
+
+async function main(): Promise<number> {
+  const [postgres, valkey, s3] = await Promise.all([
+    startPostgres(),
+    startValkey(owner),
+    startS3(owner),
+  ]);
+  ends.push(() => postgres.close());
+  const addresses: Addresses = {
+    STACK_POSTGRES: postgres.url(),
+    STACK_VALKEY: valkey.url,
+    STACK_S3: s3.endpoint,
+  };
+  const files = process.argv.slice(2);
+  const tap = spawn("npx", ["tap", ...(files.length > 0 ? files : TESTS)], {
+    env: {
+      ...process.env,
+      ...addresses,
+      AWS_ACCESS_KEY_ID: s3.variables.AWS_ACCESS_KEY_ID,
+      AWS_SECRET_ACCESS_KEY: s3.variables.AWS_SECRET_ACCESS_KEY,
+      STACK: "shared",
+    },
+    stdio: "inherit",
+  });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, () => tap.kill(signal));
+  }
+  const [code] = (await once(tap, "close")) as [number | null];
+  return code ?? 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+} finally {
+  for (const end of ends.reverse()) await end();
+  rmSync(folder, { recursive: true, force: true });
+}

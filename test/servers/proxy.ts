@@ -1,0 +1,100 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import type { Test } from "tap";
+
+/** A port that leads to another one, unless a test breaks it. */
+export interface Proxy {
+  readonly port: number;
+  /** Resets all connections. New ones come to be. */
+  reset(): void;
+  /** Resets all connections, and each that comes. */
+  cut(): void;
+  /** Loses what both sides send. Connections stay open, and new ones come to be. */
+  hang(): void;
+  /** Loses what the server sends, while the server gets all. */
+  deafen(): void;
+  /** Forwards again. A connection that has lost something stays dead. */
+  heal(): void;
+  /** Resets the next connection whose client sends something that ends with this text, when the answer comes. */
+  loseAnswer(text: string): void;
+}
+
+const DIRECTIONS = ["toServer", "toClient"] as const;
+
+/** Whether something is forwarded, for each direction. */
+type Flow = Record<(typeof DIRECTIONS)[number], boolean>;
+
+const FLOWS = {
+  well: { toServer: true, toClient: true },
+  cut: { toServer: true, toClient: true },
+  hanging: { toServer: false, toClient: false },
+  deaf: { toServer: true, toClient: false },
+} satisfies Record<string, Flow>;
+
+/** Starts a proxy for a port of this machine. */
+export async function startProxy(t: Test, to: number): Promise<Proxy> {
+  const sockets = new Set<Socket>();
+  let state: keyof typeof FLOWS = "well";
+  /** Ends the request whose answer gets lost; empty if none does. */
+  let unlucky = "";
+
+  const reset = (socket: Socket) => {
+    socket.on("error", () => {});
+    socket.resetAndDestroy();
+  };
+  const lead = (client: Socket) => {
+    const server = connect(to, "127.0.0.1");
+    const ends = { toServer: server, toClient: client };
+    const flow: Flow = { toServer: true, toClient: true };
+    let isUnlucky = false;
+    for (const direction of DIRECTIONS) {
+      const into = ends[direction];
+      const from = into === server ? client : server;
+      sockets.add(from);
+      from.on("error", () => {});
+      from.on("data", (data) => {
+        if (into === client && isUnlucky) return reset(client);
+        if (into === server && unlucky !== "") {
+          isUnlucky = data.toString("latin1").endsWith(unlucky);
+          if (isUnlucky) unlucky = "";
+        }
+        // What has lost something must not go on.
+        for (const one of DIRECTIONS) flow[one] &&= FLOWS[state][one];
+        if (flow[direction]) into.write(data);
+      });
+      from.once("close", () => {
+        sockets.delete(from);
+        // As in a partition, the other side does not learn of it.
+        if (FLOWS[state][direction]) into.destroy();
+      });
+    }
+  };
+  const listener = createServer((client) =>
+    state === "cut" ? reset(client) : lead(client),
+  ).listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    listener.close();
+  });
+  const resetAll = () => sockets.forEach(reset);
+  return {
+    port: (listener.address() as AddressInfo).port,
+    reset: resetAll,
+    cut() {
+      state = "cut";
+      resetAll();
+    },
+    hang: () => void (state = "hanging"),
+    deafen: () => void (state = "deaf"),
+    heal: () => void (state = "well"),
+    loseAnswer: (text) => void (unlucky = text),
+  };
+}
+
+/** The same address by way of a proxy. */
+export function through(address: string, { port }: Proxy): string {
+  const url = new URL(address);
+  url.port = String(port);
+  return url.href;
+}

@@ -1,0 +1,31 @@
+import type { Test } from "tap";
+import { shared } from "./shared.js";
+
+/** How many folders each test has. */
+const counts = new WeakMap<object, number>();
+
+/**
+ * Makes a folder for a test, a new one with each call. Everything that is registered
+ * with `t.teardown` runs before the folder is removed. If `t.testdir` comes first, tap
+ * removes the folder first: a store that is still open then puts files into it, the
+ * removal fails, and tap skips the teardowns that would close the store, so that the
+ * process never ends.
+ * @param content what is in it, as `t.testdir` takes it.
+ */
+export function testdir(
+  t: Pick<Test, "teardown" | "testdir" | "testdirName">,
+  content?: Parameters<Test["testdir"]>[0],
+): string {
+  // tap runs the hooks of a test in the order of their first use, the last one outermost.
+  t.teardown(() => shared?.forget(folder));
+  // tap has one name for each test, and empties the folder when asked again, although a
+  // server may use it. The names that it makes of those of tests have no plus sign.
+  const count = (counts.get(t) ?? 0) + 1;
+  counts.set(t, count);
+  if (count > 1) {
+    t.testdirName = t.testdirName.replace(/(\+\d+)?$/, `+${count}`);
+  }
+  // eslint-disable-next-line no-restricted-syntax -- This is the one place for it.
+  const folder = t.testdir(content);
+  return folder;
+}

@@ -1,0 +1,313 @@
+import t, { type Test } from "tap";
+import { Foyer } from "../../client/index.js";
+import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
+import { Draft, faultsIn } from "../../web/state/draft.js";
+import { GuardedRoute, type RouteWindow } from "../../web/state/guard.js";
+import {
+  keysOf,
+  replaceKey,
+  rotateIn,
+  rotateOut,
+  signerOf,
+} from "../../web/state/keys.js";
+import {
+  holdsKey,
+  isTrait,
+  lostBy,
+  permissionKeys,
+  fallbackOf,
+  rulesFrom,
+  traitsIn,
+  traitsOf,
+  withEntry,
+} from "../../web/state/rules.js";
+import { worldFaults } from "../../web/state/world-form.js";
+import {
+  listedRules,
+  roomRules,
+  worldRules,
+  worldSettings,
+} from "../../web/state/world-source.js";
+import { keyOf, listen, serve, tokenOf } from "../helper.js";
+
+async function connect(t: Test) {
+  const { app } = await serve(t);
+  const baseUrl = `http://127.0.0.1:${await listen(app)}`;
+  const token = tokenOf(keyOf("demo"), { uid: "7", traits: ["admin", "api"] });
+  const as = (token: string) => new Foyer({ baseUrl, world: "demo", token });
+  return { as, token, foyer: as(token) };
+}
+
+void t.test("a draft of the settings of a world", async (t) => {
+  const { foyer } = await connect(t);
+  const draft = new Draft(worldSettings(foyer));
+  await draft.load();
+  t.equal(draft.now.values?.["title"], "The demo");
+  t.notOk("config.JWT_secrets" in draft.now.values!);
+
+  draft.set("title", "Mine");
+  draft.set("config.locale", "de");
+  t.same(draft.now.unsaved, ["title", "config.locale"]);
+  draft.set("title", "The demo");
+  t.same(draft.now.unsaved, ["config.locale"]);
+  t.ok(await draft.save());
+  const world = await foyer.getWorld();
+  t.equal(world.config["locale"], "de");
+  t.same(keysOf(world), [keyOf("demo")], "the keys stay");
+
+  // Somebody changes something that this draft does not have.
+  await foyer.updateWorld({ permission_config: defaultPermissionConfig });
+  draft.set("config.timezone", "Europe/Berlin");
+  t.ok(await draft.save(), "nothing that is shown has changed");
+
+  await foyer.updateWorld({ title: "Theirs" });
+  draft.set("title", "Mine");
+  draft.set("config.locale", undefined);
+  t.notOk(await draft.save());
+  t.equal(draft.now.theirs?.values["title"], "Theirs");
+  t.equal(draft.now.values?.["title"], "Mine", "what was typed stays");
+  t.equal((await foyer.getWorld()).title, "Theirs");
+  draft.keepMine();
+  t.same(draft.now.unsaved, ["title", "config.locale"]);
+  t.ok(await draft.save());
+  const saved = await foyer.getWorld();
+  t.equal(saved.title, "Mine");
+  t.notOk("locale" in saved.config);
+
+  await foyer.updateWorld({ title: "Theirs again" });
+  draft.set("title", "Mine again");
+  t.notOk(await draft.save());
+  draft.takeTheirs();
+  t.equal(draft.now.values?.["title"], "Theirs again");
+  t.same(draft.now.unsaved, []);
+
+  draft.set("domain", "Not a domain");
+  t.notOk(await draft.save());
+  t.match(faultsIn(draft.now.faults, "domain"), /host name/);
+  t.equal(faultsIn(draft.now.faults, "title"), undefined);
+  draft.set("domain", "x.example.org");
+  t.equal(faultsIn(draft.now.faults, "domain"), undefined);
+  draft.discard();
+  t.same(draft.now.unsaved, []);
+});
+
+void t.test("what is typed while a draft is saved stays unsaved", async (t) => {
+  const { foyer } = await connect(t);
+  const draft = new Draft(worldSettings(foyer));
+  await draft.load();
+  draft.set("title", "One");
+  const saving = draft.save();
+  draft.set("title", "Two");
+  t.ok(await saving);
+  t.same(draft.now.unsaved, ["title"]);
+  t.equal(draft.saved?.["title"], "One");
+});
+
+void t.test("a draft of rules", async (t) => {
+  const { foyer } = await connect(t);
+  const draft = new Draft(worldRules(foyer));
+  await draft.load();
+  draft.set("room.view", [["attendee", "speaker"]]);
+  draft.set("room.create", undefined);
+  t.ok(await draft.save());
+  const { permission_config } = await foyer.getWorld();
+  t.same(permission_config["room.view"], [["attendee", "speaker"]]);
+  t.notOk("room.create" in permission_config);
+});
+
+void t.test("a draft of the rules of a room", async (t) => {
+  const { foyer } = await connect(t);
+  const { id } = await foyer.createRoom({ name: "Hall" });
+  const [listed] = (await foyer.listRooms()).results;
+  const draft = new Draft(roomRules(foyer, id), listedRules(listed!));
+  draft.set("poll.vote", ["vip"]);
+  await foyer.updateRoom(id, { name: "Great hall" });
+  t.ok(await draft.save(), "another name is no conflict");
+  t.equal((await foyer.getRoom(id)).name, "Great hall");
+
+  await foyer.updateRoom(id, { permission_config: { "chat.send": ["a"] } });
+  draft.set("poll.vote", undefined);
+  t.notOk(await draft.save());
+  t.same(draft.now.theirs?.values, { "chat.send": ["a"] });
+  draft.keepMine();
+  t.ok(await draft.save());
+  t.same((await foyer.getRoom(id)).permission_config, { "chat.send": ["a"] });
+});
+
+void t.test("a rotation of keys locks nobody out", async (t) => {
+  const { as, token, foyer } = await connect(t);
+  const rotator = (token: string) => ({ api: as(token), identity: { token } });
+  const moves: string[] = [];
+  const move = async (token: string) => {
+    await as(token).getWorld();
+    moves.push(token);
+    return rotator(token);
+  };
+  const before = await foyer.getWorld();
+  const old = keyOf("demo");
+  const key = { ...old, secret: "x".repeat(64) };
+
+  await t.rejects(
+    rotateOut(rotator(token), move, before, old),
+    /needs a key/,
+    "the last key stays",
+  );
+  const added = await rotateIn(rotator(token), move, before, key);
+  t.same(keysOf(added.world), [key, old]);
+  t.ok(await foyer.getWorld(), "the old key still verifies");
+  t.equal(signerOf(keysOf(added.world), moves[0]), 0);
+  await t.rejects(
+    rotateIn(rotator(token), move, before, keyOf("b")),
+    /^412/,
+    "somebody was faster",
+  );
+  // With the old token, a new one comes before the old key goes.
+  const removed = await rotateOut(rotator(token), move, added.world, old);
+  t.same(keysOf(removed.world), [key]);
+  t.equal(moves.length, 2);
+  await t.rejects(foyer.getWorld(), /^401/);
+
+  const fresh = { ...keyOf("fresh"), secret: "y".repeat(64) };
+  const { rotator: last } = await replaceKey(
+    removed.rotator,
+    move,
+    removed.world,
+    [key, fresh],
+  );
+  t.same(keysOf(await last.api.getWorld()), [fresh]);
+  t.equal(moves.length, 3);
+});
+
+void t.test("keys of several issuers may share a secret", async (t) => {
+  const { as, token, foyer } = await connect(t);
+  const rotator = { api: as(token), identity: { token } };
+  const move = async (token: string) => {
+    await as(token).getWorld();
+    return { api: as(token), identity: { token } };
+  };
+  const own = keyOf("demo");
+  const shop = { ...own, issuer: "shop" };
+  const { config, etag } = await foyer.getWorld();
+  const shared = await foyer.updateWorld(
+    { config: { ...config, JWT_secrets: [shop, own, shop] } },
+    { ifMatch: etag },
+  );
+  t.same(keysOf(shared), [shop, own], "each once");
+  t.equal(signerOf(keysOf(shared), token), 1, "the issuer counts");
+
+  const { world } = await rotateOut(rotator, move, shared, shop);
+  t.same(keysOf(world), [own], "the other issuer stays");
+  t.ok(await foyer.getWorld());
+});
+
+void t.test("faults of a form", async (t) => {
+  const cases = [
+    ["title", " ", "Empty"],
+    ["domain", "a b", "Domain"],
+    ["domain", "a.example:8375", undefined],
+    ["config.locale", "not a locale", "Locale"],
+    ["config.locale", "de", undefined],
+    ["config.timezone", "Mars/Base", "Timezone"],
+    ["config.timezone", "Europe/Berlin", undefined],
+    ["config.connection_limit", "many", "Number"],
+    ["config.connection_limit", 3, undefined],
+    ["config.theme", { colors: { primary: "red" } }, "Color"],
+    ["config.theme", { colors: { primary: "#AABBCC" } }, undefined],
+    ["config.profile_fields", [{ id: "a" }, { id: "a" }], "Fields"],
+    ["config.profile_fields", [{ id: "a" }], undefined],
+    ["config.other", 1, undefined],
+  ] as const;
+  for (const [name, value, fault] of cases) {
+    t.equal(worldFaults({ [name]: value }, [name])[name], fault, name);
+  }
+});
+
+void t.test("rules", async (t) => {
+  t.equal(fallbackOf("world.view"), "everybody");
+  t.equal(fallbackOf("world.secrets"), "nobody");
+  t.equal(fallbackOf("poll.results"), "poll.manage");
+  t.ok(permissionKeys.includes("user.list"));
+
+  const world = { "world.view": ["attendee"], "chat.moderate": ["mod"] };
+  t.notOk(holdsKey("chat.send", [], world));
+  t.ok(holdsKey("chat.send", ["attendee"], world));
+  t.notOk(holdsKey("poll.manage", ["mod"], world), "the world is closed to it");
+  t.ok(holdsKey("poll.manage", ["mod", "attendee"], world));
+  const room = { "room.view": ["vip"] };
+  t.notOk(holdsKey("chat.send", ["attendee"], world, room));
+
+  t.same(traitsIn(world, room, { a: [["x", "mod"]] }), [
+    ...["attendee", "mod", "vip", "x"],
+  ]);
+  t.ok(isTrait("a-b"));
+  t.notOk(isTrait("a b"));
+  t.same(traitsOf("admin, api  x|y"), ["admin", "api", "x", "y"]);
+
+  t.same(withEntry(["a"], 1, ["b", "c"]), ["a", ["b", "c"]]);
+  t.same(withEntry(["a", ["b", "c"]], 1, ["b"]), ["a", "b"]);
+  t.same(withEntry(["a", "b"], 0, []), ["b"]);
+
+  const mine = ["admin", "api"];
+  t.same(lostBy(mine, [defaultPermissionConfig], [{}]), [
+    ...["world.update", "world.secrets", "world.api"],
+  ]);
+  t.same(
+    lostBy(mine, [defaultPermissionConfig], [defaultPermissionConfig]),
+    [],
+  );
+  const closed = { "room.view": ["vip"] };
+  t.same(
+    lostBy(
+      mine,
+      [defaultPermissionConfig, {}],
+      [defaultPermissionConfig, closed],
+    ),
+    ["room.view", "room.update"],
+  );
+
+  t.same(rulesFrom('{"a.b":["x",["y","z"]]}'), { "a.b": ["x", ["y", "z"]] });
+  for (const text of ["", "[]", "null", '{"a.b":"x"}', '{"a.b":[1]}']) {
+    t.equal(rulesFrom(text), undefined, text);
+  }
+});
+
+void t.test("a page with changes is not left without a word", async (t) => {
+  const listeners = new Map<string, (event: object) => void>();
+  const location = { hash: "#/world" };
+  const window = {
+    location,
+    history: {
+      pushState: (_: unknown, __: string, url: string) => (location.hash = url),
+    },
+    addEventListener: (name: string, listener: (event: object) => void) =>
+      listeners.set(name, listener),
+  } as unknown as RouteWindow;
+  const go = (hash: string) => {
+    location.hash = hash;
+    listeners.get("hashchange")!({});
+  };
+  const route = new GuardedRoute(window);
+  const seen: string[] = [];
+  route.subscribe((words) => seen.push(words.join("/")));
+  const wanted: (string | undefined)[] = [];
+  route.wanted.subscribe((hash) => wanted.push(hash));
+
+  let isUnsaved = false;
+  const end = route.protect(() => isUnsaved);
+  go("#/keys");
+  isUnsaved = true;
+  go("#/links");
+  t.equal(location.hash, "#/keys", "the address stays");
+  t.same(seen, ["world", "keys"]);
+  t.same(wanted, [undefined, "#/links"]);
+  let isAsked = false;
+  listeners.get("beforeunload")!({ preventDefault: () => (isAsked = true) });
+  t.ok(isAsked);
+
+  route.leave("#/links");
+  listeners.get("hashchange")!({});
+  t.same(seen, ["world", "keys", "links"]);
+  end();
+  go("#/world");
+  t.same(seen.at(-1), "world");
+});

@@ -1,0 +1,210 @@
+import t from "tap";
+import { get } from "svelte/store";
+import type { LiveState, SentRoom } from "../../client/index.js";
+import { memoryShelf } from "../../web/lib/storage.js";
+import { Dismissals } from "../../web/state/announcements.js";
+import { directCount, directName, directsOf } from "../../web/state/directs.js";
+import {
+  mayComeAsGuest,
+  refusalOf,
+  troubleOf,
+  type TroubleSigns,
+} from "../../web/state/entrance.js";
+import { addressOf, openChannel, placeOf } from "../../web/state/places.js";
+import { givenAnswers, pictureTypes, sizeOf } from "../../web/state/profile.js";
+import {
+  isUnread,
+  partsOf,
+  sessionTitle,
+  type Placed,
+} from "../../web/state/rooms.js";
+import { notificationCount, windowTitle } from "../../web/state/titles.js";
+
+// What the attendees' page shows around its rooms.
+
+const room = (id: string, types: string[] = [], more: object = {}) =>
+  ({
+    id,
+    modules: types.map((type) => ({ type, config: {} })),
+    ...more,
+  }) as unknown as SentRoom;
+
+const person = (id: string, display_name?: string) => ({
+  id,
+  profile: { display_name },
+});
+
+const state = (more: object) =>
+  ({
+    user: person("me", "Me"),
+    channels: [],
+    notificationCounts: {},
+    readPointers: {},
+    unreadPointers: {},
+    ...more,
+  }) as unknown as LiveState;
+
+void t.test("places", async (t) => {
+  const [hall, lobby] = [room("hall"), room("lobby")];
+  const rooms = [hall, lobby];
+  const cases: [
+    route: string[],
+    place: object,
+    address?: string,
+    channel?: string,
+  ][] = [
+    [[], { is: "room", room: hall }, "#/rooms/hall", "hall"],
+    [["nonsense"], { is: "room", room: hall }, "#/rooms/hall", "hall"],
+    [["rooms"], { is: "room", room: hall }, "#/rooms/hall", "hall"],
+    [["rooms", "lobby"], { is: "room", room: lobby }, undefined, "lobby"],
+    [["rooms", "closed"], { is: "gone" }],
+    [["messages"], { is: "messages" }],
+    [["messages", "c"], { is: "messages", channel: "c" }, undefined, "c"],
+    [["profile"], { is: "profile" }],
+  ];
+  for (const [route, place, address, channel] of cases) {
+    const name = route.join("/");
+    t.same(placeOf(route, rooms), place, name);
+    t.equal(addressOf(route, rooms), address, name);
+    t.equal(openChannel(placeOf(route, rooms)), channel, name);
+  }
+  t.same(placeOf([], []), { is: "empty" });
+  t.equal(addressOf([], []), undefined);
+});
+
+void t.test("the parts of a room", async (t) => {
+  const kinds: Record<string, Placed> = {
+    video: { place: "stage", order: 1 },
+    poll: { place: "panel", order: 3 },
+    chat: { place: "panel", order: 2 },
+    off: { place: "panel", order: 1, isShown: () => false },
+    people: { place: "panel", order: 9 },
+  };
+  const types = ["poll", "video", "odd", "chat", "off", "video", "odd"];
+  const { stage, panels, unknown } = partsOf(
+    room("hall", types),
+    (type) => kinds[type],
+  );
+  const keys = (parts: typeof stage) => parts.map(({ key }) => key);
+  t.same(keys(stage), ["video-0", "video-1"]);
+  t.same(keys(panels), ["chat-0", "poll-0", "people-0"]);
+  t.same(unknown, ["odd"]);
+  const titles: [data: unknown, title: string | undefined][] = [
+    [{ title: "Keynote" }, "Keynote"],
+    [{ title: " " }, undefined],
+    [{ title: 7 }, undefined],
+    [null, undefined],
+    [undefined, undefined],
+  ];
+  for (const [schedule_data, title] of titles) {
+    t.equal(sessionTitle(room("hall", [], { schedule_data })), title);
+  }
+});
+
+void t.test("direct messages and counts", async (t) => {
+  const me = person("me", "Me");
+  const view = state({
+    channels: [
+      { id: "hall" },
+      { id: "old", members: [me, person("ada", "Ada"), person("x")] },
+      { id: "new", members: [person("ben", "Ben"), me] },
+    ],
+    notificationCounts: { hall: 1, new: 2 },
+    readPointers: { old: 5, hall: 9 },
+    unreadPointers: { old: 5, new: 8, hall: 7 },
+  });
+  const directs = directsOf(view);
+  t.match(directs, [
+    { id: "new", count: 2, isUnread: true, others: [{ id: "ben" }] },
+    { id: "old", count: 0, isUnread: false },
+  ]);
+  t.equal(directCount(view), 2);
+  t.equal(notificationCount(view), 3);
+  t.equal(notificationCount(undefined), 0);
+  t.notOk(isUnread(view, "hall"));
+  t.ok(isUnread(view, "new"));
+  const known = new Map([["ada", person("ada", "Adaeze") as never]]);
+  t.equal(directName(directs[1]!, known, "Somebody"), "Adaeze, Somebody");
+  t.equal(directName({ ...directs[1]!, others: [] }, known, "Gone"), "Gone");
+});
+
+void t.test("window titles", async (t) => {
+  t.equal(windowTitle(0, "Hall", "Party"), "Hall · Party");
+  t.equal(windowTitle(3, "Party", "Party"), "(3) Party");
+  t.equal(windowTitle(0, undefined, ""), "");
+});
+
+void t.test("dismissed announcements", async (t) => {
+  const shelf = memoryShelf();
+  const one = new Dismissals(shelf, "w");
+  const other = new Dismissals(shelf, "w");
+  one.dismiss("a");
+  // Another window must not undo it.
+  other.dismiss("b");
+  t.same([...get(other)], ["a", "b"]);
+  t.same([...get(new Dismissals(shelf, "w"))], ["a", "b"]);
+  t.equal(get(new Dismissals(shelf, "v")).size, 0);
+  for (let i = 0; i < 300; i++) one.dismiss(`${i}`);
+  t.equal(get(one).size, 200);
+  t.ok(get(one).has("299"));
+});
+
+void t.test("who is not let in", async (t) => {
+  const cases: [code: string, refusal: string, mayBeGuest: boolean][] = [
+    ["world.unknown_world", "nowhere", false],
+    ["auth.invalid_token", "invalid", true],
+    ["auth.expired_token", "expired", true],
+    ["auth.missing_token", "link", false],
+    ["auth.denied", "denied", true],
+    ["connection.replaced", "replaced", false],
+    ["anything", "failed", false],
+  ];
+  for (const [code, refusal, mayBeGuest] of cases) {
+    const found = refusalOf({ is: "ended", code })!;
+    t.equal(found, refusal, code);
+    t.equal(mayComeAsGuest(found, { token: "t" }, true), mayBeGuest, code);
+    t.notOk(mayComeAsGuest(found, { token: "t" }, false), code);
+    t.notOk(mayComeAsGuest(found, { clientId: "c" }, true), code);
+  }
+  t.equal(refusalOf({ is: "connecting" }), undefined);
+});
+
+void t.test("what to say of a connection", async (t) => {
+  const offline = { is: "offline", retryAt: 13_500 } as const;
+  const signs: TroubleSigns = {
+    connection: offline,
+    now: 10_000,
+    since: 5000,
+    isTrying: false,
+    isOnline: true,
+  };
+  const cases: [name: string, changes: Partial<TroubleSigns>, says: unknown][] =
+    [
+      ["waiting", {}, { is: "offline", seconds: 4 }],
+      ["due", { now: 14_000 }, { is: "connecting" }],
+      ["asked", { isTrying: true }, { is: "connecting" }],
+      ["short", { since: 9500 }, undefined],
+      ["fine", { connection: { is: "online" } }, undefined],
+      [
+        "no network",
+        { connection: { is: "online" }, isOnline: false },
+        { is: "offline", seconds: 0 },
+      ],
+      ["over", { connection: { is: "ended", code: "x" } }, undefined],
+    ];
+  for (const [name, changes, says] of cases) {
+    t.same(troubleOf({ ...signs, ...changes }), says, name);
+  }
+});
+
+void t.test("the forms of a profile", async (t) => {
+  t.same(givenAnswers({ fields: { job: "Baker", age: 7 } }), { job: "Baker" });
+  for (const fields of [undefined, null, "job"]) {
+    t.same(givenAnswers({ fields }), {});
+  }
+  t.equal(pictureTypes(["pdf", "webp", "png"]), ".png,.webp");
+  t.equal(pictureTypes([]), "");
+  t.equal(sizeOf(2.5 * 2 ** 20, "en"), "2.5 MB");
+  t.equal(sizeOf(2.5 * 2 ** 20, "de"), "2,5 MB");
+  t.equal(sizeOf(512, "en"), "0.5 kB");
+});

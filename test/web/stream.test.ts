@@ -1,0 +1,118 @@
+import t from "tap";
+import {
+  isFile,
+  pauseAfter,
+  playerHash,
+  readPlayerHash,
+  streamAddress,
+  streamOf,
+} from "../../web/lib/stream.js";
+
+// What a stage says to its player.
+
+const BASE = "https://event.example/foyer/";
+
+void t.test("the address of a stream", async (t) => {
+  const cases: [url: unknown, address: string | undefined][] = [
+    ["https://cdn.example/a.m3u8", "https://cdn.example/a.m3u8"],
+    [" http://cdn.example/a.m3u8 ", "http://cdn.example/a.m3u8"],
+    // A path is one on this server, which may be a folder of its host.
+    ["/demo/stream.m3u8", `${BASE}demo/stream.m3u8`],
+    ["/../../stream.m3u8", "https://event.example/stream.m3u8"],
+    ["//cdn.example/a.m3u8", undefined],
+    ["/\\cdn.example/a.m3u8", undefined],
+    ["javascript:alert(1)", undefined],
+    ["data:application/vnd.apple.mpegurl,#EXTM3U", undefined],
+    ["blob:https://event.example/1", undefined],
+    ["stream.m3u8", undefined],
+    ["", undefined],
+    [{ toString: () => "https://cdn.example/a" }, undefined],
+    [null, undefined],
+    [7, undefined],
+  ];
+  for (const [url, address] of cases) {
+    t.equal(streamAddress(url, BASE), address, JSON.stringify(url));
+  }
+});
+
+void t.test("what of a configuration is of use", async (t) => {
+  t.equal(streamOf({}, BASE), undefined);
+  t.equal(streamOf({ hls_url: "ftp://a.example/" }, BASE), undefined);
+  t.strictSame(streamOf({ hls_url: "/demo/stream.m3u8" }, BASE), {
+    url: `${BASE}demo/stream.m3u8`,
+    alternatives: [],
+  });
+  const nothing = { hls_url: "https://a.example/", alternatives: "all" };
+  t.strictSame(streamOf(nothing, BASE)?.alternatives, []);
+  const whole = {
+    hls_url: "https://a.example/en.m3u8",
+    subtitle_url: "https://a.example/en.vtt",
+    streamOfflineImage: "https://other.example/media/pub/sample/a.png",
+    alternatives: [
+      null,
+      "https://a.example/de.m3u8",
+      { label: "Deutsch", hls_url: "https://a.example/de.m3u8" },
+      { label: " ", hls_url: "https://a.example/fr.m3u8" },
+      { label: 7, hls_url: "https://a.example/fr.m3u8" },
+      { label: "Evil", hls_url: "javascript:alert(1)" },
+      { label: "x".repeat(500), hls_url: "https://a.example/fr.m3u8" },
+    ],
+  };
+  t.strictSame(streamOf(whole, BASE), {
+    url: "https://a.example/en.m3u8",
+    alternatives: [
+      { label: "Deutsch", url: "https://a.example/de.m3u8" },
+      { label: "x".repeat(100), url: "https://a.example/fr.m3u8" },
+    ],
+    subtitles: "https://a.example/en.vtt",
+    image: `${BASE}media/pub/sample/a.png`,
+  });
+  const many = Array.from({ length: 1000 }, (_, at) => ({
+    label: `${at}`,
+    hls_url: "https://a.example/",
+  }));
+  const { alternatives } = streamOf({ ...whole, alternatives: many }, BASE)!;
+  t.equal(alternatives.length, 20);
+});
+
+void t.test("the player reads what the stage wrote", async (t) => {
+  const whole = {
+    url: "https://a.example/en.m3u8?key=a&b=#c",
+    alternatives: [{ label: "Ä & Ö", url: "https://a.example/de.m3u8" }],
+    subtitles: "https://a.example/en.vtt",
+    image: `${BASE}media/pub/sample/a.png`,
+    title: 'Main "stage" & more',
+    lang: "de",
+    color: "#0f766e",
+  };
+  t.strictSame(readPlayerHash(playerHash(whole), BASE), whole);
+  const plain = { url: "https://a.example/", alternatives: [] };
+  const bare = { ...plain, title: "", lang: "" };
+  t.strictSame(readPlayerHash(playerHash(bare), BASE), bare);
+});
+
+void t.test("the player trusts no address", async (t) => {
+  const src = "#src=https://a.example/";
+  t.equal(readPlayerHash("", BASE), undefined);
+  t.equal(readPlayerHash("#src=javascript:alert(1)", BASE), undefined);
+  for (const rest of [
+    "&alternatives=%7B",
+    "&alternatives=7",
+    "&alternatives=[[]]",
+    "&image=https://a.example/a.png",
+    "&subtitles=data:text/vtt,",
+  ]) {
+    t.strictSame(
+      readPlayerHash(src + rest, BASE),
+      { url: "https://a.example/", alternatives: [], title: "", lang: "" },
+      rest,
+    );
+  }
+});
+
+void t.test("files and pauses", async (t) => {
+  t.ok(isFile("https://a.example/a.MP4?x=1"));
+  t.notOk(isFile("https://a.example/a.m3u8#.mp4"));
+  t.notOk(isFile("https://a.example/live"));
+  t.strictSame([1, 2, 5, 50].map(pauseAfter), [10_000, 15_000, 50_625, 60_000]);
+});
