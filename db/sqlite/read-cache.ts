@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { Statement } from "better-sqlite3";
 import { Cache } from "../cache.js";
 import type { Connection } from "./database.js";
@@ -39,6 +40,9 @@ interface CachedRows<R extends object, V> {
   keep(key: string, row: R, value: V): void;
 }
 
+/** How often the event loop has looked for what arrived (`uv_metrics_info`). */
+const polls = (): number => performance.nodeTiming.uvMetricsInfo.loopCount;
+
 /**
  * The reads of one connection, with a cache of their results. Every read calls
  * {@link enter} first.
@@ -48,6 +52,10 @@ interface CachedRows<R extends object, V> {
  * of one read are consistent, and SQLite looks into shared memory once in a turn
  * instead of once for each statement. Reads see writes of other processes from the
  * next turn on, and writes of this process after {@link refresh}.
+ *
+ * A turn begins when the event loop looks for what has arrived, and not with its
+ * timers: a request that arrives after a timer has read may come from somebody to whom
+ * another process has confirmed a write in between.
  *
  * `PRAGMA data_version` changes with every commit of another connection. The
  * connection of this cache never writes, so an unchanged number means an unchanged
@@ -63,6 +71,8 @@ export class ReadCache {
   /** The state that the caches hold. */
   #seen = -1;
   #reading = false;
+  /** The turn in which the transaction began. */
+  #turn = -1;
   #ending = false;
 
   constructor(db: Connection) {
@@ -152,7 +162,12 @@ export class ReadCache {
 
   /** Makes all reads until the end of this turn see one state. */
   enter(): void {
-    if (this.#reading) return;
+    const turn = polls();
+    if (this.#reading) {
+      if (turn === this.#turn) return;
+      this.refresh();
+    }
+    this.#turn = turn;
     this.#begin.run();
     try {
       const version = this.#version.get()!;

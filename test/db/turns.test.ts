@@ -1,0 +1,41 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate, setTimeout } from "node:timers/promises";
+import Database from "better-sqlite3";
+import t from "tap";
+import { worldOf } from "../helper.js";
+import { openStore } from "../database.js";
+import { testdir } from "../testdir.js";
+
+// Reads of one turn of the event loop see one state. What arrives from outside may
+// have been sent after another process answered a write, so it has to see that
+// write, also if a timer had read before it arrived.
+
+const PHASES = [
+  ["a timer", () => setTimeout(1)],
+  ["the end of a turn", () => setImmediate()],
+] as const;
+
+for (const [name, enter] of PHASES) {
+  void t.test(`what arrives after a read in ${name}`, async (t) => {
+    const dataDir = testdir(t);
+    const store = openStore(t, dataDir);
+    const db = new Database(join(dataDir, "foyer.db"));
+    t.teardown(() => db.close());
+    await store.worlds.create(worldOf("demo"));
+    const title = async () => (await store.worlds.get("demo"))?.value.title;
+    const write = db.prepare("UPDATE worlds SET title = ?");
+
+    for (let round = 0; round < 20; round++) {
+      await enter();
+      await title();
+      write.run(`Title ${round}`);
+      // It is there when the loop looks for what has arrived.
+      const arrival = stat(dataDir);
+      const until = performance.now() + 10;
+      while (performance.now() < until);
+      await arrival;
+      t.equal(await title(), `Title ${round}`);
+    }
+  });
+}
