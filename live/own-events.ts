@@ -18,6 +18,8 @@ export function followOwnEvents(live: Live): () => void {
       const sent = chat.channels.sent(channel, delivery.event.id);
       return sent ? [sent] : [];
     }
+    // Reactions and lists of channels are paced, and nobody waits for them.
+    if ("channel" in event) return [];
     const places = passes.isCrowd(hub.in(world).size) ? [] : [world];
     if ("room" in event && !passes.isCrowd(hub.inRoom(world, event.room).size))
       places.push(event.room);
