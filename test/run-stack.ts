@@ -24,6 +24,9 @@ const TESTS = [
   ),
 ].map((file) => join(import.meta.dirname, file));
 
+/** After how many seconds a file hangs; a busy machine takes several times as long as a free one. */
+const TIMEOUT = 900;
+
 const ends: (() => unknown)[] = [];
 const folder = mkdtempSync(join(tmpdir(), "foyer-stack-"));
 
@@ -42,7 +45,8 @@ async function main(): Promise<number> {
     STACK_S3: s3.endpoint,
   };
   const files = process.argv.slice(2);
-  const tap = spawn("npx", ["tap", ...(files.length > 0 ? files : TESTS)], {
+  const args = [`--timeout=${TIMEOUT}`, ...(files.length > 0 ? files : TESTS)];
+  const tap = spawn("npx", ["tap", ...args], {
     env: {
       ...process.env,
       ...addresses,
