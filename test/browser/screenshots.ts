@@ -1,8 +1,16 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
+import { playlistAt } from "../../plugins/web/stream.js";
 import { furnish } from "./furnish.js";
-import { type Lifetime, type Scheme, Site, type Size } from "./kit.js";
+import {
+  allModules,
+  type Lifetime,
+  type Scheme,
+  Site,
+  type Size,
+  type Visitor,
+} from "./kit.js";
 import { tours } from "./tour.js";
 
 // `npm run screenshots` takes pictures of the pages for the documents: of each in both
@@ -37,6 +45,34 @@ const HIDDEN = `
   * { caret-color: transparent !important; }
 `;
 
+/** The stream of the demo, as one that is over: it is at the same place in each picture. */
+const RECORDING = `${playlistAt(24_000)}#EXT-X-ENDLIST\n`;
+
+/** Where the stream stands still, in seconds. */
+const MOMENT = 6;
+
+/** Stops the stream at its moment, if the page shows one. */
+async function freeze({ page }: Visitor): Promise<void> {
+  const player = page
+    .frames()
+    .find((frame) => /player\.html/.test(frame.url()));
+  await player
+    ?.locator("video")
+    .evaluate(async (video: HTMLVideoElement, moment) => {
+      if (!video.controls) return;
+      while (video.paused || video.readyState < video.HAVE_FUTURE_DATA)
+        await new Promise(requestAnimationFrame);
+      video.pause();
+      // They fade at a pace of their own.
+      video.controls = false;
+      const seeked = new Promise((resolve) =>
+        video.addEventListener("seeked", resolve, { once: true }),
+      );
+      video.currentTime = moment;
+      await seeked;
+    }, MOMENT);
+}
+
 const ends: (() => unknown)[] = [];
 const home: Lifetime = { teardown: (work) => void ends.unshift(work) };
 
@@ -44,6 +80,13 @@ try {
   const site = await Site.open(home);
   const world = await site.world(home, { title: "Open Maps 2027" });
   const furnished = await furnish(world);
+  await world.api.updateRoom(furnished.stage, {
+    module_config: allModules.map((module) =>
+      module.type === "livestream.native"
+        ? { ...module, config: { hls_url: "/demo/stream.m3u8" } }
+        : module,
+    ),
+  });
   mkdirSync(FOLDER, { recursive: true });
   for (const file of readdirSync(FOLDER)) rmSync(join(FOLDER, file));
   let total = 0;
@@ -55,10 +98,18 @@ try {
         reducedMotion: true,
         bypassCSP: true,
       });
+      await visitor.context.route("**/demo/stream.m3u8", (route) =>
+        route.fulfill({
+          body: RECORDING,
+          contentType: "application/vnd.apple.mpegurl",
+        }),
+      );
+      await visitor.page.reload();
       await visitor.page.addStyleTag({ content: HIDDEN });
       for (const stop of tour.stops(furnished)) {
         await stop.go(visitor);
         if (wanted[tour.name]?.includes(stop.name)) {
+          await freeze(visitor);
           for (const scheme of ["light", "dark"] as Scheme[]) {
             await visitor.page.emulateMedia({ colorScheme: scheme });
             await visitor.page.mouse.move(0, 0);

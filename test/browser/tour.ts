@@ -92,8 +92,13 @@ export const tours: readonly Tour[] = [
           await post
             .getByRole("button", { name: "React", exact: true })
             .click();
+          // It is loaded when it is needed, and takes the focus then.
+          await it.dialog("Emoji").waitFor();
         },
-        leave: escape,
+        async leave(it) {
+          await escape(it);
+          await it.dialog("Emoji").waitFor({ state: "hidden" });
+        },
       },
       {
         name: "mentioning",
