@@ -43,11 +43,14 @@ void t.test("entering again and again", async (t) => {
     return names.filter((name) => name === "room.viewer.added").length;
   };
 
+  const started = performance.now();
+  // Beside those that are sent at once, about two a second are.
+  const bound = () => 20 + (2 * (performance.now() - started)) / 1000;
   const enter: [string, object] = ["room.enter", { room }];
   const same = await codesOf(guest, Array(200).fill(enter));
   t.same([...new Set(same)], ["ok"], "who is there may enter again");
   let most = await told();
-  t.ok(most >= 1 && most <= 20, `${most} pushes for 200 entries`);
+  t.ok(most >= 1 && most <= bound(), `${most} pushes for 200 entries`);
 
   const other = await live.guest();
   await other.do("user.update", { profile: large });
@@ -55,7 +58,7 @@ void t.test("entering again and again", async (t) => {
   const codes = await codesOf(other, Array(100).fill([enter, leave]).flat());
   t.ok(codes.includes("protocol.rate_limited"), "in and out is limited");
   most = await told();
-  t.ok(most >= 1 && most <= 20, `${most} pushes for 100 times in and out`);
+  t.ok(most >= 1 && most <= bound(), `${most} pushes for 100 in and out`);
 
   const second = await live.guest("second");
   await second.do("room.enter", { room });
