@@ -96,7 +96,9 @@ async function during(client: Client, action: string, payload: object) {
 }
 
 void t.test("subscribing while others talk", async (t) => {
-  const live = await startLive(t, { messagesPerSecond: 1000 });
+  // However many messages come while the other one subscribes.
+  const tireless = { messagesPerSecond: 10_000, commandsPerSecond: 10_000 };
+  const live = await startLive(t, tireless);
   const { channel, ada, ben } = await readied(live);
   const first = idOf(await say(ada, channel, "first"));
   const stop = talk(ada, channel);
