@@ -116,13 +116,29 @@ export async function filesBelow(
   folder: string,
   alsoCounts: (entry: Dirent) => boolean = () => false,
 ): Promise<string[]> {
-  const entries = await readdir(folder, {
-    recursive: true,
-    withFileTypes: true,
-  }).catch(() => []);
-  return entries
-    .filter((entry) => entry.isFile() || alsoCounts(entry))
-    .map(({ parentPath, name }) => join(parentPath, name));
+  const entries = await unlessGone(readdir(folder, { withFileTypes: true }));
+  const paths = await Promise.all(
+    (entries ?? []).map(async (entry) => {
+      const path = join(folder, entry.name);
+      const counts = entry.isFile() || alsoCounts(entry);
+      const below = entry.isDirectory() ? filesBelow(path, alsoCounts) : [];
+      return [...(counts ? [path] : []), ...(await below)];
+    }),
+  );
+  return paths.flat();
+}
+
+/**
+ * What is read of a file or folder that was listed; undefined if it has gone since, as a
+ * server may be at work in the folder.
+ */
+async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -154,9 +170,9 @@ export async function textsBelow(
   texts: readonly string[],
 ): Promise<string[]> {
   const files = await Promise.all(
-    (await filesBelow(folder)).map((path) => readFile(path)),
+    (await filesBelow(folder)).map((path) => unlessGone(readFile(path))),
   );
-  return texts.filter((text) => files.some((bytes) => bytes.includes(text)));
+  return texts.filter((text) => files.some((bytes) => bytes?.includes(text)));
 }
 
 /** An image of one color. */

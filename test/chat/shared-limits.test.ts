@@ -42,8 +42,9 @@ void t.test("who is connected twice may not do twice as much", async (t) => {
     }
   });
   t.equal(await say(other), "ok");
-  // Nothing is refilled while the test counts.
+  // Nothing is refilled while the test counts. This clock goes on.
   const go = holdRates(t);
+  const began = process.uptime();
   let sent = 0;
   while ((await say(here)) === "ok") sent++;
   const { messagesPerSecond } = one.app.live.limits;
@@ -53,7 +54,9 @@ void t.test("who is connected twice may not do twice as much", async (t) => {
   go();
   t.equal(await say(other), "ok", "others are not affected");
   const told = shared.length;
-  t.ok(told < sent, "many are told together");
+  // The first report may be of the join, and no more than ten come in a second.
+  const most = 2 + 10 * (process.uptime() - began);
+  t.ok(told <= most, `${told} reports: many are told together`);
 
   there.close();
   await until(() => presence.connectionsOf("demo", here.id).length === 1);

@@ -144,7 +144,7 @@ void t.test("a lock that another process keeps", async (t) => {
   t.match(body, { detail: /database is busy/ });
   t.ok(Date.now() - started >= lockTimeout - 50, "it waited for the lock");
   // One that waits for the lock takes as long as the write, and is refused, too.
-  t.ok(reads.length > 5, `${reads.length} reads went on`);
+  t.ok(reads.length > 1, `${reads.length} reads went on`);
   t.same([...new Set(reads)], [200], "and none waited for the lock");
 
   // A lock that is given back in time fails nobody.

@@ -402,8 +402,8 @@ export async function makeRoom(
 }
 
 /**
- * Makes the clock stand still by which the server counts rates, so that a test may
- * take as long as it takes.
+ * Makes the clock stand still by which the server counts rates, and how long ago it
+ * pushed what changes often, so that a test may take as long as it takes.
  * @returns a function that lets it run again.
  */
 export function holdRates(t: Test): () => void {

@@ -169,7 +169,7 @@ export async function startPostgres({
   watchdog.unref();
   (watchdog.stdin as unknown as { unref(): void }).unref();
 
-  const port = await freePort();
+  let port = 0;
   let server: ChildProcess | undefined;
   const isAlive = () => server?.exitCode === null && server.signalCode === null;
   function signalAll(signal: NodeJS.Signals): void {
@@ -281,7 +281,9 @@ export async function startPostgres({
   const stop = (mode: StopMode = "fast") => end(SIGNALS[mode]);
   let count = 0;
   const postgres: PostgresServer = {
-    port,
+    get port() {
+      return port;
+    },
     get pid() {
       return server!.pid!;
     },
@@ -332,6 +334,8 @@ export async function startPostgres({
       ],
       surroundings,
     );
+    // Not before, as others could take it while the database is made.
+    port = await freePort();
     await start();
   } catch (error) {
     await postgres.close();

