@@ -13,6 +13,7 @@ export const de: ConsoleMessages = {
     announcements: "Ankündigungen",
     links: "Links",
     signIn: "Anmelden",
+    attend: "Veranstaltung öffnen",
     signOut: "Abmelden",
     signInText: "Melden Sie sich an, um diese Veranstaltung zu leiten.",
     token: "Token",
