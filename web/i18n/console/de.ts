@@ -513,8 +513,8 @@ export const de: ConsoleMessages = {
     can_room_delete: "Raum löschen",
   },
   people: {
-    title: "Leute",
-    search: "Leute suchen",
+    title: "Personen",
+    search: "Personen suchen",
     searchHint: "Nach Namen.",
     name: "Name",
     status: "Status",
