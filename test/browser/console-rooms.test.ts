@@ -256,6 +256,23 @@ void t.test("what is typed while a save is answered stays", async (t) => {
   t.ok(await json.isVisible(), "JSON is still shown");
 });
 
+void t.test("nobody locks themselves out unasked", async (t) => {
+  const { world, host, ids } = await scene(t);
+  await toEditor(host, "Garden");
+  await host.button("Add a rule").click();
+  await host.field("Needed traits").fill("speaker");
+  await host.button("Save").click();
+  const sure = host.dialog("Lock yourself out?");
+  await sure.getByText("See and enter a room").waitFor();
+  await sure.getByRole("button", { name: "Cancel" }).click();
+  t.same((await world.api.getRoom(ids.garden)).permission_config, {});
+  await host.field("Needed traits").fill("speaker|admin");
+  await save(host);
+  t.same((await world.api.getRoom(ids.garden)).permission_config, {
+    "room.view": [["speaker", "admin"]],
+  });
+});
+
 void t.test("what others would see", async (t) => {
   const { world, host } = await scene(t);
   await world.room("Backstage", undefined, {
