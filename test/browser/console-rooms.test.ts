@@ -205,6 +205,74 @@ void t.test("two hosts edit a room at the same time", async (t) => {
   );
 });
 
+void t.test("what is typed while a save is answered stays", async (t) => {
+  const { world, host, ids } = await scene(t);
+  await toEditor(host, "Garden");
+  const module = host.page.getByRole("listitem").filter({
+    has: host.page.getByRole("heading", { name: "Chat", level: 3 }),
+  });
+  await module.getByRole("switch", { name: "Edit as JSON" }).click();
+  const json = module.getByRole("textbox", { name: "JSON" });
+
+  let answer = () => {};
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  await host.page.route(`**/rooms/${ids.garden}/`, async (route) => {
+    if (route.request().method() !== "PATCH") return route.continue();
+    const response = await route.fetch();
+    await answered;
+    await route.fulfill({ response });
+  });
+  await host.field("Description").fill("Saved.");
+  await host.button("Save").click();
+  await eventually(
+    "it is written",
+    async () => (await world.api.getRoom(ids.garden)).description === "Saved.",
+  );
+  // What the save then reads is not what was sent.
+  await world.api.updateRoom(ids.garden, { name: "Rose garden" });
+  const typed = '{"type": "chat.native", "config": {"volat';
+  await json.fill("");
+  await json.pressSequentially(typed);
+  answer();
+  await host.heading("Rose garden").waitFor();
+  t.equal(await json.inputValue(), typed);
+  t.equal(
+    await host.focused(),
+    await json.evaluate(
+      (it) => `${it.tagName} ${it.getAttribute("aria-label") ?? ""}`,
+    ),
+  );
+  t.equal(await host.field("Name").inputValue(), "Rose garden");
+  await json.pressSequentially('ile": false}, "more": 1');
+  await json.press("Delete");
+  await json.pressSequentially("}");
+  t.equal(
+    await json.inputValue(),
+    `${typed}ile": false}, "more": 1}`,
+    "text is left as it is typed",
+  );
+  await save(host);
+  t.match((await world.api.getRoom(ids.garden)).module_config, [{ more: 1 }]);
+  t.ok(await json.isVisible(), "JSON is still shown");
+});
+
+void t.test("nobody locks themselves out unasked", async (t) => {
+  const { world, host, ids } = await scene(t);
+  await toEditor(host, "Garden");
+  await host.button("Add a rule").click();
+  await host.field("Needed traits").fill("speaker");
+  await host.button("Save").click();
+  const sure = host.dialog("Lock yourself out?");
+  await sure.getByText("See and enter a room").waitFor();
+  await sure.getByRole("button", { name: "Cancel" }).click();
+  t.same((await world.api.getRoom(ids.garden)).permission_config, {});
+  await host.field("Needed traits").fill("speaker|admin");
+  await save(host);
+  t.same((await world.api.getRoom(ids.garden)).permission_config, {
+    "room.view": [["speaker", "admin"]],
+  });
+});
+
 void t.test("what others would see", async (t) => {
   const { world, host } = await scene(t);
   await world.room("Backstage", undefined, {

@@ -1,4 +1,5 @@
 import { keyOf, tokenOf } from "../helper.js";
+import { say } from "./furnish.js";
 import { eventually, Site, testRules, type Visitor } from "./kit.js";
 import t from "./tap.js";
 
@@ -64,6 +65,25 @@ void t.test("signing in", async (t) => {
     const names = (await links.allInnerTexts()).map((name) => name.trim());
     t.notMatch(names.join(), /World|Keys|Permissions|Announcements|Links/);
   });
+});
+
+void t.test("from the console into the event", async (t) => {
+  const world = await site.world(t);
+  await world.room("Hallway");
+  const ada = await world.live({ uid: "ada", name: "Ada" });
+  const channel = ada.state!.rooms[0]!.id;
+  await ada.call("chat.join", { channel });
+  await say(ada, channel, "Buy now!");
+  const host = await world.host();
+  const [tab] = await Promise.all([
+    host.context.waitForEvent("page"),
+    host.button("Open the event").click(),
+  ]);
+  const post = tab.getByRole("article").filter({ hasText: "Buy now!" });
+  await post.hover();
+  await post.getByRole("button", { name: "Message actions" }).click();
+  await tab.getByRole("menuitem", { name: "Delete" }).waitFor();
+  t.notMatch(tab.url(), /token|eyJ/);
 });
 
 void t.test("the world", async (t) => {

@@ -34,7 +34,9 @@ export class Watch {
     context.on("console", (line) => {
       // The answer below says which request it was.
       const isAnswer = /^Failed to load resource: the server/.test(line.text());
-      if (line.type() === "error" && !isAnswer) {
+      // Svelte warns when what is gone is still used.
+      const isOurs = line.text().startsWith("https://svelte.dev/");
+      if (isOurs || (line.type() === "error" && !isAnswer)) {
         watch.report(`console: ${line.text()}`);
       }
     });

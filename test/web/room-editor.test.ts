@@ -5,6 +5,7 @@ import {
   isEdited,
   merged,
   problemsAt,
+  refills,
   RoomEditor,
   type RoomValues,
 } from "../../web/state/room-editor.js";
@@ -134,4 +135,21 @@ void t.test("what is typed while saving stays", async (t) => {
     ...saved,
     description: "And more",
   });
+  const others = edited(saved, { module_config: [] });
+  t.same(
+    merged(now, sent, others, ["module_config"]).module_config,
+    sent.module_config,
+    "also what is no JSON yet",
+  );
+});
+
+void t.test("only what shows something else is filled anew", async (t) => {
+  const { values } = await start(t);
+  t.same(refills(values, structuredClone(values)), []);
+  const bare = edited(values, { module_config: [{ type: "chat.native" }] });
+  const full = [{ type: "chat.native", config: {} }];
+  t.same(refills(bare, edited(bare, { module_config: full })), []);
+  t.same(refills(values, edited(values, { name: "Hall" })), [
+    ["basics", { name: "Hall", description: "" }],
+  ]);
 });

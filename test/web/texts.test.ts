@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
+import { de as attend } from "../../web/i18n/de.js";
+import { de as run } from "../../web/i18n/console/de.js";
 import { isSame } from "../../web/lib/json.js";
 import { ruleOf, ruleText } from "../../web/lib/rule-text.js";
 import { agoText, isoOf, localInput } from "../../web/lib/times.js";
@@ -54,4 +56,10 @@ void t.test("times", async (t) => {
   t.equal(ago(65), "1 minute ago");
   t.equal(ago(7300), "2 hours ago");
   t.equal(ago(90_000), "yesterday");
+});
+
+void t.test("German speaks to everybody in the same way", async (t) => {
+  const texts = JSON.stringify([attend, run]);
+  t.match(texts, /\bSie\b/);
+  t.notMatch(texts, /\b(du|dich|dir|deine?[nmrs]?)\b/i);
 });

@@ -39,6 +39,12 @@ export function claimsOf(token: string): Record<string, unknown> | undefined {
   }
 }
 
+/** The traits that a token names, unverified. */
+export function traitsClaimedBy(token = ""): string[] {
+  const traits = claimsOf(token)?.["traits"];
+  return Array.isArray(traits) ? traits.map(String) : [];
+}
+
 const keyOf = (world: string, purpose: Purpose, what: string) =>
   `foyer:${world}:${purpose}:${what}`;
 

@@ -44,6 +44,16 @@ const LIVE = [
 
 export const fields: readonly Field[] = [...REST, ...LIVE];
 
+/** The parts of a form, each with the fields that it shows. */
+export const parts = {
+  basics: ["name", "description"],
+  modules: ["module_config"],
+  rules: ["permission_config"],
+  more: ["picture", "schedule_data", "sorting_priority", "force_join"],
+} as const satisfies Record<string, readonly Field[]>;
+
+export type Part = keyof typeof parts;
+
 /** The messages about submitted values, by dotted path. */
 export type Problems = Readonly<Record<string, readonly string[]>>;
 
@@ -233,16 +243,37 @@ export const differences = (
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value === null ? "" : jsonText(value);
 
+/** What a part of a form has to be filled with, by part; only where it shows something else. */
+export function refills(
+  now: RoomValues,
+  next: RoomValues,
+): [Part, Partial<RoomValues>][] {
+  const all = Object.entries(parts) as [Part, readonly Field[]][];
+  return all
+    .filter(([, shown]) => shown.some((field) => !agrees(field, now, next)))
+    .map(([part, shown]) => [
+      part,
+      structuredClone(
+        Object.fromEntries(shown.map((field) => [field, next[field]])),
+      ),
+    ]);
+}
+
 /**
- * What stays in a form after saving: what was typed meanwhile, and of all other fields
- * what the server has.
+ * What stays in a form after an answer of the server: what was typed meanwhile, and of all
+ * other fields what the server has.
+ * @param sent what was in the form before.
+ * @param open the fields with text that is not in the values yet, as it is no JSON so far.
  */
 export function merged(
   now: RoomValues,
   sent: RoomValues,
   saved: RoomValues,
+  open: readonly Field[] = [],
 ): RoomValues {
-  const kept = fields.filter((field) => !agrees(field, now, sent));
+  const kept = fields.filter(
+    (field) => open.includes(field) || !agrees(field, now, sent),
+  );
   return {
     ...structuredClone(saved),
     ...Object.fromEntries(kept.map((field) => [field, now[field]])),

@@ -13,6 +13,7 @@ export const de: ConsoleMessages = {
     announcements: "Ankündigungen",
     links: "Links",
     signIn: "Anmelden",
+    attend: "Veranstaltung öffnen",
     signOut: "Abmelden",
     signInText: "Melden Sie sich an, um diese Veranstaltung zu leiten.",
     token: "Token",
@@ -512,8 +513,8 @@ export const de: ConsoleMessages = {
     can_room_delete: "Raum löschen",
   },
   people: {
-    title: "Leute",
-    search: "Leute suchen",
+    title: "Personen",
+    search: "Personen suchen",
     searchHint: "Nach Namen.",
     name: "Name",
     status: "Status",

@@ -15,6 +15,7 @@ export const en = {
     announcements: "Announcements",
     links: "Links",
     signIn: "Sign in",
+    attend: "Open the event",
     signOut: "Sign out",
     signInText: "Sign in to run this event.",
     token: "Token",
