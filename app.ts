@@ -148,6 +148,8 @@ export function fastifyOptions({
     logController: new QuietRequests(),
     genReqId: requestIds(),
     bodyLimit: 1024 * 1024,
+    // A start may have to wait while a large database is upgraded, also by another node.
+    pluginTimeout: 0,
     trustProxy,
     // plugins/http/connections.ts answers requests that come while the server stops.
     return503OnClosing: false,

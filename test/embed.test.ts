@@ -2,7 +2,9 @@ import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import Fastify from "fastify";
 import t from "tap";
+import { fastifyOptions } from "../app.js";
 import { testdir } from "./testdir.js";
 
 // Runs the examples of docs/embed.md as they stand there.
@@ -33,4 +35,10 @@ void t.test("examples for programs", async (t) => {
       t.equal(end, "ok", name);
     }),
   );
+});
+
+void t.test("a start takes as long as it has to", async (t) => {
+  // By default, Fastify gives up a plugin after ten seconds; an upgrade takes minutes.
+  const { pluginTimeout } = Fastify(fastifyOptions()).initialConfig;
+  t.equal(pluginTimeout, 0);
 });
