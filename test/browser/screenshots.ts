@@ -51,13 +51,15 @@ const RECORDING = `${playlistAt(24_000)}#EXT-X-ENDLIST\n`;
 /** Where the stream stands still, in seconds. */
 const MOMENT = 6;
 
-/** Stops the stream at its moment, if the page shows one. */
-async function freeze({ page }: Visitor): Promise<void> {
+/** Waits until all that a page shows is there; a stream stops at its moment. */
+async function settle({ page }: Visitor): Promise<void> {
   const player = page
     .frames()
     .find((frame) => /player\.html/.test(frame.url()));
+  // A player that has all of its stream does not always count as idle.
+  if (!player) return page.waitForLoadState("networkidle");
   await player
-    ?.locator("video")
+    .locator("video")
     .evaluate(async (video: HTMLVideoElement, moment) => {
       if (!video.controls) return;
       while (video.paused || video.readyState < video.HAVE_FUTURE_DATA)
@@ -109,11 +111,10 @@ try {
       for (const stop of tour.stops(furnished)) {
         await stop.go(visitor);
         if (wanted[tour.name]?.includes(stop.name)) {
-          await freeze(visitor);
+          await settle(visitor);
           for (const scheme of ["light", "dark"] as Scheme[]) {
             await visitor.page.emulateMedia({ colorScheme: scheme });
             await visitor.page.mouse.move(0, 0);
-            await visitor.page.waitForLoadState("networkidle");
             const bytes = await visitor.page.screenshot();
             const name = [tour.name, stop.name, size, scheme].join("-");
             const { size: written } = await sharp(bytes)
