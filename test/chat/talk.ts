@@ -187,6 +187,7 @@ export class Talk {
       const { event_id } = await say(speaker, channel, "fence");
       this.#fences.add(event_id);
       await speaker.next("chat.event", (event) => event.event_id === event_id);
+      await this.#noticed(channel, event_id);
     } else {
       const client = await this.member(`fence ${++this.#count}`, channel);
       const { event_id } = await client.next(
@@ -194,8 +195,14 @@ export class Talk {
         ({ sender }) => sender === client.id,
       );
       this.#fences.add(event_id);
+      await this.#noticed(channel, event_id);
     }
     await this.live.settled();
+  }
+
+  /** Waits until those who have to be told of an event are, who may be elsewhere. */
+  async #noticed(channel: string, event: number): Promise<void> {
+    await this.live.app.live.chat.channels.sent(channel, event);
   }
 
   /** What of chat came to a connection and no test has taken yet, without what {@link settle} caused. */
