@@ -118,6 +118,8 @@ void t.test("a message written offline is sent once", async (t: Test) => {
   await visitor.page.goto(address);
   await visitor.join("Anna");
   await visitor.enter("Hallway");
+  // Its code has to come before the server goes.
+  await visitor.message.waitFor();
   await stop(server);
   await visitor.page.getByText("You are offline.").waitFor();
   await visitor.message.fill("Into the dark.");
