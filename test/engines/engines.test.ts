@@ -289,18 +289,22 @@ const operations: Record<string, () => Operation> = {
   "users.getMany": () => {
     const [w, ids] = [world(), [user(), user(), user()]];
     return {
-      run: async (s, i) =>
-        byId(
-          await s.users.getMany(
-            w,
-            ids.map((id) => id[i]),
-          ),
-        ),
+      run: async (s, i) => {
+        const asked = ids.map((id) => id[i]);
+        const found = await s.users.getMany(w, asked);
+        const at = ({ id }: { id: string }) => asked.indexOf(id);
+        return [...found].sort((a, b) => at(a) - at(b));
+      },
     };
   },
   "users.byPretalx": () => {
     const [w, ids] = [world(), [text(), text()]];
-    return { run: async (s) => byId(await s.users.byPretalx(w, ids)) };
+    return {
+      run: async (s) => {
+        const found = await s.users.byPretalx(w, ids);
+        return found.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+      },
+    };
   },
   "users.search": () => {
     const w = world();
@@ -708,18 +712,22 @@ Object.assign(operations, {
     const who = user();
     const isRare = chance(0.1);
     return {
-      run: (s, i) =>
-        isRare ? s.chat.empty("demo", who[i], 0) : s.chat.lastId(),
+      run: async (s, i) => {
+        if (!isRare) return s.chat.lastId();
+        // How many it empties depends on how far the chores are with deleted channels.
+        const { next } = await s.chat.empty("demo", who[i], 0);
+        return { next };
+      },
     };
   },
 } satisfies Record<string, () => Operation>);
 
 const directs: Name<string>[] = [];
 const channel = () => (chance(0.2) ? from(directs, ABSENT) : room());
-const nameOf = ({ token_id, client_id }: UserCopy) =>
-  `${token_id} ${client_id}`;
-const byId = <T extends { id: string }>(list: readonly T[]) =>
-  [...list].sort((a, b) => (a.id < b.id ? -1 : 1));
+const nameOf = ({
+  token_id,
+  client_id,
+}: Pick<UserCopy, "token_id" | "client_id">) => `${token_id} ${client_id}`;
 
 /** Answers, or the problem and the field of an error. */
 const outcome = (run: Run, store: Store, side: 0 | 1) =>
@@ -760,7 +768,12 @@ void t.test("both engines answer alike", async (t) => {
   }
   const names = Object.keys(operations);
   const seen: Record<string, number> = {};
-  for (let n = 0; n < OPERATIONS; n++) {
+  const missing = () =>
+    names.filter((name) => seen[`${name} succeeds`] === undefined);
+  // Some succeed rarely.
+  const isOver = (n: number) =>
+    n >= OPERATIONS && (missing().length === 0 || n >= 5 * OPERATIONS);
+  for (let n = 0; !isOver(n); n++) {
     const name = pick(names);
     const { run, keep } = operations[name]!();
     const [a, b] = [
@@ -780,6 +793,6 @@ void t.test("both engines answer alike", async (t) => {
     const now = Date.now();
     while (Date.now() === now) await setImmediate();
   }
-  for (const name of names) t.ok(seen[`${name} succeeds`], `${name} succeeded`);
+  t.same(missing(), [], "each succeeded once");
   t.comment(seen);
 });
