@@ -113,5 +113,6 @@ void t.test("what Valkey does not take is dropped", async (t) => {
   one.publish("after.0");
   await until(() => of(two, "after").length === 1);
   const came = two.received("a").filter((world) => world.length > 1000);
-  t.ok(came.length > 0 && came.length <= 8, `${came.length} messages came`);
+  // None, if the silence was so long that the connection was made anew.
+  t.ok(came.length <= 8, `${came.length} messages came`);
 });
