@@ -282,10 +282,16 @@ export class Notifier {
     }
   }
 
+  /**
+   * Compares the users of connections with the store. Until then nothing is pushed to
+   * them: whoever was banned gets nothing that was sent after that.
+   */
   #compare(world: string, connections: Connection[]): void {
-    this.#live.effects.inOrder(world, () =>
-      this.#compareNow(world, connections),
-    );
+    const { effects } = this.#live;
+    effects.inOrder(world, () => this.#compareNow(world, connections));
+    const compared = effects.ended(world);
+    if (!compared) return;
+    for (const connection of connections) void connection.holdUntil(compared);
   }
 
   /** Makes connections of users who were banned, silenced or erased load everything again. */
