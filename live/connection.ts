@@ -353,12 +353,17 @@ export class Connection {
     if (!this.#answering) this.#release();
   }
 
+  /** Forgets the pushes that wait, as after a login that failed. */
+  forgetPushes(): void {
+    this.#held = [];
+    this.#heldSize = 0;
+  }
+
   /** Sends what waited for the answer, unless there is a doubt. */
   #release(): void {
     if (this.#doubt) return;
     const held = this.#held;
-    this.#held = [];
-    this.#heldSize = 0;
+    this.forgetPushes();
     for (const { piece, frames } of held) this.#send(piece, frames);
   }
 

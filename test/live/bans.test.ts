@@ -120,3 +120,30 @@ void t.test("nobody knows whether it was a ban", async (t) => {
   t.strictSame(await nextTwo(ear), ["one", "two"]);
   t.match(talk.live.log.splice(0), [{ err: { message: "no answer" } }]);
 });
+
+for (const moment of ["before", "while"] as const) {
+  void t.test(`a login that fails ${moment} a ban is read`, async (t) => {
+    const { live } = await startTalk(t);
+    const { announcements, users } = live.app.store;
+    const login = holdNext(users, "get", "before");
+    const late = await live.connect();
+    const answer = late.login({ client_id: "x" });
+    await login.begun;
+    const other = await live.guest("x");
+    await announcements.create("demo", { text: "Hello", state: "active" });
+    await other.next("announcement.created_or_updated");
+    await other.all();
+    const read =
+      moment === "before"
+        ? holdReads(live)
+        : holdNext(users, "getMany", "after");
+    await users.moderate("demo", other.id, "banned");
+    await read.begun;
+    login.go();
+    t.match(await answer, ["error", { code: "auth.denied" }]);
+    read.go();
+    t.strictSame(await other.frame(), ["connection.reload", {}]);
+    await live.settled();
+    t.strictSame(await late.all(), [], "pushes are for those who got in");
+  });
+}
