@@ -126,7 +126,9 @@ export class Connection {
   #out: Buffer[] = [];
   #outSize = 0;
   #outFrames = 0;
-  /** Pieces that wait for the answer to the present message. */
+  /** Settles when it is known whether its user may still get pushes. */
+  #doubt: Promise<void> | undefined;
+  /** Pieces that wait for the answer to the present message, or for the end of a doubt. */
   #held: { piece: Buffer; frames: number }[] = [];
   #heldSize = 0;
   // Intervals count on a clock that nobody sets.
@@ -253,7 +255,7 @@ export class Connection {
   async #work(): Promise<void> {
     this.#busy = true;
     while (this.#waiting.length > 0) {
-      if (this.#caused.length > 0) await this.#settle();
+      if (this.#caused.length > 0 || this.#doubt) await this.#settle();
       await this.#read();
       this.#isInLine = true;
       await this.#around.turns.take();
@@ -298,7 +300,7 @@ export class Connection {
 
   /** Waits for the pushes that messages before have caused. Others may hold them up for long. */
   #settle(): Promise<void> {
-    const pushed = Promise.all(this.#caused.splice(0));
+    const pushed = Promise.all([...this.#caused.splice(0), this.#doubt]);
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, LONGEST_WAIT).unref();
       void pushed.then(() => {
@@ -338,21 +340,41 @@ export class Connection {
     if (!this.#ended) this.#caused.push(...pushes);
   }
 
-  /** Sends what waited for the answer. */
-  #release(): void {
-    const held = this.#held;
+  /**
+   * Holds pushes until it is known whether its user may still get them. If the connection
+   * ends before, they are not sent.
+   * @param known does not reject. That of a later call settles later.
+   */
+  async holdUntil(known: Promise<void>): Promise<void> {
+    this.#doubt = known;
+    await known;
+    if (this.#doubt !== known) return;
+    this.#doubt = undefined;
+    if (!this.#answering) this.#release();
+  }
+
+  /** Forgets the pushes that wait, as after a login that failed. */
+  forgetPushes(): void {
     this.#held = [];
     this.#heldSize = 0;
+  }
+
+  /** Sends what waited for the answer, unless there is a doubt. */
+  #release(): void {
+    if (this.#doubt) return;
+    const held = this.#held;
+    this.forgetPushes();
     for (const { piece, frames } of held) this.#send(piece, frames);
   }
 
   /**
-   * Sends a push, after the answer to the present message if there is one.
+   * Sends a push, after the answer to the present message if there is one, and after
+   * the end of a doubt.
    * @param piece one or more frames.
    */
   push(piece: Buffer, frames = 1): void {
     if (this.#ended) return;
-    if (!this.#answering) {
+    if (!this.#answering && !this.#doubt) {
       this.#send(piece, frames);
       return;
     }

@@ -117,6 +117,7 @@ export class Live {
   forgetLogin(connection: Connection): void {
     this.hub.remove(connection);
     this.chat.leave(connection);
+    connection.forgetPushes();
     connection.login = undefined;
     this.#unwatch(connection.world);
   }

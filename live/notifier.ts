@@ -282,19 +282,31 @@ export class Notifier {
     }
   }
 
+  /**
+   * Compares the users of connections with the store. Until then nothing is pushed to
+   * them: whoever was banned gets nothing that was sent after that.
+   */
   #compare(world: string, connections: Connection[]): void {
-    this.#live.effects.inOrder(world, () =>
-      this.#compareNow(world, connections),
-    );
+    const { effects } = this.#live;
+    effects.inOrder(world, () => this.#compareNow(world, connections));
+    const compared = effects.ended(world);
+    if (!compared) return;
+    for (const connection of connections) void connection.holdUntil(compared);
   }
 
   /** Makes connections of users who were banned, silenced or erased load everything again. */
   async #compareNow(world: string, connections: Connection[]): Promise<void> {
-    const ids = [...new Set(connections.map(({ login }) => login!.user))];
+    const logins = connections.flatMap((connection) => {
+      const { login } = connection;
+      return login ? [{ connection, login }] : [];
+    });
+    const ids = [...new Set(logins.map(({ login }) => login.user))];
     const users = await this.#live.store.users.getMany(world, ids);
     const byId = new Map(users.map((user) => [user.id, user]));
-    for (const connection of connections) {
-      applyModeration(connection, byId.get(connection.login!.user));
+    for (const { connection, login } of logins) {
+      // The login may have failed meanwhile.
+      if (connection.login !== login) continue;
+      applyModeration(connection, byId.get(login.user));
     }
   }
 

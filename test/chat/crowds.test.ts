@@ -1,6 +1,5 @@
 import t from "tap";
 import { demo, type Json } from "../live/client.js";
-import { shared } from "../shared.js";
 import {
   burst,
   crowdOf,
@@ -213,13 +212,6 @@ void t.test("a crowd", async (t) => {
       const before = burst(people, channel, 60);
       await people[0]!.say(channel, "the first");
       await act(channel, ears);
-      // Who shares a database reads who was banned, within a second.
-      if (shared && name === "a ban") {
-        for (const ear of ears.filter(isLost)) {
-          const isOut = () => ear.pushes("connection.reload").length > 0;
-          await ear.until("the end", isOut);
-        }
-      }
       const after = new Set(await burst(people, channel, 60));
       const last = Math.max(...(await before), ...after);
       if (after.size > 0) t.equal(after.size, 60);
