@@ -293,3 +293,32 @@ void t.test("somebody changes name and picture", async (t) => {
   await post.locator("img[src*='/media/pub/']").first().waitFor();
   t.equal(await ben.log.getByRole("article", { name: /Annabel/ }).count(), 1);
 });
+
+void t.test("emoji that come late disturb nobody", async (t) => {
+  const world = await site.world(t);
+  await world.room("Hallway");
+  const anna = await world.guest("Anna");
+  await anna.enter("Hallway");
+  let give = () => {};
+  const given = new Promise<void>((resolve) => (give = resolve));
+  await anna.page.route(/EmojiPicker/, async (route) => {
+    await given;
+    await route.continue();
+  });
+
+  const button = anna.button("Insert an emoji");
+  await button.click();
+  await anna.message.pressSequentially("Hel");
+  give();
+  await eventually(
+    "nobody waits for them any more",
+    async () => (await button.getAttribute("aria-expanded")) === "false",
+  );
+  await anna.page.keyboard.type("lo ");
+  t.equal(await anna.message.inputValue(), "Hello ");
+
+  await button.click();
+  await anna.dialog("Emoji").waitFor();
+  await anna.page.keyboard.press("Enter");
+  t.match(await anna.message.inputValue(), /^Hello \S+$/);
+});
