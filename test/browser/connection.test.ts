@@ -141,3 +141,53 @@ void t.test("a message written offline is sent once", async (t: Test) => {
   await visitor.post("Into the dark.").first().waitFor();
   t.equal(await visitor.post("Into the dark.").count(), 1);
 });
+
+for (const name of ["attend", "console"] as const) {
+  void t.test(
+    `${name} connects at once when somebody comes back`,
+    async (t) => {
+      const site = await Site.open(t, {}, browser);
+      const world = await site.world(t);
+      const visitor = await world.visitor();
+      const { page } = visitor;
+      let attempts = 0;
+      let isUp = true;
+      let drop: () => unknown = () => {};
+      await page.routeWebSocket(/\/ws\//, (socket) => {
+        attempts++;
+        if (!isUp) return void socket.close();
+        drop = () => socket.close();
+        socket.connectToServer();
+      });
+      await page.clock.install();
+      const token = world.token({
+        uid: "host",
+        name: "Host",
+        traits: ["admin", "api"],
+      });
+      await page.goto(`${world[name]}#token=${token}`);
+      await visitor.rooms.or(visitor.consoleNav).waitFor();
+      // From now on, no wait ends by itself.
+      await page.clock.pauseAt(Date.now() + 60_000);
+      isUp = false;
+      drop();
+
+      for (const [event, target] of [
+        ["online", "window"],
+        ["focus", "window"],
+        ["visibilitychange", "document"],
+      ] as const) {
+        const before = attempts;
+        await eventually(`${event} leads to an attempt`, async () => {
+          // The page may not know yet that the last one failed.
+          await page.evaluate(
+            ([event, target]) =>
+              globalThis[target].dispatchEvent(new Event(event)),
+            [event, target] as const,
+          );
+          return attempts > before;
+        });
+      }
+    },
+  );
+}
