@@ -256,6 +256,8 @@ void t.test("what is typed while a save is answered stays", async (t) => {
 
 void t.test("nobody locks themselves out unasked", async (t) => {
   const { world, host, ids } = await scene(t);
+  // It comes with the rules of the world, from which follows who is locked out.
+  await host.button("Preview as").waitFor();
   await toEditor(host, "Garden");
   await host.button("Add a rule").click();
   await host.field("Needed traits").fill("speaker");
