@@ -34,6 +34,20 @@ void t.test("a reload keeps who somebody is, and what was typed", async (t) => {
   t.equal(await anna.page.getByRole("button", { name: "Join" }).count(), 0);
 });
 
+/** What says that there is no connection. */
+const trouble = ({ page }: Visitor, text: string | RegExp) =>
+  page.getByRole("status").filter({ hasText: text });
+
+/** Has a page try to connect, unless it does so by itself, until it has. */
+const comesBack = (visitor: Visitor): Promise<void> =>
+  eventually("the page is back", async () => {
+    const button = visitor.button("Try now");
+    if (await button.isVisible()) {
+      await button.click({ timeout: 1000 }).catch(() => {});
+    }
+    return (await trouble(visitor, /offline|Connecting/).count()) === 0;
+  });
+
 /** Stops a server in good order. */
 async function stop(server: ServerProcess): Promise<void> {
   server.signal("SIGTERM");
@@ -68,10 +82,7 @@ void t.test("the server goes and comes back", async (t: Test) => {
 
   await stop(server);
   for (const visitor of [anna, ben]) {
-    await visitor.page
-      .getByRole("status")
-      .filter({ hasText: "You are offline." })
-      .waitFor();
+    await trouble(visitor, "You are offline.").waitFor();
   }
   t.equal(await ben.post("First.").count(), 1, "what was there stays");
 
@@ -86,15 +97,9 @@ void t.test("the server goes and comes back", async (t: Test) => {
   const numbers = Array.from({ length: 12 }, (_, i) => i + 1);
   for (const n of numbers) await say(other, hallway, `Missed ${n}.`);
 
-  await anna
-    .button("Try now")
-    .click()
-    .catch(() => {});
+  await comesBack(anna);
   for (const visitor of [anna, ben]) {
-    await visitor.page
-      .getByRole("status")
-      .filter({ hasText: "You are offline." })
-      .waitFor({ state: "detached" });
+    await trouble(visitor, "You are offline.").waitFor({ state: "detached" });
     await visitor.post("Missed 12.").waitFor();
     const texts = await textsOf(visitor.log.getByRole("article"));
     const missed = texts.flatMap(
@@ -121,17 +126,11 @@ void t.test("a message written offline is sent once", async (t: Test) => {
   // Its code has to come before the server goes.
   await visitor.message.waitFor();
   await stop(server);
-  await visitor.page.getByText("You are offline.").waitFor();
+  await trouble(visitor, "You are offline.").waitFor();
   await visitor.message.fill("Into the dark.");
   await visitor.message.press("Enter");
   await startFoyer(t, dataDir, [], { PORT: String(port) });
-  await visitor
-    .button("Try now")
-    .click()
-    .catch(() => {});
-  await visitor.page
-    .getByText("You are offline.")
-    .waitFor({ state: "detached" });
+  await comesBack(visitor);
   // It went out by itself, or is still in the field.
   await eventually("it is sent, or still there to send", async () => {
     if ((await visitor.post("Into the dark.").count()) > 0) return true;
@@ -142,3 +141,53 @@ void t.test("a message written offline is sent once", async (t: Test) => {
   await visitor.post("Into the dark.").first().waitFor();
   t.equal(await visitor.post("Into the dark.").count(), 1);
 });
+
+for (const name of ["attend", "console"] as const) {
+  void t.test(
+    `${name} connects at once when somebody comes back`,
+    async (t) => {
+      const site = await Site.open(t, {}, browser);
+      const world = await site.world(t);
+      const visitor = await world.visitor();
+      const { page } = visitor;
+      let attempts = 0;
+      let isUp = true;
+      let drop: () => unknown = () => {};
+      await page.routeWebSocket(/\/ws\//, (socket) => {
+        attempts++;
+        if (!isUp) return void socket.close();
+        drop = () => socket.close();
+        socket.connectToServer();
+      });
+      await page.clock.install();
+      const token = world.token({
+        uid: "host",
+        name: "Host",
+        traits: ["admin", "api"],
+      });
+      await page.goto(`${world[name]}#token=${token}`);
+      await visitor.rooms.or(visitor.consoleNav).waitFor();
+      // From now on, no wait ends by itself.
+      await page.clock.pauseAt(Date.now() + 60_000);
+      isUp = false;
+      drop();
+
+      for (const [event, target] of [
+        ["online", "window"],
+        ["focus", "window"],
+        ["visibilitychange", "document"],
+      ] as const) {
+        const before = attempts;
+        await eventually(`${event} leads to an attempt`, async () => {
+          // The page may not know yet that the last one failed.
+          await page.evaluate(
+            ([event, target]) =>
+              globalThis[target].dispatchEvent(new Event(event)),
+            [event, target] as const,
+          );
+          return attempts > before;
+        });
+      }
+    },
+  );
+}

@@ -388,16 +388,16 @@ export class Visitor {
     await this.rooms.waitFor();
   }
 
-  /** Sends a message, and waits until it is among the others. */
+  /** Sends a message, and waits until the server has it. */
   async say(text: string): Promise<void> {
     await this.message.fill(text);
     await this.button("Send").click();
     await this.post(text).waitFor();
   }
 
-  /** A message that holds a text. */
+  /** A message that holds a text. One that waits for the server is none yet. */
   post(text: string): Locator {
-    return this.log.getByRole("article").filter({ hasText: text });
+    return this.log.locator("article[data-event]").filter({ hasText: text });
   }
 
   /** Chooses from a menu. */

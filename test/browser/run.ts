@@ -34,9 +34,13 @@ if (findChromium() === undefined) {
     )
     .map((file) => join(folder, file));
   // A browser takes a core; a third file would only slow down the first two.
-  const { status } = spawnSync(tapCommand(), ["--jobs=2", ...files], {
-    stdio: "inherit",
-    cwd: join(dirname(folder), "..", ".."),
-  });
+  const { status } = spawnSync(
+    tapCommand(),
+    ["--jobs=2", "--timeout=900", ...files],
+    {
+      stdio: "inherit",
+      cwd: join(dirname(folder), "..", ".."),
+    },
+  );
   process.exitCode = status ?? 1;
 }

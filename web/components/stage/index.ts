@@ -10,6 +10,10 @@ import type { SentRoom } from "../../../client/index.js";
 
 export { visit, type Presence, type Visit } from "../../state/viewers.js";
 
+/** Whether modules of a type fill a Stage.svelte. */
+export const isLivestream = (type: string): boolean =>
+  type.startsWith("livestream.");
+
 /** Whether a room shows something that people may want to react to. */
 export const hasLivestream = (room: SentRoom): boolean =>
-  room.modules.some(({ type }) => type.startsWith("livestream."));
+  room.modules.some(({ type }) => isLivestream(type));
