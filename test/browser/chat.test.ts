@@ -190,6 +190,28 @@ void t.test("a mention counts until it is read", async (t) => {
   );
 });
 
+void t.test("a mention has its name before the server has it", async (t) => {
+  const world = await site.world(t);
+  await world.room("Hallway");
+  // Nobody has met Anna: she only was here.
+  await world.guest("Anna");
+  const ben = await world.visitor();
+  await ben.page.routeWebSocket(/\/ws\//, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      if (!message.includes('"chat.send"')) server.send(message);
+    });
+  });
+  const token = world.token({ uid: "ben", name: "Ben" });
+  await ben.page.goto(`${world.attend}#token=${token}`);
+  await ben.enter("Hallway");
+  await ben.message.pressSequentially("Where is @Ann");
+  await ben.page.getByRole("option", { name: /Anna/ }).click();
+  await ben.message.press("Enter");
+  const waiting = ben.log.getByRole("article").filter({ hasText: "Where is" });
+  await waiting.filter({ hasText: "@Anna" }).waitFor();
+});
+
 void t.test("direct messages, and blocking", async (t) => {
   const { anna, ben } = await pair(t);
   await ben.say("Good morning.");

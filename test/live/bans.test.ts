@@ -1,6 +1,6 @@
-import t from "tap";
+import t, { type Test } from "tap";
 import type { UserStore } from "../../db/store.js";
-import { bodiesOf, type Talk, say, startTalk } from "../chat/talk.js";
+import { bodiesOf, say, startTalk } from "../chat/talk.js";
 import type { Client, LiveServer } from "./client.js";
 
 // What reaches people between the news of a ban and the moment when the server has read it.
@@ -45,7 +45,9 @@ function holdNext<N extends "get" | "getMany">(
 }
 
 /** A room in which somebody listens, and somebody else speaks. */
-async function listened(talk: Talk) {
+async function listened(t: Test) {
+  const talk = await startTalk(t);
+  const { users } = talk.live.app.store;
   const channel = await talk.room();
   const ear = await talk.member("ear", channel);
   const speaker = await talk.member("speaker", channel);
@@ -55,7 +57,9 @@ async function listened(talk: Talk) {
     const { event_id: id } = await say(speaker, channel, body);
     await speaker.next("chat.event", ({ event_id }) => event_id === id);
   };
-  return { ear, speak };
+  const moderate = (state: "" | "banned") =>
+    users.moderate("demo", ear.id, state);
+  return { live: talk.live, users, ear, speak, moderate };
 }
 
 /** What somebody says next, twice. */
@@ -63,25 +67,21 @@ const nextTwo = async (ear: Client) =>
   bodiesOf([await ear.next("chat.event"), await ear.next("chat.event")]);
 
 void t.test("what is said after a ban", async (t) => {
-  const talk = await startTalk(t);
-  const { users } = talk.live.app.store;
-  const { ear, speak } = await listened(talk);
-  const { go } = holdReads(talk.live);
-  await users.moderate("demo", ear.id, "banned");
+  const { live, ear, speak, moderate } = await listened(t);
+  const { go } = holdReads(live);
+  await moderate("banned");
   await speak("one");
   go();
   t.strictSame(await ear.frame(), ["connection.reload", {}]);
 });
 
 void t.test("a ban while an earlier change is read", async (t) => {
-  const talk = await startTalk(t);
-  const { users } = talk.live.app.store;
-  const { ear, speak } = await listened(talk);
+  const { live, users, ear, speak, moderate } = await listened(t);
   const early = holdNext(users, "getMany", "after");
-  await users.moderate("demo", ear.id, "");
+  await moderate("");
   await early.begun;
-  const { begun, go } = holdReads(talk.live);
-  await users.moderate("demo", ear.id, "banned");
+  const { begun, go } = holdReads(live);
+  await moderate("banned");
   early.go();
   await begun;
   await speak("one");
@@ -90,13 +90,11 @@ void t.test("a ban while an earlier change is read", async (t) => {
 });
 
 void t.test("a ban that is over before it is read", async (t) => {
-  const talk = await startTalk(t);
-  const { users } = talk.live.app.store;
-  const { ear, speak } = await listened(talk);
-  const { go } = holdReads(talk.live);
-  await users.moderate("demo", ear.id, "banned");
+  const { live, ear, speak, moderate } = await listened(t);
+  const { go } = holdReads(live);
+  await moderate("banned");
   await speak("one");
-  await users.moderate("demo", ear.id, "");
+  await moderate("");
   await speak("two");
   go();
   t.strictSame(await nextTwo(ear), ["one", "two"], "nothing is lost");
@@ -104,11 +102,9 @@ void t.test("a ban that is over before it is read", async (t) => {
 });
 
 void t.test("nobody knows whether it was a ban", async (t) => {
-  const talk = await startTalk(t);
-  const { users } = talk.live.app.store;
-  const { ear, speak } = await listened(talk);
-  const { go } = holdReads(talk.live);
-  await users.moderate("demo", ear.id, "");
+  const { live, users, ear, speak, moderate } = await listened(t);
+  const { go } = holdReads(live);
+  await moderate("");
   await speak("one");
   await speak("two");
   const getMany = users.getMany.bind(users);
@@ -118,7 +114,7 @@ void t.test("nobody knows whether it was a ban", async (t) => {
   };
   go();
   t.strictSame(await nextTwo(ear), ["one", "two"]);
-  t.match(talk.live.log.splice(0), [{ err: { message: "no answer" } }]);
+  t.match(live.log.splice(0), [{ err: { message: "no answer" } }]);
 });
 
 for (const moment of ["before", "while"] as const) {
