@@ -676,10 +676,14 @@ export interface components {
       /** Format: uri */
       url: string;
     };
-    /** @description Exactly one part, a file. */
+    /** @description One file. Either both or none of `width` and `height`: an image that does not fit into this box is scaled down. */
     UploadForm: {
       /** Format: binary */
       file: string;
+      /** @description Of the box into which an image is scaled down, in pixels. */
+      width?: number;
+      /** @description Of the box into which an image is scaled down, in pixels. */
+      height?: number;
     };
     /**
      * @description Why a file was not taken.

@@ -27,7 +27,15 @@ export const FileProblem = Type.Object(
   },
 );
 
-/** The form of an upload, with exactly one part. */
+const Side = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: 10_000,
+    description: "Of the box into which an image is scaled down, in pixels.",
+  }),
+);
+
+/** The form of an upload: a file, and perhaps a box for an image. */
 export const UploadForm = Type.Object(
   {
     file: Type.Unsafe<Blob>({
@@ -36,10 +44,14 @@ export const UploadForm = Type.Object(
       format: "binary",
       contentMediaType: "application/octet-stream",
     }),
+    width: Side,
+    height: Side,
   },
   {
     $id: "UploadForm",
-    description: "Exactly one part, a file.",
+    description:
+      "One file. Either both or none of `width` and `height`: an image that does not fit into this box is scaled down.",
+    dependentRequired: { width: ["height"], height: ["width"] },
     additionalProperties: false,
   },
 );

@@ -2,13 +2,26 @@ import type { IncomingMessage } from "node:http";
 import type { Multipart } from "@fastify/multipart";
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import { FileRefusal } from "../http/errors.js";
+import { partCounter } from "./part-counter.js";
 
-/** The file of a form that holds nothing else. */
+/** The box into which an image is scaled down. */
+export interface Box {
+  width: number;
+  height: number;
+}
+
+/** The file of a form, and the box that may come with it. */
 export interface FormFile {
   name: string;
   /** Its bytes; they end with an error if the form turns out to hold more, or to be broken. */
   bytes: AsyncGenerator<Buffer>;
+  /** The box, which is known once all bytes are read; undefined if the form has none. */
+  box: () => Box | undefined;
 }
+
+/** The text fields that a form may have, and the largest number in them. */
+const SIDES = ["width", "height"];
+const MAX_SIDE = 10_000;
 
 /** Refuses a body that is not a form, before it is read. */
 export const refuseOtherThanForms: onRequestHookHandler = (
@@ -37,36 +50,69 @@ export function dropRest(body: IncomingMessage, most: number): void {
 }
 
 /**
- * Opens a form that must have exactly one part: a file named `file`.
+ * Opens a form that must have a file named `file` and, in any order, either both or
+ * none of the text fields `width` and `height`.
  * @throws {FileRefusal} `file.missing`, also while the bytes are read.
  */
 export async function openForm(request: FastifyRequest): Promise<FormFile> {
+  const count = partCounter(request.raw);
   const parts = request.parts({
     limits: {
-      // This also counts parts that the parser skips silently.
-      parts: 1,
+      parts: 1 + SIDES.length,
       // The reader checks the size. A limit here would make the form look broken.
       fileSize: Infinity,
       fieldSize: 1024,
     },
   });
-  const part = await nextPart(parts);
-  if (part?.type !== "file" || part.fieldname !== "file" || !part.filename) {
+  const sides = new Map<string, number>();
+  let part = await nextPart(parts);
+  for (; part?.type === "field"; part = await nextPart(parts)) {
+    addSide(sides, part);
+  }
+  if (part?.fieldname !== "file" || !part.filename) {
     throw new FileRefusal("file.missing");
   }
-  return { name: part.filename, bytes: readAll(part.file, parts) };
+  return {
+    name: part.filename,
+    bytes: readAll(part.file, async () => {
+      let rest: Multipart | undefined;
+      while ((rest = await nextPart(parts))) addSide(sides, rest);
+      const isWhole = sides.size === 0 || sides.size === SIDES.length;
+      if (!isWhole || count() !== 1 + sides.size) {
+        throw new FileRefusal("file.missing");
+      }
+    }),
+    box: () => {
+      const [width, height] = SIDES.map((side) => sides.get(side));
+      return width && height ? { width, height } : undefined;
+    },
+  };
 }
 
+/** Takes a width or a height, each once. */
+function addSide(sides: Map<string, number>, part: Multipart): void {
+  const { type, fieldname } = part;
+  const isSide = type === "field" && SIDES.includes(fieldname);
+  if (!isSide || sides.has(fieldname)) throw new FileRefusal("file.missing");
+  const { value } = part;
+  const isNumber = typeof value === "string" && /^[1-9]\d{0,4}$/.test(value);
+  if (!isNumber || Number(value) > MAX_SIDE) {
+    throw new FileRefusal("file.missing");
+  }
+  sides.set(fieldname, Number(value));
+}
+
+/** @param finish reads the rest of the form. */
 async function* readAll(
   file: AsyncIterable<Buffer>,
-  parts: AsyncIterableIterator<Multipart>,
+  finish: () => Promise<void>,
 ): AsyncGenerator<Buffer> {
   try {
     yield* file;
   } catch {
     throw new FileRefusal("file.missing");
   }
-  if (await nextPart(parts)) throw new FileRefusal("file.missing");
+  await finish();
 }
 
 /** The next part; a form that is broken in any way has no file. */

@@ -34,8 +34,12 @@ async function run(job: ImageJob): Promise<ImageOutcome> {
   }
 }
 
-/** Keeps the pixels, the frames and the orientation, and drops everything else. */
-async function reencode({ from, format, pixels }: ImageJob): Promise<Buffer> {
+/**
+ * Keeps the pixels, the frames and the orientation, and drops everything else. An image
+ * that does not fit into its box is scaled down, each frame of an animation as well.
+ */
+async function reencode(job: ImageJob): Promise<Buffer> {
+  const { from, format, pixels, box } = job;
   const safely = { limitInputPixels: pixels, failOn: "error" } as const;
   const {
     pages = 1,
@@ -49,6 +53,7 @@ async function reencode({ from, format, pixels }: ImageJob): Promise<Buffer> {
     pages > 1
       ? sharp(from, { ...safely, animated: true })
       : sharp(from, safely).autoOrient();
+  if (box) image.resize({ ...box, fit: "inside", withoutEnlargement: true });
   const progressive = isProgressive;
   switch (format) {
     case "jpeg":

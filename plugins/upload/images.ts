@@ -5,6 +5,7 @@ import pLimit from "p-limit";
 import { StoreError } from "../../db/store.js";
 import { FileRefusal, Refusal } from "../http/errors.js";
 import type { ImageFormat } from "../../schemas/plain/file-types.js";
+import type { Box } from "./form.js";
 import { MAX_PIXELS } from "./pixels.js";
 
 /** An image to re-encode. */
@@ -14,6 +15,8 @@ export interface Image {
   pixels: number;
   /** The largest size of the clean copy, in bytes. */
   maxBytes: number;
+  /** The box into which it is scaled down; undefined keeps its size. */
+  box?: Box | undefined;
 }
 
 /** A job of the image process: write a clean copy of one file to another. */

@@ -1,11 +1,16 @@
+import { Readable } from "node:stream";
 import sharp from "sharp";
 import t from "tap";
 import { serve, startFoyer } from "../helper.js";
 import {
   fileForm,
+  filePart,
   follow,
+  formOf,
   GUEST,
   images,
+  PDF,
+  textPart,
   textsBelow,
   upload,
   urlOf,
@@ -97,4 +102,77 @@ void t.test("an animation goes on", async (t) => {
       filename,
     );
   }
+});
+
+void t.test("the client of Venueless uploads an avatar", async (t) => {
+  const server = await startFoyer(t, testdir(t), ["--demo"]);
+  const data = new FormData();
+  const canvas = new Blob([await images.png(300, 200)], { type: "image/png" });
+  data.append("file", canvas, "avatar.png");
+  data.append("width", 128 as unknown as string);
+  data.append("height", 128 as unknown as string);
+  const answer = await fetch(server.address + path, {
+    method: "POST",
+    headers: { accept: "application/json", authorization: GUEST },
+    body: data,
+  });
+  t.equal(answer.status, 201);
+  const { url } = (await answer.json()) as { url: string };
+  const served = await (await fetch(url)).arrayBuffer();
+  const { width, height } = await sharp(served).metadata();
+  t.strictSame([width, height], [128, 85], "scaled down, in proportion");
+});
+
+void t.test("a box scales images down, and never up", async (t) => {
+  const server = await serve(t);
+  const turned = await sharp(await images.png(30, 20))
+    .jpeg()
+    .withMetadata({ orientation: 6 })
+    .toBuffer();
+  const rows: [
+    filename: string,
+    image: Buffer,
+    box: [string, string],
+    to: number[],
+  ][] = [
+    ["a.png", await images.png(), ["5", "100"], [5, 3]],
+    ["a.webp", await images.webp(), ["10000", "5"], [10, 5]],
+    ["larger.jpg", await images.jpg(), ["40", "40"], [20, 10]],
+    ["as large.gif", await images.gif(), ["20", "10"], [20, 10]],
+    ["turned.jpg", turned, ["15", "15"], [10, 15]],
+    ["one pixel.png", await images.png(300, 2), ["1", "1"], [1, 1]],
+    ["moves.gif", await images.animatedGif(), ["10", "10"], [10, 5]],
+    ["moves.webp", await images.animatedWebp(), ["10", "10"], [10, 5]],
+  ];
+  for (const [filename, image, [w, h], to] of rows) {
+    const file = filePart(filename, image);
+    const width = textPart("width", w);
+    const height = textPart("height", h);
+    const before = await sharp(image).metadata();
+    for (const form of [
+      formOf(file, width, height),
+      formOf(height, width, file),
+      formOf(width, file, height),
+    ]) {
+      const answer = await upload(server, form);
+      t.equal(answer.status, 201, filename);
+      const { bytes } = await follow(server, urlOf(answer));
+      const meta = await sharp(bytes, { animated: true }).metadata();
+      const { pages, delay } = meta;
+      t.strictSame([meta.width, meta.pageHeight ?? meta.height], to, filename);
+      t.strictSame([pages, delay], [before.pages, before.delay], filename);
+    }
+  }
+  const sides = [textPart("width", "9"), textPart("height", "9")];
+  const { headers, body } = formOf(filePart("a.pdf", PDF), ...sides);
+  const slow = await server.app.inject({
+    method: "POST",
+    url: path,
+    headers: { ...headers, authorization: GUEST },
+    payload: Readable.from([...body].map((byte) => Buffer.of(byte))),
+  });
+  t.equal(slow.statusCode, 201, "byte by byte");
+  const pdf = await upload(server, formOf(...sides, filePart("a.pdf", PDF)));
+  const { bytes } = await follow(server, urlOf(pdf));
+  t.equal(bytes.toString(), PDF, "other files stay as they are");
 });

@@ -50,6 +50,11 @@ async function refuses(
   t.strictSame(await usersOf(server.store, "demo"), []);
 }
 
+const box = (side: string) => [
+  textPart("width", side),
+  textPart("height", side),
+];
+
 void t.test("file.missing", async (t) => {
   const server = await serve(t);
   const good = fileForm("a.pdf", PDF);
@@ -100,6 +105,19 @@ void t.test("file.missing", async (t) => {
     ["two files, the second with another name", formOf(file, filePart("b.pdf", PDF, "b"))],
     ["a field before", formOf(textPart("x", "1"), file)],
     ["a field after", formOf(file, textPart("x", "1"))],
+    ["a width alone before", formOf(textPart("width", "9"), file)],
+    ["a width alone after", formOf(file, textPart("width", "9"))],
+    ["a width on each side", formOf(textPart("width", "9"), file, textPart("width", "9"))],
+    ["a third number", formOf(file, ...box("9"), textPart("width", "9"))],
+    ["a box and a field", formOf(file, ...box("9"), textPart("x", "9"))],
+    ["a box and a part that counts for nothing", formOf(file, ...box("9"), { body: "x" })],
+    ["a box and two files", formOf(file, ...box("9"), file)],
+    ["a box and no file", formOf(...box("9"))],
+    ["a box around a part that counts for nothing", formOf(...box("9"), { body: "x" })],
+    ["a part that counts for nothing between", formOf(file, { body: "x" }, textPart("width", "9"))],
+    ...["0", "-1", "10001", "100000", "1.5", "1e2", "0x9", "09", " 9", "9 ", "+9", "", "nine", "9".repeat(2000)].map((side): [string, Form] => [`a side of ${side.slice(0, 10)}`, formOf(file, ...box(side))]),
+    ["a side as JSON", formOf(file, textPart("width", "9"), { headers: { "Content-Disposition": 'form-data; name="height"', "Content-Type": "application/json" }, body: "9" })],
+    ["a side as a file", formOf(file, textPart("width", "9"), filePart("9", "9", "height"))],
     ["a field of a prototype after", formOf(file, textPart("toString", "1"))],
     ["a file of a prototype after", formOf(file, filePart("a.pdf", PDF, "toString"))],
     ["a part that counts for nothing before", formOf({ body: "x" }, file)],
@@ -258,6 +276,11 @@ void t.test("file.size, and what comes first", async (t) => {
     ["no byte, in another field", formOf(filePart("a.pdf", "", "x")), missing],
     ["a wrong type, and a second part", formOf(filePart("a.exe", "x"), textPart("x", "")), missing],
     ["a wrong content, and a second part", formOf(filePart("a.pdf", "x"), textPart("x", "")), missing],
+    ["a wrong type, and half a box", formOf(filePart("a.exe", "x"), textPart("width", "9")), missing],
+    ["a wrong content, and a bad box", formOf(filePart("a.pdf", "x"), ...box("0")), missing],
+    ["no byte, and a bad box", formOf(filePart("a.pdf", ""), ...box("0")), missing],
+    ["a wrong type, and a box", formOf(filePart("a.exe", "x"), ...box("9")), type],
+    ["no byte, and a box", formOf(filePart("a.pdf", ""), ...box("9")), size],
     ["a broken image, and a second part", formOf(filePart("a.png", (await images.png()).subarray(0, 40)), textPart("x", "")), missing],
     ["too large, in another field", formOf(filePart("a.pdf", sized(1001), "x")), missing],
     ["too large, of a wrong type", fileForm("a.exe", sized(1001)), type],
