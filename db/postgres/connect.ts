@@ -1,31 +1,31 @@
-import pg from "pg";
+import type pg from "pg";
 import { addressOf } from "../choice.js";
 import { StoreError } from "../store.js";
+import { clientOf, configOf, end, open } from "./client.js";
 import { explain } from "./errors.js";
 import { expectVersion, versionOf } from "./upgrade.js";
 
 /** How long a connection may take, in milliseconds. */
 const CONNECT_TIMEOUT = 5000;
 
-/** A connection for long work. It is of no pool, and no statement is too slow. */
+/** How long an answer may take, in milliseconds: an index of a large table takes minutes. */
+const EXCHANGE_TIMEOUT = 3_600_000;
+
+/** A connection for long work. It is of no pool, and the server has no limits for it. */
 export async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: "foyer",
-    keepAlive: true,
-    connectionTimeoutMillis: CONNECT_TIMEOUT,
+  const client = clientOf({
+    ...configOf(url, CONNECT_TIMEOUT),
+    query_timeout: EXCHANGE_TIMEOUT,
   });
-  // What is under way fails with the same error.
-  client.on("error", () => {});
   try {
-    await client.connect();
+    await open(client);
     // The server may have limits for all others.
     await client.query(
       "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0",
     );
     return client;
   } catch (error) {
-    await client.end().catch(() => {});
+    await end(client);
     return explain(error);
   }
 }
@@ -46,7 +46,7 @@ export async function connectToTables(url: string): Promise<pg.Client> {
     await expectVersion(client);
     return client;
   } catch (error) {
-    await client.end();
+    await end(client);
     return explain(error);
   }
 }

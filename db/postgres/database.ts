@@ -1,13 +1,14 @@
-import pg from "pg";
+import type pg from "pg";
 import { addressOf, type DatabaseOptions } from "../choice.js";
 import { StoreError } from "../store.js";
 import { Caches } from "./cache.js";
+import { clientOf, configOf, end, open } from "./client.js";
 import { storeErrorOf } from "./errors.js";
 import { Lanes } from "./lanes.js";
-import { CONNECT_TIMEOUT, Link } from "./link.js";
+import { Link } from "./link.js";
 import { join, type Membership } from "./membership.js";
 import { CHANNEL, News, type Telling } from "./news.js";
-import type { Notes } from "./notes.js";
+import { Noted, type Notes } from "./notes.js";
 import { Pool, prepare } from "./pool.js";
 import { Searches } from "./searches.js";
 import { type Sql, sqlOn } from "./sql.js";
@@ -19,6 +20,9 @@ import { Vacuum } from "./vacuum.js";
 const READERS = `SELECT EXISTS (
   SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_xmin IS NOT NULL
     AND xact_start < clock_timestamp() - $1::float8 * interval '1 ms') AS found`;
+
+/** How long a statement of an upgrade may take, in milliseconds. */
+const UPGRADE_TIMEOUT = 3_600_000;
 
 /** A write, which touches nothing but the database. */
 export type Write<T> = (sql: Sql, notes: Notes) => Promise<T>;
@@ -36,7 +40,7 @@ export class Database {
   readonly #pool: Pool;
   readonly #news: News;
   readonly #vacuum: Vacuum;
-  readonly #lanes = new Lanes((world, batch) => this.#transact(world, batch));
+  readonly #lanes: Lanes;
   #membership: Membership | undefined;
   #closed = false;
   /** Writes and snapshots under way. */
@@ -44,6 +48,10 @@ export class Database {
 
   private constructor(id: string, config: pg.ClientConfig, size: number) {
     this.id = id;
+    // Writes wait for the locks of their worlds, and reads must not wait for connections then.
+    this.#lanes = new Lanes(Math.ceil(size / 2), (world, batch) =>
+      this.#transact(world, batch),
+    );
     this.#pool = new Pool(config, size, () => this.isUp);
     this.caches = new Caches(() => this.#link.isTrusted);
     this.#news = new News(this.caches);
@@ -76,21 +84,15 @@ export class Database {
     { url, pool }: DatabaseOptions,
     options: UpgradeOptions,
   ): Promise<Database> {
-    const config: pg.ClientConfig = {
-      connectionString: url,
-      application_name: "foyer",
-      keepAlive: true,
-      connectionTimeoutMillis: CONNECT_TIMEOUT,
-    };
     try {
-      const client = new pg.Client(config);
-      client.on("error", () => {});
+      const config = configOf(url);
+      const client = clientOf({ ...config, query_timeout: UPGRADE_TIMEOUT });
       let id: string;
       try {
-        await client.connect();
+        await open(client);
         id = await upgrade(client, options);
       } finally {
-        await client.end().catch(() => {});
+        await end(client);
       }
       const database = new Database(id, config, pool);
       await database.#link.open();
@@ -185,9 +187,10 @@ export class Database {
   async #transact(world: string, jobs: readonly Job[]): Promise<void> {
     const announce: Announce = (noted, quiet) =>
       this.#news.statementFor(world, noted, quiet);
+    const noted = new Noted();
     try {
-      const { noted, settle } = await this.#pool.with((client) =>
-        transact(client, world, jobs, announce),
+      const settle = await this.#pool.with((client) =>
+        transact(client, world, jobs, announce, noted),
       );
       this.caches.forget(world, noted);
       this.#vacuum.add(noted.erased);
@@ -196,6 +199,8 @@ export class Database {
       const fault = storeErrorOf(error) ?? error;
       if (fault instanceof StoreError && fault.problem === "doubtful") {
         this.#news.doubts(world);
+        // Whoever repeats the erasure may find that it has happened.
+        this.#vacuum.add(noted.erased);
       }
       for (const { reject } of jobs) reject(fault);
     }
@@ -227,6 +232,6 @@ export function refusal(url: string, error: unknown): StoreError {
   if (!fault) throw error;
   return new StoreError(
     "unusable",
-    `cannot use ${addressOf(url)}: ${fault.message}`,
+    `DATABASE_URL: cannot use ${addressOf(url)}: ${fault.message}`,
   );
 }

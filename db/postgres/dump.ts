@@ -4,6 +4,7 @@ import { addressOf } from "../choice.js";
 import { type TableSource, type TableTarget, UnfitRow } from "../dump.js";
 import { StoreError } from "../store.js";
 import { type Row, SEQUENCES, type Table, TABLES } from "../tables.js";
+import { end } from "./client.js";
 import { connect, connectToTables } from "./connect.js";
 import { explain } from "./errors.js";
 import { NODES } from "./locks.js";
@@ -66,7 +67,7 @@ export async function postgresSource(url: string): Promise<TableSource> {
     // The first statement is the moment.
     await client.query("SELECT 1 FROM worlds");
   } catch (error) {
-    await client.end();
+    await end(client);
     return explain(error);
   }
 
@@ -125,10 +126,10 @@ export async function postgresSource(url: string): Promise<TableSource> {
       } catch (error) {
         return explain(error);
       } finally {
-        await live.end();
+        await end(live);
       }
     },
-    close: () => client.end(),
+    close: () => end(client),
   };
 }
 
@@ -226,7 +227,7 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
     },
 
     // Without a commit, the server undoes everything.
-    close: () => client.end(),
+    close: () => end(client),
   };
 
   async function setSequences(rows: readonly Row[]): Promise<void> {

@@ -24,7 +24,7 @@ const problems: readonly (readonly [code: string, problem: StoreProblem])[] = [
 
 /** What pg says of a connection that is gone, or that the pool cannot give. */
 const LOST =
-  /connection (terminated|error|ended)|not queryable|client was closed|pool after calling end|server conn/i;
+  /connection (terminated|error|ended)|not queryable|client was closed|pool after calling end|server conn|timeout expired|query read timeout/i;
 
 /** The {@link StoreError} for an error of PostgreSQL or of its connection; undefined if the error is a bug of Foyer. */
 export function storeErrorOf(error: unknown): StoreError | undefined {

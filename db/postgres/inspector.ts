@@ -3,6 +3,7 @@ import type { Inspector } from "../maintenance/inspector.js";
 import type { RowCounts } from "../sqlite/inspection.js";
 import type { FileDigest } from "../store.js";
 import { TABLES } from "../tables.js";
+import { end } from "./client.js";
 import { connectToTables } from "./connect.js";
 import { explain } from "./errors.js";
 import { RULES } from "./inspection.js";
@@ -87,7 +88,7 @@ export async function postgresInspector(url: string): Promise<Inspector> {
           undefined,
       ),
 
-    close: () => client.end(),
+    close: () => end(client),
   };
 }
 

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { setTimeout as sleep } from "node:timers/promises";
+import { clientOf, cut, end, open } from "./client.js";
 
 /** How often the database has to prove that it hears and is heard, in milliseconds. */
 const BEAT = 250;
@@ -10,8 +11,8 @@ const MAX_SILENT = 5;
 /** How long after a heartbeat nothing can have been missed, in milliseconds. */
 const TRUST = 1000;
 
-/** How long a new connection may take, in milliseconds. */
-export const CONNECT_TIMEOUT = 1500;
+/** How long a new connection may take until it listens and is prepared, in milliseconds. */
+const OPEN_TIMEOUT = 6000;
 
 /** The pause before the next attempt to connect, in milliseconds. */
 const PAUSE = 300;
@@ -69,17 +70,19 @@ export class Link {
 
   /** Connects. @throws what pg or {@link LinkEvents.prepare} throws. */
   async open(): Promise<void> {
-    const client = new pg.Client({
-      ...this.#config,
-      connectionTimeoutMillis: CONNECT_TIMEOUT,
-    });
+    const client = clientOf(this.#config);
     const lost = (error?: Error) => this.#lose(client, error);
     client.on("error", lost).on("end", lost);
     client.on("notification", ({ payload = "" }) =>
       this.#events.notified(payload),
     );
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      cut(client);
+    }, OPEN_TIMEOUT);
     try {
-      await client.connect();
+      await open(client);
       const sentAt = performance.now();
       await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`);
       await this.#events.prepare(client);
@@ -88,7 +91,9 @@ export class Link {
       this.#heard = sentAt;
     } catch (error) {
       cut(client);
-      throw error;
+      throw isLate ? new Error("timeout expired") : error;
+    } finally {
+      clearTimeout(timer);
     }
     this.#silent = undefined;
     this.#client = client;
@@ -101,11 +106,7 @@ export class Link {
     clearInterval(this.#timer);
     const client = this.#client;
     this.#client = undefined;
-    if (!client) return;
-    // A database that does not answer must not hold up the end.
-    const timeout = setTimeout(() => cut(client), CONNECT_TIMEOUT);
-    await client.end().catch(() => {});
-    clearTimeout(timeout);
+    if (client) await end(client);
   }
 
   /** Counts beats and not time, as this process may have been busy or stopped itself. */
@@ -143,13 +144,4 @@ export class Link {
       await this.open().catch(() => {});
     }
   }
-}
-
-/** Ends a connection without waiting for the other side. What waits for an answer fails. */
-export function cut(client: pg.Client): void {
-  const { connection } = client as unknown as {
-    connection: { stream: { destroy(error?: Error): void } };
-  };
-  client.on("error", () => {});
-  connection.stream.destroy();
 }

@@ -19,16 +19,17 @@ const PAUSE = 200;
 /**
  * Takes part as a node that serves. It does so as long as the connection lasts: the lock
  * goes with it, however this process ends. Who comes first decides what all have in common.
+ * The tables are those of this Foyer then, and stay so: an upgrade needs the lock alone.
  * @throws {StoreError} `unusable` if others serve who have not the same in common.
  */
 export async function join(
   client: Client,
   membership: Membership,
 ): Promise<void> {
-  await expectVersion(client);
   const deadline = performance.now() + PATIENCE;
   for (;;) {
     if (await isFirst(client)) {
+      await expectVersion(client);
       await write(client, "events", membership.events);
       await write(client, "files", membership.files);
       // This one keeps it while the other one is given up, so nobody comes in between.
@@ -37,6 +38,7 @@ export async function join(
       return;
     }
     await client.query(`SELECT pg_advisory_lock_shared(${NODES})`);
+    await expectVersion(client);
     const fault = await difference(client, membership);
     if (fault === undefined) return;
     await client.query(`SELECT pg_advisory_unlock_shared(${NODES})`);

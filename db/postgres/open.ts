@@ -1,4 +1,3 @@
-import pg from "pg";
 import type { DatabaseOptions } from "../choice.js";
 import { ClusterEvents } from "../cluster/events.js";
 import type { Events } from "../events.js";
@@ -7,6 +6,7 @@ import type { EngineOptions, Engines } from "../open.js";
 import { openFiles } from "../open-files.js";
 import { publishing } from "../publishing/index.js";
 import { ValkeyEvents } from "../valkey/events.js";
+import { clientOf, configOf, end, open } from "./client.js";
 import { Database, refusal } from "./database.js";
 import { postgresStore } from "./index.js";
 import { sharedEvents } from "./membership.js";
@@ -112,14 +112,15 @@ export function forgetting(db: Database, events: Events): void {
 
 /** Whether Foyer has stored something in a database. */
 export async function hasTables({ url }: DatabaseOptions): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => {});
   try {
-    await client.connect();
-    return await hasTablesOf(client);
+    const client = clientOf({ ...configOf(url), query_timeout: 10_000 });
+    try {
+      await open(client);
+      return await hasTablesOf(client);
+    } finally {
+      await end(client);
+    }
   } catch (error) {
     throw refusal(url, error);
-  } finally {
-    await client.end().catch(() => {});
   }
 }

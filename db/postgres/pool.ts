@@ -1,18 +1,40 @@
 import pg from "pg";
 import { StoreError } from "../store.js";
+import { cut, END_TIMEOUT, limited, notConnected } from "./client.js";
 import { explain } from "./errors.js";
-import { cut } from "./link.js";
 
 /** How long a request waits for a connection, in milliseconds. */
 const TIMEOUT = 2000;
 
-// In milliseconds or seconds, as PostgreSQL takes them. A node that was stopped or cut off
-// in a transaction must not keep the lock of a world for long.
+/** How long PostgreSQL may work on a statement, and wait for a lock in it, in milliseconds. */
+const STATEMENT_TIMEOUT = 30_000;
+const LOCK_TIMEOUT = 8000;
+
+/**
+ * What the limits of PostgreSQL leave for the network, in milliseconds. PostgreSQL keeps its
+ * limits by itself, so an answer that comes later never comes: the connection is dead.
+ */
+const MARGIN = 2000;
+
+/** How long answers may take, in milliseconds. Then the connection is given up. */
+export const DEADLINES = {
+  statement: STATEMENT_TIMEOUT + MARGIN,
+  /** Of a statement that only waits for locks. */
+  locks: (count: number) => count * LOCK_TIMEOUT + MARGIN,
+  /** PostgreSQL has no limit for a commit, which waits for the disk and for standbys. */
+  commit: 15_000,
+};
+
+/** How long a statement may take that no transaction may contain, in milliseconds. */
+const ALONE_TIMEOUT = 3_600_000;
+
+// A node that was stopped or cut off in a transaction must not keep the lock of a world for
+// long. Numbers without a unit are milliseconds, or seconds where TCP counts.
 const SETTINGS = Object.entries({
   // To compile a statement takes longer than to run any of these.
   jit: "off",
-  statement_timeout: "30s",
-  lock_timeout: "8s",
+  statement_timeout: STATEMENT_TIMEOUT,
+  lock_timeout: LOCK_TIMEOUT,
   idle_in_transaction_session_timeout: "5s",
   tcp_keepalives_idle: "5",
   tcp_keepalives_interval: "2",
@@ -23,7 +45,7 @@ const SETTINGS = Object.entries({
 
 /** Gives a connection the limits of Foyer. */
 export const prepare = (client: pg.ClientBase): Promise<unknown> =>
-  client.query(SETTINGS);
+  client.query(limited(SETTINGS, MARGIN));
 
 /** The connections of a process for its statements, and not the one that listens. */
 export class Pool {
@@ -45,21 +67,21 @@ export class Pool {
   }
 
   /** Runs one statement. @throws {StoreError} and what pg throws for a bug of Foyer. */
-  async query(query: pg.QueryConfig): Promise<pg.QueryResult> {
-    this.#expectUp();
-    try {
-      return await this.#pool.query(query);
-    } catch (error) {
-      return explain(error);
-    }
+  query(query: pg.QueryConfig): Promise<pg.QueryResult> {
+    return this.with((client) => client.query(query));
   }
 
-  /** Runs something on one connection. After a failure, the connection is closed. */
+  /**
+   * Runs something on one connection. After a failure, the connection is closed.
+   * @throws {StoreError} and what `run` throws.
+   */
   async with<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     this.#expectUp();
     let client: pg.PoolClient | undefined;
     try {
-      client = await this.#pool.connect();
+      client = await this.#pool.connect().catch((error: unknown) => {
+        throw notConnected(error);
+      });
       const result = await run(client);
       client.release();
       return result;
@@ -69,11 +91,11 @@ export class Pool {
     }
   }
 
-  /** Runs a statement that no transaction may contain, however long it takes. */
+  /** Runs a statement that no transaction may contain, and that may take an hour. */
   alone(statement: string): Promise<void> {
     return this.with(async (client) => {
-      await client.query("SET statement_timeout = 0");
-      await client.query(statement);
+      await client.query(`SET statement_timeout = ${ALONE_TIMEOUT}`);
+      await client.query(limited(statement, ALONE_TIMEOUT + MARGIN));
       await prepare(client);
     });
   }
@@ -90,7 +112,9 @@ export class Pool {
   /** Closes all connections. @param isUp whether the database answers. */
   async close(isUp: boolean): Promise<void> {
     if (!isUp) this.#cutAll();
+    const timer = setTimeout(() => this.#cutAll(), END_TIMEOUT);
     await this.#pool.end();
+    clearTimeout(timer);
   }
 
   #expectUp(): void {
@@ -108,6 +132,7 @@ export class Pool {
       ...this.#config,
       max: this.#size,
       connectionTimeoutMillis: TIMEOUT,
+      query_timeout: DEADLINES.statement,
       idleTimeoutMillis: 60_000,
       allowExitOnIdle: true,
       ...onConnect(prepare),

@@ -1,8 +1,10 @@
 import type pg from "pg";
 import { StoreError } from "../store.js";
+import { limited } from "./client.js";
 import { storeErrorOf } from "./errors.js";
 import { LOCK_OF_CHAT, LOCK_OF_WORLDS, lockOfWorld } from "./locks.js";
 import { Noted, type Notes } from "./notes.js";
+import { DEADLINES } from "./pool.js";
 import { type Sql, sqlOn } from "./sql.js";
 
 /** A write that waits for its transaction. */
@@ -19,15 +21,10 @@ export interface Job {
 /** Makes the statement that notifies others of what was noted; undefined for nothing. */
 export type Announce = (noted: Noted, quiet: boolean) => string | undefined;
 
-/** What a transaction has done. */
-interface Done {
-  noted: Noted;
-  /** Gives each job its answer. */
-  settle: () => void;
-}
-
 /**
  * Runs some writes of a world in one transaction, each of which succeeds or fails alone.
+ * @param noted gets what the jobs note, also if the commit is doubtful.
+ * @returns what gives each job its answer.
  * @throws {StoreError} `doubtful` if the connection was lost during the commit, and what
  *   pg throws: then none of the jobs has an answer.
  */
@@ -36,15 +33,20 @@ export async function transact(
   world: string,
   jobs: readonly Job[],
   announce: Announce,
-): Promise<Done> {
+  noted: Noted,
+): Promise<() => void> {
   const sql = sqlOn((query) => client.query(query));
-  const noted = new Noted();
   const answers: (() => void)[] = [];
   let isQuiet = true;
   const locks = jobs[0]!.all ? [LOCK_OF_WORLDS] : [];
   // Each statement sees what was committed before it, also after the wait for the lock.
   const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
-  await client.query([begin, ...locks, lockOfWorld(world)].join("; "));
+  await client.query(
+    limited(
+      [begin, ...locks, lockOfWorld(world)].join("; "),
+      DEADLINES.locks(locks.length + 1),
+    ),
+  );
   for (const job of jobs) {
     const { resolve, reject } = job;
     // A failed statement ends the whole transaction, unless there is a savepoint.
@@ -61,27 +63,35 @@ export async function transact(
       if (fault?.problem === "unusable") throw error;
       if (jobs.length === 1) {
         await client.query("ROLLBACK");
-        return { noted, settle: () => reject(fault ?? error) };
+        return () => reject(fault ?? error);
       }
       await client.query("ROLLBACK TO SAVEPOINT job");
       answers.push(() => reject(fault ?? error));
     }
   }
-  await commit(client, announce(noted, isQuiet));
-  return { noted, settle: () => answers.forEach((answer) => answer()) };
+  await commit(client, {
+    announcement: announce(noted, isQuiet),
+    deadline: DEADLINES.commit,
+  });
+  return () => answers.forEach((answer) => answer());
 }
 
 /**
  * Commits.
- * @param announcement a statement that runs just before.
+ * @param options.announcement a statement that runs just before.
+ * @param options.deadline how long the answer may take, in milliseconds.
  * @throws {StoreError} `doubtful` if nobody knows whether it is committed.
  */
 export async function commit(
   client: pg.ClientBase,
-  announcement?: string,
+  {
+    announcement,
+    deadline,
+  }: { announcement?: string | undefined; deadline?: number } = {},
 ): Promise<void> {
   try {
-    await client.query(announcement ? `${announcement}; COMMIT` : "COMMIT");
+    const text = announcement ? `${announcement}; COMMIT` : "COMMIT";
+    await client.query(limited(text, deadline));
   } catch (error) {
     // PostgreSQL refuses a commit with a code. Without one, its answer is unknown.
     const { code = "", message } = error as Error & { code?: string };

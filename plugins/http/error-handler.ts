@@ -31,7 +31,10 @@ const storeRefusals: Record<
   denied: () => new Refusal(403, ""),
   quota: () => new FileRefusal("file.size"),
   doubtful: () =>
-    unavailable("The disk failed. Look whether it was done, and try again.", 5),
+    unavailable(
+      "It is unknown whether this was done. Look, and try again if not.",
+      5,
+    ),
   full: () => unavailable("There is no room on the disk. Try again later.", 60),
   unusable: () => unavailable("The storage cannot be used right now.", 5),
 };

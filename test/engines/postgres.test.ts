@@ -9,6 +9,7 @@ import { outages } from "./postgres/outages.js";
 import { plans } from "./postgres/plans.js";
 import type { Part } from "./postgres/setup.js";
 import { remains } from "./postgres/remains.js";
+import { silence } from "./postgres/silence.js";
 import { staleness } from "./postgres/staleness.js";
 import { starting } from "./postgres/starting.js";
 import { texts } from "./postgres/texts.js";
@@ -28,6 +29,7 @@ void t.test("PostgreSQL", async (t) => {
 const parts: Record<string, Part> = {
   staleness,
   outages,
+  silence,
   starting,
   lanes,
   texts,

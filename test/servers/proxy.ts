@@ -17,6 +17,11 @@ export interface Proxy {
   heal(): void;
   /** Resets the next connection whose client sends something that ends with this text, when the answer comes. */
   loseAnswer(text: string): void;
+  /**
+   * Forwards nothing more of the next connection whose client sends something with this text,
+   * as a firewall that has forgotten it. It stays open, and all others go on.
+   */
+  swallow(text: string): void;
 }
 
 const DIRECTIONS = ["toServer", "toClient"] as const;
@@ -37,6 +42,8 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
   let state: keyof typeof FLOWS = "well";
   /** Ends the request whose answer gets lost; empty if none does. */
   let unlucky = "";
+  /** Is in what a connection sends before it falls silent; empty if none does. */
+  let last = "";
 
   const reset = (socket: Socket) => {
     socket.on("error", () => {});
@@ -58,6 +65,10 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
           isUnlucky = data.toString("latin1").endsWith(unlucky);
           if (isUnlucky) unlucky = "";
         }
+        if (into === server && last !== "" && data.includes(last)) {
+          last = "";
+          flow.toServer = flow.toClient = false;
+        }
         // What has lost something must not go on.
         for (const one of DIRECTIONS) flow[one] &&= FLOWS[state][one];
         if (flow[direction]) into.write(data);
@@ -65,7 +76,7 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
       from.once("close", () => {
         sockets.delete(from);
         // As in a partition, the other side does not learn of it.
-        if (FLOWS[state][direction]) into.destroy();
+        if (flow[direction] && FLOWS[state][direction]) into.destroy();
       });
     }
   };
@@ -89,6 +100,7 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
     deafen: () => void (state = "deaf"),
     heal: () => void (state = "well"),
     loseAnswer: (text) => void (unlucky = text),
+    swallow: (text) => void (last = text),
   };
 }
 

@@ -1,4 +1,6 @@
-import { keyOf, worldOf } from "../../helper.js";
+import pg from "pg";
+import { lockOfWorld } from "../../../db/postgres/locks.js";
+import { keyOf, until, worldOf } from "../../helper.js";
 import { openNode, type Part, problemOf } from "./setup.js";
 
 /** Writes that gather, and writes that meet. */
@@ -95,5 +97,46 @@ export const lanes: Part = async (t, server) => {
       large.JWT_secrets[0]!.audience,
     );
     t.equal(issuing.length, 1);
+  });
+
+  /** Keeps writes of some worlds waiting. @returns what lets them go on. */
+  const lock = async (url: string, worlds: readonly string[]) => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(["BEGIN", ...worlds.map(lockOfWorld)].join("; "));
+    return () => client.end();
+  };
+
+  await t.test("writes that wait leave connections to reads", async (t) => {
+    const url = await server.createDatabase();
+    const { db, worlds } = await openNode(t, url);
+    const ids = Array.from({ length: 6 }, (_, i) => `w${i}`);
+    for (const id of ids) await worlds.create(worldOf(id));
+    const free = await lock(url, ids);
+    const writes = ids.map((id) => worlds.configure(id, { title: "new" }));
+    await until(async () => {
+      const waiting = await server.run(
+        "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
+      );
+      return waiting.length >= 2;
+    });
+    const count = () => db.sql.value<number>("SELECT count(*) FROM worlds");
+    const counted = await Promise.all(Array.from({ length: 8 }, count));
+    t.strictSame(counted, Array(8).fill(6));
+    await free();
+    t.equal((await Promise.all(writes)).length, 6);
+  });
+
+  await t.test("no more writes wait than a lane has room for", async (t) => {
+    const url = await server.createDatabase();
+    const { db, worlds } = await openNode(t, url);
+    await worlds.create(worldOf("demo"));
+    const free = await lock(url, ["demo"]);
+    const write = () => problemOf(db.write("demo", async () => {}));
+    const writes = Array.from({ length: 21_000 }, write);
+    t.equal(await writes.at(-1), "busy", "without waiting");
+    await free();
+    const problems = new Set(await Promise.all(writes.slice(0, 20_000)));
+    t.strictSame([...problems], [undefined]);
   });
 };

@@ -47,6 +47,22 @@ export const outages: Part = async (t, server) => {
     t.ok(touched.includes("demo"), "no event tells of it");
   });
 
+  await t.test("an erasure whose commit is lost", async (t) => {
+    const url = await server.createDatabase();
+    const proxy = await startProxy(t, server.port);
+    const { db } = await openNode(t, through(url, proxy));
+    proxy.loseAnswer("COMMIT\0");
+    const erasure = db.write("demo", async (_, notes) => notes.erased("users"));
+    t.equal(await problemOf(erasure), "doubtful");
+    // Who erases again finds nothing, so this is the only time.
+    await until(
+      async () =>
+        db.sql.value<boolean>(
+          "SELECT vacuum_count > 0 FROM pg_stat_user_tables WHERE relname = 'users'",
+        ) as Promise<boolean>,
+    );
+  });
+
   await t.test("a write that is lost before its commit", async (t) => {
     const url = await server.createDatabase();
     const proxy = await startProxy(t, server.port);

@@ -3,6 +3,7 @@ import type { Test } from "tap";
 import { Database } from "../../../db/postgres/database.js";
 import { NODES } from "../../../db/postgres/locks.js";
 import { sharedEvents } from "../../../db/postgres/membership.js";
+import { until } from "../../helper.js";
 import { openNode, type Part } from "./setup.js";
 
 const refuses = (t: Test, promise: Promise<unknown>, message: RegExp) =>
@@ -46,13 +47,55 @@ export const starting: Part = async (t, server) => {
     await t.rejects(open(secret.href), {
       problem: "unusable",
       message:
-        /^cannot use the database absent at 127\.0\.0\.1:\d+: (?!.*very-secret)/,
+        /^DATABASE_URL: cannot use the database absent at 127\.0\.0\.1:\d+: (?!.*very-secret)/,
     });
     await server.run(
       "CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'",
     );
     await refuses(t, open(server.url("ascii")), /encoding is SQL_ASCII/);
   });
+
+  await t.test("an upgrade between the look and the lock", async (t) => {
+    const url = await server.createDatabase();
+    const { db } = await openNode(t, url, 1);
+    const name = new URL(url).pathname.slice(1);
+    const upgrading = new pg.Client({ connectionString: url });
+    await upgrading.connect();
+    await upgrading.query(`SELECT pg_advisory_lock(${NODES})`);
+    const joining = refuses(
+      t,
+      db.join({ events: "alone:a", files: "folder:a" }, url),
+      /has version 99 now/,
+    );
+    await until(async () => {
+      const waiting = await server.run(
+        `SELECT FROM pg_locks JOIN pg_database AS d ON d.oid = database
+         WHERE locktype = 'advisory' AND NOT granted AND datname = '${name}'`,
+      );
+      return waiting.length > 0;
+    });
+    await upgrading.query(
+      "UPDATE cluster SET value = '99' WHERE name = 'version'",
+    );
+    await upgrading.end();
+    await joining;
+  });
+
+  for (const [name, settings] of Object.entries({
+    "a server without TLS": "?sslmode=verify-full",
+    "a server without TLS, loosely": "?sslmode=require",
+    "a file of authorities that is missing":
+      "?sslmode=verify-full&sslrootcert=/absent.pem",
+  })) {
+    await t.test(`${name} is one line`, async (t) => {
+      const url = (await server.createDatabase()) + settings;
+      await refuses(
+        t,
+        open(url),
+        /^DATABASE_URL: cannot use the database \S+ at 127[^\n]+$/,
+      );
+    });
+  }
 
   await t.test("nodes without the same in common", async (t) => {
     // Each server alone has a name of its own.
