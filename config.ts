@@ -167,7 +167,7 @@ export const variables = {
   ),
   LIVE_COMMANDS_PER_SECOND: variable(
     "50",
-    "how many commands a websocket may send in a second, and six times as many at once",
+    "how many commands a websocket may send in a second, and six times as many at once; a user may log in as often",
     count,
   ),
   LIVE_MESSAGES_PER_SECOND: variable(

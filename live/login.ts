@@ -6,7 +6,12 @@ import type { Connection } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { frameAround } from "./frame.js";
 import type { Live } from "./live.js";
-import { invalidPayload, LiveError, unknownWorld } from "./problems.js";
+import {
+  invalidPayload,
+  LiveError,
+  rateLimited,
+  unknownWorld,
+} from "./problems.js";
 import { mayInWorld } from "./rights.js";
 import { isVisible, ownUser, sentAnnouncement } from "./shapes.js";
 
@@ -42,6 +47,7 @@ export async function logIn(
   if (!mayInWorld(who, "world.view", world.value)) {
     throw new LiveError(isGuest ? "auth.missing_token" : "auth.denied");
   }
+  if (!live.rates.mayLogIn(connection.world, identity)) throw rateLimited();
   const { tokenId, clientId, traits, profile, pretalxId } = identity;
   const entered = await live.store.users.enter(connection.world, {
     tokenId,

@@ -1,11 +1,16 @@
 import type { UserRecord } from "../db/store.js";
 import type { Connection } from "./connection.js";
 import type { Live } from "./live.js";
+import type { Identity } from "../plugins/auth/identity.js";
+import { Buckets } from "./buckets.js";
 import { sizeOfProfile } from "./sizes.js";
 import { TokenBucket } from "./token-bucket.js";
 
 /** A burst of messages is this many times the rate. */
 const MESSAGE_BURST = 4;
+
+/** A burst of logins is this many times the rate, which is the one of commands. */
+const LOGIN_BURST = 6;
 
 /**
  * How many bytes about one user those who watch rooms get in a second, because the
@@ -45,21 +50,13 @@ const TOLD_SIZE = 1000;
 /** After how many milliseconds other processes learn what users have spent, together. */
 const REPORT_DELAY = 100;
 
-type RatesParts = Pick<Live, "hub" | "limits" | "events" | "presence">;
+type RatesParts = Pick<Live, "hub" | "limits" | "events">;
 
 /** What of a user is bounded. */
-type Kind = "messages" | "entries" | "joins" | "shows";
-
-/** A rate of each user. */
-interface UserRate {
-  readonly rate: number;
-  readonly burst: number;
-  /** The keys are the sets of their connections in the hub. */
-  readonly buckets: WeakMap<ReadonlySet<Connection>, TokenBucket>;
-}
+type Kind = "logins" | "messages" | "entries" | "joins" | "shows";
 
 /** What a user has spent. */
-type Spent = [world: string, user: string, kind: Kind, count: number];
+type Spent = [kind: Kind, key: string, count: number];
 
 /** What processes tell each other. */
 interface Report {
@@ -70,32 +67,29 @@ interface Report {
 const TOPIC = "rates";
 
 /**
- * How much each user may still do, counted over their connections in all processes. It
- * is kept while one of them is open. And how much may still happen in each room.
+ * How much each user may still do, counted in all processes and over all connections,
+ * whether one is open or not. And how much may still happen in each room.
  */
 export class Rates {
   readonly #live: RatesParts;
-  readonly #rates: Record<Kind, UserRate>;
+  /** The keys name a world and a user. */
+  readonly #rates: Record<Kind, Buckets>;
   /** Of each room, by the set of the connections in it. */
   readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
-  /** What other processes are to be told of. */
+  /** What other processes do not know yet. */
   readonly #spent = new Map<string, Spent>();
   #timer: NodeJS.Timeout | undefined;
   readonly #unsubscribe: () => void;
 
   constructor(live: RatesParts) {
     this.#live = live;
-    const { messagesPerSecond } = live.limits;
-    const of = (rate: number, burst: number): UserRate => ({
-      rate,
-      burst,
-      buckets: new WeakMap(),
-    });
+    const { commandsPerSecond, messagesPerSecond } = live.limits;
     this.#rates = {
-      messages: of(messagesPerSecond, MESSAGE_BURST),
-      entries: of(ENTERED_BYTES, ENTRY_BURST),
-      joins: of(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
-      shows: of(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
+      logins: new Buckets(commandsPerSecond, LOGIN_BURST),
+      messages: new Buckets(messagesPerSecond, MESSAGE_BURST),
+      entries: new Buckets(ENTERED_BYTES, ENTRY_BURST),
+      joins: new Buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
+      shows: new Buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
     };
     this.#unsubscribe = live.events.subscribe((event) => {
       if (event.type === "live" && event.topic === TOPIC) {
@@ -109,9 +103,16 @@ export class Rates {
     this.#unsubscribe();
   }
 
+  /** Whether somebody may log in once more. There may be no user for them yet. */
+  mayLogIn(world: string, { tokenId, clientId }: Identity): boolean {
+    const name =
+      tokenId === undefined ? `client ${clientId}` : `token ${tokenId}`;
+    return this.#take("logins", `${world} ${name}`, 1);
+  }
+
   /** Whether a user may send one more message. */
   mayMessage(connection: Connection): boolean {
-    return this.#take(connection, "messages", 1);
+    return this.#takeOf(connection, "messages", 1);
   }
 
   /**
@@ -119,7 +120,11 @@ export class Rates {
    * entry sends the profile to all who watch.
    */
   mayEnter(connection: Connection, user: UserRecord): boolean {
-    return this.#take(connection, "entries", ENTRY_COST + sizeOfProfile(user));
+    return this.#takeOf(
+      connection,
+      "entries",
+      ENTRY_COST + sizeOfProfile(user),
+    );
   }
 
   /**
@@ -128,7 +133,7 @@ export class Rates {
    */
   mayJoinOrLeave(connection: Connection, user: UserRecord): boolean {
     const cost = Math.max(JOIN_COST, 2 * sizeOfProfile(user));
-    return this.#take(connection, "joins", cost);
+    return this.#takeOf(connection, "joins", cost);
   }
 
   /**
@@ -136,7 +141,7 @@ export class Rates {
    * the list of their channels; counted in people.
    */
   mayShow(connection: Connection, people: number): boolean {
-    return this.#take(connection, "shows", people);
+    return this.#takeOf(connection, "shows", people);
   }
 
   /**
@@ -155,31 +160,22 @@ export class Rates {
     return bucket.take(Math.min(cost, TOLD * TOLD_BURST));
   }
 
-  #take({ world, login }: Connection, kind: Kind, count: number): boolean {
-    const { user } = login!;
-    if (!this.#of(world, user, kind).take(count)) return false;
-    this.#share(world, user, kind, count);
+  #takeOf({ world, login }: Connection, kind: Kind, count: number): boolean {
+    return this.#take(kind, `${world} ${login!.user}`, count);
+  }
+
+  #take(kind: Kind, key: string, count: number): boolean {
+    if (!this.#rates[kind].take(key, count)) return false;
+    this.#share(kind, key, count);
     return true;
   }
 
-  #of(world: string, user: string, kind: Kind): TokenBucket {
-    const connections = this.#live.hub.of(world, user);
-    const { rate, burst, buckets } = this.#rates[kind];
-    let bucket = buckets.get(connections);
-    if (!bucket) {
-      buckets.set(connections, (bucket = new TokenBucket(rate, burst)));
-    }
-    return bucket;
-  }
-
-  /** Tells other processes soon what a user has spent who is connected there, too. */
-  #share(world: string, user: string, kind: Kind, count: number): void {
-    const { hub, presence } = this.#live;
-    if (!presence.hasMore(world, user, hub.of(world, user).size)) return;
-    const key = `${kind} ${user}`;
-    const spent = this.#spent.get(key);
-    if (spent) spent[3] += count;
-    else this.#spent.set(key, [world, user, kind, count]);
+  /** Tells other processes soon what a user has spent: the next connection may be there. */
+  #share(kind: Kind, key: string, count: number): void {
+    const name = `${kind} ${key}`;
+    const spent = this.#spent.get(name);
+    if (spent) spent[2] += count;
+    else this.#spent.set(name, [kind, key, count]);
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#report();
@@ -197,11 +193,11 @@ export class Rates {
   }
 
   #receive({ process, spent }: Report): void {
-    const { events, hub } = this.#live;
-    if (process === events.process) return;
-    for (const [world, user, kind, count] of spent) {
-      if (hub.of(world, user).size === 0) continue;
-      this.#of(world, user, kind).spend(count);
+    if (process === this.#live.events.process) return;
+    for (const [kind, key, count] of spent) {
+      // Another version may know other kinds.
+      if (!Object.hasOwn(this.#rates, kind)) continue;
+      this.#rates[kind].spend(key, count);
     }
   }
 }

@@ -35,6 +35,12 @@ export class TokenBucket {
     this.#at = now;
   }
 
+  /** Whether nothing was taken that is not refilled. */
+  get isFull(): boolean {
+    this.#refill();
+    return this.#tokens >= this.rate * this.burst;
+  }
+
   /** After how many milliseconds there is a token. */
   get wait(): number {
     this.#refill();

@@ -149,11 +149,6 @@ export class Whereabouts {
     });
   }
 
-  /** Whether a user has more connections than a process knows as its own. */
-  hasMore(world: string, user: string, own: number): boolean {
-    return (this.#worlds.get(world)?.users.get(user)?.size ?? 0) > own;
-  }
-
   /** The user of a connection; undefined if it is not known. */
   userOf(connection: string): string | undefined {
     return this.#entries.get(connection)?.user;

@@ -5,14 +5,16 @@ import { startPair } from "./pair.js";
 
 // What a user may do counts over all servers where they are connected.
 
+const limited = "protocol.rate_limited";
+
 const named = (uid: string) => ({ uid, profile: { display_name: uid } });
 
-/** How many messages processes have told each other of. */
-const spentIn = (reports: readonly unknown[]): number =>
-  (reports as { spent: [string, string, string, number][] }[])
+/** How many messages of a user processes have told each other of. */
+const spentIn = (reports: readonly unknown[], { id }: Client): number =>
+  (reports as { spent: [string, string, number][] }[])
     .flatMap(({ spent }) => spent)
-    .filter(([, , kind]) => kind === "messages")
-    .reduce((sum, [, , , count]) => sum + count, 0);
+    .filter(([kind, key]) => kind === "messages" && key === `demo ${id}`)
+    .reduce((sum, [, , count]) => sum + count, 0);
 
 void t.test("who is connected twice may not do twice as much", async (t) => {
   const pair = await startPair(t);
@@ -49,7 +51,7 @@ void t.test("who is connected twice may not do twice as much", async (t) => {
   while ((await say(here)) === "ok") sent++;
   const { messagesPerSecond } = one.app.live.limits;
   t.equal(sent, 4 * messagesPerSecond, "a burst");
-  await until(() => spentIn(shared) === sent);
+  await until(() => spentIn(shared, here) === sent);
   t.not(await say(there), "ok", "nothing is left");
   go();
   t.equal(await say(other), "ok", "others are not affected");
@@ -57,9 +59,43 @@ void t.test("who is connected twice may not do twice as much", async (t) => {
   // The first report may be of the join, and no more than ten come in a second.
   const most = 2 + 10 * (process.uptime() - began);
   t.ok(told <= most, `${told} reports: many are told together`);
+});
 
-  there.close();
-  await until(() => presence.connectionsOf("demo", here.id).length === 1);
-  await until(async () => (await say(here)) === "ok");
-  t.ok(shared.length <= told + 2, "nobody else has to know");
+void t.test("a rate outlives the connections", async (t) => {
+  const { one, two } = await startPair(t);
+  const { value: room } = await one.store.rooms.create("demo", {
+    name: "Lobby",
+    module_config: [{ type: "chat.native", config: {} }],
+  });
+  const channel = room.id;
+  const message = {
+    channel,
+    event_type: "channel.message",
+    content: { type: "text", body: "hello" },
+  };
+  const shared: unknown[] = [];
+  two.app.events.subscribe((event) => {
+    if (event.type === "live" && event.topic === "rates") {
+      shared.push(event.data);
+    }
+  });
+  const { messagesPerSecond } = one.app.live.limits;
+  const burst = 4 * messagesPerSecond;
+  const go = holdRates(t);
+  const first = await one.person(named("ada"));
+  await first.do("chat.join", { channel });
+  for (let i = 0; i < burst; i++) await first.do("chat.send", message);
+  first.close();
+  await first.closed;
+  const { hub } = one.app.live;
+  await until(() => hub.of("demo", first.id).size === 0);
+  await until(() => spentIn(shared, first) === burst);
+
+  for (const [name, half] of Object.entries({ one, two })) {
+    const again = await half.person(named("ada"));
+    t.equal(await again.code("chat.send", message), limited, name);
+  }
+  go();
+  const last = await two.person(named("ada"));
+  await until(async () => (await last.code("chat.send", message)) === "ok");
 });

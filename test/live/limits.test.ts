@@ -2,6 +2,7 @@ import t from "tap";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { until } from "../helper.js";
+import { Buckets } from "../../live/buckets.js";
 import { demo, holdRates, makeRoom, soon, startLive } from "./client.js";
 
 void t.test("time to log in", async (t) => {
@@ -202,6 +203,56 @@ void t.test("commands a second", async (t) => {
   // After a while it may go on.
   const mayGoOn = async () => (await guest.code("user.list.blocked")) === "ok";
   await soon(until(mayGoOn));
+});
+
+void t.test("logins a second are a user's", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 2 });
+  const go = holdRates(t);
+  const token = live.tokenOf({ uid: "often" });
+  const table: [name: string, credentials: object][] = [
+    ["token", { token }],
+    ["guest", { client_id: "often" }],
+  ];
+  for (const [name, credentials] of table) {
+    for (let i = 0; i < 12; i++) {
+      const client = await live.connect();
+      t.equal((await client.login(credentials))[0], "authenticated", name);
+      client.close();
+      await client.closed;
+    }
+    const client = await live.connect();
+    const limited = ["error", { code: "protocol.rate_limited" }];
+    t.match(await client.login(credentials), limited, name);
+    // The connection stays, for another login.
+    const other = { client_id: `no-${name}` };
+    t.equal((await client.login(other))[0], "authenticated", "others go on");
+  }
+  go();
+  const late = await live.connect();
+  const logsIn = async () => (await late.login({ token }))[0] !== "error";
+  await soon(until(logsIn));
+});
+
+void t.test("rates are forgotten when they are whole again", async (t) => {
+  const rates = new Buckets(5, 4);
+  let now = 0;
+  // What t.intercept takes down of each call takes longer than the call.
+  const value = () => now;
+  Object.defineProperty(performance, "now", { value, configurable: true });
+  t.teardown(() => Reflect.deleteProperty(performance, "now"));
+  const take = (from: number, to: number) => {
+    for (let i = from; i < to; i++) rates.take(`${i}`, 1);
+  };
+  rates.take("busy", 20);
+  rates.spend("busy", 20);
+  take(0, 10_000);
+  t.equal(rates.size, 10_001, "all of these are in use");
+  now = 4000;
+  take(10_000, 20_000);
+  t.ok(rates.size <= 15_000, `${rates.size} are left`);
+  t.notOk(rates.take("busy", 1), "a debt is kept");
+  take(20_000, 150_000);
+  t.ok(rates.size <= 100_000, "never more");
 });
 
 void t.test("a malformed message counts", async (t) => {
