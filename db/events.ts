@@ -61,7 +61,7 @@ export type WorldEvent =
       question: string;
       /** Whether it was visible before. */
       wasVisible: boolean;
-      /** The question as it was when this hid it. Later changes are not for everybody. */
+      /** If this hid the question: what everybody may know of it. A text that came with that is not part of it. */
       hidden?: Question;
     })
   /** A user votes for a question, or does so no longer. */
@@ -84,7 +84,7 @@ export type WorldEvent =
       poll: string;
       /** Whether it was open or closed before. */
       wasPublic: boolean;
-      /** The poll as it was when this hid it. Later changes are not for everybody. */
+      /** If this hid the poll: what everybody may know of it. Texts that came with that are not part of it. */
       hidden?: Poll;
     })
   /** The ballot of a user changed. */

@@ -13,6 +13,16 @@ export interface QuestionRow extends Omit<Question, "answered" | "is_pinned"> {
 export const QUESTION_COLUMNS =
   "q.number, q.id, q.room_id AS room, q.sender, q.moderator, q.content, q.state, q.answered, q.is_pinned, q.timestamp, q.score";
 
+/**
+ * Whether a user sees a question.
+ * @param all whether the user sees those of every state.
+ */
+export const seesQuestion = (
+  { state, sender }: Pick<Question, "state" | "sender">,
+  user: string,
+  all: boolean,
+): boolean => all || state === "visible" || sender === user;
+
 /** The question in a row. */
 export const toQuestion = (row: Omit<QuestionRow, "number">): Question => ({
   id: row.id,

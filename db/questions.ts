@@ -105,7 +105,9 @@ export interface QuestionStore {
     by?: string,
   ): Promise<Question>;
   /**
-   * Adds or removes the vote of a user. A vote that is there already counts once.
+   * Adds or removes the vote of a user. A vote that is there already counts once. A
+   * question that the user does not see is `absent`.
+   * @param all whether the user sees those of every state; otherwise visible ones and the user's own.
    * @returns the question as it is now.
    */
   vote(
@@ -114,6 +116,7 @@ export interface QuestionStore {
     id: string,
     user: string,
     vote: boolean,
+    all: boolean,
     by?: string,
   ): Promise<Question>;
   /**

@@ -4,6 +4,7 @@ import {
   newQuestionRow,
   QUESTION_COLUMNS,
   type QuestionRow,
+  seesQuestion,
   toQuestion,
 } from "../question-rows.js";
 import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
@@ -142,9 +143,11 @@ export async function voteQuestion(
   id: string,
   user: string,
   vote: boolean,
+  all: boolean,
 ): Promise<Question> {
   const found = await find(sql, worldId, room, id, user);
   expectActive(found);
+  if (!seesQuestion(found, user, all)) throw absent("question");
   const score = await sql.value<number>(vote ? ADD_VOTE : REMOVE_VOTE, [
     worldId,
     found.number,

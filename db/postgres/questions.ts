@@ -24,9 +24,9 @@ export const questionStore = (db: Database): QuestionStore => ({
     db.write(worldId, (sql, notes) =>
       deleteQuestion(sql, notes, worldId, room, id),
     ),
-  vote: (worldId, room, id, user, vote) =>
+  vote: (worldId, room, id, user, vote, all) =>
     db.write(worldId, (sql) =>
-      voteQuestion(sql, worldId, room, id, user, vote),
+      voteQuestion(sql, worldId, room, id, user, vote, all),
     ),
   pin: (worldId, room, id, moderator) =>
     db.write(worldId, (sql) => pinQuestion(sql, worldId, room, id, moderator)),

@@ -30,7 +30,7 @@ export const questionEvents: EventsOf<Store["questions"]> = {
         ...saved,
         question: id,
         wasVisible,
-        ...(isHidden && { hidden: after }),
+        ...(isHidden && { hidden: { ...after, content: before.content } }),
       },
       ...[unpinned ?? []]
         .flat()
@@ -45,7 +45,7 @@ export const questionEvents: EventsOf<Store["questions"]> = {
     wasVisible: isVisible(before),
     by,
   }),
-  vote: (_, world, room, question, user, _vote, by) => ({
+  vote: (_, world, room, question, user, _vote, _all, by) => ({
     type: "question.voted",
     world,
     room,
@@ -83,8 +83,10 @@ export const pollEvents: EventsOf<Store["polls"]> = {
     const saved = { type: "poll.saved" as const, world, room, by };
     const wasPublic = isPublic(before);
     const isHidden = wasPublic && !isPublic(after);
+    const { state, is_pinned } = after;
+    const hidden = { ...before, state, is_pinned };
     return [
-      { ...saved, poll: id, wasPublic, ...(isHidden && { hidden: after }) },
+      { ...saved, poll: id, wasPublic, ...(isHidden && { hidden }) },
       ...[unpinned ?? []]
         .flat()
         .map((poll) => ({ ...saved, poll, wasPublic: false })),

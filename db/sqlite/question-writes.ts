@@ -4,6 +4,7 @@ import {
   newQuestionRow,
   QUESTION_COLUMNS,
   type QuestionRow,
+  seesQuestion,
   toQuestion,
 } from "../question-rows.js";
 import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
@@ -108,9 +109,11 @@ export function questionWrites(db: Connection, erases: () => void) {
       id: string,
       user: string,
       vote: boolean,
+      all: boolean,
     ): Question {
       const row = find(worldId, room, id);
       expectActive(worldId, user);
+      if (!seesQuestion(row, user, all)) throw absent("question");
       const { changes } = (vote ? addVote : removeVote).run(row.number, user);
       if (changes > 0) row.score = count.get(vote ? 1 : -1, row.number)!;
       return toQuestion(row);

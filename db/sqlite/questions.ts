@@ -26,8 +26,8 @@ export function questionStore(
     },
     delete: (worldId, room, id) =>
       erasing(() => writer.run("deleteQuestion", worldId, room, id)),
-    vote: (worldId, room, id, user, vote) =>
-      writer.run("voteQuestion", worldId, room, id, user, vote),
+    vote: (worldId, room, id, user, vote, all) =>
+      writer.run("voteQuestion", worldId, room, id, user, vote, all),
     pin: (worldId, room, id, moderator) =>
       writer.run("pinQuestion", worldId, room, id, moderator),
   };

@@ -6,6 +6,7 @@ import type { ChannelContext } from "../commands.js";
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
 import { Paced } from "../paced.js";
+import { mayInRoom } from "../rights.js";
 import { hasModule } from "../targets.js";
 import type { View, WorldState } from "../world-state.js";
 import type { Subscription } from "./audience.js";
@@ -116,15 +117,15 @@ export class Channels {
   }
 
   async #stateOf(context: ChannelContext, last: number): Promise<ChannelState> {
-    const { live, connection, channel } = context;
+    const { live, connection, login, world, channel, room } = context;
+    const state = { state: null, next_event_id: last + 1 };
+    const reads =
+      !room || mayInRoom(login, "chat.read", world.value, room.value);
+    // One may join a room that one may not read.
+    if (!reads) return { ...state, unread_pointer: 0, members: [] };
     const members = await this.#members.of(context);
     const found = await live.store.chat.channel(connection.world, channel);
-    return {
-      state: null,
-      next_event_id: last + 1,
-      unread_pointer: found?.lastMessage ?? 0,
-      members,
-    };
+    return { ...state, unread_pointer: found?.lastMessage ?? 0, members };
   }
 
   /** Pushes what was delivered before a subscription began, and which it is to get all the same. */

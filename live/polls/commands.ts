@@ -1,7 +1,7 @@
 import type { Commands } from "../../schemas/live/index.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Module, RoomContext } from "../commands.js";
-import { rateLimited } from "../problems.js";
+import { rateLimited, unknownPoll } from "../problems.js";
 import { mayInRoom } from "../rights.js";
 import { hasModule, idIn } from "../targets.js";
 import { requireShort } from "../texts.js";
@@ -97,6 +97,10 @@ async function vote(
   payload: Commands["poll.vote"]["payload"],
 ) {
   const { live, connection, room, me } = context;
+  // The answer shows the poll.
+  if (!may(context, "poll.read") && !may(context, "poll.manage")) {
+    throw unknownPoll();
+  }
   const id = idIn(payload.id);
   const options = payload.options.filter(
     (option) => typeof option === "string",

@@ -223,10 +223,8 @@ export class PollPushes {
         if (view.may("poll.results", room)) return frames.of(true);
         const { user } = connection.login!;
         const isAuthor = authors.has(user);
-        const mayRead =
-          view.may("poll.read", room) ||
-          (isAuthor && view.may("poll.vote", room));
-        const isTold = mayRead && (isAuthor || voters.has(user));
+        const isTold =
+          view.may("poll.read", room) && (isAuthor || voters.has(user));
         // The next push is for those who vote again meanwhile.
         if (!isTold || this.#isVoting(connection, id)) return undefined;
         return frames.of(isOver(poll) || voters.has(user));

@@ -1,6 +1,7 @@
 import type { Commands } from "../../schemas/live/index.js";
+import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Module, RoomContext } from "../commands.js";
-import { rateLimited } from "../problems.js";
+import { rateLimited, unknownQuestion } from "../problems.js";
 import { mayInRoom } from "../rights.js";
 import { configOf, idIn } from "../targets.js";
 import { requireShort } from "../texts.js";
@@ -94,22 +95,35 @@ async function remove(
 }
 
 async function vote(
-  { live, connection, room, me }: RoomContext,
+  context: RoomContext,
   { id, vote = true }: Commands["question.vote"]["payload"],
 ) {
+  const { live, connection, room, me } = context;
+  const all = seesAll(context);
+  // The answer shows the question.
+  if (!all && !may(context, "question.read")) throw unknownQuestion();
   const question = await live.store.questions.vote(
     connection.world,
     room.value.id,
     idIn(id),
     me.id,
     vote === true,
+    all,
     connection.id,
   );
   return { question: sentQuestion(question) };
 }
 
-async function list({ live, connection, login, world, room, me }: RoomContext) {
-  const all = mayInRoom(login, "question.moderate", world.value, room.value);
+const may = ({ login, world, room }: RoomContext, key: PermissionKey) =>
+  mayInRoom(login, key, world.value, room.value);
+
+/** Whether the caller sees the questions of every state. */
+const seesAll = (context: RoomContext): boolean =>
+  may(context, "question.moderate");
+
+async function list(context: RoomContext) {
+  const { live, connection, room, me } = context;
+  const all = seesAll(context);
   const place = { world: connection.world, room: room.value.id };
   const seen = await live.store.questions.seen(
     place.world,

@@ -190,9 +190,12 @@ export class QuestionPushes {
       this.#items.told(place, question);
       const frame = frameOf(question);
       const key = audienceOf(isVisible(question));
+      // It may be hidden by now, and changed since.
+      const isOwn = ({ id, login }: Connection) =>
+        authors.has(id) && login?.user === question.sender;
       const isTold = (connection: Connection, view: View) =>
         view.may(key, place) ||
-        (authors.has(connection.id) && view.may("question.vote", place));
+        (isOwn(connection) && view.may("question.read", place));
       const frameFor = (connection: Connection, view: View) =>
         isTold(connection, view) ? frame : undefined;
       return pushInRoom(this.#live, world, place, frameFor, authors);

@@ -45,7 +45,7 @@ async function voted(t: Test) {
   const sum = await ask(main, ada, "=1+1?\r\nSay it");
   const why = await ask(main, gone, "Why?");
   for (const user of [ada, gone]) {
-    await questions.vote(WORLD, main, why, user, true);
+    await questions.vote(WORLD, main, why, user, true, false);
   }
   await questions.update(WORLD, main, why, { answered: true }, bob);
   await questions.pin(WORLD, main, sum, bob);

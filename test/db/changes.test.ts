@@ -77,7 +77,7 @@ void t.test("every write of another store is noticed", async (t) => {
     ["a question", () => questions.ask("demo", room.id, question)],
     [
       "a vote for it",
-      () => questions.vote("demo", room.id, asked.id, bob, true),
+      () => questions.vote("demo", room.id, asked.id, bob, true, false),
     ],
     ["no question", () => questions.delete("demo", room.id, asked.id)],
     ["a poll", () => polls.create("demo", room.id, poll)],

@@ -83,7 +83,7 @@ async function fill(store: Store) {
     content: "why?",
     state: "visible",
   });
-  await store.questions.vote("demo", room, question.id, bob, true);
+  await store.questions.vote("demo", room, question.id, bob, true, false);
   const options = [{ content: "a" }, { content: "b" }];
   const poll = await store.polls.create("demo", room, {
     ...{ content: "which?", options, state: "open", poll_type: "multi" },

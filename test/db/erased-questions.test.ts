@@ -57,7 +57,7 @@ void t.test("a question that is gone is in no byte", async (t) => {
   const deleted = inRoom.filter(({ i }) => i % 3 === 0);
   const voted = inRoom.filter(({ i }) => i % 3 === 1);
   await Promise.all(
-    voted.map(({ id }) => questions.vote("demo", room, id, user, true)),
+    voted.map(({ id }) => questions.vote("demo", room, id, user, true, false)),
   );
   await Promise.all(
     edited.map(({ i, id }) =>
@@ -109,7 +109,7 @@ void t.test("it is gone before the answer, or after a crash", async (t) => {
   const { id } = await ask("first-1-end");
   const kept = await ask("first-2-end");
   await ask("first-3-end", second);
-  await questions.vote("demo", room, id, user, true);
+  await questions.vote("demo", room, id, user, true, false);
   await questions.update("demo", room, id, { content: "later-1-end" }, user);
   await expectErased(dataDir, ["first-1-end"]);
   await until(() => marksIn(dataDir).length === 0);

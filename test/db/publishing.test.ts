@@ -435,7 +435,7 @@ void t.test("what questions and polls publish", async (t) => {
   ][] = [
     [
       "a vote for a question",
-      () => questions.vote("demo", room, question, user, true, by),
+      () => questions.vote("demo", room, question, user, true, false, by),
       [{ type: "question.voted", ...ofQuestion, user }],
       async () => (await getQuestion())?.score,
       1,
@@ -447,7 +447,10 @@ void t.test("what questions and polls publish", async (t) => {
       (result) => [
         {
           ...savedQuestion(question, true),
-          hidden: (result as { after: Question }).after,
+          hidden: {
+            ...(result as { after: Question }).after,
+            content: (result as { before: Question }).before.content,
+          },
         },
       ],
       async () => (await getQuestion())?.state,
@@ -562,7 +565,7 @@ void t.test("what questions and polls publish", async (t) => {
       (result) => [
         {
           ...savedPoll(made.id, true),
-          hidden: (result as { after: Poll }).after,
+          hidden: { ...(result as { before: Poll }).before, state: "draft" },
         },
       ],
       async () => (await getPoll())?.content,
@@ -581,7 +584,7 @@ void t.test("what questions and polls publish", async (t) => {
   published.length = 0;
   const refused = await Promise.allSettled([
     questions.ask("demo", room, { ...draft, sender: "none" }),
-    questions.vote("demo", room, question, user, true),
+    questions.vote("demo", room, question, user, true, false),
     updateQuestion(question, {}),
     questions.pin("demo", room, question, user),
     polls.vote("demo", room, other.id, user, []),

@@ -160,12 +160,15 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
   t.strictSame(await store.polls.list("old", roomId, { limit: 9 }), []);
   const draft = { sender: "named", content: "x", state: "visible" } as const;
   const { id } = await store.questions.ask("old", roomId, draft);
-  t.match(await store.questions.vote("old", roomId, id, "number", true), {
-    score: 1,
-  });
+  t.match(
+    await store.questions.vote("old", roomId, id, "number", true, false),
+    {
+      score: 1,
+    },
+  );
   await fails(
     t,
-    store.questions.vote("old", roomId, id, "gone", true),
+    store.questions.vote("old", roomId, id, "gone", true, false),
     "absent",
     "user",
   );

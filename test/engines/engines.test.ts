@@ -459,9 +459,9 @@ Object.assign(operations, {
   },
   "questions.vote": () => {
     const [r, id] = inRoom(questions, questionRoom);
-    const [who, vote] = [user(), chance(0.7)];
+    const [who, vote, all] = [user(), chance(0.7), chance(0.5)];
     return {
-      run: (s, i) => s.questions.vote("demo", r[i], id[i], who[i], vote),
+      run: (s, i) => s.questions.vote("demo", r[i], id[i], who[i], vote, all),
     };
   },
   "questions.pin": () => {

@@ -113,9 +113,8 @@ void t.test("10 poll.vote", async (t) => {
       const room = await votes.room({ rules: byTrait });
       const poll = await votes.poll(room);
       const table: [traits: string[], sees: boolean][] = [
-        [["poll.vote"], false],
         [["poll.vote", "poll.read"], false],
-        [["poll.vote", "poll.results"], true],
+        [["poll.vote", "poll.read", "poll.results"], true],
         [["poll.vote", "poll.manage"], true],
       ];
       for (const [traits, sees] of table) {

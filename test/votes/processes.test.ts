@@ -50,7 +50,7 @@ void t.test("A6 the store decides", async (t) => {
       [other, here].flatMap((store, i) =>
         users.flatMap((user) => [
           store.polls.vote("demo", room, poll.id, user, [ids[i]]),
-          store.questions.vote("demo", room, question.id, user, true),
+          store.questions.vote("demo", room, question.id, user, true, false),
         ]),
       ),
     );

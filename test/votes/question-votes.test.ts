@@ -61,20 +61,23 @@ void t.test("9 question.vote", async (t) => {
       reader: await entered("reader", read),
       moderator: await entered("moderator", read, moderate),
       blind: await entered("blind", moderate),
-      voter: await entered("voter", vote),
+      voter: await entered("voter", vote, read),
+      blindVoter: await entered("blind voter", vote),
       nobody: await entered("nobody"),
       outside: await votes.person("outside", [read, moderate, vote]),
       left,
     };
     for (const state of questionStates) {
       const isSeen = state === "visible";
-      const all = isSeen ? ["reader", "moderator"] : ["moderator", "blind"];
-      for (const me of ["voter", "outside"]) {
+      const all = isSeen
+        ? ["reader", "moderator", "voter"]
+        : ["moderator", "blind"];
+      for (const me of isSeen ? ["voter", "outside"] : ["outside"]) {
         const { id } = await votes.question(room, state);
         const heard = await votes.audience(
           t,
           people,
-          [...all, me],
+          [...new Set([...all, me])],
           "question.created_or_updated",
           () => people[me]!.do("question.vote", { room, id }),
           `${state}, by ${me}`,
@@ -170,7 +173,7 @@ void t.test("9 question.vote", async (t) => {
     const ids = await votes.users(1000);
     const cast = (of: string[], vote: boolean) =>
       Promise.all(
-        of.map((user) => questions.vote("demo", room, id, user, vote)),
+        of.map((user) => questions.vote("demo", room, id, user, vote, false)),
       );
     await cast([...ids, ...ids], true);
     t.match(await votes.questionNow(room, id), { score: 1000 });

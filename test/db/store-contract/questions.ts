@@ -89,8 +89,8 @@ export async function questionContract(contract: Contract): Promise<void> {
     await ask(bob, "6", "archived");
     await ask(ada, "7777", "visible");
     await ask(ada, "elsewhere", "visible", quiet);
-    await questions.vote("demo", room, ids[0]!, ada, true);
-    await questions.vote("demo", room, ids[4]!, bob, true);
+    await questions.vote("demo", room, ids[0]!, ada, true, false);
+    await questions.vote("demo", room, ids[4]!, bob, true, false);
     const cases: [
       user: string,
       sees: boolean,
@@ -241,7 +241,7 @@ export async function questionContract(contract: Contract): Promise<void> {
         Promise.all(
           voters.flatMap((user) =>
             [questions, other].map((one) =>
-              persistent(() => one.vote("demo", room, id, user, vote)),
+              persistent(() => one.vote("demo", room, id, user, vote, false)),
             ),
           ),
         );
@@ -277,6 +277,27 @@ export async function questionContract(contract: Contract): Promise<void> {
     },
   );
 
+  await contract("a user votes for what the user sees", async (t, store) => {
+    const { questions } = store;
+    const { room, ada, bob, cy } = await voting(store);
+    const draft = { sender: ada, content: "x", state: "visible" } as const;
+    const { id } = await questions.ask("demo", room, draft);
+    const vote = (user: string, counts: boolean, all = false) =>
+      questions.vote("demo", room, id, user, counts, all);
+    await vote(bob, true);
+    for (const state of ["mod_queue", "archived"] as const) {
+      await questions.update("demo", room, id, { state }, ada);
+      await fails(t, vote(cy, true), "absent", "question");
+      await fails(t, vote(bob, false), "absent", "question");
+      t.match(await questions.get("demo", room, id), { score: 1 }, state);
+      t.match(await vote(ada, true), { state, score: 2 }, "one's own");
+      t.match(await vote(cy, true, true), { state, score: 3 }, "a moderator");
+      for (const user of [ada, cy]) await vote(user, false, true);
+    }
+    await questions.update("demo", room, id, { state: "visible" }, ada);
+    t.match(await vote(cy, true), { score: 2 });
+  });
+
   await contract("who may ask and vote", async (t, store) => {
     const { questions } = store;
     const people = await voting(store);
@@ -286,13 +307,13 @@ export async function questionContract(contract: Contract): Promise<void> {
     const { id } = await ask(ada);
     await onlyActive(t, store, people, {
       ask: (user) => ask(user),
-      vote: (user) => questions.vote("demo", room, id, user, true),
+      vote: (user) => questions.vote("demo", room, id, user, true, false),
     });
     await fails(t, ask(ada, elsewhere.room), "absent", "room");
     await fails(t, ask(ABSENT, ABSENT), "absent", "room");
-    const lost = questions.vote("demo", quiet, id, ada, true);
+    const lost = questions.vote("demo", quiet, id, ada, true, false);
     await fails(t, lost, "absent", "question");
-    const odd = questions.vote("demo", room, "x", ada, true);
+    const odd = questions.vote("demo", room, "x", ada, true, false);
     await fails(t, odd, "absent", "question");
     t.equal((await questions.get("demo", room, id))?.score, 1);
     t.strictSame(contents(await all(questions, room)), ["x", "x"]);

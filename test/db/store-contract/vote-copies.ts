@@ -27,9 +27,9 @@ export async function voteCopyContract(contract: Contract): Promise<void> {
     await questions.update("demo", room, why, changes, gone);
     await questions.pin("demo", room, how, bob);
     for (const user of [gone, ada, eve, bob]) {
-      await questions.vote("demo", room, why, user, true);
+      await questions.vote("demo", room, why, user, true, false);
     }
-    await questions.vote("demo", room, why, eve, false);
+    await questions.vote("demo", room, why, eve, false, false);
     const draft = {
       content: "Which?",
       state: "open",
@@ -118,7 +118,7 @@ export async function voteCopyContract(contract: Contract): Promise<void> {
     const { poll } = await polls.vote("demo", room, opened.id, eve, [yes!.id]);
     t.same(Object.values(poll.results), [3, 1, 1]);
     t.strictSame(await voters(opened.id), people.sort());
-    const again = await questions.vote("demo", room, why, ada, true);
+    const again = await questions.vote("demo", room, why, ada, true, false);
     t.equal(again.score, 3);
     const { id } = await questions.ask("demo", room, {
       ...{ sender: ada, content: "Last?", state: "visible" },

@@ -50,7 +50,7 @@ async function opened(t: Test, server: PostgresServer) {
   await store.files.add("demo", uploader, newFile().record, 1e6);
   const asked = { sender: ada, content: "x", state: "visible" } as const;
   const question = await questions.ask("demo", room, asked);
-  await questions.vote("demo", room, question.id, ada, true);
+  await questions.vote("demo", room, question.id, ada, true, false);
   const poll = await polls.create("demo", room, {
     content: "x",
     options: [{ content: "a" }],

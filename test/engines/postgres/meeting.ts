@@ -45,7 +45,14 @@ export const meeting: Part = async (t, server) => {
     });
     const [a, b] = poll.options.map(({ id }) => id) as [string, string];
     await rush(80, (one, i) =>
-      one.questions.vote("demo", room, question.id, users[i % 20]!, true),
+      one.questions.vote(
+        "demo",
+        room,
+        question.id,
+        users[i % 20]!,
+        true,
+        false,
+      ),
     );
     await rush(80, (one, i) =>
       one.polls.vote("demo", room, poll.id, users[(i >> 1) % 20]!, [
