@@ -8,6 +8,7 @@ import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
 import { startServer } from "./server.js";
+import { startLine } from "./start-line.js";
 
 // Several processes on one port. The primary serves nothing: it starts workers,
 // replaces those that die, and tells them when to stop. The workers know nothing
@@ -56,10 +57,15 @@ export interface Cluster {
 
 /**
  * Starts the workers.
+ * @param worlds how many there are.
  * @throws {ClusterError} if all of them end before one serves.
  */
-export async function startCluster(config: Config): Promise<Cluster> {
+export async function startCluster(
+  config: Config,
+  worlds: number,
+): Promise<Cluster> {
   const log = await createLogger(config.logLevel);
+  log.info(...startLine(config, worlds));
   const registry = new AggregatorRegistry();
   const workers = randomUUID();
   const pauses = new Set<NodeJS.Timeout>();

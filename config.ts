@@ -2,12 +2,14 @@ import { resolve } from "node:path";
 import type { EngineChoice } from "./db/choice.js";
 import { Failure } from "./failure.js";
 import { fileTypes } from "./schemas/plain/file-types.js";
+import { checkNames } from "./schemas/plain/variable-names.js";
 import {
   BadValue,
   addressOf,
   bearerToken,
   exactOrigins,
   extensions,
+  onOff,
   origins,
   proxies,
   publicAddress,
@@ -79,12 +81,12 @@ export const variables = {
   S3_FORCE_PATH_STYLE: variable(
     "off",
     "names the bucket in the path and not in the host: `on` or `off`",
-    wordOf("on", "off"),
+    onOff,
   ),
   S3_REDIRECT: variable(
     "off",
     "sends those who load a file to the bucket, by an address that is signed for an hour, instead of reading it for them: `on` or `off`",
-    wordOf("on", "off"),
+    onOff,
   ),
   PUBLIC_URL: optional(
     "the address that clients use, for links, where a proxy hides it: `https://rooms.example.org`",
@@ -188,7 +190,7 @@ export const variables = {
   WEB: variable(
     "on",
     "serves the pages for attendees and hosts: `on` or `off`",
-    wordOf("on", "off"),
+    onOff,
   ),
   EMBED_ORIGINS: optional(
     "the origins whose pages may show a room in a frame, with commas",
@@ -306,15 +308,22 @@ type Values = {
 /**
  * Reads the configuration.
  * @param env the environment; a variable that is empty counts as not set.
- * @throws {ConfigError} on the first bad value.
+ * @param warn gets a line for each variable that is set and has no effect.
+ * @throws {ConfigError} on the first bad value, or a name that looks like a mistake.
  */
-export function loadConfig(env: NodeJS.ProcessEnv): Config {
+export function loadConfig(
+  env: NodeJS.ProcessEnv,
+  warn: (line: string) => void = () => {},
+): Config {
+  const fault = checkNames(env, Object.keys(variables), warn);
+  if (fault) throw new ConfigError(fault);
   const values = Object.fromEntries(
     Object.entries<Variable>(variables).map(([name, { fallback, read }]) => {
       const text = env[name] || fallback;
       return [name, text === "" ? undefined : named(name, () => read(text))];
     }),
   ) as Values;
+  warnOfIdle(env, values, warn);
   return {
     host: values.HOST,
     port: values.PORT,
@@ -326,7 +335,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: values.LOG_LEVEL,
     requestTimeout: values.REQUEST_TIMEOUT * 1000,
     corsOrigins: values.CORS_ORIGIN,
-    web: { on: values.WEB === "on", embedOrigins: values.EMBED_ORIGINS ?? [] },
+    web: { on: values.WEB, embedOrigins: values.EMBED_ORIGINS ?? [] },
     load: {
       requests: values.MAX_REQUESTS,
       uploads: values.MAX_UPLOADS,
@@ -379,11 +388,34 @@ function engineChoice(values: Values): EngineChoice {
         bucket: S3_BUCKET,
         ...(S3_ENDPOINT !== undefined && { endpoint: S3_ENDPOINT }),
         region: values.S3_REGION,
-        forcePathStyle: values.S3_FORCE_PATH_STYLE === "on",
-        redirect: values.S3_REDIRECT === "on",
+        forcePathStyle: values.S3_FORCE_PATH_STYLE,
+        redirect: values.S3_REDIRECT,
       },
     }),
   };
+}
+
+/** What some variables need to have an effect. */
+const NEEDS: Partial<Record<keyof Values, keyof Values>> = {
+  DATABASE_POOL: "DATABASE_URL",
+  S3_REGION: "S3_BUCKET",
+  S3_FORCE_PATH_STYLE: "S3_BUCKET",
+  S3_REDIRECT: "S3_BUCKET",
+  METRICS_HOST: "METRICS_PORT",
+  EMBED_ORIGINS: "WEB",
+};
+
+function warnOfIdle(
+  env: NodeJS.ProcessEnv,
+  values: Values,
+  warn: (line: string) => void,
+): void {
+  for (const [name, needed] of Object.entries(NEEDS)) {
+    const isThere = values[needed] !== undefined && values[needed] !== false;
+    if (!env[name] || isThere) continue;
+    const why = needed === "WEB" ? "while WEB is off" : `without ${needed}`;
+    warn(`${name} has no effect ${why}.`);
+  }
 }
 
 function named<T>(name: string, read: () => T): T {

@@ -7,6 +7,7 @@ import { Failure } from "./failure.js";
 import { openControl } from "./live/control.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
+import { startLine } from "./start-line.js";
 
 export interface Server {
   app: FastifyInstance;
@@ -47,6 +48,10 @@ export async function startServer(
     ...(siblings && { gather: siblings.gather }),
   });
   try {
+    // Of several, the primary says it.
+    if (!siblings) {
+      logger.info(...startLine(config, (await engines.store.counts()).worlds));
+    }
     await listen(app, config, "HOST and PORT");
     await listenForMetrics(app, config.metrics);
     const closeControl = await openControl(app.live, config.dataDir, app.log);

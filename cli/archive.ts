@@ -1,14 +1,12 @@
-import { loadConfig } from "../config.js";
 import type { Backup } from "../db/maintenance/backup.js";
 import { Failure } from "../failure.js";
-import { command } from "./command.js";
-import { context } from "./context.js";
+import { command, settings } from "./command.js";
 import { counted, type JsonOption, print, warn } from "./output.js";
 import { withProgress } from "./progress.js";
 
 /** Where the data is, or shall be. */
 function place() {
-  const { dataDir, engines } = loadConfig(context().env);
+  const { dataDir, engines } = settings();
   return { dataDir, ...engines };
 }
 
@@ -80,5 +78,30 @@ const checkCommand = command(
   );
 });
 
-/** `foyer backup`, `restore` and `check` */
-export const archiveCommands = [backupCommand, restoreCommand, checkCommand];
+/** `foyer upgrade` */
+const upgradeCommand = command(
+  "upgrade",
+  "upgrade the database to this version, while no server runs",
+  "upgrade --dry-run",
+)
+  .option("--dry-run", "only say whether the tables would change")
+  .action(async ({ dryRun, json }: JsonOption & { dryRun?: boolean }) => {
+    const { upgrade, versionsOf } =
+      await import("../db/maintenance/upgrade.js");
+    const of = place();
+    const { present, latest } = await versionsOf(of);
+    const changes = present < latest;
+    if (!dryRun) await upgrade(of, warn);
+    const line = changes
+      ? `The tables ${dryRun ? "would change" : "have changed"} from version ${present} to ${latest}.`
+      : `The tables have version ${present} already; nothing ${dryRun ? "would change" : "has changed"}.`;
+    print(json, { version: present, latest, changes }, [line]);
+  });
+
+/** `foyer backup`, `restore`, `check` and `upgrade` */
+export const archiveCommands = [
+  backupCommand,
+  restoreCommand,
+  checkCommand,
+  upgradeCommand,
+];

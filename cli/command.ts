@@ -31,6 +31,13 @@ export function command(
 }
 
 /**
+ * The configuration of a command.
+ * @throws {ConfigError} if it is wrong.
+ */
+export const settings = (): Config =>
+  loadConfig(context().env, (line) => warn(`warning: ${line}`));
+
+/**
  * Runs something with the stores that the variables select, and closes them whatever happens.
  * @param options.create make a database where there is none; otherwise the
  *   command fails there, and not even the folder is made.
@@ -40,7 +47,7 @@ export async function withStore<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
   { create = false }: { create?: boolean } = {},
 ): Promise<T> {
-  return withEngines(loadConfig(context().env), create, run);
+  return withEngines(settings(), { create }, run);
 }
 
 /**
@@ -50,27 +57,36 @@ export async function withStore<T>(
 export async function withStoreOrEmpty<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
-  const { dataDir, engines } = loadConfig(context().env);
+  const { dataDir, engines } = settings();
   const { hasStore } = await import("../db/open.js");
   if (await hasStore({ dataDir, ...engines })) {
-    return withEngines({ dataDir, engines }, false, run);
+    return withEngines({ dataDir, engines }, {}, run);
   }
   const folder = await mkdtemp(join(tmpdir(), "foyer-"));
   try {
-    return await withEngines({ dataDir: folder, engines: {} }, true, run);
+    return await withEngines(
+      { dataDir: folder, engines: {} },
+      { create: true },
+      run,
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function withEngines<T>(
+/**
+ * Runs something with the stores of a configuration. Only `foyer serve` upgrades them.
+ * @throws {StoreError} `unusable` with one line for the operator.
+ */
+export async function withEngines<T>(
   { dataDir, engines: choice }: Pick<Config, "dataDir" | "engines">,
-  create: boolean,
+  options: { create?: boolean; upgrade?: boolean },
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
   const { openEngines } = await import("../db/open.js");
   const engines = await openEngines({
-    ...{ dataDir, create, log: warn, serves: false },
+    ...{ dataDir, log: warn, serves: false, create: false, upgrade: false },
+    ...options,
     ...choice,
   });
   try {

@@ -3,15 +3,13 @@ import { createConnection } from "node:net";
 import { basename } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Command, InvalidArgumentError } from "commander";
-import { loadConfig } from "../config.js";
 import { Failure } from "../failure.js";
 import type {
   ControlEnd,
   ControlRequest,
   ListedConnection,
 } from "../live/control.js";
-import { command } from "./command.js";
-import { context } from "./context.js";
+import { command, settings } from "./command.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 
@@ -91,7 +89,7 @@ interface Found extends ListedConnection {
 async function find(
   world: string,
 ): Promise<{ found: Found[]; fault: Failure | undefined }> {
-  const { dataDir, engines } = loadConfig(context().env);
+  const { dataDir, engines } = settings();
   const [{ hasStore }, { controlSockets }] = await Promise.all([
     import("../db/open.js"),
     import("../live/control.js"),

@@ -1,4 +1,5 @@
 import cluster from "node:cluster";
+import { statSync } from "node:fs";
 import {
   type Config,
   loadConfig,
@@ -8,7 +9,7 @@ import {
 import type { World } from "../schemas/worlds.js";
 import { DEMO, DEMO_HOST, ensureDemo } from "../demo.js";
 import { signToken } from "../worlds.js";
-import { command, withStore } from "./command.js";
+import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
 import { linkTo } from "./links.js";
 import { printLines } from "./output.js";
@@ -36,21 +37,29 @@ export const serveCommand = command(
     `on an empty server, make the world "${DEMO}" to try things in`,
   )
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
-    const config = loadConfig(context().env);
+    const warnings: string[] = [];
+    const config = loadConfig(context().env, (line) => warnings.push(line));
     const several = config.workers > 1;
     if (several && cluster.isWorker) {
       const { runWorker } = await import("../cluster.js");
       return runWorker(config, stopSignal());
     }
+    const { createLogger } = await import("../plugins/logging.js");
+    const log = await createLogger(config.logLevel);
+    for (const line of [...warnings, ...openFolder(config)]) log.warn(line);
     // The database must exist before workers open it at the same time.
-    const world =
+    const { world, worlds = 0 } =
       demo || several
-        ? await withStore(
-            async (store) => (demo ? ensureDemo(store) : undefined),
-            { create: true },
+        ? await withEngines(
+            config,
+            { create: true, upgrade: true },
+            async (store) => ({
+              world: demo ? await ensureDemo(store) : undefined,
+              ...(await store.counts()),
+            }),
           )
-        : undefined;
-    const server = await start(config);
+        : {};
+    const server = await start(config, worlds);
     if (demo || json) {
       const address = config.publicUrl ?? server.address;
       const sample = world && (await tourOf(world, address, config.web.on));
@@ -68,10 +77,11 @@ export const serveCommand = command(
     setTimeout(() => process.exit(), LOG_FLUSH_TIMEOUT).unref();
   });
 
-async function start(config: Config) {
+/** @param worlds how many there are, if there are several workers. */
+async function start(config: Config, worlds: number) {
   if (config.workers > 1) {
     const { startCluster } = await import("../cluster.js");
-    return startCluster(config);
+    return startCluster(config, worlds);
   }
   const { startServer } = await import("../server.js");
   return startServer(config);
@@ -115,6 +125,18 @@ async function tourOf(world: World, address: string, hasPages: boolean) {
     `  curl -H "Authorization: Bearer ${token}" ${address}/api/v1/worlds/${id}/rooms/`,
   ];
   return { world: id, token, ...(links && { links }), lines };
+}
+
+/** A warning if other users of this machine may enter the folder of the data. */
+function openFolder({ dataDir, engines }: Config): string[] {
+  if (engines.database && engines.bucket) return [];
+  const mode = statSync(dataDir, { throwIfNoEntry: false })?.mode ?? 0;
+  // Windows has no such modes.
+  if (process.platform === "win32" || (mode & 0o077) === 0) return [];
+  const octal = (mode & 0o777).toString(8).padStart(4, "0");
+  return [
+    `DATA_DIR: ${dataDir} has mode ${octal}, so other users of this machine may enter it, where the data is; chmod 700 closes it`,
+  ];
 }
 
 /** Resolves with the first SIGTERM or SIGINT. A second one kills the process. */

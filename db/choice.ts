@@ -23,6 +23,12 @@ export interface BucketOptions {
   redirect: boolean;
 }
 
+/** Which version the tables of a database have, and which one this Foyer works with. */
+export interface SchemaVersions {
+  present: number;
+  latest: number;
+}
+
 /** What messages call a database: nothing that is secret. */
 export function addressOf(url: string): string {
   const { host, pathname } = new URL(url);

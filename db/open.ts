@@ -32,6 +32,8 @@ export interface EngineOptions extends EngineChoice {
   dataDir: string;
   /** Whether to create a missing database; true by default. Otherwise it must exist. */
   create?: boolean;
+  /** Whether an older database is upgraded; true by default. Otherwise it is refused. */
+  upgrade?: boolean;
   /** Whether this process serves, and is no command beside a server; true by default. */
   serves?: boolean;
   /** Given in a worker process only. */
@@ -71,6 +73,7 @@ async function openEmbedded({
   dataDir,
   bucket,
   worker,
+  upgrade = true,
   lockTimeout,
   log,
   onFault = rethrow,
@@ -79,6 +82,7 @@ async function openEmbedded({
     ? new ClusterEvents(process, onFault, worker.process)
     : new LocalEvents(onFault);
   const store = openSqliteStore(dataDir, {
+    upgrade,
     ...(log && { log }),
     ...(lockTimeout !== undefined && { lockTimeout }),
     ...(worker && { origin: worker.group }),

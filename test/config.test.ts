@@ -1,7 +1,9 @@
-import { readFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync } from "node:fs";
 import t from "tap";
 import { ConfigError, loadConfig, variables } from "../config.js";
-import { foyer } from "./helper.js";
+import { startLine } from "../start-line.js";
+import { version } from "../version.js";
+import { foyer, startFoyer } from "./helper.js";
 import { testdir } from "./testdir.js";
 
 // Tests run from dist/test.
@@ -40,6 +42,7 @@ void t.test("values that are taken", async (t) => {
     [{ REQUEST_TIMEOUT: "2" }, { requestTimeout: 2000 }],
     [{ PUBLIC_URL: "https://a.org/x/" }, { publicUrl: "https://a.org/x" }],
     [{ TRUST_PROXY: "off" }, { trustProxy: false }],
+    [{ TRUST_PROXY: "false" }, { trustProxy: false }],
     [{ TRUST_PROXY: "::1, 10.0.0.0/8" }, { trustProxy: ["::1", "10.0.0.0/8"] }],
     [{ CORS_ORIGIN: "*" }, { corsOrigins: "*" }],
     [
@@ -48,6 +51,8 @@ void t.test("values that are taken", async (t) => {
     ],
     [{}, { web: { on: true, embedOrigins: [] } }],
     [{ WEB: "off" }, { web: { on: false } }],
+    [{ WEB: "false" }, { web: { on: false } }],
+    [{ WEB: "true" }, { web: { on: true } }],
     [
       { EMBED_ORIGINS: "https://a.org, http://[::1]:3000" },
       { web: { embedOrigins: ["https://a.org", "http://[::1]:3000"] } },
@@ -84,7 +89,7 @@ void t.test("values that are taken", async (t) => {
         S3_BUCKET: "b",
         S3_ENDPOINT: "http://s3:7070",
         S3_REGION: "x",
-        S3_FORCE_PATH_STYLE: "on",
+        S3_FORCE_PATH_STYLE: "true",
         S3_REDIRECT: "on",
       },
       {
@@ -127,7 +132,7 @@ void t.test("values that stop the start", async (t) => {
     S3_FORCE_PATH_STYLE: ["yes"],
     S3_REDIRECT: ["1"],
     PUBLIC_URL: ["rooms.example.org", "ftp://a.org", "https://a.org/?x"],
-    TRUST_PROXY: ["yes", "10.0.0.0/33", "10.0.0.0/8/8", "loopback,x"],
+    TRUST_PROXY: ["yes", "true", "10.0.0.0/33", "10.0.0.0/8/8", "loopback,x"],
     WORKERS: ["0", "257", "auto"],
     LOG_LEVEL: ["loud", "INFO"],
     WEB: ["yes", "ON"],
@@ -185,6 +190,201 @@ void t.test("the start says in one line what is wrong", async (t) => {
   t.notMatch(got.stderr, "a secret");
   t.equal(got.stdout, "");
 });
+
+/** What an environment is warned of. */
+function warningsOf(env: Record<string, string>): string[] {
+  const lines: string[] = [];
+  loadConfig(env, (line) => lines.push(line));
+  return lines;
+}
+
+void t.test("names that stop the start", async (t) => {
+  const meant: Record<string, string> = {
+    DATABSE_URL: "DATABASE_URL",
+    DATABASEURL: "DATABASE_URL",
+    DATADIR: "DATA_DIR",
+    data_dir: "DATA_DIR",
+    LOGLEVEL: "LOG_LEVEL",
+    LIVE_MAX_TXT: "LIVE_MAX_TEXT",
+    PROT: "PORT",
+    HOSTS: "HOST",
+    WORKER: "WORKERS",
+    CORS_ORIGINS: "CORS_ORIGIN",
+    PUBLIC_ULR: "PUBLIC_URL",
+    S3_BUKCET: "S3_BUCKET",
+  };
+  for (const [name, variable] of Object.entries(meant)) {
+    t.equal(
+      faultOf({ [name]: "x" }),
+      `${name}: There is no such variable; did you mean ${variable}?`,
+    );
+    t.equal(faultOf({ [name]: "" }), undefined, "empty is not set");
+  }
+  for (const prefix of ["LIVE", "S3", "UPLOAD", "METRICS", "DATABASE"]) {
+    t.match(
+      faultOf({ [`${prefix}_SOMETHING`]: "x" }),
+      new RegExp(
+        `^${prefix}_SOMETHING: There is no such variable; those that begin with ${prefix}_ are ${prefix}_`,
+      ),
+    );
+  }
+});
+
+void t.test("names that are not ours", async (t) => {
+  const others = {
+    PATH: "/bin",
+    HOME: "/root",
+    HOSTNAME: "x",
+    HOSTTYPE: "x",
+    PWD: "/",
+    NODE_ENV: "production",
+    NODE_OPTIONS: "",
+    LANG: "C",
+    LOGNAME: "x",
+    TERM: "x",
+    SHELL: "x",
+    USER: "x",
+    TMPDIR: "/tmp",
+    AWS_REGION: "x",
+    PGHOST: "x",
+    KUBERNETES_SERVICE_HOST: "10.0.0.1",
+    // Of Services that are called so.
+    METRICS_SERVICE_HOST: "10.0.0.2",
+    S3_PORT: "tcp://10.0.0.3:7070",
+    DATABASE_PORT_5432_TCP_ADDR: "10.0.0.4",
+  };
+  t.strictSame(warningsOf(others), []);
+  t.match(faultOf({ METRICS_SERVICE_HOST: "10.0.0.2" }), /no such variable/);
+  t.match(
+    faultOf({ KUBERNETES_SERVICE_HOST: "x", DATABASE_PORT: "5432" }),
+    /no such variable/,
+  );
+});
+
+void t.test("what is set and has no effect is warned of", async (t) => {
+  const cases: [env: Record<string, string>, warnings: string[]][] = [
+    [
+      { FOYER_PORT: "1", FOYER_SERVICE_HOST: "x", FOYER_DATABSE_URL: "x" },
+      [
+        "No variable begins with FOYER_, so these have no effect: FOYER_PORT (PORT?), FOYER_SERVICE_HOST, FOYER_DATABSE_URL (DATABASE_URL?).",
+      ],
+    ],
+    [
+      { DATABASE_POOL: "2" },
+      ["DATABASE_POOL has no effect without DATABASE_URL."],
+    ],
+    [
+      { S3_REGION: "x", S3_REDIRECT: "on", S3_FORCE_PATH_STYLE: "on" },
+      ["S3_REGION", "S3_FORCE_PATH_STYLE", "S3_REDIRECT"].map(
+        (name) => `${name} has no effect without S3_BUCKET.`,
+      ),
+    ],
+    [{ S3_REGION: "x", S3_BUCKET: "b" }, []],
+    [
+      { METRICS_HOST: "::1" },
+      ["METRICS_HOST has no effect without METRICS_PORT."],
+    ],
+    [{ METRICS_HOST: "::1", METRICS_PORT: "0" }, []],
+    [
+      { EMBED_ORIGINS: "https://a.org", WEB: "off" },
+      ["EMBED_ORIGINS has no effect while WEB is off."],
+    ],
+    [{ EMBED_ORIGINS: "https://a.org" }, []],
+  ];
+  for (const [env, warnings] of cases) {
+    t.strictSame(warningsOf(env), warnings, JSON.stringify(env));
+  }
+});
+
+void t.test("commands look at the names, too", async (t) => {
+  const dataDir = testdir(t);
+  const commands = [
+    ["serve"],
+    ["world", "list"],
+    ["token", "x", "--link"],
+    ["backup", "x.tar"],
+    ["upgrade"],
+    ["connections", "list"],
+  ];
+  for (const args of commands) {
+    const { code, stdout, stderr } = await foyer(dataDir, args, {
+      DATABSE_URL: "postgres://db/foyer",
+    });
+    t.strictSame([code, stdout], [1, ""], args.join(" "));
+    t.equal(
+      stderr,
+      "foyer: DATABSE_URL: There is no such variable; did you mean DATABASE_URL?\n",
+    );
+  }
+  t.same(readdirSync(dataDir), [], "and no database is made");
+  const { stderr } = await foyer(dataDir, ["world", "list"], { FOYER_X: "1" });
+  t.match(
+    stderr,
+    /^foyer: warning: No variable begins with FOYER_, .*FOYER_X\.$/m,
+  );
+});
+
+void t.test("the start says what runs, and what is odd", async (t) => {
+  const dataDir = testdir(t);
+  for (const mode of [0o755, 0o700]) {
+    chmodSync(dataDir, mode);
+    const server = await startFoyer(t, dataDir, [], {
+      LOG_LEVEL: "info",
+      METRICS_HOST: "::1",
+    });
+    server.signal("SIGTERM");
+    const { stdout } = await server.finished;
+    const said = stdout
+      .split("\n")
+      .filter((line) => line.startsWith('{"level"'))
+      .map((line) => JSON.parse(line) as { level: number; msg: string });
+    const warnings = said.filter(({ level }) => level === 40);
+    const [idle, open] = warnings.map(({ msg }) => msg);
+    t.equal(idle, "METRICS_HOST has no effect without METRICS_PORT.");
+    const isOpen = /^DATA_DIR: .* has mode 0755, /.test(open ?? "");
+    t.equal(isOpen, mode === 0o755, open ?? "");
+    t.match(
+      said.find(({ level }) => level === 30),
+      {
+        version,
+        engine: "sqlite",
+        folder: dataDir,
+        worlds: 0,
+        workers: 1,
+        msg: `Foyer ${version}: 0 worlds (foyer world create makes one) in SQLite; files in a folder; DATA_DIR ${dataDir}; 1 worker`,
+      },
+    );
+  }
+});
+
+void t.test(
+  "the start line names servers without their passwords",
+  async (t) => {
+    const config = loadConfig({
+      DATABASE_URL: "postgres://a:secret@db:5433/foyer?password=secret",
+      VALKEY_URL: "rediss://b:secret@valkey:6379",
+      S3_BUCKET: "files",
+      S3_ENDPOINT: "https://c:secret@s3.example.org",
+      DATA_DIR: "/data",
+      WORKERS: "2",
+    });
+    const [fields, line] = startLine(config, 1);
+    t.equal(
+      line,
+      `Foyer ${version}: 1 world in PostgreSQL, the database foyer at db:5433; Valkey at valkey:6379; files in the bucket files at s3.example.org; DATA_DIR /data; 2 workers`,
+    );
+    t.strictSame(fields, {
+      version,
+      engine: "postgresql",
+      database: "the database foyer at db:5433",
+      valkey: "valkey:6379",
+      bucket: "files",
+      folder: "/data",
+      worlds: 1,
+      workers: 2,
+    });
+  },
+);
 
 void t.test("how long a server waits for what is in flight", async (t) => {
   // docs/install.md and docs/embed.md promise it.

@@ -153,7 +153,7 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
   /** Creates the tables if there are none, and begins the transaction. */
   async function begin(): Promise<void> {
     if (begun) return;
-    await upgrade(client, { create: true });
+    await upgrade(client, { create: true, upgrade: false });
     await client.query("BEGIN");
     begun = true;
     // Nobody has written since isEmpty, and nobody does before the end.

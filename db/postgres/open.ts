@@ -1,3 +1,4 @@
+import type pg from "pg";
 import type { DatabaseOptions } from "../choice.js";
 import { ClusterEvents } from "../cluster/events.js";
 import type { Events } from "../events.js";
@@ -5,12 +6,14 @@ import { LocalEvents, type OnFault } from "../local/events.js";
 import type { EngineOptions, Engines } from "../open.js";
 import { openFiles } from "../open-files.js";
 import { publishing } from "../publishing/index.js";
+import { StoreError } from "../store.js";
 import { ValkeyEvents } from "../valkey/events.js";
 import { clientOf, configOf, end, open } from "./client.js";
+import { connect } from "./connect.js";
 import { Database, refusal } from "./database.js";
 import { postgresStore } from "./index.js";
 import { sharedEvents } from "./membership.js";
-import { hasTablesOf } from "./upgrade.js";
+import { hasTablesOf, LATEST, upgrade, versionOf } from "./upgrade.js";
 
 /** What selects the engines of a process that uses PostgreSQL. */
 type SharedOptions = EngineOptions & {
@@ -33,13 +36,14 @@ interface Telling {
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export async function openShared(options: SharedOptions): Promise<Engines> {
-  const { database, dataDir, bucket, create = true, serves = true } = options;
+  const { database, dataDir, bucket, log } = options;
+  const { create = true, upgrade = true, serves = true } = options;
   const opened: { close(): Promise<void> }[] = [];
   const close = async () => {
     for (const engine of opened.splice(0).reverse()) await engine.close();
   };
   try {
-    const db = await Database.open(database, { create, log: options.log });
+    const db = await Database.open(database, { create, upgrade, log });
     opened.push(db);
     const telling = await openEvents(db, options);
     const { events, identity } = telling;
@@ -117,6 +121,48 @@ export async function hasTables({ url }: DatabaseOptions): Promise<boolean> {
     try {
       await open(client);
       return await hasTablesOf(client);
+    } finally {
+      await end(client);
+    }
+  } catch (error) {
+    throw refusal(url, error);
+  }
+}
+
+/**
+ * Which version the tables have, and which one this Foyer works with.
+ * @throws {StoreError} `unusable` if there are none.
+ */
+export const versionsIn = (database: DatabaseOptions) =>
+  using(database, async (client) => {
+    const present = await versionOf(client);
+    if (present === 0) {
+      throw new StoreError("unusable", "Foyer has stored nothing there yet");
+    }
+    return { present, latest: LATEST };
+  });
+
+/**
+ * Upgrades the tables, if they are older.
+ * @throws {StoreError} `unusable` if there are none, or nodes still serve.
+ */
+export const upgradeTables = (
+  database: DatabaseOptions,
+  log: (line: string) => void,
+) =>
+  using(database, (client) =>
+    upgrade(client, { create: false, upgrade: true, log }),
+  );
+
+/** Uses a connection for long work. */
+async function using<T>(
+  { url }: DatabaseOptions,
+  run: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  try {
+    const client = await connect(url);
+    try {
+      return await run(client);
     } finally {
       await end(client);
     }

@@ -5,7 +5,7 @@ import { LOCK_OF_UPGRADES, NODES } from "./locks.js";
 import { migrations } from "./migrations/index.js";
 
 /** The version of the tables that this Foyer works with. */
-const LATEST = migrations.length;
+export const LATEST = migrations.length;
 
 /** The oldest PostgreSQL that has what Foyer uses. */
 const OLDEST_SERVER = 140_000;
@@ -14,6 +14,8 @@ const OLDEST_SERVER = 140_000;
 export interface UpgradeOptions {
   /** Whether an empty database is filled; otherwise it must have been before. */
   create: boolean;
+  /** Whether an older database is upgraded; true by default. Otherwise it is refused. */
+  upgrade?: boolean;
   /** Gets one line about an upgrade. */
   log?: ((line: string) => void) | undefined;
 }
@@ -25,7 +27,7 @@ export interface UpgradeOptions {
  */
 export async function upgrade(
   client: pg.Client,
-  { create, log }: UpgradeOptions,
+  { create, upgrade: mayUpgrade = true, log }: UpgradeOptions,
 ): Promise<string> {
   await refuseServer(client);
   await client.query(`BEGIN; ${LOCK_OF_UPGRADES}`);
@@ -39,6 +41,12 @@ export async function upgrade(
     }
     if (version === 0 && !create) {
       throw new StoreError("unusable", "Foyer has stored nothing there yet");
+    }
+    if (version > 0 && version < LATEST && !mayUpgrade) {
+      throw new StoreError(
+        "unusable",
+        `it has version ${version} instead of ${LATEST}; stop all nodes, and run foyer upgrade`,
+      );
     }
     if (version < LATEST) await migrate(client, version, log);
     const id = await read(client, "id");

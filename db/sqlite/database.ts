@@ -2,16 +2,21 @@ import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
+import type { SchemaVersions } from "../choice.js";
 import { StoreError } from "../store.js";
-import { LATEST, upgrade, schemaVersionOf } from "./upgrade.js";
+import {
+  LATEST,
+  migrate,
+  schemaVersionOf,
+  UPGRADE_TIMEOUT,
+  upgradeFile,
+  versionIn,
+} from "./upgrade.js";
 
 export type Connection = Database.Database;
 
 /** How long a writer waits for the lock of another process, in milliseconds, unless it is told. */
 export const LOCK_TIMEOUT = 2000;
-
-/** How long a writer waits at the start, in milliseconds: another process may be upgrading a large database. */
-const UPGRADE_TIMEOUT = 10 * 60 * 1000;
 
 /** The size to which the write-ahead log is cut after a checkpoint, in bytes. */
 const LOG_KEPT = 64 * 1024 * 1024;
@@ -21,28 +26,41 @@ export const DATABASE = "foyer.db";
 
 const fileOf = (dataDir: string) => join(dataDir, DATABASE);
 
+/** How a database is opened for writing. */
+export interface OpeningOptions {
+  /** Whether an older database is upgraded first; true by default. Otherwise it is refused. */
+  upgrade?: boolean;
+  /** Gets one line about an upgrade. */
+  log?: (line: string) => void;
+  /** How long each write waits for another process, in milliseconds. */
+  lockTimeout?: number;
+}
+
 /**
  * Opens the database for writing, and creates or upgrades it first.
  * @param dataDir its folder. A missing one is created for its owner only, because
  *   the database has the keys of every world.
- * @param log gets one line about an upgrade.
- * @param lockTimeout how long each write waits for another process, in milliseconds.
  * @throws {StoreError} `unusable` with one line for the operator.
  */
 export function openForWriting(
   dataDir: string,
-  log: (line: string) => void = () => {},
-  lockTimeout = LOCK_TIMEOUT,
+  {
+    upgrade = true,
+    log = () => {},
+    lockTimeout = LOCK_TIMEOUT,
+  }: OpeningOptions = {},
 ): Connection {
   return explainOpening(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     refuseRemains(dataDir);
     const file = fileOf(dataDir);
     createForOwner(file);
+    if (upgrade) upgradeFile(file, log);
     const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
     try {
       // This check comes first, because the mode of the journal is written to the file.
-      schemaVersionOf(db);
+      const version = schemaVersionOf(db);
+      if (version > 0) refuseOld(version);
       turnToWal(db);
       // An answered write survives a power cut, not only a crash.
       db.pragma("synchronous = FULL");
@@ -51,7 +69,7 @@ export function openForWriting(
       db.pragma("foreign_keys = ON");
       // Deleted content is overwritten, so that an erased name leaves the file too.
       db.pragma("secure_delete = ON");
-      upgrade(db, log);
+      migrate(db);
       db.pragma(`busy_timeout = ${lockTimeout}`);
       return db;
     } catch (error) {
@@ -59,6 +77,34 @@ export function openForWriting(
       throw error;
     }
   });
+}
+
+/**
+ * Upgrades the database of a folder, if it is older.
+ * @param log gets one line about it.
+ * @throws {StoreError} `unusable` with one line for the operator.
+ */
+export function upgradeIn(dataDir: string, log: (line: string) => void): void {
+  refuseMissing(dataDir);
+  explainOpening(dataDir, () => upgradeFile(fileOf(dataDir), log));
+}
+
+/** @throws {StoreError} `unusable` with one line for the operator. */
+export function versionsIn(dataDir: string): SchemaVersions {
+  refuseMissing(dataDir);
+  return explainOpening(dataDir, () => ({
+    present: versionIn(fileOf(dataDir)),
+    latest: LATEST,
+  }));
+}
+
+/** @throws {StoreError} if a database has to be upgraded. */
+function refuseOld(version: number): void {
+  if (version === LATEST) return;
+  throw new StoreError(
+    "unusable",
+    `it has version ${version} instead of ${LATEST}; stop the server, and run foyer upgrade`,
+  );
 }
 
 /**
@@ -152,15 +198,10 @@ export function openForInspection(dataDir: string): Connection {
     const db = new Database(fileOf(dataDir), { timeout: LOCK_TIMEOUT });
     try {
       const version = schemaVersionOf(db);
-      if (version === LATEST) {
-        db.pragma("query_only = ON");
-        return db;
-      }
       if (version === 0) throw new StoreError("unusable", "it is empty");
-      throw new StoreError(
-        "unusable",
-        `it has version ${version} instead of ${LATEST}; foyer serve upgrades it`,
-      );
+      refuseOld(version);
+      db.pragma("query_only = ON");
+      return db;
     } catch (error) {
       db.close();
       throw error;

@@ -21,7 +21,7 @@ import {
   openCopy,
   whatBecameOf,
 } from "./inspection.js";
-import { LATEST, schemaVersionOf, upgrade } from "./upgrade.js";
+import { LATEST, migrate, schemaVersionOf } from "./upgrade.js";
 
 /** The rows of `t` with those of `w`, which have its world. A cross join keeps the order of `t`. */
 const withWorldOf = (table: string, condition: string) =>
@@ -147,7 +147,7 @@ function openLatest(file: string): Connection {
   if (schemaVersionOf(db) === LATEST) return db;
   db.pragma("query_only = OFF");
   try {
-    upgrade(db, () => {});
+    migrate(db);
     return db;
   } catch (error) {
     db.close();
@@ -169,7 +169,7 @@ export function sqliteTarget(file: string): TableTarget {
     made.pragma("synchronous = OFF");
     // In KiB. The indexes of a large table are written in any order.
     made.pragma("cache_size = -65536");
-    upgrade(made, () => {});
+    migrate(made);
     // Checked at the end, all at once.
     made.pragma("foreign_keys = OFF");
     made.exec("BEGIN");

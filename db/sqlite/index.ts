@@ -15,6 +15,7 @@ import {
   LOCK_TIMEOUT,
   openForReading,
   openForWriting,
+  type OpeningOptions,
   storeErrorOf,
 } from "./database.js";
 import { marksIn } from "./erasure-marks.js";
@@ -37,11 +38,7 @@ import { Writer } from "./writer.js";
 /** How often the store looks for changes of other origins, in milliseconds. */
 const POLL_INTERVAL = 250;
 
-export interface SqliteOptions {
-  /** Gets one line about an upgrade of the database. */
-  log?: (line: string) => void;
-  /** How long a write waits for the lock of another process, in milliseconds. */
-  lockTimeout?: number;
+export interface SqliteOptions extends OpeningOptions {
   /**
    * Names a group of processes that share events. `onTouched` does not report what
    * they write. By default this process is a group of its own.
@@ -72,15 +69,15 @@ export function openSqliteStore(
 function storeIn(
   dataDir: string,
   {
-    log,
     lockTimeout = LOCK_TIMEOUT,
     origin = randomUUID(),
     onTouched,
+    ...opening
   }: SqliteOptions,
 ): Store {
   // It stays open until the reader is open. The last connection that closes deletes
   // the write-ahead log, and a read-only connection cannot create it.
-  const migrated = openForWriting(dataDir, log);
+  const migrated = openForWriting(dataDir, opening);
   const db = openForReading(dataDir);
   const cache = new ReadCache(db);
   const known = lastChange(db);

@@ -38,7 +38,7 @@ const MAX_BATCH = 500;
 
 const port = parentPort!;
 const { dataDir, origin, known, lockTimeout } = workerData as ThreadData;
-const db = openForWriting(dataDir, undefined, lockTimeout);
+const db = openForWriting(dataDir, { upgrade: false, lockTimeout });
 const erasures = chatErasures(db);
 const erasing = new Erasing(db, dataDir, (limit) =>
   erasures.eraseRemains(limit),

@@ -34,6 +34,14 @@ export const wordOf =
     return text;
   };
 
+/** Whether something is on. */
+export const onOff: Reader<boolean> = (text) => {
+  if (!/^(on|off|true|false)$/.test(text)) {
+    throw new BadValue("Must be on or off; true and false mean the same.");
+  }
+  return text === "on" || text === "true";
+};
+
 const listOf = (text: string) => text.split(",").map((entry) => entry.trim());
 
 /** Extensions of files, separated by commas. */
@@ -76,7 +84,7 @@ const RANGES = ["loopback", "linklocal", "uniquelocal"];
 
 /** The proxies whose forwarded headers are trusted: `false` for none, or addresses and ranges. */
 export const proxies: Reader<string[] | false> = (text) => {
-  if (text === "off") return false;
+  if (text === "off" || text === "false") return false;
   const list = listOf(text);
   for (const proxy of list) {
     const [address = "", bits, ...rest] = proxy.split("/");

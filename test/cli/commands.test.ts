@@ -63,6 +63,7 @@ const rows: Row[] = [
     makes: true,
   },
   { name: "check", args: () => [] },
+  { name: "upgrade", args: () => [] },
   { name: "world delete", args: () => ["demo", "--yes"] },
   {
     name: "world import",

@@ -1,7 +1,8 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import t from "tap";
-import { foyer } from "../helper.js";
+import { foyer, foyerProcess, startFoyer } from "../helper.js";
 import {
   copiesIn,
   latest,
@@ -16,9 +17,18 @@ import { testdir } from "../testdir.js";
 
 void t.test("an old database is upgraded after a copy", async (t) => {
   const dataDir = versionOne(t);
-  const { code, stdout, stderr } = await foyer(dataDir, ["world", "list"]);
+  const dry = await foyer(dataDir, ["upgrade", "--dry-run"]);
+  t.strictSame(dry, {
+    code: 0,
+    stdout: `The tables would change from version 1 to ${latest}.\n`,
+    stderr: "",
+  });
+  t.same(look(dataDir), { version: 1, worlds: ["old"], sound: "ok" });
+  t.same(copiesIn(dataDir), []);
+
+  const { code, stdout, stderr } = await foyer(dataDir, ["upgrade"]);
   t.equal(code, 0);
-  t.match(stdout, /^old\told\.example\.org/);
+  t.equal(stdout, `The tables have changed from version 1 to ${latest}.\n`);
   const [copy, ...others] = copiesIn(dataDir);
   t.same(others, []);
   t.match(copy, /^foyer\.db\.v1-\d{8}T\d{6}Z$/);
@@ -29,11 +39,86 @@ void t.test("an old database is upgraded after a copy", async (t) => {
   t.same(look(dataDir), { version: latest, worlds: ["old"], sound: "ok" });
   t.same(look(dataDir, copy), { version: 1, worlds: ["old"], sound: "ok" });
 
-  const again = await foyer(dataDir, ["world", "list"]);
-  t.same([again.code, again.stderr], [0, ""], "once");
+  t.equal(
+    statSync(join(dataDir, copy!)).mode & 0o777,
+    0o600,
+    "the copy is for its owner only",
+  );
+
+  for (const [args, says] of [
+    [["upgrade"], "nothing has changed"],
+    [["upgrade", "--dry-run"], "nothing would change"],
+  ] as const) {
+    const stdout = `The tables have version ${latest} already; ${says}.\n`;
+    t.strictSame(await foyer(dataDir, args), { code: 0, stdout, stderr: "" });
+  }
+  t.strictSame(
+    JSON.parse((await foyer(dataDir, ["upgrade", "--json"])).stdout),
+    { version: latest, latest, changes: false },
+  );
   const check = await foyer(dataDir, ["check"]);
   t.equal(check.code, 0, check.stdout);
   t.same(copiesIn(dataDir), [copy]);
+});
+
+void t.test("only serve and upgrade upgrade", async (t) => {
+  const dataDir = versionOne(t);
+  const commands = [
+    "world list",
+    "world show old",
+    "world create b --title B --domain b.org",
+    "token old",
+    "user list old",
+    "check",
+    `backup ${join(testdir(t), "b.tar")}`,
+  ];
+  for (const command of commands) {
+    t.strictSame(
+      await foyer(dataDir, command.split(" ")),
+      {
+        code: 1,
+        stdout: "",
+        stderr: `foyer: cannot open the database in ${dataDir}: it has version 1 instead of ${latest}; stop the server, and run foyer upgrade\n`,
+      },
+      command,
+    );
+  }
+  t.same(look(dataDir), { version: 1, worlds: ["old"], sound: "ok" });
+  t.same(copiesIn(dataDir), []);
+
+  const server = await startFoyer(t, dataDir);
+  t.match(look(dataDir), { version: latest });
+  server.signal("SIGTERM");
+  await server.finished;
+  t.equal((await foyer(dataDir, ["world", "list"])).code, 0);
+  const nothing = join(dataDir, "nothing");
+  t.match(await foyer(nothing, ["upgrade"]), {
+    code: 1,
+    stderr: `foyer: there is no database in ${nothing}\n`,
+  });
+});
+
+void t.test("no upgrade while an older server serves", async (t) => {
+  const dataDir = versionOne(t);
+  // Every version reads by a connection that stays open, and knows no other lock.
+  const old = new Database(join(dataDir, "foyer.db"), { readonly: true });
+  old.prepare("SELECT count(*) FROM worlds").get();
+  for (const command of ["upgrade", "serve", "serve --demo"]) {
+    const quiet = { LOG_LEVEL: "silent" };
+    t.strictSame(await foyer(dataDir, command.split(" "), quiet), {
+      code: 1,
+      stdout: "",
+      stderr: `foyer: cannot open the database in ${dataDir}: another process has its version 1 open; stop all servers first, so that this Foyer can upgrade it\n`,
+    });
+    t.equal(old.pragma("user_version", { simple: true }), 1);
+    t.same(copiesIn(dataDir), []);
+  }
+  const dry = await foyer(dataDir, ["upgrade", "--dry-run", "--json"]);
+  t.same(JSON.parse(dry.stdout), { version: 1, latest, changes: true });
+  // A command of before takes a moment.
+  setTimeout(() => old.close(), 500);
+  t.equal((await foyerProcess(t, dataDir, ["upgrade"])).code, 0);
+  t.match(look(dataDir), { version: latest, worlds: ["old"], sound: "ok" });
 });
 
 void t.test("what version 2 recorded is listed by the next", async (t) => {
@@ -207,9 +292,10 @@ void t.test("a new database has nothing to copy", async (t) => {
 
 void t.test("an upgrade that fails leaves all as it was", async (t) => {
   const dataDir = versionOne(t, "CREATE TABLE files (odd)");
-  for (const command of ["world list", "serve"]) {
+  for (const command of ["upgrade", "serve"]) {
     const args = command.split(" ");
-    const { code, stdout, stderr } = await foyer(dataDir, args);
+    const quiet = { LOG_LEVEL: "silent" };
+    const { code, stdout, stderr } = await foyer(dataDir, args, quiet);
     t.same([code, stdout], [1, ""]);
     t.equal(
       stderr,
@@ -243,7 +329,7 @@ void t.test("what is not to be upgraded is left alone", async (t) => {
       "older, and only looked at",
       "",
       ["check"],
-      /it has version 1 instead of \d+; foyer serve upgrades it\n$/,
+      /it has version 1 instead of \d+; stop the server, and run foyer upgrade\n$/,
     ],
   ];
   for (const [name, sql, args, stderr] of cases) {

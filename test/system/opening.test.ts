@@ -60,13 +60,13 @@ void t.test("processes that open a new folder at the same time", async (t) => {
 
 void t.test("processes that start at once", async (t) => {
   const dataDir = versionOne(t);
-  const [server, another, ...lists] = await Promise.all([
+  const [server, another, ...upgrades] = await Promise.all([
     startFoyer(t, dataDir, [], { LOG_LEVEL: "info" }),
     startFoyer(t, dataDir, [], { LOG_LEVEL: "info" }),
-    foyerProcess(t, dataDir, ["world", "list"]),
-    foyerProcess(t, dataDir, ["world", "list"]),
+    foyerProcess(t, dataDir, ["upgrade"]),
+    foyerProcess(t, dataDir, ["upgrade"]),
   ]);
-  for (const { code, stderr } of lists) t.equal(code, 0, stderr);
+  for (const { code, stderr } of upgrades) t.equal(code, 0, stderr);
   const running = [server, another];
   for (const { address } of running) {
     t.equal((await fetch(`${address}/healthz`)).status, 200);
@@ -77,7 +77,7 @@ void t.test("processes that start at once", async (t) => {
     ended.map(({ code }) => code),
     [0, 0],
   );
-  const said = [...lists, ...ended]
+  const said = [...upgrades, ...ended]
     .map(({ stdout, stderr }) => stdout + stderr)
     .join("");
   t.equal(said.split("The database was upgraded").length, 2, "one of them");
@@ -88,7 +88,8 @@ void t.test("processes that start at once", async (t) => {
 void t.test("who starts during an upgrade waits for it", async (t) => {
   const dataDir = versionOne(t);
   const other = open(dataDir);
-  other.exec("BEGIN IMMEDIATE");
+  other.pragma("locking_mode = EXCLUSIVE");
+  other.exec("BEGIN EXCLUSIVE");
   const waiting = foyerProcess(t, dataDir, ["world", "list"]);
   // Longer than a write would wait for its lock.
   const patience = new Promise((resolve) => setTimeout(resolve, 2500));

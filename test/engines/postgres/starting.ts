@@ -3,7 +3,9 @@ import type { Test } from "tap";
 import { Database } from "../../../db/postgres/database.js";
 import { NODES } from "../../../db/postgres/locks.js";
 import { sharedEvents } from "../../../db/postgres/membership.js";
-import { until } from "../../helper.js";
+import { LATEST } from "../../../db/postgres/upgrade.js";
+import { foyer, until } from "../../helper.js";
+import { testdir } from "../../testdir.js";
 import { openNode, type Part } from "./setup.js";
 
 const refuses = (t: Test, promise: Promise<unknown>, message: RegExp) =>
@@ -53,6 +55,53 @@ export const starting: Part = async (t, server) => {
       "CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'",
     );
     await refuses(t, open(server.url("ascii")), /encoding is SQL_ASCII/);
+  });
+
+  await t.test("an older database is upgraded by few, and alone", async (t) => {
+    const url = await server.createDatabase();
+    await (await open(url)).close();
+    const command = (...args: string[]) =>
+      foyer(testdir(t), args, { DATABASE_URL: url });
+    const stays = `The tables have version ${LATEST} already; nothing`;
+    t.match(await command("upgrade", "--dry-run"), {
+      code: 0,
+      stdout: `${stays} would change.\n`,
+    });
+    t.match(await command("upgrade"), { stdout: `${stays} has changed.\n` });
+
+    // Older than any, and not empty.
+    await server.run(
+      "UPDATE cluster SET value = '0.5' WHERE name = 'version'",
+      new URL(url).pathname.slice(1),
+    );
+    for (const args of ["world list", "token x", "check"]) {
+      t.match(await command(...args.split(" ")), {
+        code: 1,
+        stdout: "",
+        stderr: /^foyer: .*version 0\.5.*\n$/,
+      });
+    }
+    t.match(await command("world", "list"), {
+      stderr: /instead of \d+; stop all nodes, and run foyer upgrade\n$/,
+    });
+    const older = new pg.Client({ connectionString: url });
+    await older.connect();
+    await older.query(`SELECT pg_advisory_lock_shared(${NODES})`);
+    for (const name of ["upgrade", "serve"]) {
+      t.match(await command(name), {
+        code: 1,
+        stderr: /nodes still serve its version 0\.5; stop them first/,
+      });
+    }
+    t.match(
+      JSON.parse((await command("upgrade", "--dry-run", "--json")).stdout),
+      {
+        version: 0.5,
+        latest: LATEST,
+        changes: true,
+      },
+    );
+    await older.end();
   });
 
   await t.test("an upgrade between the look and the lock", async (t) => {

@@ -50,11 +50,12 @@ const document = template("full.json");
 const cases: Record<string, Case> = {
   migration: {
     template: "old",
-    args: () => ["world", "list"],
+    args: () => ["upgrade"],
     async judge(t, { dataDir }) {
-      const again = await foyerProcess(t, dataDir, ["world", "list"]);
+      const again = await foyerProcess(t, dataDir, ["upgrade"]);
       t.equal(again.code, 0, again.stderr);
-      t.equal(again.stdout.trim().split("\n").length, OLD_WORLDS);
+      const list = await foyerProcess(t, dataDir, ["world", "list"]);
+      t.equal(list.stdout.trim().split("\n").length, OLD_WORLDS);
       const copies = readdirSync(dataDir).filter((n) => n.includes(".v1"));
       t.match(copies, [/^foyer\.db\.v1-\d{8}T\d{6}Z$/], "one copy");
       t.equal(copies.length, 1);
