@@ -68,7 +68,7 @@ export default tseslint.config(
   },
   {
     // These tests look into JSON that was held against the AsyncAPI document.
-    files: ["test/{live,chat,votes,engines}/**"],
+    files: ["test/{live,chat,votes,engines,harness}/**"],
     rules: Object.fromEntries(
       ["argument", "assignment", "call", "member-access", "return"].map(
         (name) => [`@typescript-eslint/no-unsafe-${name}`, "off"],

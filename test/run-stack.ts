@@ -14,9 +14,16 @@ import { startValkey } from "./servers/valkey.js";
 
 /** What runs by default: all that asks a server for something, and the commands. */
 const TESTS = [
-  ...["access", "cli", "client", "live", "plugins", "routes", "server"].map(
-    (name) => `${name}.test.js`,
-  ),
+  ...[
+    "access",
+    "cli",
+    "client",
+    "harness",
+    "live",
+    "plugins",
+    "routes",
+    "server",
+  ].map((name) => `${name}.test.js`),
   "chat/all.js",
   "votes/all.js",
   ...["chat-client", "chat-workers", "cluster", "live-workers"].map(

@@ -55,7 +55,11 @@ const changes: Changes = {
   "room.create": ({ rooms }, room) => ({
     rooms: [...without(rooms, room), { ...room, users: "none" }],
   }),
-  "room.delete": ({ rooms }, room) => ({ rooms: without(rooms, room) }),
+  // The channel of a room has the id of the room.
+  "room.delete": (state, room) => ({
+    rooms: without(state.rooms, room),
+    ...withChannels(state, without(state.channels, room)),
+  }),
   "room.schedule": ({ rooms }, { room, schedule_data }) => ({
     rooms: rooms.map((it) => (it.id === room ? { ...it, schedule_data } : it)),
   }),

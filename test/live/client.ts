@@ -49,14 +49,15 @@ export class Client {
     readonly ws: WebSocket,
     /** Holds every frame against the AsyncAPI document. */
     readonly conversation: Conversation,
-    onFault: (message: string) => void,
+    /** Called when the server sends what it should not. */
+    public onFault: (message: string) => void,
   ) {
     ws.on("message", (data) => {
       const text = (data as Buffer).toString();
       try {
         this.conversation.received(text);
       } catch (error) {
-        onFault((error as Error).message);
+        this.onFault((error as Error).message);
       }
       this.#queue.push({ frame: JSON.parse(text) as Frame, text });
       this.#wake();
@@ -180,6 +181,11 @@ export class Client {
     return before.map(({ frame }) => frame);
   }
 
+  /** Takes everything that has come by now, for a connection that has ended. */
+  rest(): Frame[] {
+    return this.#queue.splice(0).map(({ frame }) => frame);
+  }
+
   /** The names of what has come; see {@link all}. */
   async names(): Promise<string[]> {
     return (await this.all()).map(([name]) => name);
@@ -286,6 +292,21 @@ export async function startLive(
   limits: Partial<LiveLimits> = {},
   worlds: TestWorld[] = [demo()],
 ): Promise<LiveServer> {
+  const dataDir = testdir(t);
+  await putPrepared(dataDir, `live ${JSON.stringify(worlds)}`, async (data) => {
+    const first = await startTestServer({ config: await configOf(data) });
+    for (const world of worlds) await first.createWorld(world);
+    await first.close();
+  });
+  return serveLive(t, dataDir, limits);
+}
+
+/** Starts a server like {@link startLive} on the engines of a data folder. */
+export async function serveLive(
+  t: Test,
+  dataDir: string,
+  limits: Partial<LiveLimits> = {},
+): Promise<LiveServer> {
   const defaults = loadConfig({});
   const log: Json[] = [];
   const lines = new Writable({
@@ -294,12 +315,6 @@ export async function startLive(
       log.push(JSON.parse(line));
       done();
     },
-  });
-  const dataDir = testdir(t);
-  await putPrepared(dataDir, `live ${JSON.stringify(worlds)}`, async (data) => {
-    const first = await startTestServer({ config: await configOf(data) });
-    for (const world of worlds) await first.createWorld(world);
-    await first.close();
   });
   const server = await startTestServer({
     config: {

@@ -1,0 +1,136 @@
+// Who is there while a row runs, and what each of them may do.
+
+/** The rights that a caller may come with. */
+export type Role = "member" | "moderator" | "admin";
+
+/** What everybody may do in the world, and in the room. */
+const inWorld = ["world.view", "chat.direct"] as const;
+const inRoom = [
+  ...["room.view", "chat.read", "chat.join", "chat.send"],
+  ...["question.read", "question.ask", "question.vote"],
+  ...["poll.read", "poll.vote"],
+];
+const moderated = ["chat.moderate", "question.moderate", "poll.manage"].concat(
+  ...["poll.results", "room.viewers"],
+);
+const silencedIn = ["room.view", "chat.read", "chat.join"].concat(
+  ...["question.read", "poll.read"],
+);
+
+interface Rights {
+  /** The keys that they hold on the world; `all` for every key. */
+  world: readonly string[] | "all";
+  /** The keys that they hold in the room. */
+  room: readonly string[] | "all";
+}
+
+const rightsOf: Record<Role | "silenced" | "outsider", Rights> = {
+  member: { world: inWorld, room: inRoom },
+  moderator: { world: inWorld, room: [...inRoom, ...moderated] },
+  admin: { world: "all", room: "all" },
+  silenced: { world: ["world.view"], room: silencedIn },
+  outsider: { world: inWorld, room: [] },
+};
+
+interface Part {
+  rights?: Rights;
+  traits: readonly string[];
+  /** They entered the room, subscribed to its channel, and listed what it has. */
+  enters?: true;
+  /** They are members of the room's channel. */
+  joined?: true;
+  state?: "silenced" | "banned";
+}
+
+/** Each connection that watches what a row does, but for the two of the caller. */
+export const others = {
+  /** Somebody else in the room. */
+  neighbor: {
+    rights: rightsOf.member,
+    traits: ["inside"],
+    enters: true,
+    joined: true,
+  },
+  /** A member of the room's channel who is in another room. */
+  elsewhere: { rights: rightsOf.member, traits: ["inside"], joined: true },
+  moderator: {
+    rights: rightsOf.moderator,
+    traits: ["inside", "moderator"],
+    enters: true,
+    joined: true,
+  },
+  /** Somebody silenced, who would have every right otherwise. */
+  silenced: {
+    rights: rightsOf.silenced,
+    traits: ["inside", "moderator", "admin"],
+    enters: true,
+    joined: true,
+    state: "silenced",
+  },
+  /** Somebody who cannot see the room. */
+  outsider: { rights: rightsOf.outsider, traits: [] },
+  /** An administrator of another world. */
+  foreigner: { traits: ["inside", "moderator", "admin"] },
+  /** Somebody banned, whose login is refused. */
+  banned: { traits: ["inside", "moderator", "admin"], state: "banned" },
+  /** A connection that did not log in. */
+  stranger: { traits: [] },
+} as const satisfies Record<string, Part>;
+
+export type Other = keyof typeof others;
+/** Those who have no place in the world. */
+export type Excluded = "foreigner" | "banned" | "stranger";
+export type Audience = "me" | "second" | Other;
+/** Somebody who is a user of the world. */
+export type Person = "me" | Exclude<Other, "foreigner" | "stranger">;
+
+export const partOf = (name: Other): Part => others[name];
+export const otherNames = Object.keys(others) as Other[];
+export const audiences: readonly Audience[] = ["me", "second", ...otherNames];
+
+/** Words for several audiences at once. */
+const groups: Record<string, readonly Audience[]> = {
+  mine: ["me", "second"],
+  room: ["me", "second", "neighbor", "moderator", "silenced"],
+  world: [
+    ...["me", "second", "neighbor", "moderator"],
+    ...["silenced", "elsewhere", "outsider"],
+  ] as Audience[],
+};
+
+/**
+ * The audiences that some words name: `room -me` is all in the room but the caller's
+ * own connection.
+ */
+export function audienceOf(words: string): Set<Audience> {
+  const found = new Set<Audience>();
+  for (const word of words.split(" ").filter(Boolean)) {
+    const isLess = word.startsWith("-");
+    const name = isLess ? word.slice(1) : word;
+    const named = groups[name] ?? [name as Audience];
+    for (const audience of named) {
+      if (!audiences.includes(audience)) {
+        throw new Error(`Nobody is called ${audience}.`);
+      }
+      if (isLess) found.delete(audience);
+      else found.add(audience);
+    }
+  }
+  return found;
+}
+
+/** The traits of a caller. */
+export const traitsOf = (role: Role): string[] =>
+  role === "member" ? ["inside"] : ["inside", role];
+
+/** Whether somebody holds a key, in the room or on the world. */
+export function holds(
+  name: Other | Role,
+  where: "world" | "room",
+  key: string,
+): boolean {
+  const rights =
+    name in others ? partOf(name as Other).rights : rightsOf[name as Role];
+  const keys = rights?.[where] ?? [];
+  return keys === "all" || keys.includes(key);
+}

@@ -1,0 +1,59 @@
+import { worldOf } from "../helper.js";
+import type { Client, LiveServer } from "../live/client.js";
+
+const WORLD = "fence";
+
+/** Tells when the server has sent everything that follows from what was done before. */
+export class Fence {
+  #turn = 0;
+  #next: Promise<void> | undefined;
+  #present: Promise<void> = Promise.resolve();
+  readonly #servers: readonly LiveServer[];
+  readonly #observers: readonly Client[];
+
+  private constructor(servers: readonly LiveServer[], observers: Client[]) {
+    this.#servers = servers;
+    this.#observers = observers;
+  }
+
+  /** @param servers the nodes of one installation. */
+  static async open(servers: readonly [LiveServer, ...LiveServer[]]) {
+    await servers[0].app.store.worlds.create(worldOf(WORLD));
+    const observers = await Promise.all(
+      servers.map((server) => server.guest("observer", WORLD)),
+    );
+    return new Fence(servers, observers);
+  }
+
+  /**
+   * Waits until all nodes have sent to a world what follows from what was done before. What
+   * takes longest is `world.updated`: each change of a world waits equally long, so a change
+   * of another world that is made now is told later.
+   */
+  async passed(world: string): Promise<void> {
+    await (this.#next ??= this.#soon());
+    await Promise.all(this.#servers.map((server) => server.settled(world)));
+  }
+
+  /** One turn serves all who ask before it begins. */
+  async #soon(): Promise<void> {
+    const before = this.#present;
+    const turn = before.then(() => {
+      this.#next = undefined;
+      return this.#pass();
+    });
+    this.#present = turn;
+    return turn;
+  }
+
+  async #pass(): Promise<void> {
+    const title = `Turn ${++this.#turn}`;
+    const { worlds } = this.#servers[0]!.app.store;
+    await worlds.update(WORLD, { title });
+    await Promise.all(
+      this.#observers.map((observer) =>
+        observer.next("world.updated", ({ world }) => world.title === title),
+      ),
+    );
+  }
+}

@@ -1,0 +1,226 @@
+import { PollKind } from "../../client/live/poll-kind.js";
+import { QuestionKind } from "../../client/live/question-kind.js";
+import type { Client as Port } from "../../client/live/client.js";
+import {
+  firstState,
+  type LiveState,
+  nextState,
+  stateAfter,
+} from "../../client/live/state.js";
+import type {
+  ListedPoll,
+  ListedQuestion,
+  PublicUser,
+} from "../../schemas/live/index.js";
+import type { Client, Frame, Json } from "../live/client.js";
+
+/** More events than any row has. */
+const ALL = 1000;
+const NEWEST = 2 ** 53 - 1;
+
+/**
+ * What a connection knows: what it got when it logged in and asked, and what pushes and its
+ * own commands have changed since. Foyer's client keeps it, so a difference to what a new
+ * connection gets is a fault of the server's pushes or of the client.
+ */
+export class Mirror {
+  state: LiveState;
+  #questions: readonly ListedQuestion[] | undefined;
+  #polls: readonly ListedPoll[] | undefined;
+  #events: Map<number, Json> | undefined;
+  #viewers: Map<string, PublicUser> | undefined;
+  /** The lists of which the client would ask again, as the user may have acted elsewhere. */
+  readonly #doubts = new Set<"questions" | "polls">();
+  readonly #room: string;
+  readonly #questionKind: QuestionKind;
+  readonly #pollKind: PollKind;
+
+  constructor(client: Client, room: string) {
+    this.state = firstState(client.hello);
+    this.#room = room;
+    const port = {
+      state: undefined,
+      isConnected: true,
+      call: (name: string, payload: object) => client.do(name, payload),
+      on: () => () => {},
+    } as Port;
+    Object.defineProperty(port, "state", { get: () => this.state });
+    this.#questionKind = new QuestionKind(port, room);
+    this.#pollKind = new PollKind(port, room);
+  }
+
+  /** Enters the room, and asks for all that is in it. What is refused is not known. */
+  async follow(client: Client): Promise<void> {
+    const ask = async <T>(asked: Promise<T>) => asked.catch(refused);
+    const named = { room: this.#room };
+    const channel = { channel: this.#room };
+    const entered = await ask<Json>(client.do("room.enter", named));
+    if (entered?.viewers) this.#viewers = byId(entered.viewers);
+    if (await ask(client.do("chat.subscribe", channel))) {
+      const page = { ...channel, count: ALL, before_id: NEWEST };
+      const { results } = await client.do("chat.fetch", page);
+      this.#events = new Map(results.map((it: Json) => [it.event_id, it]));
+    }
+    this.#questions = await ask(this.#questionKind.list());
+    this.#polls = await ask(this.#pollKind.list());
+  }
+
+  /** Takes a push. */
+  pushed([name, data]: Frame): void {
+    this.state = nextState(this.state, name, data);
+    this.#pushedInRoom(name, data as Json);
+    this.#keepRoom();
+  }
+
+  #pushedInRoom(name: string, data: Json): void {
+    if (this.#questions) {
+      const change = this.#questionKind.pushed(this.#questions, name, data);
+      this.#questions = change.items;
+      if (change.doubt) this.#doubts.add("questions");
+    }
+    if (this.#polls) {
+      const change = this.#pollKind.pushed(this.#polls, name, data);
+      this.#polls = change.items;
+      if (change.doubt) this.#doubts.add("polls");
+    }
+    if (name === "room.viewer.added")
+      this.#viewers?.set(data.user.id, data.user);
+    if (name === "room.viewer.removed") this.#viewers?.delete(data.user_id);
+    if (name === "chat.event" && data.channel === this.#room) {
+      this.#said(data);
+    }
+    if (name === "chat.event.reaction" && this.#events?.has(data.event_id)) {
+      this.#events.set(data.event_id, data);
+    }
+  }
+
+  #said(event: Json): void {
+    this.#events?.set(event.event_id, event);
+    const original = this.#events?.get(event.replaces);
+    if (!original) return;
+    const { content } = event;
+    this.#events?.set(original.event_id, {
+      ...original,
+      content,
+      edited: true,
+    });
+  }
+
+  /** What is in a room that the user does not see any more is forgotten. */
+  #keepRoom(): void {
+    if (!this.state.rooms.some(({ id }) => id === this.#room)) this.#forget();
+  }
+
+  #forget(): void {
+    this.#questions = undefined;
+    this.#polls = undefined;
+    this.#events = undefined;
+    this.#viewers = undefined;
+  }
+
+  /**
+   * Takes the answer to an own command.
+   * @param sent the payload; null if there is none.
+   */
+  answered(name: string, sent: Json, result: Json): void {
+    const payload = sent ?? {};
+    if (name === "room.leave") this.#forget();
+    if (["chat.leave", "chat.unsubscribe"].includes(name)) {
+      this.#events = undefined;
+    }
+    const text = JSON.stringify(payload);
+    this.state = stateAfter(this.state, name, text, result);
+    if (this.#questions) {
+      const kind = this.#questionKind;
+      this.#questions = kind.answered(this.#questions, name, payload, result);
+    }
+    if (this.#polls) {
+      const kind = this.#pollKind;
+      this.#polls = kind.answered(this.#polls, name, payload, result);
+    }
+  }
+
+  /** All that is known, in a form in which the same is equal. */
+  picture(): Record<string, unknown> {
+    const { state } = this;
+    return {
+      user: state.user,
+      world: state.world,
+      permissions: state.permissions.toSorted(),
+      rooms: state.rooms.map((room) => ({
+        ...room,
+        permissions: room.permissions.toSorted(),
+      })),
+      announcements: state.announcements,
+      channels: Object.fromEntries(
+        state.channels.map(({ id, members }) => [
+          id,
+          members?.toSorted((a, b) => a.id.localeCompare(b.id)) ?? null,
+        ]),
+      ),
+      unread: unreadOf(state, this.#room, this.#lastMessage),
+      notifications: positive(state.notificationCounts),
+      questions: this.#questions?.map((it) =>
+        this.#doubts.has("questions") ? { ...it, voted: "?" } : it,
+      ),
+      polls: this.#polls?.map((it) =>
+        this.#doubts.has("polls") ? { ...it, answers: "?" } : it,
+      ),
+      events: this.#events && [...this.#events.values()].map(plainEvent),
+      viewers: this.#viewers && [...this.#viewers.keys()].toSorted(),
+    };
+  }
+
+  /** The last message of the room of which there was an event; whoever listens is told of their own so. */
+  get #lastMessage(): number {
+    const messages = [...(this.#events?.values() ?? [])].filter(
+      ({ event_type }) => event_type !== "channel.member",
+    );
+    return Math.max(0, ...messages.map(({ event_id }) => event_id as number));
+  }
+
+  /** The picture of a new connection in the same form: with the same doubts. */
+  doubting(other: Mirror): Mirror {
+    for (const doubt of other.#doubts) this.#doubts.add(doubt);
+    return this;
+  }
+}
+
+const refused = (error: unknown): undefined => {
+  const { message } = error as Error;
+  if (!/"code":"(protocol\.denied|room\.unknown)"/.test(message)) throw error;
+  return undefined;
+};
+
+const byId = (users: readonly PublicUser[]) =>
+  new Map(users.map((user) => [user.id, user]));
+
+/** In which channels there is something behind the read pointer. */
+const unreadOf = (
+  { channels, readPointers, unreadPointers }: LiveState,
+  room: string,
+  last: number,
+) =>
+  channels
+    .map(({ id }) => id)
+    .filter((id) => {
+      const told = Math.max(unreadPointers[id] ?? 0, id === room ? last : 0);
+      return told > (readPointers[id] ?? 0);
+    })
+    .toSorted();
+
+const positive = (counts: Readonly<Record<string, number>>) =>
+  Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
+
+/** An event without what differs between a push and a page. */
+function plainEvent({ type: _type, users: _users, ...event }: Json): Json {
+  const { content, event_type } = event;
+  return {
+    ...event,
+    edited: event.edited !== null,
+    content:
+      event_type === "channel.member"
+        ? { ...content, user: content.user?.id }
+        : content,
+  };
+}

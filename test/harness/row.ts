@@ -1,0 +1,90 @@
+import type { PermissionKey } from "../../schemas/plain/permissions.js";
+import type { Audience, Other, Role } from "./cast.js";
+import type { Stage } from "./stage.js";
+
+/** Part of a value: fields that are not named may be anything. A function gets the stage. */
+export type Like = object | ((it: Stage) => object);
+
+/** A push, and who gets it. Each entry is one frame for each of them. */
+export type Push = readonly [name: string, to: string, like?: Like];
+
+/** What a command asks for. These are the words of the table of the server. */
+type Requirement =
+  | { requires: PermissionKey | "login" }
+  | { inRoom: PermissionKey | "any" }
+  | { inChannel: PermissionKey | "any" };
+
+interface Happening {
+  /** What the caller is; a member unless a row says otherwise. */
+  as?: Role;
+  /** What the caller has done before; all of it by default. */
+  before?: { enters?: false; joined?: false };
+  /**
+   * All pushes, in the order in which each audience gets them. Whoever is not named
+   * gets nothing.
+   */
+  pushes?: readonly Push[];
+  /** Some pushes come later than a change of the world is told. */
+  late?: true;
+  /** Whose connection ends. */
+  ends?: string;
+  /** Why the row fails, for as long as a fault of the server is not mended. */
+  todo?: string;
+  /** What an audience does not learn by pushes, and why that is so. */
+  unaware?: Partial<Record<Audience, { of: string; because: string }>>;
+}
+
+/** A command, and everything that follows from it. */
+export type CommandRow = Happening &
+  Requirement & {
+    /** Makes what the command is about, before anybody connects. @returns the payload. */
+    payload?: (it: Stage) => unknown;
+    /** The answer. A list has just these entries. */
+    answer?: Like;
+    /** The code for those who are refused although they hold the right, or by another code. */
+    refused?: Partial<Record<Other, string>>;
+    /** Who may give the command although they do not hold the right, such as the members of a direct channel. */
+    allowed?: string;
+  };
+
+/** Something that happens otherwise than by a command. */
+export type EventRow = Happening & {
+  prepare?: (it: Stage) => unknown;
+  act: (it: Stage) => Promise<unknown>;
+};
+
+export type Row = CommandRow | EventRow;
+
+/**
+ * Rows by name. That of a command begins with the name of the command: `chat.send`, or
+ * `chat.send: an edit`.
+ */
+export type Rows = Readonly<Record<string, Row>>;
+
+/** The command of a row. */
+export const commandOf = (name: string): string => name.split(":", 1)[0]!;
+
+/**
+ * The code with which somebody is refused; undefined if they are not.
+ * @param holds whether they hold a key.
+ */
+export function refusalOf(
+  row: CommandRow,
+  name: Other,
+  holds: (where: "world" | "room", key: string) => boolean,
+): string | undefined {
+  const own = row.refused?.[name];
+  if (own !== undefined) return own === "" ? undefined : own;
+  if (name === "stranger" || name === "banned") {
+    return "protocol.unauthenticated";
+  }
+  if ("requires" in row) {
+    const { requires } = row;
+    const may =
+      name === "foreigner" || requires === "login" || holds("world", requires);
+    return may ? undefined : "auth.denied";
+  }
+  if (name === "foreigner") return "room.unknown";
+  const key = "inRoom" in row ? row.inRoom : row.inChannel;
+  return key === "any" || holds("room", key) ? undefined : "protocol.denied";
+}

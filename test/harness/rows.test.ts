@@ -1,0 +1,47 @@
+import pLimit from "p-limit";
+import t from "tap";
+import { commands, pushes } from "../../schemas/live/index.js";
+import { openHouse } from "./house.js";
+import { commandOf } from "./row.js";
+import { rows } from "./rows/index.js";
+import { verify } from "./verify.js";
+
+// README.md says how to add a row.
+
+/** How many rows run at a time: most of them wait for most of the time. */
+const AT_ONCE = 12;
+
+/** Pushes that no row has, as they are of logging in. */
+const OF_LOGIN = ["authenticated"];
+
+const wanted = process.env.ROW ?? "";
+
+void t.test("each command and each push has a row", async (t) => {
+  const named = new Set(Object.keys(rows).map(commandOf));
+  const missing = Object.keys(commands).filter((name) => !named.has(name));
+  t.same(missing, [], "commands without a row");
+  const pushed = new Set(
+    Object.values(rows).flatMap(({ pushes = [] }) => pushes.map(([it]) => it)),
+  );
+  const unseen = Object.keys(pushes).filter(
+    (name) => !pushed.has(name) && !OF_LOGIN.includes(name),
+  );
+  t.same(unseen, [], "pushes without a row");
+});
+
+void t.test("rows", async (t) => {
+  const house = await openHouse(t);
+  const limit = pLimit(AT_ONCE);
+  await Promise.all(
+    Object.entries(rows)
+      .filter(([name]) => name.startsWith(wanted))
+      .map(([name, row]) =>
+        limit(async () => {
+          const faults = await verify(house, name, row);
+          const { todo = false } = row;
+          for (const fault of faults) t.fail(fault, { todo });
+          if (faults.length === 0) t.pass(name);
+        }),
+      ),
+  );
+});

@@ -1,0 +1,184 @@
+import type { Rows } from "../row.js";
+
+const text = (body: string) => ({ type: "text", body });
+
+/** Whoever sends a direct message and does not listen is not told of it. */
+const because = "unread pointers are for all but the sender";
+const ofOwn = {
+  me: { of: "unread", because },
+  second: { of: "unread", because },
+};
+
+export const chatRows: Rows = {
+  "chat.subscribe": {
+    before: { enters: false },
+    inChannel: "chat.read",
+    payload: async (it) => {
+      await it.message("neighbor");
+      return { channel: it.room, after: 0 };
+    },
+    answer: { state: null },
+  },
+  "chat.unsubscribe": {
+    inChannel: "any",
+    payload: ({ room }) => ({ channel: room }),
+    answer: {},
+  },
+  "chat.join": {
+    before: { joined: false },
+    inChannel: "chat.join",
+    payload: ({ room }) => ({ channel: room }),
+    answer: { unread_pointer: 0 },
+    pushes: [
+      ["chat.channels", "second"],
+      ["chat.event", "room", { content: { membership: "join" } }],
+    ],
+  },
+  "chat.leave": {
+    inChannel: "any",
+    payload: ({ room }) => ({ channel: room }),
+    answer: {},
+    pushes: [
+      ["chat.channels", "second"],
+      ["chat.event", "room -me", { content: { membership: "leave" } }],
+    ],
+  },
+  "chat.send": {
+    inChannel: "chat.send",
+    payload: ({ room }) => ({
+      channel: room,
+      event_type: "channel.message",
+      content: text("Hello"),
+    }),
+    answer: { event: { content: text("Hello"), edited: null, replaces: null } },
+    pushes: [
+      ["chat.event", "room", { content: text("Hello") }],
+      ["chat.unread_pointers", "neighbor moderator elsewhere silenced"],
+    ],
+  },
+  "chat.send: a mention": {
+    inChannel: "chat.send",
+    payload: ({ room, ids }) => ({
+      channel: room,
+      event_type: "channel.message",
+      content: text(`@${ids.elsewhere} and @${ids.outsider}`),
+    }),
+    pushes: [
+      [
+        "chat.mention_warning",
+        "me",
+        ({ ids }) => ({
+          missed_users: [{ id: ids.outsider }],
+        }),
+      ],
+      ["chat.event", "room"],
+      ["chat.notification", "elsewhere"],
+      ["chat.unread_pointers", "neighbor moderator elsewhere silenced"],
+    ],
+  },
+  "chat.send: an edit": {
+    inChannel: "chat.send",
+    refused: {
+      neighbor: "chat.denied",
+      elsewhere: "chat.denied",
+      moderator: "chat.denied",
+    },
+    payload: async (it) => ({
+      channel: it.room,
+      event_type: "channel.message",
+      content: text("Better"),
+      replaces: await it.message("me"),
+    }),
+    pushes: [
+      [
+        "chat.event",
+        "room",
+        ({ payload }) => ({
+          content: text("Better"),
+          replaces: payload.replaces,
+        }),
+      ],
+    ],
+  },
+  "chat.send: a deletion by a moderator": {
+    as: "moderator",
+    inChannel: "chat.send",
+    refused: { neighbor: "", elsewhere: "chat.denied" },
+    payload: async (it) => ({
+      channel: it.room,
+      event_type: "channel.message",
+      content: { type: "deleted" },
+      replaces: await it.message("neighbor"),
+    }),
+    pushes: [["chat.event", "room", { content: { type: "deleted" } }]],
+  },
+  "chat.send: a direct message": {
+    inChannel: "chat.send",
+    refused: {
+      neighbor: "",
+      ...{ elsewhere: "chat.denied", moderator: "chat.denied" },
+      ...{ silenced: "chat.denied", outsider: "chat.denied" },
+    },
+    payload: async (it) => ({
+      channel: await it.direct("me", "neighbor"),
+      event_type: "channel.message",
+      content: text("Psst"),
+    }),
+    pushes: [
+      ["chat.unread_pointers", "neighbor"],
+      ["chat.notification", "neighbor", { event: { content: text("Psst") } }],
+    ],
+    unaware: ofOwn,
+  },
+  "chat.fetch": {
+    inChannel: "chat.read",
+    payload: async (it) => {
+      await it.message("neighbor");
+      return { channel: it.room, count: 1, before_id: 2 ** 53 - 1 };
+    },
+    answer: {
+      results: [{ event_type: "channel.message", type: "chat.event" }],
+    },
+  },
+  "chat.react": {
+    inChannel: "chat.send",
+    payload: async (it) => ({
+      channel: it.room,
+      event: await it.message("neighbor"),
+      reaction: "👍",
+    }),
+    answer: ({ ids }) => ({ reactions: { "👍": [ids.me] } }),
+    pushes: [
+      [
+        "chat.event.reaction",
+        "room",
+        ({ ids }) => ({
+          reactions: { "👍": [ids.me] },
+        }),
+      ],
+    ],
+  },
+  "chat.mark_read": {
+    inChannel: "any",
+    payload: async (it) => ({
+      channel: it.room,
+      id: await it.message("neighbor"),
+    }),
+    answer: {},
+    pushes: [
+      ["chat.read_pointers", "second"],
+      ["chat.notification_counts", "mine"],
+    ],
+  },
+  "chat.direct.create": {
+    requires: "chat.direct",
+    refused: { foreigner: "chat.denied", neighbor: "chat.denied" },
+    payload: ({ ids }) => ({ users: [ids.neighbor], hide: false }),
+    answer: { members: [{}, {}] },
+    pushes: [
+      ["chat.event", "me", { content: { membership: "join" } }],
+      ["chat.event", "me", { content: { membership: "join" } }],
+      ["chat.channels", "mine neighbor"],
+    ],
+  },
+};

@@ -1,0 +1,38 @@
+import type { Rows } from "../row.js";
+
+// What happens otherwise than by a command: by REST, by an operator, or by time.
+
+export const eventRows: Rows = {
+  "a world that REST changes": {
+    act: ({ store, world }) => store.worlds.update(world, { title: "Other" }),
+    pushes: [["world.updated", "world", { world: { title: "Other" } }]],
+  },
+  "a room that REST deletes": {
+    act: ({ store, world, room }) => store.rooms.delete(world, room),
+    pushes: [
+      ["room.delete", "world", ({ room }) => ({ id: room })],
+      ["world.updated", "world"],
+    ],
+  },
+  "a room that becomes visible to a member": {
+    prepare: ({ store, world, room, ids }) =>
+      store.chat.join(world, room, ids.outsider),
+    act: ({ store, world, room }) =>
+      store.rooms.update(world, room, {
+        permission_config: { "chat.moderate": [["moderator", "admin"]] },
+      }),
+    pushes: [
+      ["world.updated", "world"],
+      ["chat.channels", "outsider"],
+    ],
+    todo: "the channel of a room that becomes visible is not listed before the next login",
+  },
+  "an announcement whose time is over": {
+    prepare: (it) => it.announcement({ show_until: Date.now() + 3000 }),
+    act: async () => {},
+    late: true,
+    pushes: [
+      ["announcement.created_or_updated", "world", { is_visible: false }],
+    ],
+  },
+};

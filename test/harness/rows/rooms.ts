@@ -1,0 +1,128 @@
+import type { Rows } from "../row.js";
+
+export const roomRows: Rows = {
+  "room.enter": {
+    before: { enters: false },
+    inRoom: "room.view",
+    payload: ({ room }) => ({ room }),
+    answer: { viewers: undefined },
+    pushes: [
+      [
+        "room.viewer.added",
+        "moderator",
+        ({ ids }) => ({ user: { id: ids.me } }),
+      ],
+    ],
+  },
+  "room.enter: a moderator": {
+    as: "moderator",
+    before: { enters: false },
+    inRoom: "room.view",
+    payload: ({ room }) => ({ room }),
+    answer: { viewers: [{}, {}, {}, {}] },
+    pushes: [["room.viewer.added", "second moderator"]],
+  },
+  "room.enter: the first one": {
+    inRoom: "room.view",
+    payload: async ({ store, world }) => {
+      const made = await store.rooms.create(world, { name: "Attic" });
+      return { room: made.value.id };
+    },
+    refused: { outsider: "", silenced: "" },
+    pushes: [
+      [
+        "world.user_count_change",
+        "world",
+        ({ payload: { room } }) => ({
+          room,
+          users: "few",
+        }),
+      ],
+    ],
+  },
+  "room.leave": {
+    inRoom: "any",
+    payload: ({ room }) => ({ room }),
+    answer: {},
+  },
+  "room.react": {
+    inRoom: "room.view",
+    payload: ({ room }) => ({ room, reaction: "👏" }),
+    late: true,
+    answer: {},
+    pushes: [
+      [
+        "room.reaction",
+        "room",
+        ({ room }) => ({ room, reactions: { "👏": 1 } }),
+      ],
+    ],
+  },
+  "room.create": {
+    as: "admin",
+    requires: "room.create",
+    payload: () => ({
+      name: "Den",
+      description: "",
+      modules: [{ type: "chat.native" }],
+    }),
+    answer: {},
+    pushes: [["room.create", "world", { name: "Den" }]],
+  },
+  "room.delete": {
+    as: "admin",
+    inRoom: "room.delete",
+    payload: ({ room }) => ({ room }),
+    answer: {},
+    pushes: [["room.delete", "world", ({ room }) => ({ id: room })]],
+  },
+  "room.config.get": {
+    as: "admin",
+    inRoom: "room.update",
+    payload: ({ room }) => ({ room }),
+    answer: ({ room }) => ({ id: room }),
+  },
+  "room.config.patch": {
+    as: "admin",
+    inRoom: "room.update",
+    payload: ({ room }) => ({ room, name: "Big stage", picture: "/p.png" }),
+    answer: { name: "Big stage", picture: "/p.png" },
+    pushes: [["world.updated", "world"]],
+  },
+  "room.config.patch: hidden from all but administrators": {
+    as: "admin",
+    inRoom: "room.update",
+    payload: ({ room }) => ({ room, trait_grants: { "room.view": ["admin"] } }),
+    todo: "the channel of a room that nobody sees any more stays in the list of channels",
+    pushes: [
+      ["world.updated", "world"],
+      ["room.viewer.removed", "mine"],
+      ["room.viewer.removed", "mine"],
+    ],
+  },
+  "room.config.list": {
+    as: "admin",
+    requires: "room.update",
+    answer: ({ room, lobby }) => [{ id: lobby }, { id: room }],
+  },
+  "room.config.reorder": {
+    as: "admin",
+    requires: "room.update",
+    payload: ({ room, lobby }) => [room, lobby],
+    answer: ({ room, lobby }) => [{ id: room }, { id: lobby }],
+    pushes: [["world.updated", "world"]],
+  },
+  "room.schedule": {
+    as: "admin",
+    inRoom: "room.announce",
+    payload: ({ room }) => ({ room, schedule_data: { title: "Now" } }),
+    answer: {},
+    pushes: [["room.schedule", "room", { schedule_data: { title: "Now" } }]],
+    unaware: {
+      elsewhere: {
+        of: "rooms",
+        because: "people outside the room get it with the next world.updated",
+      },
+    },
+  },
+};

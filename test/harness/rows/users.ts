@@ -1,0 +1,137 @@
+import type { Rows } from "../row.js";
+
+const UNKNOWN = { foreigner: "user.not_found" };
+
+export const userRows: Rows = {
+  "user.update": {
+    requires: "world.view",
+    payload: () => ({
+      profile: { display_name: "New" },
+      client_state: { a: 1 },
+    }),
+    answer: {},
+    pushes: [
+      [
+        "user.updated",
+        "second",
+        {
+          profile: { display_name: "New" },
+          client_state: { a: 1 },
+        },
+      ],
+    ],
+  },
+  "user.admin.update": {
+    as: "admin",
+    requires: "user.delete",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.neighbor, pretalx_id: "ABC" }),
+    answer: {},
+    pushes: [["user.updated", "neighbor", { pretalx_id: "ABC" }]],
+  },
+  "user.fetch": {
+    requires: "world.view",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.neighbor }),
+    answer: ({ ids }) => ({ id: ids.neighbor, moderation_state: undefined }),
+  },
+  "user.fetch: several, by an administrator": {
+    as: "admin",
+    requires: "world.view",
+    payload: ({ ids }) => ({ ids: [ids.silenced, ids.banned] }),
+    answer: ({ ids }) => ({
+      [ids.silenced]: { moderation_state: "silenced" },
+      [ids.banned]: { moderation_state: "banned" },
+    }),
+  },
+  "user.list": {
+    as: "admin",
+    requires: "user.list",
+    payload: () => ({ include_banned: false }),
+  },
+  "user.list.search": {
+    requires: "login",
+    payload: () => ({ search_term: "neighb", page: 1 }),
+    answer: ({ ids }) => ({
+      results: [{ id: ids.neighbor }],
+      isLastPage: true,
+    }),
+  },
+  "user.list.search: the banned are not found": {
+    requires: "login",
+    payload: () => ({ search_term: "banned", page: 1 }),
+    answer: { results: [] },
+  },
+  "user.online_status": {
+    requires: "world.view",
+    payload: ({ ids }) => ({ ids: [ids.elsewhere, ids.banned] }),
+    answer: ({ ids }) => ({ [ids.elsewhere]: true, [ids.banned]: false }),
+  },
+  "user.ban": {
+    as: "admin",
+    requires: "user.manage",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.neighbor }),
+    answer: {},
+    pushes: [
+      ["connection.reload", "neighbor"],
+      ["room.viewer.removed", "mine moderator"],
+    ],
+    ends: "neighbor",
+  },
+  "user.silence": {
+    as: "admin",
+    requires: "user.manage",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.elsewhere }),
+    answer: {},
+    pushes: [["connection.reload", "elsewhere"]],
+    ends: "elsewhere",
+  },
+  "user.reactivate": {
+    as: "admin",
+    requires: "user.manage",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.silenced }),
+    answer: {},
+    todo: "somebody reactivated is not told which rights came back",
+    pushes: [["world.updated", "silenced"]],
+  },
+  "user.delete": {
+    as: "admin",
+    requires: "user.delete",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.elsewhere }),
+    answer: {},
+    pushes: [["connection.reload", "elsewhere"]],
+    ends: "elsewhere",
+  },
+  "user.block": {
+    requires: "login",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.elsewhere }),
+    answer: {},
+  },
+  "user.unblock": {
+    requires: "login",
+    refused: UNKNOWN,
+    payload: async ({ store, world, ids }) => {
+      await store.users.block(world, ids.me, ids.elsewhere);
+      return { id: ids.elsewhere };
+    },
+    answer: {},
+  },
+  "user.list.blocked": {
+    requires: "login",
+    payload: async ({ store, world, ids }) => {
+      await store.users.block(world, ids.me, ids.elsewhere);
+      return null;
+    },
+    answer: ({ ids }) => ({ users: [{ id: ids.elsewhere }] }),
+  },
+  "exhibition.get.staffed_by_user": {
+    requires: "login",
+    payload: ({ ids }) => ({ user_id: ids.me }),
+    answer: { exhibitors: [] },
+  },
+};

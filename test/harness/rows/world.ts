@@ -1,0 +1,25 @@
+import type { Rows } from "../row.js";
+
+export const worldRows: Rows = {
+  "world.config.get": {
+    as: "admin",
+    requires: "world.update",
+    answer: { timezone: "UTC", connection_limit: 0 },
+  },
+  "world.config.patch": {
+    as: "admin",
+    requires: "world.update",
+    payload: () => ({ title: "Renamed" }),
+    answer: { title: "Renamed" },
+    pushes: [["world.updated", "world", { world: { title: "Renamed" } }]],
+  },
+  "world.config.patch: the schedule": {
+    as: "admin",
+    requires: "world.update",
+    payload: () => ({ pretalx: { domain: "https://example.org", event: "e" } }),
+    pushes: [
+      ["world.updated", "world"],
+      ["world.schedule.updated", "world", { event: "e" }],
+    ],
+  },
+};

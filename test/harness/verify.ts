@@ -1,0 +1,239 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Frame, Json } from "../live/client.js";
+import {
+  type Audience,
+  audienceOf,
+  audiences,
+  holds,
+  type Other,
+  otherNames,
+} from "./cast.js";
+import { differences, withoutThings } from "./differences.js";
+import type { House } from "./house.js";
+import type { Mirror } from "./mirror.js";
+import {
+  commandOf,
+  type CommandRow,
+  type Like,
+  type Push,
+  refusalOf,
+  type Row,
+} from "./row.js";
+import { citizens, Seats } from "./seats.js";
+import { SECRET, Stage } from "./stage.js";
+
+/** How many differences of one part of a state are shown. */
+const SHOWN = 3;
+
+type Made = Extract<Like, (...args: never) => unknown>;
+
+let worlds = 0;
+
+/**
+ * Runs a row in a world of its own.
+ * @returns everything that is not as it should be.
+ */
+export async function verify(
+  house: House,
+  name: string,
+  row: Row,
+): Promise<string[]> {
+  const verification = new Verification(house, name, row);
+  try {
+    await verification.run();
+  } catch (error) {
+    verification.faults.push(`${name}: ${(error as Error).stack}`);
+  }
+  return verification.faults;
+}
+
+class Verification {
+  readonly faults: string[] = [];
+  readonly #name: string;
+  readonly #row: Row;
+  readonly #stage: Stage;
+  readonly #seats: Seats;
+  /** Those whose connections end. */
+  readonly #ending: ReadonlySet<Audience>;
+
+  constructor(house: House, name: string, row: Row) {
+    this.#name = name;
+    this.#row = row;
+    const { store } = house.servers[0].app;
+    this.#stage = new Stage(store, `row-${++worlds}`, row.as ?? "member");
+    const enters = row.before?.enters !== false;
+    const note = (audience: Audience, fault: string) =>
+      this.#note(audience, fault);
+    this.#seats = new Seats(house, this.#stage, enters, note);
+    this.#ending = audienceOf(row.ends ?? "");
+  }
+
+  async run(): Promise<void> {
+    const stage = this.#stage;
+    const row = this.#row;
+    const isCommand = !("act" in row);
+    await stage.furnish();
+    if (row.before?.joined !== false) await stage.join("me");
+    if (isCommand) stage.payload = (await row.payload?.(stage)) ?? null;
+    else await row.prepare?.(stage);
+    try {
+      await this.#seats.fill();
+      if (isCommand) {
+        await Promise.all(otherNames.map((name) => this.#refusal(row, name)));
+        await this.#command(row);
+      } else await row.act(stage);
+      await this.#pushes();
+      await this.#logins();
+      if (isCommand) await this.#holders(row);
+    } finally {
+      this.#seats.clear();
+    }
+  }
+
+  #note(audience: Audience, fault: string): void {
+    this.faults.push(`${this.#name}: ${audience}: ${fault}`);
+  }
+
+  /** Whoever may not do it gets the right code, and nothing that shows what the command is about. */
+  async #refusal(row: CommandRow, name: Other): Promise<void> {
+    const expected = this.#refusalOf(row, name);
+    if (expected === undefined) return;
+    const { client } = this.#seats.of(name);
+    const { payload, room, lobby } = this.#stage;
+    const action = commandOf(this.#name);
+    const [, , problem] = await client.call(action, payload);
+    const text = JSON.stringify(problem);
+    if ((problem as { code?: string }).code !== expected) {
+      this.#note(name, `is answered ${text}, not ${expected}`);
+    }
+    if (text.includes(SECRET)) this.#note(name, `is shown ${text}`);
+    // Whoever is refused for another reason than the right may know what is there.
+    if (row.refused?.[name] !== undefined) return;
+    const absent = withoutThings(payload, new Set([room, lobby]));
+    const [, , other] = await client.call(action, absent);
+    if (isDeepStrictEqual(problem, other)) return;
+    const instead = JSON.stringify(other);
+    this.#note(name, `gets ${text}, but ${instead} if there is no such thing`);
+  }
+
+  #refusalOf(row: CommandRow, name: Other): string | undefined {
+    if (audienceOf(row.allowed ?? "").has(name)) return undefined;
+    return refusalOf(row, name, (where, key) => holds(name, where, key));
+  }
+
+  async #command({ answer }: CommandRow): Promise<void> {
+    const { client, mirror } = this.#seats.of("me");
+    const action = commandOf(this.#name);
+    const { payload } = this.#stage;
+    client.sendFrame(action, this.#name, payload);
+    // Whatever it causes follows.
+    const frame = await client.frame();
+    const [name, , result] = frame;
+    if (name !== "success") throw new Error(`me: ${JSON.stringify(frame)}`);
+    this.#like("me", "the answer", result, answer);
+    mirror!.answered(action, payload, result);
+  }
+
+  #like(name: Audience, what: string, actual: Json, like?: Like): void {
+    if (like === undefined) return;
+    const expected =
+      typeof like === "function" ? (like as Made)(this.#stage) : like;
+    for (const found of differences(actual, expected, true)) {
+      this.#note(name, `${what}: ${found}`);
+    }
+  }
+
+  /** Everybody gets just the pushes that the row names, in this order. */
+  async #pushes(): Promise<void> {
+    const { pushes = [] } = this.#row;
+    await this.#seats.settled();
+    await Promise.all(
+      audiences.map(async (name) => {
+        const expected = pushes.filter(([, to]) => audienceOf(to).has(name));
+        const got = await this.#received(name, expected.length);
+        this.#compare(name, got, expected);
+        for (const frame of got) this.#seats.of(name).mirror?.pushed(frame);
+      }),
+    );
+  }
+
+  async #received(name: Audience, count: number): Promise<Frame[]> {
+    const { client } = this.#seats.of(name);
+    if (this.#ending.has(name)) {
+      await client.closed;
+      return client.rest();
+    }
+    if (!this.#row.late) return client.all();
+    const got = await client.frames(count);
+    await this.#seats.settled();
+    return [...got, ...(await client.all())];
+  }
+
+  #compare(
+    name: Audience,
+    got: readonly Frame[],
+    expected: readonly Push[],
+  ): void {
+    for (const module of new Set([...got, ...expected].map(moduleOf))) {
+      const those = expected.filter((push) => moduleOf(push) === module);
+      const came = got.filter((frame) => moduleOf(frame) === module);
+      const names = those.map(([push]) => push).join(", ");
+      if (came.map(([push]) => push).join(", ") === names) {
+        for (const [i, [push, , like]] of those.entries()) {
+          this.#like(name, push, came[i]![1], like);
+        }
+      } else {
+        const all = came.map((frame) => JSON.stringify(frame).slice(0, 300));
+        this.#note(name, `gets [${all.join(", ")}], not [${names}]`);
+      }
+    }
+  }
+
+  /** A new connection of the same user gets what the pushes have made of the old one. */
+  async #logins(): Promise<void> {
+    await Promise.all(
+      citizens
+        .filter((name) => !this.#ending.has(name))
+        .map(async (name) => {
+          const { mirror } = await this.#seats.seat(name);
+          this.#sameState(name, mirror!);
+        }),
+    );
+  }
+
+  #sameState(name: Audience, present: Mirror): void {
+    const old = this.#seats.of(name).mirror!;
+    const { of: gap } = this.#row.unaware?.[name] ?? {};
+    const expected = present.doubting(old).picture();
+    const known = old.doubting(present).picture();
+    for (const part of Object.keys(expected)) {
+      // What it did not ask for, or has left.
+      if (known[part] === undefined) continue;
+      const found = differences(known[part], expected[part], false, part);
+      if (part === gap) {
+        if (found.length === 0) this.#note(name, `knows all of ${part}`);
+        continue;
+      }
+      for (const each of found.slice(0, SHOWN)) {
+        this.#note(name, `by its pushes, ${each}`);
+      }
+    }
+  }
+
+  /** Whoever holds the right is not refused, whatever is left to do. */
+  async #holders(row: CommandRow): Promise<void> {
+    const action = commandOf(this.#name);
+    for (const name of otherNames) {
+      if (this.#ending.has(name) || this.#refusalOf(row, name) !== undefined) {
+        continue;
+      }
+      const { client } = this.#seats.of(name);
+      const code = await client.code(action, this.#stage.payload);
+      if (/denied|unauthenticated/.test(code)) this.#note(name, `gets ${code}`);
+    }
+  }
+}
+
+/** What pushes have an order among each other. Lists of channels are paced on their own. */
+const moduleOf = ([name]: readonly [string, ...unknown[]]): string =>
+  name === "chat.channels" ? name : name.split(".", 1)[0]!;
