@@ -174,7 +174,7 @@ export const variables = {
   ),
   LIVE_MESSAGES_PER_SECOND: variable(
     "5",
-    "how many messages, questions and reactions a user may send in a second, and four times as many at once",
+    "how many messages and questions a user may send in a second, and four times as many at once; as many reactions and votes",
     count,
   ),
   LIVE_MAX_UNSENT: variable(

@@ -7,7 +7,13 @@ const INTERVAL = 250;
 /** How many bytes the people of one place get in a second, together. */
 const BYTES = 50_000_000;
 
-/** How much is sent at once, in milliseconds of that rate. */
+/**
+ * How many bytes each of them gets in a second: a fifth of a line with 10 Mbit/s, which
+ * messages need as well.
+ */
+const READER_BYTES = 250_000;
+
+/** How much is sent at once, in milliseconds of these rates. */
 const BURST = 50;
 
 /** After a failure, in milliseconds. */
@@ -25,13 +31,20 @@ export interface Subject<K extends string | number> {
 /** Of whom the changes are that a push is about: the ids of users and connections. */
 export type Authors = ReadonlySet<string>;
 
+/** How many bytes were sent. */
+export interface Sent {
+  /** To all together. */
+  readonly total: number;
+  /** To one of them at most. */
+  readonly each: number;
+}
+
+export const nothingSent: Sent = { total: 0, each: 0 };
+
 /** What is sent to whom. */
 export interface PacedParts<K extends string | number> {
-  /**
-   * Sends a subject as it is now. It is called again after it failed.
-   * @returns how many bytes were sent.
-   */
-  readonly send: (subject: Subject<K>, authors: Authors) => Promise<number>;
+  /** Sends a subject as it is now. It is called again after it failed. */
+  readonly send: (subject: Subject<K>, authors: Authors) => Promise<Sent>;
   /** How many connections get something of a place. */
   readonly sizeOf: (world: string, place: string) => number;
 }
@@ -47,7 +60,7 @@ interface Pending<K> {
 
 /**
  * Sends what changes often: the first change at once, and later ones only as often as
- * an interval and the size of what is sent allow. The last one carries the final state.
+ * an interval and the size of what is sent allow, for all together and for each reader. The last one carries the final state.
  */
 export class Paced<K extends string | number> {
   readonly #live: Live;
@@ -120,7 +133,8 @@ export class Paced<K extends string | number> {
   /** @returns how long nothing else is sent, in milliseconds. */
   async #try(subject: Subject<K>, authors: Authors): Promise<number> {
     try {
-      return (1000 * (await this.#parts.send(subject, authors))) / BYTES;
+      const { total, each } = await this.#parts.send(subject, authors);
+      return 1000 * Math.max(total / BYTES, each / READER_BYTES);
     } catch (error) {
       if (this.#closed) return 0;
       this.#live.log.error(error);

@@ -6,7 +6,7 @@ import { Buckets } from "./buckets.js";
 import { sizeOfProfile } from "./sizes.js";
 import { TokenBucket } from "./token-bucket.js";
 
-/** A burst of messages is this many times the rate. */
+/** A burst of messages, or of reactions and votes, is this many times the rate. */
 const MESSAGE_BURST = 4;
 
 /** A burst of logins is this many times the rate, which is the one of commands. */
@@ -53,7 +53,7 @@ const REPORT_DELAY = 100;
 type RatesParts = Pick<Live, "hub" | "limits" | "events">;
 
 /** What of a user is bounded. */
-type Kind = "logins" | "messages" | "entries" | "joins" | "shows";
+type Kind = "logins" | "messages" | "reactions" | "entries" | "joins" | "shows";
 
 /** What a user has spent. */
 type Spent = [kind: Kind, key: string, count: number];
@@ -87,6 +87,8 @@ export class Rates {
     this.#rates = {
       logins: new Buckets(commandsPerSecond, LOGIN_BURST),
       messages: new Buckets(messagesPerSecond, MESSAGE_BURST),
+      // Whoever has sent many messages may still vote.
+      reactions: new Buckets(messagesPerSecond, MESSAGE_BURST),
       entries: new Buckets(ENTERED_BYTES, ENTRY_BURST),
       joins: new Buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
       shows: new Buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
@@ -113,6 +115,11 @@ export class Rates {
   /** Whether a user may send one more message. */
   mayMessage(connection: Connection): boolean {
     return this.#takeOf(connection, "messages", 1);
+  }
+
+  /** Whether a user may react to one more message, or vote once more. */
+  mayReact(connection: Connection): boolean {
+    return this.#takeOf(connection, "reactions", 1);
   }
 
   /**

@@ -4,7 +4,7 @@ import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { Connection } from "./connection.js";
 import { pushFrame } from "./frame.js";
 import type { Live } from "./live.js";
-import type { Authors } from "./paced.js";
+import { type Authors, nothingSent, type Sent } from "./paced.js";
 import { inSlices } from "./slices.js";
 import type { View } from "./world-state.js";
 
@@ -68,7 +68,6 @@ async function readingNow<T>(act: () => Promise<T>): Promise<T> {
  * Pushes something to those in a room.
  * @param frameFor chooses what somebody gets by what they may do now; undefined for nothing.
  * @param authors whose connections get it even if they did not enter the room.
- * @returns how many bytes that were.
  */
 export async function pushInRoom(
   live: Live,
@@ -76,9 +75,9 @@ export async function pushInRoom(
   room: string,
   frameFor: (connection: Connection, view: View) => Buffer | undefined,
   authors: Authors = new Set(),
-): Promise<number> {
+): Promise<Sent> {
   const state = await live.states.get(world);
-  if (!state) return 0;
+  if (!state) return nothingSent;
   const isIn = (connection: Connection) => connection.rooms.has(room);
   const outside = [...authors].flatMap((user) =>
     [...live.hub.of(world, user)].filter(
@@ -86,7 +85,8 @@ export async function pushInRoom(
     ),
   );
   const those = new Set([...live.hub.inRoom(world, room), ...outside]);
-  let bytes = 0;
+  let total = 0;
+  let each = 0;
   await inSlices(those, (connection) => {
     const { ended, login, id } = connection;
     // Some may have left since the first of them got it.
@@ -94,9 +94,10 @@ export async function pushInRoom(
     const frame = frameFor(connection, live.viewOf(connection, state));
     if (!frame) return;
     connection.push(frame);
-    bytes += frame.length;
+    total += frame.length;
+    each = Math.max(each, frame.length);
   });
-  return bytes;
+  return { total, each };
 }
 
 /** Pushes something to those in a room who have a key there. Its data name the room. */

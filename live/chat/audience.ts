@@ -1,5 +1,6 @@
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
+import { nothingSent, type Sent } from "../paced.js";
 import { inSlices } from "../slices.js";
 import type { WorldState } from "../world-state.js";
 import {
@@ -120,25 +121,25 @@ export class Audience {
    * told of.
    * @param events in the order of their ids.
    * @param only to whom, instead of all.
-   * @returns how many bytes that were.
    */
   async push(
     live: Live,
     state: WorldState,
     events: readonly Pushed[],
     only?: Subscription,
-  ): Promise<number> {
+  ): Promise<Sent> {
     // Two batches in one turn must not make anybody a slow reader.
     const most = live.limits.maxUnsent / 4;
-    let bytes = 0;
+    let sent = nothingSent;
     for (const batch of batchesOf(events, state.world.value, most)) {
-      if (bytes > 0) await live.pump.drained();
+      if (sent.total > 0) await live.pump.drained();
       const to = only ? [only] : [...this.subscriptions.values()];
       const began = ++moment;
-      bytes += await this.#push(live, state, batch, to);
+      const { total, each } = await this.#push(live, state, batch, to);
+      sent = { total: sent.total + total, each: sent.each + each };
       if (!only) this.#note(batch.involved, began);
     }
-    return bytes;
+    return sent;
   }
 
   async #push(
@@ -146,11 +147,12 @@ export class Audience {
     state: WorldState,
     batch: Batch,
     to: readonly Subscription[],
-  ): Promise<number> {
+  ): Promise<Sent> {
     const { ids, involved } = batch;
     const before = involved.map((user) => this.#told.get(user) ?? -1);
     const earliest = Math.min(...before);
-    let bytes = 0;
+    let total = 0;
+    let each = 0;
     await inSlices(to, (subscription) => {
       const { listener } = subscription;
       // It may have ended since the pass began, and its successor starts later.
@@ -169,10 +171,11 @@ export class Audience {
       const piece = isPart
         ? batch.wholePiece(admin)
         : batch.pieceFor(admin, unknownTo(listener));
-      bytes += piece.size;
+      total += piece.size;
+      each = Math.max(each, piece.size);
       subscription.push(piece, skipped);
     });
-    return bytes;
+    return { total, each };
 
     function unknownTo(listener: Listener): string {
       if (listener.knowsAll(earliest)) return "";

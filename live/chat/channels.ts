@@ -5,7 +5,7 @@ import type { ChannelState } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
-import { Paced } from "../paced.js";
+import { nothingSent, Paced, type Sent } from "../paced.js";
 import { mayInRoom } from "../rights.js";
 import { hasModule } from "../targets.js";
 import type { View, WorldState } from "../world-state.js";
@@ -290,13 +290,13 @@ export class Channels {
     });
   }
 
-  #pushReactions(world: string, channel: string, id: number): Promise<number> {
+  #pushReactions(world: string, channel: string, id: number): Promise<Sent> {
     const live = this.#live;
     return this.#feed.run(world, channel, async () => {
       const audience = this.subscriptions.of(channel);
       const state = audience && (await live.states.get(world));
       const event = state && (await live.store.chat.event(world, channel, id));
-      if (!event) return 0;
+      if (!event) return nothingSent;
       const pushed = await this.#pushed("chat.event.reaction", state, [event]);
       return audience.push(live, state, pushed);
     });

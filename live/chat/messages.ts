@@ -143,6 +143,7 @@ async function react(
     throw new LiveError("emoji.sadpanda", "The reaction must be one emoji.");
   }
   const id = eventIdOf(payload.event);
+  if (!live.rates.mayReact(connection)) throw rateLimited();
   const event = await live.store.chat.react(
     connection.world,
     channel,

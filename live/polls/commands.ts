@@ -105,6 +105,7 @@ async function vote(
   const options = payload.options.filter(
     (option) => typeof option === "string",
   );
+  if (!live.rates.mayReact(connection)) throw rateLimited();
   const voted = await live.polls.vote(connection, room.value.id, id, () =>
     live.store.polls.vote(
       connection.world,

@@ -4,7 +4,13 @@ import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
-import { type Authors, Paced, type Subject } from "../paced.js";
+import {
+  type Authors,
+  nothingSent,
+  Paced,
+  type Sent,
+  type Subject,
+} from "../paced.js";
 import { RoomItems } from "../room-items.js";
 import {
   authorsOf,
@@ -210,11 +216,10 @@ export class PollPushes {
     });
   }
 
-  /** @returns how many bytes were sent. */
   #pushVotes(
     { world, place: room, id }: Subject<string>,
     authors: Authors,
-  ): Promise<number> {
+  ): Promise<Sent> {
     const choose: Choose = (poll, voters) => {
       const frames = new PollFrames(poll);
       return (connection, view) => {
@@ -235,18 +240,18 @@ export class PollPushes {
     );
   }
 
-  /** Pushes a poll as it is now. @returns how many bytes were sent. */
+  /** Pushes a poll as it is now. */
   async #push(
     world: string,
     room: string,
     id: string,
     choose: Choose,
     authors?: Authors,
-  ): Promise<number> {
+  ): Promise<Sent> {
     this.#votedSince.set(id, new Set());
     try {
       const poll = await this.#live.store.polls.get(world, room, id);
-      if (!poll) return 0;
+      if (!poll) return nothingSent;
       this.#items.told(room, poll);
       // After the poll: whoever withdraws a vote in between sees no results.
       const voters = await this.#voters.of(world, room, id);

@@ -102,6 +102,7 @@ async function vote(
   const all = seesAll(context);
   // The answer shows the question.
   if (!all && !may(context, "question.read")) throw unknownQuestion();
+  if (!live.rates.mayReact(connection)) throw rateLimited();
   const question = await live.store.questions.vote(
     connection.world,
     room.value.id,

@@ -4,7 +4,13 @@ import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
-import { type Authors, Paced, type Subject } from "../paced.js";
+import {
+  type Authors,
+  nothingSent,
+  Paced,
+  type Sent,
+  type Subject,
+} from "../paced.js";
 import { RoomItems } from "../room-items.js";
 import {
   authorsOf,
@@ -179,14 +185,13 @@ export class QuestionPushes {
     return question;
   }
 
-  /** @returns how many bytes were sent. */
   async #pushVotes(
     { world, place, id }: Subject<string>,
     authors: Authors,
-  ): Promise<number> {
+  ): Promise<Sent> {
     return inTurn(this.#live, place, async () => {
       const question = await this.#find(world, place, id);
-      if (!question) return 0;
+      if (!question) return nothingSent;
       this.#items.told(place, question);
       const frame = frameOf(question);
       const key = audienceOf(isVisible(question));

@@ -209,6 +209,25 @@ void t.test("C rates", async (t) => {
     t.equal(await ann.code("chat.fetch", page), "ok", "nor other commands");
   });
 
+  await t.test("chat.react per user: bursts of 20", async (t) => {
+    const channel = await talk.room();
+    const eve = await talk.member("eve", channel);
+    const { event_id: event } = await say(eve, channel, "x");
+    const payload = { channel, event, reaction: "👍" };
+    const steps = Array.from({ length: 30 }, (_, i): [string, object] => [
+      "chat.react",
+      { ...payload, delete: i % 2 === 1 },
+    ]);
+    const codes = await codesOf(eve, steps);
+    const expected = Array(30).fill("ok", 0, 20).fill(limited, 20);
+    t.same(codes, expected);
+    const two = await talk.person("eve");
+    t.equal(await two.code("chat.react", payload), limited, "another socket");
+    t.ok(await say(eve, channel, "y"), "messages have their own");
+    const bob = await talk.member("bobby", channel);
+    t.equal(await bob.code("chat.react", payload), "ok", "so have others");
+  });
+
   await t.test("joining and leaving per user", async (t) => {
     const channel = await talk.room();
     const ann = await talk.person("jumper");
@@ -225,6 +244,56 @@ void t.test("C rates", async (t) => {
     t.equal(await ann.code("user.list.blocked"), "ok");
   });
 });
+
+void t.test(
+  "reactions to large messages leave room on a slow line",
+  async (t) => {
+    const talk = await startTalk(t);
+    const channel = await talk.room();
+    const eve = await talk.member("eve", channel);
+    const reader = await talk.live.guest();
+    await reader.do("chat.subscribe", { channel });
+    const content = { ...text("x"), extra: "x".repeat(60_000) };
+    const events: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      const { event } = await eve.do("chat.send", message(channel, content));
+      events.push(event.event_id as number);
+    }
+    await reader.next(
+      "chat.event",
+      ({ event_id }) => event_id === events.at(-1),
+    );
+    await talk.settle(channel);
+    await reader.all();
+    let bytes = 0;
+    reader.ws.on("message", (data: Buffer) => (bytes += data.length));
+    const began = performance.now();
+    const last = () => performance.now() - began > 2000;
+    let isDone = false;
+    for (let round = 0; !isDone; round++) {
+      isDone = last();
+      for (const event of events) {
+        const payload = {
+          channel,
+          event,
+          reaction: "👍",
+          delete: !isDone && round % 2 === 1,
+        };
+        await eve.do("chat.react", payload);
+      }
+    }
+    const seconds = (performance.now() - began) / 1000;
+    // One may have been sent just before.
+    const most = 250_000 * seconds + 130_000;
+    t.ok(bytes < most, `${bytes} bytes in ${seconds} s`);
+    t.ok(bytes > 0);
+    for (const event of events) {
+      await reader.next("chat.event.reaction", ({ event_id, reactions }) => {
+        return event_id === event && "👍" in reactions;
+      });
+    }
+  },
+);
 
 void t.test("C the rate of commands holds for chat", async (t) => {
   const talk = await startTalk(t, { commandsPerSecond: 10 }, [demo()]);

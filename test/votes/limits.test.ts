@@ -139,6 +139,18 @@ void t.test("C question.ask a second", async (t) => {
   ] as const) {
     t.equal(await one.code(action, { room, ...payload }), "ok", action);
   }
+  const poll = await votes.poll(room);
+  const [option] = poll.options;
+  const vote = (i: number) =>
+    i % 2 === 0
+      ? one.code("question.vote", { room, id, vote: i % 4 === 0 })
+      : one.code("poll.vote", { room, id: poll.id, options: [option.id] });
+  const voted: string[] = [];
+  for (let i = 0; i < 21; i++) voted.push(await vote(i));
+  t.same(voted, [...ok(19), limited, limited], "votes count together");
+  const options = { room, id: poll.id, options: [option.id] };
+  t.equal(await two.code("poll.vote", options), limited);
+  t.equal(await other.code("poll.vote", options), "ok");
   go();
 });
 
