@@ -130,9 +130,11 @@ async function tourOf(world: World, address: string, hasPages: boolean) {
 /** A warning if other users of this machine may enter the folder of the data. */
 function openFolder({ dataDir, engines }: Config): string[] {
   if (engines.database && engines.bucket) return [];
-  const mode = statSync(dataDir, { throwIfNoEntry: false })?.mode ?? 0;
+  const stats = statSync(dataDir, { throwIfNoEntry: false });
   // Windows has no such modes.
-  if (process.platform === "win32" || (mode & 0o077) === 0) return [];
+  if (!stats?.isDirectory() || process.platform === "win32") return [];
+  const { mode } = stats;
+  if ((mode & 0o077) === 0) return [];
   const octal = (mode & 0o777).toString(8).padStart(4, "0");
   return [
     `DATA_DIR: ${dataDir} has mode ${octal}, so other users of this machine may enter it, where the data is; chmod 700 closes it`,

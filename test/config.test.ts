@@ -1,4 +1,5 @@
 import { chmodSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import t from "tap";
 import { ConfigError, loadConfig, variables } from "../config.js";
 import { startLine } from "../start-line.js";
@@ -322,6 +323,56 @@ void t.test("commands look at the names, too", async (t) => {
     stderr,
     /^foyer: warning: No variable begins with FOYER_, .*FOYER_X\.$/m,
   );
+});
+
+void t.test("a setting is named, too, when its server refuses", async (t) => {
+  // No server listens there.
+  const host = "127.0.0.1:9";
+  const bucket = { S3_BUCKET: "b", S3_ENDPOINT: `http://${host}` };
+  const keys = { AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b" };
+  const before = { ...process.env };
+  Object.assign(process.env, keys);
+  t.teardown(() => {
+    for (const name of Object.keys(keys)) delete process.env[name];
+    Object.assign(process.env, before);
+  });
+  const database = { DATABASE_URL: `postgres://a:secret@${host}/foyer` };
+  const dataDir = testdir(t);
+  const archive = join(testdir(t), "a.tar");
+  for (const args of [
+    ["serve"],
+    ["world", "list"],
+    ["check"],
+    ["upgrade"],
+    ["backup", archive],
+    ["restore", archive],
+  ]) {
+    t.strictSame(
+      await foyer(dataDir, args, { ...database, LOG_LEVEL: "silent" }),
+      {
+        code: 1,
+        stdout: "",
+        stderr: `foyer: DATABASE_URL: cannot use the database foyer at ${host}: connect ECONNREFUSED ${host}\n`,
+      },
+      args.join(" "),
+    );
+  }
+  const create = ["world", "create", "a", "--title", "A", "--domain", "a.org"];
+  for (const args of [create, ["restore", archive]]) {
+    t.strictSame(await foyer(join(dataDir, "new"), args, bucket), {
+      code: 1,
+      stdout: "",
+      stderr: `foyer: S3_BUCKET: cannot use the bucket b at ${host}: connect ECONNREFUSED ${host}; see S3_ENDPOINT\n`,
+    });
+  }
+  const file = join(testdir(t, { file: "" }), "file");
+  for (const folder of [file, join(file, "below")]) {
+    t.strictSame(await foyer(folder, ["world", "list"]), {
+      code: 1,
+      stdout: "",
+      stderr: `foyer: DATA_DIR: ${folder} is not a folder\n`,
+    });
+  }
 });
 
 void t.test("the start says what runs, and what is odd", async (t) => {

@@ -54,7 +54,10 @@ export async function restore(
     if (error instanceof ArchiveError) throw error;
     const fault = storeErrorOf(error) ?? error;
     if (!(fault instanceof StoreError || isOfSystem(fault))) throw error;
-    const message = `cannot restore into ${engines.name}: ${fault.message}`;
+    // What names a variable names the place.
+    const isNamed = /^(?:DATABASE_URL|S3_BUCKET): /.test(fault.message);
+    const place = isNamed ? "" : `cannot restore into ${engines.name}: `;
+    const message = place + fault.message;
     throw new Failure(message, { cause: fault });
   }
 }

@@ -2,6 +2,7 @@ import type pg from "pg";
 import { addressOf } from "../choice.js";
 import { StoreError } from "../store.js";
 import { clientOf, configOf, end, open } from "./client.js";
+import { refusal } from "./database.js";
 import { explain } from "./errors.js";
 import { expectVersion, versionOf } from "./upgrade.js";
 
@@ -11,7 +12,10 @@ const CONNECT_TIMEOUT = 5000;
 /** How long an answer may take, in milliseconds: an index of a large table takes minutes. */
 const EXCHANGE_TIMEOUT = 3_600_000;
 
-/** A connection for long work. It is of no pool, and the server has no limits for it. */
+/**
+ * A connection for long work. It is of no pool, and the server has no limits for it.
+ * @throws {StoreError} `unusable` with one line for the operator.
+ */
 export async function connect(url: string): Promise<pg.Client> {
   const client = clientOf({
     ...configOf(url, CONNECT_TIMEOUT),
@@ -26,7 +30,7 @@ export async function connect(url: string): Promise<pg.Client> {
     return client;
   } catch (error) {
     await end(client);
-    return explain(error);
+    throw refusal(url, error);
   }
 }
 

@@ -159,14 +159,12 @@ async function using<T>(
   { url }: DatabaseOptions,
   run: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
+  const client = await connect(url);
   try {
-    const client = await connect(url);
-    try {
-      return await run(client);
-    } finally {
-      await end(client);
-    }
+    return await run(client);
   } catch (error) {
     throw refusal(url, error);
+  } finally {
+    await end(client);
   }
 }

@@ -41,11 +41,13 @@ export interface ObjectHead {
  * All throw {@link StoreError} `unusable` or `full`.
  */
 export class Bucket {
+  readonly #options: BucketOptions;
   readonly #name: string;
   readonly #writes: S3Client;
   readonly #reads: S3Client;
 
   constructor(options: BucketOptions) {
+    this.#options = options;
     this.#name = options.bucket;
     this.#writes = writingClient(options);
     this.#reads = readingClient(options);
@@ -156,7 +158,7 @@ export class Bucket {
     try {
       await upload(this.#writes, object, source);
     } catch (error) {
-      throw toStoreError(this.#name, error);
+      throw toStoreError(this.#options, error);
     }
   }
 
@@ -252,7 +254,7 @@ export class Bucket {
     try {
       return await withDeadline(requests, deadline);
     } catch (error) {
-      throw toStoreError(this.#name, error);
+      throw toStoreError(this.#options, error);
     }
   }
 }

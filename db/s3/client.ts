@@ -94,16 +94,20 @@ const FULL = new Set([
 
 const EXPLAINED: Record<string, string> = {
   AccessDenied: "it denies access",
-  InvalidAccessKeyId: "it does not know the access key",
+  InvalidAccessKeyId: "it does not know the access key; see AWS_ACCESS_KEY_ID",
   NoSuchBucket: "there is no such bucket",
-  SignatureDoesNotMatch: "the secret access key is wrong",
+  SignatureDoesNotMatch:
+    "the secret access key is wrong; see AWS_SECRET_ACCESS_KEY",
 };
 
 /**
  * An error of the client as one line. What the server says beside its code is left
  * out: it may repeat the request with its signature.
  */
-export function toStoreError(bucket: string, error: unknown): StoreError {
+export function toStoreError(
+  { bucket, endpoint }: BucketOptions,
+  error: unknown,
+): StoreError {
   if (error instanceof StoreError) return error;
   const { name = "", message = "", code } = error as ClientError;
   const status = statusOf(error);
@@ -115,8 +119,11 @@ export function toStoreError(bucket: string, error: unknown): StoreError {
       : name === "AbortError" || name === "TimeoutError"
         ? "it does not answer in time"
         : message.split("\n", 1)[0] || (code ?? name));
+  const server = endpoint === undefined ? "" : ` at ${new URL(endpoint).host}`;
+  // Without an answer, the address may be wrong.
+  const advice = server && status === undefined ? "; see S3_ENDPOINT" : "";
   return new StoreError(
     full ? "full" : "unusable",
-    `cannot use the bucket ${bucket}: ${reason}`,
+    `S3_BUCKET: cannot use the bucket ${bucket}${server}: ${reason}${advice}`,
   );
 }

@@ -240,6 +240,9 @@ function explainOpening<T>(dataDir: string, open: () => T): T {
     return open();
   } catch (error) {
     const { code = "", message } = error as Error & { code?: string };
+    if (code === "EEXIST" || code === "ENOTDIR") {
+      throw new StoreError("unusable", `DATA_DIR: ${dataDir} is not a folder`);
+    }
     // The other lines of a missing native addon say where it was searched.
     const [first = ""] = message.split("\n", 1);
     const advice = first.startsWith("Could not locate the bindings file")

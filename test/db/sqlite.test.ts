@@ -73,7 +73,7 @@ void t.test("what is not opened", async (t) => {
     [
       "a file in place of the folder",
       (t) => join(testdir(t, { data: "" }), "data"),
-      /cannot open/,
+      /DATA_DIR: .*data is not a folder/,
     ],
   ];
   for (const [name, prepare, reason] of cases) {

@@ -79,8 +79,16 @@ void t.test("what refuses at the start", async (t) => {
   const secret = variables["AWS_SECRET_ACCESS_KEY"]!;
   const cases: [options: Partial<BucketOptions>, env: object, says: RegExp][] =
     [
-      [{ bucket: "not-there" }, {}, /not-there: there is no such bucket$/],
-      [{}, { AWS_SECRET_ACCESS_KEY: "wrong" }, /secret access key is wrong$/],
+      [
+        { bucket: "not-there" },
+        {},
+        /^S3_BUCKET: .*not-there at .*: there is no such bucket$/,
+      ],
+      [
+        {},
+        { AWS_SECRET_ACCESS_KEY: "wrong" },
+        /secret access key is wrong; see AWS_SECRET_ACCESS_KEY$/,
+      ],
       [
         {},
         { AWS_ACCESS_KEY_ID: "wrong" },
