@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { Store } from "./db/store.js";
 import type { ChatCopy, EventCopy } from "./schemas/chat-history.js";
 import type { PollCopy, QuestionCopy } from "./schemas/votes-copy.js";
@@ -44,6 +45,32 @@ const NAMES = [
 ] as const;
 type Name = (typeof NAMES)[number];
 
+/** The path of the stream at the stage. */
+const STREAM = "/demo/stream.m3u8";
+
+/**
+ * Gives the stream of the demo the address of this server, as pages of other origins
+ * cannot use a path. An organizer's own stream stays.
+ * @param address where clients find the server.
+ */
+export async function pointDemo(store: Store, address: string): Promise<void> {
+  const url = address + STREAM;
+  const rooms = await store.rooms.all(DEMO, { page: 1, pageSize: 100 });
+  for (const { value: room, version } of rooms) {
+    const module_config = room.module_config.map((module) => {
+      const { hls_url, ...config } = (module["config"] ?? {}) as {
+        hls_url?: unknown;
+      };
+      const isOurs = typeof hls_url === "string" && hls_url.endsWith(STREAM);
+      return isOurs
+        ? { ...module, config: { ...config, hls_url: url } }
+        : module;
+    });
+    if (isDeepStrictEqual(module_config, room.module_config)) continue;
+    await store.rooms.update(DEMO, room.id, { module_config }, [version]);
+  }
+}
+
 type RoomDraft = Omit<RoomRecord, "id">;
 
 const mainStage: RoomDraft = {
@@ -52,7 +79,7 @@ const mainStage: RoomDraft = {
   module_config: [
     {
       type: "livestream.native",
-      config: { hls_url: "/demo/stream.m3u8" },
+      config: { hls_url: STREAM },
     },
     { type: "chat.native", config: { volatile: true } },
     {

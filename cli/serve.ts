@@ -7,7 +7,7 @@ import {
   variables,
 } from "../config.js";
 import type { World } from "../schemas/worlds.js";
-import { DEMO, DEMO_HOST, ensureDemo } from "../demo.js";
+import { DEMO, DEMO_HOST, ensureDemo, pointDemo } from "../demo.js";
 import { signToken } from "../worlds.js";
 import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
@@ -60,8 +60,10 @@ export const serveCommand = command(
           )
         : {};
     const server = await start(config, worlds);
+    const address = config.publicUrl ?? server.address;
+    if (world)
+      await withEngines(config, {}, (store) => pointDemo(store, address));
     if (demo || json) {
-      const address = config.publicUrl ?? server.address;
       const sample = world && (await tourOf(world, address, config.web.on));
       const { lines = [], ...made } = sample ?? {};
       printLines(

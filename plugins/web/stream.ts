@@ -49,6 +49,9 @@ export function playlistAt(now: number): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** Pages of every origin may play it, whatever `CORS_ORIGIN` says: there is nothing to protect. */
+const FOR_ALL = { "access-control-allow-origin": "*" };
+
 /** Serves the stream at `/demo/stream.m3u8`. */
 export default fp(
   async (app) => {
@@ -57,6 +60,7 @@ export default fp(
       { config: { requires: "public" } },
       async (_request, reply) =>
         reply
+          .headers(FOR_ALL)
           .header("cache-control", "public, max-age=1")
           .type("application/vnd.apple.mpegurl")
           .send(playlistAt(Date.now())),
@@ -68,7 +72,7 @@ export default fp(
         index: false,
         // A new version of Foyer may bring another stream.
         maxAge: "1d",
-        setHeaders: (reply) => void reply.type("video/mp4"),
+        setHeaders: (reply) => void reply.headers(FOR_ALL).type("video/mp4"),
         decorateReply: false,
       }),
     );

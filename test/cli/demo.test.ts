@@ -1,16 +1,53 @@
 import t from "tap";
-import { DEMO, demoWorld, ensureDemo } from "../../demo.js";
+import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../demo.js";
 import {
   readWorldDocument,
   toWorldDocument,
 } from "../../schemas/world-document.js";
-import { serve } from "../helper.js";
+import { foyer, serve, startFoyer } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 void t.test("the demo world is one that could be imported", async (t) => {
   const document: unknown = JSON.parse(
     JSON.stringify(toWorldDocument(demoWorld(Date.now()))),
   );
   t.doesNotThrow(() => readWorldDocument(document));
+});
+
+void t.test("the stream has an address for pages of any origin", async (t) => {
+  const dataDir = testdir(t);
+  for (const [env, base] of [
+    [{}, undefined],
+    [{ PUBLIC_URL: "https://a.example/foyer" }, "https://a.example/foyer"],
+    [{ WORKERS: "2" }, undefined],
+  ] as [Record<string, string>, string?][]) {
+    const server = await startFoyer(t, dataDir, ["--demo"], env);
+    const local = `http://127.0.0.1:${server.port}`;
+    // With PUBLIC_URL, only the log says which port it is.
+    const url = `${base ?? local}/demo/stream.m3u8`;
+    const { stdout } = await foyer(dataDir, ["world", "export", DEMO]);
+    t.match(JSON.parse(stdout), {
+      rooms: [{ module_config: [{ config: { hls_url: url } }] }],
+    });
+    if (base === undefined) {
+      const origin = "https://client.example";
+      const { status, headers } = await fetch(url, { headers: { origin } });
+      t.equal(status, 200);
+      t.equal(headers.get("access-control-allow-origin"), "*");
+    }
+    server.signal("SIGTERM");
+    await server.finished;
+  }
+  const stays = { hls_url: "https://cdn.example/my.m3u8" };
+  const { store } = await serve(t, []);
+  await ensureDemo(store);
+  const [stage] = await store.rooms.all(DEMO, { page: 1, pageSize: 1 });
+  const module_config = [{ type: "livestream.native", config: stays }];
+  await store.rooms.update(DEMO, stage!.value.id, { module_config });
+  await pointDemo(store, "https://b.example");
+  t.match(await store.rooms.get(DEMO, stage!.value.id), {
+    value: { module_config },
+  });
 });
 
 void t.test("an event under way", async (t) => {

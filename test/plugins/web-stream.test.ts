@@ -72,6 +72,7 @@ void t.test("what the server sends of it", async (t) => {
     t.equal(statusCode, 200, name);
     t.match(headers, {
       "content-type": "video/mp4",
+      "access-control-allow-origin": "*",
       "cache-control": "public, max-age=86400",
     });
     t.match(rawPayload.subarray(4, 8).toString(), /ftyp|styp|moof/, name);

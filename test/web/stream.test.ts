@@ -18,6 +18,11 @@ void t.test("the address of a stream", async (t) => {
     [" http://cdn.example/a.m3u8 ", "http://cdn.example/a.m3u8"],
     // A path is one on this server, which may be a folder of its host.
     ["/demo/stream.m3u8", `${BASE}demo/stream.m3u8`],
+    ["http://localhost:8375/demo/stream.m3u8", `${BASE}demo/stream.m3u8`],
+    [
+      "https://a.example/demo/stream.m3u8",
+      "https://a.example/demo/stream.m3u8",
+    ],
     ["/../../stream.m3u8", "https://event.example/stream.m3u8"],
     ["//cdn.example/a.m3u8", undefined],
     ["/\\cdn.example/a.m3u8", undefined],

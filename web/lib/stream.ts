@@ -34,8 +34,13 @@ export function streamAddress(url: unknown, base: string): string | undefined {
     const { origin, href } = new URL(`.${text}`, base);
     return origin === new URL(base).origin ? href : undefined;
   }
-  return webAddress(text);
+  // The demo names the address at which it was started, which may have other names.
+  const [, demo] = OWN_DEMO.exec(text) ?? [];
+  return demo === undefined ? webAddress(text) : new URL(demo, base).href;
 }
+
+const OWN_DEMO =
+  /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?\/(demo\/stream\.m3u8)$/;
 
 /**
  * The stream of a module `livestream.native`.
