@@ -182,6 +182,11 @@ export const variables = {
     "how many bytes may wait for a websocket that does not read before it is dropped",
     count,
   ),
+  LIVE_MAX_UNSENT_TOTAL: variable(
+    "268435456",
+    "how many bytes of answers may wait for all websockets of a process together; beyond it, those for which most waits are dropped",
+    count,
+  ),
   LIVE_PING_INTERVAL: variable(
     "25",
     "after how many seconds a websocket is pinged; it is closed when nothing came for 2.4 times as long",
@@ -281,6 +286,8 @@ export interface LiveLimits {
   messagesPerSecond: number;
   /** How much may wait for a client that does not read. */
   maxUnsent: number;
+  /** How much may wait for all clients of a process. */
+  maxUnsentTotal: number;
   pingInterval: number;
 }
 
@@ -350,6 +357,7 @@ export function loadConfig(
       commandsPerSecond: values.LIVE_COMMANDS_PER_SECOND,
       messagesPerSecond: values.LIVE_MESSAGES_PER_SECOND,
       maxUnsent: values.LIVE_MAX_UNSENT,
+      maxUnsentTotal: values.LIVE_MAX_UNSENT_TOTAL,
       pingInterval: values.LIVE_PING_INTERVAL * 1000,
     },
     patience: { stop: 10_000, close: 2000 },

@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { LiveLimits } from "../config.js";
 import type { Identity } from "../plugins/auth/identity.js";
+import type { Backlog } from "./backlog.js";
 import { pingFrame, pongFrame } from "./frame.js";
 import { Joiner } from "./joiner.js";
 import { Pace } from "./pace.js";
@@ -62,9 +63,13 @@ export interface Login extends Bearer {
 /** What a connection needs of the rest. */
 export interface Surroundings {
   readonly pump: Pump;
+  readonly backlog: Backlog;
   readonly turns: Turns;
   readonly limits: LiveLimits;
-  /** Carries out a message. @returns the frame of the answer, in pieces. */
+  /**
+   * Carries out a message.
+   * @returns the frame of the answer, in pieces, the second of which others share.
+   */
   readonly handle: (
     connection: Connection,
     message: Message,
@@ -119,6 +124,8 @@ export class Connection {
   #isInLine = false;
   /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
   #answerSize = 0;
+  /** The size of the answers since the client had taken all, without what others share. */
+  #answersKept = 0;
   /** Ends the wait of the message that is next. */
   #wake = nothing;
   #ended = false;
@@ -183,6 +190,28 @@ export class Connection {
   /** How many bytes wait until the client reads. */
   get unsent(): number {
     return this.#socket.writableLength + this.#outSize + this.#heldSize;
+  }
+
+  /**
+   * How many of these bytes no other connection shares, at most. A push is one piece of
+   * memory for all who get it.
+   */
+  get kept(): number {
+    return Math.min(this.unsent, this.#answersKept);
+  }
+
+  /**
+   * How much the system has left to send of the present write; 0 if nothing waits, and
+   * NaN if that is not known.
+   */
+  get left(): number {
+    if (this.#socket.destroyed || this.#socket.writableLength === 0) return 0;
+    // What waits behind the present write counts when it is written. Node.js looks at the
+    // same number to tell whether a socket is idle.
+    const { _handle } = this.#socket as unknown as {
+      _handle?: { writeQueueSize?: number };
+    };
+    return _handle?.writeQueueSize || NaN;
   }
 
   readonly #onPong = (): void => {
@@ -327,6 +356,8 @@ export class Connection {
   #answer(pieces: readonly Buffer[]): void {
     this.#answerSize = 0;
     for (const { length } of pieces) this.#answerSize += length;
+    if (this.unsent === 0) this.#answersKept = 0;
+    this.#answersKept += this.#answerSize - (pieces[1]?.length ?? 0);
     pieces.forEach((piece, i) => this.#send(piece, i === 0 ? 1 : 0));
   }
 
@@ -411,9 +442,14 @@ export class Connection {
   #dropIfSlow(): boolean {
     const most = this.#around.limits.maxUnsent + this.#answerSize;
     if (this.unsent <= most) return false;
+    this.dropAsSlow();
+    return true;
+  }
+
+  /** Ends it at once, as its client does not read. */
+  dropAsSlow(): void {
     this.#around.onSlow(this);
     this.drop();
-    return true;
   }
 
   /**
@@ -443,6 +479,7 @@ export class Connection {
       for (const each of pieces) this.#socket.write(each);
       this.#socket.uncork();
     }
+    if (this.#socket.writableLength > 0) this.#around.backlog.add(this);
   }
 
   /**

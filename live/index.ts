@@ -15,7 +15,7 @@ import {
 } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { pushFrame } from "./frame.js";
-import { Live } from "./live.js";
+import { Live, TICK } from "./live.js";
 import { messageHandler } from "./messages.js";
 import { liveMetrics } from "./metrics.js";
 import { LiveError, problemOf, unavailable } from "./problems.js";
@@ -34,9 +34,6 @@ declare module "fastify" {
     readonly live: Live;
   }
 }
-
-/** How often timeouts, expiries and pings are looked for, in milliseconds. */
-const TICK = 250;
 
 /** How long a client may take to read about a fault of the server, in milliseconds. */
 const FATAL_DELAY = 500;
@@ -81,6 +78,7 @@ export default fp<{ limits: LiveLimits }>(
 
     const around: Surroundings = {
       pump: live.pump,
+      backlog: live.backlog,
       turns: new Turns(),
       limits,
       handle,
@@ -172,6 +170,7 @@ export default fp<{ limits: LiveLimits }>(
         const reason = connection.tick(now);
         if (reason) throwOut(connection, reason);
       }
+      live.backlog.look();
     }, TICK).unref();
 
     app.whenDraining((patience) => closeAll(live, patience));

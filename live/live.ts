@@ -4,6 +4,7 @@ import type { Events } from "../db/events.js";
 import type { Store } from "../db/store.js";
 import type { Identify } from "../plugins/auth/identity.js";
 import { Activity } from "./activity.js";
+import { Backlog } from "./backlog.js";
 import { Chat } from "./chat/chat.js";
 import { type Connection, type Login, MAX_FRAME } from "./connection.js";
 import { followOwnEvents } from "./own-events.js";
@@ -22,6 +23,9 @@ import { Reactions } from "./reactions.js";
 import { RoomWatch } from "./room-watch.js";
 import { Searches } from "./searches.js";
 import { type View, type WorldState, WorldStates } from "./world-state.js";
+
+/** How often timeouts, expiries and pings are looked for, in milliseconds. */
+export const TICK = 250;
 
 /** What the live layer is made of. */
 export interface LiveParts {
@@ -48,6 +52,7 @@ export class Live {
   readonly effects: Effects;
   readonly states: WorldStates;
   readonly pump: Pump;
+  readonly backlog: Backlog;
   readonly passes: Passes;
   readonly presence: Presence;
   readonly activity: Activity;
@@ -72,6 +77,14 @@ export class Live {
     this.states = new WorldStates(store, (id) => this.hub.in(id).size > 0);
     this.pump = new Pump((seconds) => metrics?.delivered(seconds));
     this.passes = new Passes(this.pump);
+    this.backlog = new Backlog({
+      most: limits.maxUnsentTotal,
+      interval: TICK,
+      onFull: (connection) => {
+        metrics?.relieved();
+        log.debug({ connection: connection.id }, "websocket ended for memory");
+      },
+    });
     this.activity = new Activity(events);
     this.crowds = new Crowds(this);
     this.reactions = new Reactions(this);

@@ -13,6 +13,8 @@ export interface LiveMetrics {
   delivered(seconds: number): void;
   /** A connection was dropped because it did not read. */
   dropped(): void;
+  /** A connection was ended because too much waited for all together. */
+  relieved(): void;
   /** There is a new event of a channel, made by this process. */
   chatted(type: ChatEventType): void;
   /** This process read events of channels from the store, because nobody told it of them. */
@@ -56,6 +58,11 @@ export function liveMetrics(
     help: "Websockets that were dropped because they did not read.",
     registers,
   });
+  const relieved = new Counter({
+    name: "foyer_live_memory_drops_total",
+    help: "Websockets that were dropped because too much waited to be read, over all of them.",
+    registers,
+  });
   const chatted = new Counter({
     name: "foyer_chat_events_total",
     help: "New events of channels, by type.",
@@ -96,6 +103,11 @@ export function liveMetrics(
     ({ pump }) => pump.waiting,
   );
   gauge(
+    "foyer_live_unsent_bytes",
+    "Bytes of answers that wait until clients of websockets read.",
+    ({ backlog }) => backlog.size,
+  );
+  gauge(
     "foyer_chat_subscriptions",
     "Subscriptions of websockets to channels.",
     ({ chat }) => chat.channels.subscriptions.count,
@@ -118,6 +130,7 @@ export function liveMetrics(
       commands.inc({ command: nameOf(request?.action), outcome: code }),
     delivered: (seconds) => delays.observe(seconds),
     dropped: () => dropped.inc(),
+    relieved: () => relieved.inc(),
     chatted: (type) => chatted.inc({ type: type.slice("channel.".length) }),
     missed: (events) => missed.inc(events),
   };

@@ -4,7 +4,7 @@ import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
 import type { Connection } from "../../live/connection.js";
 import { rawRequest, until } from "../helper.js";
-import { type LiveServer, soon, startLive } from "./client.js";
+import { type Client, type LiveServer, soon, startLive } from "./client.js";
 
 // What clients can make a server keep in memory, or do, without end.
 
@@ -211,4 +211,68 @@ void t.test("nobody is late who waits for a busy server", async (t) => {
   const loggedIn = ({ connection }: (typeof clients)[number]) =>
     connection.login;
   await soon(until(() => clients.every(loggedIn)));
+});
+
+/** Makes answers wait for a client, which does not read them. */
+async function clog({ app }: LiveServer, client: Client) {
+  client.ws.pause();
+  const connection = [...app.live.hub.of("demo", client.id)][0]!;
+  // As much as the buffers of the machine take, and then some.
+  const ping = JSON.stringify(["ping", "x".repeat(60_000)]);
+  while (connection.kept < 500_000) {
+    client.send(ping);
+    await setImmediate();
+  }
+  let left = 0;
+  const isStill = () => left === (left = connection.left);
+  await soon(until(isStill));
+  return connection;
+}
+
+void t.test("a client that takes nothing for half a minute", async (t) => {
+  const live = await startLive(t, { commandsPerSecond: 100_000 });
+  const { backlog } = live.app.live;
+  const reader = await live.guest();
+  const client = await live.guest();
+  const connection = await clog(live, client);
+  const look = (times: number) => {
+    for (let i = 0; i < times; i++) backlog.look();
+  };
+  look(100);
+  t.notOk(connection.ended, "not yet");
+  // It takes a little.
+  const { left } = connection;
+  client.ws.resume();
+  await soon(until(() => connection.left !== left));
+  await clog(live, client);
+  look(100);
+  t.notOk(connection.ended, "a slow one stays");
+  look(30);
+  t.ok(connection.ended, "now it is cut");
+  t.equal(backlog.size, 0);
+  t.equal(await reader.code("user.list.blocked"), "ok", "others go on");
+});
+
+void t.test("answers that wait for all clients together", async (t) => {
+  const limits = { commandsPerSecond: 100_000, maxUnsentTotal: 1_000_000 };
+  const live = await startLive(t, limits);
+  const { backlog } = live.app.live;
+  const reader = await live.guest();
+  const look = t.intercept(backlog, "look", { value: () => {} });
+  const clogged: Connection[] = [];
+  for (let i = 0; i < 3; i++) {
+    clogged.push(await clog(live, await live.guest()));
+  }
+  const largest = Math.max(...clogged.map(({ kept }) => kept));
+  t.ok(backlog.size > 1_500_000);
+  look.restore();
+  backlog.look();
+  t.ok(backlog.size <= 1_000_000, `${backlog.size} are left`);
+  const ended = clogged.filter(({ ended }) => ended);
+  t.ok(ended.length > 0 && ended.length < 3, "no more than needed");
+  t.ok(
+    clogged.some((each) => each.ended && each.kept === largest),
+    "the one for which most waits is first",
+  );
+  t.equal(await reader.code("user.list.blocked"), "ok", "others go on");
 });

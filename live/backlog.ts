@@ -1,0 +1,77 @@
+import type { Connection } from "./connection.js";
+
+/** How long a client may take nothing while something waits for it, in milliseconds. */
+const LONGEST_STALL = 30_000;
+
+/** What is known of a connection that something waits for. */
+interface Stall {
+  /** How much the system had left to send. */
+  left: number;
+  /** In how many looks that has not changed. */
+  looks: number;
+}
+
+interface BacklogParts {
+  /** How many bytes may wait for all connections together. */
+  readonly most: number;
+  /** How often {@link Backlog.look} is called, in milliseconds. */
+  readonly interval: number;
+  /** Gets those that are ended because of the others. */
+  readonly onFull: (connection: Connection) => void;
+}
+
+/**
+ * The connections whose clients have yet to take what was written to them. It ends those
+ * that take nothing, and when all of them keep too much in memory, those that keep most.
+ */
+export class Backlog {
+  readonly #parts: BacklogParts;
+  readonly #stalls = new Map<Connection, Stall>();
+
+  constructor(parts: BacklogParts) {
+    this.#parts = parts;
+  }
+
+  /** How many bytes wait that no other connection shares. */
+  get size(): number {
+    let size = 0;
+    for (const connection of this.#stalls.keys()) size += connection.kept;
+    return size;
+  }
+
+  /** Takes a connection that was written to, and whose client did not take all at once. */
+  add(connection: Connection): void {
+    if (this.#stalls.has(connection)) return;
+    this.#stalls.set(connection, { left: NaN, looks: 0 });
+  }
+
+  /**
+   * Ends connections that take nothing, or keep too much. It counts its calls, as the
+   * clock also goes on while the process is suspended.
+   */
+  look(): void {
+    const { most, interval } = this.#parts;
+    for (const [connection, stall] of this.#stalls) {
+      const { left } = connection;
+      if (left === 0) {
+        this.#stalls.delete(connection);
+      } else if (left !== stall.left) {
+        stall.left = left;
+        stall.looks = 0;
+      } else if (++stall.looks * interval >= LONGEST_STALL) {
+        this.#stalls.delete(connection);
+        connection.dropAsSlow();
+      }
+    }
+    let excess = this.size - most;
+    if (excess <= 0) return;
+    const largest = [...this.#stalls.keys()].sort((a, b) => b.kept - a.kept);
+    for (const connection of largest) {
+      if (excess <= 0) return;
+      excess -= connection.kept;
+      this.#stalls.delete(connection);
+      this.#parts.onFull(connection);
+      connection.drop();
+    }
+  }
+}
