@@ -7,6 +7,13 @@ import { relayEvents } from "./db/cluster/events.js";
 import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
+import {
+  isCount,
+  isKindOf,
+  isRecord,
+  isText,
+  type Shape,
+} from "./schemas/plain/shapes.js";
 import { startServer } from "./server.js";
 import { startLine } from "./start-line.js";
 
@@ -43,6 +50,24 @@ type News =
 /** A message of the primary to a worker. */
 type Order =
   { foyer: "stop" } | { foyer: "gathered"; id: number; text?: string };
+
+const isNews = isKindOf("foyer", {
+  serving: isRecord({ address: isText }),
+  failed: isRecord({ reason: isText }),
+  gather: isRecord({ id: isCount }),
+});
+
+const isOrder = isKindOf("foyer", {
+  stop: isRecord({}),
+  gathered: isRecord({ id: isCount }, { text: isText }),
+});
+
+/** Gets what the other side sends, and not what belongs to somebody else, such as events. */
+const hearing =
+  <T>(isOne: Shape, hear: (message: T) => void) =>
+  (message: unknown): void => {
+    if (isOne(message)) hear(message as T);
+  };
 
 /** No worker could serve; the message is one line that says why. */
 export class ClusterError extends Failure {}
@@ -88,11 +113,12 @@ export async function startCluster(
     relayEvents(worker.process, name, () =>
       living().map((other) => other.process),
     );
-    worker.on("message", (news: News) => {
+    const hear = hearing(isNews, (news: News) => {
       if (news.foyer === "serving") onServing(news.address);
       if (news.foyer === "failed") reason = news.reason;
       if (news.foyer === "gather") void gather(worker, news.id);
     });
+    worker.on("message", hear);
     worker.once("exit", (code, signal) => {
       if (stopping) return;
       if (!hasServed) {
@@ -192,9 +218,10 @@ export async function runWorker(
 
 function orderedToStop(): Promise<void> {
   return new Promise((resolve) => {
-    process.on("message", (order: Order) => {
+    const hear = hearing(isOrder, (order: Order) => {
       if (order.foyer === "stop") resolve();
     });
+    process.on("message", hear);
   });
 }
 
@@ -205,11 +232,12 @@ const report = (news: News): Promise<void> =>
 function gatherAll(): Gather {
   const asked = new Map<number, (text: string | undefined) => void>();
   let lastId = 0;
-  process.on("message", (order: Order) => {
+  const hear = hearing(isOrder, (order: Order) => {
     if (order.foyer !== "gathered") return;
     asked.get(order.id)?.(order.text);
     asked.delete(order.id);
   });
+  process.on("message", hear);
   return async () => {
     const id = ++lastId;
     const text = await new Promise<string | undefined>((resolve) => {

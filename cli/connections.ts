@@ -9,6 +9,15 @@ import type {
   ControlRequest,
   ListedConnection,
 } from "../live/control.js";
+import {
+  isCount,
+  isFlag,
+  isListOf,
+  isNullOr,
+  isRecord,
+  isText,
+  type Shape,
+} from "../schemas/plain/shapes.js";
 import { command, settings } from "./command.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
@@ -71,8 +80,33 @@ async function ask(
   if (lines.pop() !== "" || !lines.at(-1)?.startsWith('{"done":')) {
     throw new Failure(`process ${basename(path, ".sock")} did not answer`);
   }
-  const { done } = JSON.parse(lines.pop()!) as ControlEnd;
-  return { lines: lines.map((one) => JSON.parse(one) as never), done };
+  try {
+    const { done } = answered(lines.pop()!, isEnd) as ControlEnd;
+    const listed = lines.map((line) => answered(line, isListed));
+    return { lines: listed as ListedConnection[], done };
+  } catch {
+    throw new Failure(`process ${basename(path, ".sock")} is of another Foyer`);
+  }
+}
+
+const isEnd = isRecord({ done: isCount });
+const isListed = isRecord({
+  id: isText,
+  world: isText,
+  user: isNullOr(isText),
+  since: isText,
+  pid: isCount,
+  rooms: isListOf(isText),
+  queued: isCount,
+  unsent: isCount,
+  closing: isFlag,
+});
+
+/** Reads a line. @throws an error if it has another shape. */
+function answered(line: string, isShape: Shape): unknown {
+  const value: unknown = JSON.parse(line);
+  if (!isShape(value)) throw new Error("It has another shape.");
+  return value;
 }
 
 /** A connection, and the socket of the process that serves it. */

@@ -1,4 +1,13 @@
 import type { Events } from "../db/events.js";
+import {
+  isCount,
+  isId,
+  isKindOf,
+  isListOf,
+  isNumber,
+  isRecord,
+  isTupleOf,
+} from "../schemas/plain/shapes.js";
 
 /** What is counted of one world since its server started. */
 export interface Totals {
@@ -30,6 +39,19 @@ type Report =
     }
   | { report: "tallies"; tallies: SentTally[] };
 
+const isTally = isRecord({
+  process: isId,
+  since: isNumber,
+  worlds: isListOf(
+    isTupleOf(isId, isRecord({ messages: isCount, slowReaders: isCount })),
+  ),
+});
+
+const isReport = isKindOf("report", {
+  hello: isRecord({ tally: isTally }),
+  tallies: isRecord({ tallies: isListOf(isTally) }),
+});
+
 const TOPIC = "activity";
 
 /** After how many milliseconds other processes are told, together. */
@@ -57,7 +79,7 @@ export class Activity {
       if (event.type === "process.began" || event.type === "events.missed") {
         this.#greet();
       } else if (event.type === "live" && event.topic === TOPIC) {
-        this.#receive(event.data as Report);
+        if (isReport(event.data)) this.#receive(event.data as Report);
       }
     });
     this.#greet();

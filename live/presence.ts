@@ -1,6 +1,16 @@
 import { setImmediate } from "node:timers/promises";
 import type { Events } from "../db/events.js";
 import {
+  isFlag,
+  isId,
+  isKindOf,
+  isListOf,
+  isRecord,
+  isTupleOf,
+} from "../schemas/plain/shapes.js";
+import {
+  isStay,
+  isStep,
   type PresenceListener,
   type Stay,
   type Step,
@@ -29,6 +39,23 @@ type Report = { process: string } & (
       to?: string[];
     }
 );
+
+const isReport = isKindOf("report", {
+  hello: isRecord({ process: isId }, { to: isId }),
+  steps: isRecord({
+    process: isId,
+    steps: isListOf(isTupleOf(isId, isStep)),
+  }),
+  state: isRecord(
+    {
+      process: isId,
+      stays: isListOf(isStay),
+      isFirst: isFlag,
+      isLast: isFlag,
+    },
+    { to: isListOf(isId) },
+  ),
+});
 
 const TOPIC = "presence";
 
@@ -65,7 +92,7 @@ export class Presence extends Whereabouts {
         this.#ask();
         this.#tellSoon("all");
       } else if (event.type === "live" && event.topic === TOPIC) {
-        this.#receive(event.data as Report);
+        if (isReport(event.data)) this.#receive(event.data as Report);
       }
     });
     this.#ask();

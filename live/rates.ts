@@ -2,6 +2,14 @@ import type { UserRecord } from "../db/store.js";
 import type { Connection } from "./connection.js";
 import type { Live } from "./live.js";
 import type { Identity } from "../plugins/auth/identity.js";
+import {
+  isId,
+  isListOf,
+  isNumber,
+  isRecord,
+  isText,
+  isTupleOf,
+} from "../schemas/plain/shapes.js";
 import { Buckets } from "./buckets.js";
 import { sizeOfProfile } from "./sizes.js";
 import { TokenBucket } from "./token-bucket.js";
@@ -64,6 +72,13 @@ interface Report {
   spent: Spent[];
 }
 
+const isReport = isRecord({
+  process: isId,
+  spent: isListOf(
+    isTupleOf(isId, isText, (count) => isNumber(count) && Number(count) >= 0),
+  ),
+});
+
 const TOPIC = "rates";
 
 /**
@@ -95,7 +110,7 @@ export class Rates {
     };
     this.#unsubscribe = live.events.subscribe((event) => {
       if (event.type === "live" && event.topic === TOPIC) {
-        this.#receive(event.data as Report);
+        if (isReport(event.data)) this.#receive(event.data as Report);
       }
     });
   }

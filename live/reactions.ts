@@ -1,3 +1,4 @@
+import { isCount, isId, isMapOf, isRecord } from "../schemas/plain/shapes.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
 
@@ -19,6 +20,12 @@ interface Sent {
   reactions: Record<string, number>;
 }
 
+const isSent = isRecord({
+  world: isId,
+  room: isId,
+  reactions: isMapOf(isCount),
+});
+
 const TOPIC = "reaction";
 
 /** Collects the reactions in each room, and sends them once a second. */
@@ -33,7 +40,7 @@ export class Reactions {
     this.#live = live;
     this.#unsubscribe = live.events.subscribe((event) => {
       if (event.type === "live" && event.topic === TOPIC) {
-        this.#deliver(event.data as Sent);
+        if (isSent(event.data)) this.#deliver(event.data as Sent);
       }
     });
   }

@@ -1,3 +1,11 @@
+import {
+  isFlag,
+  isId,
+  isKindOf,
+  isListOf,
+  isNumber,
+  isRecord,
+} from "../schemas/plain/shapes.js";
 import { Places } from "./places.js";
 
 /** A step in who is where. It is applied alike in every process. */
@@ -17,6 +25,22 @@ export type Step =
    * stays now.
    */
   | { do: "absent"; connection: string; channel: string; silent: boolean };
+
+const inRoom = isRecord({ connection: isId, room: isId });
+const ofChannel = isRecord({ connection: isId, channel: isId });
+
+/** Whether something is a {@link Step}. */
+export const isStep = isKindOf("do", {
+  open: isRecord({ connection: isId, user: isId, at: isNumber }),
+  close: isRecord({ connection: isId }),
+  enter: inRoom,
+  leave: inRoom,
+  subscribe: ofChannel,
+  unsubscribe: ofChannel,
+  attend: ofChannel,
+  quit: ofChannel,
+  absent: isRecord({ connection: isId, channel: isId, silent: isFlag }),
+} satisfies Record<Step["do"], unknown>);
 
 interface Entry {
   readonly process: string;
@@ -41,6 +65,17 @@ export interface Stay {
   /** Those of the channels of which it makes its user a member. */
   readonly attending: readonly string[];
 }
+
+/** Whether something is a {@link Stay}. */
+export const isStay = isRecord({
+  world: isId,
+  connection: isId,
+  user: isId,
+  at: isNumber,
+  rooms: isListOf(isId),
+  channels: isListOf(isId),
+  attending: isListOf(isId),
+});
 
 /** A connection of a user, in any process. */
 export interface KnownConnection {

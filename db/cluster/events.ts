@@ -1,11 +1,12 @@
 import type { ChildProcess } from "node:child_process";
+import { received } from "../event-shapes.js";
 import type { AnyEvent, Counted, Events, Listener } from "../events.js";
 import { LocalEvents, type OnFault } from "../local/events.js";
 
 /** The message between a worker and the primary. */
 interface EventMessage {
   foyer: "event";
-  event: AnyEvent;
+  event: unknown;
 }
 
 const isEventMessage = (message: unknown): message is EventMessage =>
@@ -68,7 +69,12 @@ export class ClusterEvents implements Events {
   }
 
   readonly #receive = (message: unknown): void => {
-    if (isEventMessage(message)) this.#local.publish(message.event);
+    if (!isEventMessage(message)) return;
+    const event = received(message.event);
+    if (event === "unknown") return;
+    this.#local.publish(
+      event === "malformed" ? { type: "events.missed" } : event,
+    );
   };
 }
 
@@ -96,7 +102,7 @@ export function relayEvents(
   let isPartlyOver = false;
   const onOver = () => {
     if (isPartlyOver) {
-      const event: AnyEvent = { type: "process.ended", process: name };
+      const event = { type: "process.ended", process: name } satisfies AnyEvent;
       relay({ foyer: "event", event });
     }
     isPartlyOver = true;

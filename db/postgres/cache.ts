@@ -4,6 +4,9 @@ import type { Staleness } from "./notes.js";
 /** The bound for the values of one kind, in characters of what was read. */
 const MAX_SIZE = 16 * 1024 * 1024;
 
+/** How many worlds may have changed until all count as changed. */
+const MAX_STATES = 10_000;
+
 /** The memory of an entry beside its value, in characters. */
 const ENTRY_OVERHEAD = 500;
 
@@ -58,6 +61,8 @@ class WorldCache {
 
   /** What was read of a world is stale. */
   forget(world: string): void {
+    // Whoever may notify may also name worlds that do not exist.
+    if (this.#states.size >= MAX_STATES) this.forgetAll();
     this.#states.set(world, {});
   }
 

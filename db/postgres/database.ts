@@ -164,6 +164,7 @@ export class Database {
     if (this.#closed) return;
     this.#closed = true;
     await Promise.allSettled(this.#working);
+    this.#news.close();
     await this.#vacuum.close();
     const { isUp } = this;
     await this.#link.close();

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { escapeLiteral } from "pg";
+import { isId, isOneOf, isRecord } from "../../schemas/plain/shapes.js";
 import type { Caches } from "./cache.js";
 import type { Noted, Staleness } from "./notes.js";
+import { Throttle } from "../throttle.js";
 
 /** The channel of notifications. */
 export const CHANNEL = "foyer";
@@ -13,6 +15,22 @@ interface Payload extends Staleness {
   world: string;
   /** Who else learns of the write by an event; empty for nobody. */
   told: string;
+}
+
+const isStated = isOneOf(true);
+const isPayload = isRecord(
+  { from: isId, world: isId, told: isId },
+  { isStale: isStated, areRoomsStale: isStated, isIndexStale: isStated },
+);
+
+/** @returns undefined for what no Foyer has sent: every role of a database may notify. */
+function payloadOf(text: string): Payload | undefined {
+  try {
+    const payload: unknown = JSON.parse(text);
+    return isPayload(payload) ? (payload as Payload) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** How a process tells others of its writes, beside notifications. */
@@ -38,6 +56,8 @@ export class News {
   };
   readonly #name = randomUUID();
   readonly #caches: Caches;
+  /** As somebody may notify all the time, others look again once a second at most. */
+  readonly #unreadable = new Throttle(() => this.telling.onMissed(), 1000);
   /** Worlds with a commit whose answer was lost. A notification will tell if it happened. */
   readonly #doubtful = new Set<string>();
 
@@ -67,9 +87,14 @@ export class News {
     return `SELECT pg_notify('${CHANNEL}', ${escapeLiteral(JSON.stringify(payload))})`;
   }
 
-  /** Gets the payload of a notification. */
+  /** Gets the payload of a notification. One that cannot be read may have been of any write. */
   heard(text: string): void {
-    const { from, world, told, ...stale } = JSON.parse(text) as Payload;
+    const payload = payloadOf(text);
+    if (!payload) {
+      this.#caches.forgetAll();
+      return this.#unreadable.ask();
+    }
+    const { from, world, told, ...stale } = payload;
     const isOwn = from === this.#name;
     if (isOwn && !this.#doubtful.delete(world)) return;
     this.#caches.forget(world, stale);
@@ -82,6 +107,11 @@ export class News {
   missed(): void {
     this.#caches.forgetAll();
     this.telling.onMissed();
+  }
+
+  /** Nothing is told any more. */
+  close(): void {
+    this.#unreadable.close();
   }
 
   /** Nobody knows whether this process has just written in a world. */

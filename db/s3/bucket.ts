@@ -17,8 +17,9 @@ import {
   toStoreError,
   writingClient,
 } from "./client.js";
+import { isCount } from "../../schemas/plain/shapes.js";
 import { withDeadline } from "./deadline.js";
-import { listPage, type ObjectPage } from "./listing.js";
+import { isTime, listPage, malformed, type ObjectPage } from "./listing.js";
 import { exactly } from "./reading.js";
 import { signedLink } from "./signing.js";
 import { upload } from "./upload.js";
@@ -28,6 +29,9 @@ const DEADLINE = 4000;
 
 /** How long a page of a list may take, in milliseconds: some servers read many folders for it. */
 const LIST_DEADLINE = 20_000;
+
+/** The most bytes of an object that is read as a text: the keys of a world with 100,000 files. */
+const MAX_TEXT = 64 * 1024 * 1024;
 
 /** What is known of an object without reading it. */
 export interface ObjectHead {
@@ -67,9 +71,9 @@ export class Bucket {
           return undefined;
         });
       if (!found) return undefined;
-      const { ContentLength = 0, LastModified, Metadata = {} } = found;
-      const modified = LastModified ?? new Date(0);
-      return { size: ContentLength, modified, metadata: Metadata };
+      const { ContentLength, LastModified: modified, Metadata = {} } = found;
+      if (!isCount(ContentLength) || !isTime(modified)) throw malformed();
+      return { size: ContentLength as number, modified, metadata: Metadata };
     });
   }
 
@@ -87,8 +91,13 @@ export class Bucket {
     const command = new GetObjectCommand({ ...this.#at(key), Range });
     const body = await this.#run(async (abortSignal) => {
       try {
-        const { Body } = await this.#reads.send(command, { abortSignal });
-        return Body as Readable;
+        const got = await this.#reads.send(command, { abortSignal });
+        const { Body, ContentLength: length } = got;
+        // A server that does not know ranges sends the whole object.
+        const isPart = length !== undefined && length <= end - start + 1;
+        if (Body instanceof Readable && isPart) return Body;
+        if (Body instanceof Readable) Body.destroy();
+        throw malformed();
       } catch (error) {
         if ((error as Error).name === "NoSuchKey") return undefined;
         if (statusOf(error) === 416) return Readable.from([]);
@@ -103,8 +112,13 @@ export class Bucket {
     return this.#run(async (abortSignal) => {
       try {
         const command = new GetObjectCommand(this.#at(key));
-        const { Body } = await this.#reads.send(command, { abortSignal });
-        return await Body!.transformToString();
+        const got = await this.#reads.send(command, { abortSignal });
+        const { Body, ContentLength: length = 0 } = got;
+        if (!(Body instanceof Readable) || length > MAX_TEXT) {
+          if (Body instanceof Readable) Body.destroy();
+          throw malformed();
+        }
+        return await Body.transformToString();
       } catch (error) {
         if ((error as Error).name === "NoSuchKey") return undefined;
         throw error;

@@ -14,6 +14,7 @@ import {
 import { WorkFolder } from "../local/work-folder.js";
 import { StoreError } from "../store.js";
 import { Bucket, type ObjectHead } from "./bucket.js";
+import { isTime } from "./listing.js";
 import {
   allNotes,
   isOfWork,
@@ -240,8 +241,8 @@ export class S3Files implements FileStore {
 
 /** The time of a file; of an object that Foyer did not store, that of the server. */
 function timeOf({ modified, metadata }: ObjectHead): Date {
-  const time = Number(metadata[MODIFIED] ?? NaN);
-  return Number.isNaN(time) ? modified : new Date(time);
+  const time = new Date(Number(metadata[MODIFIED] ?? NaN));
+  return isTime(time) ? time : modified;
 }
 
 /** Counts the bytes of a source, and computes their checksum, on the way. */

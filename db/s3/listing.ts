@@ -3,6 +3,7 @@ import {
   type ListObjectsV2CommandInput,
   type S3Client,
 } from "@aws-sdk/client-s3";
+import { isCount } from "../../schemas/plain/shapes.js";
 
 /** An object as a list has it. */
 export interface ListedObject {
@@ -41,19 +42,27 @@ export async function listPage(
     },
     { step: "deserialize", priority: "high" },
   );
-  const {
-    Contents = [],
-    IsTruncated,
-    NextContinuationToken,
-  } = await client.send(command, { abortSignal });
-  const objects = Contents.map(({ Key, Size, LastModified }) => ({
-    key: Key!,
-    size: Size ?? 0,
-    modified: LastModified ?? now,
-  }));
-  return {
-    objects,
-    now,
-    next: IsTruncated ? NextContinuationToken : undefined,
-  };
+  const answer = await client.send(command, { abortSignal });
+  const { Contents = [], IsTruncated, NextContinuationToken } = answer;
+  // Without these it is some other page, and no empty list.
+  if ((answer.Name ?? answer.KeyCount ?? IsTruncated) === undefined) {
+    throw malformed();
+  }
+  const objects = Contents.map(({ Key, Size, LastModified: modified }) => {
+    if (!Key || !isCount(Size) || !isTime(modified)) throw malformed();
+    return { key: Key, size: Size as number, modified };
+  });
+  const next = IsTruncated ? NextContinuationToken : undefined;
+  // A list must come to its end.
+  const isStuck = IsTruncated && (!next || next === input.ContinuationToken);
+  if (isStuck || !isTime(now)) throw malformed();
+  return { objects, now, next };
 }
+
+/** Whether a server told the time. */
+export const isTime = (time: Date | undefined): time is Date =>
+  time !== undefined && !Number.isNaN(time.getTime());
+
+/** The error about an answer that lacks something, or has it wrongly. */
+export const malformed = (): Error =>
+  new Error("its answer is not that of an S3 server");

@@ -231,7 +231,12 @@ export const untilOver = ({ age }: NotesOfLife): number =>
 export async function keysOf(bucket: Bucket, note: string): Promise<string[]> {
   if (note.endsWith(NOTE)) {
     const name = note.slice(note.lastIndexOf("/") + 1, -NOTE.length);
-    return [decodeURIComponent(name)];
+    try {
+      return [decodeURIComponent(name)];
+    } catch {
+      // No Foyer has written it.
+      return [];
+    }
   }
   if (!note.endsWith(KEYS)) return [];
   const text = await bucket.text(note);

@@ -5,6 +5,7 @@ import type {
   S3Client,
 } from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
+import { malformed } from "./listing.js";
 
 /** The size of the parts of an upload, in bytes; S3 takes no smaller ones. */
 const PART = 5 * 1024 * 1024;
@@ -42,7 +43,8 @@ export async function upload(
     abortController: ending,
   });
   try {
-    await parts.done();
+    // Every server of S3 names what it has stored.
+    if (!(await parts.done()).ETag) throw malformed();
   } catch (error) {
     ending.abort();
     throw failure ?? error;

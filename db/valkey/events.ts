@@ -10,7 +10,7 @@ import { eventsOf, type Message, messageOf, textOf } from "./messages.js";
 import { Outbox } from "./outbox.js";
 import { Peers, SILENCE } from "./peers.js";
 import { Proof } from "./proof.js";
-import { Throttle } from "./throttle.js";
+import { Throttle } from "../throttle.js";
 
 /** How long the first connection may take, in milliseconds. */
 const OPEN_TIMEOUT = 5000;
@@ -265,9 +265,9 @@ export class ValkeyEvents implements Events {
     const isNew = this.#peers.hear(message, this.#time);
     if (message.kind === "hello") void this.#say("alive");
     if (!isNew || message.kind !== "events") return;
-    const events = eventsOf(message);
-    if (!events) this.#missed.ask();
-    for (const event of events ?? []) this.tell(event);
+    const { events, isWhole } = eventsOf(message);
+    if (!isWhole) this.#missed.ask();
+    for (const event of events) this.tell(event);
   }
 
   tell(event: AnyEvent): void {

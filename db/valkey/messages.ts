@@ -1,3 +1,4 @@
+import { received } from "../event-shapes.js";
 import type { AnyEvent } from "../events.js";
 
 /** What a message is for. */
@@ -35,22 +36,43 @@ const KINDS: ReadonlySet<string> = new Set<Kind>([
 export const textOf = ({ process, kind, number, events }: Message): string =>
   `${process} ${kind} ${number} ${events}`;
 
-const HEAD = /^(\S+) (\S+) (\d+) /;
+const HEAD = /^([\w-]{1,100}) (\w{1,10}) (\d{1,15}) /;
+
+/** The longest message, in characters. Those of Foyer have a sixteenth of it. */
+const MAX_MESSAGE = 16 * 1024 * 1024;
 
 /** @returns undefined for what no process of Foyer has sent. */
 export function messageOf(text: string): Message | undefined {
+  if (text.length > MAX_MESSAGE) return undefined;
   const [head, process, kind, number] = HEAD.exec(text) ?? [];
   if (!head || !process || !kind || !KINDS.has(kind)) return undefined;
   const events = text.slice(head.length);
   return { process, kind: kind as Kind, number: Number(number), events };
 }
 
-/** The events of a message; undefined if they cannot be read. */
-export function eventsOf({ events }: Message): AnyEvent[] | undefined {
+/**
+ * The events of a message that can be read. Those whose type this Foyer does not know are left
+ * out, as are those about processes, which each process notices itself.
+ * @returns also whether the message had nothing else.
+ */
+export function eventsOf({ events: text }: Message): {
+  events: AnyEvent[];
+  isWhole: boolean;
+} {
+  const events: AnyEvent[] = [];
+  let parsed: unknown;
   try {
-    const parsed: unknown = JSON.parse(events);
-    return Array.isArray(parsed) ? (parsed as AnyEvent[]) : undefined;
+    parsed = JSON.parse(text);
   } catch {
-    return undefined;
+    parsed = undefined;
   }
+  let isWhole = Array.isArray(parsed);
+  for (const value of Array.isArray(parsed) ? (parsed as unknown[]) : []) {
+    const event = received(value);
+    if (event === "malformed") isWhole = false;
+    else if (event !== "unknown" && event.type !== "process.ended") {
+      events.push(event);
+    }
+  }
+  return { events, isWhole };
 }

@@ -1,4 +1,11 @@
 import type { Mark } from "../../db/chat.js";
+import {
+  isCount,
+  isId,
+  isNullOr,
+  isNumber,
+  isRecord,
+} from "../../schemas/plain/shapes.js";
 
 /** A mark as somebody made it. It is never changed, only replaced. */
 export interface Made extends Mark {
@@ -9,6 +16,17 @@ export interface Made extends Mark {
   /** In milliseconds since 1970, with fractions. What was made last counts. */
   readonly at: number;
 }
+
+/** Whether something is a {@link Made}. */
+export const isMade = isRecord({
+  world: isId,
+  user: isId,
+  channel: isId,
+  pointer: isCount,
+  listed: isNullOr(isCount),
+  cleared: isCount,
+  at: isNumber,
+});
 
 /** The last mark of each user in each channel. */
 export class MarkMap {

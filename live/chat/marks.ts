@@ -1,9 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Events } from "../../db/events.js";
 import { StoreError } from "../../db/store.js";
+import {
+  isId,
+  isKindOf,
+  isListOf,
+  isNumber,
+  isRecord,
+} from "../../schemas/plain/shapes.js";
 import type { Live } from "../live.js";
 import { LiveError } from "../problems.js";
-import { type Made, MarkMap, rowsOf } from "./mark-map.js";
+import { isMade, type Made, MarkMap, rowsOf } from "./mark-map.js";
 
 /** What processes tell each other. */
 type Report = { process: string } & (
@@ -21,6 +28,12 @@ type Report = { process: string } & (
       until: number;
     }
 );
+
+const isReport = isKindOf("report", {
+  hello: isRecord({ process: isId }, { to: isId }),
+  marks: isRecord({ process: isId, marks: isListOf(isMade) }, { to: isId }),
+  written: isRecord({ process: isId, until: isNumber }),
+});
 
 const TOPIC = "marks";
 
@@ -76,7 +89,7 @@ export class Marks {
         this.#ask();
         this.#reportAll();
       } else if (event.type === "live" && event.topic === TOPIC) {
-        this.#receive(event.data as Report);
+        if (isReport(event.data)) this.#receive(event.data as Report);
       }
     });
     this.#ask();

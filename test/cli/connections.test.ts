@@ -1,6 +1,6 @@
 import { variablesOf } from "../stack.js";
 import { once } from "node:events";
-import { createConnection } from "node:net";
+import { createConnection, createServer } from "node:net";
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -210,6 +210,36 @@ void t.test("what no command would send", async (t) => {
   t.equal(person.closed, undefined);
   await server.stop();
   t.same(readdirSync(join(dataDir, "control")), [], "nothing is left");
+});
+
+void t.test("a process that answers what no Foyer does", async (t) => {
+  const dataDir = shortFolder(t);
+  await putDatabase(dataDir, [worldOf("sample")]);
+  mkdirSync(join(dataDir, "control"));
+  let answer = "";
+  const server = createServer((socket) => socket.end(answer));
+  const path = join(dataDir, "control", "1-abc.sock");
+  server.listen(path);
+  await once(server, "listening");
+  t.teardown(() => server.close());
+  const end = '{"done":1}\n';
+  for (const [text, reason] of [
+    ["", "did not answer"],
+    ["x\n", "did not answer"],
+    ['{"done":', "did not answer"],
+    ['{"done":\n', "is of another Foyer"],
+    ['{"done":-1}\n', "is of another Foyer"],
+    [`garbage\n${end}`, "is of another Foyer"],
+    [`null\n${end}`, "is of another Foyer"],
+    [`{"id":"a","world":{}}\n${end}`, "is of another Foyer"],
+  ] as const) {
+    answer = text;
+    t.match(
+      await foyer(dataDir, ["connections", "list"]),
+      { code: 1, stderr: `foyer: process 1-abc ${reason}\n` },
+      text,
+    );
+  }
 });
 
 void t.test("data that is looked at while a server runs", async (t) => {

@@ -27,9 +27,9 @@ export interface Answer {
 
 let node: EventsNode | undefined;
 
-process.on("message", (message: Partial<Order>) => {
+process.on("message", (message: Partial<Order> | null) => {
   // Events and orders share the channel, as in a cluster.
-  if (message.order === undefined) return;
+  if (message?.order === undefined) return;
   void obey(message as Order);
 });
 

@@ -4,6 +4,7 @@ import t, { type Test } from "tap";
 import { LocalEvents } from "../../db/local/events.js";
 import { relayEvents } from "../../db/cluster/events.js";
 import { until } from "../helper.js";
+import { foreignEvents, hostileEvents } from "./hostile-events.js";
 import { eventsContract, type Group } from "./events-contract.js";
 import { type Forked, forkNode, type WorkerNode } from "./events-fork.js";
 import { EventsNode, type Method, type Remote } from "./events-node.js";
@@ -106,6 +107,24 @@ void t.test("the end of a worker is the last that is told of it", async (t) => {
       t.strictSame(received.slice(0, -1), said.slice(0, received.length - 1));
     }
   }
+});
+
+void t.test("what no worker sends", async (t) => {
+  const [{ child, node }] = (await forkWorkers(t, 1)) as [Forked];
+  await node.subscribe("a");
+  const messages = [null, 1, "event", {}, { foyer: "event" }, { foyer: null }];
+  for (const message of messages) child.send(message as object);
+  const events = Object.values(hostileEvents);
+  for (const event of [...events, ...foreignEvents]) {
+    child.send({ foyer: "event", event });
+  }
+  child.send({ foyer: "event", event: { type: "file.added", world: "good" } });
+  await until(async () => (await node.received("a")).includes("good"));
+  t.strictSame(await node.received("a"), ["good"]);
+  t.strictSame(await node.faults(), []);
+  const missed = (await node.signals()).filter((one) => one === "missed");
+  // One is the message without an event.
+  t.equal(missed.length, events.length + 1, "each may have been any event");
 });
 
 void t.test("a worker without a primary tells its own", async (t) => {

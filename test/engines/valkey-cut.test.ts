@@ -4,6 +4,7 @@ import t from "tap";
 import { ValkeyEvents } from "../../db/valkey/events.js";
 import { timed, until } from "../helper.js";
 import { startProxy } from "../servers/proxy.js";
+import { foreignEvents, hostileEvents } from "../db/hostile-events.js";
 import { startValkey } from "../servers/valkey.js";
 import { converged, ENDING, has, numbered, of, open } from "./valkey-nodes.js";
 
@@ -75,11 +76,16 @@ void t.test("what no server has sent harms nobody", async (t) => {
     "stranger events 4 null",
     `${one.name()} events 99 [{}]`,
     "stranger events 99999999999999999999 []",
+    ...[...Object.values(hostileEvents), ...foreignEvents].map(
+      (event, i) => `stranger events ${i + 5} ${JSON.stringify([event])}`,
+    ),
     "stranger bye 0 ",
   ];
   for (const text of texts)
     await client.publish(`foyer:${namespace}:events`, text);
   await until(() => has(one, "ended stranger"));
+  // Each may have been any event.
+  await until(() => has(one, "missed"));
   t.strictSame(one.received("a"), ["stranger"]);
   const two = await open(t, valkey.url, namespace);
   await converged([one, two]);

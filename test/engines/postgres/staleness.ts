@@ -203,4 +203,37 @@ export const staleness: Part = async (t, server) => {
     await until(() => node.db.isUp);
     t.equal((await node.worlds.get("demo"))?.value.id, "demo");
   });
+
+  await t.test("notifications that no Foyer sends", async (t) => {
+    const url = await server.createDatabase();
+    const { db, worlds } = await openNode(t, url);
+    await worlds.create(worldOf("demo"));
+    let missed = 0;
+    const touched: string[] = [];
+    const ignore = () => {};
+    db.tell({
+      ...{ told: () => "", onTold: ignore },
+      onTouched: (id) => void touched.push(id),
+      onMissed: () => missed++,
+    });
+    const payloads = [
+      ...["", "x", "null", "1", "[]", "{}", '"world"', "{".repeat(7000)],
+      '{"from":"x","told":""}',
+      '{"from":"x","world":{},"told":""}',
+      '{"from":"x","world":"demo","told":null}',
+      '{"from":"x","world":"demo","told":"","isStale":"yes"}',
+      JSON.stringify({ from: "x", world: "w".repeat(5000), told: "" }),
+    ];
+    const good = '{"from":"x","world":"good","told":"","more":1}';
+    const name = new URL(url).pathname.slice(1);
+    for (const payload of [...payloads, good]) {
+      await server.run(`SELECT pg_notify('foyer', '${payload}')`, name);
+    }
+    await until(() => touched.includes("good"));
+    t.strictSame(touched, ["good"]);
+    t.ok(missed > 0, "each may have been of any write");
+    t.ok(missed < 5, "but others do not look again each time");
+    t.ok(db.isUp);
+    t.equal((await worlds.get("demo"))?.value.id, "demo");
+  });
 };

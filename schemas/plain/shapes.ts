@@ -1,0 +1,106 @@
+// Shapes of what other processes and servers send. They load at once and cost little, as each
+// event between processes is checked, and no schema is needed where nothing is documented.
+
+/** Whether a value from outside has a shape. */
+export type Shape = (value: unknown) => boolean;
+
+/** The longest id. */
+const MAX_ID = 500;
+
+/** How deep JSON may be. What writes or compares it calls itself for each level. */
+const MAX_DEPTH = 100;
+
+export const isText: Shape = (value) => typeof value === "string";
+export const isFlag: Shape = (value) => typeof value === "boolean";
+
+/** A text that is no longer than an id. */
+export const isId: Shape = (value) =>
+  typeof value === "string" && value.length <= MAX_ID;
+
+/** A finite number. */
+export const isNumber: Shape = (value) => Number.isFinite(value);
+
+/** A whole number from 0. */
+export const isCount: Shape = (value) =>
+  Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** Whether something is a value of JSON that nothing has to fear. */
+export const isJson: Shape = (value) => isFlat(value, MAX_DEPTH);
+
+function isFlat(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return value !== undefined;
+  return (
+    depth > 0 && Object.values(value).every((one) => isFlat(one, depth - 1))
+  );
+}
+
+/** One of some values. */
+export const isOneOf =
+  (...values: readonly unknown[]): Shape =>
+  (value) =>
+    values.includes(value);
+
+/** As a shape, or null. */
+export const isNullOr =
+  (shape: Shape): Shape =>
+  (value) =>
+    value === null || shape(value);
+
+/** A list of things of a shape. */
+export const isListOf =
+  (shape: Shape): Shape =>
+  (value) =>
+    Array.isArray(value) && value.every(shape);
+
+/** A list with one thing of each shape. */
+export const isTupleOf =
+  (...shapes: readonly Shape[]): Shape =>
+  (value) =>
+    Array.isArray(value) &&
+    value.length === shapes.length &&
+    shapes.every((shape, i) => shape(value[i]));
+
+/** An object with any names, and values of a shape. */
+export const isMapOf =
+  (shape: Shape): Shape =>
+  (value) =>
+    isObject(value) && Object.values(value).every(shape);
+
+/**
+ * An object. It may have more than what is named, as a newer Foyer may say more.
+ * @param required the shape of each property.
+ * @param optional the shapes of those that may be missing.
+ */
+export const isRecord =
+  (
+    required: Readonly<Record<string, Shape>>,
+    optional: Readonly<Record<string, Shape>> = {},
+  ): Shape =>
+  (value) =>
+    isObject(value) &&
+    Object.entries(required).every(
+      ([name, shape]) => Object.hasOwn(value, name) && shape(value[name]),
+    ) &&
+    Object.entries(optional).every(
+      ([name, shape]) =>
+        !Object.hasOwn(value, name) ||
+        value[name] === undefined ||
+        shape(value[name]),
+    );
+
+/** One of some kinds of objects, each with a shape. @param name of the property that says which. */
+export const isKindOf =
+  (name: string, kinds: Readonly<Record<string, Shape>>): Shape =>
+  (value) => {
+    if (!isObject(value)) return false;
+    const kind = value[name];
+    return (
+      typeof kind === "string" &&
+      Object.hasOwn(kinds, kind) &&
+      kinds[kind]!(value)
+    );
+  };
+
+/** Whether a value is an object, and no list. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
