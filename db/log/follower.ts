@@ -1,0 +1,320 @@
+import type { Clock } from "./clock.js";
+import type { Hint, Logged, LogReads, Position } from "./log.js";
+
+/** How often the heads of all followed worlds are compared with the cursors, in milliseconds. */
+export const CHECK_INTERVAL = 500;
+
+/** For how long a hint waits for those before it, which may come by another way, in milliseconds. */
+const PATIENCE = 20;
+
+/** How many entries are read at a time. */
+const STRETCH = 500;
+
+/** A process that lags by more entries than this starts again instead of reading them. */
+const MAX_LAG = 20_000;
+
+/** How many hints of a world may wait for those before them. Further ones are read. */
+const MAX_EARLY = 1_000;
+
+/** The first and the longest pause after a read that failed, in milliseconds. */
+const FIRST_PAUSE = 50;
+const LONGEST_PAUSE = 2_000;
+
+/** Who gets the entries of a {@link Follower}. None of its functions may throw. */
+export interface FollowerListener<E extends Logged> {
+  /** Gets each entry once, in the order of the log. */
+  apply(entry: E): void;
+  /**
+   * What this process knows of a world is no longer what happened there: the database
+   * went back to an earlier state, or the process lagged by too much. Everything that
+   * was learned of that world has to go. Entries come from the present head on.
+   * @param known the position up to which entries were applied.
+   */
+  reset(world: string, known: Position): void;
+  /** A read failed, and will be repeated. */
+  failed(error: unknown): void;
+}
+
+/** A world that is followed. */
+interface Followed<E extends Logged> {
+  /** How often it was asked for. */
+  holders: number;
+  /** The last entry that was applied; undefined until the head is known. */
+  cursor: Position | undefined;
+  /** Hints that came before those that precede them, by their number. */
+  readonly early: Map<number, Hint<E>>;
+  /** Whether a read of the log is under way or will be repeated. */
+  isReading: boolean;
+  /** Whether there was a reason to read once more since that read began. */
+  hasMore: boolean;
+  /** How often it was reset. */
+  resets: number;
+  /** When a check that found nothing newer than the cursor began. */
+  confirmed: number;
+  /** Whether an early hint waits for those before it. */
+  isPatient: boolean;
+  /** Resolves when the cursor is known. */
+  start: Started;
+}
+
+/** A promise, and the function that resolves it. */
+interface Started {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+}
+
+function toStart(): Started {
+  let resolve = () => {};
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
+
+/**
+ * Follows the logs of some worlds: delivers every entry of them once and in order, from
+ * the moment when a world is followed. Entries arrive as hints, which may be lost,
+ * doubled, late and out of order. What hints lack is read from the store.
+ */
+export class Follower<E extends Logged> {
+  readonly #clock: Clock;
+  readonly #log: LogReads<E>;
+  readonly #listener: FollowerListener<E>;
+  readonly #worlds = new Map<string, Followed<E>>();
+  #stopCheck = () => {};
+  #closed = false;
+
+  constructor(clock: Clock, log: LogReads<E>, listener: FollowerListener<E>) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#listener = listener;
+    this.#checkLater();
+  }
+
+  /**
+   * Follows a world, once more if it is followed already.
+   * @returns when the follower knows the head. Entries after it are delivered, and a read
+   *   that begins now sees those before it. It waits for as long as the store cannot be read.
+   */
+  follow(world: string): Promise<void> {
+    const followed = this.#worlds.get(world);
+    if (followed) {
+      followed.holders++;
+      return followed.start.promise;
+    }
+    const next: Followed<E> = {
+      holders: 1,
+      cursor: undefined,
+      early: new Map(),
+      isReading: false,
+      hasMore: false,
+      resets: 0,
+      confirmed: -Infinity,
+      isPatient: false,
+      start: toStart(),
+    };
+    this.#worlds.set(world, next);
+    this.#catchUp(world, next);
+    return next.start.promise;
+  }
+
+  /** Takes back one {@link follow}. With the last one, the world is forgotten. */
+  unfollow(world: string): void {
+    const followed = this.#worlds.get(world);
+    if (followed && --followed.holders === 0) this.#worlds.delete(world);
+  }
+
+  /** Whether everything that was committed in a world until so many milliseconds ago was applied. */
+  isCurrent(world: string, age: number): boolean {
+    const confirmed = this.#worlds.get(world)?.confirmed ?? -Infinity;
+    return this.#clock.now() - confirmed <= age;
+  }
+
+  /** The last entry of a world that was applied; undefined if there is none yet. */
+  cursorOf(world: string): Position | undefined {
+    return this.#worlds.get(world)?.cursor;
+  }
+
+  /** Takes an entry that was committed, however it came here. */
+  hint(hint: Hint<E>): void {
+    const { world, seq } = hint.entry;
+    const followed = this.#worlds.get(world);
+    if (!followed || this.#closed) return;
+    const { cursor, early } = followed;
+    if (cursor && seq <= cursor.seq) return;
+    if (cursor && follows(hint, cursor)) {
+      this.#apply(followed, hint);
+      return;
+    }
+    if (early.size < MAX_EARLY) early.set(seq, hint);
+    if (!cursor || followed.isPatient) return;
+    followed.isPatient = true;
+    this.#clock.after(PATIENCE, () => {
+      followed.isPatient = false;
+      if (early.size > 0) this.#catchUp(world, followed);
+    });
+  }
+
+  /** Ends everything. Nothing is delivered any more. */
+  close(): void {
+    this.#closed = true;
+    this.#stopCheck();
+    this.#worlds.clear();
+  }
+
+  /** Applies a hint, and those that waited for it. */
+  #apply(followed: Followed<E>, hint: Hint<E>): void {
+    const { early } = followed;
+    for (let next: Hint<E> | undefined = hint; next;) {
+      this.#take(followed, next.entry);
+      const following: Hint<E> | undefined = early.get(next.entry.seq + 1);
+      next =
+        following && follows(following, next.entry) ? following : undefined;
+      if (next) early.delete(next.entry.seq);
+    }
+  }
+
+  #take(followed: Followed<E>, entry: E): void {
+    const { seq, tag } = entry;
+    followed.cursor = { seq, tag };
+    this.#listener.apply(entry);
+  }
+
+  #checkLater(): void {
+    this.#stopCheck = this.#clock.after(CHECK_INTERVAL, () => {
+      const again = () => {
+        if (!this.#closed) this.#checkLater();
+      };
+      this.#check().then(again, again);
+    });
+  }
+
+  /** Compares all cursors with the heads. It never rejects. */
+  async #check(): Promise<void> {
+    const began = this.#clock.now();
+    const worlds = [...this.#worlds].flatMap(([world, followed]) =>
+      followed.cursor
+        ? [
+            {
+              world,
+              followed,
+              cursor: followed.cursor,
+              resets: followed.resets,
+            },
+          ]
+        : [],
+    );
+    if (worlds.length === 0) return;
+    try {
+      const heads = await this.#log.heads(worlds.map(({ world }) => world));
+      worlds.forEach(({ world, followed, cursor, resets }, i) => {
+        if (!this.#isFollowed(world, followed)) return;
+        if (followed.resets !== resets) return;
+        this.#compare(world, followed, { cursor, head: heads[i]!, began });
+      });
+    } catch (error) {
+      this.#listener.failed(error);
+    }
+  }
+
+  /** Compares a cursor, as it was before the head was read, with that head. */
+  #compare(
+    world: string,
+    followed: Followed<E>,
+    {
+      cursor,
+      head,
+      began,
+    }: { cursor: Position; head: Position; began: number },
+  ): void {
+    const lag = head.seq - cursor.seq;
+    const isSame = [cursor, followed.cursor].some(
+      (own) => own !== undefined && isAt(head, own),
+    );
+    if (isSame) followed.confirmed = began;
+    else if (lag > 0 && lag <= MAX_LAG) this.#catchUp(world, followed);
+    else if (followed.cursor) this.#reset(world, followed);
+  }
+
+  /** Reads what follows the cursor, unless that is under way. Failed reads are repeated. */
+  #catchUp(world: string, followed: Followed<E>, pause = 0): void {
+    if (followed.isReading && pause === 0) {
+      followed.hasMore = true;
+      return;
+    }
+    followed.isReading = true;
+    this.#read(world, followed).then(
+      () => (followed.isReading = false),
+      (error: unknown) => {
+        if (!this.#isFollowed(world, followed)) return;
+        this.#listener.failed(error);
+        const next = Math.min(LONGEST_PAUSE, pause * 2 || FIRST_PAUSE);
+        this.#clock.after(next, () => this.#catchUp(world, followed, next));
+      },
+    );
+  }
+
+  async #read(world: string, followed: Followed<E>): Promise<void> {
+    while (this.#isFollowed(world, followed)) {
+      const began = this.#clock.now();
+      const { cursor } = followed;
+      if (!cursor) {
+        const [head] = await this.#log.heads([world]);
+        if (this.#isFollowed(world, followed)) this.#begin(followed, head!);
+        continue;
+      }
+      followed.hasMore = false;
+      // All of them are in the stretch that is read, or in a history that is no more.
+      followed.early.clear();
+      const { tag, entries } = await this.#log.since(
+        world,
+        cursor.seq,
+        STRETCH,
+      );
+      // A check may have reset the world meanwhile.
+      if (!this.#isFollowed(world, followed) || !followed.cursor) continue;
+      if (tag !== cursor.tag) {
+        this.#reset(world, followed);
+        continue;
+      }
+      const own = followed.cursor;
+      const reached = entries.find(({ seq }) => seq >= own.seq);
+      // Hints have come meanwhile, perhaps of a history that is no more.
+      if (own !== cursor && reached && !isAt(reached, own)) continue;
+      for (const entry of entries) {
+        if (entry.seq > own.seq) this.#take(followed, entry);
+      }
+      if (entries.length < STRETCH && !followed.hasMore) {
+        followed.confirmed = Math.max(followed.confirmed, began);
+        return;
+      }
+    }
+  }
+
+  #begin(followed: Followed<E>, head: Position): void {
+    followed.cursor = head;
+    followed.start.resolve();
+  }
+
+  #reset(world: string, followed: Followed<E>): void {
+    const known = followed.cursor!;
+    followed.cursor = undefined;
+    followed.start = toStart();
+    followed.resets++;
+    followed.early.clear();
+    followed.confirmed = -Infinity;
+    this.#listener.reset(world, known);
+    this.#catchUp(world, followed);
+  }
+
+  #isFollowed(world: string, followed: Followed<E>): boolean {
+    return !this.#closed && this.#worlds.get(world) === followed;
+  }
+}
+
+const isAt = (entry: Position | undefined, { seq, tag }: Position): boolean =>
+  entry?.seq === seq && entry.tag === tag;
+
+/** Whether an entry is the next one after a position, in the same history. */
+const follows = <E extends Logged>(
+  { entry, previous }: Hint<E>,
+  { seq, tag }: Position,
+): boolean => entry.seq === seq + 1 && previous === tag;

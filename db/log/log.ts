@@ -1,0 +1,38 @@
+/** A position in the log of a world. */
+export interface Position {
+  /** The number of an entry; 0 before the first. */
+  readonly seq: number;
+  /** The tag of that entry. An entry that has the same number in another history has another tag. */
+  readonly tag: number;
+}
+
+/** The least that every entry of a log says. */
+export interface Logged extends Position {
+  readonly world: string;
+}
+
+/** A part of the log of a world, as it is at one moment. */
+export interface Stretch<E extends Logged> {
+  /**
+   * The tag of the entry after which the stretch begins; undefined if the log no longer
+   * has that entry. It is 0 for the beginning of the log.
+   */
+  readonly tag: number | undefined;
+  /** In their order. Numbers may be left out: those of entries that were erased since. */
+  readonly entries: readonly E[];
+}
+
+/** What a {@link Follower} reads. Every read sees all that was committed before it began. */
+export interface LogReads<E extends Logged> {
+  /** The last entry of each of these worlds, in their order. It takes one statement. */
+  heads(worlds: readonly string[]): Promise<readonly Position[]>;
+  /** The entries after a number, at most so many. */
+  since(world: string, seq: number, limit: number): Promise<Stretch<E>>;
+}
+
+/** An entry as it travels to other processes when it is committed. */
+export interface Hint<E extends Logged> {
+  readonly entry: E;
+  /** The tag of the entry before it; 0 for the first. It tells histories apart. */
+  readonly previous: number;
+}
