@@ -144,6 +144,24 @@ function usersIn(channels: ChannelCopy[], events: EventCopy[]): Set<string> {
   return found;
 }
 
+/**
+ * Makes the function that gives the content of an event as it is stored: JSON;
+ * undefined for what is deleted, and for an edit before the last one.
+ * @param events all of a document.
+ */
+export function contentsOf(
+  events: readonly EventCopy[],
+): (event: EventCopy) => string | undefined {
+  const lastEdits = new Map<number, number>();
+  for (const { id, replaces } of events) {
+    if (replaces !== undefined) lastEdits.set(replaces, id);
+  }
+  return ({ id, content, deleted, replaces }) => {
+    const isOld = replaces !== undefined && lastEdits.get(replaces) !== id;
+    return content && !deleted && !isOld ? JSON.stringify(content) : undefined;
+  };
+}
+
 /** The last event of a channel, and the last that is no member event; 0 for none. */
 interface LastEvents {
   event: number;

@@ -32,14 +32,16 @@ const CHANNEL =
 /** @param events some rows of `chat_events`. */
 const whole = (events: string, more = "") => `
   SELECT e.id, e.type, e.sender, e.timestamp, e.replaces, e.deleted,
-    coalesce(last.content, e.content) AS content, last.timestamp AS edited,
+    coalesce(last.content, e.content) AS content,
+    CASE WHEN e.replaces IS NULL THEN last.timestamp END AS edited,
     (SELECT json_agg(json_build_array(r.reaction, r.user_id) ORDER BY r.number)::text
      FROM chat_reactions AS r WHERE r.world_id = $1 AND r.event = e.id) AS reactions ${more}
   FROM (${events}) AS e
   LEFT JOIN LATERAL (
     SELECT content, timestamp FROM chat_events
     WHERE world_id = $1 AND channel = e.channel
-      AND id = (SELECT edit FROM chat_edits WHERE world_id = $1 AND event = e.id)
+      AND id = (SELECT edit FROM chat_edits
+        WHERE world_id = $1 AND event = coalesce(e.replaces, e.id))
     LIMIT 1) AS last ON true`;
 
 const page = (order: "ASC" | "DESC", condition = "") => `

@@ -3,7 +3,13 @@ import type {
   ChatCopy,
   EventCopy,
 } from "../../schemas/chat-history.js";
-import { lastsOf, markAmong, takenChannel, takenUser } from "../chat-copies.js";
+import {
+  contentsOf,
+  lastsOf,
+  markAmong,
+  takenChannel,
+  takenUser,
+} from "../chat-copies.js";
 import { TYPES } from "../chat-rows.js";
 import type { StoreError } from "../store.js";
 import type { Value } from "../tables.js";
@@ -154,8 +160,9 @@ async function importEvents(
   newIds: NewIds,
 ): Promise<void> {
   const idOf = (id: number) => newIds.get(id)!;
+  const contentOf = contentsOf(events);
   const rows = events.map((event) => {
-    const { content, deleted = false, replaces } = event;
+    const { deleted = false, replaces } = event;
     return [
       idOf(event.id),
       numbers.get(event.channel)!,
@@ -164,7 +171,7 @@ async function importEvents(
       Date.parse(event.timestamp),
       replaces === undefined ? null : idOf(replaces),
       Number(deleted),
-      content && !deleted ? JSON.stringify(content) : null,
+      contentOf(event) ?? null,
     ];
   });
   await addEvents(sql, worldId, rows);

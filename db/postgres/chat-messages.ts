@@ -28,8 +28,10 @@ const EDITED = `edited AS (
 
 const OF_CHANNEL = "world_id = $1 AND channel = $2::bigint";
 
+// The edits before the last one are erased already.
 const EDIT = replacing(`blanked AS (
-  UPDATE chat_events SET content = NULL WHERE ${OF_CHANNEL} AND id = $6::bigint)`);
+  UPDATE chat_events SET content = NULL WHERE ${OF_CHANNEL} AND id IN (
+    $6::bigint, (SELECT edit FROM chat_edits WHERE world_id = $1 AND event = $6::bigint)))`);
 
 const DELETE = replacing(
   `blanked AS (

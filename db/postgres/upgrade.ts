@@ -51,6 +51,7 @@ export async function upgrade(
     if (version < LATEST) await migrate(client, version, log);
     const id = await read(client, "id");
     await client.query("COMMIT");
+    if (version > 0 && version < LATEST) await removeErased(client);
     return id!;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
@@ -114,6 +115,10 @@ async function migrate(
     log?.(`upgraded the database from version ${version} to ${LATEST}`);
   }
 }
+
+/** Removes the dead rows of what migrations erased. If it fails, PostgreSQL does so later by itself. */
+const removeErased = (client: pg.Client): Promise<unknown> =>
+  client.query("VACUUM chat_events").catch(() => {});
 
 /** What the nodes have agreed on, by its name. */
 export async function read(

@@ -14,9 +14,10 @@ import type { Connection } from "./database.js";
 
 // An event that is gone has left both indexes by channel.
 const EVENTS = `SELECT e.id, e.type, e.sender, e.timestamp, e.replaces, e.deleted,
-    coalesce(last.content, e.content) AS content, last.timestamp AS edited
+    coalesce(last.content, e.content) AS content,
+    CASE WHEN e.replaces IS NULL THEN last.timestamp END AS edited
   FROM chat_events AS e
-  LEFT JOIN chat_edits ON chat_edits.event = e.id
+  LEFT JOIN chat_edits ON chat_edits.event = coalesce(e.replaces, e.id)
   LEFT JOIN chat_events AS last ON last.id = chat_edits.edit
   WHERE e.channel = ? AND e.gone = 0`;
 

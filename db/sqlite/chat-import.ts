@@ -3,7 +3,13 @@ import type {
   ChatCopy,
   EventCopy,
 } from "../../schemas/chat-history.js";
-import { lastsOf, markAmong, takenChannel, takenUser } from "../chat-copies.js";
+import {
+  contentsOf,
+  lastsOf,
+  markAmong,
+  takenChannel,
+  takenUser,
+} from "../chat-copies.js";
 import { TYPES } from "../chat-rows.js";
 import type { Connection } from "./database.js";
 
@@ -64,9 +70,10 @@ export function chatCopyWrites(db: Connection) {
     numbers: ReadonlyMap<string, number>,
   ): Map<number, number> {
     const newIds = new Map<number, number>();
+    const contentOf = contentsOf(events);
     for (const event of events) {
       const channel = numbers.get(event.channel)!;
-      const { content, deleted = false } = event;
+      const { deleted = false } = event;
       const replaces =
         event.replaces === undefined ? null : newIds.get(event.replaces)!;
       const { lastInsertRowid } = addEvent.run(
@@ -76,7 +83,7 @@ export function chatCopyWrites(db: Connection) {
         Date.parse(event.timestamp),
         replaces,
         Number(deleted),
-        content && !deleted ? JSON.stringify(content) : Buffer.alloc(0),
+        contentOf(event) ?? Buffer.alloc(0),
       );
       const id = Number(lastInsertRowid);
       newIds.set(event.id, id);

@@ -100,6 +100,11 @@ export function messageWrites(db: Connection) {
   const blank = db.prepare<[number]>(
     `UPDATE chat_events SET content = ${BLANK} WHERE id = ? AND typeof(content) = 'text'`,
   );
+  // Those before it are erased already.
+  const blankEdit = db.prepare<[number]>(
+    `UPDATE chat_events SET content = ${BLANK}
+     WHERE id = (SELECT edit FROM chat_edits WHERE event = ?) AND typeof(content) = 'text'`,
+  );
   const remove = db.prepare<[number]>(
     `UPDATE chat_events SET content = ${BLANK}, deleted = 1 WHERE id = ?`,
   );
@@ -167,8 +172,10 @@ export function messageWrites(db: Connection) {
     const channel = channels.expect(worldId, id);
     expectSender(worldId, channel, draft.sender, draft.volatile);
     const replaced = expectReplaced(channel, draft, deletes);
-    if (!deletes) blank.run(replaced.id);
-    else if (!replaced.deleted) {
+    if (!deletes) {
+      blank.run(replaced.id);
+      blankEdit.run(replaced.id);
+    } else if (!replaced.deleted) {
       remove.run(replaced.id);
       removeEdits.run(replaced.id);
     }

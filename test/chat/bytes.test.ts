@@ -89,6 +89,33 @@ void t.test("an edited message, soon", async (t) => {
   t.strictSame(heldIn(dataDir, [...starts(texts), ...ends(texts)]), []);
 });
 
+void t.test("what was between the first and the last edit, soon", async (t) => {
+  const { dataDir, say, store, room } = await opened(t);
+  const kinds = ["first", "second", "third", "last"].map((kind) =>
+    textsOf(kind, 60),
+  );
+  const [first, second, third, last] = kinds as [
+    string[],
+    string[],
+    string[],
+    string[],
+  ];
+  const ids = await Promise.all(first.map((text) => say(text)));
+  const edits: number[] = [];
+  for (const [i, id] of ids.entries()) {
+    edits.push(await say(second[i]!, id));
+    // An edit of an edit edits the message.
+    await say(third[i]!, edits.at(-1));
+    edits.push(await say(last[i]!, id));
+  }
+  await until(() => !isMarked(dataDir));
+  const gone = [...first, ...second, ...third];
+  t.strictSame(heldIn(dataDir, [...starts(gone), ...ends(gone)]), []);
+  t.strictSame(heldIn(dataDir, ends(last)), ends(last));
+  const { content } = (await store.chat.event("demo", room, edits[0]!))!;
+  t.match(content, last[0], "each shows the last one");
+});
+
 void t.test("what else ends messages", async (t) => {
   const { dataDir, store, room, ada, bob, say } = await opened(t);
   const { chat, users } = store;

@@ -1,8 +1,8 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t from "tap";
-import { foyer, foyerProcess, startFoyer } from "../helper.js";
+import { foyer, foyerProcess, startFoyer, worldOf } from "../helper.js";
 import {
   copiesIn,
   latest,
@@ -12,7 +12,7 @@ import {
   versionOne,
 } from "./old-database.js";
 import { fails } from "./store-contract/setup.js";
-import { openStore } from "../database.js";
+import { heldIn, openStore } from "../database.js";
 import { testdir } from "../testdir.js";
 
 void t.test("an old database is upgraded after a copy", async (t) => {
@@ -273,6 +273,41 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
   t.match(opened.delivery, { previous: 1 }, "after the one who joined");
   t.match(copiesIn(dataDir), [/^foyer\.db\.v4-/]);
   t.match(look(dataDir), { version: latest, sound: "ok" });
+});
+
+void t.test("what version 7 left of earlier edits is erased", async (t) => {
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
+  await store.worlds.create(worldOf("demo"));
+  const { id: room } = (await store.rooms.create("demo", { name: "R" })).value;
+  const visitor = { tokenId: "ada", traits: new Set<string>() };
+  const { id: sender } = await store.users.enter("demo", visitor);
+  await store.chat.join("demo", room, sender);
+  const say = async (body: string, replaces?: number) => {
+    const draft = { sender, content: { type: "text", body }, replaces };
+    return (await store.chat.send("demo", room, draft)).event.id;
+  };
+  const id = await say("first");
+  const between = await say("twenty characters...", id);
+  const last = await say("the last wording", id);
+  await store.close();
+  const old = open(dataDir);
+  const secret = '{"type":"text","body":"a secret in between"}';
+  old
+    .prepare("UPDATE chat_events SET content = ? WHERE id = ?")
+    .run(secret, between);
+  old.pragma("user_version = 7");
+  old.close();
+  t.strictSame(heldIn(dataDir, [secret]), [secret]);
+
+  const again = openStore(t, dataDir);
+  t.match(copiesIn(dataDir), [/^foyer\.db\.v7-/]);
+  rmSync(join(dataDir, copiesIn(dataDir)[0]!));
+  t.strictSame(heldIn(dataDir, [secret]), [], "with its bytes");
+  for (const event of [id, between, last]) {
+    const { content } = (await again.chat.event("demo", room, event))!;
+    t.match(content, "the last wording");
+  }
 });
 
 void t.test("a new database has nothing to copy", async (t) => {

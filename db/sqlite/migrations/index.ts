@@ -5,6 +5,7 @@ import changes from "./0004-world-changes.js";
 import live from "./0005-live.js";
 import chat from "./0006-chat.js";
 import questionsAndPolls from "./0007-questions-and-polls.js";
+import erasedEdits from "./0008-erased-edits.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -18,4 +19,5 @@ export const migrations: readonly string[] = [
   live,
   chat,
   questionsAndPolls,
+  erasedEdits,
 ];

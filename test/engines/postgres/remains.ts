@@ -1,7 +1,11 @@
 import { Database } from "../../../db/postgres/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
 import { until, worldOf } from "../../helper.js";
-import { chatting, message } from "../../db/store-contract/chat-setup.js";
+import {
+  type Chatting,
+  chatting,
+  message,
+} from "../../db/store-contract/chat-setup.js";
 import type { Part } from "./setup.js";
 
 /** What is erased from chat is soon in no version of a row, whichever node sees to it. */
@@ -15,9 +19,11 @@ export const remains: Part = async (t, server) => {
     t.teardown(() => store.close());
     return store;
   };
-  const store = await open();
+  let store = await open();
   await store.worlds.create(worldOf("demo"));
-  const { room, ada, bob, say } = await chatting(store);
+  const { room, ada, bob } = await chatting(store);
+  const say: Chatting["say"] = (body, more) =>
+    store.chat.send("demo", room, { ...message(ada, body), ...more });
 
   await server.run("CREATE EXTENSION pageinspect", name);
 
@@ -36,6 +42,7 @@ export const remains: Part = async (t, server) => {
     until(async () => (await left(text)).length === 0);
 
   const edited = await say("edited away");
+  const first = await say("an edit between", { replaces: edited.event.id });
   await say("the edit", { replaces: edited.event.id });
   const deleted = await say("deleted soon");
   await say("", {
@@ -45,6 +52,7 @@ export const remains: Part = async (t, server) => {
   await store.chat.send("demo", room, message(bob, "of bob"));
   await say("kept for now");
   await isGone("edited away");
+  await isGone("an edit between");
   await isGone("deleted soon");
   t.strictSame(await left("the edit", "of bob", "kept for now"), [
     "the edit",
@@ -53,6 +61,20 @@ export const remains: Part = async (t, server) => {
   ]);
   await store.chat.empty("demo", bob, 0);
   await isGone("of bob");
+
+  // As the first version left it.
+  await server.run(
+    `UPDATE chat_events SET content = '{"body":"not erased"}' WHERE id = ${first.event.id};
+     UPDATE cluster SET value = '1' WHERE name = 'version'`,
+    name,
+  );
+  t.strictSame(await left("not erased"), ["not erased"]);
+  await store.close();
+  store = await open();
+  t.strictSame(await left("not erased"), [], "the upgrade erases it");
+  t.match(await store.chat.event("demo", room, first.event.id), {
+    content: /the edit/,
+  });
 
   const { channel } = await store.chat.direct("demo", ada, [ada, bob], true);
   await store.chat.send("demo", channel.id, message(ada, "in private"));
