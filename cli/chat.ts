@@ -43,7 +43,10 @@ function toExported(
   { name }: Source,
   names: ReadonlyMap<string, string>,
 ) {
-  const { body, membership, files } = content;
+  const { type, body, membership, files } = JSON.parse(content) as Record<
+    string,
+    unknown
+  >;
   const text = typeof body === "string" ? body : membership;
   return {
     event_id: id,
@@ -57,7 +60,7 @@ function toExported(
     files: Array.isArray(files) ? files.map(toFile) : [],
     edited: event.edited === null ? null : timeOf(event.edited),
     replaces: event.replaces,
-    deleted: content.type === "deleted",
+    deleted: type === "deleted",
   };
 }
 

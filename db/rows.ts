@@ -3,6 +3,7 @@ import type { Room } from "../schemas/rooms.js";
 import type { User } from "../schemas/users.js";
 import type { World, WorldConfig } from "../schemas/worlds.js";
 import type {
+  ListedUser,
   PageSelection,
   RoomExtras,
   RoomValue,
@@ -40,7 +41,7 @@ export interface WholeRoomRow extends RoomRow {
 
 type PlainFields = Omit<
   UserRecord,
-  "profile" | "traits" | "client_state" | "deleted"
+  "profile" | "traits" | "client_state" | "deleted" | "stored"
 >;
 
 export interface UserRow extends PlainFields {
@@ -85,8 +86,11 @@ export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
 // To parse it takes a hundred times as long as to copy it, and twenty times the
 // memory. So what is large is parsed when it is used, and sent as it is stored.
 
-/** The JSON of a record is parsed at once up to this size, in characters. */
-const SMALL = 4096;
+/**
+ * The JSON of a record is parsed at once up to this size, in characters. A page may have
+ * a thousand records of this size with as many values as fit in.
+ */
+const SMALL = 1024;
 
 /** Keeps the place of a value that {@link recordOf} makes. */
 const later = undefined as never;
@@ -97,17 +101,24 @@ const later = undefined as never;
  * hidden class, and V8 then reads even their other values ten times as slowly.
  * @param plain with {@link later} for each of the others.
  * @param size of what the others are made of, in characters.
+ * @param stored the JSON of some of them, which becomes a value that is not enumerable.
  */
-function recordOf<P extends object, L extends Record<string, () => unknown>>(
+function recordOf<
+  P extends object,
+  L extends Record<string, () => unknown>,
+  S extends object = never,
+>(
   plain: P,
   others: L,
   size: number,
-): P & { readonly [K in keyof L]: ReturnType<L[K]> } {
+  stored?: S,
+): P & { readonly [K in keyof L]: ReturnType<L[K]> } & { readonly stored: S } {
   for (const [key, make] of Object.entries(others)) {
     if (size <= SMALL) (plain as Record<string, unknown>)[key] = make();
     else defineLazily(plain, key, make);
   }
-  return Object.freeze(plain) as ReturnType<typeof recordOf<P, L>>;
+  if (stored) Object.defineProperty(plain, "stored", { value: stored });
+  return Object.freeze(plain) as ReturnType<typeof recordOf<P, L, S>>;
 }
 
 function defineLazily(record: object, key: string, make: () => unknown): void {
@@ -167,6 +178,7 @@ const worldJson = (row: WorldRow) =>
 const roomJson = (row: RoomRow) =>
   `{"id":${JSON.stringify(row.id)},"name":${JSON.stringify(row.name)},"description":${JSON.stringify(row.description)},"module_config":${row.module_config},"permission_config":${row.permission_config},"sorting_priority":${row.sorting_priority},"domain":${JSON.stringify(row.domain)}}`;
 
+// `schedule_data` comes last: see `splitExtras`.
 const DEFAULT_EXTRAS: Readonly<RoomExtras> = Object.freeze({
   picture: null,
   import_id: null,
@@ -188,17 +200,38 @@ export function extrasJson(extras: Partial<RoomExtras>): string | null {
 export const ownExtras = (stored: string | null): Partial<RoomExtras> =>
   stored === null ? {} : parse<Partial<RoomExtras>>(stored);
 
-const extrasIn = (stored: string | null): Readonly<RoomExtras> =>
-  stored === null
-    ? DEFAULT_EXTRAS
-    : Object.freeze({ ...DEFAULT_EXTRAS, ...ownExtras(stored) });
+/** The name of the extra that may be large. */
+const LARGE = '"schedule_data":';
 
-const toWholeRoom = (row: WholeRoomRow): RoomValue =>
-  recordOf(
+/**
+ * Takes stored extras apart: the small ones, and the large one, each as JSON. The large
+ * one is the last. Marks within texts are escaped, so its name is found nowhere before it.
+ */
+function splitExtras(stored: string): { small: string; large: string } {
+  const at = stored.indexOf(LARGE);
+  if (at === -1) return { small: stored, large: "null" };
+  return {
+    small: `${stored.slice(0, at).replace(/,$/, "")}}`,
+    large: stored.slice(at + LARGE.length, -1),
+  };
+}
+
+function toWholeRoom(row: WholeRoomRow): RoomValue {
+  const { module_config, permission_config } = row;
+  const { small, large } = splitExtras(row.extras ?? "{}");
+  const extras = () =>
+    recordOf(
+      { ...DEFAULT_EXTRAS, ...ownExtras(small), schedule_data: later },
+      { schedule_data: () => parse<RoomExtras["schedule_data"]>(large) },
+      large.length,
+    );
+  return recordOf(
     plainOf(row),
-    { ...storedIn(row), extras: () => extrasIn(row.extras) },
-    sizeOf(row.module_config, row.permission_config, row.extras),
+    { ...storedIn(row), extras },
+    sizeOf(module_config, permission_config, small),
+    { module_config, permission_config, schedule_data: large },
   );
+}
 
 /** The user in a row. */
 export const toUser = (row: UserRow): UserRecord =>
@@ -217,12 +250,41 @@ export const toUser = (row: UserRow): UserRecord =>
       deleted: row.token_id === null && row.client_id === null,
     },
     {
-      profile: () => parse<User["profile"]>(row.profile ?? "null"),
-      traits: () => parse<string[]>(row.traits ?? "[]"),
+      ...listedIn(row),
       client_state: () =>
         parse<Record<string, unknown>>(row.client_state ?? "{}"),
     },
     sizeOf(row.profile, row.traits, row.client_state),
+    storedOf(row),
+  );
+
+const listedIn = (row: UserRow) => ({
+  profile: () => parse<User["profile"]>(row.profile ?? "null"),
+  traits: () => parse<string[]>(row.traits ?? "[]"),
+});
+
+const storedOf = ({ profile, client_state }: UserRow) => ({
+  profile,
+  client_state: client_state ?? "{}",
+});
+
+/** The user in a row, as lists show it. */
+export const toListed = (row: UserRow): ListedUser =>
+  recordOf(
+    {
+      id: row.id,
+      token_id: row.token_id,
+      client_id: row.client_id,
+      profile: later,
+      traits: later,
+      last_seen: row.last_seen,
+      moderation_state: row.moderation_state,
+      pretalx_id: row.pretalx_id,
+      last_login: row.last_login,
+    },
+    listedIn(row),
+    sizeOf(row.profile, row.traits),
+    storedOf(row),
   );
 
 /** The display name in the profile of a user without differences of case; empty if there is none. */

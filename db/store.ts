@@ -85,6 +85,12 @@ export interface RoomExtras {
 /** A room with its extras. They are no part of the JSON of its record, and a part of its revision. */
 export interface RoomValue extends Room {
   readonly extras: Readonly<RoomExtras>;
+  /** The JSON of what may be large, as in a {@link UserRecord}. */
+  readonly stored: {
+    readonly module_config: string;
+    readonly permission_config: string;
+    readonly schedule_data: string;
+  };
 }
 
 /** The fields of a room to replace. Of the extras, those that are not named stay. */
@@ -135,6 +141,14 @@ export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
   readonly last_login: number | null;
   /** Whether it is a tombstone. */
   readonly deleted: boolean;
+  /**
+   * The JSON of what may be large, as it is stored, to be sent without a parse. Not
+   * enumerable: copies of the record do not have it.
+   */
+  readonly stored: {
+    readonly profile: string | null;
+    readonly client_state: string;
+  };
 }
 
 /** A user in a list for administrators, which leaves out what may be large. */

@@ -1,6 +1,6 @@
 import type { UserCopy } from "../schemas/world-document.js";
-import { foldedNameOf, toUser, type UserRow } from "./rows.js";
-import { type ListedUser, StoreError } from "./store.js";
+import { foldedNameOf } from "./rows.js";
+import { StoreError } from "./store.js";
 import type { Value } from "./tables.js";
 
 /** How many users one user may block. */
@@ -42,12 +42,6 @@ export const copiedUserValues = (user: UserCopy): Value[] => [
   user.last_login == null ? null : Date.parse(user.last_login),
   foldedNameOf(user.profile),
 ];
-
-/** The user in a row, as lists show it. */
-export function toListed(row: UserRow): ListedUser {
-  const { client_state: _state, deleted: _deleted, ...listed } = toUser(row);
-  return listed;
-}
 
 export const tooManyBlocked = () =>
   new StoreError("quota", `A user may block ${MAX_BLOCKED} users.`, "blocks");

@@ -10,6 +10,7 @@ import type { PermissionKey } from "../schemas/plain/permissions.js";
 import { compileValidator } from "../schemas/validate.js";
 import type { World } from "../schemas/worlds.js";
 import type { Connection, Login } from "./connection.js";
+import type { Sendable } from "./encoding.js";
 import { applyModeration, reasonToEnd, throwOut } from "./endings.js";
 import type { Live } from "./live.js";
 import { invalidPayload, LiveError, worldDenied } from "./problems.js";
@@ -48,7 +49,7 @@ export interface ChannelContext extends Context {
 type Handler<N extends CommandName, C> = (
   context: C,
   payload: Commands[N]["payload"],
-) => Promise<Commands[N]["result"]>;
+) => Promise<Sendable<Commands[N]["result"]>>;
 
 interface Common {
   /** The code for a payload that does not match its schema. */

@@ -1,29 +1,41 @@
-/** The JSON of values that many answers have in common. */
-const known = new WeakMap<object, string>();
+/** A value as JSON that was made before. Answers and pushes contain it as it is. */
+export class Json<T> {
+  /** Only the compiler knows it. */
+  declare readonly value: T;
 
-/** Encodes a value once for all answers that have it as a field. Do not change it any more. */
-export function encodedOnce<T extends object>(
-  value: T,
-  json = JSON.stringify(value),
-): T {
-  known.set(value, json);
-  return value;
-}
+  constructor(readonly text: string) {}
 
-/** A result as JSON. */
-export function jsonOf(result: unknown): string {
-  if (typeof result !== "object" || result === null || Array.isArray(result)) {
-    return JSON.stringify(result);
+  /** Would parse it, or send its text as a string. */
+  toJSON(): never {
+    throw new Error("Only jsonOf encodes this.");
   }
-  const entries = Object.entries(result);
-  const isKnown = ([, value]: [string, unknown]) => known.has(value as object);
-  if (!entries.some(isKnown)) return JSON.stringify(result);
-  const shared = entries
-    .filter(isKnown)
-    .map(
-      ([key, value]) => `${JSON.stringify(key)}:${known.get(value as object)}`,
-    );
-  const rest = Object.fromEntries(entries.filter((entry) => !isKnown(entry)));
-  const json = JSON.stringify(rest).slice(0, -1);
-  return `${json}${json === "{" ? "" : ","}${shared.join()}}`;
 }
+
+/** A value that may be {@link Json}, as a whole or in parts. */
+export type Sendable<T> =
+  | T
+  | Json<T>
+  | (T extends readonly (infer E)[]
+      ? readonly Sendable<E>[]
+      : T extends object
+        ? { readonly [K in keyof T]: Sendable<T[K]> }
+        : never);
+
+/** Encodes a value as `JSON.stringify` does, with each {@link Json} in it as it is. */
+export function jsonOf(value: unknown): string {
+  if (typeof value !== "object" || value === null) {
+    return JSON.stringify(value) ?? "null";
+  }
+  if (value instanceof Json) return value.text;
+  if (Array.isArray(value)) return `[${value.map(jsonOf).join()}]`;
+  const fields: string[] = [];
+  for (const [name, field] of Object.entries(value)) {
+    if (field === undefined) continue;
+    fields.push(`${JSON.stringify(name)}:${jsonOf(field)}`);
+  }
+  return `{${fields.join()}}`;
+}
+
+/** Encodes a value once for all answers that have it. */
+export const encoded = <T>(value: Sendable<T>): Json<T> =>
+  new Json(jsonOf(value));

@@ -1,3 +1,5 @@
+import { jsonOf } from "./encoding.js";
+
 /** The bit of the first byte for the last fragment of a message (RFC 6455, section 5.2). */
 const FIN = 0x80;
 const TEXT = 0x1;
@@ -57,4 +59,4 @@ export const pongFrame = (content: Buffer): Buffer =>
 
 /** A push, encoded and framed once for all who get it. */
 export const pushFrame = (name: string, data: unknown): Buffer =>
-  textFrame(JSON.stringify([name, data]));
+  textFrame(jsonOf([name, data]));

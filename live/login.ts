@@ -5,6 +5,7 @@ import { forceJoins } from "./chat/forced.js";
 import type { Connection } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { frameAround } from "./frame.js";
+import { jsonOf } from "./encoding.js";
 import type { Live } from "./live.js";
 import {
   invalidPayload,
@@ -152,13 +153,13 @@ async function answerOf(
   const world: World = state.world.value;
   const now = Date.now();
   const announcements = await live.store.announcements.list(id);
-  const before = JSON.stringify({ "user.config": ownUser(user, world) });
+  const before = jsonOf({ "user.config": ownUser(user, world) });
   const view = live.viewOf(connection, state);
   const chat = await live.chat.readers.enter(connection, user, view);
   const config = view.json(live.crowds.changes(id), (room) =>
     live.crowds.of(id, room),
   );
-  const after = JSON.stringify({
+  const after = jsonOf({
     ...chat,
     exhibition: { exhibitors: [], contact_requests: [] },
     announcements: announcements

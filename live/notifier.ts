@@ -3,12 +3,15 @@ import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import type { AnyEvent } from "../db/events.js";
 import { AnnouncementPushes } from "./announcement-pushes.js";
+import type { World } from "../schemas/worlds.js";
 import type { Connection, Login } from "./connection.js";
+import { encoded } from "./encoding.js";
 import { applyModeration, reasonToEnd, throwOut } from "./endings.js";
 import { frameAround, textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
-import { objectIn, ownUser, publicUser } from "./shapes.js";
+import { oncePer } from "./once.js";
+import { objectIn, ownUser, publicUser, scheduleOf } from "./shapes.js";
 import { inSlices } from "./slices.js";
 import type { View, WorldState } from "./world-state.js";
 
@@ -211,12 +214,11 @@ export class Notifier {
   }
 
   #tellSchedule(world: string, state: WorldState): void {
-    const schedule = objectIn(state.world.value.config, "pretalx") ?? {};
-    const pretalx = JSON.stringify(schedule);
+    const pretalx = pretalxOf(state.world.value);
     const told = this.#told.get(world);
-    if (!told || told.pretalx === pretalx) return;
-    told.pretalx = pretalx;
-    broadcast(this.#live.hub.in(world), "world.schedule.updated", schedule);
+    if (!told || told.pretalx === pretalx.text) return;
+    told.pretalx = pretalx.text;
+    broadcast(this.#live.hub.in(world), "world.schedule.updated", pretalx);
   }
 
   #opened(world: string, id: string): void {
@@ -242,7 +244,7 @@ export class Notifier {
       broadcast(
         this.#live.hub.inRoom(world, id),
         "room.schedule",
-        { room: id, schedule_data: room.extras.schedule_data },
+        { room: id, schedule_data: scheduleOf(room) },
         (connection) => this.#live.viewOf(connection, state).sees(id),
       );
     });
@@ -324,15 +326,19 @@ export class Notifier {
     if (!found) return;
     const state = events.lossy ? await states.get(world) : undefined;
     if (!this.#told.has(world)) {
-      const pretalx = objectIn(found.value.config, "pretalx") ?? {};
       this.#told.set(world, {
-        pretalx: JSON.stringify(pretalx),
+        pretalx: pretalxOf(found.value).text,
         versions: state && versionsOf(state),
       });
     }
     await this.#announcements.watch(world);
   }
 }
+
+/** Where the schedule of a world is. */
+const pretalxOf = oncePer(({ config }: World) =>
+  encoded(objectIn(config, "pretalx") ?? {}),
+);
 
 /** A short text that is another one when the world or a room has changed. */
 function versionsOf({ world, rooms }: WorldState): string {

@@ -1,11 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { RoomValue, UserRecord, Versioned } from "../db/store.js";
 import { StoreError } from "../db/store.js";
-import {
-  type Commands,
-  reactions,
-  type RoomSettings,
-} from "../schemas/live/index.js";
+import { type Commands, reactions } from "../schemas/live/index.js";
+import { boundFault } from "../schemas/bounds.js";
 import { RoomChanges } from "../schemas/rooms.js";
 import { compileValidator } from "../schemas/validate.js";
 import type { Context, Module, RoomContext } from "./commands.js";
@@ -257,7 +254,7 @@ async function patchConfig(
 }
 
 async function listConfigs({ live, connection }: Context) {
-  const settings: RoomSettings[] = [];
+  const settings: ReturnType<typeof roomSettings>[] = [];
   for (let page = 1; ; page++) {
     const selection = { page, pageSize: PAGE };
     const found = await live.store.rooms.all(connection.world, selection);
@@ -284,9 +281,8 @@ const MAX_SCHEDULE = 16 * 1024;
 
 /** Everybody in the world gets it with the room. */
 function boundSchedule(data: unknown, code?: string): void {
-  if (Buffer.byteLength(JSON.stringify(data ?? null)) <= MAX_SCHEDULE) return;
-  const message = `Must be at most ${MAX_SCHEDULE / 1024} KiB of JSON.`;
-  throw invalidPayload({ schedule_data: [message] }, code);
+  const fault = boundFault(data ?? null, MAX_SCHEDULE);
+  if (fault) throw invalidPayload({ schedule_data: [fault] }, code);
 }
 
 async function schedule(

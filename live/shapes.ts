@@ -8,8 +8,14 @@ import type {
   SentWorld,
 } from "../schemas/live/index.js";
 import type { World, WorldConfig } from "../schemas/worlds.js";
+import { Json } from "./encoding.js";
 
-// Records as clients get them.
+// Records as clients get them. What may be large is sent as it is stored.
+
+/** An object with some of its fields as JSON. */
+type Stored<T, K extends keyof T> = Omit<T, K> & {
+  readonly [N in K]: Json<T[N]>;
+};
 
 /** After this time without a login, a user counts as inactive, in milliseconds. */
 const INACTIVE = 36 * 3600 * 1000;
@@ -63,7 +69,7 @@ export function traitsOfBadge(badge: string, config: WorldConfig): string[] {
 
 const baseOf = (user: UserRecord, { config }: World) => ({
   id: user.id,
-  profile: user.profile ?? {},
+  profile: new Json<PublicUser["profile"]>(user.stored.profile ?? "{}"),
   pretalx_id: user.pretalx_id,
   deleted: user.deleted,
   badges: badgesOf(user.traits, config),
@@ -78,7 +84,7 @@ export const publicUser = (
   user: UserRecord,
   world: World,
   admin = false,
-): PublicUser => ({
+): Stored<PublicUser, "profile"> => ({
   ...baseOf(user, world),
   ...(admin && {
     moderation_state: user.moderation_state,
@@ -87,9 +93,12 @@ export const publicUser = (
 });
 
 /** A user as it sees itself. */
-export const ownUser = (user: UserRecord, world: World): OwnUser => ({
+export const ownUser = (
+  user: UserRecord,
+  world: World,
+): Stored<OwnUser, "profile" | "client_state"> => ({
   ...baseOf(user, world),
-  client_state: user.client_state,
+  client_state: new Json<OwnUser["client_state"]>(user.stored.client_state),
 });
 
 /** A row of a search. */
@@ -97,7 +106,7 @@ export function listedUser(
   user: UserRecord,
   world: World,
   admin: boolean,
-): ListedUser {
+): Stored<ListedUser, "profile"> {
   const { deleted: _, ...row } = publicUser(user, world, admin);
   return row;
 }
@@ -144,6 +153,10 @@ function sentModules({ id, module_config }: RoomValue) {
   }));
 }
 
+/** What is on in a room. */
+export const scheduleOf = ({ stored }: RoomValue) =>
+  new Json<RoomSettings["schedule_data"]>(stored.schedule_data);
+
 /** A room as people see it, without what depends on who they are. */
 export const sentRoom = (room: RoomValue) => ({
   id: room.id,
@@ -153,22 +166,31 @@ export const sentRoom = (room: RoomValue) => ({
   import_id: room.extras.import_id,
   pretalx_id: room.extras.pretalx_id,
   force_join: room.extras.force_join,
-  schedule_data: room.extras.schedule_data,
+  schedule_data: scheduleOf(room),
   modules: sentModules(room),
 });
 
 /** The settings of a room. */
-export const roomSettings = (room: RoomValue): RoomSettings => ({
+export const roomSettings = (
+  room: RoomValue,
+): Stored<
+  RoomSettings,
+  "trait_grants" | "module_config" | "schedule_data"
+> => ({
   id: room.id,
-  trait_grants: room.permission_config,
-  module_config: room.module_config,
+  trait_grants: new Json<RoomSettings["trait_grants"]>(
+    room.stored.permission_config,
+  ),
+  module_config: new Json<RoomSettings["module_config"]>(
+    room.stored.module_config,
+  ),
   picture: room.extras.picture,
   name: room.name,
   description: room.description,
   sorting_priority: room.sorting_priority,
   pretalx_id: room.extras.pretalx_id,
   force_join: room.extras.force_join,
-  schedule_data: room.extras.schedule_data,
+  schedule_data: scheduleOf(room),
 });
 
 /** Whether everybody sees an announcement now. */

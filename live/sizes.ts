@@ -1,5 +1,5 @@
 import type { UserRecord } from "../db/store.js";
 
 /** How large the profile of a user is, in characters of JSON. */
-export const sizeOfProfile = ({ profile }: UserRecord): number =>
-  profile ? JSON.stringify(profile).length : 0;
+export const sizeOfProfile = ({ stored }: UserRecord): number =>
+  stored.profile?.length ?? 0;

@@ -1,6 +1,7 @@
 import type { UserRecord } from "../db/store.js";
-import type { Commands, PublicUser } from "../schemas/live/index.js";
+import type { Commands } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
+import { boundFault } from "../schemas/bounds.js";
 import { MAX_PROFILE } from "../schemas/plain/limits.js";
 import { uuid } from "../schemas/plain/texts.js";
 import { forceJoins } from "./chat/forced.js";
@@ -70,7 +71,7 @@ export const users: Module<
 };
 
 /** A user as the caller sees them. */
-const shown = ({ may, world }: Context, user: UserRecord): PublicUser =>
+const shown = ({ may, world }: Context, user: UserRecord) =>
   publicUser(user, world.value, may("user.manage"));
 
 /** Refuses what is too large to be kept. */
@@ -79,12 +80,8 @@ function boundSize(
 ): void {
   const faults: Faults = {};
   for (const [name, [value, most]] of Object.entries(fields)) {
-    if (
-      value !== undefined &&
-      Buffer.byteLength(JSON.stringify(value)) > most
-    ) {
-      faults[name] = [`Must be at most ${most / 1024} KiB of JSON.`];
-    }
+    const fault = value === undefined ? undefined : boundFault(value, most);
+    if (fault) faults[name] = [fault];
   }
   if (Object.keys(faults).length > 0) throw invalidPayload(faults);
 }
@@ -201,7 +198,7 @@ async function list(
   if (type !== "person") return { results: [] };
   const banned = payload !== null && include_banned && may("user.manage");
   return live.searches.run(connection, async (signal) => {
-    const results: PublicUser[] = [];
+    const results: ReturnType<typeof shown>[] = [];
     let size = 0;
     for (let page = 1; ; page++) {
       const { users } = await live.store.users.search(

@@ -2,6 +2,8 @@ import { LRUCache } from "lru-cache";
 import type { RoomValue, Store, Versioned } from "../db/store.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
+import { jsonOf } from "./encoding.js";
+import { oncePer } from "./once.js";
 import {
   addTraits,
   type Bearer,
@@ -27,6 +29,17 @@ const KEPT_VIEWS = 16;
 
 /** The word for how many people a room has. */
 export type CrowdOf = (room: string) => "none" | "few" | "many";
+
+const worldJsonOf = oncePer((world: World) => JSON.stringify(sentWorld(world)));
+
+/** The JSON of a room before and after the permissions. */
+const aroundPermissions = oncePer((room: RoomValue): [string, string] => {
+  const { modules, ...rest } = sentRoom(room);
+  return [
+    `${jsonOf(rest).slice(0, -1)},"permissions":`,
+    `,"modules":${JSON.stringify(modules)}`,
+  ];
+});
 
 /** What the people with the same rights see of a world. It is made once for all of them. */
 export class View {
@@ -144,13 +157,10 @@ export class WorldState {
   readonly #views = new Map<string, View>();
   /** The JSON of lists of permissions: many rooms and views have the same. */
   readonly #lists = new Map<string, string>();
-  /** The JSON of each room around its permissions. */
-  readonly #around = new Map<string, [before: string, after: string]>();
   /** The JSON of the views that were asked for last. */
   readonly #jsons = new LRUCache<View, { json: Buffer; crowds: number }>({
     max: KEPT_VIEWS,
   });
-  #worldJson: string | undefined;
   #forced: readonly RoomValue[] | undefined;
 
   constructor(
@@ -178,7 +188,7 @@ export class WorldState {
 
   /** The world as people see it, as JSON. */
   get worldJson(): string {
-    return (this.#worldJson ??= JSON.stringify(sentWorld(this.world.value)));
+    return worldJsonOf(this.world.value);
   }
 
   /** A list as JSON, which is one string in memory for all equal lists. */
@@ -191,16 +201,8 @@ export class WorldState {
 
   /** A room with somebody's permissions, as JSON without the last brace. */
   roomJson(id: string, permissions: string): string {
-    let around = this.#around.get(id);
-    if (!around) {
-      const { modules, ...rest } = sentRoom(this.#byId.get(id)!);
-      around = [
-        `${JSON.stringify(rest).slice(0, -1)},"permissions":`,
-        `,"modules":${JSON.stringify(modules)}`,
-      ];
-      this.#around.set(id, around);
-    }
-    return around[0] + permissions + around[1];
+    const [before, after] = aroundPermissions(this.#byId.get(id)!);
+    return before + permissions + after;
   }
 
   /**

@@ -12,6 +12,8 @@ import type { Faults } from "../schemas/errors.js";
 import { permissionKeys } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
 import type { Context, Module } from "./commands.js";
+import { encoded } from "./encoding.js";
+import { oncePer } from "./once.js";
 import { invalidPayload } from "./problems.js";
 import { allStrings, stringOf } from "./rights.js";
 import { connectionLimit, iframeBlockers, listIn, objectIn } from "./shapes.js";
@@ -91,8 +93,13 @@ function settingsOf({
   };
 }
 
+/** The settings, encoded once for all who ask. */
+const sentSettings = oncePer((world: World) =>
+  encoded<WorldSettings>(settingsOf(world)),
+);
+
 async function getConfig({ world }: Context) {
-  return settingsOf(world.value);
+  return sentSettings(world.value);
 }
 
 /** The settings that are kept as they come. */
@@ -139,7 +146,7 @@ async function patchConfig(context: Context, patch: WorldPatch) {
         isDependent ? [world.version] : undefined,
         connection.id,
       );
-      return settingsOf(changed.value);
+      return sentSettings(changed.value);
     } catch (error) {
       const isChanged =
         error instanceof StoreError && error.problem === "changed";

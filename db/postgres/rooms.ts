@@ -1,5 +1,7 @@
+import { Cache } from "../cache.js";
 import {
   readWholeRoom,
+  sameValues,
   WHOLE_ROOM_COLUMNS,
   type WholeRoomRow,
 } from "../rows.js";
@@ -17,9 +19,25 @@ const SELECT = `${FROM_ROOMS} AND rooms.id = $2`;
 const SELECT_ALL = `${FROM_ROOMS}
   ORDER BY rooms.sorting_priority, rooms.name, rooms.id LIMIT $2::bigint OFFSET $3::bigint`;
 
+/** How large the records are that are kept, in characters: what is made of them is kept with them. */
+const MAX_RECORDS = 16 * 1024 * 1024;
+
 /** The rooms in a PostgreSQL database. */
 export function roomStore(db: Database): RoomStore {
   const rooms = db.caches.rooms.reads<Versioned<RoomValue> | undefined>();
+  const records = new Cache<{ row: WholeRoomRow; room: Versioned<RoomValue> }>(
+    MAX_RECORDS,
+  );
+
+  /** The room in a row: the same object as before if the row is the same. */
+  function recordOf(row: WholeRoomRow): Versioned<RoomValue> {
+    const known = records.get(row.id);
+    if (known && sameValues(known.row, row)) return known.room;
+    const room = readWholeRoom(row);
+    records.set(row.id, { row, room }, sizeOf(row));
+    return room;
+  }
+
   const written = async (world: string, run: Write<WholeRoomRow>) =>
     readWholeRoom(await db.write(world, run));
 
@@ -28,7 +46,7 @@ export function roomStore(db: Database): RoomStore {
       rooms.read(world, `${world} ${id}`, async () => {
         const row = await db.sql.one<WholeRoomRow>(SELECT, [world, id]);
         if (!row) return { value: undefined, size: 0 };
-        return { value: readWholeRoom(row), size: sizeOf(row) };
+        return { value: recordOf(row), size: sizeOf(row) };
       }),
     list: roomLists(db),
     all: async (world, { page, pageSize }) => {
@@ -37,7 +55,7 @@ export function roomStore(db: Database): RoomStore {
         world,
         ...range,
       ]);
-      return rows.map(readWholeRoom);
+      return rows.map(recordOf);
     },
     create: (world, draft) =>
       written(world, (sql, notes) => createRoom(sql, notes, world, draft)),

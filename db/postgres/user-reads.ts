@@ -2,17 +2,13 @@ import { pageTooLarge } from "../preconditions.js";
 import {
   IS_KNOWN,
   rangeOf,
+  toListed,
   toUser,
   USER_COLUMNS,
   type UserRow,
 } from "../rows.js";
 import type { PageSelection, UserPage, UserRecord, Visitor } from "../store.js";
-import {
-  BY_NAME,
-  MAX_BLOCKED_SIZE,
-  MAX_USER_PAGE,
-  toListed,
-} from "../user-rows.js";
+import { BY_NAME, MAX_BLOCKED_SIZE, MAX_USER_PAGE } from "../user-rows.js";
 import type { Sql } from "./sql.js";
 
 /** A page of users, and the number of users on all pages. */

@@ -5,16 +5,12 @@ import { pageTooLarge } from "../preconditions.js";
 import {
   IS_KNOWN,
   rangeOf,
+  toListed,
   toUser,
   USER_COLUMNS,
   type UserRow,
 } from "../rows.js";
-import {
-  BY_NAME,
-  MAX_BLOCKED_SIZE,
-  MAX_USER_PAGE,
-  toListed,
-} from "../user-rows.js";
+import { BY_NAME, MAX_BLOCKED_SIZE, MAX_USER_PAGE } from "../user-rows.js";
 
 /** The reads of users. */
 export function userReads(db: Connection, cache: ReadCache) {

@@ -1,9 +1,10 @@
 import type { ChatEvent } from "../../db/chat.js";
 import type { UserRecord } from "../../db/store.js";
 import type { World } from "../../schemas/worlds.js";
+import { jsonOf } from "../encoding.js";
 import { textFrame } from "../frame.js";
 import { sentEvent } from "./events.js";
-import { jsonOfUser, sharedUser } from "./users.js";
+import { sharedUser } from "./users.js";
 
 /** How many bytes one batch has at most, unless its only event has more. */
 const MAX_SIZE = 256 * 1024;
@@ -59,7 +60,7 @@ function textOf(pushed: Pushed, world: World): string {
     const user = pushed.users.get(id);
     return user && sharedUser(user, world, false);
   });
-  return `["${pushed.name}",${JSON.stringify(sent).slice(0, -1)},"users":{`;
+  return `["${pushed.name}",${jsonOf(sent).slice(0, -1)},"users":{`;
 }
 
 /**
@@ -158,7 +159,7 @@ export class Batch {
     const users: string[] = [];
     for (const [id, user] of pushed.users) {
       if (!left.delete(id)) continue;
-      users.push(`"${id}":${jsonOfUser(user, this.world, admin)}`);
+      users.push(`"${id}":${sharedUser(user, this.world, admin).text}`);
     }
     return users.join();
   }

@@ -3,7 +3,8 @@ import type { UserRecord } from "../../db/store.js";
 import type { PublicUser, SentChannel } from "../../schemas/live/index.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Live } from "../live.js";
-import { briefUser, jsonOfUser, readUsers, sharedUser } from "./users.js";
+import type { Json } from "../encoding.js";
+import { briefUser, readUsers, sharedUser } from "./users.js";
 
 /** How many users the direct channels of one list have together. */
 const MAX_USERS = 1000;
@@ -14,6 +15,11 @@ const MAX_LIST = 512 * 1024;
 
 /** What an entry takes beside its members. */
 const ENTRY = 100;
+
+/** A channel in a list, with its members as JSON. */
+export type ListedChannel = Omit<SentChannel, "members"> & {
+  readonly members?: readonly Json<PublicUser>[];
+};
 
 /** Somebody's channels, before the profiles in them. */
 interface Selected {
@@ -33,7 +39,7 @@ export async function channelsOf(
   world: World,
   memberships: readonly Membership[],
   reads: (room: string) => boolean,
-): Promise<SentChannel[]> {
+): Promise<ListedChannel[]> {
   const visible = memberships.filter(({ id, direct, hidden }) =>
     direct ? !hidden : reads(id),
   );
@@ -41,7 +47,7 @@ export async function channelsOf(
   if (isShort) return visible.map((membership) => entryOf(membership));
   const selected = await select(live, world.id, visible);
   const members = membersOf(selected, world);
-  return visible.flatMap((membership) => {
+  return visible.flatMap((membership): ListedChannel[] => {
     const { id, direct } = membership;
     if (!direct) return [entryOf(membership)];
     const users = members.get(id);
@@ -49,7 +55,7 @@ export async function channelsOf(
   });
 }
 
-const entryOf = ({ id, lastMessage }: Membership): SentChannel => ({
+const entryOf = ({ id, lastMessage }: Membership): ListedChannel => ({
   id,
   unread_pointer: lastMessage,
 });
@@ -79,36 +85,28 @@ async function select(
 function membersOf(
   { memberships, users }: Selected,
   world: World,
-): Map<string, PublicUser[]> {
-  const shown = new Map<string, { user: PublicUser; size: number }>();
+): Map<string, Json<PublicUser>[]> {
+  const shown = new Map<string, Json<PublicUser>>();
   const show = (id: string, short: boolean) => {
     const key = short ? `${id} short` : id;
     const known = shown.get(key);
     if (known) return [known];
     const record = users.get(id);
     if (!record) return [];
-    const whole = sharedUser(record, world, false);
-    const user = short ? briefUser(whole) : whole;
-    const json = short
-      ? JSON.stringify(user)
-      : jsonOfUser(record, world, false);
-    const made = { user, size: json.length };
+    const made = (short ? briefUser : sharedUser)(record, world, false);
     shown.set(key, made);
     return [made];
   };
-  const members = new Map<string, PublicUser[]>();
+  const members = new Map<string, Json<PublicUser>[]>();
   let size = 0;
   let short = false;
   for (const { id, direct } of memberships) {
     for (;;) {
       const made = direct!.flatMap((user) => show(user, short));
-      const length = made.reduce((sum, { size }) => sum + size, ENTRY);
+      const length = made.reduce((sum, { text }) => sum + text.length, ENTRY);
       if (size + length <= (short ? MAX_LIST : MAX_WHOLE)) {
         size += length;
-        members.set(
-          id,
-          made.map(({ user }) => user),
-        );
+        members.set(id, made);
         break;
       }
       if (short) return members;

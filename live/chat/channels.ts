@@ -4,6 +4,7 @@ import type { AnyEvent } from "../../db/events.js";
 import type { ChannelState } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
 import type { Connection } from "../connection.js";
+import type { Sendable } from "../encoding.js";
 import type { Live } from "../live.js";
 import { nothingSent, Paced, type Sent } from "../paced.js";
 import { mayInRoom } from "../rights.js";
@@ -19,6 +20,15 @@ import { fitting, readUsers, usersIn } from "./users.js";
 
 /** How many join events a new direct channel may have. */
 const MAX_CREATED = 200;
+
+/** A channel as somebody who subscribes gets it, with what may be large as JSON. */
+type SentState = { [K in keyof ChannelState]: Sendable<ChannelState[K]> };
+
+/** What somebody missed who subscribes again, and the ids of the users in it. */
+interface Missed {
+  readonly more: Partial<SentState>;
+  readonly told: readonly string[];
+}
 
 /** Who listens to which channel, and the delivery of events to them in order. */
 export class Channels {
@@ -69,8 +79,8 @@ export class Channels {
   async subscribe(
     context: ChannelContext,
     since?: number,
-    read?: (last: number) => Promise<Partial<ChannelState>>,
-  ): Promise<ChannelState> {
+    read?: (last: number) => Promise<Missed>,
+  ): Promise<SentState> {
     const { connection, channel, direct, room } = context;
     const { subscription, isNew } = this.subscriptions.add(
       connection,
@@ -83,17 +93,17 @@ export class Channels {
     try {
       const last = since ?? (await this.#lastId(cursor));
       const state = await this.#stateOf(context, last);
-      const more = await read?.(last);
+      const missed = await read?.(last);
       if (since !== undefined) {
         await this.#pushMissed(context, subscription, since, cursor);
       }
       const { listener } = subscription;
       listener.forget();
-      listener.tell(Object.keys(more?.users ?? {}));
+      listener.tell(missed?.told ?? []);
       // Of what a subscription that goes on was to get, nothing may be left out: its
       // owner need not fetch what came before this answer.
       subscription.start(isNew ? last : undefined);
-      return { ...state, ...more };
+      return { ...state, ...missed?.more };
     } catch (error) {
       if (isNew) this.unsubscribe(connection, channel);
       else subscription.start();
@@ -116,7 +126,7 @@ export class Channels {
     }
   }
 
-  async #stateOf(context: ChannelContext, last: number): Promise<ChannelState> {
+  async #stateOf(context: ChannelContext, last: number): Promise<SentState> {
     const { live, connection, login, world, channel, room } = context;
     const state = { state: null, next_event_id: last + 1 };
     const reads =

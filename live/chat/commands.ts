@@ -42,7 +42,7 @@ async function subscribe(
       until: last,
       limit: MAX_MISSED,
     });
-    return { events: results, users };
+    return { more: { events: results, users: users.json }, told: users.ids };
   });
 }
 

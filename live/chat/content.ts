@@ -1,3 +1,4 @@
+import { boundFault } from "../../schemas/bounds.js";
 import { lengthOf } from "../../schemas/plain/texts.js";
 import type { ChannelContext } from "../commands.js";
 import { invalidPayload, LiveError } from "../problems.js";
@@ -6,6 +7,9 @@ import { invalidPayload, LiveError } from "../problems.js";
 
 /** The largest content of a message, in bytes of JSON. */
 const MAX_CONTENT = 64 * 1024;
+
+/** How many objects and lists of it may be in each other. */
+const MAX_LEVELS = 10;
 
 /** How many files a message may have. */
 const MAX_FILES = 100;
@@ -25,8 +29,8 @@ export function contentOf(
       if (!isEdit) throw unsupported();
       return { type };
     case "call":
-      if (!direct) throw unsupported();
-      if (!body) throw empty();
+      // There are no calls yet; a client may tell of one that is elsewhere.
+      if (!direct || !body) throw unsupported();
       if (typeof body !== "object" || Array.isArray(body)) {
         throw invalidPayload({ "content.body": ["Must be an object."] });
       }
@@ -45,11 +49,8 @@ export function contentOf(
     default:
       throw unsupported();
   }
-  if (Buffer.byteLength(JSON.stringify(content)) > MAX_CONTENT) {
-    throw invalidPayload({
-      content: [`Must be at most ${MAX_CONTENT / 1024} KiB of JSON.`],
-    });
-  }
+  const fault = boundFault(content, MAX_CONTENT, MAX_LEVELS);
+  if (fault) throw invalidPayload({ content: [fault] });
   return content;
 }
 

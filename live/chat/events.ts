@@ -1,6 +1,9 @@
 import type { ChatEvent } from "../../db/chat.js";
 import type { PublicUser, SentEvent } from "../../schemas/live/index.js";
+import { Json, type Sendable } from "../encoding.js";
 import { nobody } from "./users.js";
+
+type Content = SentEvent["content"];
 
 /**
  * An event as clients get it. A member event shows the user as they are now.
@@ -8,8 +11,8 @@ import { nobody } from "./users.js";
  */
 export function sentEvent(
   event: ChatEvent,
-  userOf: (id: string) => PublicUser | undefined,
-): SentEvent {
+  userOf: (id: string) => Sendable<PublicUser> | undefined,
+): { readonly [K in keyof SentEvent]: Sendable<SentEvent[K]> } {
   const { id, channel, sender, timestamp, type, content, edited } = event;
   return {
     event_id: id,
@@ -19,10 +22,13 @@ export function sentEvent(
     event_type: type,
     content:
       type === "channel.member" && sender !== null
-        ? { ...content, user: userOf(sender) ?? nobody(sender) }
-        : content,
+        ? {
+            ...(JSON.parse(content) as Content),
+            user: userOf(sender) ?? nobody(sender),
+          }
+        : new Json<Content>(content),
     edited: edited === null ? null : new Date(edited).toISOString(),
     replaces: event.replaces,
-    reactions: event.reactions as SentEvent["reactions"],
+    reactions: event.reactions,
   };
 }

@@ -2,8 +2,8 @@ import type { UserRecord } from "../../db/store.js";
 import type { PublicUser } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
 import { isVolatile } from "../targets.js";
-import { readUsers, jsonOfUser, sharedUser } from "./users.js";
-import { encodedOnce } from "../encoding.js";
+import { encoded, type Json } from "../encoding.js";
+import { readUsers, sharedUser } from "./users.js";
 
 /** How many members are listed, and how large they may be together, in characters of JSON. */
 const MAX_MEMBERS = 1000;
@@ -15,9 +15,11 @@ const SLICE = 100;
 /** For how long a list is kept, in milliseconds. A crowd that comes back asks for it at once. */
 const KEPT = 1000;
 
+const NONE = encoded<PublicUser[]>([]);
+
 interface List {
   readonly at: number;
-  readonly members: Promise<PublicUser[]>;
+  readonly members: Promise<Json<PublicUser[]>>;
 }
 
 /** The members of channels, as those who subscribe get them. */
@@ -30,9 +32,9 @@ export class Members {
   }
 
   /** Those who joined last come first. */
-  of(context: ChannelContext): Promise<PublicUser[]> {
+  of(context: ChannelContext): Promise<Json<PublicUser[]>> {
     const { channel, room, may } = context;
-    if (room && isVolatile(room.value)) return Promise.resolve([]);
+    if (room && isVolatile(room.value)) return Promise.resolve(NONE);
     const admin = may("user.manage");
     const key = `${channel} ${admin}`;
     const now = performance.now();
@@ -41,7 +43,7 @@ export class Members {
     for (const [other, { at }] of this.#lists) {
       if (now - at >= KEPT) this.#lists.delete(other);
     }
-    const members = read(context, admin).then(encodedOnce);
+    const members = read(context, admin).then(encoded<PublicUser[]>);
     this.#lists.set(key, { at: now, members });
     members.catch(() => this.#lists.delete(key));
     return members;
@@ -51,13 +53,13 @@ export class Members {
 async function read(
   { live, connection, world, channel, direct }: ChannelContext,
   admin: boolean,
-): Promise<PublicUser[]> {
+): Promise<Json<PublicUser>[]> {
   const ids =
     direct ??
     (await live.store.chat.members(connection.world, channel, MAX_MEMBERS));
   const isListed = ({ deleted, moderation_state }: UserRecord) =>
     direct !== undefined || (!deleted && moderation_state !== "banned");
-  const members: PublicUser[] = [];
+  const members: Json<PublicUser>[] = [];
   let size = 0;
   for (let i = 0; i < ids.length; i += SLICE) {
     const slice = ids.slice(i, i + SLICE);
@@ -65,9 +67,10 @@ async function read(
     for (const id of slice) {
       const user = users.get(id);
       if (!user || !isListed(user)) continue;
-      size += jsonOfUser(user, world.value, admin).length;
+      const member = sharedUser(user, world.value, admin);
+      size += member.text.length;
       if (size > MAX_SIZE) return members;
-      members.push(sharedUser(user, world.value, admin));
+      members.push(member);
     }
   }
   return members;

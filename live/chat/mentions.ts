@@ -13,16 +13,12 @@ const TOO_MANY = 50;
 const MENTION = new RegExp(`@(${UUID})`, "gi");
 
 /**
- * The ids that the text of a message mentions, in lower case and each once; none if
- * there are 50 or more.
+ * The ids that a text mentions, in lower case and each once; none if there are 50 or
+ * more. The JSON of a text mentions the same.
  */
-export function mentionsIn({
-  type,
-  body,
-}: Readonly<Record<string, unknown>>): string[] {
-  if (type !== "text" || typeof body !== "string") return [];
+export function mentionsIn(text: string): string[] {
   const ids = new Set<string>();
-  for (const [, id] of body.matchAll(MENTION)) {
+  for (const [, id] of text.matchAll(MENTION)) {
     ids.add(id!.toLowerCase());
     if (ids.size >= TOO_MANY) return [];
   }
@@ -51,9 +47,10 @@ export async function mentionsOf(
   replaces: number | undefined,
 ): Promise<Mentions> {
   const { live, connection, room, direct, me, world } = context;
+  const { type, body } = content;
   const ids =
-    replaces === undefined
-      ? mentionsIn(content).filter((id) => id !== me.id)
+    replaces === undefined && type === "text" && typeof body === "string"
+      ? mentionsIn(body).filter((id) => id !== me.id)
       : [];
   if (ids.length === 0) return NOBODY;
   const found = await live.store.users.getMany(connection.world, ids);
@@ -72,10 +69,9 @@ export async function mentionsOf(
       const frame = pushFrame("chat.mention_warning", {
         channel: event.channel,
         event_id: event.id,
-        missed_users: missed.map((user) => {
-          const whole = sharedUser(user, world.value, false);
-          return shown.has(user) ? whole : briefUser(whole);
-        }),
+        missed_users: missed.map((user) =>
+          (shown.has(user) ? sharedUser : briefUser)(user, world.value, false),
+        ),
       });
       connection.pushFirst(frame);
     },

@@ -1,5 +1,6 @@
 import type { Commands, CommandName } from "../../schemas/live/index.js";
 import type { ChannelContext, Module } from "../commands.js";
+import type { Sendable } from "../encoding.js";
 import {
   chatDenied,
   invalidPayload,
@@ -72,7 +73,7 @@ function eventIdOf(value: unknown): number {
 async function send(
   context: ChannelContext,
   payload: Commands["chat.send"]["payload"],
-): Promise<Commands["chat.send"]["result"]> {
+): Promise<Sendable<Commands["chat.send"]["result"]>> {
   const { live, connection, channel, room, login, world, me } = context;
   const { direct, isUnused } = context;
   const volatile = await requireMember(context);
@@ -118,7 +119,7 @@ async function send(
 async function fetch(
   context: ChannelContext,
   { count, before_id, after_id }: Commands["chat.fetch"]["payload"],
-): Promise<Commands["chat.fetch"]["result"]> {
+): Promise<Sendable<Commands["chat.fetch"]["result"]>> {
   if ((before_id === undefined) === (after_id === undefined)) {
     throw invalidPayload({
       non_field_errors: ["Either before_id or after_id is required."],
@@ -129,13 +130,13 @@ async function fetch(
     ...(after_id !== undefined && { after: idOf(after_id) }),
     limit: Number(count),
   });
-  return { results, users };
+  return { results, users: users.json };
 }
 
 async function react(
   context: ChannelContext,
   payload: Commands["chat.react"]["payload"],
-): Promise<Commands["chat.react"]["result"]> {
+): Promise<Sendable<Commands["chat.react"]["result"]>> {
   const { live, connection, channel, me, world } = context;
   const volatile = await requireMember(context);
   const { reaction } = payload;

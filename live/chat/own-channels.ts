@@ -1,11 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Membership } from "../../db/chat.js";
-import type { SentChannel } from "../../schemas/live/index.js";
 import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
 import type { View } from "../world-state.js";
-import { channelsOf } from "./channel-list.js";
+import { channelsOf, type ListedChannel } from "./channel-list.js";
 import type { Reader } from "./reader.js";
 import { digestOf } from "./reader-repair.js";
 
@@ -32,7 +31,7 @@ export class OwnChannels {
   }
 
   /** The list for somebody. */
-  of(memberships: readonly Membership[], view: View): Promise<SentChannel[]> {
+  of(memberships: readonly Membership[], view: View): Promise<ListedChannel[]> {
     const world = view.state.world.value;
     return channelsOf(this.#live, world, memberships, (room) =>
       view.reads(room),
@@ -94,7 +93,7 @@ export class OwnChannels {
     const memberships = await store.chat.memberships(world, user);
     const frames = new Map<View, Buffer>();
     const due: [Connection, Buffer][] = [];
-    const shown: SentChannel[] = [];
+    const shown: ListedChannel[] = [];
     let size = 0;
     for (const connection of connections) {
       const view = this.#live.viewOf(connection, state);

@@ -2,14 +2,18 @@ import { LRUCache } from "lru-cache";
 import type { AnyEvent } from "../../db/events.js";
 import type { UserRecord } from "../../db/store.js";
 import type { PublicUser, TypedEvent } from "../../schemas/live/index.js";
+import type { Json } from "../encoding.js";
 import type { Live } from "../live.js";
 
 /** How many pages are kept: each event of a user looks at all of them. */
 const MAX_PAGES = 256;
 
-/** How large they are, all together and each, in characters of JSON. */
-const MAX_SIZE = 8 * 1024 * 1024;
-const MAX_PAGE = 256 * 1024;
+/**
+ * How large they are, all together and each, in characters of JSON. No page is larger:
+ * the largest is the one that costs most to read.
+ */
+const MAX_SIZE = 16 * 1024 * 1024;
+const MAX_PAGE = 8 * 1024 * 1024;
 
 /** What a user of a page counts for, likewise. */
 const USER = 1000;
@@ -28,9 +32,22 @@ export interface Page {
   readonly involved: readonly string[];
   /** Those of them who are known. */
   readonly found: ReadonlyMap<string, UserRecord>;
-  readonly results: TypedEvent[];
+  readonly results: Json<TypedEvent[]>;
   /** All of them as somebody gets them who was told of nobody, by whether they manage users. */
-  readonly everybody: Map<boolean, Record<string, PublicUser>>;
+  readonly everybody: Map<boolean, ShownUsers>;
+}
+
+/** A page that is being read, and what was known when that began. */
+interface Reading {
+  readonly last: number;
+  readonly changes: number;
+  readonly page: Promise<Page>;
+}
+
+/** Users by their ids, and the ids. */
+export interface ShownUsers {
+  readonly ids: readonly string[];
+  readonly json: Json<Record<string, PublicUser>>;
 }
 
 /** Which page it is. */
@@ -55,6 +72,8 @@ export class PageCache {
     sizeCalculation: ({ page }) => page.size + USER * (1 + page.found.size),
     ttl: MAX_AGE,
   });
+  /** What is being read, so that a crowd reads once. */
+  readonly #reading = new Map<string, Reading>();
   readonly #unsubscribe: () => void;
   /** Counts up with all that may change a page. */
   #changes = 0;
@@ -73,10 +92,20 @@ export class PageCache {
     const known = this.#pages.get(name);
     if (known?.last === last) return known.page;
     const changes = this.#changes;
-    const page = await make();
-    // What changed meanwhile may be missing in it.
-    if (changes === this.#changes) this.#pages.set(name, { page, last });
-    return page;
+    const current = this.#reading.get(name);
+    // What changed since it began may be missing in it.
+    if (current?.last === last && current.changes === changes) {
+      return current.page;
+    }
+    const reading = { last, changes, page: make() };
+    this.#reading.set(name, reading);
+    try {
+      const page = await reading.page;
+      if (changes === this.#changes) this.#pages.set(name, { page, last });
+      return page;
+    } finally {
+      if (this.#reading.get(name) === reading) this.#reading.delete(name);
+    }
   }
 
   #receive(event: AnyEvent): void {

@@ -2,12 +2,12 @@ import type { UserRecord } from "../../db/store.js";
 import type { PublicUser, TypedEvent } from "../../schemas/live/index.js";
 import type { World } from "../../schemas/worlds.js";
 import type { ChannelContext } from "../commands.js";
-import { encodedOnce } from "../encoding.js";
+import { encoded, Json } from "../encoding.js";
 import { tooLarge } from "../problems.js";
 import { isVolatile } from "../targets.js";
 import { sentEvent } from "./events.js";
-import type { Page, PageKey } from "./page-cache.js";
-import { jsonOfUser, readUsers, sharedUser, usersIn } from "./users.js";
+import type { Page, PageKey, ShownUsers } from "./page-cache.js";
+import { readUsers, sharedUser, usersIn } from "./users.js";
 
 /** How many events a page has at most. */
 const MAX_PAGE = 1000;
@@ -31,7 +31,10 @@ export const idOf = (id: number | string): number =>
 export async function pageOf(
   context: ChannelContext,
   selection: Selection,
-): Promise<{ results: TypedEvent[]; users: Record<string, PublicUser> }> {
+): Promise<{
+  results: Json<TypedEvent[]>;
+  users: ShownUsers;
+}> {
   const page = await pageFor(context, selection);
   return { results: page.results, users: usersFor(context, page, selection) };
 }
@@ -87,14 +90,14 @@ async function readPage(
   const results = events.map((event) => {
     const { type, sender } = event;
     const member = type === "channel.member" && found.get(sender ?? "");
-    if (member) size += jsonOfUser(member, value, false).length;
+    if (member) size += sharedUser(member, value, false).text.length;
     if (size > MAX_MEMBERS_SIZE) throw tooLarge();
     return { ...sentEvent(event, shownUser), type: "chat.event" as const };
   });
-  const json = JSON.stringify(results);
+  const json = encoded<TypedEvent[]>(results);
   return {
-    ...{ involved, found, size: json.length },
-    results: encodedOnce(results, json),
+    ...{ involved, found, size: json.text.length },
+    results: json,
     everybody: new Map(),
   };
 }
@@ -104,7 +107,7 @@ function usersFor(
   { live, connection, channel, may, world: { value } }: ChannelContext,
   { involved, found, everybody }: Page,
   { until }: Selection,
-): Record<string, PublicUser> {
+): ShownUsers {
   const { subscriptions } = live.chat.channels;
   const listener = subscriptions.listener(connection);
   // What was pushed while somebody subscribes may never be sent.
@@ -117,9 +120,9 @@ function usersFor(
   let users = knowsNobody ? everybody.get(admin) : undefined;
   if (!users) {
     users = shownUsers(unknown, found, value, admin);
-    if (knowsNobody) everybody.set(admin, encodedOnce(users));
+    if (knowsNobody) everybody.set(admin, users);
   }
-  listener.tell(Object.keys(users));
+  listener.tell(users.ids);
   return users;
 }
 
@@ -129,15 +132,19 @@ function shownUsers(
   found: ReadonlyMap<string, UserRecord>,
   world: World,
   admin: boolean,
-): Record<string, PublicUser> {
-  const users: Record<string, PublicUser> = {};
+): ShownUsers {
+  const users: Record<string, Json<PublicUser>> = {};
   let size = 0;
   for (const id of ids) {
     const user = found.get(id);
     if (!user) continue;
-    size += jsonOfUser(user, world, admin).length;
+    const shown = sharedUser(user, world, admin);
+    size += shown.text.length;
     if (size > MAX_USERS_SIZE) break;
-    users[id] = sharedUser(user, world, admin);
+    users[id] = shown;
   }
-  return users;
+  return {
+    ids: Object.keys(users),
+    json: encoded<Record<string, PublicUser>>(users),
+  };
 }

@@ -1,5 +1,5 @@
 import type { Unread } from "../../db/chat.js";
-import type { SentChannel } from "../../schemas/live/index.js";
+import type { ListedChannel } from "./channel-list.js";
 import type { Connection } from "../connection.js";
 import { TokenBucket } from "../token-bucket.js";
 import type { Made } from "./mark-map.js";
@@ -133,7 +133,7 @@ export class Reader {
   }
 
   /** The user is told of their channels. */
-  tell(channels: readonly SentChannel[]): void {
+  tell(channels: readonly ListedChannel[]): void {
     for (const { id, members } of channels) {
       if (members) this.tellOf(id);
     }

@@ -9,6 +9,7 @@ import type { Live } from "../live.js";
 import { unknownWorld } from "../problems.js";
 import { isVolatile } from "../targets.js";
 import type { View, WorldState } from "../world-state.js";
+import type { ListedChannel } from "./channel-list.js";
 import type { Made } from "./mark-map.js";
 import { Marks } from "./marks.js";
 import { Notices } from "./notices.js";
@@ -19,8 +20,8 @@ import { UnreadLists } from "./unread-lists.js";
 
 type Entrance = Pick<
   Authenticated,
-  "chat.channels" | "chat.read_pointers" | "chat.notification_counts"
->;
+  "chat.read_pointers" | "chat.notification_counts"
+> & { "chat.channels": readonly ListedChannel[] };
 
 const noCounts = pushFrame("chat.notification_counts", {});
 
@@ -95,7 +96,8 @@ export class Readers {
 
   #joinedOrLeft({ sender, channel, id, content }: ChatEvent): void {
     const user = sender!;
-    const isIn = content.membership === "join";
+    const { membership } = JSON.parse(content) as { membership?: unknown };
+    const isIn = membership === "join";
     this.#marks.relist(user, channel, id, isIn ? id : null);
     const reader = this.#readers.get(user);
     reader?.do(() => {

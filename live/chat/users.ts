@@ -3,6 +3,7 @@ import type { UserRecord } from "../../db/store.js";
 import type { PublicUser } from "../../schemas/live/index.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Live } from "../live.js";
+import { encoded, type Json } from "../encoding.js";
 import { publicUser } from "../shapes.js";
 import { mentionsIn } from "./mentions.js";
 
@@ -29,7 +30,8 @@ const KEPT = 60_000;
 
 /**
  * The ids of the users whom an event involves, at most 64: the sender, then who
- * reacted, the newest reaction of each emoji first, then who is mentioned.
+ * reacted, the newest reaction of each emoji first, then who is mentioned, wherever
+ * in the content.
  */
 export function usersIn({ sender, reactions, content }: ChatEvent): string[] {
   const ids = new Set<string>();
@@ -64,9 +66,8 @@ export async function readUsers(
 interface Known {
   readonly world: World;
   readonly at: number;
-  readonly user: PublicUser;
-  readonly json: string;
-  /** How long the JSON is, in bytes. */
+  readonly json: Json<PublicUser>;
+  /** How long it is, in bytes. */
   readonly size: number;
 }
 
@@ -80,28 +81,20 @@ function knownUser(user: UserRecord, world: World, admin: boolean): Known {
   const map = admin ? known.admins : known.others;
   let entry = map.get(user);
   if (entry?.world !== world || Date.now() - entry.at > KEPT) {
-    const made = publicUser(user, world, admin);
-    const json = JSON.stringify(made);
-    const size = Buffer.byteLength(json);
-    entry = { world, at: Date.now(), user: made, json, size };
+    const json = encoded<PublicUser>(publicUser(user, world, admin));
+    const size = Buffer.byteLength(json.text);
+    entry = { world, at: Date.now(), json, size };
     map.set(user, entry);
   }
   return entry;
 }
 
-/** A user as others see it. It is made once for all who ask; do not change it. */
+/** A user as others see it. It is made once for all who ask. */
 export const sharedUser = (
   user: UserRecord,
   world: World,
   admin: boolean,
-): PublicUser => knownUser(user, world, admin).user;
-
-/** {@link sharedUser} as JSON. */
-export const jsonOfUser = (
-  user: UserRecord,
-  world: World,
-  admin: boolean,
-): string => knownUser(user, world, admin).json;
+): Json<PublicUser> => knownUser(user, world, admin).json;
 
 /**
  * Those of some users who fit into one push together: the first in any case, and then
@@ -123,11 +116,15 @@ export function fitting(
 }
 
 /** A user with nothing but the name in the profile. */
-export function briefUser(user: PublicUser): PublicUser {
-  const { display_name: name } = user.profile;
+export function briefUser(
+  user: UserRecord,
+  world: World,
+  admin: boolean,
+): Json<PublicUser> {
+  const name = user.profile?.display_name;
   const profile =
     typeof name === "string" ? { display_name: name.slice(0, SHORT_NAME) } : {};
-  return { ...user, profile };
+  return encoded<PublicUser>({ ...publicUser(user, world, admin), profile });
 }
 
 /** What stands for a user of whom nothing is left, as after an import. */

@@ -1,7 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { JWT } from "@fastify/jwt";
-import { MAX_PROFILE } from "../../schemas/plain/limits.js";
+import { boundFault } from "../../schemas/bounds.js";
+import {
+  MAX_LEVELS,
+  MAX_PROFILE,
+  MAX_VALUES,
+} from "../../schemas/plain/limits.js";
 import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
 import { unstorableIn } from "../../schemas/validate.js";
 import type { WorldKey } from "../../schemas/worlds.js";
@@ -155,7 +160,7 @@ function readClaims(claims: Record<string, unknown>): Claims {
   }
   if (profile !== undefined && !isProfile(profile)) {
     throw invalid(
-      `The profile of a token is an object of at most ${MAX_PROFILE / 1024} KiB that could be stored.`,
+      `The profile of a token is an object of at most ${MAX_PROFILE / 1024} KiB, ${MAX_VALUES} values and ${MAX_LEVELS} levels that could be stored.`,
     );
   }
   return {
@@ -183,9 +188,9 @@ function isProfile(profile: unknown): profile is Record<string, unknown> {
     typeof profile === "object" &&
     profile !== null &&
     !Array.isArray(profile) &&
-    // First, as JSON.stringify fails on deep nesting.
+    // First, as others fail on deep nesting.
     unstorableIn(profile) === undefined &&
-    Buffer.byteLength(JSON.stringify(profile)) <= MAX_PROFILE
+    boundFault(profile, MAX_PROFILE) === undefined
   );
 }
 

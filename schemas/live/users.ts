@@ -48,7 +48,7 @@ export const ListedUser = Type.Object(
 );
 export type ListedUser = Static<typeof ListedUser>;
 
-/** A profile. Clients know the named keys; others are kept. At most 16 KiB of JSON. */
+/** A profile. Clients know the named keys; others are kept. At most 16 KiB of JSON, 1,000 values and 20 levels. */
 export const Profile = Type.Unsafe<Record<string, unknown>>(
   Type.Object(
     {

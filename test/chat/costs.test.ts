@@ -158,6 +158,46 @@ void t.test("costs", async (t) => {
     t.ok(many <= few + 2, `${many} calls, not ${few}`);
   });
 
+  await t.test("a page, however large: one read for a crowd", async (t) => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const { chat, rooms } = talk.live.app.store;
+    const content = { ...text("x"), more: "x".repeat(60_000) };
+    for (let i = 0; i < 20; i++) {
+      await chat.send("demo", channel, { sender: ann.id, content });
+    }
+    const guests = await audience(talk, channel, 5);
+    const events = chat.events.bind(chat);
+    const get = rooms.get.bind(rooms);
+    let reads = 0;
+    let asked = 0;
+    let go = () => {};
+    const gate = new Promise<void>((resolve) => (go = resolve));
+    chat.events = async (...args) => {
+      reads += 1;
+      await gate;
+      return events(...args);
+    };
+    rooms.get = (...args) => {
+      asked += 1;
+      return get(...args);
+    };
+    const sizes = guests.map(
+      async (guest) => (await history(guest, channel)).length,
+    );
+    await until(() => asked === guests.length && reads > 0);
+    go();
+    t.strictSame(await Promise.all(sizes), Array(5).fill(21));
+    t.equal(reads, 1);
+    Object.assign(chat, { events });
+    Object.assign(rooms, { get });
+    await history(guests[0]!, channel);
+    const encodings = await encodingsOf("x".repeat(100), () =>
+      history(guests[1]!, channel),
+    );
+    t.equal(encodings, 0, "nor is it encoded for each");
+  });
+
   await t.test("people told of a message: no query for each", async (t) => {
     const costs: number[] = [];
     for (const size of [2, 20]) {

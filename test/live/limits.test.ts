@@ -3,7 +3,14 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { until } from "../helper.js";
 import { Buckets } from "../../live/buckets.js";
-import { demo, holdRates, makeRoom, soon, startLive } from "./client.js";
+import {
+  demo,
+  holdRates,
+  type Json,
+  makeRoom,
+  soon,
+  startLive,
+} from "./client.js";
 
 void t.test("time to log in", async (t) => {
   // Enough for a guest to log in on a machine that does other work, once the first
@@ -161,6 +168,7 @@ void t.test("sizes of profiles and client states", async (t) => {
     ["client_state", 32 * KiB, "ok"],
     ["client_state", 32 * KiB + 1, "protocol.invalid_payload"],
   ];
+  const refused = "protocol.invalid_payload";
   for (const [field, bytes, code] of table) {
     const payload = { [field]: sized(bytes) };
     t.equal(
@@ -170,6 +178,37 @@ void t.test("sizes of profiles and client states", async (t) => {
     );
   }
   const admin = await live.admin();
+  const room = await makeRoom(live);
+  type Sent = [action: string, name: string, payload?: object];
+  const sent: Sent[] = [
+    ["user.update", "profile"],
+    ["user.update", "client_state"],
+    ["user.admin.update", "profile", { id: guest.id }],
+    ["room.config.patch", "schedule_data", { room }],
+    ["room.schedule", "schedule_data", { room }],
+  ];
+  const nest = (depth: number): object =>
+    depth === 1 ? {} : { a: nest(depth - 1) };
+  const values: [title: object, isTaken: boolean][] = [
+    [Array(998).fill(0), true],
+    [Array(999).fill(0), false],
+    [nest(19), true],
+    [nest(20), false],
+    [nest(90), false],
+  ];
+  for (const [action, name, payload] of sent) {
+    for (const [title, isTaken] of values) {
+      const [, , answer] = await admin.call(action, {
+        ...payload,
+        [name]: { title },
+      });
+      const { code = "ok", details } = answer as Json;
+      const given = `${action} ${name} ${JSON.stringify(title).length}`;
+      const wrong = action === "room.config.patch" ? "config.invalid" : refused;
+      t.equal(code, isTaken ? "ok" : wrong, given);
+      if (!isTaken) t.match(details[name], [/1000 values|20 levels/], given);
+    }
+  }
   const update = (bytes: number) =>
     admin.code("user.admin.update", { id: guest.id, profile: sized(bytes) });
   t.equal(await update(16 * KiB), "ok");

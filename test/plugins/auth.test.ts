@@ -158,7 +158,12 @@ const refused: [name: string, as: string | undefined, detail: RegExp][] = [
     forge(claims({ traits: Array.from({ length: 1001 }, String) })),
     /traits/,
   ],
-  ["a profile of 101 levels", claiming(`"profile":${nested(101)}`), /profile/],
+  ["a profile of 21 levels", claiming(`"profile":${nested(21)}`), /profile/],
+  [
+    "a profile of 1001 values",
+    forge(claims({ profile: { a: Array(999).fill(0) } })),
+    /profile/,
+  ],
   [
     "a profile of 4000 levels",
     claiming(`"profile":${nested(4000)}`),
@@ -213,7 +218,11 @@ void t.test("tokens that are taken", async (t) => {
     ["a uid of 200 emoji", forge(claims({ uid: "🎪".repeat(200) }))],
     ["a uid that is a number", forge(claims({ uid: 42 }))],
     ["a profile", forge(claims({ profile: { display_name: "Ada" } }))],
-    ["a profile of 100 levels", claiming(`"profile":${nested(100)}`)],
+    ["a profile of 20 levels", claiming(`"profile":${nested(20)}`)],
+    [
+      "a profile of 1000 values",
+      forge(claims({ profile: { a: Array(998).fill(0) } })),
+    ],
     [
       "a profile of 16 KiB",
       forge(claims({ profile: { a: "x".repeat(16 * 1024 - 8) } })),

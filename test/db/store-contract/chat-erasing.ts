@@ -1,5 +1,12 @@
 import type { ChatStore } from "../../../db/chat.js";
-import { allEvents, chatting, DELETED, message, text } from "./chat-setup.js";
+import {
+  allEvents,
+  chatting,
+  DELETED,
+  message,
+  stored,
+  text,
+} from "./chat-setup.js";
 import { ABSENT, type Contract, fails, tick } from "./setup.js";
 
 /** Empties all messages of a user. @returns how many. */
@@ -31,16 +38,16 @@ export async function chatErasingContract(contract: Contract): Promise<void> {
     await fails(t, chat.empty("demo", elsewhere.user, 0), "absent", "user");
     t.equal(await emptyAll(chat, ada), 4);
     const at = (id: number, channel = room) => chat.event("demo", channel, id);
-    t.match(await at(one.event.id), { content: DELETED, sender: ada });
+    t.match(await at(one.event.id), { content: stored(DELETED), sender: ada });
     t.match(await at(two.event.id), {
-      content: DELETED,
+      content: stored(DELETED),
       edited: edit.event.timestamp,
     });
-    t.match(await at(edit.event.id), { content: DELETED });
-    t.match(await at(there.event.id, direct), { content: DELETED });
+    t.match(await at(edit.event.id), { content: stored(DELETED) });
+    t.match(await at(there.event.id, direct), { content: stored(DELETED) });
     t.strictSame(await at(other.event.id), other.event, "of others");
     t.match((await allEvents(store, room))[0], {
-      content: { membership: "join" },
+      content: stored({ membership: "join" }),
     });
     t.equal(await emptyAll(chat, ada), 0, "again");
   });
@@ -93,6 +100,6 @@ export async function chatErasingContract(contract: Contract): Promise<void> {
     t.equal(await chat.expire("none", before), false);
     t.equal(await chat.lastId(), count);
     t.equal((await chat.members("demo", room, 9)).length, 3);
-    t.match((await say("next")).event, { content: text("next") });
+    t.match((await say("next")).event, { content: stored(text("next")) });
   });
 }

@@ -1,4 +1,4 @@
-import { allEvents, chatting, message } from "./chat-setup.js";
+import { allEvents, chatting, message, stored } from "./chat-setup.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 
 /** What every store keeps to about the members of rooms. */
@@ -13,7 +13,7 @@ export async function chatMemberContract(contract: Contract): Promise<void> {
         id: before + 1,
         sender: dan,
         type: "channel.member",
-        content: { membership: "join" },
+        content: stored({ membership: "join" }),
       },
       previousMessage: 0,
       notified: [],
@@ -44,7 +44,7 @@ export async function chatMemberContract(contract: Contract): Promise<void> {
 
     const left = await chat.leave("demo", room, dan, false);
     t.match(left, {
-      event: { sender: dan, content: { membership: "leave" } },
+      event: { sender: dan, content: stored({ membership: "leave" }) },
       previous: before + 1,
     });
     t.equal(await chat.leave("demo", room, dan, false), undefined, "again");

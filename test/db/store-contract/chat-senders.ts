@@ -1,5 +1,5 @@
 import type { MessageDraft } from "../../../db/chat.js";
-import { allEvents, chatting, DELETED, message } from "./chat-setup.js";
+import { allEvents, chatting, DELETED, message, stored } from "./chat-setup.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 
 /** Who may send, edit and delete: the rights of the moment. */
@@ -144,7 +144,7 @@ export async function chatSenderContract(contract: Contract): Promise<void> {
     t.match(deleted.event, { sender: bob, replaces: event.id });
     t.match(await chat.event("demo", room, event.id), {
       sender: ada,
-      content: DELETED,
+      content: stored(DELETED),
     });
   });
 }

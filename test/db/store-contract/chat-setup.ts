@@ -56,6 +56,9 @@ export const text = (body: string) => ({ type: "text", body });
 
 export const DELETED = { type: "deleted" };
 
+/** Content as events have it. */
+export const stored = (content: object): string => JSON.stringify(content);
+
 /** All that a channel has, in one page. */
 export const allEvents = (store: Store, channel: string, world = "demo") =>
   store.chat.events(world, channel, { limit: 10_000 });

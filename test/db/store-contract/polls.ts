@@ -328,7 +328,7 @@ export async function pollContract(contract: Contract): Promise<void> {
               sender: ada,
               timestamp: delivery.event.timestamp,
               type: "channel.poll",
-              content: { poll_id: id, state: "open" },
+              content: JSON.stringify({ poll_id: id, state: "open" }),
               edited: null,
               replaces: null,
               reactions: {},
@@ -392,7 +392,7 @@ export async function pollContract(contract: Contract): Promise<void> {
     const copy = (await store.worlds.export("demo", { history: true }))!;
     t.match(copy.chat!.events.at(-1), {
       type: "channel.poll",
-      content: event.content,
+      content: JSON.parse(event.content) as object,
     });
     await store.worlds.delete("demo");
     await store.worlds.import(copy);
