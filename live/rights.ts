@@ -83,6 +83,12 @@ export const allStrings: readonly string[] = [
 export const stringOf = (key: PermissionKey): string | undefined =>
   strings[key]?.world?.[0] ?? strings[key]?.room;
 
+/** Whether a user may read, and nothing more: others learn nothing new of them. */
+export const isSilenced = ({
+  moderation_state,
+}: Pick<UserRecord, "moderation_state">): boolean =>
+  moderation_state === "silenced";
+
 /** Whether somebody may do on the world what a key stands for. */
 export function mayInWorld(
   { traits, state }: Bearer,

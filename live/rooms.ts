@@ -8,7 +8,7 @@ import { compileValidator } from "../schemas/validate.js";
 import type { Context, Module, RoomContext } from "./commands.js";
 import type { Live } from "./live.js";
 import { invalidPayload, LiveError, rateLimited } from "./problems.js";
-import { mayInRoom } from "./rights.js";
+import { isSilenced, mayInRoom } from "./rights.js";
 import { publicUser, roomSettings } from "./shapes.js";
 import { sizeOfProfile } from "./sizes.js";
 import { hasModule } from "./targets.js";
@@ -118,7 +118,7 @@ async function react(
     throw new LiveError("room.unknown_reaction", "Unknown reaction");
   }
   // Too many are dropped in silence, as those are that come too soon.
-  if (live.rates.mayMessage(connection)) {
+  if (!isSilenced(me) && live.rates.mayMessage(connection)) {
     live.reactions.add(connection.world, room.value.id, me.id, reaction);
   }
   return {};

@@ -11,7 +11,9 @@ import {
   LiveError,
   tooLarge,
   unknownUser,
+  worldDenied,
 } from "./problems.js";
+import { isSilenced } from "./rights.js";
 import {
   listedUser,
   listIn,
@@ -90,6 +92,8 @@ async function update(
   { live, connection, me }: Context,
   { profile, client_state }: Commands["user.update"]["payload"],
 ) {
+  // Everybody in the rooms of a silenced user would read the new name.
+  if (profile && isSilenced(me)) throw worldDenied();
   boundSize({
     profile: [profile, MAX_PROFILE],
     client_state: [client_state, MAX_CLIENT_STATE],

@@ -1,7 +1,7 @@
 import type { Commands, CommandName } from "../../schemas/live/index.js";
 import type { ChannelContext, Module } from "../commands.js";
 import { LiveError, rateLimited } from "../problems.js";
-import { mayInRoom } from "../rights.js";
+import { isSilenced, mayInRoom } from "../rights.js";
 import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
 import { reading } from "./reading.js";
@@ -65,7 +65,9 @@ async function join(
   const { world } = connection;
   const { channels } = live.chat;
   const isMember = await live.store.chat.isMember(world, channel, me.id);
-  const lasts = !isMember && !joinsVolatile(context, payload.volatile);
+  // Of a lasting membership, all who listen are told.
+  const isTold = !isSilenced(me) && !joinsVolatile(context, payload.volatile);
+  const lasts = !isMember && isTold;
   if (lasts && !live.rates.mayJoinOrLeave(connection, me)) throw rateLimited();
   const wasSubscribed = channels.isSubscribed(connection, channel);
   // The state is that before the join, whose event is pushed.
@@ -106,7 +108,8 @@ async function leave({ live, connection, channel, room, me }: ChannelContext) {
   channels.unsubscribe(connection, channel);
   channels.absent(connection, channel, false);
   if (isMember) {
-    const silent = room !== undefined && isVolatile(room.value);
+    const silent =
+      isSilenced(me) || (room !== undefined && isVolatile(room.value));
     const left = await chat.leave(world, channel, me.id, silent, connection.id);
     if (left) live.metrics?.chatted(left.event.type);
   }

@@ -1,6 +1,7 @@
 import { StoreError } from "../../db/store.js";
 import type { Connection } from "../connection.js";
 import type { Live } from "../live.js";
+import { isSilenced } from "../rights.js";
 import { hasName } from "./users.js";
 
 /**
@@ -30,7 +31,8 @@ async function join(live: Live, connection: Connection): Promise<void> {
   const forced = state.forced.filter(({ id }) => view.joins(id));
   if (forced.length === 0) return;
   const user = await live.store.users.get(world, login.user);
-  if (!user || !hasName(user)) return;
+  // Who is silenced joins with the first login after that.
+  if (!user || !hasName(user) || isSilenced(user)) return;
   const { chat } = live.store;
   const memberships = await chat.memberships(world, login.user);
   const joined = new Set(memberships.map(({ id }) => id));

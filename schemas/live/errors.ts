@@ -16,7 +16,7 @@ export const liveErrors = {
   "protocol.rate_limited": "Too many commands. This one was not executed.",
   "protocol.denied": "A permission on the room is missing.",
   "auth.denied":
-    "A permission on the world is missing, or the user is banned or erased.",
+    "A permission on the world is missing, or the user is banned, silenced or erased.",
   "auth.missing_id_or_token": "The login has neither token nor client_id.",
   "auth.invalid_token":
     "The token is malformed, no key of the world signed it, or it is not valid here.",

@@ -278,7 +278,9 @@ void t.test("silenced users", async (t) => {
   await boss.do("user.silence", { id });
   const silenced = await live.admin();
   const table: [action: string, payload: Json, code: string][] = [
-    ["user.update", { profile: {} }, "ok"],
+    ["user.update", { profile: { display_name: "x" } }, "auth.denied"],
+    ["user.update", { profile: {}, client_state: { a: 1 } }, "auth.denied"],
+    ["user.update", { client_state: { a: 2 } }, "ok"],
     ["user.fetch", { id }, "ok"],
     ["user.online_status", { ids: [] }, "ok"],
     ["user.list.search", { search_term: "", page: 1 }, "ok"],
@@ -304,4 +306,11 @@ void t.test("silenced users", async (t) => {
   }
   const [, , answer] = await silenced.call("room.enter", { room });
   t.same(answer, {}, "no viewers");
+  const stored = await live.app.store.users.get("demo", id);
+  t.match(stored, { profile: null, client_state: { a: 2 } });
+  await boss.do("room.enter", { room });
+  t.equal(await silenced.code("room.react", { room, reaction: "👏" }), "ok");
+  await boss.do("room.react", { room, reaction: "👍" });
+  const { reactions } = await boss.next("room.reaction");
+  t.same(reactions, { "👍": 1 }, "theirs does not count");
 });
