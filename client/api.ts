@@ -323,6 +323,7 @@ export interface components {
       /** @description Without JWT_secrets, the present keys stay. */
       config?: {
         JWT_secrets?: components["schemas"]["WorldKey"][];
+        onsite_traits?: components["schemas"]["Rule"];
       } & {
         [key: string]: unknown;
       };

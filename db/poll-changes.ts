@@ -85,13 +85,15 @@ export const openingOf = (poll: string, sender: string) => ({
 /**
  * The options that somebody votes for.
  * @param options of the poll.
- * @param ids of the chosen ones; unknown ones do not count.
+ * @param ids of the chosen ones; unknown ones do not count. Only an empty list withdraws a vote.
+ * @param before the numbers of the options that the user has chosen.
  * @throws {StoreError} `denied` on `poll`.
  */
 export function chosenOptions(
   { state, poll_type }: PollRow,
   options: readonly OptionRow[],
   ids: readonly string[],
+  before: ReadonlySet<number>,
 ): OptionRow[] {
   const named = new Set(ids);
   const chosen = options.filter(({ id }) => named.has(id));
@@ -99,7 +101,9 @@ export function chosenOptions(
   if (poll_type === "choice" && chosen.length > 1) {
     throw refused("The poll has a choice of one.");
   }
-  return chosen;
+  return ids.length > 0 && chosen.length === 0
+    ? options.filter(({ number }) => before.has(number))
+    : chosen;
 }
 
 const refused = (reason: string) => new StoreError("denied", reason, "poll");

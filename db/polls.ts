@@ -161,8 +161,9 @@ export interface PollStore {
   /** Deletes a poll with its votes. @returns the poll as it was. */
   delete(worldId: string, room: string, id: string, by?: string): Promise<Poll>;
   /**
-   * Replaces the ballot of a user, by none if no option is left. Ids that are those of
-   * no option of the poll are skipped; one that is named twice counts once.
+   * Replaces the ballot of a user, by none if the list is empty. Ids that are those of
+   * no option of the poll are skipped, and if no others are named, the ballot stays; one
+   * that is named twice counts once.
    * @returns the poll as it is now, and what the user chose.
    * @throws {StoreError} `denied` when the user is banned or silenced, and on `poll`
    *   when the poll is not open, or has a choice of one and several are named.

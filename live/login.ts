@@ -107,7 +107,7 @@ async function identify(
     }
     return found;
   }
-  if (client_id === undefined || client_id === null) {
+  if (client_id === undefined || client_id === null || client_id === "") {
     throw new LiveError("auth.missing_id_or_token");
   }
   const clientId =

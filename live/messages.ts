@@ -122,8 +122,8 @@ export function messageHandler(
       losses: () => lossesIn(request),
     });
     live.metrics?.succeeded(action as string);
-    // A request of two elements has no id; its result is still the third element.
-    return [textFrame(`["success",${id ?? "null"},${jsonOf(result)}]`)];
+    const start = id === undefined ? "" : `${id},`;
+    return [textFrame(`["success",${start}${jsonOf(result)}]`)];
   }
 }
 

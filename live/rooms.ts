@@ -161,7 +161,7 @@ function newModules(
   }
   if (types.size === 1 && types.has("call.bigbluebutton")) throw denied;
   throw new LiveError(
-    "room.invalid",
+    "room.invalid.invalid",
     `Rooms with the modules ${[...types].join(", ").slice(0, 200)} cannot be created here.`,
   );
 }

@@ -7,6 +7,7 @@ import type {
   SentAnnouncement,
   SentWorld,
 } from "../schemas/live/index.js";
+import type { Rule } from "../schemas/rules.js";
 import type { World, WorldConfig } from "../schemas/worlds.js";
 import { Json } from "./encoding.js";
 
@@ -36,6 +37,13 @@ export const listIn = (config: WorldConfig, key: string): unknown[] => {
   const value = config[key];
   return Array.isArray(value) ? value : [];
 };
+
+/** A rule in the config of a world. Documents of earlier versions may hold anything. */
+export const ruleIn = (config: WorldConfig, key: string): Rule =>
+  listIn(config, key).filter(
+    (entry): entry is Rule[number] =>
+      isText(entry) || (Array.isArray(entry) && entry.every(isText)),
+  );
 
 /**
  * How many connections a user may have; undefined for any number. REST stores
@@ -136,7 +144,7 @@ export const sentWorld = ({ id, title, config }: World): SentWorld => ({
   profile_fields: listIn(config, "profile_fields").filter(isObject),
   social_logins: listIn(config, "social_logins").filter(isText),
   iframe_blockers: iframeBlockers(config),
-  onsite_traits: listIn(config, "onsite_traits").filter(isText),
+  onsite_traits: ruleIn(config, "onsite_traits"),
   vapid_public_key: null,
 });
 

@@ -16,7 +16,13 @@ import { encoded } from "./encoding.js";
 import { oncePer } from "./once.js";
 import { invalidPayload } from "./problems.js";
 import { allStrings, stringOf } from "./rights.js";
-import { connectionLimit, iframeBlockers, listIn, objectIn } from "./shapes.js";
+import {
+  connectionLimit,
+  iframeBlockers,
+  listIn,
+  objectIn,
+  ruleIn,
+} from "./shapes.js";
 
 export const world: Module<Extract<keyof Commands, `world.${string}`>> = {
   "world.config.get": { requires: "world.update", handler: getConfig },
@@ -87,7 +93,7 @@ function settingsOf({
     track_exhibitor_views: scalar("track_exhibitor_views"),
     track_room_views: scalar("track_room_views"),
     track_world_views: scalar("track_world_views"),
-    onsite_traits: texts("onsite_traits"),
+    onsite_traits: ruleIn(config, "onsite_traits"),
     conftool_url: scalar("conftool_url"),
     conftool_password: scalar("conftool_password"),
   };

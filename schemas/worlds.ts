@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { PermissionConfig } from "./rules.js";
+import { PermissionConfig, Rule } from "./rules.js";
 import { Domain, List, ref, Text, Title, WorldId } from "./values.js";
 
 /** A key that signs the tokens of a world. */
@@ -68,7 +68,10 @@ export const WorldChanges = Type.Partial(
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
     title: Title,
     config: Type.Object(
-      { JWT_secrets: Type.Optional(keys) },
+      {
+        JWT_secrets: Type.Optional(keys),
+        onsite_traits: Type.Optional(ref(Rule)),
+      },
       {
         additionalProperties: true,
         description: "Without JWT_secrets, the present keys stay.",

@@ -31,7 +31,7 @@ export async function votePoll(
   const found = await findPoll(sql, worldId, room, id, user);
   expectActive(found);
   const { row, options: all, chosen: before } = found;
-  const chosen = chosenOptions(row, all, named);
+  const chosen = chosenOptions(row, all, named, before);
   const added = chosen.filter(({ number }) => !before.has(number));
   const removed = all.filter(
     (o) => before.has(o.number) && !chosen.includes(o),

@@ -39,18 +39,23 @@ export function pollVotes(db: Connection) {
     .pluck();
 
   return {
+    /** The numbers of the options that a user has chosen. */
+    of: (poll: number, user: string): ReadonlySet<number> =>
+      new Set(selectChosen.all(user, poll)),
+
     /**
      * Replaces the ballot of a user.
      * @param all the options of the poll, in which this updates the votes.
+     * @param before what the user has chosen.
      * @param chosen some of them.
      */
     set(
       poll: number,
       user: string,
       all: readonly OptionRow[],
+      before: ReadonlySet<number>,
       chosen: readonly OptionRow[],
     ): void {
-      const before = new Set(selectChosen.all(user, poll));
       const changes = all.filter(
         (option) => before.has(option.number) !== chosen.includes(option),
       );

@@ -121,8 +121,9 @@ export function pollWrites(db: Connection) {
       const row = find(worldId, room, id);
       expectActive(worldId, user);
       const all = options.of(row.number);
-      const chosen = chosenOptions(row, all, named);
-      ballots.set(row.number, user, all, chosen);
+      const before = ballots.of(row.number, user);
+      const chosen = chosenOptions(row, all, named, before);
+      ballots.set(row.number, user, all, before, chosen);
       return { poll: toPoll(row, all), options: chosen.map(({ id }) => id) };
     },
 

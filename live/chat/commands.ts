@@ -89,11 +89,11 @@ async function join(
 /** Whether somebody who joins does so for as long as they are subscribed. Only moderators choose. */
 function joinsVolatile(
   { login, world, room }: ChannelContext,
-  volatile: unknown,
+  volatile: boolean | undefined,
 ): boolean {
   const mayChoose = mayInRoom(login, "chat.moderate", world.value, room!.value);
-  return mayChoose && volatile !== undefined && volatile !== null
-    ? Boolean(volatile)
+  return mayChoose && volatile !== undefined
+    ? volatile
     : isVolatile(room!.value);
 }
 

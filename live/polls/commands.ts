@@ -102,9 +102,6 @@ async function vote(
     throw unknownPoll();
   }
   const id = idIn(payload.id);
-  const options = payload.options.filter(
-    (option) => typeof option === "string",
-  );
   if (!live.rates.mayReact(connection)) throw rateLimited();
   const voted = await live.polls.vote(connection, room.value.id, id, () =>
     live.store.polls.vote(
@@ -112,7 +109,7 @@ async function vote(
       room.value.id,
       id,
       me.id,
-      options,
+      payload.options,
       connection.id,
     ),
   );

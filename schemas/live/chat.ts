@@ -140,7 +140,7 @@ export const chatCommands = {
   },
   "chat.join": {
     summary: "Becomes a member of the channel of a room, and subscribes to it",
-    payload: Payload({ channel, volatile: Type.Optional(Type.Unknown()) }),
+    payload: Payload({ channel, volatile: Type.Optional(Type.Boolean()) }),
     result: ChannelState,
   },
   "chat.leave": {

@@ -48,7 +48,7 @@ export const liveErrors = {
   "room.unknown_schedule_data": "What the room shows has an unknown form.",
   "room.invalid.denied": "Rooms with these modules need another permission.",
   "room.invalid.name_taken": "The world has a room of this name, in some case.",
-  "room.invalid": "Rooms with these modules cannot be created.",
+  "room.invalid.invalid": "Rooms with these modules cannot be created.",
   "announcement.unknown": "There is no such announcement.",
   "chat.unknown": "The payload names no channel.",
   "chat.unknown_event": "The channel has no such event.",
@@ -155,7 +155,7 @@ export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
   "room.create": [
     "room.invalid.denied",
     "room.invalid.name_taken",
-    "room.invalid",
+    "room.invalid.invalid",
   ],
   "room.delete": onRoom,
   "room.config.get": onRoom,

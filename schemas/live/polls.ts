@@ -1,5 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { MAX_OPTIONS } from "../plain/limits.js";
+import { uuid } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { Empty, Id, Payload, RoomName, roomName, Whole } from "./values.js";
 
@@ -120,9 +121,9 @@ export const pollCommands = {
     payload: Payload({
       ...roomName,
       id: Id,
-      options: List(Id, 1000, {
+      options: List(Text(uuid), 1000, {
         description:
-          "The ids of options; others are skipped. None withdraws the vote.",
+          "The ids of options; those of others are skipped. Only an empty list withdraws the vote.",
       }),
     }),
     result: Result,

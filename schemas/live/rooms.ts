@@ -128,10 +128,12 @@ export const roomCommands = {
     summary: "Creates a room behind all others",
     payload: Payload({
       name: Title,
-      description: Type.Unsafe<string | null>(
-        Type.Union([Text({ maxLength: 10_000 }), Type.Null()], {
-          [Expected]: "a string of at most 10000 characters or null",
-        }),
+      description: Type.Optional(
+        Type.Unsafe<string | null>(
+          Type.Union([Text({ maxLength: 10_000 }), Type.Null()], {
+            [Expected]: "a string of at most 10000 characters or null",
+          }),
+        ),
       ),
       modules: Type.Optional(List(ref(Module), 100)),
       permission_preset: Type.Optional(OneOf("public")),

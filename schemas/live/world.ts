@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Expected } from "../plain/texts.js";
-import { PermissionConfig, Trait } from "../rules.js";
+import { PermissionConfig, Rule } from "../rules.js";
 import { List, ref, Text, Title } from "../values.js";
 import { SentRoom } from "./rooms.js";
 import {
@@ -21,7 +21,7 @@ export const SentWorld = Type.Object(
     profile_fields: Type.Array(AnyObject),
     social_logins: Type.Array(Type.String()),
     iframe_blockers: AnyObject,
-    onsite_traits: Type.Array(Type.String()),
+    onsite_traits: ref(Rule),
     vapid_public_key: Type.Unsafe<string | null>({ type: ["string", "null"] }),
   },
   { additionalProperties: false },
@@ -68,7 +68,7 @@ const settings = {
   track_exhibitor_views: Type.Boolean(),
   track_room_views: Type.Boolean(),
   track_world_views: Type.Boolean(),
-  onsite_traits: List(Trait, 100),
+  onsite_traits: ref(Rule),
   conftool_url: Text({ maxLength: 2000 }),
   conftool_password: Text({ maxLength: 2000 }),
 };

@@ -103,6 +103,17 @@ void t.test("volatile memberships", async (t) => {
     t.equal(await sends(two, channel), "chat.denied");
   });
 
+  await t.test("8.2 volatile is true or false", async (t) => {
+    const channel = await talk.room();
+    const client = await talk.person("vague");
+    for (const volatile of ["true", "", 1, 0, null, {}, []]) {
+      const payload = { channel, volatile };
+      const code = await client.code("chat.join", payload);
+      t.equal(code, "protocol.invalid_payload", JSON.stringify(volatile));
+    }
+    t.equal(await sends(client, channel), "chat.denied", "nobody joined");
+  });
+
   await t.test("8.2 who chooses volatile", async (t) => {
     type Row = [
       room: boolean | undefined,

@@ -18,7 +18,7 @@ const frames: {
 } = {
   "an empty result": { frame: ["success", 1, {}], pending: "room.leave" },
   "a result of a command without an id": {
-    frame: ["success", null, {}],
+    frame: ["success", {}],
     pending: "room.leave",
   },
   "an id of any JSON": {
@@ -181,7 +181,7 @@ const conversations: {
     frames: [
       '>["room.leave",{}]',
       '<["error",{"code":"connection.replaced"}]',
-      '<["success",null,{}]',
+      '<["success",{}]',
     ],
   },
   "an answer that comes twice": {
@@ -209,7 +209,7 @@ const conversations: {
     wrong: /another command/,
   },
   "a result without the id of its command": {
-    frames: ['>["room.leave",1,{}]', '<["success",null,{}]'],
+    frames: ['>["room.leave",1,{}]', '<["success",{}]'],
     wrong: /another id/,
   },
   "an error without the id of its command": {

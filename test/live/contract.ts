@@ -40,6 +40,8 @@ export class LiveContract {
     const frame = frameOf(text);
     const name = frame[0] as string;
     if (name === "error") this.#checkError(frame, text, pending);
+    else if (name === "success" && pending !== undefined && frame.length === 2)
+      this.#check(`success.${pending}`, "/items/2", frame[1], text);
     else if (name === "success" || name === "pong") {
       if (pending === undefined) throw new Error(`nobody asked: ${text}`);
       this.#check(`success.${pending}`, "", frame, text);
@@ -126,10 +128,8 @@ export class Conversation {
     if (isLogin !== (next.name === "authenticate" && frame[0] !== "error")) {
       throw new Error(`an answer to another command: ${text}`);
     }
-    // The result of a command without an id has null; its error has none.
-    const none = frame[0] === "success" ? "null" : undefined;
     const id = frame.length === 3 ? JSON.stringify(frame[1]) : undefined;
-    if (!isLogin && id !== (next.id ?? none)) {
+    if (!isLogin && id !== next.id) {
       throw new Error(`the answer to ${next.name} has another id: ${text}`);
     }
     if (frame[0] === "pong" && JSON.stringify(frame[1]) !== next.data) {

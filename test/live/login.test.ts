@@ -39,7 +39,7 @@ void t.test("who may not log in", async (t) => {
       { token: token({ exp: second() - 5 }, { key: "y".repeat(40) }) },
       invalid,
     ],
-    ["an empty client ID", { client_id: "" }, payload],
+    ["an empty client ID", { client_id: "" }, "auth.missing_id_or_token"],
     ["a long client ID", { client_id: long }, payload],
     ["a client ID with a blank", { client_id: "a b" }, payload],
     ["a client ID that is an object", { client_id: {} }, payload],

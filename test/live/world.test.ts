@@ -113,6 +113,10 @@ void t.test("world.config.patch takes", async (t) => {
     [{ track_room_views: false }, { track_room_views: false }],
     [{ onsite_traits: ["onsite"] }, { onsite_traits: ["onsite"] }],
     [
+      { onsite_traits: [["onsite"], ["press", "staff"]] },
+      { onsite_traits: [["onsite"], ["press", "staff"]] },
+    ],
+    [
       { conftool_url: "x", conftool_password: "y" },
       {
         conftool_url: "x",
@@ -181,6 +185,8 @@ void t.test("world.config.patch refuses", async (t) => {
     [{ iframe_blockers: { x: { policy_url: 5 } } }, "iframe_blockers.x"],
     [{ track_room_views: "yes" }, "track_room_views"],
     [{ onsite_traits: [5] }, "onsite_traits.0"],
+    [{ onsite_traits: ["a", ["b", 5]] }, "onsite_traits.1"],
+    [{ onsite_traits: "onsite" }, "onsite_traits"],
     [{ conftool_url: null }, "conftool_url"],
     [{ trait_grants: { "world.view": "x" } }, "trait_grants.world.view"],
     [{ trait_grants: null }, "trait_grants"],
@@ -401,4 +407,25 @@ void t.test("a connection limit as REST stores it", async (t) => {
     const settings = await (await live.admin()).do("world.config.get");
     t.equal(settings.connection_limit, shown, JSON.stringify(stored));
   }
+});
+
+void t.test("on-site traits are a rule, by REST too", async (t) => {
+  const live = await startLive(t);
+  const onsite_traits = ["staff", ["press", "speaker"]];
+  const patch = (traits: unknown) =>
+    live.rest("PATCH", "demo/", { config: { onsite_traits: traits } });
+  t.equal((await patch(onsite_traits)).status, 200);
+  const admin = await live.admin();
+  const shown = async () => [
+    admin.hello["world.config"].world.onsite_traits,
+    (await admin.do("world.config.get")).onsite_traits,
+    (await live.rest("GET", "demo/")).body.config.onsite_traits,
+  ];
+  t.same(await shown(), [onsite_traits, onsite_traits, onsite_traits]);
+  for (const traits of ["staff", [5], [["a b"]], [[["staff"]]], null]) {
+    const { status, body } = await patch(traits);
+    t.equal(status, 400, JSON.stringify(traits));
+    t.match(Object.keys(body)[0], /^config\.onsite_traits/);
+  }
+  t.same(await shown(), [onsite_traits, onsite_traits, onsite_traits]);
 });

@@ -79,6 +79,9 @@ void t.test("A3 payloads", async (t) => {
       [{}, /^options$/],
       [{ options: null }, /^options/],
       [{ options: option }, /^options/],
+      ...["x", "", null, 5, {}, [], true].map(
+        (id) => [{ options: [option, id] }, /^options\.1/] as [object, RegExp],
+      ),
       [{ options: { [option]: true } }, /^options/],
     ];
     const rows = [

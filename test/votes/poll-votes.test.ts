@@ -36,12 +36,14 @@ void t.test("10 poll.vote", async (t) => {
       [ann, [c, c, c], [0, 1, 1], [c]],
       [ann, [randomUUID(), a], [1, 1, 0], [a]],
       [ann, [foreign, b, foreign], [0, 2, 0], [b]],
-      [ann, ["x", null, 5, {}, [], true, c], [0, 1, 1], [c]],
-      [ann, [foreign], [0, 1, 0], undefined],
+      [ann, [c], [0, 1, 1], [c]],
+      [ann, [foreign], [0, 1, 1], [c]],
+      [ann, [], [0, 1, 0], undefined],
       [ann, [a], [1, 1, 0], [a]],
       [ann2, [], [0, 1, 0], undefined],
       [ann2, [], [0, 1, 0], undefined],
-      [bob, [randomUUID(), ""], [0, 0, 0], undefined],
+      [bob, [randomUUID()], [0, 1, 0], [b]],
+      [bob, [], [0, 0, 0], undefined],
     ];
     for (const [i, [client, options, wanted, own]] of steps.entries()) {
       const name = `${i}: ${JSON.stringify(wanted)}`;
