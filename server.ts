@@ -38,6 +38,7 @@ export async function startServer(
     dataDir: config.dataDir,
     ...config.engines,
     log: (line) => logger.info(line),
+    warn: (line) => logger.warn(line),
     onFault: (error) => logger.error(error),
     ...(siblings && { worker: siblings.worker }),
   });

@@ -9,11 +9,28 @@ import { openSqliteStore } from "./sqlite/index.js";
 import type { Store } from "./store.js";
 import { ClusterEvents } from "./cluster/events.js";
 
+/** A server that several machines share, as metrics show it. */
+export interface SharedHealth {
+  /** The connections of this process for statements, and who waits for one. */
+  readonly database: PoolHealth & { readonly isUp: boolean };
+  /** Whether events reach other nodes; undefined without Valkey. */
+  readonly isValkeyUp: boolean | undefined;
+}
+
+/** How the connections of a pool are used. */
+export interface PoolHealth {
+  readonly idle: number;
+  readonly used: number;
+  readonly waiting: number;
+}
+
 /** The three engines of a server. */
 export interface Engines {
   readonly store: Store;
   readonly files: FileStore;
   readonly events: Events;
+  /** Looks at the servers that several machines share; undefined if none does. */
+  readonly health?: () => SharedHealth;
   /** Finishes pending work and closes all three. */
   close(): Promise<void>;
 }
@@ -42,6 +59,8 @@ export interface EngineOptions extends EngineChoice {
   lockTimeout?: number;
   /** Gets one line about an upgrade of the database. */
   log?: (line: string) => void;
+  /** Gets one line when a server is lost that several machines share, and when it is back. */
+  warn?: (line: string) => void;
   /** Gets what a listener of events threw. By default it ends the process. */
   onFault?: (error: unknown) => void;
 }

@@ -1,7 +1,7 @@
 import fp from "fastify-plugin";
 import type { Events } from "../db/events.js";
 import type { FileStore } from "../db/files.js";
-import type { Engines } from "../db/open.js";
+import type { Engines, SharedHealth } from "../db/open.js";
 import type { Store } from "../db/store.js";
 
 declare module "fastify" {
@@ -10,6 +10,8 @@ declare module "fastify" {
     store: Store;
     /** The bytes of uploaded files. */
     files: FileStore;
+    /** Looks at the servers that several machines share; undefined if none does. */
+    sharedHealth: (() => SharedHealth) | undefined;
     /** What happened in worlds, in this process and in others. */
     events: Events;
   }
@@ -21,6 +23,7 @@ export default fp<{ engines: Engines }>(
     app.decorate("store", engines.store);
     app.decorate("files", engines.files);
     app.decorate("events", engines.events);
+    app.decorate("sharedHealth", engines.health);
     app.addHook("onClose", () => engines.close());
   },
   { name: "engines" },

@@ -7,7 +7,9 @@ import {
   Histogram,
   Registry,
 } from "prom-client";
+import type { SharedHealth } from "../db/open.js";
 import type { Counts } from "../db/store.js";
+import { version } from "../version.js";
 
 /** Turns the counts of this process, and perhaps of others, into text for Prometheus. */
 export type Gather = (own: Registry) => Promise<string>;
@@ -44,6 +46,45 @@ const gauges: Record<string, [count: keyof Counts, help: string]> = {
   foyer_database_bytes: ["databaseBytes", "Bytes of the database on the disk."],
 };
 
+/** Registers what is known of the servers that several machines share. */
+function sharedGauges(registry: Registry, health: () => SharedHealth): void {
+  const registers = [registry];
+  new Gauge({
+    name: "foyer_database_connections",
+    help: "Connections to PostgreSQL for statements, by state; and requests that wait for one.",
+    labelNames: ["state"] as const,
+    registers,
+    collect() {
+      const { idle, used, waiting } = health().database;
+      for (const [state, count] of Object.entries({ idle, used, waiting })) {
+        this.set({ state }, count);
+      }
+    },
+  });
+  /** Of several processes, the one that is worst off counts. */
+  const up = (name: string, help: string, isUp: () => boolean) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      aggregator: "min",
+      collect() {
+        this.set(Number(isUp()));
+      },
+    });
+  up(
+    "foyer_database_up",
+    "Whether PostgreSQL can be reached.",
+    () => health().database.isUp,
+  );
+  if (health().isValkeyUp === undefined) return;
+  up(
+    "foyer_valkey_up",
+    "Whether events reach other nodes through Valkey.",
+    () => health().isValkeyUp === true,
+  );
+}
+
 /** Counts what the application does and holds. */
 export default fp<{ gather?: Gather }>(
   async (app, { gather = (own) => own.metrics() }) => {
@@ -76,6 +117,15 @@ export default fp<{ gather?: Gather }>(
       registers,
     });
     app.events.subscribe(({ type }) => events.inc({ type }));
+
+    new Gauge({
+      name: "foyer_build_info",
+      help: "The version of Foyer and of Node.js, as labels; always 1.",
+      labelNames: ["version", "node"] as const,
+      registers,
+      aggregator: "first",
+    }).set({ version, node: process.versions.node }, 1);
+    if (app.sharedHealth) sharedGauges(registry, app.sharedHealth);
 
     // A scrape collects all gauges at once: one call to the store serves them all.
     let looking: Promise<Counts> | undefined;

@@ -10,7 +10,7 @@ import { contractOf } from "./contract.js";
 import { putDatabase } from "./database.js";
 import { loadConfig, type Config } from "../config.js";
 import { run } from "../cli/run.js";
-import { openEngines } from "../db/open.js";
+import { type Engines, openEngines } from "../db/open.js";
 import type { Store } from "../db/store.js";
 import {
   defaultPermissionConfig,
@@ -96,6 +96,8 @@ export interface ServeOptions {
   logger?: FastifyBaseLogger;
   /** How long a write waits for the lock of another process, in milliseconds. */
   lockTimeout?: number;
+  /** What is known of servers that several machines share. */
+  health?: Engines["health"];
   /** Puts something between the application and its store, such as a fault. */
   wrap?: (store: Store) => Store;
 }
@@ -107,7 +109,13 @@ export interface ServeOptions {
 export async function serve(
   t: Test,
   worlds: World[] = [worldOf("demo")],
-  { config, logger, lockTimeout, wrap = (store) => store }: ServeOptions = {},
+  {
+    config,
+    logger,
+    lockTimeout,
+    health,
+    wrap = (store) => store,
+  }: ServeOptions = {},
 ): Promise<TestServer> {
   const dataDir = testdir(t);
   await putDatabase(dataDir, worlds);
@@ -119,7 +127,7 @@ export async function serve(
   const { store } = engines;
   const app = createApp({
     config: { ...loadConfig({}), ...config },
-    engines: { ...engines, store: wrap(store) },
+    engines: { ...engines, store: wrap(store), ...(health && { health }) },
     ...(logger && { logger }),
   });
   t.teardown(() => app.close());

@@ -63,10 +63,16 @@ export async function open(client: pg.Client): Promise<void> {
 
 /** The error about a connection that did not come to be, as with a certificate that is not trusted. */
 export function notConnected(error: unknown): StoreError {
-  const { message, code = "" } = error as Error & { code?: string };
-  const known = storeErrorOf(error);
-  const reason = (message || code || "no answer").replace(/\s+/g, " ");
-  return new StoreError(known?.problem ?? "unusable", reason);
+  return new StoreError(
+    storeErrorOf(error)?.problem ?? "unusable",
+    lineOf(error),
+  );
+}
+
+/** Why a connection failed, in one line. */
+export function lineOf(error: unknown): string {
+  const { message, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  return (message || code || "no answer").replace(/\s+/g, " ");
 }
 
 /** Ends a connection in order. A database that does not answer does not hold that up. */

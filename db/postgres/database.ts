@@ -1,8 +1,9 @@
 import type pg from "pg";
 import { addressOf, type DatabaseOptions } from "../choice.js";
+import type { PoolHealth } from "../open.js";
 import { StoreError } from "../store.js";
 import { Caches } from "./cache.js";
-import { clientOf, configOf, end, open } from "./client.js";
+import { clientOf, configOf, end, lineOf, open } from "./client.js";
 import { storeErrorOf } from "./errors.js";
 import { Lanes } from "./lanes.js";
 import { Link } from "./link.js";
@@ -43,10 +44,16 @@ export class Database {
   readonly #lanes: Lanes;
   #membership: Membership | undefined;
   #closed = false;
+  #wasLost = false;
   /** Writes and snapshots under way. */
   readonly #working = new Set<Promise<unknown>>();
 
-  private constructor(id: string, config: pg.ClientConfig, size: number) {
+  private constructor(
+    id: string,
+    config: pg.ClientConfig,
+    size: number,
+    warn: (line: string) => void,
+  ) {
     this.id = id;
     // Writes wait for the locks of their worlds, and reads must not wait for connections then.
     this.#lanes = new Lanes(Math.ceil(size / 2), (world, batch) =>
@@ -61,8 +68,14 @@ export class Database {
         if (this.#membership) await join(client, this.#membership);
       },
       notified: (payload) => this.#news.heard(payload),
-      up: () => this.#news.missed(),
-      down: () => {
+      up: () => {
+        if (this.#wasLost) warn("PostgreSQL is back");
+        this.#wasLost = false;
+        this.#news.missed();
+      },
+      down: (cause) => {
+        this.#wasLost = true;
+        warn(`PostgreSQL is lost: ${lineOf(cause)}`);
         this.caches.forgetAll();
         this.#pool.drop();
       },
@@ -78,11 +91,13 @@ export class Database {
 
   /**
    * Connects, and creates or upgrades the tables.
+   * @param warn gets one line when the database is lost, and when it is back.
    * @throws {StoreError} `unusable`, with one line for the operator, without the password.
    */
   static async open(
     { url, pool }: DatabaseOptions,
     options: UpgradeOptions,
+    warn: (line: string) => void = () => {},
   ): Promise<Database> {
     try {
       const config = configOf(url);
@@ -94,7 +109,7 @@ export class Database {
       } finally {
         await end(client);
       }
-      const database = new Database(id, config, pool);
+      const database = new Database(id, config, pool, warn);
       await database.#link.open();
       return database;
     } catch (error) {
@@ -124,6 +139,11 @@ export class Database {
   /** Whether the database can be reached. */
   get isUp(): boolean {
     return this.#link.isUp;
+  }
+
+  /** How the connections for statements are used. */
+  get connections(): PoolHealth {
+    return this.#pool.health;
   }
 
   /** Several statements that see one moment. */

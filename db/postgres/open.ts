@@ -36,14 +36,18 @@ interface Telling {
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export async function openShared(options: SharedOptions): Promise<Engines> {
-  const { database, dataDir, bucket, log } = options;
+  const { database, dataDir, bucket, log, warn } = options;
   const { create = true, upgrade = true, serves = true } = options;
   const opened: { close(): Promise<void> }[] = [];
   const close = async () => {
     for (const engine of opened.splice(0).reverse()) await engine.close();
   };
   try {
-    const db = await Database.open(database, { create, upgrade, log });
+    const db = await Database.open(
+      database,
+      { create, upgrade, log },
+      serves ? warn : undefined,
+    );
     opened.push(db);
     const telling = await openEvents(db, options);
     const { events, identity } = telling;
@@ -68,6 +72,11 @@ export async function openShared(options: SharedOptions): Promise<Engines> {
       store: publishing(postgresStore(db), events),
       files,
       events,
+      health: () => ({
+        database: { ...db.connections, isUp: db.isUp },
+        isValkeyUp:
+          events instanceof ValkeyEvents ? events.connected : undefined,
+      }),
       close,
     };
   } catch (error) {
@@ -79,13 +88,13 @@ export async function openShared(options: SharedOptions): Promise<Engines> {
 /** A command beside the servers needs no events: notifications tell those of its writes. */
 async function openEvents(
   db: Database,
-  { valkeyUrl, serves = true, worker, log, onFault }: SharedOptions,
+  { valkeyUrl, serves = true, worker, warn, onFault }: SharedOptions,
 ): Promise<Telling> {
   if (valkeyUrl !== undefined && serves) {
     const namespace = db.id;
     const events = await ValkeyEvents.open({
       ...{ url: valkeyUrl, namespace, onFault },
-      ...(log && { log }),
+      ...(warn && { log: warn }),
     });
     const identity = sharedEvents(events.identity);
     return {

@@ -1,4 +1,5 @@
 import pg from "pg";
+import type { PoolHealth } from "../open.js";
 import { StoreError } from "../store.js";
 import { cut, END_TIMEOUT, limited, notConnected } from "./client.js";
 import { explain } from "./errors.js";
@@ -98,6 +99,13 @@ export class Pool {
       await client.query(limited(statement, ALONE_TIMEOUT + MARGIN));
       await prepare(client);
     });
+  }
+
+  /** How the connections are used. */
+  get health(): PoolHealth {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    const used = totalCount - idleCount;
+    return { idle: idleCount, used, waiting: waitingCount };
   }
 
   /** Gives up all connections at once: whoever waits for an answer would wait for long. */

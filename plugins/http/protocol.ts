@@ -59,8 +59,19 @@ export function stamp(request: FastifyRequest, reply: FastifyReply): void {
     .header("x-content-type-options", "nosniff");
 }
 
-/** {@link stamp} as a hook. */
+/** An id that is safe in the log and in a header. */
+const SAFE_ID = /^[\w.:-]{1,128}$/;
+
+/**
+ * {@link stamp} as a hook. The id of a proxy that TRUST_PROXY names is kept, so that one
+ * number finds the request in both logs.
+ */
 export const addHeaders: onRequestHookHandler = (request, reply, done) => {
+  const given = request.headers["x-request-id"];
+  if (typeof given === "string" && SAFE_ID.test(given)) {
+    // The client is among these, after the proxies that are trusted.
+    if ((request.ips?.length ?? 0) > 1) request.id = given;
+  }
   stamp(request, reply);
   done();
 };

@@ -4,14 +4,17 @@ import pino from "pino";
 import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
+import { outageHooks } from "../../plugins/outages.js";
 import { StoreError, type Store, type StoreProblem } from "../../db/store.js";
 import {
   admin,
+  call as callApp,
   dial,
   listen,
   rawRequest,
   serve,
   type Request,
+  worldOf,
 } from "../helper.js";
 import { testdir } from "../testdir.js";
 
@@ -218,6 +221,55 @@ void t.test("every answer carries a number of its own", async (t) => {
     ids.add(headers["x-request-id"]);
   }
   t.equal(ids.size, requests.length);
+});
+
+void t.test("the number that a trusted proxy has given", async (t) => {
+  const config = { trustProxy: ["loopback"] };
+  const { call } = await serve(t, [worldOf("demo")], { config });
+  const cases: [id: string, forwarded: string | undefined, kept: boolean][] = [
+    ["1fcd218c90b54200a964bc7557f540c9", "192.0.2.1", true],
+    ["edge:7.a_b-c", "192.0.2.1, 127.0.0.1", true],
+    ["of-a-client", undefined, false],
+    ["", "192.0.2.1", false],
+    ["a b", "192.0.2.1", false],
+    ['a"}', "192.0.2.1", false],
+    ["x".repeat(129), "192.0.2.1", false],
+    ["one, two", "192.0.2.1", false],
+  ];
+  for (const [id, forwarded, kept] of cases) {
+    const { headers } = await call({
+      url: world,
+      as,
+      headers: {
+        "x-request-id": id,
+        ...(forwarded !== undefined && { "x-forwarded-for": forwarded }),
+      },
+    });
+    t.match(headers["x-request-id"], kept ? id : UUID, id);
+  }
+});
+
+void t.test("an outage is one line, and no stack", async (t) => {
+  const lines: string[] = [];
+  const hooks = outageHooks();
+  const logger = pino({ hooks }, { write: (line) => lines.push(line) });
+  const lost = () => new StoreError("unusable", "It cannot be reached.");
+  const { app } = await serve(t, [worldOf("demo")], {
+    logger,
+    wrap: failing(lost),
+  });
+  for (let i = 0; i < 10; i++) {
+    t.equal((await callApp(app, { url: rooms, as })).status, 503);
+  }
+  t.equal(lines.length, 1);
+  t.match(JSON.parse(lines[0]!), {
+    level: 40,
+    problem: "unusable",
+    msg: "the storage refuses: It cannot be reached.",
+    err: undefined,
+  });
+  app.log.error({ err: new Error("a fault of Foyer") }, "request failed");
+  t.match(JSON.parse(lines[1]!), { level: 50, err: { stack: /a fault/ } });
 });
 
 /** A store whose list of rooms fails in a way that a test says. */

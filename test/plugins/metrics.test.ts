@@ -102,6 +102,7 @@ void t.test("what they count", async (t) => {
   ]) {
     t.ok(valueOf(text, metric)! > 0, metric);
   }
+  t.match(text, /^foyer_build_info\{version="\d[^"]+",node="\d[^"]+"\} 1$/m);
   t.notMatch(text, /secret|xxx|no\/such/, "nothing that a client made up");
 
   await store.rooms.create("demo", { name: "c" });
@@ -140,12 +141,26 @@ void t.test("a port and a token", async (t) => {
 });
 
 void t.test("the dashboard shows metrics that there are", async (t) => {
-  const { app, call } = await serve(t, undefined, { config: on });
+  const { app, call } = await serve(t, undefined, {
+    config: on,
+    health: () => ({
+      database: { isUp: true, idle: 3, used: 2, waiting: 1 },
+      isValkeyUp: false,
+    }),
+  });
   await call({ url: rooms, as });
   const { body } = await app.inject({
     url: "/metrics",
     headers: { authorization: `Bearer ${token}` },
   });
+  for (const [metric, value] of [
+    ['foyer_database_connections{state="used"}', 2],
+    ['foyer_database_connections{state="waiting"}', 1],
+    ["foyer_database_up", 1],
+    ["foyer_valkey_up", 0],
+  ] as const) {
+    t.equal(valueOf(body, metric), value, metric);
+  }
   const known = new Set(
     [...body.matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name, type]) =>
       type === "histogram"

@@ -1,3 +1,4 @@
+import { Database } from "../../../db/postgres/database.js";
 import { until, worldOf } from "../../helper.js";
 import { startPostgres } from "../../servers/postgres.js";
 import { startProxy, through } from "../../servers/proxy.js";
@@ -45,6 +46,31 @@ export const outages: Part = async (t, server) => {
     await until(async () => (await title()) === "new");
     t.ok(db.isUp, "all others go on");
     t.ok(touched.includes("demo"), "no event tells of it");
+  });
+
+  await t.test("the log says when PostgreSQL goes and comes", async (t) => {
+    const url = await server.createDatabase();
+    const proxy = await startProxy(t, server.port);
+    const lines: string[] = [];
+    const db = await Database.open(
+      { url: through(url, proxy), pool: 2 },
+      { create: true },
+      (line) => lines.push(line),
+    );
+    t.teardown(() => db.close());
+    await db.sql.value("SELECT 1");
+    t.strictSame(db.connections, { idle: 1, used: 0, waiting: 0 });
+    t.strictSame(lines, [], "nothing is lost");
+    proxy.cut();
+    await until(() => !db.isUp);
+    const reads = Array.from({ length: 20 }, () =>
+      problemOf(db.sql.value("SELECT 1")),
+    );
+    t.strictSame(new Set(await Promise.all(reads)), new Set(["unusable"]));
+    proxy.heal();
+    await until(() => db.isUp);
+    t.match(lines, [/^PostgreSQL is lost: [^\n]+$/, "PostgreSQL is back"]);
+    t.equal(lines.length, 2);
   });
 
   await t.test("an erasure whose commit is lost", async (t) => {
