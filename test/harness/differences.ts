@@ -44,21 +44,20 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** What names an event, by a number. */
 const EVENTS = ["event", "replaces"];
+/** What names a room or its channel. */
+const PLACES = ["room", "channel"];
 
-/**
- * A payload that names other things, which are not there.
- * @param kept ids that stay.
- */
-export function withoutThings(value: Json, kept: ReadonlySet<string>): Json {
-  if (Array.isArray(value)) return value.map((it) => withoutThings(it, kept));
+/** A payload that names other things in the same place, which are not there. */
+export function withoutThings(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutThings);
   if (typeof value === "string") {
-    return UUID.test(value) && !kept.has(value) ? randomUUID() : value;
+    return UUID.test(value) ? randomUUID() : value;
   }
   if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [
-      key,
-      EVENTS.includes(key) ? 2 ** 40 : withoutThings(inner, kept),
-    ]),
+    Object.entries(value).map(([key, inner]) => {
+      if (PLACES.includes(key)) return [key, inner];
+      return [key, EVENTS.includes(key) ? 2 ** 40 : withoutThings(inner)];
+    }),
   );
 }

@@ -45,10 +45,10 @@ export class Seats {
     return this.#watchers.get(name)!;
   }
 
-  /** Connects all audiences, and waits until each has been told of the others. */
-  async fill(): Promise<void> {
+  /** Connects audiences, and waits until each has been told of the others. */
+  async fill(names: readonly Audience[] = audiences): Promise<void> {
     await Promise.all(
-      audiences.map(async (name) => {
+      names.map(async (name) => {
         const watcher = await this.seat(name);
         this.#watchers.set(name, watcher);
       }),

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Frame, Json } from "../live/client.js";
+import { type Frame, type Json, soon } from "../live/client.js";
 import {
   type Audience,
   audienceOf,
@@ -99,7 +99,7 @@ class Verification {
     const expected = this.#refusalOf(row, name);
     if (expected === undefined) return;
     const { client } = this.#seats.of(name);
-    const { payload, room, lobby } = this.#stage;
+    const { payload } = this.#stage;
     const action = commandOf(this.#name);
     const [, , problem] = await client.call(action, payload);
     const text = JSON.stringify(problem);
@@ -109,7 +109,7 @@ class Verification {
     if (text.includes(SECRET)) this.#note(name, `is shown ${text}`);
     // Whoever is refused for another reason than the right may know what is there.
     if (row.refused?.[name] !== undefined) return;
-    const absent = withoutThings(payload, new Set([room, lobby]));
+    const absent = withoutThings(payload);
     const [, , other] = await client.call(action, absent);
     if (isDeepStrictEqual(problem, other)) return;
     const instead = JSON.stringify(other);
@@ -160,7 +160,7 @@ class Verification {
   async #received(name: Audience, count: number): Promise<Frame[]> {
     const { client } = this.#seats.of(name);
     if (this.#ending.has(name)) {
-      await client.closed;
+      await soon(client.closed).catch(() => this.#note(name, "is not ended"));
       return client.rest();
     }
     if (!this.#row.late) return client.all();

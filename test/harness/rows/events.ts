@@ -1,3 +1,4 @@
+import { keyOf, rules } from "../../helper.js";
 import type { Rows } from "../row.js";
 
 // What happens otherwise than by a command: by REST, by an operator, or by time.
@@ -26,6 +27,34 @@ export const eventRows: Rows = {
       ["chat.channels", "outsider"],
     ],
     todo: "the channel of a room that becomes visible is not listed before the next login",
+  },
+  "a key that is removed": {
+    act: ({ store, world }) =>
+      store.worlds.update(world, { config: { JWT_secrets: [keyOf("other")] } }),
+    pushes: [["error", "world", { code: "auth.invalid_token" }]],
+    ends: "world",
+  },
+  "a world that closes for some": {
+    act: ({ store, world }) =>
+      store.worlds.configure(world, {
+        permission_config: rules({ "world.view": ["inside"] }),
+      }),
+    pushes: [
+      ["world.updated", "world -outsider"],
+      ["error", "outsider", { code: "auth.denied" }],
+    ],
+    ends: "outsider",
+  },
+  "a world that is deleted": {
+    act: ({ store, world }) => store.worlds.delete(world),
+    pushes: [["error", "world", { code: "world.unknown_world" }]],
+    ends: "world",
+  },
+  "a user whom REST erases": {
+    act: ({ store, world, ids }) =>
+      store.users.erase(world, { user_id: ids.elsewhere }),
+    pushes: [["connection.reload", "elsewhere"]],
+    ends: "elsewhere",
   },
   "an announcement whose time is over": {
     prepare: (it) => it.announcement({ show_until: Date.now() + 3000 }),

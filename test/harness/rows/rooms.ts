@@ -25,18 +25,17 @@ export const roomRows: Rows = {
   "room.enter: the first one": {
     inRoom: "room.view",
     payload: async ({ store, world }) => {
-      const made = await store.rooms.create(world, { name: "Attic" });
+      const made = await store.rooms.create(world, {
+        name: "Attic",
+        permission_config: { "room.view": ["inside"] },
+      });
       return { room: made.value.id };
     },
-    refused: { outsider: "", silenced: "" },
     pushes: [
       [
         "world.user_count_change",
-        "world",
-        ({ payload: { room } }) => ({
-          room,
-          users: "few",
-        }),
+        "world -outsider",
+        ({ payload: { room } }) => ({ room, users: "few" }),
       ],
     ],
   },

@@ -5,6 +5,7 @@ const UNKNOWN = { foreigner: "user.not_found" };
 export const userRows: Rows = {
   "user.update": {
     requires: "world.view",
+    refused: { silenced: "auth.denied" },
     payload: () => ({
       profile: { display_name: "New" },
       client_state: { a: 1 },
