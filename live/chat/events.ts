@@ -29,6 +29,9 @@ export function sentEvent(
         : new Json<Content>(content),
     edited: edited === null ? null : new Date(edited).toISOString(),
     replaces: event.replaces,
-    reactions: event.reactions,
+    // There may be a thousand.
+    reactions: new Json<SentEvent["reactions"]>(
+      JSON.stringify(event.reactions),
+    ),
   };
 }

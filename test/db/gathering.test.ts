@@ -87,7 +87,7 @@ void t.test("a write that waits", async (t) => {
       const waiting = kit.say("second");
       const ended = end(kit, t);
       await first;
-      t.match(await waiting, { event: { content: { body: "second" } } });
+      t.match(await waiting, { event: { content: /second/ } });
       await ended;
       // The thread may find the first one and the others at the same time.
       const count = kit.transactions() - before;

@@ -81,7 +81,7 @@ void t.test("what is stored is sent as it is", async (t) => {
   const reaction = { channel: room, event: events[0], reaction: "👍" };
   const has = (answer: unknown) => JSON.stringify(answer).includes(MARK);
 
-  type Row = [name: string, ask: () => Promise<unknown>];
+  type Row = [name: string, ask: () => Promise<unknown>, most?: number];
   const page = { channel: room, count: 50, before_id: 1e15 };
   const table: Row[] = [
     ["chat.fetch", () => first.do("chat.fetch", page)],
@@ -125,6 +125,31 @@ void t.test("what is stored is sent as it is", async (t) => {
     ],
     ["viewers", () => admin.do("room.enter", { room })],
     [
+      "the members of a direct channel",
+      async () => {
+        const users = [ids[4]];
+        const { id } = await admin.do("chat.direct.create", { users });
+        return admin.do("chat.subscribe", { channel: id });
+      },
+    ],
+    [
+      "chat.notification, encoded once to be stored",
+      async () => {
+        const all = [admin.id, ids[4]!];
+        const { channel } = await store.chat.direct("demo", ids[4]!, all, true);
+        const content = { type: "text", body: "x", ...deep };
+        const draft = { sender: ids[4]!, content };
+        await store.chat.send("demo", channel.id, draft);
+        return admin.next("chat.notification");
+      },
+      1,
+    ],
+    [
+      "GET of users, which the test parses",
+      async () => (await live.rest("GET", "demo/users/")).body as unknown,
+      1,
+    ],
+    [
       "world.updated",
       async () => {
         await store.rooms.update("demo", other, { name: "Changed" });
@@ -142,10 +167,10 @@ void t.test("what is stored is sent as it is", async (t) => {
   ];
   // What depends on nothing but the world is made once when it has changed.
   await admin.do("world.config.get");
-  for (const [name, ask] of table) {
+  for (const [name, ask, most = 0] of table) {
     let answer: unknown;
     const work = await workOf(async () => (answer = await ask()));
     t.ok(has(answer), `${name} has it`);
-    t.equal(work, 0, name);
+    t.ok(work <= most, `${name}: ${work}`);
   }
 });
