@@ -1,6 +1,6 @@
 # Builds in one image and runs in another, so that no compiler and no source gets
 # into what runs. See docs/install.md.
-FROM node:22-bookworm-slim AS build
+FROM node:22.16.0-bookworm-slim AS build
 # For better-sqlite3, where it has no prebuilt binary for this platform.
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -15,7 +15,7 @@ RUN npm run -s build \
   && npm prune --omit=dev \
   && rm -rf dist/.tsbuildinfo dist/.built dist/.built-pages
 
-FROM node:22-bookworm-slim
+FROM node:22.16.0-bookworm-slim
 ENV NODE_ENV=production \
   HOST=0.0.0.0 \
   PORT=8375 \

@@ -215,7 +215,7 @@ export const variables = {
     someText,
   ),
   METRICS_TOKEN: optional(
-    "asks for `Authorization: Bearer <this>` at `/metrics`, which without `METRICS_PORT` is at `PORT`",
+    "asks for `Authorization: Bearer <this>` at `/metrics`, which without `METRICS_PORT` is at `PORT`; 16 to 500 characters",
     bearerToken,
   ),
 };

@@ -19,7 +19,9 @@ import { worldCommand } from "./worlds.js";
 copyCommands.forEach((copying) => worldCommand.addCommand(copying));
 
 const foyer = new Command("foyer")
-  .description("An event rooms server: worlds with rooms, behind a JSON API.")
+  .description(
+    "A server for online events: rooms with chat, questions, polls and streams, pages for attendees and hosts, a JSON API and a websocket.",
+  )
   .version(version)
   .addCommand(serveCommand)
   .addCommand(worldCommand)

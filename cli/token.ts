@@ -21,6 +21,12 @@ export const tokenCommand = command(
   )
   .addOption(
     new Option(
+      "--name <name>",
+      "the name that a new user begins with; without --uid, the token is for somebody new",
+    ).argParser(checked({ type: "string", minLength: 1, maxLength: 300 })),
+  )
+  .addOption(
+    new Option(
       "--trait <trait>",
       "a trait of its bearer; may be given more than once",
     )
@@ -51,14 +57,15 @@ export const tokenCommand = command(
   .action(
     async (
       id: string,
-      { json, uid, trait, expires, link: page }: TokenCommandOptions,
+      { json, uid, name, trait, expires, link: page }: TokenCommandOptions,
     ) => {
       // First, because it may fail.
       const address = page && addressIn(loadConfig(context().env));
       const world = await withStore((store) => findWorld(store, id));
       const token = await signToken(world, {
         // Over a websocket, only a token with a uid logs anybody in.
-        uid: uid ?? (page && randomUUID()),
+        uid: uid ?? ((page ?? name) ? randomUUID() : undefined),
+        ...(name !== undefined && { profile: { display_name: name } }),
         ...(trait && { traits: trait }),
         expiresIn: expires,
       });
@@ -72,6 +79,7 @@ export const tokenCommand = command(
 
 interface TokenCommandOptions extends JsonOption {
   uid?: string;
+  name?: string;
   trait?: string[];
   expires: string;
   link?: LinkedPage;

@@ -105,7 +105,7 @@ const cloneCommand = newWorldCommand(
   "new-id",
   command(
     "clone",
-    "create a world with all that another holds but its files",
+    "create a world with all that another holds but its files, its chat and its votes",
     'world clone summit summit-2028 --title "Summit 2028" --domain 2028.example.org',
   ).argument("<id>", "the world to clone"),
 ).action(

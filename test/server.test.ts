@@ -1,3 +1,5 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { configOf, variablesOf } from "./stack.js";
 import t from "tap";
 import { loadConfig } from "../config.js";
@@ -14,6 +16,7 @@ import {
   until,
   worldOf,
 } from "./helper.js";
+import { shared } from "./shared.js";
 import { testdir } from "./testdir.js";
 
 const rooms = "/api/v1/worlds/sample/rooms/";
@@ -193,11 +196,32 @@ void t.test("what is no HTTP, and what the log tells of it all", async (t) => {
   t.equal(await send("POST", rooms, token, "body-marker"), 400);
   t.equal(await send("PATCH", path, token, JSON.stringify(world)), 200);
 
+  const form = new FormData();
+  form.append("file", new Blob(["%PDF-1.4\n%%EOF\n"]), "a.pdf");
+  const upload = await fetch(`${server.address}/storage/upload/`, {
+    method: "POST",
+    headers: { authorization: "Client guest" },
+    body: form,
+  });
+  const { url } = (await upload.json()) as { url: string };
+  const [, fileSecret = ""] = /\.([\w-]{12})\.pdf$/.exec(url)!;
+  const { pathname } = new URL(url);
+  for (const file of [
+    pathname,
+    pathname.replaceAll(".", "%2e"),
+    `/elsewhere${pathname}`,
+  ]) {
+    await fetch(server.address + file);
+  }
+  // Its bytes are gone, which a line says.
+  if (!shared) rmSync(join(dataDir, pathname));
+  t.equal((await fetch(url)).status, shared ? 200 : 404);
+
   server.signal("SIGTERM");
   const { stdout: said } = await server.finished;
   const log = said.split("\n").filter((line) => line.startsWith('{"level"'));
   const requests = log.filter((line) => line.includes('"msg":"request"'));
-  t.equal(requests.length, 8, "a line for each request");
+  t.equal(requests.length, 13, "a line for each request");
   t.match(JSON.parse(requests[0]!), {
     method: "GET",
     path: rooms,
@@ -205,6 +229,7 @@ void t.test("what is no HTTP, and what the log tells of it all", async (t) => {
     reqId: /^[0-9a-f-]{36}$/,
   });
   const text = log.join("\n");
+  if (!shared) t.match(text, /\.…\.pdf is recorded, and is missing/);
   for (const word of [
     token,
     token.split(".")[2]!,
@@ -214,6 +239,7 @@ void t.test("what is no HTTP, and what the log tells of it all", async (t) => {
     "body-marker",
     "cookie-marker",
     "uthorization",
+    fileSecret,
   ]) {
     t.notOk(text.includes(word), `the log does not hold ${word.slice(0, 12)}`);
   }

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import Fastify, { type FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
+import { pathWithoutFileSecrets } from "../../schemas/plain/file-secrets.js";
 
 /**
  * Turns off Fastify's own lines about requests, which hold headers, except the
@@ -24,7 +25,7 @@ export class QuietRequests extends Fastify.LogController {
 /**
  * Logs one line per request at level debug. At info it would cost more than the
  * request. Faults of the server are always logged, by error-handler.ts. No header, query
- * or body is logged: they may hold a token.
+ * or body is logged, as they may hold a token, and no secret of a file.
  */
 export default fp(
   async (app) => {
@@ -34,7 +35,7 @@ export default fp(
         {
           reqId: request.id,
           method: request.method,
-          path: request.url.split("?", 1)[0],
+          path: pathWithoutFileSecrets(request.url.split("?", 1)[0]!),
           // A trusted proxy may pass on any text that a client sent.
           from: isIP(request.ip) ? request.ip : undefined,
           status: reply.statusCode,

@@ -17,6 +17,18 @@ void t.test("a token says what it was asked to", async (t) => {
   ][] = [
     [[], { traits: ["admin", "api"], uid: undefined }, 30 * DAY, 200],
     [["--uid", "42"], { uid: "42", traits: ["admin", "api"] }, 30 * DAY, 200],
+    [
+      ["--uid", "bot", "--name", "Wall-E"],
+      { uid: "bot", profile: { display_name: "Wall-E" } },
+      30 * DAY,
+      200,
+    ],
+    [
+      ["--name", "Eve"],
+      { uid: /^[0-9a-f-]{36}$/, profile: { display_name: "Eve" } },
+      30 * DAY,
+      200,
+    ],
     [["--trait", "attendee"], { traits: ["attendee"] }, 30 * DAY, 403],
     [
       [

@@ -32,7 +32,7 @@ export interface S3Server {
 }
 
 const INSTALL =
-  "versitygw is not installed: go install github.com/versity/versitygw/cmd/versitygw@latest, or set VERSITYGW to its path";
+  "versitygw is not installed: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0, or set VERSITYGW to its path";
 
 /** Where versitygw is. */
 function program(): string {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import t, { type Test } from "tap";
 import { WebSocket, WebSocketServer } from "ws";
 import { admin, keyOf, listen, serve, tokenOf, until } from "../helper.js";
-import { programOf, proxies, type Proxy } from "./proxy.js";
+import { programOf, proxies, startDeployed, type Proxy } from "./proxy.js";
 
 /** Foyer with a websocket that echoes, and what the websocket sees of its clients. */
 async function upstream(t: Test) {
@@ -162,3 +162,37 @@ void t.test(
     await pinged.echo("still here");
   },
 );
+
+for (const [path, nodes] of [
+  ["Caddyfile", 1],
+  ["nodes/Caddyfile", 2],
+] as const) {
+  void t.test(`Caddy, as deploy/${path} sets it up`, async (t) => {
+    if (!proxies["caddy"]!.isHere) {
+      t.comment("Caddy is not installed: its settings are not tried");
+      return;
+    }
+    const servers = await Promise.all(
+      Array.from({ length: nodes }, () => upstream(t)),
+    );
+    const proxy = await startDeployed(
+      t,
+      path,
+      servers.map(({ port }) => port),
+    );
+    const { echo } = await client(t, proxy);
+    await echo("hello");
+    const url = `http://127.0.0.1:${proxy.port}/healthz`;
+    t.equal((await fetch(url)).status, 200);
+    if (nodes === 1) return;
+    for (const { app } of servers) await app.close();
+    // Until it has noticed, a request that finds them gone is a 502.
+    let refused = await fetch(url);
+    await until(async () => (refused = await fetch(url)).status === 503);
+    t.equal(refused.headers.get("retry-after"), "5");
+    t.same(await refused.json(), {
+      detail: "No server is ready.",
+      code: "unavailable",
+    });
+  });
+}

@@ -138,36 +138,53 @@ const nginx: ProxyProgram = {
 
 const caddy: ProxyProgram = {
   isHere: pathTo("caddy") !== undefined,
-  async start(t, upstream, more = "") {
-    const port = await freePort();
-    const home = homeOf(t);
-    const admin = `unix//${home}/admin`;
+  start(t, upstream, more = "") {
     let site = put(programOf("Caddy", "text"), "8375", String(upstream));
-    site = put(
-      site,
-      "rooms.example.org {",
-      `http://127.0.0.1:${port} { ${more}`,
-    );
-    const file = join(home, "Caddyfile");
-    writeFileSync(file, `{\nadmin ${admin}\nauto_https off\n}\n${site}`);
-    const path = pathTo("caddy")!;
-    const config = ["--config", file, "--adapter", "caddyfile"];
-    await run(t, port, [path, "run", ...config], home);
-    return {
-      port,
-      async reload() {
-        execFileSync(
-          "env",
-          ["-i", `HOME=${home}`, path, "reload", ...config].concat(
-            "--address",
-            admin,
-            "--force",
-          ),
-          { stdio: "ignore" },
-        );
-      },
-    };
+    site = put(site, "rooms.example.org {", `{$DOMAIN} { ${more}`);
+    return startCaddy(t, site);
   },
 };
+
+/** Starts Caddy with a Caddyfile of deploy, with other upstreams. */
+export const startDeployed = (
+  t: Test,
+  path: string,
+  upstreams: readonly number[],
+): Promise<Proxy> => {
+  const site = readFileSync(
+    new URL(`../../../deploy/${path}`, import.meta.url),
+    "utf8",
+  );
+  const addresses = upstreams.map((port) => `127.0.0.1:${port}`).join(" ");
+  const to = `reverse_proxy ${addresses} {`;
+  return startCaddy(t, put(site, /reverse_proxy .+ \{/, to));
+};
+
+/** @param site a Caddyfile for `{$DOMAIN}`. */
+async function startCaddy(t: Test, site: string): Promise<Proxy> {
+  const port = await freePort();
+  const home = homeOf(t);
+  const admin = `unix//${home}/admin`;
+  site = put(site, "{$DOMAIN}", `http://127.0.0.1:${port}`);
+  const file = join(home, "Caddyfile");
+  writeFileSync(file, `{\nadmin ${admin}\nauto_https off\n}\n${site}`);
+  const path = pathTo("caddy")!;
+  const config = ["--config", file, "--adapter", "caddyfile"];
+  await run(t, port, [path, "run", ...config], home);
+  return {
+    port,
+    async reload() {
+      execFileSync(
+        "env",
+        ["-i", `HOME=${home}`, path, "reload", ...config].concat(
+          "--address",
+          admin,
+          "--force",
+        ),
+        { stdio: "ignore" },
+      );
+    },
+  };
+}
 
 export const proxies: Readonly<Record<string, ProxyProgram>> = { nginx, caddy };
