@@ -13,9 +13,9 @@ const DELETE_USER = "/api/v1/worlds/:world_id/delete_user";
 
 /** The users of a world. Logins and uploads create them. */
 const routes: FastifyPluginAsync = async (app) => {
-  app.get(USERS, { config: { requires: ["world.update"] }, ...listUsers });
+  app.get(USERS, { config: { requires: ["user.list"] }, ...listUsers });
   app.post(DELETE_USER, {
-    config: { requires: ["world.update"] },
+    config: { requires: ["user.delete"] },
     ...deleteUser,
   });
 };

@@ -142,7 +142,7 @@ export function credentialsIn(header: string | undefined): Credentials {
 }
 
 /**
- * Admits a caller who has `world.api` and every key of `requires`. Sets
+ * Admits a caller who has `world.api` and every key of `requires`, and is not banned. Sets
  * `request.caller`, `request.world`, and `request.room` if the path names one.
  * @throws {Refusal} 401 or 403.
  */
@@ -172,6 +172,10 @@ export async function authorize(
     place.room = room.value;
   }
   if (!may(identity, requires, place)) throw forbidden();
+  const { tokenId } = identity;
+  if (tokenId === undefined) return;
+  const user = await store.users.find(world_id, { tokenId });
+  if (user?.moderation_state === "banned") throw forbidden();
 }
 
 /** The answer to a caller who could not be identified. */

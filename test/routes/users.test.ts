@@ -292,3 +292,63 @@ void t.test(
     t.strictSame(await textsBelow(dataDir, left), left, "the others stay");
   },
 );
+
+void t.test("the rights on users are those of the websocket", async (t) => {
+  const server = await serve(t);
+  const { store, call } = server;
+  const users = "/api/v1/worlds/demo/users/";
+  const rules = {
+    "world.api": ["api"],
+    "world.update": ["updater"],
+    "user.list": ["lister"],
+    "user.delete": ["eraser"],
+  };
+  const statuses = async (trait: string) => {
+    const as = user("demo", "caller", { traits: ["api", trait] });
+    const body = { token_id: "subject" };
+    await uploadAs(server, user("demo", "subject"));
+    const list = await call({ url: users, as });
+    return [
+      list.status,
+      (await call({ method: "POST", url, as, body })).status,
+    ];
+  };
+  const { "user.list": _, "user.delete": __, ...fewer } = rules;
+  for (const [permission_config, trait, expected] of [
+    [rules, "lister", [200, 403]],
+    [rules, "eraser", [403, 204]],
+    [rules, "updater", [403, 403]],
+    [fewer, "lister", [403, 403]],
+    [fewer, "updater", [200, 204]],
+  ] as const) {
+    await store.worlds.update("demo", { permission_config });
+    t.strictSame(await statuses(trait), expected, trait);
+  }
+});
+
+void t.test("a ban ends the calls of the user's tokens", async (t) => {
+  const server = await serve(t);
+  const { store, call } = server;
+  const as = user("demo", "boss", { traits: ["admin", "api"] });
+  const other = user("demo", "other", { traits: ["admin", "api"] });
+  await uploadAs(server, as);
+  const { id } = (await usersOf(store, "demo"))[0]!;
+  const rooms = "/api/v1/worlds/demo/rooms/";
+  const body = { name: "made" };
+  const statuses = async () => {
+    const calls = [
+      { url: "/api/v1/worlds/demo/", as },
+      { url: "/api/v1/worlds/demo/users/", as },
+      { method: "POST" as const, url: rooms, as, body },
+      { url: rooms, as: other },
+      { url: rooms, as: admin("demo") },
+    ];
+    const answers = await Promise.all(calls.map((one) => call(one)));
+    return answers.map(({ status }) => status).join(" ");
+  };
+  t.equal(await statuses(), "200 200 201 200 200");
+  await store.users.moderate("demo", id, "banned");
+  t.equal(await statuses(), "403 403 403 200 200");
+  await store.users.moderate("demo", id, "");
+  t.equal(await statuses(), "200 200 201 200 200");
+});
