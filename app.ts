@@ -18,6 +18,7 @@ import http, { composeRoutes } from "./plugins/http/index.js";
 import { originForm, requestIds } from "./plugins/http/protocol.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
 import { requirementsOf } from "./live/commands.js";
+import guests from "./plugins/limits/guests.js";
 import live, { commands } from "./live/index.js";
 import { isTaken } from "./live/upgrade.js";
 import mediaPlugin from "./plugins/media/index.js";
@@ -97,6 +98,8 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       ...{ corsOrigins, publicUrl, patience, load },
       metrics: isMeasured ? { ...(gather && { gather }) } : undefined,
     });
+    const { trustProxy, guestsPerMinute: perMinute } = config;
+    app.register(guests, { trustProxy, perMinute });
     app.register(auth);
 
     // Capabilities.

@@ -118,6 +118,11 @@ export const variables = {
     "how many uploads one caller may send in a minute, to each process, or with `VALKEY_URL` to all nodes together; more are a 429",
     count,
   ),
+  GUESTS_PER_MINUTE: variable(
+    "1200",
+    "how many new guests may come from one address in a minute, to each process, or with `VALKEY_URL` to all nodes together; more are refused. `TRUST_PROXY` tells whose address it is; of IPv6, the first 64 bits count. This machine and people with tokens are not counted",
+    count,
+  ),
   UPLOAD_WORLD_MAX_BYTES: variable(
     "10737418240",
     "how much the files of one world may take together",
@@ -231,6 +236,8 @@ export interface Config {
   publicUrl: string | undefined;
   trustProxy: string[] | false;
   workers: number;
+  /** How many new guests may come from one address. */
+  guestsPerMinute: number;
   logLevel: string;
   /** In milliseconds. */
   requestTimeout: number;
@@ -339,6 +346,7 @@ export function loadConfig(
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
     workers: values.WORKERS,
+    guestsPerMinute: values.GUESTS_PER_MINUTE,
     logLevel: values.LOG_LEVEL,
     requestTimeout: values.REQUEST_TIMEOUT * 1000,
     corsOrigins: values.CORS_ORIGIN,

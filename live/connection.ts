@@ -160,6 +160,8 @@ export class Connection {
     readonly world: string,
     ws: WebSocket,
     socket: Duplex,
+    /** Of the client. */
+    readonly address: string,
     around: Surroundings,
   ) {
     this.#ws = ws;

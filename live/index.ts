@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import fp from "fastify-plugin";
 import { type WebSocket, WebSocketServer } from "ws";
@@ -67,6 +68,7 @@ export default fp<{ limits: LiveLimits }>(
     const live: Live = new Live({
       store: app.store,
       events: app.events,
+      guests: app.guests,
       identify: app.identify,
       limits,
       log: app.log,
@@ -127,8 +129,14 @@ export default fp<{ limits: LiveLimits }>(
     };
     const sockets = new WebSocketServer(options);
 
-    function open(ws: WebSocket, socket: Duplex, worldId: string): void {
-      const connection = new Connection(worldId, ws, socket, around);
+    function open(
+      ws: WebSocket,
+      socket: Duplex,
+      worldId: string,
+      request: IncomingMessage,
+    ): void {
+      const address = app.guests.addressOf(request);
+      const connection = new Connection(worldId, ws, socket, address, around);
       live.sockets.set(connection.id, connection);
       app.log.debug(
         { connection: connection.id, world: worldId },
@@ -182,5 +190,5 @@ export default fp<{ limits: LiveLimits }>(
       await live.chat.close();
     });
   },
-  { name: "live", dependencies: ["engines", "auth", "http"] },
+  { name: "live", dependencies: ["engines", "auth", "guests", "http"] },
 );

@@ -3,6 +3,7 @@ import type { LiveLimits } from "../config.js";
 import type { Events } from "../db/events.js";
 import type { Store } from "../db/store.js";
 import type { Identify } from "../plugins/auth/identity.js";
+import type { Guests } from "../plugins/limits/guests.js";
 import { Activity } from "./activity.js";
 import { Backlog } from "./backlog.js";
 import { Chat } from "./chat/chat.js";
@@ -32,6 +33,7 @@ export interface LiveParts {
   readonly store: Store;
   readonly events: Events;
   readonly identify: Identify;
+  readonly guests: Guests;
   readonly limits: LiveLimits;
   readonly log: FastifyBaseLogger;
   readonly metrics: LiveMetrics | undefined;
@@ -42,6 +44,7 @@ export class Live {
   readonly store: Store;
   readonly events: Events;
   readonly identify: Identify;
+  readonly guests: Guests;
   readonly limits: LiveLimits;
   readonly log: FastifyBaseLogger;
   readonly metrics: LiveMetrics | undefined;
@@ -65,10 +68,12 @@ export class Live {
   readonly searches = new Searches();
   #unfollow = () => {};
 
-  constructor({ store, events, identify, limits, log, metrics }: LiveParts) {
+  constructor(parts: LiveParts) {
+    const { store, events, identify, guests, limits, log, metrics } = parts;
     this.store = store;
     this.events = events;
     this.identify = identify;
+    this.guests = guests;
     this.limits = limits;
     this.log = log;
     this.metrics = metrics;

@@ -50,6 +50,16 @@ export async function logIn(
   }
   if (!live.rates.mayLogIn(connection.world, identity)) throw rateLimited();
   const { tokenId, clientId, traits, profile, pretalxId } = identity;
+  const { world: id, address } = connection;
+  if (
+    clientId !== undefined &&
+    !(await live.guests.admits(id, clientId, address))
+  ) {
+    throw new LiveError(
+      "auth.too_many_guests",
+      "Too many new guests come from this network. Try again in a minute.",
+    );
+  }
   const entered = await live.store.users.enter(connection.world, {
     tokenId,
     clientId,

@@ -14,7 +14,12 @@ export interface UpgradeOptions {
   sockets: WebSocketServer;
   /** Why no websocket is taken now; undefined if it is. */
   refuse: () => string | undefined;
-  onOpen: (ws: WebSocket, socket: Duplex, world: string) => void;
+  onOpen: (
+    ws: WebSocket,
+    socket: Duplex,
+    world: string,
+    request: IncomingMessage,
+  ) => void;
 }
 
 /**
@@ -51,7 +56,7 @@ export function acceptUpgrades(
           return;
         }
         sockets.handleUpgrade(request, socket, head, (ws) =>
-          onOpen(ws, socket, world),
+          onOpen(ws, socket, world, request),
         );
       });
     },

@@ -31,8 +31,9 @@ export class Retries {
   /** Whether to stay away: to connect again would be of no use, or would harm. */
   isOver({ error: { code } }: End): boolean {
     switch (code) {
-      // The network was too slow.
+      // The network was too slow, or too many came from it.
       case "auth.timeout":
+      case "auth.too_many_guests":
         return false;
       case "auth.expired_token":
       case "auth.invalid_token":

@@ -17,7 +17,7 @@ declare module "fastify" {
  * Admits whoever may upload to the world that the request names: by the query parameter
  * `world`, or else by its host. Sets `request.world` and `request.uploader`. Whoever is
  * banned or silenced may not.
- * @throws {Refusal} 403 with no body, whatever is missing.
+ * @throws {Refusal} 403 with no body, whatever is missing; 429 for one of too many new guests.
  */
 export async function uploader(request: FastifyRequest): Promise<void> {
   const { server } = request;
@@ -29,6 +29,17 @@ export async function uploader(request: FastifyRequest): Promise<void> {
   const user = await server.store.users.find(world.value.id, who);
   if (user?.moderation_state) throw new Refusal(403, "");
   const { tokenId, clientId, traits, profile } = who;
+  // It is asked again when the body has arrived.
+  const isFirst = !(request.uploader as Visitor | null);
+  if (clientId !== undefined && !user && isFirst) {
+    const { guests } = server;
+    const address = guests.addressOf(request.raw);
+    if (!(await guests.admits(world.value.id, clientId, address))) {
+      throw new Refusal(429, "Too many new guests. Try again in a minute.", {
+        "retry-after": "60",
+      });
+    }
+  }
   request.world = world;
   request.uploader = { tokenId, clientId, traits, profile };
 }

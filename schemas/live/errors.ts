@@ -22,6 +22,8 @@ export const liveErrors = {
     "The token is malformed, no key of the world signed it, or it is not valid here.",
   "auth.expired_token": "The token is no longer valid.",
   "auth.missing_token": "The world admits nobody without a token.",
+  "auth.too_many_guests":
+    "Too many new guests came from this address. Try again in a minute.",
   "auth.timeout":
     "The connection did not log in in time. The server closes it with 1008.",
   "connection.replaced":
@@ -97,6 +99,7 @@ export const loginErrors = [
   "auth.invalid_token",
   "auth.expired_token",
   "auth.missing_token",
+  "auth.too_many_guests",
   "auth.denied",
   "protocol.invalid_payload",
   "protocol.rate_limited",

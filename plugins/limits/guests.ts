@@ -1,0 +1,105 @@
+import { isIPv4, isIPv6 } from "node:net";
+import type { IncomingMessage } from "node:http";
+import proxyAddress from "@fastify/proxy-addr";
+import fp from "fastify-plugin";
+import type { Events } from "../../db/events.js";
+import type { UserStore } from "../../db/store.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Bounds how many new guests come from one address. */
+    readonly guests: Guests;
+  }
+}
+
+const MINUTE = 60_000;
+
+interface GuestLimit {
+  perMinute: number;
+  /** The proxies whose headers name the address of a client. */
+  trustProxy: string[] | false;
+}
+
+/**
+ * Lets new guests in, up to a rate of each address: anybody can make up client IDs, and
+ * each becomes a user.
+ */
+export class Guests {
+  readonly #users: Pick<UserStore, "find">;
+  readonly #events: Pick<Events, "count">;
+  readonly #perMinute: number;
+  readonly #trusts: (address: string, hop: number) => boolean;
+
+  constructor(
+    users: Pick<UserStore, "find">,
+    events: Pick<Events, "count">,
+    { perMinute, trustProxy }: GuestLimit,
+  ) {
+    this.#users = users;
+    this.#events = events;
+    this.#perMinute = perMinute;
+    this.#trusts = proxyAddress.compile(trustProxy || []);
+  }
+
+  /** The address of the client of a request; empty if its socket has none. */
+  addressOf(request: IncomingMessage): string {
+    const address: string | undefined = proxyAddress(request, this.#trusts);
+    return address ?? "";
+  }
+
+  /** Whether a guest may come in: one whom the world knows, or not too many new ones. */
+  async admits(
+    world: string,
+    clientId: string,
+    address: string,
+  ): Promise<boolean> {
+    const network = networkOf(address);
+    if (network === undefined) return true;
+    if (await this.#users.find(world, { clientId })) return true;
+    const { count } = await this.#events.count(`guests ${network}`, MINUTE);
+    return count <= this.#perMinute;
+  }
+}
+
+/**
+ * What counts as one address: an IPv4 address, or a network of IPv6, within which a
+ * client has as many addresses as it likes.
+ * @returns undefined for this machine.
+ */
+export function networkOf(address: string): string | undefined {
+  if (address === "") return undefined;
+  // Some proxies add the port; links add a zone.
+  const [zoneless = ""] = address.split("%", 1);
+  const plain = zoneless.replace(/^([\d.]+):\d+$/, "$1");
+  if (isIPv4(plain)) return plain.startsWith("127.") ? undefined : plain;
+  // Whatever a proxy says instead of an address is one client.
+  if (!isIPv6(plain)) return plain.slice(0, 100);
+  const groups = groupsOf(plain);
+  const isZero = (to: number) => groups.slice(0, to).every((n) => n === 0);
+  if (isZero(5) && groups[5] === 0xffff) {
+    const [high = 0, low = 0] = groups.slice(6);
+    return networkOf([high >> 8, high & 255, low >> 8, low & 255].join("."));
+  }
+  if (isZero(7) && groups[7] === 1) return undefined;
+  const network = groups.slice(0, 4).map((group) => group.toString(16));
+  return `${network.join(":")}::/64`;
+}
+
+/** The eight numbers of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  // In its shortest form it has no dots, and at most one gap.
+  const { hostname } = new URL(`http://[${address}]`);
+  const [head = [], tail = []] = hostname
+    .slice(1, -1)
+    .split("::")
+    .map((part) => (part === "" ? [] : part.split(":")));
+  const gap = Array<string>(8 - head.length - tail.length).fill("0");
+  return [...head, ...gap, ...tail].map((group) => Number.parseInt(group, 16));
+}
+
+export default fp<GuestLimit>(
+  async (app, limit) => {
+    app.decorate("guests", new Guests(app.store.users, app.events, limit));
+  },
+  { name: "guests", dependencies: ["engines"] },
+);

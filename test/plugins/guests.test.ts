@@ -1,0 +1,103 @@
+import { once } from "node:events";
+import t, { type Test } from "tap";
+import { WebSocket } from "ws";
+import { networkOf } from "../../plugins/limits/guests.js";
+import { startTestServer } from "../../testing.js";
+import { keyOf, tokenOf } from "../helper.js";
+import { configOf } from "../stack.js";
+import { testdir } from "../testdir.js";
+
+// How many new guests come from one address.
+
+void t.test("what counts as one address", async (t) => {
+  const table: [address: string, network: string | undefined][] = [
+    ["198.51.100.7", "198.51.100.7"],
+    ["198.51.100.7:4711", "198.51.100.7"],
+    ["::ffff:198.51.100.7", "198.51.100.7"],
+    ["::FFFF:c633:6407", "198.51.100.7"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:DB8:1:2::9", "2001:db8:1:2::/64"],
+    ["2001:db8::9", "2001:db8:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"],
+    ["unknown", "unknown"],
+    ["127.0.0.1", undefined],
+    ["127.9.9.9", undefined],
+    ["::ffff:127.0.0.1", undefined],
+    ["::1", undefined],
+    ["", undefined],
+  ];
+  for (const [address, network] of table) {
+    t.equal(networkOf(address), network, address);
+  }
+});
+
+async function start(t: Test, trustProxy: string[] | false = ["loopback"]) {
+  const config = await configOf(testdir(t));
+  const server = await startTestServer({
+    config: { ...config, trustProxy, guestsPerMinute: 2 },
+  });
+  t.teardown(() => server.close());
+  await server.createWorld({
+    id: "demo",
+    config: { JWT_secrets: [keyOf("demo")] },
+  });
+  const from = (address: string) => ({ "X-Forwarded-For": address });
+  /** Logs in. @returns the name of the answer, or its code. */
+  const login = async (credentials: object, address: string) => {
+    const url = `${server.baseUrl.replace("http", "ws")}/ws/world/demo/`;
+    const ws = new WebSocket(url, { headers: from(address) });
+    await once(ws, "open");
+    ws.send(JSON.stringify(["authenticate", credentials]));
+    const [data] = (await once(ws, "message")) as [Buffer];
+    const [name, body] = JSON.parse(data.toString()) as [
+      string,
+      { code?: string },
+    ];
+    ws.terminate();
+    return body.code ?? name;
+  };
+  const upload = async (clientId: string, address: string) => {
+    const body = new FormData();
+    const pdf = new Blob(["%PDF-1.7\n%%EOF\n"]);
+    body.append("file", pdf, "a.pdf");
+    const authorization = `Client ${clientId}`;
+    const headers = { authorization, ...from(address) };
+    const url = `${server.baseUrl}/storage/upload/?world=demo`;
+    const { status } = await fetch(url, { method: "POST", headers, body });
+    return status;
+  };
+  return { login, upload };
+}
+
+void t.test("new guests of one address", async (t) => {
+  const { login, upload } = await start(t);
+  const guest = (client_id: string, address = "198.51.100.7") =>
+    login({ client_id }, address);
+  const token = tokenOf(keyOf("demo"), { uid: "ada" });
+  const steps: [name: string, got: unknown, expected: unknown][] = [
+    ["the first", await guest("a"), "authenticated"],
+    ["an upload of the second", await upload("b", "198.51.100.7"), 201],
+    ["one more", await guest("c"), "auth.too_many_guests"],
+    ["an upload of one more", await upload("d", "198.51.100.7"), 429],
+    ["a guest who is known", await guest("b"), "authenticated"],
+    ["and their upload", await upload("a", "198.51.100.7"), 201],
+    ["a token", await login({ token }, "198.51.100.7"), "authenticated"],
+    ["another address", await guest("e", "198.51.100.8"), "authenticated"],
+    ["IPv6", await guest("f", "2001:db8::1"), "authenticated"],
+    ["its network", await guest("g", "2001:db8::2"), "authenticated"],
+    ["its network", await upload("h", "2001:db8::3"), 429],
+    ["another one", await guest("i", "2001:db8:0:1::1"), "authenticated"],
+  ];
+  for (const [name, got, expected] of steps) t.equal(got, expected, name);
+  for (const id of ["j", "k", "l"]) {
+    t.equal(await guest(id, "127.0.0.1"), "authenticated", "this machine");
+  }
+});
+
+void t.test("an address that a client makes up", async (t) => {
+  const { login } = await start(t, ["192.0.2.1"]);
+  for (const client_id of ["a", "b", "c"]) {
+    const got = await login({ client_id }, "198.51.100.7");
+    t.equal(got, "authenticated", "counts for nothing");
+  }
+});
