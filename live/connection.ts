@@ -11,6 +11,8 @@ import { Pace } from "./pace.js";
 import { randomId } from "./random-id.js";
 import type { Pump } from "./pump.js";
 import type { Bearer, ModerationState } from "./rights.js";
+import type { Told } from "./told.js";
+import type { TokenBucket } from "./token-bucket.js";
 import type { Turns } from "./turns.js";
 import type { View } from "./world-state.js";
 
@@ -56,8 +58,14 @@ export interface Login extends Bearer {
   readonly user: string;
   /** As the store had it last. */
   state: ModerationState;
+  /** Whether they asked for what changes of the world, instead of all of it. */
+  readonly changes: boolean;
   /** What they see of the world, as it was made last. */
   view?: View;
+  /** What they were told of the world last, if they asked for changes. */
+  told?: Told;
+  /** How many bytes they may get of the states of the world. */
+  states?: TokenBucket;
 }
 
 /** What a connection needs of the rest. */
@@ -126,6 +134,8 @@ export class Connection {
   #answerSize = 0;
   /** The size of the answers since the client had taken all, without what others share. */
   #answersKept = 0;
+  /** The size of the last state of the world. The next one waits until it is read. */
+  #stateSize = 0;
   /** Ends the wait of the message that is next. */
   #wake = nothing;
   #ended = false;
@@ -416,6 +426,12 @@ export class Connection {
     this.#heldSize += piece.length;
   }
 
+  /** Sends a state of the world, which may be large without a fault of the reader. */
+  pushState(frame: Buffer): void {
+    this.push(frame);
+    this.#stateSize = frame.length;
+  }
+
   /** Sends a push like {@link push}, but before all pushes that wait for the answer. */
   pushFirst(frame: Buffer): void {
     const before = this.#held.length;
@@ -442,7 +458,8 @@ export class Connection {
    * @returns whether it was dropped.
    */
   #dropIfSlow(): boolean {
-    const most = this.#around.limits.maxUnsent + this.#answerSize;
+    const { maxUnsent } = this.#around.limits;
+    const most = maxUnsent + this.#answerSize + this.#stateSize;
     if (this.unsent <= most) return false;
     this.dropAsSlow();
     return true;

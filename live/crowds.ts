@@ -1,45 +1,54 @@
 import type { SentRoom } from "../schemas/live/index.js";
+import type { Connection } from "./connection.js";
+import { CrowdBoard, FORGOTTEN } from "./crowd-board.js";
 import { pushFrame } from "./frame.js";
 import type { Live } from "./live.js";
 import { inSlices } from "./slices.js";
-import { TokenBucket } from "./token-bucket.js";
-import type { View } from "./world-state.js";
+import type { View, WorldState } from "./world-state.js";
 
 type Crowd = SentRoom["users"];
+
+/** Whether a client gets a word for each crowd, or its size as well. */
+export type Counting = "words" | "counts";
 
 /** Up to this number of people are few. */
 const FEW = 10;
 
-/** The words of a world are sent together, at most once in this time, in milliseconds. */
+/** Below this number of people, their count is exact. */
+const EXACT = 100;
+
+/** The crowds of a world are sent together, at most once in this time, in milliseconds. */
 const INTERVAL = 250;
-
-/** How often the word for a room may change in a second, and how often at once. */
-const RATE = 1;
-const BURST = 4;
-
-/** After how many passes without a change every rate is full again. */
-const FORGOTTEN = (BURST / RATE) * (1000 / INTERVAL);
 
 const wordFor = (count: number): Crowd =>
   count < 1 ? "none" : count <= FEW ? "few" : "many";
 
+/** A count that many people do not change with each step: of two digits. */
+const roundedCount = (count: number): number =>
+  count < EXACT ? count : Number(count.toPrecision(2));
+
+/** The crowds of a world as they were sent last. */
+export interface SentCrowds {
+  readonly counting: Counting;
+  /** A number that is another one whenever any crowd has changed. */
+  readonly changes: number;
+  /** The fields of a room about its crowd, as JSON without braces. */
+  readonly jsonOf: (room: string) => string;
+}
+
 /** The crowds of one world. */
 interface Known {
-  /** The words that were sent last. Empty rooms are not kept. */
-  readonly words: Map<string, Crowd>;
-  /** The rooms that have another word than the one that was sent. */
-  readonly due: Set<string>;
-  /** How often the word for each room may still change. */
-  readonly rates: Map<string, TokenBucket>;
+  readonly words: CrowdBoard<Crowd>;
+  readonly counts: CrowdBoard<number>;
   /** How many passes had nothing to send. */
   quiet: number;
-  /** What stands for the present words; see {@link Crowds.changes}. */
-  changes: number;
-  /** Until words may be sent again. */
+  /** What stands for what was sent; see {@link SentCrowds.changes}. */
+  readonly changes: Record<Counting, number>;
+  /** Until crowds may be sent again. */
   timer?: NodeJS.Timeout;
 }
 
-/** Tells the people of a world when a room gets empty, or few or many people. */
+/** Tells the people of a world how many people its rooms have. */
 export class Crowds {
   readonly #live: Live;
   readonly #worlds = new Map<string, Known>();
@@ -49,93 +58,118 @@ export class Crowds {
     this.#live = live;
   }
 
-  /** A number that is another one whenever any word of a world has changed. */
-  changes(world: string): number {
-    return this.#worlds.get(world)?.changes ?? 0;
-  }
-
-  /** The word for a room, as it was sent last. */
-  of(world: string, room: string): Crowd {
-    return this.#worlds.get(world)?.words.get(room) ?? "none";
+  /** The crowds of a world. */
+  in(world: string, counting: Counting): SentCrowds {
+    const known = this.#worlds.get(world);
+    return {
+      counting,
+      changes: known?.changes[counting] ?? 0,
+      jsonOf: (room) => {
+        const word = `"users":"${known?.words.of(room) ?? "none"}"`;
+        return counting === "words"
+          ? word
+          : `${word},"count":${known?.counts.of(room) ?? 0}`;
+      },
+    };
   }
 
   /** Somebody entered or left a room. */
   changed(world: string, room: string): void {
-    const word = wordFor(this.#live.presence.countIn(world, room));
-    let known = this.#worlds.get(world);
-    if (word === this.of(world, room)) {
-      known?.due.delete(room);
-      return;
-    }
-    if (!known) {
-      known = {
-        words: new Map(),
-        due: new Set(),
-        rates: new Map(),
-        quiet: 0,
-        changes: 0,
-      };
-      this.#worlds.set(world, known);
-    }
-    known.due.add(room);
+    const known = this.#worlds.get(world) ?? {
+      words: new CrowdBoard(wordFor),
+      counts: new CrowdBoard(roundedCount),
+      quiet: 0,
+      changes: { words: 0, counts: 0 },
+    };
+    const count = this.#live.presence.countIn(world, room);
+    const isOtherWord = known.words.changed(room, count);
+    const isOtherCount = known.counts.changed(room, count);
+    if (!isOtherWord && !isOtherCount) return;
+    this.#worlds.set(world, known);
     if (!known.timer) this.#pass(world, known);
   }
 
-  /** Sends the words that are due, and looks again later. */
+  /** Sends what is due, and looks again later. */
   #pass(world: string, known: Known): void {
-    const changed = this.#take(world, known);
-    if (changed.size > 0) {
-      known.changes = ++this.#changes;
+    const { words, counts, changes } = known;
+    const countIn = (room: string) => this.#live.presence.countIn(world, room);
+    const newWords = new Set(words.take(countIn));
+    const newCounts = new Set([...counts.take(countIn), ...newWords]);
+    // A word always comes with the count that belongs to it.
+    for (const room of newWords) counts.set(room, countIn(room));
+    if (newCounts.size > 0) {
+      changes.counts = ++this.#changes;
+      if (newWords.size > 0) changes.words = this.#changes;
       known.quiet = 0;
-      this.#tell(world, changed);
-    } else if (known.due.size === 0 && ++known.quiet >= FORGOTTEN) {
+      this.#tell(world, known, newWords, newCounts);
+    } else if (
+      words.isSettled &&
+      counts.isSettled &&
+      ++known.quiet >= FORGOTTEN / INTERVAL
+    ) {
       delete known.timer;
-      known.rates.clear();
-      if (known.words.size === 0) this.#worlds.delete(world);
+      words.forgetRates();
+      counts.forgetRates();
+      if (words.isEmpty && counts.isEmpty) this.#worlds.delete(world);
       return;
     }
     known.timer = setTimeout(() => this.#pass(world, known), INTERVAL).unref();
   }
 
-  #take(world: string, { words, due, rates }: Known): Map<string, Crowd> {
-    const changed = new Map<string, Crowd>();
-    for (const room of due) {
-      const rate = rates.get(room) ?? new TokenBucket(RATE, BURST);
-      rates.set(room, rate);
-      if (!rate.take()) continue;
-      due.delete(room);
-      const word = wordFor(this.#live.presence.countIn(world, room));
-      if (word === "none") words.delete(room);
-      else words.set(room, word);
-      changed.set(room, word);
-    }
-    return changed;
-  }
-
-  #tell(world: string, changed: ReadonlyMap<string, Crowd>): void {
+  #tell(
+    world: string,
+    { words, counts }: Known,
+    newWords: ReadonlySet<string>,
+    newCounts: ReadonlySet<string>,
+  ): void {
     const live = this.#live;
     if (live.hub.in(world).size === 0) return;
+    const frames = [...newCounts].map((room) => {
+      const users = words.of(room);
+      const count = counts.of(room);
+      const frameOf = (data: object) =>
+        pushFrame("world.user_count_change", data);
+      return {
+        room,
+        counts: frameOf({ room, users, count }),
+        words: newWords.has(room) ? frameOf({ room, users }) : undefined,
+      };
+    });
     live.effects.inOrder(world, async () => {
       const state = await live.states.get(world);
       if (!state) return;
-      const frames = [...changed].map(([room, users]) => ({
-        room,
-        frame: pushFrame("world.user_count_change", { room, users }),
-      }));
-      // A connection gets all frames as one piece, however many rooms changed.
-      const joined = new Map<View, { piece: Buffer; count: number }>();
+      const pieceFor = this.#pieces(state, frames);
       await inSlices([...live.hub.in(world)], (connection) => {
         if (connection.ended) return;
-        const view = live.viewOf(connection, state);
-        let seen = joined.get(view);
-        if (!seen) {
-          const own = frames.filter(({ room }) => view.sees(room));
-          const piece = Buffer.concat(own.map(({ frame }) => frame));
-          joined.set(view, (seen = { piece, count: own.length }));
-        }
-        if (seen.count > 0) connection.push(seen.piece, seen.count);
+        const { piece, count } = pieceFor(connection);
+        if (count > 0) connection.push(piece, count);
       });
     });
+  }
+
+  /** What each connection gets: all frames as one piece, however many rooms changed. */
+  #pieces(
+    state: WorldState,
+    frames: readonly ({ room: string } & Record<
+      Counting,
+      Buffer | undefined
+    >)[],
+  ) {
+    type Pieces = Map<View, { piece: Buffer; count: number }>;
+    const known = { words: new Map() as Pieces, counts: new Map() as Pieces };
+    return (connection: Connection) => {
+      const counting = connection.login!.changes ? "counts" : "words";
+      const view = this.#live.viewOf(connection, state);
+      let seen = known[counting].get(view);
+      if (!seen) {
+        const own = frames.flatMap(({ room, [counting]: frame }) =>
+          frame && view.sees(room) ? [frame] : [],
+        );
+        seen = { piece: Buffer.concat(own), count: own.length };
+        known[counting].set(view, seen);
+      }
+      return seen;
+    };
   }
 
   close(): void {

@@ -2,7 +2,7 @@ import type { UserRecord } from "../db/store.js";
 import { type Identified, IdentityError } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
 import { forceJoins } from "./chat/forced.js";
-import type { Connection } from "./connection.js";
+import type { Connection, Login } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { frameAround } from "./frame.js";
 import { jsonOf } from "./encoding.js";
@@ -23,6 +23,7 @@ const CLOCK_SKEW = 5;
 interface Credentials {
   token?: unknown;
   client_id?: unknown;
+  changes?: unknown;
 }
 
 /**
@@ -41,6 +42,10 @@ export async function logIn(
     Array.isArray(payload)
   ) {
     throw invalidPayload({ non_field_errors: ["Must be an object."] });
+  }
+  const { changes = false } = payload as Credentials;
+  if (typeof changes !== "boolean") {
+    throw invalidPayload({ changes: ["Must be true or false."] });
   }
   const { identity, world } = await identify(live, connection, payload);
   const isGuest = identity.clientId !== undefined;
@@ -69,8 +74,9 @@ export async function logIn(
     login: true,
   });
   if (entered.moderation_state === "banned") throw new LiveError("auth.denied");
-  const login = {
+  const login: Login = {
     identity,
+    changes,
     traits: identity.traits,
     user: entered.id,
     state: entered.moderation_state,
@@ -158,17 +164,18 @@ async function answerOf(
   user: UserRecord,
 ): Promise<readonly Buffer[]> {
   const { world: id } = connection;
+  const announcements = await live.store.announcements.list(id);
   const state = await live.states.get(id);
   if (!state) throw throwOut(connection, "world.unknown_world");
   const world: World = state.world.value;
   const now = Date.now();
-  const announcements = await live.store.announcements.list(id);
   const before = jsonOf({ "user.config": ownUser(user, world) });
   const view = live.viewOf(connection, state);
+  const { changes } = connection.login!;
+  // From here on, what is told is what differs from this.
+  if (changes) connection.login!.told = view.told;
   const chat = await live.chat.readers.enter(connection, user, view);
-  const config = view.json(live.crowds.changes(id), (room) =>
-    live.crowds.of(id, room),
-  );
+  const config = view.json(live.crowds.in(id, changes ? "counts" : "words"));
   const after = jsonOf({
     ...chat,
     exhibition: { exhibitors: [], contact_requests: [] },

@@ -1,28 +1,25 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import { LRUCache } from "lru-cache";
 import type { AnyEvent } from "../db/events.js";
 import { AnnouncementPushes } from "./announcement-pushes.js";
 import type { World } from "../schemas/worlds.js";
 import type { Connection, Login } from "./connection.js";
 import { encoded } from "./encoding.js";
 import { applyModeration, reasonToEnd, throwOut } from "./endings.js";
-import { frameAround, textFrame } from "./frame.js";
+import { textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
 import { oncePer } from "./once.js";
 import { objectIn, ownUser, publicUser, scheduleOf } from "./shapes.js";
 import { inSlices } from "./slices.js";
-import type { View, WorldState } from "./world-state.js";
+import { WorldPushes } from "./world-pushes.js";
+import type { WorldState } from "./world-state.js";
 
 /**
  * Changes of a world are sent together, at most once in this time, in milliseconds.
  * A second full of changes is told four times then, the last one included.
  */
 const COALESCED = 300;
-
-/** How many frames of views are kept while they are sent. Each may be large. */
-const FRAMES = 16;
 
 /** How many users are compared with the store at a time. */
 const USERS = 200;
@@ -52,17 +49,20 @@ export class Notifier {
   readonly #pending = new Map<string, Pending>();
   readonly #told = new Map<string, Told>();
   readonly #announcements: AnnouncementPushes;
+  readonly #pushes: WorldPushes;
   readonly #unsubscribe: () => void;
 
   constructor(live: Live) {
     this.#live = live;
     this.#announcements = new AnnouncementPushes(live);
+    this.#pushes = new WorldPushes(live);
     this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
   close(): void {
     this.#unsubscribe();
     this.#announcements.close();
+    this.#pushes.close();
   }
 
   #receive(event: AnyEvent): void {
@@ -168,49 +168,11 @@ export class Notifier {
     if (everything) await this.#compareAll(world, connections);
     const told = this.#told.get(world);
     const versions = live.events.lossy ? versionsOf(state) : undefined;
-    if (certain || versions !== told?.versions) {
-      if (told) told.versions = versions;
-      await this.#tellWorld(world, state, connections);
-    }
+    const isNew = certain || (everything && versions !== told?.versions);
+    if (isNew && told) told.versions = versions;
+    await this.#pushes.send(state, connections, isNew);
+    if (isNew) this.#tellSchedule(world, state);
     if (everything) await this.#announcements.compare(world);
-  }
-
-  /** Sends a world with its rooms to connections. */
-  async #tellWorld(
-    world: string,
-    state: WorldState,
-    connections: readonly Connection[],
-  ): Promise<void> {
-    const live = this.#live;
-    const changes = live.crowds.changes(world);
-    const frames = new LRUCache<View, { json: Buffer; frame: Buffer }>({
-      max: FRAMES,
-    });
-    await withEach(connections, (connection) => {
-      // A change since then is told next; nobody loses a room that came with it.
-      const present = live.states.present(world);
-      const view = live.viewOf(connection, present ?? state);
-      if (present) this.#keepRights(connection, view);
-      const json = view.json(changes, (room) => live.crowds.of(world, room));
-      let sent = frames.get(view);
-      if (sent?.json !== json) {
-        const pieces = frameAround('["world.updated",', json, "]");
-        sent = { json, frame: Buffer.concat(pieces) };
-        frames.set(view, sent);
-      }
-      connection.push(sent.frame);
-    });
-    this.#tellSchedule(world, state);
-  }
-
-  /** Takes a connection out of rooms that it may not see any more. */
-  #keepRights(connection: Connection, view: View): void {
-    const { hub } = this.#live;
-    for (const id of [...connection.rooms]) {
-      if (!view.sees(id)) this.#live.leaveRoom(connection, id);
-      else hub.enter(connection, id, view.watches(id));
-    }
-    this.#live.chat.channels.keepRights(connection, view);
   }
 
   #tellSchedule(world: string, state: WorldState): void {
@@ -226,14 +188,20 @@ export class Notifier {
       const frames = new Map<string, Buffer>();
       return withEach([...this.#live.hub.in(world)], (connection) => {
         const room = this.#live.viewOf(connection, state).room(id);
-        if (room === undefined) return;
-        let frame = frames.get(room);
+        if (room === undefined || this.#pushes.knows(connection, id)) return;
+        const sent = connection.login!.changes
+          ? `${room.slice(0, -1)},"count":0}`
+          : room;
+        let frame = frames.get(sent);
         if (!frame) {
-          frame = textFrame(`["room.create",${room}]`);
-          frames.set(room, frame);
+          frame = textFrame(`["room.create",${sent}]`);
+          frames.set(sent, frame);
         }
         connection.push(frame);
+        this.#pushes.pushed(connection, id, room);
       });
+      // Its place in the order may be another one.
+      this.#refresh(world, { everything: false, certain: false });
     });
   }
 
@@ -241,12 +209,16 @@ export class Notifier {
     this.#with(world, (state) => {
       const room = state.room(id);
       if (!room) return;
+      const schedule_data = scheduleOf(room);
       broadcast(
         this.#live.hub.inRoom(world, id),
         "room.schedule",
-        { room: id, schedule_data: scheduleOf(room) },
+        { room: id, schedule_data },
         (connection) => this.#live.viewOf(connection, state).sees(id),
       );
+      this.#pushes.scheduled(world, id, schedule_data);
+      // Those elsewhere are told only if they asked for all changes.
+      this.#refresh(world, { everything: false, certain: false });
     });
   }
 
@@ -257,6 +229,9 @@ export class Notifier {
         this.#live.leaveRoom(connection, id);
       }
       broadcast(hub.in(world), "room.delete", { id });
+      for (const connection of hub.in(world)) {
+        this.#pushes.pushed(connection, id, undefined);
+      }
     });
   }
 
@@ -316,6 +291,7 @@ export class Notifier {
   unwatch(world: string): void {
     this.#told.delete(world);
     this.#announcements.unwatch(world);
+    this.#pushes.forget(world);
   }
 
   /** Watches a world that somebody is in. */

@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { RoomValue, Store, Versioned } from "../db/store.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
+import type { Counting, SentCrowds } from "./crowds.js";
 import { jsonOf } from "./encoding.js";
 import { oncePer } from "./once.js";
 import {
@@ -14,6 +15,7 @@ import {
 } from "./rights.js";
 import { sentRoom, sentWorld } from "./shapes.js";
 import { hasModule } from "./targets.js";
+import { Told } from "./told.js";
 
 /** How many rooms are read at a time. */
 const PAGE = 500;
@@ -26,9 +28,6 @@ const MAX_AGE = 10_000;
 
 /** How many views of each state have their JSON kept. */
 const KEPT_VIEWS = 16;
-
-/** The word for how many people a room has. */
-export type CrowdOf = (room: string) => "none" | "few" | "many";
 
 const worldJsonOf = oncePer((world: World) => JSON.stringify(sentWorld(world)));
 
@@ -48,8 +47,9 @@ export class View {
   readonly mayUpdate: boolean;
   /** Whether they see what only those who manage users see. */
   readonly managesUsers: boolean;
-  /** The permissions on each room that they see, as JSON. */
+  /** The permissions on each room that they see, as JSON, in the order of the rooms. */
   readonly #rooms = new Map<string, string>();
+  #told: Told | undefined;
   readonly #watched = new Set<string>();
   /** The rooms that somebody asked for. */
   readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
@@ -75,6 +75,16 @@ export class View {
     }
     this.mayUpdate = mayUpdate;
     this.managesUsers = mayInWorld(who, "user.manage", world);
+  }
+
+  /** The rooms that they see, in their order. */
+  get rooms(): readonly string[] {
+    return [...this.#rooms.keys()];
+  }
+
+  /** What they know who were told all that they see. */
+  get told(): Told {
+    return (this.#told ??= new Told(this));
   }
 
   /** Whether they see a room. */
@@ -126,22 +136,34 @@ export class View {
     return chat;
   }
 
-  /** A room as they see it, as JSON without `users`; undefined if they do not. */
+  /** A room as they see it, as JSON without its crowd; undefined if they do not. */
   room(id: string): string | undefined {
     const permissions = this.#rooms.get(id);
     return permissions && `${this.state.roomJson(id, permissions)}}`;
   }
 
+  /** A room that they see, as JSON. @param crowd the fields about its crowd. */
+  roomWith(id: string, crowd: string): string {
+    return `${this.state.roomJson(id, this.#rooms.get(id)!)},${crowd}}`;
+  }
+
+  /** Whether a room is the same in another view. */
+  hasSame(id: string, other: View): boolean {
+    if (this.#rooms.get(id) !== other.#rooms.get(id)) return false;
+    return (
+      this.state.room(id) === other.state.room(id) ||
+      this.room(id) === other.room(id)
+    );
+  }
+
   /**
    * The world, the permissions and the rooms as JSON in UTF-8. Everybody with this view
    * gets the same buffer: do not change it.
-   * @param crowds another number whenever the word for any room has changed.
    */
-  json(crowds: number, crowdOf: CrowdOf): Buffer {
+  json(crowds: SentCrowds): Buffer {
     return this.state.jsonOf(this, crowds, () => {
-      const rooms = [...this.#rooms].map(
-        ([id, permissions]) =>
-          `${this.state.roomJson(id, permissions)},"users":"${crowdOf(id)}"}`,
+      const rooms = this.rooms.map((id) =>
+        this.roomWith(id, crowds.jsonOf(id)),
       );
       const permissions = JSON.stringify(this.permissions);
       return `{"world":${this.state.worldJson},"permissions":${permissions},"rooms":[${rooms.join()}]}`;
@@ -149,41 +171,58 @@ export class View {
   }
 }
 
+/** The JSON of a view, and what stands for its crowds. */
+interface SentView {
+  readonly json: Buffer;
+  readonly changes: number;
+}
+
 /** A world with all its rooms, as it was at one moment. */
 export class WorldState {
-  readonly #byId: ReadonlyMap<string, RoomValue>;
+  readonly rooms: readonly Versioned<RoomValue>[];
+  readonly #byId: ReadonlyMap<string, Versioned<RoomValue>>;
   /** The traits that any rule asks for. Others make no difference. */
   readonly #relevant = new Set<string>();
   readonly #views = new Map<string, View>();
   /** The JSON of lists of permissions: many rooms and views have the same. */
   readonly #lists = new Map<string, string>();
   /** The JSON of the views that were asked for last. */
-  readonly #jsons = new LRUCache<View, { json: Buffer; crowds: number }>({
-    max: KEPT_VIEWS,
-  });
+  readonly #jsons: Record<Counting, LRUCache<View, SentView>> = {
+    words: new LRUCache({ max: KEPT_VIEWS }),
+    counts: new LRUCache({ max: KEPT_VIEWS }),
+  };
   #forced: readonly RoomValue[] | undefined;
 
+  /** @param before an earlier state, with which it shares the rooms that are the same. */
   constructor(
     readonly world: Versioned<World>,
-    readonly rooms: readonly Versioned<RoomValue>[],
+    rooms: readonly Versioned<RoomValue>[],
+    before?: WorldState,
   ) {
-    this.#byId = new Map(rooms.map(({ value }) => [value.id, value]));
+    const earlier = before ? before.#byId : new Map<string, never>();
+    this.rooms = rooms.map((room) => {
+      const known = earlier.get(room.value.id);
+      return known?.version === room.version ? known : room;
+    });
+    this.#byId = new Map(this.rooms.map((room) => [room.value.id, room]));
     addTraits(world.value.permission_config, this.#relevant);
-    for (const { value } of rooms) {
+    for (const { value } of this.rooms) {
       addTraits(value.permission_config, this.#relevant);
     }
   }
 
   room(id: string): RoomValue | undefined {
-    return this.#byId.get(id);
+    return this.#byId.get(id)?.value;
   }
 
   /** The rooms whose chat everybody joins who may. */
   get forced(): readonly RoomValue[] {
-    return (this.#forced ??= [...this.#byId.values()].filter(
-      (room) =>
-        room.extras.force_join === true && hasModule(room, "chat.native"),
-    ));
+    return (this.#forced ??= this.rooms
+      .map(({ value }) => value)
+      .filter(
+        (room) =>
+          room.extras.force_join === true && hasModule(room, "chat.native"),
+      ));
   }
 
   /** The world as people see it, as JSON. */
@@ -201,7 +240,7 @@ export class WorldState {
 
   /** A room with somebody's permissions, as JSON without the last brace. */
   roomJson(id: string, permissions: string): string {
-    const [before, after] = aroundPermissions(this.#byId.get(id)!);
+    const [before, after] = aroundPermissions(this.room(id)!);
     return before + permissions + after;
   }
 
@@ -209,11 +248,15 @@ export class WorldState {
    * The JSON of a view. Only a few are kept: each may be large, and there may be as
    * many views as people.
    */
-  jsonOf(view: View, crowds: number, make: () => string): Buffer {
-    const known = this.#jsons.get(view);
-    if (known?.crowds === crowds) return known.json;
+  jsonOf(
+    view: View,
+    { counting, changes }: SentCrowds,
+    make: () => string,
+  ): Buffer {
+    const known = this.#jsons[counting].get(view);
+    if (known?.changes === changes) return known.json;
     const json = Buffer.from(make());
-    this.#jsons.set(view, { json, crowds });
+    this.#jsons[counting].set(view, { json, changes });
     return json;
   }
 
@@ -238,6 +281,8 @@ export class WorldStates {
   readonly #isWatched: (world: string) => boolean;
   readonly #known = new Map<string, { state: WorldState; readAt: number }>();
   readonly #loading = new Map<string, Promise<WorldState | undefined>>();
+  /** States that were changed since. */
+  readonly #old = new Map<string, WorldState>();
 
   /** @param isWatched whether somebody is in a world. Only then its state is kept. */
   constructor(store: Store, isWatched: (world: string) => boolean) {
@@ -247,6 +292,9 @@ export class WorldStates {
 
   /** A world was changed, or nobody is in it any more. */
   forget(world: string): void {
+    const known = this.#known.get(world);
+    if (known) this.#old.set(world, known.state);
+    if (!this.#isWatched(world)) this.#old.delete(world);
     this.#known.delete(world);
     this.#loading.delete(world);
   }
@@ -279,6 +327,7 @@ export class WorldStates {
       const state = await loading;
       if (state && isPresent() && this.#isWatched(id)) {
         this.#known.set(id, { state, readAt: Date.now() });
+        this.#old.delete(id);
       }
       return state;
     } finally {
@@ -295,6 +344,6 @@ export class WorldStates {
       rooms.push(...read);
     } while (read.length === PAGE);
     const world = await this.#store.worlds.get(id);
-    return world && new WorldState(world, rooms);
+    return world && new WorldState(world, rooms, this.#old.get(id));
   }
 }

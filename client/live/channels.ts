@@ -9,7 +9,7 @@ import { LiveError } from "./error.js";
 import { Membership } from "./membership.js";
 import { Outbox } from "./outbox.js";
 import { ReadMark } from "./read-mark.js";
-import type { LiveState } from "./state.js";
+import { isOfWorld, type LiveState } from "./state.js";
 import { Subscription } from "./subscription.js";
 import { KnownUsers } from "./users.js";
 
@@ -102,7 +102,7 @@ export class Channels {
       const { id } = data as Pushes["room.delete"];
       const error = new LiveError("room.unknown", "The room was deleted.");
       this.#byId.get(id)?.subscription.end(error);
-    } else if (name === "world.updated") this.#worldUpdated();
+    } else if (isOfWorld(name)) this.#worldUpdated();
   }
 
   /** @param error why the client ended. */

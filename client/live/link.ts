@@ -74,10 +74,11 @@ export class Link {
       // It may have been closed while the token was on its way.
       if (this.#isOver) return;
       const { clientId } = this.#access;
+      const who = token === undefined ? { client_id: clientId } : { token };
       const connection = new Connection(
         new Socket(this.#url),
         {
-          login: token === undefined ? { client_id: clientId } : { token },
+          login: { ...who, changes: true },
           timeout: this.#timeout,
           heartbeat: this.#heartbeat,
         },

@@ -9,6 +9,7 @@ import { QuestionKind } from "./question-kind.js";
 import { Questions } from "./questions.js";
 import { RoomList, type Kind } from "./room-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
+import { isOfWorld } from "./state.js";
 
 /** What the registry needs of a list of any kind. */
 type AnyList = Omit<RoomList<Listed>, "current" | "read" | "left">;
@@ -79,7 +80,7 @@ export class RoomLists {
       const error = new LiveError("room.unknown", "The room was deleted.");
       this.#questions.get(id)?.list.end(error);
       this.#polls.get(id)?.list.end(error);
-    } else if (name === "world.updated") {
+    } else if (isOfWorld(name)) {
       for (const list of this.#all()) list.worldUpdated();
     } else {
       const lists = this.#of(name);

@@ -7,6 +7,7 @@ import type {
   SentChannel,
   SentRoom,
   SentWorld,
+  WorldChange,
 } from "../../schemas/live/index.js";
 
 /** What somebody sees of a world. A new object after each change. */
@@ -31,6 +32,10 @@ export interface LiveState {
 
 type Pointers = Readonly<Record<string, number>>;
 
+/** Whether a push may change which rooms the user sees, and what they may do there. */
+export const isOfWorld = (name: string): boolean =>
+  name === "world.changed" || name === "world.updated";
+
 /** The state right after a login. */
 export const firstState = (answer: Authenticated): LiveState => ({
   user: answer["user.config"],
@@ -49,8 +54,13 @@ type Changes = {
 /** What a push changes. */
 const changes: Changes = {
   "world.updated": (_, data) => data,
-  "world.user_count_change": ({ rooms }, { room, users }) => ({
-    rooms: rooms.map((it) => (it.id === room ? { ...it, users } : it)),
+  "world.changed": ({ rooms }, { world, permissions, ...changed }) => ({
+    ...(world && { world }),
+    ...(permissions && { permissions }),
+    rooms: changedRooms(rooms, changed),
+  }),
+  "world.user_count_change": ({ rooms }, { room, ...crowd }) => ({
+    rooms: rooms.map((it) => (it.id === room ? { ...it, ...crowd } : it)),
   }),
   "room.create": ({ rooms }, room) => ({
     rooms: [...without(rooms, room), { ...room, users: "none" }],
@@ -94,6 +104,17 @@ const changes: Changes = {
     },
   }),
 };
+
+/** Changed rooms keep their places, and new ones follow, unless there is an order. */
+function changedRooms(
+  before: readonly SentRoom[],
+  { rooms, removed, order }: Pick<WorldChange, "rooms" | "removed" | "order">,
+): readonly SentRoom[] {
+  const byId = new Map(before.map((room) => [room.id, room]));
+  for (const id of removed) byId.delete(id);
+  for (const room of rooms) byId.set(room.id, room);
+  return (order ?? [...byId.keys()]).flatMap((id) => byId.get(id) ?? []);
+}
 
 type Outcomes = {
   [N in keyof Commands]?: (

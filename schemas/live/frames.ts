@@ -26,4 +26,10 @@ export const Login = Payload({
         "The name of a guest: 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
     }),
   ),
+  changes: Type.Optional(
+    Type.Boolean({
+      description:
+        "Whether to get `world.changed` instead of `world.updated`, and the `count` of the people in each room.",
+    }),
+  ),
 });

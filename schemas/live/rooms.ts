@@ -6,6 +6,7 @@ import { List, OneOf, ref, Text, Title } from "../values.js";
 import {
   AnyObject,
   AnyObjectOrNull,
+  Count,
   Crowd,
   Empty,
   Id,
@@ -48,13 +49,16 @@ const sentFields = {
 
 /** A room as the people who may see it get it. */
 export const SentRoom = Type.Object(
-  { ...sentFields, users: Crowd },
+  { ...sentFields, users: Crowd, count: Type.Optional(Count) },
   { additionalProperties: false },
 );
 export type SentRoom = Static<typeof SentRoom>;
 
 /** A room that was just created. */
-export const NewRoom = Type.Object(sentFields, { additionalProperties: false });
+export const NewRoom = Type.Object(
+  { ...sentFields, count: Type.Optional(Count) },
+  { additionalProperties: false },
+);
 
 /** The settings of a room, which those with `room.update` read and change. */
 export const RoomSettings = Type.Object(

@@ -6,6 +6,7 @@ import { SentRoom } from "./rooms.js";
 import {
   AnyObject,
   AnyObjectOrNull,
+  Count,
   Crowd,
   Nothing,
   Payload,
@@ -38,6 +39,28 @@ export const WorldState = Type.Object(
   { additionalProperties: false },
 );
 export type WorldState = Static<typeof WorldState>;
+
+/** What differs of a {@link WorldState} from what the receiver was told last. */
+export const WorldChange = Type.Object(
+  {
+    rooms: Type.Array(SentRoom, {
+      description:
+        "The rooms that are new, changed or became visible. New ones follow all others.",
+    }),
+    removed: Type.Array(Type.String(), {
+      description: "The rooms that are gone, or no longer visible.",
+    }),
+    order: Type.Optional(
+      Type.Array(Type.String(), {
+        description: "All rooms, if their order is another one.",
+      }),
+    ),
+    world: Type.Optional(SentWorld),
+    permissions: Type.Optional(Type.Array(Type.String())),
+  },
+  { additionalProperties: false },
+);
+export type WorldChange = Static<typeof WorldChange>;
 
 /** The networks that `social_logins` may name. */
 export const networks = ["gravatar", "twitter", "linkedin"] as const;
@@ -109,13 +132,22 @@ export const worldPushes = {
     summary: "The world or its rooms changed, or what the receiver may do",
     data: WorldState,
   },
+  "world.changed": {
+    summary:
+      "What differs from what the receiver was told last, if they asked for changes; then there is no world.updated",
+    data: WorldChange,
+  },
   "world.schedule.updated": {
     summary: "The schedule of the event is elsewhere, or was renewed",
     data: AnyObject,
   },
   "world.user_count_change": {
     summary:
-      "A room became empty, or got its first or its eleventh visitor, or back",
-    data: Type.Object({ room: Type.String(), users: Crowd }),
+      "A room became empty, or got its first or its eleventh visitor, or back; with the count, if the receiver asked for changes, whenever that is another one",
+    data: Type.Object({
+      room: Type.String(),
+      users: Crowd,
+      count: Type.Optional(Count),
+    }),
   },
 } as const;

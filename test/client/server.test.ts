@@ -39,7 +39,7 @@ void t.test("two people see each other", async (t) => {
     client_state: { tab: 1 },
   });
 
-  const updated = next(ben, "world.updated");
+  const updated = next(ben, "world.changed");
   const http = new Foyer({ baseUrl, world: "demo", token });
   const { id: room } = await http.createRoom({ name: "Hall" });
   t.match(await updated, { rooms: [{ id: room }] });

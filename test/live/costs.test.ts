@@ -104,8 +104,12 @@ void t.test("in and out of many rooms", async (t) => {
   const most = rooms.length * (4 + (performance.now() - started) / 1000);
   t.ok(more.length < most, `${more.length} beside the last ones`);
   t.same(await foreign.all(), []);
-  t.equal(crowds.changes("other"), 0, "another world has not changed");
-  t.not(crowds.changes("demo"), 0);
+  t.equal(
+    crowds.in("other", "words").changes,
+    0,
+    "another world has not changed",
+  );
+  t.not(crowds.in("demo", "words").changes, 0);
 });
 
 /** Creates users with the largest profiles. @returns their ids. */

@@ -67,7 +67,8 @@ void t.test("people who all have other rights", async (t) => {
     state.view({ traits: new Set(traits), state: "" });
   const made = (view: View) => {
     let asked = 0;
-    const json = view.json(1, () => (asked++, "few"));
+    const jsonOf = () => (asked++, '"users":"few"');
+    const json = view.json({ counting: "words", changes: 1, jsonOf });
     const { rooms } = JSON.parse(json.toString());
     const moderated = rooms.filter(({ permissions }: Json) =>
       permissions.includes("room:chat.moderate"),
@@ -125,10 +126,7 @@ void t.test(
       const state = (await live.app.live.states.get("demo"))!;
       const view = state.view({ traits: new Set(), state: "" });
       const { live: layer } = live.app;
-      const shared = () =>
-        view.json(layer.crowds.changes("demo"), (room) =>
-          layer.crowds.of("demo", room),
-        );
+      const shared = () => view.json(layer.crowds.in("demo", "words"));
       t.equal(shared(), shared(), "one buffer for all");
       for (const { hello } of people) {
         t.same(hello["world.config"], JSON.parse(shared().toString()));

@@ -93,7 +93,7 @@ export class RoomBoard implements Readable<Rooms> {
     const read = () => this.refresh();
     this.#ends = [
       live.on("client.state", () => this.#show()),
-      live.on("world.updated", read),
+      live.on("world.changed", read),
       live.on("room.create", read),
       live.on("room.delete", read),
       live.on("authenticated", read),

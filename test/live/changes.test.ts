@@ -1,0 +1,388 @@
+import fc from "fast-check";
+import { setTimeout as delay } from "node:timers/promises";
+import t from "tap";
+import { Live } from "../../client/index.js";
+import {
+  type Client,
+  demo,
+  type Json,
+  type LiveServer,
+  makeRoom,
+  type Person,
+  startLive,
+} from "./client.js";
+
+// What changes of a world, for those who asked for changes at login.
+
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+const numRuns = Number(process.env.RUNS ?? 12);
+t.comment(`SEED=${seed} RUNS=${numRuns}`);
+
+const ADMIN = { uid: "admin", traits: ["admin", "api"] };
+
+const demoRules = {
+  "world.update": ["admin"],
+  "world.api": ["admin", "api"],
+  "world.secrets": ["admin", "api"],
+  "room.update": ["admin"],
+  "room.create": ["admin"],
+  "room.delete": ["admin"],
+};
+
+/** Logs somebody in who wants changes. */
+async function follower(live: LiveServer, person: Person): Promise<Client> {
+  const client = await live.connect();
+  await client.login({ token: live.tokenOf(person), changes: true });
+  return client;
+}
+
+const namesOf = (rooms: Json[]) => rooms.map(({ name }: Json) => name);
+
+void t.test("each change is told, and nothing else", async (t) => {
+  const live = await startLive(t);
+  const [a, b, c] = [
+    await makeRoom(live, { name: "A", sorting_priority: 1 }),
+    await makeRoom(live, { name: "B", sorting_priority: 2 }),
+    await makeRoom(live, {
+      name: "C",
+      sorting_priority: 3,
+      permission_config: { "room.view": [["crew", "admin"]] },
+    }),
+  ];
+  const crew = await follower(live, { uid: "c", traits: ["crew"] });
+  const guest = await follower(live, { uid: "g" });
+  const old = await live.guest();
+  t.same(namesOf(guest.hello["world.config"].rooms), ["A", "B"]);
+  t.match(guest.hello["world.config"].rooms[0], { users: "none", count: 0 });
+  t.notOk("count" in old.hello["world.config"].rooms[0], "not asked for");
+
+  const room = (id: string) => `demo/rooms/${id}`;
+  const none = { rooms: [], removed: [] };
+  const open = { "room.view": [] };
+  type Told = Json;
+  const steps: [
+    what: string,
+    act: () => Promise<unknown>,
+    forCrew: Told,
+    forGuest: Told,
+  ][] = [
+    ["a room", () => live.rest("PATCH", room(a), { name: "A2" }), { rooms: [{ id: a, name: "A2", users: "none", count: 0 }], removed: [] }, { rooms: [{ id: a, name: "A2" }], removed: [] }],
+    ["two rooms", () => Promise.all([a, b].map((id) => live.rest("PATCH", room(id), { description: "x" }))), { rooms: [{ id: a }, { id: b }], removed: [] }, { rooms: [{ id: a }, { id: b }], removed: [] }],
+    ["a hidden room", () => live.rest("PATCH", room(c), { name: "C2" }), { rooms: [{ id: c }], removed: [] }, undefined],
+    ["the order", () => live.rest("PATCH", room(c), { sorting_priority: 0 }), { ...none, order: [c, a, b] }, undefined],
+    ["a room that gets visible, before others", () => live.rest("PATCH", room(c), { permission_config: open }), undefined, { rooms: [{ id: c, name: "C2" }], removed: [], order: [c, a, b] }],
+    ["a room that gets invisible", () => live.rest("PATCH", room(c), { permission_config: { "room.view": [["crew", "admin"]] } }), undefined, { rooms: [], removed: [c] }],
+    ["rights in a room", () => live.rest("PATCH", room(a), { permission_config: { "chat.send": ["crew"] } }), undefined, { rooms: [{ id: a }], removed: [] }],
+    ["what nobody here sees", () => live.rest("PATCH", room(a), { permission_config: { "chat.send": ["crew"], "room.delete": ["x"] } }), undefined, undefined],
+    ["the world", () => live.rest("PATCH", "demo", { title: "D" }), { ...none, world: { title: "D" } }, { ...none, world: { title: "D" } }],
+    ["a right in the world", () => live.rest("PATCH", "demo", { permission_config: { ...demoRules, "world.announce": ["crew"] } }), { ...none, permissions: Array }, undefined],
+    ["a deleted room", async () => live.rest("DELETE", room(b)), undefined, undefined],
+    ["its name, and back", async () => { await live.rest("PATCH", room(a), { name: "A3" }); await live.rest("PATCH", room(a), { name: "A2" }); }, undefined, undefined],
+  ]; // prettier-ignore
+  let title = 0;
+  for (const [what, act, forCrew, forGuest] of steps) {
+    await act();
+    await old.next("world.updated");
+    // What follows shows that nothing came before.
+    for (const [client, told] of [
+      [crew, forCrew],
+      [guest, forGuest],
+    ] as const) {
+      const frames = await client.all();
+      const changes = frames.filter(([name]) => name.startsWith("world."));
+      t.same(
+        changes.map(([name]) => name),
+        told ? ["world.changed"] : [],
+        what,
+      );
+      if (!told) continue;
+      const data = changes[0]![1] as Json;
+      t.match(data, told, what);
+      t.same(Object.keys(data).sort(), Object.keys(told).sort(), what);
+      t.equal(data.rooms.length, told.rooms.length, what);
+      t.same(data.removed, told.removed, what);
+      if (told.order) t.same(data.order, told.order, what);
+    }
+    await live.rest("PATCH", "demo", { title: `T${title++}` });
+    for (const client of [crew, guest]) {
+      t.match(await client.next("world.changed"), none);
+    }
+    await old.next("world.updated");
+  }
+});
+
+void t.test("what other pushes tell is not told again", async (t) => {
+  const live = await startLive(t);
+  const a = await makeRoom(live, { name: "A" });
+  const admin = await live.person(ADMIN);
+  const guest = await follower(live, { uid: "g" });
+  const inside = await follower(live, { uid: "i" });
+  await inside.do("room.enter", { room: a });
+  for (const client of [guest, inside]) {
+    t.match(await client.next("world.user_count_change"), {
+      room: a,
+      users: "few",
+      count: 1,
+    });
+  }
+  const { room: b } = await admin.do("room.create", { name: "B", description: "" }); // prettier-ignore
+  await admin.do("room.schedule", { room: a, schedule_data: { session: 7 } });
+  t.match(await inside.next("room.schedule"), { room: a });
+  t.match(await guest.next("world.changed"), {
+    rooms: [{ id: a, schedule_data: { session: 7 }, users: "few", count: 1 }],
+    removed: [],
+  });
+  await admin.do("room.delete", { room: b });
+  await live.rest("PATCH", "demo", { title: "T" });
+  for (const client of [guest, inside]) {
+    t.equal((await client.next("room.create")).id, b);
+    t.same(await client.next("room.delete"), { id: b });
+    const { rooms, removed, world } = await client.next("world.changed");
+    t.same([rooms, removed, world.title], [[], [], "T"]);
+  }
+  t.same(await admin.do("world.config.patch", { title: "U" }), await admin.do("world.config.get")); // prettier-ignore
+});
+
+void t.test("who may change settings hears of those that only they see", async (t) => {
+  const live = await startLive(t, {}, [demo({ permission_config: demoRules })]);
+  await makeRoom(live, { name: "A" });
+  const boss = await follower(live, ADMIN);
+  const guest = await follower(live, { uid: "g" });
+  await live.rest("PATCH", "demo", {
+    permission_config: {
+      ...demoRules,
+      "room.delete": ["admin", "api"],
+    },
+  });
+  t.same(await boss.next("world.changed"), { rooms: [], removed: [] });
+  t.same(await guest.all(), []);
+}); // prettier-ignore
+
+void t.test("changes is a boolean", async (t) => {
+  const live = await startLive(t);
+  for (const changes of [1, "true", null, {}]) {
+    const client = await live.connect();
+    const [name, problem] = await client.login({ client_id: "a", changes });
+    t.equal(name, "error");
+    t.match(problem, {
+      code: "protocol.invalid_payload",
+      details: { changes: ["Must be true or false."] },
+    });
+  }
+});
+
+void t.test("how many people a room has", async (t) => {
+  const live = await startLive(t);
+  const room = await makeRoom(live);
+  const guest = await follower(live, { uid: "g" });
+  const old = await live.guest();
+  const { presence } = live.app.live;
+  const note = (from: number, to: number) => {
+    for (let i = from; i < to; i++) {
+      const connection = `c${i}`;
+      presence.note("demo", { do: "open", connection, user: `u${i}`, at: i });
+      presence.note("demo", { do: "enter", connection, room });
+    }
+  };
+  let before = 0;
+  for (const [count, users, shown] of [
+    [1, "few", 1],
+    [2, "few", 2],
+    [11, "many", 11],
+    [99, "many", 99],
+    [100, "many", 100],
+    [104, "many", 100],
+    [105, "many", 110],
+    [1234, "many", 1200],
+  ] as const) {
+    note(before, count);
+    before = count;
+    if (count === 104) continue;
+    const is = (data: Json) => data.count === shown;
+    t.same(
+      await guest.next("world.user_count_change", is),
+      { room, users, count: shown },
+      `${count}`,
+    );
+  }
+  const late = await follower(live, { uid: "late" });
+  t.match(late.hello["world.config"].rooms, [{ users: "many", count: 1200 }]);
+  const told = (await old.all()).map(([, data]) => data);
+  t.same(told, [
+    { room, users: "few" },
+    { room, users: "many" },
+  ]);
+});
+
+void t.test("a large world", async (t) => {
+  const live = await startLive(t);
+  const description = "x".repeat(5000);
+  for (let i = 0; i < 60; i++) await makeRoom(live, { description });
+  const first = await makeRoom(live, { name: "first" });
+  const old = await live.guest();
+  const guest = await follower(live, { uid: "g" });
+  let bytes = 0;
+  let states = 0;
+  old.ws.on("message", (data: Buffer) => {
+    bytes += data.length;
+    states++;
+  });
+  let changed = 0;
+  guest.ws.on("message", (data: Buffer) => (changed += data.length));
+  const started = performance.now();
+  for (let i = 0; i < 12; i++) {
+    await live.rest("PATCH", `demo/rooms/${first}`, { name: `name ${i}` });
+    await guest.next("world.changed", ({ rooms }) => rooms[0].name === `name ${i}`); // prettier-ignore
+  }
+  t.ok(changed < 12 * 1000, `changes are small: ${changed} bytes`);
+  // The last state arrives, and those before it are left out.
+  const isLast = ({ rooms }: Json) =>
+    rooms.some(({ name }: Json) => name === "name 11");
+  await old.next("world.updated", isLast);
+  const seconds = (performance.now() - started) / 1000;
+  const one = bytes / states;
+  t.ok(
+    bytes <= 64 * 1024 * (seconds + 1) + one,
+    `${states} states, ${bytes} bytes in ${seconds} s`,
+  );
+  await delay(700);
+  t.same(await old.names(), ["world.updated"], "and it comes once");
+}); // prettier-ignore
+
+void t.test("a state that is larger than what may wait", async (t) => {
+  const live = await startLive(t, { maxUnsent: 16 * 1024 });
+  const description = "x".repeat(1_000_000);
+  for (let i = 0; i < 8; i++) await makeRoom(live, { description });
+  const old = await live.guest();
+  const others = await follower(live, { uid: "g" });
+  old.ws.pause();
+  for (let i = 0; i < 5; i++) {
+    await live.rest("PATCH", "demo", { title: `T${i}` });
+    await others.next("world.changed", ({ world }) => world.title === `T${i}`);
+  }
+  old.ws.resume();
+  await old.next("world.updated");
+  t.ok(await old.do("user.list.blocked"), "it is still there");
+});
+
+interface World {
+  readonly live: LiveServer;
+  readonly admin: Client;
+  /** Somebody else, who enters and leaves rooms. */
+  readonly visitor: Client;
+}
+
+type Step = (world: World, rooms: string[]) => Promise<unknown>;
+
+const pick = (rooms: string[], n: number) => rooms[n % rooms.length];
+
+const traits = fc.constantFrom([], ["a"], ["b"], [["a", "b"]], ["nobody"]);
+
+/** A change to a room, if there is any. */
+const toRoom = <T>(
+  values: fc.Arbitrary<T>,
+  act: (world: World, room: string, value: T) => Promise<unknown>,
+): fc.Arbitrary<Step> =>
+  fc.tuple(fc.nat(), values).map(([n, value]) => async (world, rooms) => {
+    const room = pick(rooms, n);
+    if (room) await act(world, room, value);
+  });
+
+const patchRoom = <T>(field: string, values: fc.Arbitrary<T>) =>
+  toRoom(values, ({ live }, room, value) =>
+    live.rest("PATCH", `demo/rooms/${room}`, { [field]: value }),
+  );
+
+const word = fc.constantFrom("one", "two", "three");
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  patchRoom("name", word),
+  patchRoom("sorting_priority", fc.nat(3)),
+  patchRoom("permission_config", fc.record({ "room.view": traits, "chat.send": traits }, { requiredKeys: [] })),
+  patchRoom("module_config", fc.constantFrom([], [{ type: "chat.native", config: { volatile: true } }])),
+  word.map((name) => ({ live }: World) => live.rest("POST", "demo/rooms/", { name, sorting_priority: 2 })),
+  word.map((name) => ({ admin }: World) => admin.call("room.create", { name, description: "" })),
+  word.map((title) => ({ live }: World) => live.rest("PATCH", "demo/", { title })),
+  fc.record({ "world.announce": traits, "chat.moderate": traits, "room.view": traits }).map((rules) => ({ live }: World) => live.rest("PATCH", "demo/", { permission_config: { ...demoRules, ...rules } })),
+  fc.nat(1000).map((by) => ({ admin }: World, rooms: string[]) => admin.call("room.config.reorder", rooms.slice(by % (rooms.length + 1)).reverse())),
+  toRoom(fc.constant(0), ({ live }, room) => live.rest("DELETE", `demo/rooms/${room}`)),
+  toRoom(fc.constant(0), ({ admin }, room) => admin.call("room.delete", { room })),
+  toRoom(fc.constantFrom(null, { session: 1 }, { session: 2 }), ({ admin }, room, schedule_data) => admin.call("room.schedule", { room, schedule_data })),
+  toRoom(fc.constantFrom("room.enter", "room.leave"), ({ visitor }, room, name) => visitor.call(name, { room })),
+  fc.constantFrom(0, 40, 350).map((pause) => () => delay(pause)),
+); // prettier-ignore
+
+void t.test(
+  "the state after changes is that of a fresh login",
+  { timeout: 240_000 },
+  async (t) => {
+    const live = await startLive(t, {}, [
+      demo({ permission_config: { ...demoRules, "room.announce": ["admin"] } }),
+    ]);
+    const [admin, visitor] = [await live.admin(), await live.guest("visitor")];
+    for (const name of ["A", "B", "C"]) await makeRoom(live, { name });
+    const people: [Person, Live][] = [[], ["a"], ["b"], ["admin", "api"]].map(
+      (held, i) => {
+        const person = { uid: `p${i}`, traits: held };
+        const client = new Live({
+          baseUrl: live.baseUrl,
+          world: "demo",
+          token: live.tokenOf(person),
+        });
+        t.teardown(() => client.close());
+        return [person, client];
+      },
+    );
+    await Promise.all(people.map(([, client]) => client.connected()));
+
+    /** What somebody sees in the end. It waits for what is on its way. */
+    async function settles(person: Person, { state }: { state: () => Json }) {
+      const ends = Date.now() + 10_000;
+      for (;;) {
+        const fresh = await follower(live, person);
+        const { world, permissions, rooms } = fresh.hello["world.config"];
+        fresh.close();
+        const expected = { world, permissions, rooms };
+        const known = state();
+        if (JSON.stringify(sorted(known)) === JSON.stringify(sorted(expected))) return true; // prettier-ignore
+        if (Date.now() > ends) return t.same(known, expected, person.uid as string); // prettier-ignore
+        await delay(100);
+      }
+    }
+
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 12 }),
+        async (steps) => {
+          for (const act of steps) {
+            const all = await live.app.store.rooms.all("demo", { page: 1, pageSize: 500 }); // prettier-ignore
+            const ids = all.map(({ value }) => value.id);
+            await act({ live, admin, visitor }, ids);
+          }
+          await live.settled();
+          for (const [person, client] of people) {
+            const state = () => {
+              const { world, permissions, rooms } = client.state!;
+              return { world, permissions, rooms };
+            };
+            if (!(await settles(person, { state }))) return false;
+          }
+          return true;
+        },
+      ),
+      { seed, numRuns },
+    );
+    t.pass(`${numRuns} runs`);
+  },
+);
+
+/** A value whose names have one order. */
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || !value) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
