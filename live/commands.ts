@@ -7,7 +7,9 @@ import {
 import type { Faults } from "../schemas/errors.js";
 import { liveModules } from "../schemas/live/errors.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
-import { compileValidator } from "../schemas/validate.js";
+import { countFault } from "../schemas/bounds.js";
+import { MAX_VALUES } from "../schemas/plain/limits.js";
+import { compileValidator, MAX_DEPTH } from "../schemas/validate.js";
 import type { World } from "../schemas/worlds.js";
 import type { Connection, Login } from "./connection.js";
 import type { Sendable } from "./encoding.js";
@@ -56,6 +58,8 @@ interface Common {
   invalid?: "config.invalid";
   /** Fields whose number may be larger than a double holds exactly. */
   rounded?: readonly string[];
+  /** Whether the payload may hold any number of values: only those send it who manage rooms. */
+  large?: boolean;
 }
 
 /** What a command on the world asks for: a key, any of several keys, or only the login. */
@@ -194,10 +198,13 @@ function runOf(name: CommandName, declared: object): Run {
     throw new Error(`The command ${name} declares no permission.`);
   }
   const validate = compileValidator(schemas[name].payload);
-  const { rounded = [] } = command;
+  const { rounded = [], large = false } = command;
   const takesObject = schemas[name].payload.type === "object";
   const check = ({ payload, losses }: Order) => {
-    const faults = without(losses(), rounded) ?? validate(payload)?.faults;
+    const faults =
+      (large ? undefined : crowdedIn(payload)) ??
+      without(losses(), rounded) ??
+      validate(payload)?.faults;
     if (!faults) return;
     throw invalidPayload(
       faults,
@@ -226,6 +233,23 @@ function runOf(name: CommandName, declared: object): Run {
     return command.handler(target, payload as never);
   };
 }
+
+/** How many values a payload may hold before anything looks at each of them. */
+const MOST_VALUES = 5000;
+
+/** Names the field with too many values, or all together if there are too many of them. */
+function crowdedIn(payload: unknown): Faults | undefined {
+  const fault = countFault(payload, MOST_VALUES, MAX_DEPTH);
+  if (!fault) return undefined;
+  for (const [field, value] of Object.entries(payload as object)) {
+    const own = countFault(value, MAX_VALUES, MAX_DEPTH - 1);
+    if (own) return { [field.slice(0, MAX_NAME)]: [own] };
+  }
+  return { non_field_errors: [fault] };
+}
+
+/** How much of the name of a field an error shows. */
+const MAX_NAME = 200;
 
 /** Faults but for those of some fields; undefined if no others are left. */
 function without(

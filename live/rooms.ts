@@ -35,18 +35,24 @@ export const rooms: Module<Extract<keyof Commands, `room.${string}`>> = {
   "room.leave": { inRoom: "any", handler: leave },
   "room.react": { inRoom: "room.view", handler: react },
   "room.create": {
+    large: true,
     requires: { any: ["room.create", "room.update"] },
     handler: create,
   },
   "room.delete": { inRoom: "room.delete", handler: remove },
   "room.config.get": { inRoom: "room.update", handler: getConfig },
   "room.config.patch": {
+    large: true,
     inRoom: "room.update",
     invalid: "config.invalid",
     handler: patchConfig,
   },
   "room.config.list": { requires: "room.update", handler: listConfigs },
-  "room.config.reorder": { requires: "room.update", handler: reorder },
+  "room.config.reorder": {
+    large: true,
+    requires: "room.update",
+    handler: reorder,
+  },
   "room.schedule": { inRoom: "room.announce", handler: schedule },
 };
 

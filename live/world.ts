@@ -27,6 +27,7 @@ import {
 export const world: Module<Extract<keyof Commands, `world.${string}`>> = {
   "world.config.get": { requires: "world.update", handler: getConfig },
   "world.config.patch": {
+    large: true,
     requires: "world.update",
     invalid: "config.invalid",
     handler: patchConfig,

@@ -9,19 +9,27 @@ import { MAX_LEVELS, MAX_VALUES } from "./plain/limits.js";
  * @param levels how many objects and lists may be in each other.
  * @returns a sentence for the sender; undefined if nothing is wrong.
  */
-export function boundFault(
+export const boundFault = (
   value: unknown,
   bytes: number,
   levels = MAX_LEVELS,
+): string | undefined =>
+  countFault(value, MAX_VALUES, levels) ??
+  (Buffer.byteLength(JSON.stringify(value)) > bytes
+    ? `Must be at most ${bytes / 1024} KiB of JSON.`
+    : undefined);
+
+/** Says whether JSON has too many values or levels, in a tenth of the time of its validation. */
+export function countFault(
+  value: unknown,
+  values: number,
+  levels: number,
 ): string | undefined {
   const count = countOf(value, levels);
   if (count === Infinity) {
     return `May not be nested more than ${levels} levels deep.`;
   }
-  if (count > MAX_VALUES) return `May hold at most ${MAX_VALUES} values.`;
-  return Buffer.byteLength(JSON.stringify(value)) > bytes
-    ? `Must be at most ${bytes / 1024} KiB of JSON.`
-    : undefined;
+  return count > values ? `May hold at most ${values} values.` : undefined;
 }
 
 /** How many values there are, the outermost included; Infinity if it has more levels. */

@@ -89,6 +89,26 @@ void t.test("F22 bounds", async (t) => {
       const got = await mod.code("chat.send", message(channel, content));
       t.equal(got, code, name);
     }
+    // As many are refused before anything looks at each of them.
+    const many: [more: object, field: string][] = [
+      [{ content: { ...text("x"), extra: Array(1500).fill(0) } }, "content"],
+      [{ content: { ...text("x"), extra: Array(20_000).fill(0) } }, "content"],
+      [{ content: text("x"), extra: Array(20_000).fill({}) }, "extra"],
+      [
+        {
+          content: text("x"),
+          ...Object.fromEntries(Array.from({ length: 6000 }, (_, i) => [i, i])),
+        },
+        "non_field_errors",
+      ],
+    ];
+    for (const [more, field] of many) {
+      const payload = { ...message(channel, {}), ...more };
+      const [, , answer] = await mod.call("chat.send", payload);
+      const { code, details } = answer as Json;
+      t.equal(code, invalid);
+      t.match(details, { [field]: [/^May hold at most \d+ values\.$/] });
+    }
     const deep = `${'{"a":'.repeat(5000)}1${"}".repeat(5000)}`;
     const content = `{"type":"text","body":"x","extra":${deep}}`;
     mod.send(
