@@ -172,18 +172,33 @@ export async function changeWorld(
   return (await store.worlds.update(id, changes, versions)).value;
 }
 
+/** How often files may be uploaded to a world while it is being deleted. */
+const MAX_UPLOADS_BETWEEN = 20;
+
 /**
  * Deletes a world with its rooms, users and files. After a crash in between, a sweep
  * of a server removes the bytes that are left.
- * @throws {StoreError} `absent`, with one line for the operator.
+ * @throws {StoreError} `absent` or `changed`, with one line for the operator.
  */
 export async function deleteWorld(
   { store, files }: Data,
   id: string,
 ): Promise<void> {
   await findWorld(store, id);
-  const keys = await store.files.keys(id);
-  await files.discard(keys, () => store.worlds.delete(id));
+  for (let tries = 1; ; tries++) {
+    const keys = await store.files.keys(id);
+    try {
+      return await files.discard(keys, () => store.worlds.delete(id, keys));
+    } catch (error) {
+      // Every file has to be noted before its record is gone.
+      const isBetween =
+        error instanceof StoreError && error.problem === "changed";
+      if (!isBetween) throw error;
+      if (tries === MAX_UPLOADS_BETWEEN) {
+        throw new StoreError("changed", "Files are being uploaded. Try again.");
+      }
+    }
+  }
 }
 
 /**

@@ -78,6 +78,13 @@ export interface Mark {
   readonly listed: number | null;
 }
 
+/** A mark to note. */
+export interface NewMark extends Mark {
+  readonly world: string;
+  /** Whether it is skipped where a later event is marked already; false by default. */
+  readonly forward?: boolean | undefined;
+}
+
 /** What a user has not read. */
 export interface Unread {
   readonly marks: readonly Mark[];
@@ -255,7 +262,7 @@ export interface ChatStore {
    * it. A mark of a channel or a user that does not exist any more is skipped.
    * @param marks at most a few hundred.
    */
-  mark(marks: readonly (Mark & { world: string })[]): Promise<void>;
+  mark(marks: readonly NewMark[]): Promise<void>;
   /**
    * Erases the content of a slice of the messages of a user, who may be erased, as if each had been deleted.
    * @param after look at events after this id.

@@ -32,3 +32,18 @@ export function expectVersion(
     throw new StoreError("changed", "It was changed in between.");
   }
 }
+
+/**
+ * Refuses to delete the records of files whose bytes nothing would remove after a crash.
+ * @param noted the keys of files whose bytes are noted; undefined if it does not matter.
+ * @throws {StoreError} `changed`.
+ */
+export function expectNoted(
+  keys: readonly string[],
+  noted: readonly string[] | undefined,
+): void {
+  if (!noted) return;
+  const known = new Set(noted);
+  if (keys.every((key) => known.has(key))) return;
+  throw new StoreError("changed", "A file was added in between.");
+}

@@ -396,10 +396,11 @@ export interface WorldStore {
    * Deletes a world with its rooms, users and file records. What identifies its
    * users and its files, and what was said in it, is also overwritten in the storage
    * of the database, soon after.
+   * @param noted the keys that its files may have; any by default.
    * @returns the keys of its files, in any order. No record names them any more.
-   * @throws {StoreError} `absent`.
+   * @throws {StoreError} `absent`, or `changed` if it has a file that is not noted.
    */
-  delete(id: string): Promise<string[]>;
+  delete(id: string, noted?: readonly string[]): Promise<string[]>;
   /**
    * The world with all its rooms in the order of `sorting_priority`, each with its
    * revision, its users by id without tombstones, and its announcements, questions

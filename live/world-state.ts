@@ -308,7 +308,7 @@ export class WorldStates {
   of({ value: { id }, version }: Versioned<World>): WorldState | undefined {
     const known = this.#known.get(id);
     return known?.state.world.version === version &&
-      Date.now() - known.readAt < MAX_AGE
+      performance.now() - known.readAt < MAX_AGE
       ? known.state
       : undefined;
   }
@@ -326,7 +326,7 @@ export class WorldStates {
     try {
       const state = await loading;
       if (state && isPresent() && this.#isWatched(id)) {
-        this.#known.set(id, { state, readAt: Date.now() });
+        this.#known.set(id, { state, readAt: performance.now() });
         this.#old.delete(id);
       }
       return state;

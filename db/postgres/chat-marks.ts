@@ -1,4 +1,4 @@
-import type { Mark } from "../chat.js";
+import type { NewMark } from "../chat.js";
 import { IS_KNOWN } from "../rows.js";
 import type { Sql } from "./sql.js";
 
@@ -12,9 +12,9 @@ const CLAIM = `
 
 const MARK = `
   WITH mark AS MATERIALIZED (
-    SELECT users.id AS user_id, c.number AS channel, named.pointer, named.listed, named.highest
-    FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
-      AS named (user_id, channel, pointer, listed, highest)
+    SELECT users.id AS user_id, c.number AS channel, named.pointer, named.listed, named.highest, named.forward
+    FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[])
+      AS named (user_id, channel, pointer, listed, highest, forward)
     JOIN users ON users.world_id = $1 AND users.id = named.user_id AND ${IS_KNOWN}
     JOIN chat_channels AS c ON c.world_id = $1 AND c.id = named.channel),
   forgotten AS (
@@ -22,6 +22,9 @@ const MARK = `
       AND n.user_id = mark.user_id AND n.channel = mark.channel AND n.event <= mark.highest)
   INSERT INTO chat_readers (world_id, user_id, channel, pointer, listed)
   SELECT $1, user_id, channel, pointer, listed FROM mark
+  WHERE NOT (forward AND EXISTS (
+    SELECT 1 FROM chat_readers AS r WHERE r.world_id = $1 AND r.user_id = mark.user_id
+      AND r.channel = mark.channel AND r.pointer > mark.pointer))
   ON CONFLICT (world_id, user_id, channel)
     DO UPDATE SET pointer = excluded.pointer, listed = excluded.listed`;
 
@@ -29,10 +32,10 @@ const MARK = `
 export async function markRead(
   sql: Sql,
   worldId: string,
-  marks: readonly Mark[],
+  marks: readonly NewMark[],
 ): Promise<void> {
   // Of several marks of a user in a channel, the last counts, and all remove notifications.
-  const last = new Map<string, Mark & { highest: number | null }>();
+  const last = new Map<string, NewMark & { highest: number | null }>();
   for (const mark of marks) {
     const { user, channel, pointer } = mark;
     const key = `${user} ${channel}`;
@@ -52,5 +55,6 @@ export async function markRead(
     all.map(({ pointer }) => pointer),
     all.map(({ listed }) => listed),
     all.map(({ highest }) => highest),
+    all.map(({ forward = false }) => forward),
   ]);
 }

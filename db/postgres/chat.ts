@@ -1,7 +1,7 @@
 import {
   type ChatStore,
   type Delivery,
-  type Mark,
+  type NewMark,
   type MessageDraft,
 } from "../chat.js";
 import { type DeliveryRow, toDeliveries } from "../chat-rows.js";
@@ -42,7 +42,7 @@ export const chatStore = (db: Database): ChatStore => ({
   direct: (worldId, caller, users, hide) =>
     db.write(worldId, (sql) => openDirect(sql, worldId, caller, users, hide)),
   async mark(marks) {
-    const byWorld = new Map<string, Mark[]>();
+    const byWorld = new Map<string, NewMark[]>();
     for (const mark of marks) {
       const own = byWorld.get(mark.world);
       if (own) own.push(mark);

@@ -1,6 +1,6 @@
 import type { WorldCopy } from "../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
-import { absent, expectVersion } from "../preconditions.js";
+import { absent, expectNoted, expectVersion } from "../preconditions.js";
 import {
   readWorld,
   sameValues,
@@ -124,11 +124,13 @@ export async function deleteWorld(
   sql: Sql,
   notes: Notes,
   id: string,
+  noted?: readonly string[],
 ): Promise<string[]> {
   const keys = await sql.column<string>(
     "SELECT key FROM files WHERE world_id = $1",
     [id],
   );
+  expectNoted(keys, noted);
   await removeChannelsOfWorld(sql, id);
   if ((await sql.run("DELETE FROM worlds WHERE id = $1", [id])) === 0) {
     throw absent("world");

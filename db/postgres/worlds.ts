@@ -39,5 +39,6 @@ export const worldStore = (
       ),
     ),
 
-  delete: (id) => db.writeAll(id, (sql, notes) => deleteWorld(sql, notes, id)),
+  delete: (id, noted) =>
+    db.writeAll(id, (sql, notes) => deleteWorld(sql, notes, id, noted)),
 });

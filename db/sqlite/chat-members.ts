@@ -1,4 +1,4 @@
-import type { Mark } from "../chat.js";
+import type { NewMark } from "../chat.js";
 import {
   type ChannelRow,
   type DeliveryRow,
@@ -57,6 +57,9 @@ export function memberWrites(db: Connection) {
   );
   const findReaction = db.prepare<[number, string, string]>(
     "SELECT 1 FROM chat_reactions WHERE event = ? AND reaction = ? AND user_id = ?",
+  );
+  const isBeyond = db.prepare<[string, number, number | null]>(
+    "SELECT 1 FROM chat_readers WHERE user_id = ? AND channel = ? AND pointer > ?",
   );
   const countReactions = db
     .prepare<[number], number>(
@@ -177,13 +180,17 @@ export function memberWrites(db: Connection) {
       return { channel: toChannel(channel), created, appeared: shown };
     },
 
-    mark(marks: readonly (Mark & { world: string })[]): void {
-      for (const { world, user, channel: id, pointer, listed } of marks) {
+    mark(marks: readonly NewMark[]): void {
+      for (const mark of marks) {
+        const { world, user, channel: id, pointer, listed, forward } = mark;
         if (stateOf.get(user, world) === undefined) continue;
         const channel = channels.claim(world, id);
         if (!channel) continue;
-        setMark.run(user, channel.number, pointer, listed);
-        if (pointer !== null) forget.run(user, channel.number, pointer);
+        const { number } = channel;
+        if (!forward || !isBeyond.get(user, number, pointer)) {
+          setMark.run(user, number, pointer, listed);
+        }
+        if (pointer !== null) forget.run(user, number, pointer);
       }
     },
   };

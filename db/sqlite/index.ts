@@ -119,7 +119,8 @@ function storeIn(
         readWorld(await writer.run("updateWorld", id, changes, versions)),
       configure: async (id, changes, versions) =>
         readWorld(await writer.run("configureWorld", id, changes, versions)),
-      delete: (id) => erasing(() => writer.run("deleteWorld", id)),
+      delete: (id, noted) =>
+        erasing(() => writer.run("deleteWorld", id, noted)),
       export: async (id, { history = false, votes = true } = {}) =>
         read(() => copies.exportWorld(id, history, votes)),
       import: async (copy, { dryRun = false } = {}) =>

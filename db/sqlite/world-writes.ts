@@ -1,6 +1,6 @@
 import type { WorldCopy } from "../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
-import { absent, expectVersion } from "../preconditions.js";
+import { absent, expectNoted, expectVersion } from "../preconditions.js";
 import {
   readWorld,
   sameValues,
@@ -115,8 +115,9 @@ export function worldWrites(db: Connection) {
       return save(old, configuredWorld(old, settings));
     },
 
-    deleteWorld(id: string): string[] {
+    deleteWorld(id: string, noted?: readonly string[]): string[] {
       const keys = selectFiles.all(id);
+      expectNoted(keys, noted);
       removeChannels.ofWorld(id);
       if (remove.run(id).changes === 0) throw absent("world");
       return keys;

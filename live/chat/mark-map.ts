@@ -13,6 +13,8 @@ export interface Made extends Mark {
   readonly pointer: number;
   /** The highest id that was marked since the last write: the pointer may have gone back. */
   readonly cleared: number;
+  /** Whether its process may have written a later one since. */
+  readonly forward?: boolean;
   /** In milliseconds since 1970, with fractions. What was made last counts. */
   readonly at: number;
 }

@@ -274,13 +274,16 @@ export class Marks {
     this.#onForeign(mark);
   }
 
-  /** Takes over what a process has not written. Several may do so; it is the same. */
+  /**
+   * Takes over what a process has not written. Several may do so; it is the same. A process
+   * that was only silent may have written later marks, and these must not go back.
+   */
   #adopt(process: string): void {
     const marks = this.#foreign.get(process);
     this.#foreign.delete(process);
     for (const mark of marks?.all() ?? []) {
       const own = this.#own.get(mark.user, mark.channel);
-      if (!own || own.at < mark.at) this.#keep(mark);
+      if (!own || own.at < mark.at) this.#keep({ ...mark, forward: true });
     }
   }
 

@@ -80,10 +80,10 @@ const known = {
 function knownUser(user: UserRecord, world: World, admin: boolean): Known {
   const map = admin ? known.admins : known.others;
   let entry = map.get(user);
-  if (entry?.world !== world || Date.now() - entry.at > KEPT) {
+  if (entry?.world !== world || performance.now() - entry.at > KEPT) {
     const json = encoded<PublicUser>(publicUser(user, world, admin));
     const size = Buffer.byteLength(json.text);
-    entry = { world, at: Date.now(), json, size };
+    entry = { world, at: performance.now(), json, size };
     map.set(user, entry);
   }
   return entry;

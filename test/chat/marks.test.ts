@@ -183,6 +183,7 @@ void t.test("a process is killed", async (t) => {
   t.equal(b.marks.pending, 1, "another one writes what it knows");
   await b.marks.close();
   t.equal(machine.pointer("ann"), 1);
+  t.match(machine.written, [{ forward: true }], "it may live, and have more");
 });
 
 void t.test("joining and leaving since the mark", async (t) => {

@@ -11,7 +11,7 @@ import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { finished, textsBelow, unfinished } from "../files.js";
 import { until, worldOf } from "../helper.js";
 import { filesOf } from "../listed.js";
-import { deleteFile } from "../../worlds.js";
+import { deleteFile, deleteWorld } from "../../worlds.js";
 import { expectErased, marksIn } from "./expect-erased.js";
 import { pieces } from "./file-contract.js";
 import { testdir } from "../testdir.js";
@@ -189,6 +189,37 @@ for (const [moment, isGone] of [
     t.strictSame((await check({ dataDir }, () => {})).findings, []);
   });
 }
+
+void t.test("an upload to a world that is being deleted", async (t) => {
+  const dataDir = testdir(t);
+  const { store, files } = await oneFile(t, dataDir);
+  let isLate = false;
+  const late: Store = {
+    ...store,
+    files: {
+      ...store.files,
+      async keys(world) {
+        const found = await store.files.keys(world);
+        if (isLate) return found;
+        isLate = true;
+        const { key } = newKey();
+        await files.put(key, pieces(Buffer.from("y")), (stored) =>
+          store.files.add("demo", uploader, { key, ...stored }, 1e9),
+        );
+        return found;
+      },
+    },
+  };
+  // As of a crash after the records are gone.
+  files.remove = () => Promise.reject(new Error("crashed"));
+  await t.rejects(deleteWorld({ store: late, files }, "demo"), /crashed/);
+  await files.close();
+  t.equal((await finished(dataDir)).length, 2);
+  const next = new LocalFiles(dataDir);
+  await next.sweep((key) => store.files.has(key));
+  t.strictSame(await finished(dataDir), [], "a sweep finds both");
+  await next.close();
+});
 
 void t.test("what a failed deletion leaves", async (t) => {
   const cases: [name: string, error: Error, notes: number][] = [

@@ -37,6 +37,14 @@ export async function chatReaderContract(contract: Contract): Promise<void> {
     };
     await chat.mark([mark]);
     t.strictSame(await notifications(bob), [{ channel: room, event: second }]);
+    const pointer = async () =>
+      (await chat.unread("demo", bob)).marks[0]?.pointer;
+    await chat.mark([{ ...mark, pointer: first - 1, forward: true }]);
+    t.equal(await pointer(), first, "it would go back");
+    await chat.mark([{ ...mark, pointer: first - 1 }]);
+    t.equal(await pointer(), first - 1, "as the user wants");
+    await chat.mark([{ ...mark, forward: true }]);
+    t.equal(await pointer(), first, "it goes on");
     await chat.mark([{ ...mark, pointer: null }]);
     t.equal((await notifications(bob)).length, 1, "nothing was read");
     await chat.mark([{ ...mark, pointer: 2 ** 53 }]);

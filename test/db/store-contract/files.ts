@@ -35,7 +35,12 @@ export async function fileContract(contract: Contract): Promise<void> {
       [true, true, false, false],
     );
 
-    t.strictSame((await store.worlds.delete("demo")).sort(), ["1", "2"]);
+    await fails(t, store.worlds.delete("demo", ["0", "1"]), "changed");
+    t.equal(await store.files.size("demo"), 1000, "a file is not noted");
+    t.strictSame((await store.worlds.delete("demo", ["2", "1", "0"])).sort(), [
+      "1",
+      "2",
+    ]);
     t.equal(await store.files.has("1"), false, "they go with their world");
     t.equal(await store.files.size("demo"), 0);
     t.strictSame(await usersOf(store, "demo"), []);
