@@ -13,7 +13,7 @@ RUN npm ci
 COPY . .
 RUN npm run -s build \
   && npm prune --omit=dev \
-  && rm -rf dist/.tsbuildinfo dist/.built dist/.built-pages
+  && rm -rf dist/.tsbuildinfo dist/.built dist/.built-pages dist/.built-guides
 
 FROM node:22.16.0-bookworm-slim
 ENV NODE_ENV=production \

@@ -27,6 +27,10 @@ const WEB = "web";
 const PAGES = join(OUT, "pages");
 /** The fingerprint of the pages. */
 const WEB_STAMP = join(OUT, ".built-pages");
+/** The guides, which scripts/guides.js renders. */
+const DOCS = "docs";
+const GUIDES = join(OUT, "guides");
+const GUIDES_STAMP = join(OUT, ".built-guides");
 /** Those of the other sources from which the pages are built. */
 const SHARED = ["client", "schemas"];
 
@@ -40,11 +44,16 @@ const LOCK = [
 const sources = sourcesOf(JSON.parse(readFileSync("tsconfig.json", "utf8")));
 const expected = new Set(sources.flatMap(outputsOf));
 const before = filesBelow(OUT).filter(
-  (path) => isOutput(path) && !path.startsWith(PAGES),
+  (path) =>
+    isOutput(path) && !path.startsWith(PAGES) && !path.startsWith(GUIDES),
 );
 const extra = before.filter((path) => !expected.has(path));
 const isWhole = before.length - extra.length === expected.size;
 
+if (read(STAMP) === undefined) {
+  // Not on stdout, where the result of a command may follow.
+  process.stderr.write("Building Foyer, which takes about a minute.\n");
+}
 if (extra.length > 0 || !isWhole || read(STAMP) !== fingerprint()) build();
 if (
   !process.exitCode &&
@@ -52,6 +61,28 @@ if (
   read(WEB_STAMP) !== webFingerprint()
 )
   await buildPages();
+if (
+  !process.exitCode &&
+  existsSync(DOCS) &&
+  existsSync(WEB) &&
+  read(GUIDES_STAMP) !== guidesFingerprint()
+)
+  await buildGuides();
+
+async function buildGuides() {
+  rmSync(GUIDES_STAMP, { force: true });
+  const guides = await import("./guides.js");
+  guides.buildGuides(GUIDES);
+  writeFileSync(GUIDES_STAMP, guidesFingerprint());
+}
+
+/** A hash of what the guides are rendered from, and the names of their files. */
+function guidesFingerprint() {
+  const script = fileURLToPath(import.meta.resolve("./guides.js"));
+  const texts = filesBelow(DOCS).filter((path) => /\.(md|svg)$/.test(path));
+  const inputs = [script, ...texts.sort(), "CHANGELOG.md", "SECURITY.md"];
+  return `${hashOf(inputs)} ${filesBelow(GUIDES).sort().join()}\n`;
+}
 
 async function buildPages() {
   rmSync(WEB_STAMP, { force: true });

@@ -37,6 +37,7 @@ const callers: [name: string, as: string | undefined][] = [
 
 //              no gar exp oth gue att api adm both rooms: admits, refuses
 const all200 = "200 200 200 200 200 200 200 200 200 200 200";
+const all302 = "302 302 302 302 302 302 302 302 302 302 302";
 const all404 = "404 404 404 404 404 404 404 404 404 404 404";
 const secret = "401 401 401 403 401 403 403 403 200 200 200";
 const inRoom = "401 401 401 403 401 403 403 403 200 200 403";
@@ -54,6 +55,9 @@ const table: Record<string, string> = {
   "GET /healthz": all200,
   "GET /readyz": all200,
   "GET /docs/": all200,
+  "GET /docs/:name": all302,
+  "GET /docs/api": all200,
+  "GET /docs/guides/*": all200,
   "GET /docs/live": all200,
   "GET /docs/start.js": all200,
   "GET /docs/static/*": all200,
@@ -121,6 +125,8 @@ const urlOf = (
     .replace(":world_id", "demo")
     .replace(":room_id", room)
     .replace(":file_id", file)
+    .replace("/docs/:name", "/docs/configure.md")
+    .replace("/docs/guides/*", "/docs/guides/configure")
     .replace("/docs/static/*", "/docs/static/swagger-ui.css")
     .replace("/web/*", "/web/icon.svg")
     .replace("/demo/*", "/demo/init.mp4")

@@ -1,5 +1,8 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
 import fp from "fastify-plugin";
 import { routesRequire } from "../auth/guard.js";
@@ -29,7 +32,7 @@ const PAGE = `<!doctype html>
       .live { font: 1rem/1.5 system-ui, sans-serif; margin: 1rem 20px 0 }</style>
   </head>
   <body>
-    <p class="live">The <a href="live">websocket</a> has its own page.</p>
+    <p class="live">The <a href="live">websocket</a> has its own page, and so have the <a href="./">guides</a>.</p>
     <div id="api"><noscript>This page needs JavaScript. The document it shows is
       <a href="../api/v1/openapi.json">openapi.json</a>.</noscript></div>
     <script src="static/swagger-ui-bundle.js"></script>
@@ -56,7 +59,17 @@ SwaggerUIBundle({
 });
 `;
 
-/** The API as a page to read and try, at `/docs/`, and the websocket at `/docs/live`. */
+/** The guides, as `npm run build` renders them: dist/guides. */
+const GUIDES = fileURLToPath(new URL("../../guides/", import.meta.url));
+
+/** Guides have a style, a script and an index to search, all of this server. */
+const GUIDES_POLICY =
+  "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * The guides at `/docs/`, the API as a page to read and try at `/docs/api`, and the
+ * websocket at `/docs/live`.
+ */
 export default fp(
   async (app) => {
     const config = { requires: "public" } as const;
@@ -66,11 +79,36 @@ export default fp(
       if (!path.endsWith("/")) {
         return reply.redirect(`docs/${query === undefined ? "" : `?${query}`}`);
       }
+      const home = await readFile(join(GUIDES, "index.html")).catch(() => "");
+      // Only what `npm run build` has not made is missing.
+      if (home === "") return reply.redirect("api");
+      return reply
+        .header("content-security-policy", GUIDES_POLICY)
+        .type("text/html; charset=utf-8")
+        .send(home);
+    });
+    app.get("/docs/api", { config }, async ({ url }, reply) => {
+      const [path = ""] = url.split("?", 1);
+      // With the slash, the URLs in the page would be relative to a folder below.
+      if (path.endsWith("/")) return reply.redirect("../api");
       return reply
         .header("content-security-policy", POLICY)
         .type("text/html; charset=utf-8")
         .send(PAGE);
     });
+    // As the guides name each other in the repository.
+    app.get<{ Params: { name: string } }>(
+      "/docs/:name",
+      { config },
+      async ({ params }, reply) => {
+        const [, guide] =
+          /^([\w-]+?)(?:\.md|\.html)?\/?$/.exec(params.name) ?? [];
+        if (guide === undefined || !existsSync(join(GUIDES, `${guide}.html`))) {
+          return reply.callNotFound();
+        }
+        return reply.redirect(`guides/${guide}`);
+      },
+    );
     app.get("/docs/start.js", { config }, async (_, reply) =>
       reply.type("text/javascript; charset=utf-8").send(START),
     );
@@ -90,6 +128,18 @@ export default fp(
         root: ASSETS,
         prefix: "/docs/static/",
         allowedPath: (path) => FILES.includes(path),
+        decorateReply: false,
+      }),
+    );
+    if (!existsSync(GUIDES)) return;
+    await routesRequire(app, "public", () =>
+      app.register(fastifyStatic, {
+        root: GUIDES,
+        prefix: "/docs/guides/",
+        extensions: ["html"],
+        index: false,
+        setHeaders: (reply) =>
+          void reply.headers({ "content-security-policy": GUIDES_POLICY }),
         decorateReply: false,
       }),
     );

@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { Type } from "@sinclair/typebox";
 import t from "tap";
 import {
@@ -14,7 +15,7 @@ import { serve } from "../helper.js";
 
 void t.test("the page, as it is sent", async (t) => {
   const { call } = await serve(t);
-  const page = await call({ url: "/docs/" });
+  const page = await call({ url: "/docs/api" });
   t.match(page, {
     status: 200,
     headers: {
@@ -30,6 +31,55 @@ void t.test("the page, as it is sent", async (t) => {
   for (const file of ["index.html", "../package.json", "swagger-ui.js"]) {
     const { status } = await call({ url: `/docs/static/${file}` });
     t.equal(status, 404, `${file} is not served`);
+  }
+});
+
+void t.test("the guides, as npm run build renders them", async (t) => {
+  const { call } = await serve(t);
+  const policy = /^default-src 'none'; style-src 'self'; script-src 'self';/;
+  const home = await call({ url: "/docs/" });
+  const headers = { "content-security-policy": policy };
+  t.match(home, { status: 200, headers });
+  const documents = readdirSync(new URL("../../../docs/", import.meta.url))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => name.slice(0, -3));
+  const names = [...documents, "changelog", "security"];
+  const pages = new Map<string, string>();
+  for (const name of names) {
+    const page = await call({ url: `/docs/guides/${name}` });
+    t.match(page, { status: 200, headers }, name);
+    pages.set(name, page.text);
+    t.match(home.text, `href="guides/${name}"`);
+  }
+  for (const [name, text] of [["", home.text], ...pages] as const) {
+    t.notMatch(text, /(src|href)="\/|<script>|<style|style="| on\w+="/, name);
+    const base = `http://a/docs/${name && `guides/${name}`}`;
+    for (const [, href = ""] of text.matchAll(/(?:href|src)="([^"]+)"/g)) {
+      const url = new URL(href.replaceAll("&#38;", "&"), base);
+      if (url.host !== "a") continue;
+      const { status, text: found } = await call({ url: url.pathname });
+      t.equal(status, 200, `${name}: ${href}`);
+      const id = decodeURIComponent(url.hash.slice(1));
+      if (id) t.match(found, `id="${id}"`, `${name}: ${href}`);
+    }
+  }
+  const { text } = await call({ url: "/docs/guides/search.json" });
+  const sections = JSON.parse(text) as Record<string, string>[];
+  t.match(
+    sections.find(({ text }) => text!.includes("DATABASE_POOL")),
+    { page: /^\w+$/, title: /./ },
+  );
+  for (const { page, id } of sections) {
+    t.match(pages.get(page!), id ? `id="${id}"` : "<h1", `${page}#${id}`);
+  }
+  for (const old of ["configure", "configure.md", "configure.html"]) {
+    t.match(await call({ url: `/docs/${old}` }), {
+      status: 302,
+      headers: { location: "guides/configure" },
+    });
+  }
+  for (const none of ["nothing", "guides/nothing", "guides/..%2fapp.js"]) {
+    t.ok([403, 404].includes((await call({ url: `/docs/${none}` })).status));
   }
 });
 

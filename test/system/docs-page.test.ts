@@ -58,9 +58,9 @@ void t.test("the page in a browser", async (t) => {
       if (line.type() === "error") errors.push(line.text());
     });
 
-    await page.goto(`${base}/docs`);
+    await page.goto(`${base}/docs/api`);
     await page.waitForSelector("#operations-worlds-getWorld");
-    t.equal(page.url(), `${base}/docs/`, name);
+    t.equal(page.url(), `${base}/docs/api`, name);
     t.equal(await page.title(), "Foyer API");
     t.equal(await page.locator(".topbar").count(), 0, "no bar with a logo");
 
@@ -108,7 +108,7 @@ void t.test("the page in a browser", async (t) => {
       .evaluate((link) => (link as unknown as { href: string }).href);
     t.equal(href, `${base}/api/v1/asyncapi.json`);
     t.equal((await page.request.get(href)).status(), 200);
-    await page.goto(`${base}/docs/`);
+    await page.goto(`${base}/docs/api`);
     await page.click("a[href='live']");
     await page.waitForURL(`${base}/docs/live`);
     t.same(elsewhere, [], "nothing is asked of anybody else");

@@ -1,0 +1,229 @@
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { Marked, marked, Renderer } from "marked";
+
+// Renders docs/*.md to pages that the server sends at /docs/, with an index to search in.
+// A server reads no Markdown.
+
+const DOCS = "docs";
+
+/** The order in which the guides are listed; others come last. */
+const ORDER =
+  "install configure commands web proxy secure observe backup upgrade troubleshoot scale bucket data performance api live chat votes client embed venueless architecture".split(
+    " ",
+  );
+
+/** Pages from the top of the project, by their names there. */
+const TOP = { "CHANGELOG.md": "changelog", "SECURITY.md": "security" };
+
+/** Files that guides link to, beside their pages. */
+const FILES = ["performance.svg", "grafana-dashboard.json"];
+
+/** Addresses of what the server has, relative to a guide. */
+const SERVED = {
+  "openapi.json": "../../api/v1/openapi.json",
+  "asyncapi.json": "../../api/v1/asyncapi.json",
+};
+
+const STYLE = `:root{color-scheme:light dark}
+body{font:1rem/1.6 system-ui,sans-serif;margin:0;color:#222;background:#fff}
+.page{display:flex;max-width:72rem;margin:0 auto;gap:2rem;padding:0 1rem}
+nav{flex:0 0 13rem;padding:1.5rem 0}nav ul{list-style:none;margin:0;padding:0}nav a{display:block;padding:.15rem 0}
+main{flex:1;min-width:0;padding:1.5rem 0 4rem}
+a{color:#0b5cad}h1,h2,h3{line-height:1.25;scroll-margin-top:1rem}
+pre{overflow-x:auto;background:#f3f3f3;padding:.7rem .9rem}code{font-size:.9em}
+.wide{overflow-x:auto}table{border-collapse:collapse}th,td{text-align:left;vertical-align:top;border-bottom:1px solid #8884;padding:.3rem .6rem .3rem 0}
+input{font:inherit;width:100%;box-sizing:border-box;padding:.3rem .5rem}img{max-width:100%}
+#found li{margin:.5rem 0}[aria-current]{font-weight:bold}
+@media(max-width:45rem){.page{display:block}nav{padding-bottom:0}}
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#8bf}pre{background:#262626}}
+`;
+
+// Every word has to be in a section; a section whose heading has more of them comes first.
+const SCRIPT = `const base = new URL(".", import.meta.url);
+const input = document.querySelector("#search");
+const found = document.querySelector("#found");
+let sections;
+async function search() {
+  const words = input.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  found.replaceChildren();
+  document.querySelector("#text").hidden = words.length > 0;
+  if (words.length === 0) return;
+  sections ??= await (await fetch(new URL("search.json", base))).json();
+  const asked = input.value;
+  const rank = ({ title, heading }) =>
+    words.filter((word) => (heading + " " + title).toLowerCase().includes(word)).length;
+  const hits = sections
+    .filter(({ title, heading, text }) => {
+      const all = (title + " " + heading + " " + text).toLowerCase();
+      return words.every((word) => all.includes(word));
+    })
+    .sort((a, b) => rank(b) - rank(a))
+    .slice(0, 50);
+  if (asked !== input.value) return;
+  for (const { page, id, title, heading, text } of hits) {
+    const link = document.createElement("a");
+    link.href = new URL(page + (id ? "#" + id : ""), base);
+    link.textContent = heading === title ? title : title + ": " + heading;
+    link.addEventListener("click", () => { input.value = ""; void search(); });
+    const at = Math.max(0, text.toLowerCase().indexOf(words[0]) - 60);
+    const item = document.createElement("li");
+    item.append(link, document.createElement("br"), text.slice(at, at + 160));
+    found.append(item);
+  }
+  if (hits.length === 0) found.append("Nothing is found.");
+}
+input.addEventListener("input", search);
+// An old address of an operation.
+if (location.hash.startsWith("#/")) location.replace(new URL("../api" + location.hash, base));
+`;
+
+/** Makes the pages, their style, their script and the index in a folder. */
+export function buildGuides(out) {
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const names = readdirSync(DOCS)
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => name.slice(0, -".md".length))
+    .sort((a, b) => placeOf(a) - placeOf(b));
+  const guides = [
+    ...names.map((name) => rendered(name, join(DOCS, `${name}.md`))),
+    ...Object.entries(TOP).map(([path, name]) => rendered(name, path)),
+  ];
+  for (const { name, title, html } of guides) {
+    const page = pageOf({ title, html, guides, current: name, to: "" });
+    writeFileSync(join(out, `${name}.html`), page);
+  }
+  writeFileSync(
+    join(out, "index.html"),
+    pageOf({ title: "Foyer", html: homeOf(guides), guides, to: "guides/" }),
+  );
+  const sections = guides.flatMap((guide) => guide.sections);
+  writeFileSync(join(out, "search.json"), JSON.stringify(sections));
+  writeFileSync(join(out, "guides.css"), STYLE);
+  writeFileSync(join(out, "guides.js"), SCRIPT);
+  for (const file of FILES) copyFileSync(join(DOCS, file), join(out, file));
+}
+
+const placeOf = (name) => ORDER.indexOf(name) + 1 || Infinity;
+
+function rendered(name, path) {
+  const tokens = marked.lexer(readFileSync(path, "utf8"));
+  const title = textOf(tokens.find(({ type }) => type === "heading"));
+  const ids = new Map();
+  const sections = [{ page: name, id: "", title, heading: title, text: "" }];
+  for (const token of tokens) {
+    if (token.type === "heading") {
+      token.id = idOf(textOf(token), ids);
+      if (token.depth === 1) continue;
+      const heading = textOf(token);
+      sections.push({ page: name, id: token.id, title, heading, text: "" });
+    } else sections.at(-1).text += ` ${textOf(token)}`;
+  }
+  for (const section of sections) {
+    section.text = section.text.replace(/\s+/g, " ").trim();
+  }
+  const renderer = {
+    heading({ tokens: inner, depth, id }) {
+      return `<h${depth} id="${id}">${this.parser.parseInline(inner)}</h${depth}>\n`;
+    },
+    link({ href, tokens: inner }) {
+      const text = this.parser.parseInline(inner);
+      const address = addressOf(href);
+      return address === undefined
+        ? text
+        : `<a href="${escapeHtml(address)}">${text}</a>`;
+    },
+    table(token) {
+      const html = Renderer.prototype.table.call(this, token);
+      return `<div class="wide" tabindex="0">${html}</div>`;
+    },
+  };
+  const html = new Marked({ renderer }).parser(tokens);
+  return { name, title, html, sections };
+}
+
+/** What a link of a guide leads to; undefined if the server has it not. */
+function addressOf(href) {
+  if (/^(https?:|#)/.test(href)) return href;
+  const [path, anchor] = href.split("#");
+  const hash = anchor === undefined ? "" : `#${anchor}`;
+  if (path in SERVED) return SERVED[path];
+  if (FILES.includes(path)) return path;
+  const top = TOP[path.replace("../", "")];
+  if (top !== undefined) return top + hash;
+  return /^[\w-]+\.md$/.test(path) ? path.slice(0, -3) + hash : undefined;
+}
+
+/** As GitHub names headings. */
+function idOf(text, ids) {
+  const id = text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+    .replace(/\s/g, "-");
+  const count = ids.get(id) ?? 0;
+  ids.set(id, count + 1);
+  return count === 0 ? id : `${id}-${count}`;
+}
+
+/** The text of a token, without marks. */
+function textOf(token) {
+  if (token === undefined) return "";
+  if (token.type === "table") {
+    return [token.header, ...token.rows].flat().map(textOf).join(" ");
+  }
+  const inner = token.tokens ?? token.items;
+  return inner
+    ? inner.map(textOf).join(token.type === "list" ? " " : "")
+    : (token.text ?? "");
+}
+
+const homeOf = (guides) => `<h1>Foyer</h1>
+<p>The manual of this server, and its interfaces:</p>
+<ul><li><a href="api">The API</a>, to read and try</li>
+<li><a href="live">The websocket</a>, command by command</li></ul>
+<h2>Guides</h2>
+<ul>${guides.map(({ name, title }) => `<li><a href="guides/${name}">${escapeHtml(title)}</a></li>`).join("\n")}</ul>`;
+
+/** @param to the folder of the guides, relative to the page. */
+function pageOf({ title, html, guides, current, to }) {
+  const home = to === "" ? "../" : "./";
+  const links = guides.map(
+    ({ name, title: text }) =>
+      `<li><a href="${to}${name}"${name === current ? ' aria-current="page"' : ""}>${escapeHtml(text)}</a></li>`,
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}${to === "" ? " · Foyer" : " documentation"}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${to}guides.css">
+<script type="module" src="${to}guides.js"></script>
+</head>
+<body>
+<div class="page">
+<nav aria-label="Guides">
+<p><label>Search <input id="search" type="search" autocomplete="off"></label></p>
+<ul><li><a href="${home}">Start</a></li>
+<li><a href="${home}api">API</a></li>
+<li><a href="${home}live">Websocket</a></li>
+${links.join("\n")}</ul>
+</nav>
+<main><ul id="found" aria-live="polite"></ul><div id="text">${html}</div></main>
+</div>
+</body>
+</html>
+`;
+}
+
+const escapeHtml = (text) =>
+  text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
