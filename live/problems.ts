@@ -57,3 +57,7 @@ export const invalidPayload = (
 /** The server cannot do it now. */
 export const unavailable = () =>
   new LiveError("server.unavailable", "Try again later.");
+
+/** Nobody knows whether the server has done it. */
+export const doubtful = () =>
+  new LiveError("server.doubtful", "Look whether it was done.");

@@ -1,6 +1,7 @@
 import { StoreError } from "../db/store.js";
 import {
   chatDenied,
+  doubtful,
   invalidPayload,
   LiveError,
   roomDenied,
@@ -33,8 +34,10 @@ export function liveErrorOf(
     case "changed":
     case "busy":
     case "full":
-    case "doubtful":
       return unavailable();
+    case "doubtful":
+      // A login may be repeated in any case.
+      return action === "authenticate" ? unavailable() : doubtful();
     case "large":
       return tooLarge();
     case "denied":

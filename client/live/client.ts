@@ -20,8 +20,10 @@ export interface Client {
 const PAUSE = 1000;
 const MAX_PAUSE = 30_000;
 
-/** The call may have been executed. Another one waits for the next connection. */
-const IN_DOUBT = ["client.disconnected", "client.timeout"];
+/** The server doubts whether it executed the call, and may know in a moment. */
+const DOUBTFUL = "server.doubtful";
+/** The call may have been executed. Unless the server says so, another one waits for the next connection. */
+const IN_DOUBT = ["client.disconnected", "client.timeout", DOUBTFUL];
 /** The call was not executed. */
 const NO_CAPACITY = [
   "client.overloaded",
@@ -32,6 +34,11 @@ const NO_CAPACITY = [
 /** Whether a call that failed with this error may have been executed. */
 export const isInDoubt = ({ code }: LiveError): boolean =>
   IN_DOUBT.includes(code);
+
+/** Waits until the server may know whether it executed a call that failed with this error. */
+export async function decided({ code }: LiveError): Promise<void> {
+  if (code === DOUBTFUL) await new Promise((done) => setTimeout(done, PAUSE));
+}
 
 /** Whether a call that failed with this error waited for a connection, or for others, in vain. */
 export const isUnsent = ({ code }: LiveError): boolean =>
@@ -60,6 +67,7 @@ export async function persist<T>(
     } catch (cause) {
       const error = cause as LiveError;
       if (isOver() || !isRepeated(error)) throw error;
+      await decided(error);
       if (NO_CAPACITY.includes(error.code)) {
         await new Promise((done) => setTimeout(done, delay));
       }

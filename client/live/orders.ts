@@ -40,7 +40,8 @@ export class Orders {
 
   /**
    * Executes a command that must not be executed twice.
-   * @throws {LiveError} `client.disconnected` or `client.timeout` if it may have been executed.
+   * @throws {LiveError} `client.disconnected`, `client.timeout` or `server.doubtful` if it
+   *   may have been executed.
    */
   once<N extends CommandName>(
     name: N,

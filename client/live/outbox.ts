@@ -1,5 +1,11 @@
 import type { SentEvent } from "../../schemas/live/index.js";
-import { isInDoubt, isUnsent, persist, type Client } from "./client.js";
+import {
+  decided,
+  isInDoubt,
+  isUnsent,
+  persist,
+  type Client,
+} from "./client.js";
 import { clientError, type LiveError } from "./error.js";
 import type { CallOptions } from "./options.js";
 import { eventsAfter, eventsBefore, NEWEST } from "./pages.js";
@@ -33,7 +39,7 @@ interface Draft {
 
 /**
  * Sends the messages of a channel one after the other. When the connection breaks before
- * the answer, it looks for the message in the channel before it sends it again.
+ * the answer, or the server doubts whether it stored the message, it looks for the message in the channel before it sends it again.
  */
 export class Outbox {
   readonly #client: Client;
@@ -130,6 +136,7 @@ export class Outbox {
       } catch (cause) {
         const error = cause as LiveError;
         if (isOver() || !isInDoubt(error) || before === undefined) throw error;
+        await decided(error);
         const event = await this.#find(draft, before, error);
         if (event) return event;
         if (isOver()) throw error;

@@ -30,6 +30,8 @@ export const liveErrors = {
     "The user opened more connections than the world allows; the oldest are closed.",
   "server.unavailable":
     "The server is busy, has no space, or cannot reach its database. Try again later.",
+  "server.doubtful":
+    "Nobody knows whether the server executed it. Look before you repeat it.",
   "server.too_large":
     "The answer would be too large. Ask for less, for example by a search.",
   "server.fatal":
@@ -91,6 +93,7 @@ export const commonErrors = [
   "protocol.rate_limited",
   "auth.denied",
   "server.unavailable",
+  "server.doubtful",
 ] as const satisfies readonly LiveErrorCode[];
 
 /** What `authenticate` may be answered with. */

@@ -161,6 +161,22 @@ void t.test("an answer that never comes", async (t) => {
   t.equal(sends, 2);
 });
 
+void t.test("a server that lost its database", async (t) => {
+  const { server, chat } = await startChat(t);
+  const live = liveOf(t, server);
+  let sends = 0;
+  chat.intercept = (peer, name, id, { channel, content }) => {
+    if (name !== "chat.send" || ++sends > 2) return false;
+    // The second one was stored all the same.
+    if (sends === 2) chat.store(channel!, content, ADA);
+    peer.send(["error", id, { code: "server.doubtful" }]);
+    return true;
+  };
+  t.match(await live.channel(HALL).send("Hi"), { event_id: 1 });
+  t.same(texts(chat), ["Hi"]);
+  t.equal(sends, 2, "it was sent again only while it was not there");
+});
+
 void t.test(
   "it waits for a connection without a limit, or with one",
   async (t) => {

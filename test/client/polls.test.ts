@@ -288,18 +288,21 @@ void t.test("commands", async (t) => {
 });
 
 void t.test("new options are added once", async (t) => {
-  const { room, live } = await startRoom(t, MANAGER);
-  room.intercept = (peer, name) => {
-    const isFirst = name === "poll.update" && room.count(name) === 1;
-    if (isFirst) peer.drop();
-    return isFirst;
-  };
-  const options = [{ id: "a" }, { content: "c" }];
-  const update = live.polls(HALL).update(plain.id, { options });
-  t.match(await rejection(update), {
-    code: "client.disconnected",
-    message: /^poll\.update may have been executed: /,
-    cause: { code: "client.disconnected" },
-  });
-  t.equal(room.count("poll.update"), 1);
+  for (const code of ["client.disconnected", "server.doubtful"]) {
+    const { room, live } = await startRoom(t, MANAGER);
+    room.intercept = (peer, name, id) => {
+      const isFirst = name === "poll.update" && room.count(name) === 1;
+      if (isFirst && code === "client.disconnected") peer.drop();
+      else if (isFirst) peer.send(["error", id, { code }]);
+      return isFirst;
+    };
+    const options = [{ id: "a" }, { content: "c" }];
+    const update = live.polls(HALL).update(plain.id, { options });
+    t.match(await rejection(update), {
+      code,
+      message: /^poll\.update may have been executed: /,
+      cause: { code },
+    });
+    t.equal(room.count("poll.update"), 1);
+  }
 });

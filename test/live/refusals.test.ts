@@ -60,7 +60,7 @@ void t.test("what the store refuses", async (t) => {
     ["chat.react", "quota", "reactions", "chat.reaction_limit"],
     ["user.block", "quota", undefined, "user.block.limit"],
     ["question.ask", "busy", undefined, "server.unavailable"],
-    ["chat.send", "doubtful", undefined, "server.unavailable"],
+    ["chat.send", "doubtful", undefined, "server.doubtful"],
   ];
   for (const [action, problem, field, code] of rows) {
     const [module, method] = action.split(".") as [string, string];

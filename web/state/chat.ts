@@ -592,4 +592,5 @@ const TRANSIENT = [
   "client.overloaded",
   "protocol.rate_limited",
   "server.unavailable",
+  "server.doubtful",
 ];

@@ -128,4 +128,6 @@ export const asText = (value: unknown): string | undefined =>
 
 /** Whether a command that failed with this error may have been executed. */
 export const isUnsure = (error: unknown): boolean =>
-  ["client.disconnected", "client.timeout"].includes(codeOf(error) ?? "");
+  ["client.disconnected", "client.timeout", "server.doubtful"].includes(
+    codeOf(error) ?? "",
+  );
