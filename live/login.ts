@@ -3,7 +3,7 @@ import { type Identified, IdentityError } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
 import { forceJoins } from "./chat/forced.js";
 import type { Connection, Login } from "./connection.js";
-import { throwOut } from "./endings.js";
+import { reasonToEnd, throwOut } from "./endings.js";
 import { frameAround } from "./frame.js";
 import { jsonOf } from "./encoding.js";
 import type { Live } from "./live.js";
@@ -90,7 +90,7 @@ export async function logIn(
       throw new LiveError("auth.denied");
     }
     login.state = user.moderation_state;
-    const answer = await answerOf(live, connection, user);
+    const answer = await answerOf(live, connection, login, user);
     connection.afterAnswer(async () => {
       live.opened(connection);
       await forceJoins(live, connection);
@@ -161,12 +161,18 @@ async function identifyBy(
 async function answerOf(
   live: Live,
   connection: Connection,
+  login: Login,
   user: UserRecord,
 ): Promise<readonly Buffer[]> {
   const { world: id } = connection;
   const announcements = await live.store.announcements.list(id);
   const state = await live.states.get(id);
-  if (!state) throw throwOut(connection, "world.unknown_world");
+  // While the login waited, a key may have been removed, or the world been closed. From
+  // here on, every change finds the connection.
+  const ended = reasonToEnd(login.identity, state?.world);
+  if (!state || ended) {
+    throw throwOut(connection, ended ?? "world.unknown_world");
+  }
   const world: World = state.world.value;
   const now = Date.now();
   const before = jsonOf({ "user.config": ownUser(user, world) });

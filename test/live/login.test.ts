@@ -299,3 +299,33 @@ void t.test("connections that end during their login", async (t) => {
     await until(() => hub.in("demo").size === 0);
   }
 });
+
+void t.test("what changes while a login waits for the store", async (t) => {
+  const live = await startLive(t);
+  const { worlds, users } = live.app.store;
+  const { value } = (await worlds.get("demo"))!;
+  const { config, permission_config } = value;
+  const fresh = { ...keyOf("demo"), secret: "z".repeat(40) };
+  const rows: [change: object, code: string][] = [
+    [{ config: { ...config, JWT_secrets: [fresh] } }, "auth.invalid_token"],
+    [
+      { permission_config: { ...permission_config, "world.view": ["staff"] } },
+      "auth.denied",
+    ],
+  ];
+  const enter = users.enter.bind(users);
+  t.teardown(() => Object.assign(users, { enter }));
+  for (const [change, code] of rows) {
+    users.enter = async (...args) => {
+      const entered = await enter(...args);
+      await worlds.update("demo", change);
+      return entered;
+    };
+    const late = await live.connect();
+    const token = live.tokenOf({ uid: code });
+    t.match(await late.login({ token }), ["error", { code }]);
+    t.equal((await soon(late.closed)).code, 1008);
+    t.equal(live.app.live.hub.in("demo").size, 0, "it does not stay");
+    await worlds.update("demo", { config, permission_config });
+  }
+});
