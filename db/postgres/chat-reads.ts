@@ -63,9 +63,13 @@ function toUnread(user: string, rows: readonly UnreadRow[]): Unread {
   return { marks, notifications: notifications.reverse() };
 }
 
-/** The reads of chat. Each is one statement. */
+/**
+ * The reads of chat. Each is one statement.
+ * @param sawId gets each last id.
+ */
 export const chatReads = (
   sql: Sql,
+  sawId: (id: number) => void,
 ): Pick<
   ChatStore,
   | "lastId"
@@ -79,7 +83,11 @@ export const chatReads = (
   | "memberships"
   | "unread"
 > => ({
-  lastId: async () => (await sql.value<number>(LAST))!,
+  async lastId() {
+    const id = (await sql.value<number>(LAST))!;
+    sawId(id);
+    return id;
+  },
   async channel(worldId, id) {
     const row = await sql.one<ChannelRow>(CHANNEL, [worldId, id]);
     return row && toChannel(row);

@@ -15,7 +15,7 @@ import type { Database } from "./database.js";
 
 /** Chat in PostgreSQL. */
 export const chatStore = (db: Database): ChatStore => ({
-  ...chatReads(db.sql),
+  ...chatReads(db.sql, (id) => db.sawId(id)),
 
   async send(worldId, id, draft) {
     const row = await db.write(worldId, (sql, notes) =>

@@ -3,6 +3,7 @@ import { addressOf, type DatabaseOptions } from "../choice.js";
 import type { PoolHealth } from "../open.js";
 import { StoreError } from "../store.js";
 import { Caches } from "./cache.js";
+import { skipSeenIds } from "./chat-ids.js";
 import { clientOf, configOf, end, lineOf, open } from "./client.js";
 import { storeErrorOf } from "./errors.js";
 import { Lanes } from "./lanes.js";
@@ -43,6 +44,8 @@ export class Database {
   readonly #vacuum: Vacuum;
   readonly #lanes: Lanes;
   #membership: Membership | undefined;
+  /** The highest id of a chat event that this process has read. */
+  #lastId = 0;
   #closed = false;
   #wasLost = false;
   /** Writes and snapshots under way. */
@@ -66,6 +69,7 @@ export class Database {
       prepare: async (client) => {
         await prepare(client);
         if (this.#membership) await join(client, this.#membership);
+        if (this.#lastId > 0) await skipSeenIds(client, this.#lastId);
       },
       notified: (payload) => this.#news.heard(payload),
       up: () => {
@@ -134,6 +138,11 @@ export class Database {
   /** Says how this process tells others of its writes. */
   tell(telling: Telling): void {
     this.#news.telling = telling;
+  }
+
+  /** This process has read the id of a chat event, which nothing else may get. */
+  sawId(id: number): void {
+    this.#lastId = Math.max(this.#lastId, id);
   }
 
   /** Whether the database can be reached. */

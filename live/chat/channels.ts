@@ -5,8 +5,10 @@ import type { ChannelState } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
 import type { Connection } from "../connection.js";
 import type { Sendable } from "../encoding.js";
+import { reload } from "../endings.js";
 import type { Live } from "../live.js";
 import { nothingSent, Paced, type Sent } from "../paced.js";
+import { unavailable } from "../problems.js";
 import { mayInRoom } from "../rights.js";
 import { hasModule } from "../targets.js";
 import type { View, WorldState } from "../world-state.js";
@@ -46,6 +48,11 @@ export class Channels {
     this.#feed = new Feed(live, {
       prepare: (world, deliveries) => this.#prepare(world, deliveries),
       sizeOf: (channel) => this.#sizeOf(channel),
+      onLost: () => {
+        for (const connection of live.sockets.values()) {
+          if (connection.login) reload(connection);
+        }
+      },
     });
     this.#reactions = new Paced(live, {
       send: ({ world, place, id }) => this.#pushReactions(world, place, id),
@@ -116,14 +123,20 @@ export class Channels {
     return this.subscriptions.of(channel)?.subscriptions.size ?? 0;
   }
 
-  /** The last id of the store, which is not before what was delivered. */
+  /**
+   * The last id of the store, which is not before what was delivered.
+   * @throws {LiveError} if that does not exist any more.
+   */
   async #lastId(cursor: number): Promise<number> {
-    for (;;) {
-      const last = await this.#live.store.chat.lastId();
-      if (last >= cursor) return last;
+    let last = await this.#live.store.chat.lastId();
+    if (last < cursor) {
       // Reads of one turn see one state, which may be older.
       await setImmediate();
+      last = await this.#live.store.chat.lastId();
     }
+    if (last >= cursor) return last;
+    await this.#feed.look();
+    throw unavailable();
   }
 
   async #stateOf(context: ChannelContext, last: number): Promise<SentState> {

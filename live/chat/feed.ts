@@ -9,6 +9,9 @@ const INTERVAL = 500;
 /** How many missed events are read at a time. */
 const PAGE = 100;
 
+/** How often the store has to say that its last event is an earlier one until it is believed. */
+const SURE = 3;
+
 /** How many events are delivered together at most. */
 const MAX_BATCH = 100;
 
@@ -32,6 +35,8 @@ interface Stream {
   expected: number;
   readonly waiting: (Delivery | Task)[];
   working: boolean;
+  /** The store went back to before what it has delivered, so it delivers nothing more. */
+  isOver: boolean;
   /** Those who wait until something was delivered. */
   watchers: { id: number; resolve: () => void }[];
 }
@@ -48,6 +53,8 @@ export interface FeedParts {
   ) => Promise<Task[]>;
   /** How many connections a delivery goes to. */
   readonly sizeOf: (channel: string) => number;
+  /** Some events that people know do not exist any more. */
+  readonly onLost: () => void;
 }
 
 /**
@@ -61,7 +68,7 @@ export class Feed {
   readonly #parts: FeedParts;
   /** Of channels without a stream, all events up to this id are delivered. */
   #baseline = 0;
-  readonly #streams = new Map<string, Stream>();
+  #streams = new Map<string, Stream>();
   #looking = false;
   #closed = false;
   #unsubscribe = () => {};
@@ -77,7 +84,7 @@ export class Feed {
     const { events, store } = this.#live;
     this.#baseline = await store.chat.lastId();
     this.#unsubscribe = events.subscribe((event) => this.#receive(event));
-    this.#timer = setInterval(() => void this.look(), INTERVAL).unref();
+    this.#timer = setInterval(() => this.#go(this.look()), INTERVAL).unref();
   }
 
   close(): void {
@@ -117,21 +124,21 @@ export class Feed {
     return new Promise((resolve, reject) => {
       const stream = this.#streamOf(world, channel);
       stream.waiting.push(() => act().then(resolve, reject));
-      void this.#work(stream);
+      this.#go(this.#work(stream));
     });
   }
 
   #receive(event: AnyEvent): void {
     if (event.type === "events.missed") {
       // What is missing at the second look is read.
-      void this.look().then(() => this.look());
+      this.#go(this.look().then(() => this.look()));
     }
     if (event.type !== "chat.event") return;
     const { world, channel, delivery } = event;
     const stream = this.#streamOf(world, channel);
     if (stream.waiting.length < MAX_WAITING) stream.waiting.push(delivery);
     else stream.target = Math.max(stream.target, delivery.event.id);
-    void this.#work(stream);
+    this.#go(this.#work(stream));
   }
 
   #streamOf(world: string, channel: string): Stream {
@@ -146,6 +153,7 @@ export class Feed {
         expected: 0,
         waiting: [],
         working: false,
+        isOver: false,
         watchers: [],
       };
       this.#streams.set(channel, stream);
@@ -174,7 +182,8 @@ export class Feed {
     for (const stream of this.#streams.values()) {
       stream.target = Math.max(stream.target, stream.expected);
     }
-    const last = await chat.lastId();
+    const last = await this.#last();
+    if (last === undefined) return this.#startOver();
     if (last > this.#baseline) {
       for (const active of await chat.activeSince(this.#baseline)) {
         const stream = this.#streamOf(active.world, active.channel);
@@ -186,11 +195,44 @@ export class Feed {
     for (const stream of this.#streams.values()) {
       const { cursor, expected, target, waiting, working } = stream;
       if (working) continue;
-      if (waiting.length > 0 || target > cursor) void this.#work(stream);
-      else if (cursor >= expected && cursor <= this.#baseline) {
+      if (waiting.length > 0 || target > cursor) {
+        this.#go(this.#work(stream));
+      } else if (cursor >= expected && cursor <= this.#baseline) {
         this.#streams.delete(stream.channel);
       }
     }
+  }
+
+  /** The last id of the store; undefined if it is before what was delivered. */
+  async #last(): Promise<number | undefined> {
+    for (let turn = 0; turn < SURE; turn++) {
+      const cursors = [...this.#streams.values()].map(({ cursor }) => cursor);
+      const seen = Math.max(this.#baseline, ...cursors);
+      // Reads of one turn see one state. That of this turn may be older than an event.
+      await setImmediate();
+      const last = await this.#live.store.chat.lastId();
+      if (last >= seen) return last;
+    }
+    return undefined;
+  }
+
+  /**
+   * The store is another one than before: a standby that lagged, or a copy that was
+   * restored. Nobody knows which of the delivered events still exist.
+   */
+  async #startOver(): Promise<void> {
+    const last = await this.#live.store.chat.lastId();
+    const dropped = [...this.#streams.values()];
+    this.#streams = new Map();
+    this.#baseline = last;
+    for (const stream of dropped) {
+      stream.isOver = true;
+      this.#go(this.#work(stream));
+    }
+    this.#live.log.warn(
+      "the database has lost chat events; everybody here logs in again",
+    );
+    this.#parts.onLost();
   }
 
   /** Delivers what waits. After a failure, it goes on the next time that something is looked for. */
@@ -202,11 +244,15 @@ export class Feed {
         const [next] = stream.waiting;
         if (typeof next === "function") {
           // It may be about an event for which there was no space.
-          if (stream.target > stream.cursor) {
+          if (stream.target > stream.cursor && !stream.isOver) {
             await this.#catchUp(stream, stream.target);
           }
           stream.waiting.shift();
           await next();
+        } else if (stream.isOver) {
+          const tasks = stream.waiting.filter((it) => typeof it === "function");
+          stream.waiting.splice(0, Infinity, ...tasks);
+          if (tasks.length === 0) break;
         } else if (next) {
           const { channel } = stream;
           const size = this.#parts.sizeOf(channel);
@@ -250,7 +296,7 @@ export class Feed {
     const live = this.#live;
     // Reads of one turn see one state. That of this turn may be older than the event.
     await setImmediate();
-    while (stream.cursor < end && !this.#closed) {
+    while (stream.cursor < end && !stream.isOver && !this.#closed) {
       if (live.hub.in(world).size === 0) break;
       const { cursor } = stream;
       const found = await live.store.chat.deliveries(
@@ -271,7 +317,7 @@ export class Feed {
 
   async #send(stream: Stream, batch: readonly Delivery[]): Promise<void> {
     const last = batch.at(-1);
-    if (!last) return;
+    if (!last || stream.isOver) return;
     const tasks = await this.#parts.prepare(stream.world, batch);
     stream.cursor = last.event.id;
     for (const task of tasks) {
@@ -285,6 +331,11 @@ export class Feed {
     release(stream, stream.noticed);
     // The next batch in the same turn could make somebody a slow reader.
     if (batch.length > 1) await this.#live.pump.drained();
+  }
+
+  /** Nothing waits for it. */
+  #go(work: Promise<unknown>): void {
+    work.catch((error) => this.#report(error));
   }
 
   #report(error: unknown): void {

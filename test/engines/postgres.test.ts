@@ -3,6 +3,7 @@ import { Database } from "../../db/postgres/database.js";
 import { postgresStore } from "../../db/postgres/index.js";
 import { startPostgres } from "../servers/postgres.js";
 import { erasing } from "./postgres/erasing.js";
+import { failover } from "./postgres/failover.js";
 import { meeting } from "./postgres/meeting.js";
 import { lanes } from "./postgres/lanes.js";
 import { outages } from "./postgres/outages.js";
@@ -30,6 +31,7 @@ const parts: Record<string, Part> = {
   staleness,
   outages,
   silence,
+  failover,
   starting,
   lanes,
   texts,
