@@ -116,7 +116,9 @@ export async function startCluster(
     const hear = hearing(isNews, (news: News) => {
       if (news.foyer === "serving") onServing(news.address);
       if (news.foyer === "failed") reason = news.reason;
-      if (news.foyer === "gather") void gather(worker, news.id);
+      if (news.foyer === "gather") {
+        gather(worker, news.id).catch((error: unknown) => log.error(error));
+      }
     });
     worker.on("message", hear);
     worker.once("exit", (code, signal) => {
@@ -240,9 +242,9 @@ function gatherAll(): Gather {
   process.on("message", hear);
   return async () => {
     const id = ++lastId;
-    const text = await new Promise<string | undefined>((resolve) => {
+    const text = await new Promise<string | undefined>((resolve, reject) => {
       asked.set(id, resolve);
-      void report({ foyer: "gather", id });
+      report({ foyer: "gather", id }).catch(reject);
     });
     if (text === undefined)
       throw new Error("A worker did not report its metrics.");

@@ -3,6 +3,11 @@ import regexp from "eslint-plugin-regexp";
 import svelte from "eslint-plugin-svelte";
 import tseslint from "typescript-eslint";
 
+/** Fastify's replies are thenables nobody has to wait for. */
+const allowForKnownSafePromises = [
+  { from: "package", package: "fastify", name: "FastifyReply" },
+];
+
 export default tseslint.config(
   { ignores: ["dist", ".tap"] },
   js.configs.recommended,
@@ -27,14 +32,9 @@ export default tseslint.config(
         "error",
         { varsIgnorePattern: "^_", argsIgnorePattern: "^_" },
       ],
-      // tap's assertions and Fastify's replies are thenables nobody has to wait for.
       "@typescript-eslint/no-floating-promises": [
         "error",
-        {
-          allowForKnownSafePromises: [
-            { from: "package", package: "fastify", name: "FastifyReply" },
-          ],
-        },
+        { allowForKnownSafePromises },
       ],
       "no-restricted-syntax": [
         "error",
@@ -42,6 +42,17 @@ export default tseslint.config(
           selector: "CallExpression[callee.property.name='testdir']",
           message: "Use test/testdir.ts, which keeps it until the teardown.",
         },
+      ],
+    },
+  },
+  {
+    // A promise that rejects without a handler ends the process, and everybody's connections.
+    files: ["**/*.ts"],
+    ignores: ["web/**", "client/**", "test/**", "bench/**"],
+    rules: {
+      "@typescript-eslint/no-floating-promises": [
+        "error",
+        { allowForKnownSafePromises, ignoreVoid: false },
       ],
     },
   },

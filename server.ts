@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
+import { detach } from "./db/detach.js";
 import { openEngines, type WorkerNames } from "./db/open.js";
 import { Failure } from "./failure.js";
 import { openControl } from "./live/control.js";
@@ -73,7 +74,7 @@ async function listenForMetrics(
   const metrics = createMetricsApp(app, token);
   await listen(metrics, { host, port }, "METRICS_HOST and METRICS_PORT");
   // It closes last, so that the metrics also show how a stop goes.
-  app.server.once("close", () => void metrics.close());
+  app.server.once("close", () => detach(metrics.close()));
   app.log.info(`metrics at ${addressOf(metrics)}/metrics`);
 }
 

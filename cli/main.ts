@@ -4,22 +4,21 @@ import { report, run } from "./run.js";
 
 // Whoever reads the output may want only its beginning, as `head` does.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") void end(() => report(error));
+  if (error.code !== "EPIPE") end(() => report(error)).catch(fail);
 });
 
-await end(() => run(process.argv.slice(2)));
+await end(() => run(process.argv.slice(2))).catch(fail);
 
-/** Ends with the exit code of something, or with 1 where it fails. */
+/** Ends with the exit code of something. */
 async function end(work: () => number | Promise<number>): Promise<void> {
-  try {
-    const code = await work();
-    // An output that failed before keeps its own.
-    if (code !== 0) process.exitCode = code;
-  } catch (fault) {
-    // A fault of Foyer itself: only its stack tells where. What still runs must
-    // not keep the process up.
-    const { stack, message } = fault as Error;
-    (stack ?? message).split("\n").forEach(warn);
-    process.exit(1);
-  }
+  const code = await work();
+  // An output that failed before keeps its own.
+  if (code !== 0) process.exitCode = code;
+}
+
+/** Ends after a fault of Foyer itself: only its stack tells where. What still runs must not keep the process up. */
+function fail(fault: unknown): never {
+  const { stack, message } = fault as Error;
+  (stack ?? message).split("\n").forEach(warn);
+  process.exit(1);
 }

@@ -39,6 +39,7 @@ export const serveCommand = command(
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const warnings: string[] = [];
     const config = loadConfig(context().env, (line) => warnings.push(line));
+    await logRejections(config);
     const several = config.workers > 1;
     if (several && cluster.isWorker) {
       const { runWorker } = await import("../cluster.js");
@@ -78,6 +79,18 @@ export const serveCommand = command(
     // Now only a stalled reader of the log can keep the process running.
     setTimeout(() => process.exit(), LOG_FLUSH_TIMEOUT).unref();
   });
+
+/**
+ * A promise that rejects without a handler would end the process. It is a fault of Foyer,
+ * and no reason to end the connections of everybody.
+ */
+async function logRejections({ logLevel }: Config): Promise<void> {
+  const { createLogger } = await import("../plugins/logging.js");
+  const log = await createLogger(logLevel);
+  process.on("unhandledRejection", (err) =>
+    log.error({ err }, "a promise was rejected that nothing handles"),
+  );
+}
 
 /** @param worlds how many there are, if there are several workers. */
 async function start(config: Config, worlds: number) {

@@ -10,6 +10,10 @@ const LONGEST_WAIT = 2 ** 31 - 1;
 interface Told {
   /** As people were told of them last, by id. */
   readonly known: Map<string, Announcement>;
+  /** Rejects if they could not be read. */
+  loaded: Promise<void>;
+  /** People were told of all that became invisible by itself up to this time. */
+  until: number;
   /** Until the next one becomes invisible by itself. */
   timer?: NodeJS.Timeout;
 }
@@ -29,12 +33,26 @@ export class AnnouncementPushes {
 
   /** Watches a world that somebody is in: its announcements become invisible by time. */
   async watch(world: string): Promise<void> {
-    if (this.#told.has(world)) return;
-    const told: Told = { known: new Map() };
-    this.#told.set(world, told);
-    const all = await this.#list(world);
-    for (const each of all) told.known.set(each.id, each);
-    this.#watch(world, all);
+    let told = this.#told.get(world);
+    if (!told) {
+      told = { known: new Map(), loaded: Promise.resolve(), until: Date.now() };
+      this.#told.set(world, told);
+      told.loaded = this.#load(world, told);
+    }
+    await told.loaded;
+  }
+
+  async #load(world: string, told: Told): Promise<void> {
+    try {
+      for (const each of await this.#list(world)) {
+        // What was told meanwhile is newer.
+        if (!told.known.has(each.id)) told.known.set(each.id, each);
+      }
+      this.#watch(world);
+    } catch (error) {
+      if (this.#told.get(world) === told) this.#told.delete(world);
+      throw error;
+    }
   }
 
   /** Nobody is in a world any more. */
@@ -49,7 +67,7 @@ export class AnnouncementPushes {
       const all = await this.#list(world);
       const announcement = all.find((other) => other.id === id);
       if (announcement) this.#send(world, announcement, wasVisible);
-      this.#watch(world, all);
+      this.#watch(world);
     });
   }
 
@@ -63,7 +81,7 @@ export class AnnouncementPushes {
       if (JSON.stringify(before) === JSON.stringify(announcement)) continue;
       this.#send(world, announcement, before?.state === "active");
     }
-    this.#watch(world, all);
+    this.#watch(world);
   }
 
   #list(world: string): Promise<Announcement[]> {
@@ -81,36 +99,40 @@ export class AnnouncementPushes {
     );
   }
 
-  #watch(world: string, all: readonly Announcement[]): void {
+  #watch(world: string): void {
     const told = this.#told.get(world);
     if (!told) return;
     clearTimeout(told.timer);
     delete told.timer;
-    const now = Date.now();
-    const due = all.flatMap(({ state, show_until }) =>
-      state === "active" && show_until !== null && show_until > now
+    const due = [...told.known.values()].flatMap(({ state, show_until }) =>
+      state === "active" && show_until !== null && show_until > told.until
         ? [show_until]
         : [],
     );
     if (due.length === 0) return;
-    const next = Math.min(...due);
+    const wait = Math.max(0, Math.min(...due) - Date.now());
     told.timer = setTimeout(
-      () => this.#expire(world, next),
-      Math.min(next - now, LONGEST_WAIT),
+      () => this.#expire(world),
+      Math.min(wait, LONGEST_WAIT),
     ).unref();
   }
 
   /** Tells everybody that announcements are over. */
-  #expire(world: string, at: number): void {
+  #expire(world: string): void {
     this.#live.effects.inOrder(world, async () => {
       const all = await this.#list(world);
+      const told = this.#told.get(world);
+      if (!told) return;
+      const now = Date.now();
       for (const announcement of all) {
         const { state, show_until } = announcement;
-        if (state === "active" && show_until === at && at <= Date.now()) {
+        if (state !== "active" || show_until === null) continue;
+        if (show_until > told.until && show_until <= now) {
           this.#send(world, announcement, true);
         }
       }
-      this.#watch(world, all);
+      told.until = now;
+      this.#watch(world);
     });
   }
 }

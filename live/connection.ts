@@ -256,7 +256,9 @@ export class Connection {
     const text = isBinary ? undefined : textOf(bytes);
     this.#waiting.push(text);
     this.#waitingSize += text?.length ?? 0;
-    if (!this.#busy) void this.#work();
+    if (!this.#busy) {
+      this.#work().catch((error) => this.#around.onFault(this, error));
+    }
     this.#readIfRoom();
   };
 
@@ -344,10 +346,11 @@ export class Connection {
     const pushed = Promise.all([...this.#caused.splice(0), this.#doubt]);
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, LONGEST_WAIT).unref();
-      void pushed.then(() => {
+      const goOn = () => {
         clearTimeout(timer);
         resolve();
-      });
+      };
+      pushed.then(goOn, goOn);
     });
   }
 
@@ -386,14 +389,16 @@ export class Connection {
   /**
    * Holds pushes until it is known whether its user may still get them. If the connection
    * ends before, they are not sent.
-   * @param known does not reject. That of a later call settles later.
+   * @param known settles after that of an earlier call. If it rejects, the connection ends.
    */
-  async holdUntil(known: Promise<void>): Promise<void> {
+  holdUntil(known: Promise<void>): void {
     this.#doubt = known;
-    await known;
-    if (this.#doubt !== known) return;
-    this.#doubt = undefined;
-    if (!this.#answering) this.#release();
+    const release = () => {
+      if (this.#doubt !== known) return;
+      this.#doubt = undefined;
+      if (!this.#answering) this.#release();
+    };
+    known.then(release).catch((error) => this.#around.onFault(this, error));
   }
 
   /** Forgets the pushes that wait, as after a login that failed. */

@@ -151,12 +151,26 @@ export class Notifier {
     }
     this.#pending.set(world, next);
     setTimeout(() => {
+      const { effects, hub } = this.#live;
       this.#pending.delete(world);
-      this.#live.effects.inOrder(world, () => this.#tell(world, next));
+      effects.enforce(
+        world,
+        () => this.#checkLogins(world, next),
+        () => this.#hold(world, hub.in(world)),
+      );
+      effects.inOrder(world, () => this.#tell(world, next));
     }, COALESCED).unref();
   }
 
-  async #tell(world: string, { everything, certain }: Pending): Promise<void> {
+  /** Pushes nothing to these connections until all effects of their world have ended. */
+  #hold(world: string, connections: Iterable<Connection>): void {
+    const ended = this.#live.effects.ended(world);
+    if (!ended) return;
+    for (const connection of connections) connection.holdUntil(ended);
+  }
+
+  /** Ends the connections of those who may not stay in a world. */
+  async #checkLogins(world: string, { everything }: Pending): Promise<void> {
     const live = this.#live;
     const state = await live.states.get(world);
     const connections = [...live.hub.in(world)];
@@ -164,13 +178,19 @@ export class Notifier {
       const reason = reasonToEnd(identity, state?.world);
       if (reason) throwOut(connection, reason);
     });
+    if (state && everything) await this.#compareAll(world, connections);
+  }
+
+  async #tell(world: string, { everything, certain }: Pending): Promise<void> {
+    const live = this.#live;
+    const state = await live.states.get(world);
     if (!state) return;
-    if (everything) await this.#compareAll(world, connections);
+    const connections = [...live.hub.in(world)];
     const told = this.#told.get(world);
     const versions = live.events.lossy ? versionsOf(state) : undefined;
     const isNew = certain || (everything && versions !== told?.versions);
-    if (isNew && told) told.versions = versions;
     await this.#pushes.send(state, connections, isNew);
+    if (isNew && told) told.versions = versions;
     if (isNew) this.#tellSchedule(world, state);
     if (everything) await this.#announcements.compare(world);
   }
@@ -265,10 +285,9 @@ export class Notifier {
    */
   #compare(world: string, connections: Connection[]): void {
     const { effects } = this.#live;
-    effects.inOrder(world, () => this.#compareNow(world, connections));
-    const compared = effects.ended(world);
-    if (!compared) return;
-    for (const connection of connections) void connection.holdUntil(compared);
+    const compare = () => this.#compareNow(world, connections);
+    effects.enforce(world, compare, () => {});
+    this.#hold(world, connections);
   }
 
   /** Makes connections of users who were banned, silenced or erased load everything again. */
@@ -296,6 +315,7 @@ export class Notifier {
 
   /** Watches a world that somebody is in. */
   async watch(world: string): Promise<void> {
+    await this.#announcements.watch(world);
     if (this.#told.has(world)) return;
     const { store, events, states } = this.#live;
     const found = await store.worlds.get(world);
@@ -307,7 +327,6 @@ export class Notifier {
         versions: state && versionsOf(state),
       });
     }
-    await this.#announcements.watch(world);
   }
 }
 

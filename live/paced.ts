@@ -89,7 +89,9 @@ export class Paced<K extends string | number> {
       return;
     }
     this.#pending.set(place, pending);
-    void this.#work(world, place, pending);
+    this.#work(world, place, pending).catch((error) =>
+      this.#live.log.error(error),
+    );
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
+import { detach } from "../db/detach.js";
 import type { Pump } from "./pump.js";
 
 /** How many connections make a crowd. To fewer, everything is sent at once. */
@@ -47,7 +48,7 @@ export class Passes {
     if (pass) return new Promise((resolve) => pass.waiting.push(resolve));
     const first: Pass = { waiting: [] };
     this.#places.set(place, first);
-    void this.#run(place, first);
+    detach(this.#run(place, first));
     return undefined;
   }
 

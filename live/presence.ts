@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { detach } from "../db/detach.js";
 import type { Events } from "../db/events.js";
 import {
   isFlag,
@@ -181,7 +182,7 @@ export class Presence extends Whereabouts {
   }
 
   #tellLater(): void {
-    setTimeout(() => void this.#tellAll(), REPORT_DELAY).unref();
+    setTimeout(() => detach(this.#tellAll()), REPORT_DELAY).unref();
   }
 
   async #tellAll(): Promise<void> {

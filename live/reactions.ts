@@ -77,7 +77,7 @@ export class Reactions {
 
   #deliver({ world, room, reactions }: Sent): void {
     const live = this.#live;
-    live.effects.inOrder(room, async () => {
+    const send = async () => {
       const connections = live.hub.inRoom(world, room);
       if (connections.size === 0) return;
       await live.passes.turn(room, connections.size);
@@ -89,7 +89,9 @@ export class Reactions {
         { room, reactions },
         (connection) => live.viewOf(connection, state).sees(room),
       );
-    });
+    };
+    // What is over in a moment is not repeated.
+    live.effects.inOrder(room, send, () => false);
   }
 
   close(): void {

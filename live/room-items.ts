@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import type { Place } from "./room-pushes.js";
 
 /** Of how many rooms it is known what people were told last. */
 const MAX_ROOMS = 2000;
@@ -43,6 +44,8 @@ export class RoomItems<T extends Item> {
   readonly #isPublic: (item: T) => boolean;
   readonly #shown: (item: T) => object;
   readonly #rooms = new LRUCache<string, Known>({ max: MAX_ROOMS });
+  #isDue = false;
+  #isRunning = false;
 
   /** @param shown gives all that anybody may see of an item. */
   constructor(isPublic: (item: T) => boolean, shown: (item: T) => object) {
@@ -50,9 +53,24 @@ export class RoomItems<T extends Item> {
     this.#shown = shown;
   }
 
-  /** The rooms of which somebody has a list, each with its world. */
-  rooms(): [world: string, room: string][] {
-    return [...this.#rooms.entries()].map(([room, { world }]) => [world, room]);
+  /**
+   * Does something in each room of which somebody has a list, in one after the other. If
+   * it is asked for again meanwhile, it follows once more.
+   */
+  async inEach(act: (place: Place) => Promise<unknown>): Promise<void> {
+    this.#isDue = true;
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      while (this.#isDue) {
+        this.#isDue = false;
+        for (const [room, { world }] of [...this.#rooms.entries()]) {
+          await act({ world, room });
+        }
+      }
+    } finally {
+      this.#isRunning = false;
+    }
   }
 
   /**
@@ -60,7 +78,7 @@ export class RoomItems<T extends Item> {
    * @param hasHidden whether it has those that are not public, too.
    */
   listed(
-    { world, room }: { world: string; room: string },
+    { world, room }: Place,
     items: readonly T[],
     hasHidden: boolean,
   ): void {
@@ -99,7 +117,7 @@ export class RoomItems<T extends Item> {
     this.#rooms.delete(room);
   }
 
-  /** Compares what people were told with what there is. */
+  /** Compares what people were told with what there is. After a failure, it may be repeated. */
   async compare(room: string, comparison: Comparison<T>): Promise<void> {
     const known = this.#rooms.get(room);
     if (!known) return;
@@ -111,14 +129,14 @@ export class RoomItems<T extends Item> {
       const item = await comparison.find(id);
       if (item) await this.#compare(known, item, comparison);
       else {
-        known.items.delete(id);
         await comparison.onGone(id, isPublic);
+        known.items.delete(id);
       }
     }
     const pinned = present.find(({ is_pinned }) => is_pinned)?.id ?? null;
     if (pinned === known.pinned) return;
-    known.pinned = pinned;
     await comparison.onPinned();
+    known.pinned = pinned;
   }
 
   async #compare(
@@ -130,8 +148,15 @@ export class RoomItems<T extends Item> {
     const now = this.#told(item);
     if (before?.digest === now.digest) return;
     if (!before && !now.isPublic && !hasHidden) return;
-    items.set(item.id, now);
-    await onChanged(item, before?.isPublic ?? false);
+    try {
+      await onChanged(item, before?.isPublic ?? false);
+      items.set(item.id, now);
+    } catch (error) {
+      // It is compared again, with what people were told for certain.
+      if (before) items.set(item.id, before);
+      else items.delete(item.id);
+      throw error;
+    }
   }
 
   #told(item: T): Told {

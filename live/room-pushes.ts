@@ -47,7 +47,7 @@ export function pushChange(
 export const authorsOf = (vote: { user: string; by?: string }): string[] =>
   vote.by === undefined ? [vote.user] : [vote.user, vote.by];
 
-/** Does something after all pushes to a room that were asked for before. */
+/** Does something once, after all pushes to a room that were asked for before. */
 export function inTurn<T>(
   live: Live,
   room: string,
@@ -56,6 +56,19 @@ export function inTurn<T>(
   return new Promise((resolve, reject) => {
     live.effects.inOrder(room, () => readingNow(act).then(resolve, reject));
   });
+}
+
+/**
+ * Does something after all pushes to a room that were asked for before, and repeats it as
+ * long as the store fails. Later pushes to the room wait for it.
+ */
+export async function inRepeatedTurn(
+  live: Live,
+  room: string,
+  act: () => Promise<unknown>,
+): Promise<void> {
+  live.effects.inOrder(room, () => readingNow(act));
+  await live.effects.ended(room);
 }
 
 /** Reads of one turn see one state. That of this turn may be older than an event. */

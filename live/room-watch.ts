@@ -20,7 +20,8 @@ export class RoomWatch implements PresenceListener {
     const live = this.#live;
     const own = live.hub.of(world, user);
     if (own.size === 0) return;
-    void live.store.worlds.get(world).then((found) => {
+    const replaceOldest = async () => {
+      const found = await live.store.worlds.get(world);
       const limit = Number(found?.value.config.connection_limit ?? 0);
       if (!found || !(limit > 0)) return;
       const known = live.presence.connectionsOf(world, user);
@@ -32,7 +33,10 @@ export class RoomWatch implements PresenceListener {
           mayInWorld(connection.login!, "world.connections", found.value);
         if (tooMany.has(connection.id) && !isExempt()) replace(connection);
       }
-    }, live.log.error.bind(live.log));
+    };
+    live.effects
+      .persist(replaceOldest, { isOver: () => own.size === 0 })
+      .catch((error) => live.log.error(error));
   }
 
   entered(
@@ -69,7 +73,8 @@ export class RoomWatch implements PresenceListener {
 
   /** Who listens is told by their other connections which channels they have. */
   attended(world: string, user: string, by: string): void {
-    void this.#live.chat.readers.tell(world, user, by);
+    const { chat, log } = this.#live;
+    chat.readers.tell(world, user, by).catch((error) => log.error(error));
   }
 
   /** Finds those in a room who may know who else is. */

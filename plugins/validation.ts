@@ -33,9 +33,9 @@ export default fp(
         if (!isUtf8(body)) throw invalidJson("The body is not valid UTF-8.");
         const text = body.toString();
         const value = await new Promise<unknown>((resolve, reject) => {
-          void parseJson(request, text, (error, value) =>
-            error ? reject(error) : resolve(value),
-          );
+          const settle = (error: Error | null, value?: unknown) =>
+            error ? reject(error) : resolve(value);
+          Promise.resolve(parseJson(request, text, settle)).catch(reject);
         });
         // A DELETE ignores its body, so it can lose nothing.
         const losses = request.method !== "DELETE" && findLosses(text);

@@ -1,4 +1,5 @@
 import pLimit from "p-limit";
+import { detach } from "../detach.js";
 import { StoreError } from "../store.js";
 import type { Job } from "./transaction.js";
 
@@ -44,7 +45,7 @@ export class Lanes {
     if (lane) return void lane.push(job);
     const started = [job];
     this.#lanes.set(world, started);
-    void this.#drive(world, started);
+    detach(this.#drive(world, started));
   }
 
   /** Runs the jobs of a world until none waits. */

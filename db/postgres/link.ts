@@ -1,5 +1,6 @@
 import pg from "pg";
 import { setTimeout as sleep } from "node:timers/promises";
+import { detach } from "../detach.js";
 import { clientOf, cut, end, open } from "./client.js";
 
 /** How often the database has to prove that it hears and is heard, in milliseconds. */
@@ -135,7 +136,7 @@ export class Link {
     clearInterval(this.#timer);
     cut(client);
     this.#events.down(cause);
-    void this.#reconnect();
+    detach(this.#reconnect());
   }
 
   async #reconnect(): Promise<void> {

@@ -1,3 +1,5 @@
+import { detach } from "../detach.js";
+
 /** How long after an erasure its tables are vacuumed, in milliseconds, so that several erasures cost one. */
 const DELAY = 1000;
 
@@ -43,7 +45,7 @@ export class Vacuum {
     if (this.#timer || this.#working) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      void this.#start(RETRY);
+      detach(this.#start(RETRY));
     }, delay).unref();
   }
 

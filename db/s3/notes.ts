@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { detach } from "../detach.js";
 import { StoreError } from "../store.js";
 import type { Bucket } from "./bucket.js";
 import type { ListedObject } from "./listing.js";
@@ -108,7 +109,7 @@ class Life {
   static async begin(bucket: Bucket, ended: () => void): Promise<Life> {
     const life = new Life(bucket, ended);
     await bucket.write(life.#folder + ALIVE, "");
-    life.#timer = setInterval(() => void life.#renew(), RENEWAL).unref();
+    life.#timer = setInterval(() => detach(life.#renew()), RENEWAL).unref();
     return life;
   }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { detach } from "../detach.js";
 import type { AnyEvent, Counted, Events, Listener } from "../events.js";
 import { LocalEvents, type OnFault } from "../local/events.js";
 import { StoreError } from "../store.js";
@@ -79,7 +80,7 @@ export class ValkeyEvents implements Events {
   #listeners = Infinity;
   /** What {@link #begin} waits for may have happened when it is checked. */
   readonly #news = new Condition();
-  readonly #proof = new Proof((name) => void this.#say("alive", name));
+  readonly #proof = new Proof((name) => this.#live(name));
   /** Tells the listeners that events were missed. */
   readonly #missed = new Throttle(
     () => this.tell({ type: "events.missed" }),
@@ -101,7 +102,7 @@ export class ValkeyEvents implements Events {
       url,
       channel,
       prepare: (client) => this.#identity.meet(client),
-      onUp: () => void this.#greet(),
+      onUp: () => detach(this.#greet()),
       onMessage: (text) => this.#receive(text),
     });
     this.#counts = new Counts(`${this.#prefix}count:`, () =>
@@ -227,9 +228,14 @@ export class ValkeyEvents implements Events {
   }
 
   #beat(): void {
-    void this.#say("alive");
+    this.#live();
     const { client } = this.#link;
     if (client) this.#identity.putBack(client);
+  }
+
+  /** Says that this process lives. */
+  #live(events?: string): void {
+    detach(this.#say("alive", events));
   }
 
   /** @returns how many processes have got it; undefined if it was not sent. */
@@ -263,7 +269,7 @@ export class ValkeyEvents implements Events {
 
   #heard(message: Message): void {
     const isNew = this.#peers.hear(message, this.#time);
-    if (message.kind === "hello") void this.#say("alive");
+    if (message.kind === "hello") this.#live();
     if (!isNew || message.kind !== "events") return;
     const { events, isWhole } = eventsOf(message);
     if (!isWhole) this.#missed.ask();

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "@redis/client";
+import { detach } from "../detach.js";
 
 /** How long a connection may take until it listens, in milliseconds. */
 const CONNECT_TIMEOUT = 3000;
@@ -52,7 +53,7 @@ export class Link {
 
   constructor(parts: LinkParts) {
     this.#parts = parts;
-    void this.#keep();
+    detach(this.#keep());
   }
 
   /** The connection; undefined while there is none. */

@@ -33,7 +33,7 @@ export async function createDirect(
   if (appeared.includes(me.id)) {
     // The caller hears of a new one by the answer, unless everybody is told.
     if (isNew && hide) readers.knows(me.id, channel.id);
-    else void readers.tellOne(connection);
+    else readers.tellOne(connection).catch((error) => live.log.error(error));
   }
   const target: ChannelContext = {
     ...context,

@@ -57,13 +57,15 @@ export class OwnChannels {
     try {
       while (due.size > 0) {
         await this.#wait(reader);
-        const connections = [...due].filter(({ ended }) => !ended);
+        const connections = [...due];
         due.clear();
-        if (connections.length === 0) break;
-        const sending = this.#send(reader, connections);
-        const settled = () => {};
-        reader.sending = sending.then(settled, settled);
-        await sending;
+        const present = () =>
+          connections.filter(({ ended, login }) => !ended && login);
+        reader.sending = this.#live.effects.persist(
+          () => this.#send(reader, present()),
+          { isOver: () => present().length === 0 },
+        );
+        await reader.sending;
       }
     } catch (error) {
       due.clear();

@@ -19,7 +19,6 @@ export interface ReaderRepairParts {
   readonly onChannels: (reader: Reader) => Promise<void>;
   /** Somebody has read further than this process knew. */
   readonly onMarked: (reader: Reader) => Promise<void>;
-  readonly onFault: (error: unknown) => void;
 }
 
 /** Compares what people know of their channels with the store, after events were missed. */
@@ -34,14 +33,16 @@ export class ReaderRepair {
 
   /** Compares one reader after the other: a whole crowd would keep the store busy. */
   async run(isClosed: () => boolean): Promise<void> {
+    const { live, readers } = this.#parts;
     this.#isDue = true;
     if (this.#isRunning) return;
     this.#isRunning = true;
     while (this.#isDue) {
       this.#isDue = false;
-      for (const reader of [...this.#parts.readers.values()]) {
+      for (const reader of [...readers.values()]) {
         if (isClosed()) return;
-        await this.#compare(reader).catch(this.#parts.onFault);
+        const isOver = () => readers.get(reader.user) !== reader;
+        await live.effects.persist(() => this.#compare(reader), { isOver });
       }
     }
     this.#isRunning = false;

@@ -69,7 +69,6 @@ export class Readers {
         const state = await live.states.get(reader.world);
         if (state) this.#tellOf(reader, state);
       },
-      onFault: (error) => this.#failed(error),
     });
     this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
@@ -253,7 +252,9 @@ export class Readers {
 
   #receive(event: AnyEvent): void {
     if (event.type === "events.missed") {
-      void this.#repair.run(() => this.#closed);
+      this.#repair
+        .run(() => this.#closed)
+        .catch((error: unknown) => this.#failed(error));
     }
     if (event.type === "room.deleted") this.#lists.forget(event.room);
     if (event.type !== "chat.memberships") return;
@@ -263,8 +264,10 @@ export class Readers {
       if (!reader) continue;
       // If it is still there, the list that is sent next says so.
       reader.forget(channel);
-      void this.tell(world, user, by);
-      this.#try(() => this.#checkList(reader, channel));
+      this.#try(() => this.tell(world, user, by));
+      const check = () => this.#checkList(reader, channel);
+      const isOver = () => this.#readers.get(user) !== reader;
+      this.#try(() => this.#live.effects.persist(check, { isOver }));
     }
   }
 

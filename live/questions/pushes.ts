@@ -15,6 +15,7 @@ import { RoomItems } from "../room-items.js";
 import {
   authorsOf,
   concernsAnybody,
+  inRepeatedTurn,
   inTurn,
   type Place,
   pushChange,
@@ -75,9 +76,11 @@ export class QuestionPushes {
   #receive(event: AnyEvent): void {
     const live = this.#live;
     if (event.type === "events.missed") {
-      for (const [world, room] of this.#items.rooms()) {
-        void inTurn(live, room, () => this.#compare({ world, room }));
-      }
+      this.#items
+        .inEach((place) =>
+          inRepeatedTurn(live, place.room, () => this.#compare(place)),
+        )
+        .catch((error) => live.log.error(error));
       return;
     }
     if (!("question" in event)) return;

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyBaseLogger, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
+import { detach } from "../../db/detach.js";
 import { extensionOf, fileTypes } from "../../schemas/plain/file-types.js";
 import { Refusal } from "../http/errors.js";
 import { select } from "./selection.js";
@@ -42,7 +43,7 @@ export default fp(
       const { request, log } = this;
       const file = await files.open(key);
       if (!file) {
-        void logIfMissing(key, log);
+        logIfMissing(key, log).catch((error) => log.error(error));
         throw notFound();
       }
       const { size, modified } = file;
@@ -115,7 +116,7 @@ export default fp(
         }
         hasFailed = true;
       }
-      if (!isClosed) timer = setTimeout(() => void sweep(), next).unref();
+      if (!isClosed) timer = setTimeout(() => detach(sweep()), next).unref();
     }
     app.addHook("onReady", sweep);
     app.addHook("onClose", async () => {

@@ -8,7 +8,9 @@ import type { ImageJob, ImageOutcome } from "./images.js";
 sharp.cache(false);
 
 process.on("message", (job: ImageJob) => {
-  void run(job).then((outcome) => process.send!(outcome));
+  run(job)
+    .then((outcome) => process.send!(outcome))
+    .catch(() => process.exit(1));
 });
 // Signals are for the server, which may still need an image while it stops.
 process.on("SIGINT", () => {});

@@ -109,12 +109,12 @@ export class ImageCleaner {
         reject(abandoned());
       };
       gone.addEventListener("abort", leave, { once: true });
-      void this.#queue(async () => {
+      this.#queue(async () => {
         if (gone.aborted) return;
         gone.removeEventListener("abort", leave);
         this.#waiting -= pixels;
-        await work().then(resolve, reject);
-      });
+        await work().then(resolve);
+      }).catch(reject);
     });
   }
 

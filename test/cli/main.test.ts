@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
-import { foyer, foyerProcess, worldOf } from "../helper.js";
+import { foyer, foyerProcess, startFoyer, until, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
 
 const { version } = JSON.parse(
@@ -167,3 +167,14 @@ void t.test(
     });
   },
 );
+
+void t.test("a server outlives a promise that nothing handles", async (t) => {
+  const drop = "process.on('SIGUSR2', () => Promise.reject(Error('dropped')))";
+  const server = await startFoyer(t, testdir(t), [], {
+    LOG_LEVEL: "error",
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(drop)}`,
+  });
+  process.kill(server.pid, "SIGUSR2");
+  await until(() => server.said.stdout.includes("dropped"));
+  t.equal((await fetch(`${server.address}/healthz`)).status, 200);
+});
