@@ -133,7 +133,7 @@ void t.test("what is stored is sent as it is", async (t) => {
       },
     ],
     [
-      "chat.notification, encoded once to be stored",
+      "chat.notification, encoded to be stored and for other nodes",
       async () => {
         const all = [admin.id, ids[4]!];
         const { channel } = await store.chat.direct("demo", ids[4]!, all, true);
@@ -142,7 +142,7 @@ void t.test("what is stored is sent as it is", async (t) => {
         await store.chat.send("demo", channel.id, draft);
         return admin.next("chat.notification");
       },
-      1,
+      2,
     ],
     [
       "GET of users, which the test parses",
