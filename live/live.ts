@@ -65,7 +65,7 @@ export class Live {
   readonly chat: Chat;
   readonly questions: QuestionPushes;
   readonly polls: PollPushes;
-  readonly searches = new Searches();
+  readonly searches: Searches;
   #unfollow = () => {};
 
   constructor(parts: LiveParts) {
@@ -78,6 +78,7 @@ export class Live {
     this.log = log;
     this.metrics = metrics;
     this.rates = new Rates(this);
+    this.searches = new Searches(this.rates);
     this.effects = new Effects(log);
     this.states = new WorldStates(store, (id) => this.hub.in(id).size > 0);
     this.pump = new Pump((seconds) => metrics?.delivered(seconds));

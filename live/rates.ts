@@ -39,6 +39,10 @@ const JOIN_BURST = 12;
 /** What that costs at least, in bytes. */
 const JOIN_COST = 2048;
 
+/** How often a user may search in a second; a burst is ten times as many. */
+const SEARCHES_PER_SECOND = 5;
+const SEARCH_BURST = 10;
+
 /** To how many people a user may show direct channels for each message that they may send. */
 const SHOWN_PEOPLE = 2;
 
@@ -61,7 +65,14 @@ const REPORT_DELAY = 100;
 type RatesParts = Pick<Live, "hub" | "limits" | "events">;
 
 /** What of a user is bounded. */
-type Kind = "logins" | "messages" | "reactions" | "entries" | "joins" | "shows";
+type Kind =
+  | "logins"
+  | "messages"
+  | "reactions"
+  | "entries"
+  | "joins"
+  | "shows"
+  | "searches";
 
 /** What a user has spent. */
 type Spent = [kind: Kind, key: string, count: number];
@@ -106,6 +117,7 @@ export class Rates {
       reactions: new Buckets(messagesPerSecond, MESSAGE_BURST),
       entries: new Buckets(ENTERED_BYTES, ENTRY_BURST),
       joins: new Buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
+      searches: new Buckets(SEARCHES_PER_SECOND, SEARCH_BURST),
       shows: new Buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
     };
     this.#unsubscribe = live.events.subscribe((event) => {
@@ -156,6 +168,11 @@ export class Rates {
   mayJoinOrLeave(connection: Connection, user: UserRecord): boolean {
     const cost = Math.max(JOIN_COST, 2 * sizeOfProfile(user));
     return this.#takeOf(connection, "joins", cost);
+  }
+
+  /** Whether a user may search once more: each search looks at all users of the world. */
+  maySearch(connection: Connection): boolean {
+    return this.#takeOf(connection, "searches", 1);
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Connection } from "./connection.js";
 import { rateLimited } from "./problems.js";
+import type { Rates } from "./rates.js";
 
 interface Search {
   readonly connection: Connection;
@@ -8,22 +9,29 @@ interface Search {
 
 /**
  * The searches for users that are under way. A user has one at a time in this process,
- * over whichever connection: all searches share one thread.
+ * over whichever connection: all searches share one thread. They also have a rate.
  */
 export class Searches {
+  readonly #rates: Rates;
   readonly #byUser = new Map<string, Search>();
+
+  constructor(rates: Rates) {
+    this.#rates = rates;
+  }
 
   /**
    * Searches for a connection.
    * @param search gets a signal that aborts when the connection ends.
-   * @throws {LiveError} if another search of the user is under way.
+   * @throws {LiveError} if another search of the user is under way, or there were too many.
    */
   async run<T>(
     connection: Connection,
     search: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { user } = connection.login!;
-    if (this.#byUser.has(user)) throw rateLimited();
+    if (this.#byUser.has(user) || !this.#rates.maySearch(connection)) {
+      throw rateLimited();
+    }
     const abort = new AbortController();
     const underWay = { connection, abort };
     this.#byUser.set(user, underWay);

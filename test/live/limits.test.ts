@@ -350,6 +350,29 @@ void t.test("questions a second are a user's", async (t) => {
   t.same(codes, ["ok", "ok", "ok", "ok", limited, limited]);
 });
 
+void t.test("searches a second are a user's", async (t) => {
+  const live = await startLive(t);
+  const person = { uid: "s", traits: ["admin"] };
+  const [one, two] = [await live.person(person), await live.person(person)];
+  const go = holdRates(t);
+  const search = { search_term: "x", page: 1 };
+  for (let i = 0; i < 49; i++) {
+    const from = i % 2 === 0 ? one : two;
+    t.equal(await from.code("user.list.search", search), "ok");
+  }
+  t.equal(await one.code("user.list"), "ok", "it counts, too");
+  const limited = "protocol.rate_limited";
+  t.equal(await two.code("user.list.search", search), limited);
+  t.equal(await one.code("user.list"), limited);
+  one.close();
+  await one.closed;
+  const three = await live.person(person);
+  t.equal(await three.code("user.list.search", search), limited);
+  const other = await live.guest();
+  t.equal(await other.code("user.list.search", search), "ok");
+  go();
+});
+
 void t.test("rooms of a connection", async (t) => {
   const live = await startLive(t);
   const rooms: string[] = [];
