@@ -111,6 +111,21 @@ void t.test("the page in a browser", async (t) => {
     await page.goto(`${base}/docs/api`);
     await page.click("a[href='live']");
     await page.waitForURL(`${base}/docs/live`);
+
+    await page.goto(`${base}/docs/`);
+    await page.fill("#search", "misspelt database_pool");
+    await page.waitForSelector("#found:has-text('Nothing')");
+    await page.fill("#search", "DATABASE_POOL");
+    await page.click("#found a");
+    await page.waitForURL(`${base}/docs/guides/*`);
+    t.match(await page.locator("main").innerText(), "DATABASE_POOL");
+    await page.goto(`${base}/docs/guides/configure`);
+    const guide = await page.evaluate(
+      () => document.documentElement.scrollWidth,
+    );
+    t.ok(guide <= 360, `a guide fits a phone: ${guide}`);
+    await page.goto(`${base}/docs/#/worlds/getWorld`);
+    await page.waitForURL(`${base}/docs/api#/worlds/getWorld`);
     t.same(elsewhere, [], "nothing is asked of anybody else");
     t.same(errors, [], "and nothing fails in the pages");
     await context.close();
