@@ -241,7 +241,7 @@ export class Live {
   #loggedIn(connection: Connection, answer: Authenticated): void {
     this.#setState(firstState(answer));
     this.#rooms.restore(connection);
-    this.#channels.loggedIn();
+    this.#channels.loggedIn(answer);
     this.#lists.loggedIn();
     this.#listeners.emit("authenticated", answer);
     this.#calls.flush(connection);

@@ -13,6 +13,7 @@ import {
   rateLimited,
   unknownWorld,
 } from "./problems.js";
+import { MESSAGE_BURST } from "./rates.js";
 import { mayInWorld } from "./rights.js";
 import { isVisible, ownUser, sentAnnouncement } from "./shapes.js";
 
@@ -157,6 +158,11 @@ async function identifyBy(
   }
 }
 
+const limitsOf = ({ limits }: Live) => ({
+  messages_per_second: limits.messagesPerSecond,
+  messages_at_once: MESSAGE_BURST * limits.messagesPerSecond,
+});
+
 /** Everything that a client needs at once. */
 async function answerOf(
   live: Live,
@@ -188,6 +194,7 @@ async function answerOf(
     announcements: announcements
       .filter((announcement) => isVisible(announcement, now))
       .map(sentAnnouncement),
+    ...(changes && { limits: limitsOf(live) }),
   });
   // What is the same for many is made once: with a thousand rooms it is 300 KB.
   return frameAround(

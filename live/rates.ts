@@ -15,7 +15,7 @@ import { sizeOfProfile } from "./sizes.js";
 import { TokenBucket } from "./token-bucket.js";
 
 /** A burst of messages, or of reactions and votes, is this many times the rate. */
-const MESSAGE_BURST = 4;
+export const MESSAGE_BURST = 4;
 
 /** A burst of logins is this many times the rate, which is the one of commands. */
 const LOGIN_BURST = 6;

@@ -1,4 +1,5 @@
 import type {
+  Authenticated,
   PublicUser,
   Pushes,
   SentEvent,
@@ -8,6 +9,7 @@ import type { Client } from "./client.js";
 import { LiveError } from "./error.js";
 import { Membership } from "./membership.js";
 import { Outbox } from "./outbox.js";
+import { Pace } from "./pace.js";
 import { ReadMark } from "./read-mark.js";
 import { isOfWorld, type LiveState } from "./state.js";
 import { Subscription } from "./subscription.js";
@@ -38,6 +40,7 @@ export class Channels {
   readonly #report: (error: unknown) => void;
   readonly #byId = new Map<string, Entry>();
   readonly #users = new KnownUsers(MAX_USERS);
+  readonly #pace = new Pace();
   #lastId = 0;
   #ended: LiveError | undefined;
 
@@ -59,7 +62,7 @@ export class Channels {
     const parts = {
       subscription: new Subscription(client, id, () => membership.isVolatile),
       membership,
-      outbox: new Outbox(client, id, () => this.#lastId),
+      outbox: new Outbox(client, id, () => this.#lastId, this.#pace),
       readMark: new ReadMark(client, id, report),
       users: this.#users,
     };
@@ -73,7 +76,8 @@ export class Channels {
     return entry.channel;
   }
 
-  loggedIn(): void {
+  loggedIn({ limits }: Authenticated): void {
+    this.#pace.loggedIn(limits);
     for (const [id, entry] of this.#byId) {
       entry.isReadable = isReadable(this.#client.state, id) || undefined;
       void entry.membership.renew();

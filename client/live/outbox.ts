@@ -8,6 +8,7 @@ import {
 } from "./client.js";
 import { clientError, type LiveError } from "./error.js";
 import type { CallOptions } from "./options.js";
+import type { Pace } from "./pace.js";
 import { eventsAfter, eventsBefore, NEWEST } from "./pages.js";
 
 /** How many messages of a channel may wait. */
@@ -38,21 +39,32 @@ interface Draft {
 }
 
 /**
- * Sends the messages of a channel one after the other. When the connection breaks before
- * the answer, or the server doubts whether it stored the message, it looks for the message in the channel before it sends it again.
+ * Sends the messages of a channel one after the other, as fast as the server takes them.
+ * When the connection breaks before the answer, or the server doubts whether it stored the
+ * message, it looks for the message in the channel before it sends it again.
  */
 export class Outbox {
   readonly #client: Client;
   readonly #channel: string;
   readonly #lastId: () => number;
+  readonly #pace: Pace;
   readonly #drafts: Draft[] = [];
   #isBusy = false;
 
-  /** @param lastId the highest id of any event of the server that is known; 0 if none is. */
-  constructor(client: Client, channel: string, lastId: () => number) {
+  /**
+   * @param lastId the highest id of any event of the server that is known; 0 if none is.
+   * @param pace of all messages of the user.
+   */
+  constructor(
+    client: Client,
+    channel: string,
+    lastId: () => number,
+    pace: Pace,
+  ) {
     this.#client = client;
     this.#channel = channel;
     this.#lastId = lastId;
+    this.#pace = pace;
   }
 
   /** @param replaces the id of the event to edit or to delete. */
@@ -124,14 +136,20 @@ export class Outbox {
       ...(replaces !== undefined && { replaces }),
     };
     const before = await this.#newest(isOver);
-    const send = () => {
+    const send = async () => {
+      if (!isOver()) await this.#pace.turn();
       // Nobody learns of this error.
       if (isOver()) throw clientError("timeout", "Too late.");
       return this.#client.call("chat.send", payload, timeLeft(draft));
     };
+    const isRepeated = (error: LiveError) => {
+      const isTooMany = error.code === "protocol.rate_limited";
+      if (isTooMany) this.#pace.refused();
+      return isTooMany || isUnsent(error);
+    };
     for (;;) {
       try {
-        const { event } = await persist(send, isOver, isUnsent);
+        const { event } = await persist(send, isOver, isRepeated);
         return event;
       } catch (cause) {
         const error = cause as LiveError;

@@ -27,6 +27,18 @@ export const Authenticated = Type.Object(
       contact_requests: Type.Array(Type.Unknown()),
     }),
     announcements: Type.Array(SentAnnouncement),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          messages_per_second: Type.Number(),
+          messages_at_once: Type.Number(),
+        },
+        {
+          description:
+            "How many messages a user may send, for those who asked for changes.",
+        },
+      ),
+    ),
   },
   { additionalProperties: false },
 );

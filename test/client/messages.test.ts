@@ -222,7 +222,6 @@ void t.test("refusals", async (t) => {
   const codes = [
     "chat.denied",
     "protocol.denied",
-    "protocol.rate_limited",
     "server.unavailable",
     "chat.empty",
     "room.unknown",
@@ -436,4 +435,22 @@ void t.test("the users", async (t) => {
   await heard;
   t.equal(users.size, 10_000);
   t.notOk(users.has("a"), "the oldest are forgotten");
+});
+
+void t.test("too many messages are repeated, in their order", async (t) => {
+  const { server, chat } = await startChat(t);
+  const live = liveOf(t, server);
+  const channel = live.channel(HALL);
+  const ids = new Set<unknown>();
+  let refusals = 2;
+  chat.intercept = (peer, name, id, { content }) => {
+    if (name !== "chat.send") return false;
+    ids.add(content?.local_id);
+    if (refusals-- <= 0) return false;
+    peer.send(["error", id, { code: "protocol.rate_limited" }]);
+    return true;
+  };
+  await Promise.all(["1", "2", "3"].map((text) => channel.send(text)));
+  t.same(texts(chat), ["1", "2", "3"]);
+  t.equal(ids.size, 3, "each keeps its local_id");
 });

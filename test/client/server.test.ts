@@ -2,6 +2,7 @@ import { configOf } from "../stack.js";
 import type { AddressInfo } from "node:net";
 import t from "tap";
 import { createApp } from "../../app.js";
+import { loadConfig } from "../../config.js";
 import { Foyer, type LiveError, type LiveOptions } from "../../client/index.js";
 import { startTestServer } from "../../testing.js";
 import { putDatabase } from "../database.js";
@@ -137,4 +138,52 @@ void t.test("a server restarts, and a room is entered again", async (t) => {
   t.match(await waiting, [{ id: room }]);
   t.match(await restored, { room, viewers: [{ id: live.state!.user.id }] });
   await until(() => live.state!.rooms[0]!.users === "few");
+});
+
+void t.test("an outage costs no message", async (t) => {
+  const dataDir = testdir(t);
+  await putDatabase(dataDir, [worldOf("demo")]);
+  const { live: limits } = loadConfig({ LIVE_MESSAGES_PER_SECOND: "20" });
+  const config = { ...(await configOf(dataDir)), live: limits };
+  const before = createApp({ config });
+  const port = await listen(before);
+  const { value } = await before.store.rooms.create("demo", {
+    name: "Hall",
+    module_config: [{ type: "chat.native" }],
+  });
+  const token = tokenOf(keyOf("demo"), {
+    uid: "7",
+    profile: { display_name: "Ada" },
+  });
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const live = liveOf(t, { baseUrl }, { token });
+  const channel = live.channel(value.id);
+  await channel.join();
+  await before.close();
+  // Twice as many as the server takes at once.
+  const numbers = Array.from({ length: 160 }, (_, i) => String(i));
+  const sent = Promise.all(numbers.map((number) => channel.send(number)));
+  const after = createApp({ config });
+  t.teardown(() => after.close());
+  await after.listen({ host: "127.0.0.1", port });
+  // Others of the user send some, too.
+  const other = liveOf(t, { baseUrl }, { token });
+  const also = Promise.allSettled(
+    ["a", "b", "c"].map((body) =>
+      other.call("chat.send", {
+        channel: value.id,
+        event_type: "channel.message",
+        content: { type: "text", body },
+      }),
+    ),
+  );
+  await sent;
+  await also;
+  const stored = await channel.history({ count: 1000 });
+  const bodies = stored.flatMap(({ content: { body } }) => body ?? []);
+  t.same(
+    bodies.filter((body) => numbers.includes(body as string)),
+    numbers,
+    "each once, in its order",
+  );
 });
