@@ -3,6 +3,12 @@ import { received } from "../event-shapes.js";
 import type { AnyEvent, Counted, Events, Listener } from "../events.js";
 import { LocalEvents, type OnFault } from "../local/events.js";
 
+/**
+ * How many messages may wait until the other side reads them. A process that is so far behind
+ * hangs, or will not catch up: it ends, and its clients connect to another one.
+ */
+const MAX_UNREAD = 20_000;
+
 /** The message between a worker and the primary. */
 interface EventMessage {
   foyer: "event";
@@ -22,6 +28,8 @@ export class ClusterEvents implements Events {
   readonly #primary: NodeJS.Process;
   readonly lossy = false;
   #closed = false;
+  /** How many messages the primary has not read. */
+  #unread = 0;
 
   /**
    * @param primary this process, whose channel leads to the primary.
@@ -65,7 +73,10 @@ export class ClusterEvents implements Events {
   #send(message: EventMessage): void {
     // Without a primary this worker is about to end, as are all others.
     if (!this.#primary.connected) return;
-    this.#primary.send!(message, undefined, undefined, () => {});
+    if (this.#unread >= MAX_UNREAD) return this.#primary.exit(1);
+    this.#unread++;
+    const read = () => void this.#unread--;
+    this.#primary.send!(message, undefined, undefined, read);
   }
 
   readonly #receive = (message: unknown): void => {
@@ -76,6 +87,17 @@ export class ClusterEvents implements Events {
       event === "malformed" ? { type: "events.missed" } : event,
     );
   };
+}
+
+/** How many messages each worker has not read. */
+const unread = new WeakMap<ChildProcess, number>();
+
+function sendTo(worker: ChildProcess, message: EventMessage): void {
+  const count = unread.get(worker) ?? 0;
+  // A worker that hangs does not hear other signals.
+  if (count >= MAX_UNREAD) return void worker.kill("SIGKILL");
+  unread.set(worker, count + 1);
+  worker.send(message, () => unread.set(worker, unread.get(worker)! - 1));
 }
 
 /**
@@ -92,7 +114,7 @@ export function relayEvents(
   const relay = (message: EventMessage) => {
     for (const worker of workers()) {
       // A worker that has just exited needs no events.
-      if (worker !== from && worker.connected) worker.send(message, () => {});
+      if (worker !== from && worker.connected) sendTo(worker, message);
     }
   };
   from.on("message", (message: unknown) => {

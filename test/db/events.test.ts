@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import t, { type Test } from "tap";
 import { LocalEvents } from "../../db/local/events.js";
-import { relayEvents } from "../../db/cluster/events.js";
+import { ClusterEvents, relayEvents } from "../../db/cluster/events.js";
 import { until } from "../helper.js";
 import { foreignEvents, hostileEvents } from "./hostile-events.js";
 import { eventsContract, type Group } from "./events-contract.js";
@@ -107,6 +107,47 @@ void t.test("the end of a worker is the last that is told of it", async (t) => {
       t.strictSame(received.slice(0, -1), said.slice(0, received.length - 1));
     }
   }
+});
+
+void t.test("a worker that does not read ends", async (t) => {
+  const [stuck, one, two] = (await forkWorkers(t, 3)) as [
+    ...[Forked, Forked, Forked],
+  ];
+  await two.node.subscribe("a");
+  stuck.child.kill("SIGSTOP");
+  const ended = once(stuck.child, "exit");
+  const said = Array.from({ length: 1000 }, (_, i) => `${i}`);
+  let isOver = false;
+  void ended.then(() => (isOver = true));
+  let count = 0;
+  for (; !isOver && count < 100; count++) await one.node.publish(...said);
+  t.strictSame(await ended, [null, "SIGKILL"]);
+  t.ok(count >= 20, `not before it is far behind: ${count}`);
+  await settle([one.node, two.node]);
+  const received = await two.node.received("a");
+  t.equal(received.length, count * said.length + 1, "others get all");
+});
+
+void t.test("a worker ends whose primary does not read", (t) => {
+  const codes: number[] = [];
+  const primary = {
+    connected: true,
+    on: () => {},
+    off: () => {},
+    send: () => true,
+    exit: (code: number) => codes.push(code),
+  } as unknown as NodeJS.Process;
+  const events = new ClusterEvents(
+    primary,
+    (fault) => t.fail(String(fault)),
+    "x",
+  );
+  for (let i = 0; i < 20_000; i++)
+    events.publish({ type: "file.added", world: "demo" });
+  t.strictSame(codes, []);
+  events.publish({ type: "file.added", world: "demo" });
+  t.strictSame(codes, [1]);
+  t.end();
 });
 
 void t.test("what no worker sends", async (t) => {
