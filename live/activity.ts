@@ -29,7 +29,18 @@ interface SentTally {
   process: string;
   since: number;
   worlds: [world: string, totals: Totals][];
+  /** Of what processes have counted that ended long ago: their names. */
+  folded?: string[];
 }
+
+/** The name of the tally of all processes that ended long ago. */
+const FOLDED = "ended";
+
+/** How many processes that ended keep their own tallies, as reports of them may come late. */
+const MAX_ENDED = 16;
+
+/** How many names are kept of those that do not. */
+const MAX_FOLDED = 1000;
 
 /** What processes tell each other. */
 type Report =
@@ -39,13 +50,16 @@ type Report =
     }
   | { report: "tallies"; tallies: SentTally[] };
 
-const isTally = isRecord({
-  process: isId,
-  since: isNumber,
-  worlds: isListOf(
-    isTupleOf(isId, isRecord({ messages: isCount, slowReaders: isCount })),
-  ),
-});
+const isTally = isRecord(
+  {
+    process: isId,
+    since: isNumber,
+    worlds: isListOf(
+      isTupleOf(isId, isRecord({ messages: isCount, slowReaders: isCount })),
+    ),
+  },
+  { folded: isListOf(isId) },
+);
 
 const isReport = isKindOf("report", {
   hello: isRecord({ tally: isTally }),
@@ -69,6 +83,10 @@ export class Activity {
   readonly #tallies: Map<string, Tally>;
   /** The worlds that other processes are to be told of. */
   readonly #changed = new Set<string>();
+  /** The processes that ended and have tallies; the first to end come first. */
+  readonly #ended = new Set<string>();
+  /** The processes whose tallies are part of that of {@link FOLDED}. */
+  readonly #folded = new Set<string>();
   readonly #unsubscribe: () => void;
   #timer: NodeJS.Timeout | undefined;
 
@@ -76,9 +94,13 @@ export class Activity {
     this.#events = events;
     this.#tallies = new Map([[events.process, this.#own]]);
     this.#unsubscribe = events.subscribe((event) => {
-      if (event.type === "process.began" || event.type === "events.missed") {
+      if (event.type === "process.began") {
+        this.#ended.delete(event.process);
         this.#greet();
-      } else if (event.type === "live" && event.topic === TOPIC) {
+      } else if (event.type === "events.missed") this.#greet();
+      else if (event.type === "process.ended") this.#end(event.process);
+      else if (event.type === "world.deleted") this.#forget(event.world);
+      else if (event.type === "live" && event.topic === TOPIC) {
         if (isReport(event.data)) this.#receive(event.data as Report);
       }
     });
@@ -130,7 +152,52 @@ export class Activity {
   #sent(process: string, only?: string[]): SentTally {
     const { since, worlds } = this.#tallies.get(process)!;
     const ids = only ?? [...worlds.keys()];
-    return { process, since, worlds: ids.map((id) => [id, worlds.get(id)!]) };
+    return {
+      process,
+      since,
+      worlds: ids.flatMap((id) => {
+        const totals = worlds.get(id);
+        return totals ? [[id, totals] as [string, Totals]] : [];
+      }),
+      ...(process === FOLDED && { folded: [...this.#folded] }),
+    };
+  }
+
+  #forget(world: string): void {
+    for (const { worlds } of this.#tallies.values()) worlds.delete(world);
+  }
+
+  #end(process: string): void {
+    if (!this.#tallies.has(process)) return;
+    this.#ended.add(process);
+    if (this.#ended.size <= MAX_ENDED) return;
+    const [oldest] = this.#ended;
+    const { since, worlds } = this.#tallies.get(oldest!)!;
+    const all = this.#tallyOf(FOLDED, since);
+    for (const [world, { messages, slowReaders }] of worlds) {
+      const totals = this.#totalsOf(all, world);
+      totals.messages += messages;
+      totals.slowReaders += slowReaders;
+    }
+    this.#fold(oldest!);
+  }
+
+  /** What a process has counted is part of what all have that ended. */
+  #fold(process: string): void {
+    this.#ended.delete(process);
+    this.#tallies.delete(process);
+    this.#folded.add(process);
+    if (this.#folded.size <= MAX_FOLDED) return;
+    const [oldest] = this.#folded;
+    this.#folded.delete(oldest!);
+  }
+
+  #tallyOf(process: string, since: number): Tally {
+    let tally = this.#tallies.get(process);
+    if (!tally) {
+      this.#tallies.set(process, (tally = { since, worlds: new Map() }));
+    }
+    return tally;
   }
 
   #send(data: Report): void {
@@ -150,12 +217,11 @@ export class Activity {
   }
 
   /** Reports may come twice, and late: of each number, the largest is the latest. */
-  #take({ process, since, worlds }: SentTally): void {
-    if (process === this.#events.process) return;
-    let tally = this.#tallies.get(process);
-    if (!tally) {
-      this.#tallies.set(process, (tally = { since, worlds: new Map() }));
-    }
+  #take({ process, since, worlds, folded = [] }: SentTally): void {
+    const own = this.#events.process;
+    if (process === own || this.#folded.has(process)) return;
+    for (const one of folded) if (one !== own) this.#fold(one);
+    const tally = this.#tallyOf(process, since);
     for (const [world, { messages, slowReaders }] of worlds) {
       const totals = this.#totalsOf(tally, world);
       totals.messages = Math.max(totals.messages, messages);

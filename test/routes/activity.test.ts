@@ -157,3 +157,41 @@ void t.test("processes add up, those that ended as well", async (t) => {
   a.close();
   late.close();
 });
+
+void t.test("many processes that end leave one tally", async (t) => {
+  const wire = new Wire();
+  const a = new Activity(wire.connect("a"));
+  const hub = wire.connect("hub");
+  const sizes: number[] = [];
+  hub.subscribe((event) => {
+    if (event.type !== "live") return;
+    const { tallies } = event.data as { tallies?: unknown[] };
+    if (tallies) sizes.push(tallies.length);
+  });
+  const tally = (process: string) => ({
+    ...{ process, since: 1 },
+    worlds: [["fair", { messages: 1, slowReaders: 0 }]],
+  });
+  const tell = (report: object) => {
+    hub.publish({ type: "live", topic: "activity", data: report });
+    wire.deliver();
+  };
+  for (let i = 0; i < 100; i++) {
+    tell({ report: "tallies", tallies: [tally(`p${i}`)] });
+    hub.publish({ type: "process.ended", process: `p${i}` });
+    wire.deliver();
+  }
+  // A report that comes late counts no process twice.
+  tell({ report: "tallies", tallies: [tally("p0")] });
+  t.equal(a.of("fair").messages, 100);
+  sizes.length = 0;
+  const late = new Activity(wire.connect("b"));
+  wire.deliver();
+  t.ok(Math.max(...sizes) <= 20, `${Math.max(...sizes)} tallies`);
+  t.equal(late.of("fair").messages, 100);
+  hub.publish({ type: "world.deleted", world: "fair" });
+  wire.deliver();
+  t.equal(a.of("fair").messages, 0, "a deleted world is not kept");
+  a.close();
+  late.close();
+});
