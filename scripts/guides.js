@@ -73,9 +73,12 @@ async function search() {
     link.href = new URL(page + (id ? "#" + id : ""), base);
     link.textContent = heading === title ? title : title + ": " + heading;
     link.addEventListener("click", () => { input.value = ""; void search(); });
-    const at = Math.max(0, text.toLowerCase().indexOf(words[0]) - 60);
+    const near = text.toLowerCase().indexOf(words[0]) - 60;
+    const at = near > 0 ? text.indexOf(" ", near) + 1 : 0;
+    const end = at + 160 < text.length ? text.lastIndexOf(" ", at + 160) : text.length;
+    const shown = (at > 0 ? "… " : "") + text.slice(at, end) + (end < text.length ? " …" : "");
     const item = document.createElement("li");
-    item.append(link, document.createElement("br"), text.slice(at, at + 160));
+    item.append(link, document.createElement("br"), shown);
     found.append(item);
   }
   if (hits.length === 0) found.append("Nothing is found.");
@@ -214,8 +217,8 @@ function pageOf({ title, html, guides, current, to }) {
 <nav aria-label="Guides">
 <p><label>Search <input id="search" type="search" autocomplete="off"></label></p>
 <ul><li><a href="${home}">Start</a></li>
-<li><a href="${home}api">API</a></li>
-<li><a href="${home}live">Websocket</a></li>
+<li><a href="${home}api">Try the API</a></li>
+<li><a href="${home}live">Every websocket message</a></li>
 ${links.join("\n")}</ul>
 </nav>
 <main><ul id="found" aria-live="polite"></ul><div id="text">${html}</div></main>
