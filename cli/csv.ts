@@ -1,9 +1,4 @@
-/**
- * Characters with which a spreadsheet may begin a formula, after spaces too
- * (https://owasp.org/www-community/attacks/CSV_Injection). Some also take the wide
- * forms of East Asian keyboards.
- */
-const FORMULA = /^\s*[=+\-@\uFF0B\uFF0D\uFF1D\uFF20]/u;
+import { csvCell } from "../schemas/plain/csv.js";
 
 /** What moves the cursor or colors a terminal, and halves of characters, which UTF-8 cannot write. */
 const UNPRINTABLE = /[^\P{Cc}\t\n]|\p{Cs}/gu;
@@ -28,6 +23,5 @@ function cellOf(value: Cell): string {
       (character) =>
         `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
     );
-  const safe = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return csvCell(text);
 }

@@ -1,4 +1,6 @@
 import type { Delivery } from "./chat.js";
+import type { PermissionConfig } from "../schemas/rules.js";
+import type { Announcement } from "./store.js";
 import type { Poll } from "./polls.js";
 import type { Question } from "./questions.js";
 
@@ -25,9 +27,14 @@ export type WorldEvent =
         | "room.opened"
         | "room.updated"
         /** Only its `schedule_data` changed. */
-        | "room.scheduled"
-        | "room.deleted";
+        | "room.scheduled";
       room: string;
+    })
+  | (Changed & {
+      type: "room.deleted";
+      room: string;
+      /** The rules that it had. */
+      rules: PermissionConfig;
     })
   | (Changed & { type: "rooms.reordered" })
   | (Changed & {
@@ -47,6 +54,8 @@ export type WorldEvent =
       announcement: string;
       /** Whether it was visible before. */
       wasVisible: boolean;
+      /** If this hid the announcement: what everybody may know of it. A text that came with that is not part of it. */
+      hidden?: Announcement;
     })
   /** There is a new event in a channel. Who missed some reads them from the store. */
   | (Changed & { type: "chat.event"; channel: string; delivery: Delivery })

@@ -1,3 +1,4 @@
+import type { PermissionConfig } from "../schemas/plain/permissions.js";
 import type { ChatStore } from "./chat.js";
 import type { PollStore } from "./polls.js";
 import type { QuestionStore } from "./questions.js";
@@ -507,6 +508,7 @@ export interface RoomStore {
   /**
    * Deletes a room with its chat, its polls, and every byte of its questions, soon after.
    * @param versions see {@link WorldStore.update}.
+   * @returns the rules that the room had.
    * @throws {StoreError} `absent` or `changed`.
    */
   delete(
@@ -514,7 +516,7 @@ export interface RoomStore {
     id: string,
     versions?: readonly string[],
     by?: string,
-  ): Promise<void>;
+  ): Promise<PermissionConfig>;
 }
 
 export interface UserStore {

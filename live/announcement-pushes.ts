@@ -1,14 +1,15 @@
 import type { Announcement } from "../db/store.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
-import { sentAnnouncement } from "./shapes.js";
+import { mayInWorld } from "./rights.js";
+import { isVisible, sentAnnouncement } from "./shapes.js";
 
 /** The longest time that a timer can wait, in milliseconds. */
 const LONGEST_WAIT = 2 ** 31 - 1;
 
 /** The announcements of a world that somebody is in. */
 interface Told {
-  /** As people were told of them last, by id. */
+  /** Those that are visible, as people were told of them last, by id. */
   readonly known: Map<string, Announcement>;
   /** Rejects if they could not be read. */
   loaded: Promise<void>;
@@ -46,7 +47,8 @@ export class AnnouncementPushes {
     try {
       for (const each of await this.#list(world)) {
         // What was told meanwhile is newer.
-        if (!told.known.has(each.id)) told.known.set(each.id, each);
+        if (!isVisible(each) || told.known.has(each.id)) continue;
+        told.known.set(each.id, each);
       }
       this.#watch(world);
     } catch (error) {
@@ -61,12 +63,22 @@ export class AnnouncementPushes {
     this.#told.delete(world);
   }
 
-  /** An announcement was created or changed. */
-  changed(world: string, id: string, wasVisible: boolean): void {
+  /**
+   * An announcement was created or changed.
+   * @param hidden what everybody may know of it if it was hidden.
+   */
+  changed(
+    world: string,
+    id: string,
+    wasVisible: boolean,
+    hidden?: Announcement,
+  ): void {
     this.#live.effects.inOrder(world, async () => {
       const all = await this.#list(world);
       const announcement = all.find((other) => other.id === id);
-      if (announcement) this.#send(world, announcement, wasVisible);
+      if (announcement) {
+        await this.#send(world, announcement, wasVisible, hidden);
+      }
       this.#watch(world);
     });
   }
@@ -78,8 +90,9 @@ export class AnnouncementPushes {
     if (!known) return;
     for (const announcement of all) {
       const before = known.get(announcement.id);
-      if (JSON.stringify(before) === JSON.stringify(announcement)) continue;
-      this.#send(world, announcement, before?.state === "active");
+      const isSame = JSON.stringify(before) === JSON.stringify(announcement);
+      if (isVisible(announcement) ? isSame : !before) continue;
+      await this.#send(world, announcement, before !== undefined);
     }
     this.#watch(world);
   }
@@ -88,15 +101,39 @@ export class AnnouncementPushes {
     return this.#live.store.announcements.list(world);
   }
 
-  #send(world: string, announcement: Announcement, wasVisible: boolean): void {
-    this.#told.get(world)?.known.set(announcement.id, announcement);
-    const { is_visible, ...rest } = sentAnnouncement(announcement);
-    if (!is_visible && !wasVisible) return;
-    broadcast(
-      this.#live.hub.in(world),
-      "announcement.created_or_updated",
-      wasVisible ? { ...rest, is_visible } : rest,
-    );
+  async #send(
+    world: string,
+    announcement: Announcement,
+    wasVisible: boolean,
+    hidden?: Announcement,
+  ): Promise<void> {
+    const { hub, states } = this.#live;
+    const { id } = announcement;
+    const known = this.#told.get(world)?.known;
+    const name = "announcement.created_or_updated";
+    if (isVisible(announcement)) {
+      known?.set(id, announcement);
+      const { is_visible, ...rest } = sentAnnouncement(announcement);
+      const data = wasVisible ? { ...rest, is_visible } : rest;
+      broadcast(hub.in(world), name, data);
+      return;
+    }
+    const shown = known?.get(id) ?? hidden;
+    const state = shown && (await states.get(world));
+    if (!state) return;
+    known?.delete(id);
+    // What is written into it now or later is for those who make announcements.
+    const { text } = shown;
+    for (const announces of [true, false]) {
+      const present = announces ? announcement : { ...announcement, text };
+      broadcast(
+        hub.in(world),
+        name,
+        sentAnnouncement(present),
+        ({ login }) =>
+          mayInWorld(login!, "world.announce", state.world.value) === announces,
+      );
+    }
   }
 
   #watch(world: string): void {
@@ -128,7 +165,7 @@ export class AnnouncementPushes {
         const { state, show_until } = announcement;
         if (state !== "active" || show_until === null) continue;
         if (show_until > told.until && show_until <= now) {
-          this.#send(world, announcement, true);
+          await this.#send(world, announcement, true);
         }
       }
       told.until = now;

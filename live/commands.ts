@@ -71,7 +71,7 @@ interface WorldCommand<N extends CommandName> extends Common {
   handler: Handler<N, Context>;
 }
 
-/** A command on a room. It asks for a key in that room, or only that the room exists. */
+/** A command on a room. It asks for a key in that room, or with `any` only for `room.view`. */
 interface RoomCommand<N extends CommandName> extends Common {
   inRoom: PermissionKey | "any";
   /** The type of the module that the room must have. */
@@ -280,7 +280,7 @@ async function contextOf(
   const ended = reasonToEnd(login.identity, world);
   if (ended) throw throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
-  applyModeration(connection, me);
+  applyModeration(live, connection, me, live.states.of(world!));
   if (!me || connection.ended) throw worldDenied();
   const may = (key: PermissionKey) => mayInWorld(login, key, world!.value);
   return { live, connection, login, world: world!, me, may };

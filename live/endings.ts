@@ -2,9 +2,11 @@ import type { UserRecord, Versioned } from "../db/store.js";
 import { type Identity, stillHolds } from "../plugins/auth/identity.js";
 import type { World } from "../schemas/worlds.js";
 import { Close, type Connection } from "./connection.js";
-import { pushFrame } from "./frame.js";
 import { LiveError, problemOf } from "./problems.js";
+import { pushFrame } from "./frame.js";
+import type { Live } from "./live.js";
 import { mayInWorld } from "./rights.js";
+import type { WorldState } from "./world-state.js";
 
 // Why the server ends a connection, and what its client is told.
 
@@ -47,10 +49,16 @@ export function throwOut(
   return error;
 }
 
-/** Makes a client load everything again, and closes. */
-export function reload(connection: Connection): void {
+/**
+ * Makes a client load everything again, and closes.
+ * @param first a frame that is sent before.
+ */
+export function reload(
+  connection: Connection,
+  first: Buffer = Buffer.alloc(0),
+): void {
   connection.finish(
-    pushFrame("connection.reload", {}),
+    Buffer.concat([first, pushFrame("connection.reload", {})]),
     Close.normal,
     RELOAD_DELAY,
   );
@@ -64,16 +72,25 @@ export function replace(connection: Connection): void {
 }
 
 /**
- * Takes over what a user may do now. Whoever is gone or may do less loads
- * everything again.
+ * Takes over what a user may do now, and tells the client. One who is gone or may do less
+ * loads everything again.
+ * @param state of the world, if it is known.
  */
 export function applyModeration(
+  live: Live,
   connection: Connection,
   user: UserRecord | undefined,
+  state: WorldState | undefined,
 ): void {
   const login = connection.login!;
-  const state = user?.moderation_state ?? "";
-  const isGone = !user || user.deleted;
-  if (isGone || (state !== login.state && state !== "")) reload(connection);
-  login.state = state;
+  const before = login.state;
+  login.state = user?.moderation_state ?? "";
+  if (!user || user.deleted || login.state === "banned") {
+    reload(connection);
+    return;
+  }
+  if (login.state === before || connection.ended) return;
+  const updated = state && live.notifier.frameFor(connection, state);
+  if (login.state === "silenced") reload(connection, updated);
+  else if (updated) connection.push(updated);
 }

@@ -10,6 +10,8 @@ import { textFrame } from "./frame.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
 import { oncePer } from "./once.js";
+import type { PermissionConfig } from "../schemas/rules.js";
+import { mayInRoom } from "./rights.js";
 import { objectIn, ownUser, publicUser, scheduleOf } from "./shapes.js";
 import { inSlices } from "./slices.js";
 import { WorldPushes } from "./world-pushes.js";
@@ -109,7 +111,7 @@ export class Notifier {
         this.#scheduled(world, event.room);
         break;
       case "room.deleted":
-        this.#deleted(world, event.room);
+        this.#deleted(world, event.room, event.rules);
         if (by === undefined) this.#refresh(world);
         break;
       case "user.updated":
@@ -125,6 +127,7 @@ export class Notifier {
           world,
           event.announcement,
           event.wasVisible,
+          event.hidden,
         );
     }
   }
@@ -195,6 +198,11 @@ export class Notifier {
     if (everything) await this.#announcements.compare(world);
   }
 
+  /** What tells a connection of its rights, which have changed; undefined for nothing. */
+  frameFor(connection: Connection, state: WorldState): Buffer | undefined {
+    return this.#pushes.frameFor(connection, state);
+  }
+
   #tellSchedule(world: string, state: WorldState): void {
     const pretalx = pretalxOf(state.world.value);
     const told = this.#told.get(world);
@@ -242,16 +250,22 @@ export class Notifier {
     });
   }
 
-  #deleted(world: string, id: string): void {
+  /** @param rules that the room had: only those who saw it are told. */
+  #deleted(world: string, id: string, rules: PermissionConfig): void {
     this.#live.effects.inOrder(world, async () => {
       const { hub } = this.#live;
       for (const connection of [...hub.inRoom(world, id)]) {
         this.#live.leaveRoom(connection, id);
       }
-      broadcast(hub.in(world), "room.delete", { id });
       for (const connection of hub.in(world)) {
         this.#pushes.pushed(connection, id, undefined);
       }
+      const state = await this.#live.states.get(world);
+      if (!state) return;
+      const room = { permission_config: rules };
+      broadcast(hub.in(world), "room.delete", { id }, ({ login }) =>
+        mayInRoom(login!, "room.view", state.world.value, room),
+      );
     });
   }
 
@@ -298,11 +312,13 @@ export class Notifier {
     });
     const ids = [...new Set(logins.map(({ login }) => login.user))];
     const users = await this.#live.store.users.getMany(world, ids);
+    // A ban counts also while the rooms cannot be read.
+    const state = await this.#live.states.get(world).catch(() => undefined);
     const byId = new Map(users.map((user) => [user.id, user]));
     for (const { connection, login } of logins) {
       // The login may have failed meanwhile.
       if (connection.login !== login) continue;
-      applyModeration(connection, byId.get(login.user));
+      applyModeration(this.#live, connection, byId.get(login.user), state);
     }
   }
 

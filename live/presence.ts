@@ -63,6 +63,12 @@ const TOPIC = "presence";
 /** After how many milliseconds steps are reported to other processes, together. */
 const REPORT_DELAY = 20;
 
+/**
+ * How long somebody who left a room counts as there for those who watch, in milliseconds: another
+ * process may already know that they entered, and tells it soon.
+ */
+const GRACE = 10 * REPORT_DELAY;
+
 /** Of how many connections is told at a time. */
 const SLICE = 500;
 
@@ -79,6 +85,8 @@ export class Presence extends Whereabouts {
   #isTelling = false;
   /** The connections of which another process has told since it began to tell all. */
   readonly #told = new Map<string, Set<string>>();
+  /** The processes that have told anything. */
+  readonly #others = new Set<string>();
   #closed = false;
 
   constructor(events: Events, listener: PresenceListener) {
@@ -87,6 +95,7 @@ export class Presence extends Whereabouts {
     this.#unsubscribe = events.subscribe((event) => {
       if (event.type === "process.ended") {
         this.#told.delete(event.process);
+        this.#others.delete(event.process);
         this.remove(event.process);
       } else if (event.type === "process.began") this.#ask(event.process);
       else if (event.type === "events.missed") {
@@ -114,6 +123,17 @@ export class Presence extends Whereabouts {
     if (step.do === "attend" || step.do === "subscribe") {
       this.#attendToo(world, step);
     }
+  }
+
+  protected override noteLeft(world: string, room: string, user: string) {
+    if (this.#others.size === 0) {
+      super.noteLeft(world, room, user);
+      return;
+    }
+    setTimeout(() => {
+      const isBack = this.isIn(world, room, user);
+      if (!this.#closed && !isBack) super.noteLeft(world, room, user);
+    }, GRACE).unref();
   }
 
   readonly #report = (): void => {
@@ -156,6 +176,7 @@ export class Presence extends Whereabouts {
     const { process } = report;
     const own = this.#events.process;
     if (process === own) return;
+    this.#others.add(process);
     switch (report.report) {
       case "hello":
         if (report.to === undefined || report.to === own) {

@@ -18,7 +18,7 @@ import { mayInRoom } from "./rights.js";
 export const idIn = (value: unknown): string =>
   typeof value === "string" ? value : "";
 
-/** What somebody needs in a room: a key, each of several keys, or `any` for nothing. */
+/** What somebody needs in a room: a key, each of several keys, or `any` for nothing but to see it. */
 export type RoomKeys = PermissionKey | readonly PermissionKey[] | "any";
 
 /**
@@ -99,9 +99,11 @@ function requireInRoom(
   keys: RoomKeys,
   module: string | undefined,
 ): void {
+  const may = (key: PermissionKey) => mayInRoom(login, key, world.value, room);
+  // A hidden room does not show which modules it has.
+  if (!may("room.view")) throw roomDenied();
   if (module !== undefined && !hasModule(room, module)) throw noSuchModule();
   if (keys === "any") return;
-  const may = (key: PermissionKey) => mayInRoom(login, key, world.value, room);
   if (!(typeof keys === "string" ? may(keys) : keys.every(may))) {
     throw roomDenied();
   }

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
 import { endWith, whenItsTurn } from "../plugins/http/connections.js";
 import { problemOf } from "../plugins/http/errors.js";
-import { originForm } from "../plugins/http/protocol.js";
+import { faultOf, originForm } from "../plugins/http/protocol.js";
 
 /** Where the websocket of a world is, with or without a slash at its end. */
 const PATH = /^\/ws\/world\/([^/?#]+)\/?(?:\?.*)?$/;
@@ -48,6 +48,11 @@ export function acceptUpgrades(
         // RFC 6455, section 4.2.1.
         if (request.httpVersion !== "1.1") {
           refuseWith(socket, 400, "A websocket needs HTTP/1.1.");
+          return;
+        }
+        const fault = faultOf(request);
+        if (fault) {
+          refuseWith(socket, 400, fault.message);
           return;
         }
         const refusal = refuse();

@@ -150,6 +150,11 @@ export class Whereabouts {
     return this.#worlds.get(world)?.rooms.usersIn(room) ?? [];
   }
 
+  /** Whether a user is in a room. */
+  isIn(world: string, room: string, user: string): boolean {
+    return this.#worlds.get(world)?.rooms.has(room, user) ?? false;
+  }
+
   /** How many users are in a room. */
   countIn(world: string, room: string): number {
     return this.#worlds.get(world)?.rooms.countIn(room) ?? 0;
@@ -317,7 +322,13 @@ export class Whereabouts {
 
   #leave({ world, user, rooms }: Entry, room: string): void {
     if (!rooms.delete(room)) return;
-    if (!this.#worldOf(world).rooms.leave(room, user)) return;
+    if (this.#worldOf(world).rooms.leave(room, user)) {
+      this.noteLeft(world, room, user);
+    }
+  }
+
+  /** The last connection of a user left a room. */
+  protected noteLeft(world: string, room: string, user: string): void {
     this.#listener.left(world, room, user);
   }
 

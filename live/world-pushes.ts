@@ -132,6 +132,17 @@ export class WorldPushes {
     connection.pushState(frame);
   }
 
+  /** The push of a state to one connection; undefined if it knows all of it. */
+  frameFor(connection: Connection, state: WorldState): Buffer | undefined {
+    const view = this.#live.viewOf(connection, state);
+    const login = connection.login!;
+    if (!login.changes) return this.#state(view);
+    const { told } = login;
+    if (!told) return undefined;
+    login.told = view.told;
+    return this.#changes(told, view, false);
+  }
+
   #state(view: View): Buffer {
     const crowds = this.#crowds(view, "words");
     const pieces = frameAround('["world.updated",', view.json(crowds), "]");

@@ -1,3 +1,4 @@
+import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import { absent, expectVersion } from "../preconditions.js";
 import { type OwnRoomRow, roomChanges, viewRuleOf } from "../room-rows.js";
 import {
@@ -91,8 +92,8 @@ export async function deleteRoom(
   world: string,
   id: string,
   versions?: readonly string[],
-): Promise<void> {
-  const { hidden } = await find(sql, world, id, versions);
+): Promise<PermissionConfig> {
+  const { seen, hidden } = await find(sql, world, id, versions);
   const hasQuestions =
     "SELECT 1 FROM questions WHERE world_id = $1 AND room_id = $2 LIMIT 1";
   if (await sql.one(hasQuestions, [world, id])) {
@@ -105,6 +106,7 @@ export async function deleteRoom(
   ]);
   await leaveGroup(sql, world, hidden.view_group);
   notes.staleRooms();
+  return readRoom(seen).value.permission_config;
 }
 
 /**

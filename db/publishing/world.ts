@@ -44,10 +44,11 @@ export const roomEvents: EventsOf<Store["rooms"]> = {
     by,
   }),
   reorder: (_, world, _ids, by) => ({ type: "rooms.reordered", world, by }),
-  delete: (_, world, room, _versions, by) => ({
+  delete: (rules, world, room, _versions, by) => ({
     type: "room.deleted",
     world,
     room,
+    rules,
     by,
   }),
 };
@@ -99,13 +100,18 @@ export const announcementEvents: EventsOf<Store["announcements"]> = {
     wasVisible: false,
     by,
   }),
-  update: ({ before }, world, announcement, _changes, by) => ({
-    type: "announcement.updated",
-    world,
-    announcement,
-    wasVisible: isVisible(before),
-    by,
-  }),
+  update: ({ before, after }, world, announcement, _changes, by) => {
+    const wasVisible = isVisible(before);
+    const isHidden = wasVisible && !isVisible(after);
+    return {
+      type: "announcement.updated",
+      world,
+      announcement,
+      wasVisible,
+      ...(isHidden && { hidden: { ...after, text: before.text } }),
+      by,
+    };
+  },
 };
 
 const isVisible = ({ state, show_until }: Announcement): boolean =>

@@ -233,12 +233,13 @@ export function roomWrites(db: Connection, erases: () => void) {
       worldId: string,
       id: string,
       versions?: readonly string[],
-    ): void {
-      const { hidden } = find(worldId, id, versions);
+    ): PermissionConfig {
+      const { seen, hidden } = find(worldId, id, versions);
       if (hasQuestions.get(id)) erases();
       removeChannels.ofRoom(id);
       remove.run(id);
       quitGroup(hidden.view_group);
+      return readRoom(seen).value.permission_config;
     },
   };
 }

@@ -105,8 +105,8 @@ export const refuseAmbiguous: onRequestHookHandler = ({ raw }, reply, done) => {
   done(faultOf(raw));
 };
 
-/** What is wrong with the headers of a request, on any route. */
-function faultOf({
+/** What is wrong with the headers of a request, on any route and of a websocket. */
+export function faultOf({
   headers,
   httpVersionMinor,
   rawHeaders,

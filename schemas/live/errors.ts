@@ -156,7 +156,7 @@ export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
   "world.config.get": [],
   "world.config.patch": ["config.invalid"],
   "room.enter": onRoom,
-  "room.leave": ["room.unknown"],
+  "room.leave": onRoom,
   "room.react": [...onRoom, "room.unknown_reaction"],
   "room.create": [
     "room.invalid.denied",
@@ -173,13 +173,13 @@ export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
   "announcement.update": ["announcement.unknown"],
   "announcement.list": [],
   "chat.subscribe": [...onChannel, "protocol.denied", "server.too_large"],
-  "chat.unsubscribe": onChannel,
+  "chat.unsubscribe": [...onChannel, "protocol.denied"],
   "chat.join": [
     ...onChannel,
     "protocol.denied",
     "channel.join.missing_profile",
   ],
-  "chat.leave": onChannel,
+  "chat.leave": [...onChannel, "protocol.denied"],
   "chat.send": [
     ...onChannel,
     "protocol.denied",
@@ -196,7 +196,7 @@ export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
     "chat.reaction_limit",
     "emoji.sadpanda",
   ],
-  "chat.mark_read": [...onChannel, "chat.invalid_body"],
+  "chat.mark_read": [...onChannel, "protocol.denied", "chat.invalid_body"],
   "chat.direct.create": ["chat.denied"],
   "question.ask": [...onRoom, "question.inactive"],
   "question.update": [...onRoom, "question.inactive", "question.unknown"],

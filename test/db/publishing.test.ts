@@ -179,7 +179,12 @@ void t.test(
       [
         "a visible announcement gets an end that is over",
         () => announcements.update("demo", announced.id, { show_until: 1 }),
-        { type: "announcement.updated", ...ofIt, wasVisible: true },
+        {
+          type: "announcement.updated",
+          ...ofIt,
+          wasVisible: true,
+          hidden: { ...announced, state: "active", show_until: 1 },
+        },
         async () => (await announcements.list("demo"))[0]?.show_until,
         1,
       ],
@@ -206,7 +211,11 @@ void t.test(
       [
         "a room is deleted",
         () => rooms.delete("demo", room.id),
-        { type: "room.deleted", ...ofRoom },
+        {
+          type: "room.deleted",
+          ...ofRoom,
+          rules: room.permission_config,
+        },
         () => rooms.get("demo", room.id),
         undefined,
       ],

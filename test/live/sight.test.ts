@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import t from "tap";
-import { type Json } from "./client.js";
+import { type Json, makeRoom } from "./client.js";
+import { commands } from "../votes/commands.js";
 import { byTrait, startVotes } from "../votes/kit.js";
 
 // Each command that names a thing, by someone who may not read it, in every state.
@@ -137,4 +139,111 @@ void t.test("a known id shows nothing", async (t) => {
     ["chat.leave", { channel: blind }, "ok"],
   ]);
   t.match(await votes.questionNow(blind, question.id), { score: 1 });
+});
+
+void t.test("a hidden room shows nothing but that it is there", async (t) => {
+  const votes = await startVotes(t);
+  const { live } = votes;
+  const eve = await votes.person("eve");
+  await eve.do("user.update", { profile: { display_name: "Eve" } });
+  const rules = { "room.view": ["admin"] };
+  const elsewhere = await votes.room({ world: "other" });
+  const named: [room: string, code: string][] = [
+    [await votes.room({ chat: true, rules }), "protocol.denied"],
+    [await makeRoom(live, { permission_config: rules }), "protocol.denied"],
+    [elsewhere, "room.unknown"],
+    [randomUUID(), "room.unknown"],
+  ];
+  const text = { type: "text", body: "x" };
+  const message = { event_type: "channel.message", content: text };
+  const all: [action: string, payload: object][] = [
+    ...commands.map(({ action, payload }) => [action, payload] as const),
+    ["room.enter", {}],
+    ["room.leave", {}],
+    ["room.react", { reaction: "👍" }],
+    ["room.delete", {}],
+    ["room.config.get", {}],
+    ["room.config.patch", {}],
+    ["room.schedule", { schedule_data: null }],
+    ["chat.subscribe", {}],
+    ["chat.unsubscribe", {}],
+    ["chat.join", {}],
+    ["chat.leave", {}],
+    ["chat.send", message],
+    ["chat.fetch", { count: 1, after_id: 0 }],
+    ["chat.react", { event: 1, reaction: "👍" }],
+    ["chat.mark_read", { id: 1 }],
+  ].map(([action, payload]) => [action, payload] as [string, object]);
+  for (const [id, code] of named) {
+    for (const [action, payload] of all) {
+      const place = action.startsWith("chat.") ? { channel: id } : { room: id };
+      const answer = await eve.code(action, { ...payload, ...place });
+      t.equal(answer, code, `${action} ${id}`);
+    }
+  }
+  const host = await votes.host();
+  const open = await votes.room();
+  await votes.calm(eve, host);
+  for (const room of [named[0]![0], open])
+    await host.do("room.delete", { room });
+  t.same(await host.next("room.delete"), { id: named[0]![0] });
+  t.same(await eve.next("room.delete"), { id: open }, "only the one she saw");
+});
+
+void t.test("an archived announcement shows what was visible", async (t) => {
+  const votes = await startVotes(t);
+  const { live } = votes;
+  const host = await votes.host();
+  const eve = await votes.person("eve");
+  const push = "announcement.created_or_updated";
+  const { announcements } = live.app.store;
+  const update = (changes: object) => host.do("announcement.update", changes);
+  for (const [name, changes] of [
+    ["with", [{ state: "archived", text: SECRET }]],
+    ["after", [{ text: "edited" }, { state: "archived" }, { text: SECRET }]],
+    ["by its end", [{ show_until: "2020-01-01", text: SECRET }]],
+  ] as const) {
+    const draft = { text: "public", state: "active" };
+    const { announcement } = await host.do("announcement.create", draft);
+    await eve.next(push);
+    await votes.calm(host);
+    // The process is late: it reads when all is written.
+    const list = announcements.list.bind(announcements);
+    let go = () => {};
+    const held = new Promise<void>((resolve) => (go = resolve));
+    announcements.list = async (...args) => {
+      await held;
+      return list(...args);
+    };
+    for (const change of changes)
+      await update({ id: announcement.id, ...change });
+    go();
+    announcements.list = list;
+    const hidden = { id: announcement.id, is_visible: false };
+    t.match(await eve.next(push), { ...hidden, text: /public|edited/ }, name);
+    t.match(await host.next(push), { ...hidden, text: SECRET }, name);
+    await live.settled();
+    t.notMatch(JSON.stringify(await eve.all()), SECRET, name);
+    await votes.calm(host);
+  }
+});
+
+void t.test("people learn what they may do after moderation", async (t) => {
+  const votes = await startVotes(t);
+  const host = await votes.host();
+  const room = await votes.room({ chat: true });
+  const first = await votes.person("eve");
+  const rightsIn = ({ rooms }: Json): string[] =>
+    rooms.find(({ id }: Json) => id === room).permissions;
+  const before = rightsIn(first.hello["world.config"]);
+  await votes.calm(first);
+  await host.do("user.silence", { id: first.id });
+  const silenced = rightsIn(await first.next("world.updated"));
+  t.ok(before.includes("room:chat.send"));
+  t.notOk(silenced.includes("room:chat.send"));
+  await first.next("connection.reload");
+  const second = await votes.person("eve");
+  t.same(rightsIn(second.hello["world.config"]), silenced);
+  await host.do("user.reactivate", { id: first.id });
+  t.same(rightsIn(await second.next("world.updated")), before);
 });

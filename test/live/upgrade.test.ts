@@ -60,6 +60,8 @@ void t.test("handshakes", async (t) => {
     ],
     ["in absolute form", `GET http://demo.test${path}`, handshake, 101],
     ["no upgrade", `GET ${path}`, {}, 426],
+    ["a bad host", `GET ${path}`, { ...handshake, Host: "a b<>" }, 400],
+    ["two hosts", `GET ${path}`, { ...handshake, host: "b.test" }, 400],
     ["another protocol", `GET ${path}`, h2c, 426],
     ["a POST", `POST ${path}`, handshake, 405],
     ["another path", "GET /ws/world/", handshake, 404],

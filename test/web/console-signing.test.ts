@@ -114,6 +114,20 @@ void t.test("a list of people", async (t) => {
   ]);
 });
 
+void t.test("cells of tables that are split elsewhere", async (t) => {
+  const table: [text: string, cell: string][] = [
+    ["x;=cmd|' /C calc'!A0;y", `"x;'=cmd|' /C calc'!A0;y"`],
+    ["x\t@SUM(A1)", `"x\t'@SUM(A1)"`],
+    ['x; "=1"', `"x;' ""=1"""`],
+    ["x\n+1", `"x\n'+1"`],
+    ["a;b", `"a;b"`],
+    ["1-2=3", "1-2=3"],
+  ];
+  for (const [text, cell] of table) {
+    t.equal(csvOf([[text]]), `${cell}\r\n`);
+  }
+});
+
 void t.test("a table for spreadsheets", async (t) => {
   t.equal(
     csvOf([

@@ -1,3 +1,4 @@
+import { csvCell } from "../../schemas/plain/csv.js";
 import { writable, type Readable } from "svelte/store";
 import type { Shelf } from "../lib/storage.js";
 import { fingerprintOf, signToken, type SigningKey } from "./signing.js";
@@ -82,14 +83,9 @@ export const peopleIn = (text: string): { name: string; uid: string }[] =>
 /** A table as CSV (RFC 4180). No cell begins a formula in a spreadsheet. */
 export const csvOf = (rows: readonly (readonly string[])[]): string =>
   rows
-    .map((row) => row.map(cellOf).join(","))
+    .map((row) => row.map(csvCell).join(","))
     .map((line) => `${line}\r\n`)
     .join("");
-
-function cellOf(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
 
 /** How many links are remembered. */
 const KEPT = 1000;
