@@ -79,6 +79,19 @@ void t.test("the package", async (t) => {
   }
 });
 
+void t.test("no document runs a package of another project", async (t) => {
+  const { name } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8"),
+  ) as { name: string };
+  t.equal(name, "foyer-server", "foyer is taken");
+  for (const path of packed().filter((path) => /\.(md|ya?ml)$/.test(path))) {
+    const text = readFileSync(join(root, path), "utf8");
+    const strange =
+      /np(x|m exec)( -y| --yes)? foyer\b|npm (i|install)( -\S+)* foyer(?!-)\b|["']foyer\/\w/;
+    t.notMatch(text, strange, path);
+  }
+});
+
 void t.test("the image is built from all that the server is", async (t) => {
   const ignored = readFileSync(join(root, ".dockerignore"), "utf8");
   const kept = new Set(

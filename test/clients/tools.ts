@@ -158,12 +158,12 @@ const java: Tool = async (folder, access) => {
   );
 };
 
-/** `foyer/client` of this checkout, as a bundler packs it for a browser. */
+/** `foyer-server/client` of this checkout, as a bundler packs it for a browser. */
 const bundled =
   (name: string, packages: string[], command: string[]): Tool =>
   async (folder, access) => {
     await npm(folder, ...packages);
-    await symlink(root, join(folder, "node_modules/foyer"));
+    await symlink(root, join(folder, "node_modules/foyer-server"));
     await cp(join(programs, "browser.mjs.txt"), join(folder, "program.mjs"));
     const [program = "", ...args] = command;
     await run(folder, join(folder, "node_modules/.bin", program), args);
