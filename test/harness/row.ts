@@ -86,5 +86,6 @@ export function refusalOf(
   }
   if (name === "foreigner") return "room.unknown";
   const key = "inRoom" in row ? row.inRoom : row.inChannel;
-  return key === "any" || holds("room", key) ? undefined : "protocol.denied";
+  const may = holds("room", key === "any" ? "room.view" : key);
+  return may ? undefined : "protocol.denied";
 }

@@ -73,7 +73,7 @@ export const roomRows: Rows = {
     inRoom: "room.delete",
     payload: ({ room }) => ({ room }),
     answer: {},
-    pushes: [["room.delete", "world", ({ room }) => ({ id: room })]],
+    pushes: [["room.delete", "world -outsider", ({ room }) => ({ id: room })]],
   },
   "room.config.get": {
     as: "admin",

@@ -86,7 +86,10 @@ export const userRows: Rows = {
     refused: UNKNOWN,
     payload: ({ ids }) => ({ id: ids.elsewhere }),
     answer: {},
-    pushes: [["connection.reload", "elsewhere"]],
+    pushes: [
+      ["world.updated", "elsewhere"],
+      ["connection.reload", "elsewhere"],
+    ],
     ends: "elsewhere",
   },
   "user.reactivate": {
@@ -95,7 +98,6 @@ export const userRows: Rows = {
     refused: UNKNOWN,
     payload: ({ ids }) => ({ id: ids.silenced }),
     answer: {},
-    todo: "somebody reactivated is not told which rights came back",
     pushes: [["world.updated", "silenced"]],
   },
   "user.delete": {
