@@ -11,7 +11,7 @@ export const eventRows: Rows = {
   "a room that REST deletes": {
     act: ({ store, world, room }) => store.rooms.delete(world, room),
     pushes: [
-      ["room.delete", "world", ({ room }) => ({ id: room })],
+      ["room.delete", "world -outsider", ({ room }) => ({ id: room })],
       ["world.updated", "world"],
     ],
   },
