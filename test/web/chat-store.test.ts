@@ -111,7 +111,7 @@ void t.test(
     let isRefused = true;
     chat.intercept = (peer, name, id) => {
       if (name !== "chat.send" || !isRefused) return false;
-      peer.send(["error", id, { code: "protocol.rate_limited" }]);
+      peer.send(["error", id, { code: "chat.denied" }]);
       return true;
     };
     store.send({ type: "text", body: "a" });
