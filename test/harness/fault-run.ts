@@ -1,0 +1,228 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Frame, Json } from "../live/client.js";
+import { type Audience, audienceOf } from "./cast.js";
+import { differences } from "./differences.js";
+import type { Faults, Kind } from "./faulty-store.js";
+import type { House } from "./house.js";
+import { commandOf, type Row } from "./row.js";
+import { Seats } from "./seats.js";
+import { Stage } from "./stage.js";
+
+/** Who watches. */
+const CAST: readonly Audience[] = [
+  ...(["me", "second", "neighbor", "moderator"] as const),
+  ...(["elsewhere", "silenced", "outsider"] as const),
+];
+
+/** How often it is looked whether what was late has come; between, all is settled. */
+const PATIENCE = 12;
+
+/** What anybody may be sent to be told of the present state. */
+const RENEWING = [
+  ...["world.updated", "world.user_count_change", "chat.channels"],
+  ...["chat.unread_pointers", "chat.notification_counts", "user.updated"],
+];
+
+const VIEWERS = ["room.viewer.added", "room.viewer.removed"];
+
+/** The answers that say that nothing was done. */
+const NOT_DONE = ["server.unavailable"];
+const IN_DOUBT = ["server.doubtful", "server.fatal"];
+
+/** What one failing call led to. */
+export interface Outcome {
+  /** The call that failed; undefined if there are not so many. */
+  readonly failed: string | undefined;
+  readonly faults: readonly string[];
+}
+
+let worlds = 0;
+
+/** Runs a row while the n-th call of the store fails. */
+export async function runWithFault(
+  house: House,
+  faults: Faults,
+  [name, row]: readonly [string, Row],
+  n: number,
+  kind: Kind,
+): Promise<Outcome> {
+  const { store } = house.servers[0].app;
+  const stage = new Stage(store, `fault-${++worlds}`, row.as ?? "member");
+  const run = new FaultRun(house, stage, name, row);
+  try {
+    await run.prepare();
+    faults.arm(stage.world, n, kind);
+    await run.act();
+    await faults.exempt(() => run.settled());
+    const failed = faults.disarm(stage.world);
+    if (failed !== undefined) await run.check();
+    return { failed, faults: run.faults };
+  } catch (error) {
+    return {
+      failed: faults.disarm(stage.world) ?? "none",
+      faults: [...run.faults, String((error as Error).stack)],
+    };
+  } finally {
+    faults.disarm(stage.world);
+    run.clear();
+  }
+}
+
+class FaultRun {
+  readonly faults: string[] = [];
+  readonly #stage: Stage;
+  readonly #seats: Seats;
+  readonly #name: string;
+  readonly #row: Row;
+  readonly #ending: ReadonlySet<Audience>;
+  /** What each connection knew before. */
+  readonly #before = new Map<Audience, unknown>();
+  /** The code of the answer; empty for a success. */
+  #answer = "";
+
+  constructor(house: House, stage: Stage, name: string, row: Row) {
+    this.#stage = stage;
+    this.#name = name;
+    this.#row = row;
+    const enters = row.before?.enters !== false;
+    this.#seats = new Seats(house, stage, enters, (audience, fault) =>
+      this.faults.push(`${audience}: ${fault}`),
+    );
+    this.#ending = audienceOf(row.ends ?? "");
+  }
+
+  async prepare(): Promise<void> {
+    const stage = this.#stage;
+    const row = this.#row;
+    await stage.furnish();
+    if (row.before?.joined !== false) await stage.join("me");
+    if ("act" in row) await row.prepare?.(stage);
+    else stage.payload = (await row.payload?.(stage)) ?? null;
+    await this.#seats.fill(CAST);
+    for (const name of CAST) {
+      this.#before.set(name, this.#seats.of(name).mirror!.picture());
+    }
+  }
+
+  /** Does what the row is about. */
+  async act(): Promise<void> {
+    const row = this.#row;
+    if ("act" in row) await row.act(this.#stage).catch(this.#noteCode);
+    else await this.#command();
+  }
+
+  /** Waits for all that follows at once. */
+  settled(): Promise<void> {
+    return this.#seats.settled();
+  }
+
+  readonly #noteCode = (error: unknown): void => {
+    this.#answer = (error as { problem?: string }).problem ?? "server.fatal";
+  };
+
+  async #command(): Promise<void> {
+    const { client, mirror } = this.#seats.of("me");
+    const action = commandOf(this.#name);
+    const { payload } = this.#stage;
+    client.sendFrame(action, "fault", payload);
+    let frame: Frame;
+    do {
+      frame = await client.frame();
+      if (frame.length === 2) mirror!.pushed(frame);
+    } while (frame[1] !== "fault" && frame[0] !== "error");
+    if (frame[0] === "success") mirror!.answered(action, payload, frame[2]);
+    else this.#answer = ((frame[2] ?? frame[1]) as { code: string }).code;
+  }
+
+  async check(): Promise<void> {
+    const known = [
+      "",
+      "busy",
+      "doubtful",
+      "unusable",
+      ...NOT_DONE,
+      ...IN_DOUBT,
+    ];
+    if (!known.includes(this.#answer)) {
+      this.faults.push(`me: the answer is ${this.#answer}`);
+    }
+    if (this.#answer === "server.fatal")
+      await this.#seats.of("me").client.closed;
+    await Promise.all(CAST.map((name) => this.#receive(name, [])));
+    await this.#expectUnchanged();
+    await Promise.all(CAST.map((name) => this.#settle(name)));
+  }
+
+  /** Takes what has come, and notes what is not for somebody. */
+  async #receive(name: Audience, allowed: readonly string[]): Promise<void> {
+    const { client, mirror } = this.#seats.of(name);
+    // It may end while it is asked.
+    const frames = await client.all().catch(() => client.rest());
+    const expected = (this.#row.pushes ?? [])
+      .filter(([, to]) => audienceOf(to).has(name))
+      .map(([push]) => push);
+    for (const frame of frames) {
+      const [push, data] = frame;
+      mirror!.pushed(frame);
+      if ([...expected, ...RENEWING, ...allowed].includes(push)) continue;
+      this.#note(name, `gets ${push} ${JSON.stringify(data).slice(0, 200)}`);
+    }
+  }
+
+  /** Waits until somebody knows what a new connection gets, or is ended. */
+  async #settle(name: Audience): Promise<void> {
+    const { client } = this.#seats.of(name);
+    const ends = this.#ending.has(name) && this.#answer === "";
+    let found: string[] = [];
+    for (let i = 0; i < PATIENCE; i++) {
+      if (i > 0) await this.settled();
+      if (!client.isOpen) {
+        const isCause = name === "me" && this.#answer !== "";
+        if (!ends && !isCause) this.#note(name, "is ended");
+        return;
+      }
+      // New connections of others enter the room meanwhile.
+      await this.#receive(name, VIEWERS);
+      found = ends ? ["is not ended"] : await this.#differences(name);
+      if (found.length === 0) return;
+    }
+    for (const each of found.slice(0, 2)) this.#note(name, each);
+  }
+
+  #note(name: Audience, fault: string): void {
+    const answer = this.#answer === "" ? "done" : this.#answer;
+    this.faults.push(`(${answer}) ${name}: ${fault}`);
+  }
+
+  async #differences(name: Audience): Promise<string[]> {
+    const old = this.#seats.of(name).mirror!;
+    const { client, mirror } = await this.#seats.seat(name);
+    client.close();
+    const expected = mirror!.doubting(old).picture();
+    const known = old.doubting(mirror!).picture();
+    const gap = this.#row.unaware?.[name]?.of;
+    // What a command in doubt has done, its caller has to look for.
+    const isLost = name === "me" && IN_DOUBT.includes(this.#answer);
+    return Object.keys(expected)
+      .filter((part) => known[part] !== undefined && part !== gap && !isLost)
+      .flatMap((part) => differences(known[part], expected[part], false, part));
+  }
+
+  /** A command that says that nothing was done has done nothing. */
+  async #expectUnchanged(): Promise<void> {
+    if (!NOT_DONE.includes(this.#answer)) return;
+    for (const name of ["neighbor", "moderator"] as const) {
+      const { client, mirror } = await this.#seats.seat(name);
+      client.close();
+      const before = this.#before.get(name);
+      const now: Json = mirror!.picture();
+      if (isDeepStrictEqual(now, before)) continue;
+      const [first] = differences(now, before, false);
+      this.#note(name, `it was done all the same: ${first}`);
+    }
+  }
+
+  clear(): void {
+    this.#seats.clear();
+  }
+}

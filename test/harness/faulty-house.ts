@@ -1,0 +1,61 @@
+import type { Test } from "tap";
+import { createApp } from "../../app.js";
+import { LocalEvents } from "../../db/local/events.js";
+import { openFiles } from "../../db/open-files.js";
+import { publishing } from "../../db/publishing/index.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
+import type { TestServerOptions } from "../../testing.js";
+import { listen } from "../helper.js";
+import { serveLive } from "../live/client.js";
+import { testdir } from "../testdir.js";
+import type { Faults } from "./faulty-store.js";
+import { Fence } from "./fence.js";
+import type { House } from "./house.js";
+
+/** Starts a server on a store that fails as planned. */
+const starting =
+  (faults: Faults) =>
+  async (options: TestServerOptions = {}) => {
+    const dataDir = options.config!.dataDir!;
+    const events = new LocalEvents((error) => {
+      throw error;
+    });
+    const store = openSqliteStore(dataDir);
+    const files = await openFiles(dataDir, undefined);
+    const engines = {
+      store: publishing(faults.wrap(store), events),
+      files,
+      events,
+      async close() {
+        await files.close();
+        await store.close();
+        await events.close();
+      },
+    };
+    const app = createApp({
+      config: options.config!,
+      engines,
+      logger: options.logger!,
+    });
+    const port = await listen(app);
+    const unused = async (): Promise<never> => {
+      throw new Error("Use the store.");
+    };
+    return {
+      app,
+      baseUrl: `http://127.0.0.1:${port}`,
+      close: () => app.close(),
+      createWorld: unused,
+      token: unused,
+    };
+  };
+
+/** Starts one server whose store fails as planned. It may log errors. */
+export async function openFaultyHouse(t: Test, faults: Faults): Promise<House> {
+  const limits = { authTimeout: 600_000 };
+  const start = starting(faults);
+  const servers = [
+    await serveLive(t, testdir(t), limits, start, true),
+  ] as const;
+  return { servers, fence: await Fence.open(servers) };
+}
