@@ -125,6 +125,8 @@ export class Connection {
   #after: (() => Promise<void>) | undefined;
   /** The pushes that messages before the next one have caused. */
   #caused: Promise<void>[] = [];
+  /** The present message, or the last one, has changed something. */
+  #hasWritten = false;
   #busy = false;
   /** A message is carried out, and pushes wait for its answer. */
   #answering = false;
@@ -308,6 +310,7 @@ export class Connection {
       const text = this.#waiting.shift();
       this.#waitingSize -= text?.length ?? 0;
       this.#answering = true;
+      this.#hasWritten = false;
       try {
         this.#answer(await this.#around.handle(this, { text, allowed }));
       } catch (error) {
@@ -381,8 +384,14 @@ export class Connection {
     this.#after = act;
   }
 
+  /** Whether the present message has changed something. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
   /** The next message waits for these pushes, which the present one has caused. */
   follow(pushes: readonly Promise<void>[]): void {
+    this.#hasWritten = true;
     if (!this.#ended) this.#caused.push(...pushes);
   }
 

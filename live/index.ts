@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import fp from "fastify-plugin";
 import { type WebSocket, WebSocketServer } from "ws";
+import { detach } from "../db/detach.js";
 import type { LiveLimits } from "../config.js";
 import { StoreError } from "../db/store.js";
 import { Refusal } from "../plugins/http/errors.js";
@@ -142,12 +143,11 @@ export default fp<{ limits: LiveLimits }>(
         { connection: connection.id, world: worldId },
         "websocket opened",
       );
-      app.store.worlds.get(worldId).then(
-        (found) => {
-          if (!found) throwOut(connection, "world.unknown_world");
-        },
-        (error: unknown) => around.onFault(connection, error),
-      );
+      const look = async () => {
+        const found = await app.store.worlds.get(worldId);
+        if (!found) throwOut(connection, "world.unknown_world");
+      };
+      detach(live.effects.persist(look, { isOver: () => connection.ended }));
     }
 
     acceptUpgrades(app.server, {

@@ -11,6 +11,7 @@ import {
   LiveError,
   problemOf,
   rateLimited,
+  doubtful,
 } from "./problems.js";
 import { liveErrorOf } from "./refusals.js";
 
@@ -87,8 +88,12 @@ export function messageHandler(
       if (!allowed) throw rateLimited();
       return await answer(connection, request);
     } catch (error) {
-      const known = liveErrorOf(error, request?.action);
-      if (!known) throw error;
+      const refusal = liveErrorOf(error, request?.action);
+      if (!refusal) throw error;
+      // What failed is a read after the write.
+      const isDone =
+        refusal.code === "server.unavailable" && connection.hasWritten;
+      const known = isDone ? doubtful() : refusal;
       // Clients come back when a connection ends. After an error they would wait.
       if (!connection.login && known.code === "server.unavailable") {
         connection.closeAfterAnswer(Close.tryAgainLater);

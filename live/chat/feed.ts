@@ -320,13 +320,10 @@ export class Feed {
     if (!last || stream.isOver) return;
     const tasks = await this.#parts.prepare(stream.world, batch);
     stream.cursor = last.event.id;
-    for (const task of tasks) {
-      try {
-        await task();
-      } catch (error) {
-        this.#report(error);
-      }
-    }
+    const { effects } = this.#live;
+    // Each task reads before it sends, so it may be repeated.
+    const isOver = () => this.#closed || stream.isOver;
+    for (const task of tasks) await effects.persist(task, { isOver });
     stream.noticed = stream.cursor;
     release(stream, stream.noticed);
     // The next batch in the same turn could make somebody a slow reader.

@@ -43,6 +43,9 @@ const REPORT_DELAY = 20;
 /** How long a mark waits until it is written, in milliseconds. */
 const WRITE_DELAY = 1000;
 
+/** After how many faults of the server in a row marks are given up. */
+const MAX_FAULTS = 10;
+
 /** How many marks are written at a time. */
 const SLICE = 200;
 
@@ -75,6 +78,8 @@ export class Marks {
   #timer: NodeJS.Timeout | undefined;
   #reporting: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
+  /** How often in a row some marks could not be written by a fault of the server. */
+  #faults = 0;
   #closed = false;
 
   /** @param onForeign is told of each mark that was made in another process. */
@@ -164,6 +169,7 @@ export class Marks {
   /** Writes what there is now. What fails stays. */
   async #write(): Promise<void> {
     const all = [...this.#own.all()];
+    let hasFault = false;
     for (let i = 0; i < all.length; i += SLICE) {
       const slice = all
         .slice(i, i + SLICE)
@@ -176,11 +182,14 @@ export class Marks {
           this.#live.log.warn(error, "marks are written later");
           break;
         }
-        // A fault of this kind does not pass, and must not hold up the others.
         this.#live.log.error(error, "marks could not be written");
+        hasFault = true;
+        // It must not hold up the others, nor be repeated for ever.
+        if (this.#faults < MAX_FAULTS) continue;
       }
       for (const mark of slice) this.#own.delete(mark);
     }
+    this.#faults = hasFault ? this.#faults + 1 : 0;
     this.#report();
     this.#reportWritten();
   }

@@ -15,7 +15,7 @@ const CAST: readonly Audience[] = [
 ];
 
 /** How often it is looked whether what was late has come; between, all is settled. */
-const PATIENCE = 12;
+const PATIENCE = 8;
 
 /** What anybody may be sent to be told of the present state. */
 const RENEWING = [
@@ -27,12 +27,16 @@ const VIEWERS = ["room.viewer.added", "room.viewer.removed"];
 
 /** The answers that say that nothing was done. */
 const NOT_DONE = ["server.unavailable"];
-const IN_DOUBT = ["server.doubtful", "server.fatal"];
+/** The server ends the connection instead of an answer. */
+const ENDED = "ended";
+/** What REST answers with 500. */
+const FAILED = "failed";
+const IN_DOUBT = ["server.doubtful", ENDED];
 
 /** What one failing call led to. */
 export interface Outcome {
-  /** The call that failed; undefined if there are not so many. */
-  readonly failed: string | undefined;
+  /** The calls of the store, up to the one that failed. */
+  readonly calls: readonly string[];
   readonly faults: readonly string[];
 }
 
@@ -54,16 +58,13 @@ export async function runWithFault(
     faults.arm(stage.world, n, kind);
     await run.act();
     await faults.exempt(() => run.settled());
-    const failed = faults.disarm(stage.world);
+    const { failed, calls } = faults.disarm(stage.world);
     if (failed !== undefined) await run.check();
-    return { failed, faults: run.faults };
+    return { calls, faults: run.faults };
   } catch (error) {
-    return {
-      failed: faults.disarm(stage.world) ?? "none",
-      faults: [...run.faults, String((error as Error).stack)],
-    };
+    const { calls } = faults.disarm(stage.world);
+    return { calls, faults: [...run.faults, String((error as Error).stack)] };
   } finally {
-    faults.disarm(stage.world);
     run.clear();
   }
 }
@@ -117,7 +118,7 @@ class FaultRun {
   }
 
   readonly #noteCode = (error: unknown): void => {
-    this.#answer = (error as { problem?: string }).problem ?? "server.fatal";
+    this.#answer = (error as { problem?: string }).problem ?? FAILED;
   };
 
   async #command(): Promise<void> {
@@ -131,7 +132,9 @@ class FaultRun {
       if (frame.length === 2) mirror!.pushed(frame);
     } while (frame[1] !== "fault" && frame[0] !== "error");
     if (frame[0] === "success") mirror!.answered(action, payload, frame[2]);
-    else this.#answer = ((frame[2] ?? frame[1]) as { code: string }).code;
+    else if (frame.length === 3) {
+      this.#answer = (frame[2] as { code: string }).code;
+    } else this.#answer = ENDED;
   }
 
   async check(): Promise<void> {
@@ -142,12 +145,12 @@ class FaultRun {
       "unusable",
       ...NOT_DONE,
       ...IN_DOUBT,
+      FAILED,
     ];
     if (!known.includes(this.#answer)) {
       this.faults.push(`me: the answer is ${this.#answer}`);
     }
-    if (this.#answer === "server.fatal")
-      await this.#seats.of("me").client.closed;
+    if (this.#answer === ENDED) await this.#seats.of("me").client.closed;
     await Promise.all(CAST.map((name) => this.#receive(name, [])));
     await this.#expectUnchanged();
     await Promise.all(CAST.map((name) => this.#settle(name)));
@@ -183,7 +186,11 @@ class FaultRun {
       }
       // New connections of others enter the room meanwhile.
       await this.#receive(name, VIEWERS);
-      found = ends ? ["is not ended"] : await this.#differences(name);
+      found = ends
+        ? ["is not ended"]
+        : await this.#differences(name).catch(({ message }: Error) => [
+            message,
+          ]);
       if (found.length === 0) return;
     }
     for (const each of found.slice(0, 2)) this.#note(name, each);

@@ -23,6 +23,8 @@ interface Plan {
   only?: string | undefined;
   /** The call that failed. */
   failed?: string;
+  /** The calls that count, up to that one. */
+  readonly calls: string[];
 }
 
 type Method = (...args: unknown[]) => Promise<unknown>;
@@ -43,7 +45,7 @@ export class Faults {
    * @param only the name of the calls that count, such as `rooms.get`.
    */
   arm(world: string, n: number, kind: Kind, only?: string): void {
-    this.#plans.set(world, { left: n, kind, only });
+    this.#plans.set(world, { left: n, kind, only, calls: [] });
   }
 
   /** Whether the planned call has failed. */
@@ -51,11 +53,11 @@ export class Faults {
     return this.#plans.get(world)?.failed !== undefined;
   }
 
-  /** @returns the call that failed; undefined if none did. */
-  disarm(world: string): string | undefined {
-    const failed = this.#plans.get(world)?.failed;
+  /** @returns the calls that came, and the one that failed; undefined if none did. */
+  disarm(world: string): Pick<Plan, "failed" | "calls"> {
+    const { failed, calls = [] } = this.#plans.get(world) ?? {};
     this.#plans.delete(world);
-    return failed;
+    return { calls, ...(failed !== undefined && { failed }) };
   }
 
   /** A store whose calls fail as planned. */
@@ -72,23 +74,26 @@ export class Faults {
     const methods = Object.entries(part).map(([method, call]) => [
       method,
       (...args: unknown[]) =>
-        this.#call(`${name}.${method}`, worldOf(args), () => call(...args)),
+        this.#call(`${name}.${method}`, worldsOf(args), () => call(...args)),
     ]);
     return Object.fromEntries(methods) as Record<string, Method>;
   }
 
   async #call(
     name: string,
-    world: string,
+    worlds: readonly string[],
     call: () => Promise<unknown>,
   ): Promise<unknown> {
+    const world = worlds.find((world) => this.#plans.has(world)) ?? "*";
     const plan = this.#plans.get(world);
     const isSpared =
       !plan ||
       plan.failed !== undefined ||
       (plan.only ?? name) !== name ||
       this.#exempt.getStore();
-    if (isSpared || plan.left-- > 0) return call();
+    if (isSpared) return call();
+    plan.calls.push(name);
+    if (plan.left-- > 0) return call();
     plan.failed = name;
     const isWrite = !READS.includes(name.split(".")[1]!);
     if (plan.kind === "doubtful" && isWrite) await call();
@@ -96,11 +101,11 @@ export class Faults {
   }
 }
 
-/** What a call is about; `*` for what concerns all worlds. */
-function worldOf([first]: unknown[]): string {
-  if (typeof first === "string") return first;
-  const [mark] = Array.isArray(first) ? (first as { world?: string }[]) : [];
-  return mark?.world ?? "*";
+/** The worlds that a call is about; none if it concerns all. */
+function worldsOf([first]: unknown[]): string[] {
+  if (typeof first === "string") return [first];
+  const marks = Array.isArray(first) ? (first as { world: string }[]) : [];
+  return marks.map(({ world }) => world);
 }
 
 function errorOf(kind: Kind, isWrite: boolean): Error {

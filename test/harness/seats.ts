@@ -76,6 +76,7 @@ export class Seats {
       if (answer !== "error") this.#note(name, "may log in");
       return { client, mirror: undefined };
     }
+    if (answer === "error") throw new Error(`${name} may not log in`);
     const mirror = new Mirror(client, room);
     await this.#enter(name, client, mirror);
     return { client, mirror };

@@ -81,6 +81,7 @@ const ofConnection = new Set([
   "world.unknown_world",
   "auth.timeout",
   "connection.replaced",
+  "server.fatal",
 ]);
 
 interface Pending {
