@@ -40,6 +40,7 @@ const table = (
  * These differ from the tables of an engine:
  * - Every table but `worlds` and `sequences` has the world, even where the engine finds it through another table.
  * - `worlds` lacks `file_bytes`, which follows from `files`.
+ * - `users` lacks `fields_folded`, which follows from `profile`: see `withDerived` in `user-fields.ts`.
  * - `files` has the order of the uploads as `number`; SQLite keeps it as the rowid.
  * - `chat_events` has no events that are gone, and none of deleted channels. The content is
  *   null where it was erased or replaced.

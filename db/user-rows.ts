@@ -2,6 +2,7 @@ import type { UserCopy } from "../schemas/world-document.js";
 import { foldedNameOf } from "./rows.js";
 import { StoreError } from "./store.js";
 import type { Value } from "./tables.js";
+import { foldedFieldsOf } from "./user-fields.js";
 
 /** How many users one user may block. */
 export const MAX_BLOCKED = 1000;
@@ -26,7 +27,7 @@ export const stateJson = (
 
 /** The columns of a user that {@link copiedUserValues} fills. */
 export const COPIED_USER_COLUMNS =
-  "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login, display_name_folded";
+  "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login, display_name_folded, fields_folded";
 
 /** The values of {@link COPIED_USER_COLUMNS} for a user in a document, in their order. */
 export const copiedUserValues = (user: UserCopy): Value[] => [
@@ -41,6 +42,7 @@ export const copiedUserValues = (user: UserCopy): Value[] => [
   user.pretalx_id ?? null,
   user.last_login == null ? null : Date.parse(user.last_login),
   foldedNameOf(user.profile),
+  foldedFieldsOf(user.profile),
 ];
 
 export const tooManyBlocked = () =>

@@ -4,6 +4,7 @@ import { addressOf } from "../choice.js";
 import { type TableSource, type TableTarget, UnfitRow } from "../dump.js";
 import { StoreError } from "../store.js";
 import { type Row, SEQUENCES, type Table, TABLES } from "../tables.js";
+import { withDerived } from "../user-fields.js";
 import { end } from "./client.js";
 import { connect, connectToTables } from "./connect.js";
 import { explain } from "./errors.js";
@@ -192,12 +193,14 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
     async load(table, rows) {
       try {
         await begin();
-        const insert = insertionOf(table);
+        const [stored, complete] = withDerived(table);
+        const insert = insertionOf(stored);
         for await (const batch of rows) {
           if (table.name === "sequences") await setSequences(batch);
           else {
-            const columns = table.columns.map((_, i) =>
-              batch.map((row) => row[i]),
+            const whole = batch.map(complete);
+            const columns = stored.columns.map((_, i) =>
+              whole.map((row) => row[i]),
             );
             await sql.run(insert, columns);
           }

@@ -22,8 +22,8 @@ const HELD = [
 ];
 
 /** The indexes that the migrations make, beside those of keys. */
-const INDEXES = migrations.flatMap((migration) =>
-  [...migration.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+)/g)].map(
+const INDEXES = migrations.flatMap(({ tables }) =>
+  [...tables.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+)/g)].map(
     ([, name]) => name!,
   ),
 );

@@ -3,6 +3,7 @@ import type pg from "pg";
 import { StoreError } from "../store.js";
 import { LOCK_OF_UPGRADES, NODES } from "./locks.js";
 import { migrations } from "./migrations/index.js";
+import { sqlOn } from "./sql.js";
 
 /** The version of the tables that this Foyer works with. */
 export const LATEST = migrations.length;
@@ -108,7 +109,8 @@ async function migrate(
     await write(client, "id", randomUUID());
   }
   for (const migration of migrations.slice(version)) {
-    await client.query(migration);
+    await client.query(migration.tables);
+    await migration.fill?.(sqlOn((query) => client.query(query)));
   }
   await write(client, "version", String(LATEST));
   if (version > 0) {

@@ -19,6 +19,7 @@ const insert = inserter("users", {
   pretalx_id: "text",
   last_login: "bigint",
   display_name_folded: "text",
+  fields_folded: "text",
 });
 
 const insertBlocks = inserter("blocks", {

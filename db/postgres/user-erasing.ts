@@ -11,7 +11,7 @@ const FIND_BY_TOKEN = `SELECT id FROM users
 
 const ERASE = `UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL,
     moderation_state = '', client_state = NULL, pretalx_id = NULL, last_login = NULL,
-    display_name_folded = ''
+    display_name_folded = '', fields_folded = ''
   WHERE world_id = $1 AND id = $2`;
 
 // What others see stays, without its author. Votes still count.

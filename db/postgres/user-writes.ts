@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { absent } from "../preconditions.js";
 import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "../rows.js";
 import type { ModerationState, UserChanges, Visitor } from "../store.js";
+import { foldedFieldsOf } from "../user-fields.js";
 import { MAX_BLOCKED, stateJson, tooManyBlocked } from "../user-rows.js";
 import type { Notes } from "./notes.js";
 import type { Sql } from "./sql.js";
@@ -10,8 +11,8 @@ import type { Sql } from "./sql.js";
 const entering = (name: "token_id" | "client_id") =>
   `WITH entered AS (
      INSERT INTO users (world_id, id, ${name}, profile, traits, last_seen, last_login,
-       pretalx_id, display_name_folded)
-     SELECT id, $2, $3, $4, $5, $6::bigint, $7::bigint, $8, $9 FROM worlds WHERE id = $1
+       pretalx_id, display_name_folded, fields_folded)
+     SELECT id, $2, $3, $4, $5, $6::bigint, $7::bigint, $8, $9, $10 FROM worlds WHERE id = $1
      ON CONFLICT (world_id, foyer_digest(${name})) WHERE ${name} IS NOT NULL DO UPDATE SET
        traits = excluded.traits, last_seen = excluded.last_seen,
        last_login = coalesce(excluded.last_login, users.last_login)
@@ -46,6 +47,7 @@ export async function enterUser(
       login ? now : null,
       pretalxId ?? null,
       foldedNameOf(profile),
+      foldedFieldsOf(profile),
     ],
   );
   if (!row) throw absent("world");
@@ -55,6 +57,7 @@ export async function enterUser(
 const UPDATE = `UPDATE users SET
     profile = coalesce($3, profile),
     display_name_folded = CASE WHEN $3 IS NULL THEN display_name_folded ELSE $4 END,
+    fields_folded = CASE WHEN $3 IS NULL THEN fields_folded ELSE $9 END,
     client_state = CASE WHEN $5 THEN $6 ELSE client_state END,
     pretalx_id = CASE WHEN $7 THEN $8 ELSE pretalx_id END
   WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS}`;
@@ -75,6 +78,7 @@ export async function updateUser(
     stateJson(client_state),
     pretalx_id !== undefined,
     pretalx_id ?? null,
+    foldedFieldsOf(profile),
   ]);
   if (!row) throw absent("user");
   return row;

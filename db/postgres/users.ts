@@ -30,7 +30,7 @@ export const userStore = (db: Database): UserStore => ({
     db.searches.run(
       "users",
       worldId,
-      () => searchUsers(db, worldId, search, signal),
+      () => searchUsers(db, worldId, search),
       signal,
     ),
   update: async (worldId, id, changes) =>

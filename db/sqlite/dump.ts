@@ -9,6 +9,7 @@ import {
   UnfitRow,
 } from "../dump.js";
 import { type Row, SEQUENCES, type Table } from "../tables.js";
+import { withDerived } from "../user-fields.js";
 import {
   type Connection,
   DATABASE,
@@ -215,7 +216,8 @@ export function sqliteTarget(file: string): TableTarget {
 
 function insertInto(db: Connection, table: Table): (row: Row) => void {
   if (table.name === "sequences") return sequenceWriter(db);
-  const own = table.columns
+  const [stored, complete] = withDerived(table);
+  const own = stored.columns
     .map(({ name }, at) => ({ name, at }))
     .filter(({ name }) => isOwn(table, name));
   const names = own.map(({ name }) => nameOf(table, name));
@@ -227,7 +229,10 @@ function insertInto(db: Connection, table: Table): (row: Row) => void {
   const insert = db.prepare(
     `INSERT INTO ${table.name} (${names.join()}) VALUES (${values.join()})`,
   );
-  return (row) => void insert.run(own.map(({ at }) => row[at]));
+  return (row) => {
+    const values = complete(row);
+    insert.run(own.map(({ at }) => values[at]));
+  };
 }
 
 /** SQLite itself has already noted the highest number that was loaded. */

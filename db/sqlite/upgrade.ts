@@ -12,6 +12,7 @@ import { StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { migrations } from "./migrations/index.js";
 import { foldedNameOf } from "../rows.js";
+import { foldedFieldsIn } from "../user-fields.js";
 
 /** SQLite's application_id of a Foyer database: "Foyr". */
 const APPLICATION_ID = 0x466f7972;
@@ -46,6 +47,9 @@ export function schemaVersionOf(db: Connection): number {
 export function addFunctions(db: Connection): void {
   db.function("folded_display_name", { deterministic: true }, (profile) =>
     foldedNameOf(JSON.parse(profile as string) as Record<string, unknown>),
+  );
+  db.function("folded_fields", { deterministic: true }, (profile) =>
+    foldedFieldsIn(profile as string | null),
   );
 }
 

@@ -2,6 +2,7 @@ import type { Statement } from "better-sqlite3";
 import type { UserSearch } from "../store.js";
 import type { Connection } from "./database.js";
 import { foldCase, IS_KNOWN, USER_COLUMNS, type UserRow } from "../rows.js";
+import { isInField, markerOf } from "../user-fields.js";
 import { BY_NAME } from "../user-rows.js";
 import { bounded } from "./user-reads.js";
 
@@ -17,8 +18,8 @@ export interface UserRows {
  * for searches.
  */
 export function userSearch(db: Connection) {
-  db.function("fold_case", { deterministic: true }, (text) =>
-    foldCase(String(text)),
+  db.function("is_in_field", { deterministic: true }, (folded, marker, term) =>
+    Number(isInField(folded as string, marker as string, term as string)),
   );
   const selectPage = db.prepare<[string], UserRow>(
     `SELECT ${USER_COLUMNS} FROM users
@@ -44,7 +45,7 @@ export function userSearch(db: Connection) {
     const found = selecting(search).all({
       world: worldId,
       term: foldCase(term),
-      fields: JSON.stringify(fields),
+      fields: JSON.stringify(fields.map(markerOf)),
       traits: JSON.stringify(traits),
     });
     const shown = found.slice((page - 1) * pageSize, page * pageSize);
@@ -69,9 +70,9 @@ const fromUsers = ({
    ${term === "" ? "" : `AND (instr(display_name_folded, @term) ${fields.length === 0 ? "" : IN_FIELDS})`}
    ${traits ? `AND ${HAS_TRAIT}` : ""}`;
 
-const IN_FIELDS = `OR EXISTS (SELECT 1 FROM json_each(profile, '$.fields')
-     WHERE key IN (SELECT value FROM json_each(@fields)) AND type = 'text'
-       AND instr(fold_case(value), @term))`;
+// SQLite itself looks for the term. The fields of those who have it somewhere are looked at.
+const IN_FIELDS = `OR instr(fields_folded, @term) AND EXISTS (
+     SELECT 1 FROM json_each(@fields) WHERE is_in_field(fields_folded, value, @term))`;
 
 const HAS_TRAIT = `EXISTS (SELECT 1 FROM json_each(traits)
      WHERE value IN (SELECT value FROM json_each(@traits)))`;

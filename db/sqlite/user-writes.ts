@@ -11,6 +11,7 @@ import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
 import { absent } from "../preconditions.js";
 import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "../rows.js";
+import { foldedFieldsOf } from "../user-fields.js";
 import {
   COPIED_USER_COLUMNS,
   copiedUserValues,
@@ -28,7 +29,8 @@ export function userWrites(db: Connection) {
   const upsert = (known: "token_id" | "client_id") =>
     db.prepare<unknown[], UserRow>(
       `INSERT INTO users (id, world_id, ${known}, profile, traits, last_seen, last_login,
-         pretalx_id, display_name_folded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+         pretalx_id, display_name_folded, fields_folded)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (world_id, ${known}) WHERE ${known} IS NOT NULL DO UPDATE SET
          traits = excluded.traits, last_seen = excluded.last_seen,
          last_login = coalesce(excluded.last_login, last_login)
@@ -51,14 +53,16 @@ export function userWrites(db: Connection) {
   const exists = db.prepare<[string]>("SELECT 1 FROM users WHERE id = ?");
   const insert = db.prepare<unknown[]>(
     `INSERT INTO users (${COPIED_USER_COLUMNS}, world_id)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const update = (set: string) =>
     db.prepare<unknown[], UserRow>(
       `UPDATE users SET ${set} WHERE id = ? AND world_id = ? AND ${IS_KNOWN}
        RETURNING ${USER_COLUMNS}`,
     );
-  const setProfile = update("profile = ?, display_name_folded = ?");
+  const setProfile = update(
+    "profile = ?, display_name_folded = ?, fields_folded = ?",
+  );
   const setClientState = update("client_state = ?");
   const setPretalxId = update("pretalx_id = ?");
   const moderate = update(
@@ -86,7 +90,7 @@ export function userWrites(db: Connection) {
   const erase = db.prepare<[string]>(
     `UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL,
        moderation_state = '', client_state = NULL, pretalx_id = NULL, last_login = NULL,
-       display_name_folded = '' WHERE id = ?`,
+       display_name_folded = '', fields_folded = '' WHERE id = ?`,
   );
   const removeChannels = channelRemoval(db);
   // What others see stays, without its author. Votes still count.
@@ -126,6 +130,7 @@ export function userWrites(db: Connection) {
         login ? now : null,
         pretalxId ?? null,
         foldedNameOf(profile),
+        foldedFieldsOf(profile),
       );
       // Nothing is written for a banned user, and so nothing is returned.
       return row ?? findNamed(worldId, visitor)!;
@@ -158,8 +163,13 @@ export function userWrites(db: Connection) {
     ): UserRow {
       expectKnown(worldId, id);
       if (profile) {
-        const name = foldedNameOf(profile);
-        setProfile.get(JSON.stringify(profile), name, id, worldId);
+        setProfile.get(
+          JSON.stringify(profile),
+          foldedNameOf(profile),
+          foldedFieldsOf(profile),
+          id,
+          worldId,
+        );
       }
       if (client_state) {
         setClientState.get(stateJson(client_state), id, worldId);

@@ -112,6 +112,19 @@ void t.test("a store that stays open scrubs at once", async (t) => {
   await expectErased(crashed, [undisturbed.secret]);
 });
 
+void t.test("an erased user takes its folded fields along", async (t) => {
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
+  await store.worlds.create(worldOf("demo"));
+  const visitor = { tokenId: "ada", traits: new Set<string>() };
+  const profile = { fields: { city: "secret town" } };
+  const ada = await store.users.enter("demo", { ...visitor, profile });
+  const texts = ["secret town", "SECRET TOWN"];
+  t.strictSame(heldIn(dataDir, texts), texts);
+  await store.users.erase("demo", { user_id: ada.id });
+  await expectErased(dataDir, texts);
+});
+
 void t.test("a world takes the keys of its files with it", async (t) => {
   const dataDir = testdir(t);
   const store = openStore(t, dataDir);

@@ -89,6 +89,9 @@ async function fill(store: Store) {
     ...{ content: "which?", options, state: "open", poll_type: "multi" },
   });
   await store.polls.vote("demo", room, poll.id, cy, [poll.options[0]!.id]);
+  await store.users.update("demo", ada, {
+    profile: { display_name: "Ada", fields: { city: "Straße" } },
+  });
   await store.users.block("demo", ada, bob);
   await store.announcements.create("demo", {
     ...{ text: "A\0\u0001 🎈", show_until: null, state: "active" },
@@ -113,6 +116,8 @@ void t.test("all rows of a store", async (t) => {
   t.notMatch(JSON.stringify(dump), "shameful", "what is erased stays erased");
 
   const copy = openStore(t, to);
+  const asked = { page: 1, pageSize: 9, term: "stRASSE", fields: ["city"] };
+  t.match(await copy.users.search("demo", asked), { users: [{ id: ada }] });
   const all = { history: true };
   t.strictSame(
     await copy.worlds.export("demo", all),

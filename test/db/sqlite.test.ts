@@ -257,3 +257,23 @@ void t.test("a database that breaks while it serves", async (t) => {
     "nothing of the failed write is left",
   );
 });
+
+void t.test("a search for users parses no profile", async (t) => {
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
+  await store.worlds.create(worldOf("demo"));
+  const fields = { about: "Berlin ".repeat(5000), city: "Straße" };
+  await Promise.all(
+    Array.from({ length: 200 }, (_, i) => {
+      const visitor = { tokenId: `${i}`, traits: new Set<string>() };
+      return store.users.enter("demo", { ...visitor, profile: { fields } });
+    }),
+  );
+  // Whatever parses one fails.
+  tamper(dataDir, "UPDATE users SET profile = '?' || profile");
+  const asked = { page: 1, pageSize: 5, fields: ["city"] };
+  const count = async (term: string) =>
+    (await store.users.search("demo", { ...asked, term })).count;
+  t.equal(await count("stRASSE"), 200);
+  t.equal(await count("berlin"), 0);
+});

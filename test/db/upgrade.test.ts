@@ -173,7 +173,11 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
     "INSERT INTO users VALUES (?, 'old', ?, ?, ?, ?, ?)",
   );
   const profiles = {
-    named: { display_name: "Straße \u212a", more: [1] },
+    named: {
+      display_name: "Straße \u212a",
+      more: [1],
+      fields: { city: "Zoë", list: ["zoë"] },
+    },
     number: { display_name: 7 },
     none: null,
     empty: {},
@@ -215,12 +219,14 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
   }
   t.match(await store.users.get("old", "gone"), { ...added, deleted: true });
   const page = { page: 1, pageSize: 9 };
-  const search = async (term: string) =>
-    (await store.users.search("old", { ...page, term })).users.map(
+  const search = async (term: string, fields: string[] = []) =>
+    (await store.users.search("old", { ...page, term, fields })).users.map(
       ({ id }) => id,
     );
   t.strictSame(await search("STRASSE K"), ["named"], "found by name");
   t.strictSame(await search("É"), ["guest"]);
+  t.strictSame(await search("zoË", ["city"]), ["named"], "found by a field");
+  t.strictSame(await search("zoË", ["list"]), []);
   t.strictSame(await search("7"), []);
   t.equal((await store.users.search("old", page)).count, 5);
   t.match(await store.rooms.get("old", roomId), {
@@ -296,7 +302,9 @@ void t.test("what version 7 left of earlier edits is erased", async (t) => {
   old
     .prepare("UPDATE chat_events SET content = ? WHERE id = ?")
     .run(secret, between);
-  old.pragma("user_version = 7");
+  old.exec(
+    "PRAGMA user_version = 7; ALTER TABLE users DROP COLUMN fields_folded",
+  );
   old.close();
   t.strictSame(heldIn(dataDir, [secret]), [secret]);
 

@@ -311,7 +311,7 @@ const operations: Record<string, () => Operation> = {
     const asked = {
       ...page(),
       ...(chance(0.7) && { term: text() }),
-      ...(chance(0.4) && { fields: ["x", text()] }),
+      ...(chance(0.4) && { fields: ["x", "0", text()] }),
       ...(chance(0.4) && { traits: [...traits()] }),
       banned: chance(0.5),
       named: chance(0.5),
@@ -322,7 +322,14 @@ const operations: Record<string, () => Operation> = {
     const [w, id] = [world(), user()];
     const changes = pick([
       {
-        profile: { display_name: text(), fields: [{ id: "x", value: text() }] },
+        profile: {
+          display_name: text(),
+          fields: pick([
+            [{ id: "x", value: text() }],
+            [text()],
+            { x: text(), [text()]: text() },
+          ]),
+        },
       },
       { client_state: object() },
       { pretalx_id: pick([null, text()]) },

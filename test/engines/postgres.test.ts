@@ -10,6 +10,7 @@ import { outages } from "./postgres/outages.js";
 import { plans } from "./postgres/plans.js";
 import type { Part } from "./postgres/setup.js";
 import { remains } from "./postgres/remains.js";
+import { searching } from "./postgres/searching.js";
 import { silence } from "./postgres/silence.js";
 import { staleness } from "./postgres/staleness.js";
 import { starting } from "./postgres/starting.js";
@@ -39,6 +40,7 @@ const parts: Record<string, Part> = {
   erasing,
   meeting,
   remains,
+  searching,
 };
 
 for (const [name, part] of Object.entries(parts)) {

@@ -1,5 +1,19 @@
+import type { Sql } from "../sql.js";
 import everything from "./0001-everything.js";
 import erasedEdits from "./0002-erased-edits.js";
+import foldedFields from "./0003-folded-fields.js";
+
+/** A step from one version of the tables to the next. */
+export interface Migration {
+  /** Statements. */
+  tables: string;
+  /** Fills afterwards what only JavaScript can. */
+  fill?(sql: Sql): Promise<void>;
+}
 
 /** All migrations, in order. The nth upgrades the database from version n - 1 to version n. */
-export const migrations: readonly string[] = [everything, erasedEdits];
+export const migrations: readonly Migration[] = [
+  { tables: everything },
+  { tables: erasedEdits },
+  foldedFields,
+];

@@ -6,6 +6,7 @@ import live from "./0005-live.js";
 import chat from "./0006-chat.js";
 import questionsAndPolls from "./0007-questions-and-polls.js";
 import erasedEdits from "./0008-erased-edits.js";
+import foldedFields from "./0009-folded-fields.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -20,4 +21,5 @@ export const migrations: readonly string[] = [
   chat,
   questionsAndPolls,
   erasedEdits,
+  foldedFields,
 ];

@@ -17,7 +17,10 @@ const people: Record<string, Person> = {
     traits: ["staff", "crew"],
     fields: { city: "STRASBOURG" },
   },
-  zoe: { name: "Zoë", fields: { city: "Rome", 'a.b"c': "Kelvin \u212a" } },
+  zoe: {
+    name: "Zoë",
+    fields: { city: "Rome", 'a.b"c': "Kelvin \u212a", xcityz: "Os\0lo" },
+  },
   bea: { name: "bea", traits: ["crew"], fields: { city: ["Rome"] } },
   nameless: { traits: ["staff"], fields: { city: "Rome" } },
   odd: { name: 7, fields: "Rome" },
@@ -69,6 +72,11 @@ export async function userSearchContract(base: Contract): Promise<void> {
       [{ term: "rome", fields: ["town"] }, []],
       [{ term: "rome", fields: [] }, []],
       [{ term: "kelvin k", fields: ["city", 'a.b"c'] }, ["zoe"]],
+      [{ term: "os\0LO", fields: ["city", "xcityz"] }, ["zoe"]],
+      [{ term: "os\0lo", fields: ["city", "ci"] }, []],
+      [{ term: "x", fields: ["city", 'a.b"c', "xcityz"] }, []],
+      [{ term: "romekel", fields: ["city", 'a.b"c'] }, []],
+      [{ term: "city", fields: ["city", "xcityz"] }, []],
       [{ traits: ["crew"] }, ["adam", "bea"]],
       [{ traits: ["staff", "none"] }, ["nameless", "adam"]],
       [{ traits: ["staff"], banned: true }, ["nameless", "adam", "eve"]],
@@ -107,6 +115,20 @@ export async function userSearchContract(base: Contract): Promise<void> {
     t.equal((await store.users.search("demo", search)).count, 0);
     const renamed = await store.users.search("demo", { ...page, term: "BEN" });
     t.equal(renamed.users[0]?.id, id, "by the present name");
+
+    const counts = async () => {
+      const asked = { ...page, term: "oslo", fields: ["city"] };
+      return (await store.users.search("demo", asked)).count;
+    };
+    const profile = { fields: { city: "Oslo" } };
+    await store.users.update("demo", id, { profile });
+    t.equal(await counts(), 1, "by the present fields");
+    await store.users.update("demo", id, { client_state: { x: 1 } });
+    t.equal(await counts(), 1, "whatever else changes");
+    const copy = (await store.worlds.export("demo"))!;
+    await store.worlds.delete("demo");
+    await store.worlds.import(copy);
+    t.equal(await counts(), 1, "in a world that has moved");
   });
 
   await contract("found users are paged", async (t, store) => {
