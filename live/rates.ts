@@ -17,6 +17,9 @@ import { TokenBucket } from "./token-bucket.js";
 /** A burst of messages, or of reactions and votes, is this many times the rate. */
 export const MESSAGE_BURST = 4;
 
+/** The size of a message or question that counts as one more, in bytes. */
+const MESSAGE_SIZE = 8 * 1024;
+
 /** A burst of logins is this many times the rate, which is the one of commands. */
 const LOGIN_BURST = 6;
 
@@ -139,9 +142,15 @@ export class Rates {
     return this.#take("logins", `${world} ${name}`, 1);
   }
 
-  /** Whether a user may send one more message. */
-  mayMessage(connection: Connection): boolean {
-    return this.#takeOf(connection, "messages", 1);
+  /**
+   * Whether a user may send one more message. All who listen get all of it, so a large
+   * one counts as several, but never as more than a burst.
+   * @param size of what the user wrote, in bytes.
+   */
+  mayMessage(connection: Connection, size = 0): boolean {
+    const { rate, burst } = this.#rates.messages;
+    const cost = 1 + Math.floor(size / MESSAGE_SIZE);
+    return this.#takeOf(connection, "messages", Math.min(cost, rate * burst));
   }
 
   /** Whether a user may react to one more message, or vote once more. */

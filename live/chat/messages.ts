@@ -86,7 +86,8 @@ async function send(
   const isEdit = payload.replaces !== undefined && payload.replaces !== null;
   const content = contentOf(context, payload.content, isEdit);
   const replaces = isEdit ? eventIdOf(payload.replaces) : undefined;
-  if (!live.rates.mayMessage(connection)) throw rateLimited();
+  const size = Buffer.byteLength(JSON.stringify(content));
+  if (!live.rates.mayMessage(connection, size)) throw rateLimited();
   if (
     direct &&
     isUnused &&

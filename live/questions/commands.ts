@@ -51,7 +51,7 @@ async function ask(
   const state = requires_moderation === false ? "visible" : "mod_queue";
   const { rates } = live;
   const mayAsk =
-    rates.mayMessage(connection) &&
+    rates.mayMessage(connection, Buffer.byteLength(content)) &&
     (state === "mod_queue" ||
       rates.mayTell(connection.world, room.value.id, content.length));
   if (!mayAsk) throw rateLimited();

@@ -235,6 +235,27 @@ void t.test("C rates", async (t) => {
     t.equal(await ann.code("chat.fetch", page), "ok", "nor other commands");
   });
 
+  await t.test("large messages count as several", async (t) => {
+    const channel = await talk.room();
+    const large = { ...text("x"), extra: "x".repeat(60_000) };
+    const small = message(channel, text("x"));
+    const said = message(channel, large);
+    const ida = await talk.member("ida", channel);
+    // Each counts as eight, which leaves four of twenty.
+    const codes = await codesOf(ida, [
+      ...Array<[string, object]>(3).fill(["chat.send", said]),
+      ...Array<[string, object]>(5).fill(["chat.send", small]),
+    ]);
+    const four = Array(4).fill("ok");
+    t.same(codes, ["ok", "ok", limited, ...four, limited]);
+
+    const ivo = await talk.member("ivo", channel);
+    const { event_id } = await say(ivo, channel, "x");
+    const edit = message(channel, large, { replaces: event_id });
+    const edits = Array<[string, object]>(3).fill(["chat.send", edit]);
+    t.same(await codesOf(ivo, edits), ["ok", "ok", limited], "edits, too");
+  });
+
   await t.test("chat.react per user: bursts of 20", async (t) => {
     const channel = await talk.room();
     const eve = await talk.member("eve", channel);

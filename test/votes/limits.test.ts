@@ -139,6 +139,11 @@ void t.test("C question.ask a second", async (t) => {
   ] as const) {
     t.equal(await one.code(action, { room, ...payload }), "ok", action);
   }
+  const big = await votes.person("big");
+  const large = { room, content: "€".repeat(10_000) };
+  const asked: string[] = [];
+  for (let i = 0; i < 6; i++) asked.push(await big.code("question.ask", large));
+  t.same(asked, [...ok(5), limited], "30 KB count as four");
   const poll = await votes.poll(room);
   const [option] = poll.options;
   const vote = (i: number) =>
