@@ -27,6 +27,17 @@ export const isCount: Shape = (value) =>
 /** Whether something is a value of JSON that nothing has to fear. */
 export const isJson: Shape = (value) => isFlat(value, MAX_DEPTH);
 
+/** A text that is JSON of an object that nothing has to fear. It may be sent on as it is. */
+export const isJsonOfObject: Shape = (value) => {
+  if (typeof value !== "string") return false;
+  try {
+    const parsed: unknown = JSON.parse(value);
+    return isObject(parsed) && isJson(parsed);
+  } catch {
+    return false;
+  }
+};
+
 function isFlat(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return value !== undefined;
   return (

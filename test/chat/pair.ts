@@ -4,6 +4,7 @@ import type { Test } from "tap";
 import { WebSocket } from "ws";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
+import { received } from "../../db/event-shapes.js";
 import type { AnyEvent, Events } from "../../db/events.js";
 import { LocalEvents } from "../../db/local/events.js";
 import type { Store } from "../../db/store.js";
@@ -99,11 +100,13 @@ export async function startPair(t: Test): Promise<Pair> {
     one,
     two,
     link: (event) => [event],
-    // As it would travel.
-    hand: (to, event) =>
-      buses[to === one ? 0 : 1].hand(
-        JSON.parse(JSON.stringify(event)) as AnyEvent,
-      ),
+    hand(to, event) {
+      // As it would travel, and be checked on arrival.
+      const copy = JSON.parse(JSON.stringify(event)) as AnyEvent;
+      const isRefused = received(copy) === "malformed";
+      if (isRefused) t.fail(`a malformed ${event.type}`, { event });
+      else buses[to === one ? 0 : 1].hand(copy);
+    },
   };
   const linked = (to: Half) => (event: AnyEvent) => {
     for (const each of pair.link(event)) {

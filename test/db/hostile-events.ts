@@ -1,3 +1,15 @@
+/** A new message of a channel, as its process tells others of it. */
+const message = (content: unknown) => ({
+  ...{ type: "chat.event", world: "demo", channel: "a" },
+  delivery: {
+    ...{ previous: 0, previousMessage: 0, notified: [], appeared: [] },
+    event: {
+      ...{ id: 1, channel: "a", sender: "b", timestamp: 0, edited: null },
+      ...{ type: "channel.message", content, replaces: null, reactions: {} },
+    },
+  },
+});
+
 /** What no process of this Foyer sends as an event, by what is wrong with it. */
 export const hostileEvents: Readonly<Record<string, unknown>> = {
   "no object": "world.updated",
@@ -26,6 +38,12 @@ export const hostileEvents: Readonly<Record<string, unknown>> = {
     ...{ type: "chat.event", world: "demo", channel: "a" },
     delivery: { previous: 0, previousMessage: 0, notified: [], appeared: [] },
   },
+  "a message that is no text": message({ type: "text", body: "x" }),
+  "a message that is no JSON": message('{}]["x",{}'),
+  "a message that is JSON of a list": message("[]"),
+  "a message that is JSON of too many levels": message(
+    `{"x":${"[".repeat(200)}${"]".repeat(200)}}`,
+  ),
   "a hidden question without content": {
     ...{ type: "question.saved", world: "demo", room: "a" },
     ...{ question: "q", wasVisible: true, hidden: {} },

@@ -50,8 +50,19 @@ void t.test("two servers share a Valkey that goes and comes", async (t) => {
   const hears = (client: Client, body: string) =>
     client.next("chat.event", ({ content }) => content.body === body);
   await until(() => halves.every((half) => viewers(half) === 2));
+  const missed: string[] = [];
+  const ends = buses.map((bus) =>
+    bus.subscribe(({ type }) => {
+      if (type === "events.missed") missed.push(type);
+    }),
+  );
   await say(ada, "before");
   for (const client of people) await hears(client, "before");
+  // A bus keeps its order: what comes back was sent after the message, and arrived after it.
+  await say(ben, "back");
+  for (const client of people) await hears(client, "back");
+  t.strictSame(missed, [], "a message needs no look into the store");
+  for (const end of ends) end();
 
   await valkey.stop();
   await until(() => buses.every(({ connected }) => !connected));
