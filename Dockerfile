@@ -7,12 +7,14 @@ RUN apt-get update \
   && apt-get install -y --no-install-recommends g++ make python3 \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-# Before the sources: as long as these two stay the same, so does the layer.
+# Before the sources: as long as these stay the same, so does the layer.
 COPY package.json package-lock.json ./
+COPY packages/client/package.json packages/client/
 RUN npm ci
 COPY . .
 RUN npm run -s build \
   && npm prune --omit=dev \
+  && rm -rf node_modules/foyer-client \
   && rm -rf dist/.tsbuildinfo dist/.built dist/.built-pages dist/.built-guides
 
 FROM node:22.16.0-bookworm-slim

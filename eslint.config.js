@@ -9,7 +9,7 @@ const allowForKnownSafePromises = [
 ];
 
 export default tseslint.config(
-  { ignores: ["dist", ".tap"] },
+  { ignores: ["dist", "packages/*/dist", ".tap"] },
   js.configs.recommended,
   {
     ignores: ["test/**"],

@@ -31,6 +31,9 @@ const WEB_STAMP = join(OUT, ".built-pages");
 const DOCS = "docs";
 const GUIDES = join(OUT, "guides");
 const GUIDES_STAMP = join(OUT, ".built-guides");
+/** The package of the client, which scripts/client.js makes. */
+const CLIENT = "packages/client";
+const CLIENT_STAMP = join(OUT, ".built-client");
 /** Those of the other sources from which the pages are built. */
 const SHARED = ["client", "schemas"];
 
@@ -55,6 +58,13 @@ if (read(STAMP) === undefined) {
   process.stderr.write("Building Foyer, which takes about a minute.\n");
 }
 if (extra.length > 0 || !isWhole || read(STAMP) !== fingerprint()) build();
+// An image of the server has the manifest and no more, for the sake of `npm ci`.
+if (
+  !process.exitCode &&
+  existsSync(join(CLIENT, "README.md")) &&
+  read(CLIENT_STAMP) !== clientFingerprint()
+)
+  await buildClient();
 if (
   !process.exitCode &&
   existsSync(WEB) &&
@@ -82,6 +92,23 @@ function guidesFingerprint() {
   const texts = filesBelow(DOCS).filter((path) => /\.(md|svg)$/.test(path));
   const inputs = [script, ...texts.sort(), "CHANGELOG.md", "SECURITY.md"];
   return `${hashOf(inputs)} ${filesBelow(GUIDES).sort().join()}\n`;
+}
+
+async function buildClient() {
+  rmSync(CLIENT_STAMP, { force: true });
+  const inputs = clientInputs();
+  await import("./client.js");
+  writeFileSync(CLIENT_STAMP, clientFingerprint(inputs));
+}
+
+/** Identifies the built package: a hash of its inputs, and the names of its files. */
+function clientFingerprint(inputs = clientInputs()) {
+  return `${inputs} ${hashOf(filesBelow(join(CLIENT, "dist")).sort())}\n`;
+}
+
+function clientInputs() {
+  const script = fileURLToPath(import.meta.resolve("./client.js"));
+  return hashOf([script, ...LOCK, ...SHARED.flatMap(filesBelow).sort()]);
 }
 
 async function buildPages() {

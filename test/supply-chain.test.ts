@@ -29,7 +29,10 @@ const manifest = read("package.json") as {
   devDependencies: Record<string, string>;
   allowScripts: Record<string, boolean>;
 };
-const packages = Object.entries(lock.packages).filter(([path]) => path !== "");
+// Without the packages of this repository.
+const packages = Object.entries(lock.packages).filter(
+  ([path, { link }]) => path.startsWith("node_modules/") && !link,
+);
 const nameOf = (path: string) =>
   path.slice(path.lastIndexOf("node_modules/") + 13);
 

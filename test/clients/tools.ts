@@ -1,4 +1,4 @@
-import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inBrowser } from "./browser.js";
@@ -158,12 +158,16 @@ const java: Tool = async (folder, access) => {
   );
 };
 
-/** `foyer-server/client` of this checkout, as a bundler packs it for a browser. */
+/** The package `foyer-client` of this checkout, as a bundler packs it for a browser. */
 const bundled =
   (name: string, packages: string[], command: string[]): Tool =>
   async (folder, access) => {
     await npm(folder, ...packages);
-    await symlink(root, join(folder, "node_modules/foyer-server"));
+    await cp(
+      join(root, "packages/client"),
+      join(folder, "node_modules/foyer-client"),
+      { recursive: true },
+    );
     await cp(join(programs, "browser.mjs.txt"), join(folder, "program.mjs"));
     const [program = "", ...args] = command;
     await run(folder, join(folder, "node_modules/.bin", program), args);
