@@ -111,7 +111,7 @@ async function open(t: Test, first: Answering = empty) {
 const refused = {
   name: "StoreError",
   problem: "unusable",
-  message: /^cannot use the bucket b: [^\n]+$/,
+  message: /^S3_BUCKET: cannot use the bucket b at [^\n]+$/,
 };
 
 void t.test("a list", async (t) => {

@@ -65,6 +65,7 @@ export const remains: Part = async (t, server) => {
   // As the first version left it.
   await server.run(
     `UPDATE chat_events SET content = '{"body":"not erased"}' WHERE id = ${first.event.id};
+     ALTER TABLE users DROP COLUMN fields_folded;
      UPDATE cluster SET value = '1' WHERE name = 'version'`,
     name,
   );
