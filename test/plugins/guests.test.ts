@@ -19,7 +19,7 @@ void t.test("what counts as one address", async (t) => {
     ["2001:DB8:1:2::9", "2001:db8:1:2::/64"],
     ["2001:db8::9", "2001:db8:0:0::/64"],
     ["fe80::1%eth0", "fe80:0:0:0::/64"],
-    ["unknown", "unknown"],
+    ["unknown", "no address"],
     ["127.0.0.1", undefined],
     ["127.9.9.9", undefined],
     ["::ffff:127.0.0.1", undefined],
@@ -87,6 +87,9 @@ void t.test("new guests of one address", async (t) => {
     ["its network", await guest("g", "2001:db8::2"), "authenticated"],
     ["its network", await upload("h", "2001:db8::3"), 429],
     ["another one", await guest("i", "2001:db8:0:1::1"), "authenticated"],
+    ["no address", await guest("m", "one"), "authenticated"],
+    ["another text", await guest("n", "two"), "authenticated"],
+    ["and another", await guest("o", "three"), "auth.too_many_guests"],
   ];
   for (const [name, got, expected] of steps) t.equal(got, expected, name);
   for (const id of ["j", "k", "l"]) {
