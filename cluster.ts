@@ -62,7 +62,7 @@ const isOrder = isKindOf("foyer", {
   gathered: isRecord({ id: isCount }, { text: isText }),
 });
 
-/** Gets what the other side sends, and not what belongs to somebody else, such as events. */
+/** Handles messages of one shape, and ignores others on the channel, such as events. */
 const hearing =
   <T>(isOne: Shape, hear: (message: T) => void) =>
   (message: unknown): void => {

@@ -3,7 +3,7 @@ import regexp from "eslint-plugin-regexp";
 import svelte from "eslint-plugin-svelte";
 import tseslint from "typescript-eslint";
 
-/** Fastify's replies are thenables nobody has to wait for. */
+/** Fastify's replies are thenables that need no `await`. */
 const allowForKnownSafePromises = [
   { from: "package", package: "fastify", name: "FastifyReply" },
 ];

@@ -16,7 +16,7 @@ import {
 } from "../schemas/plain/shapes.js";
 import type { AnyEvent, WorldEvent } from "./events.js";
 
-/** Events that others may send, by their type. The rest is told within a process. */
+/** The types of events that other processes may send. All others stay within a process. */
 type Sent = WorldEvent["type"] | "live" | "process.ended";
 
 const inWorld = (fields: Readonly<Record<string, Shape>> = {}): Shape =>

@@ -85,7 +85,7 @@ export class Activity {
   readonly #changed = new Set<string>();
   /** The processes that ended and have tallies; the first to end come first. */
   readonly #ended = new Set<string>();
-  /** The processes whose tallies are part of that of {@link FOLDED}. */
+  /** The processes whose tallies are part of the {@link FOLDED} one. */
   readonly #folded = new Set<string>();
   readonly #unsubscribe: () => void;
   #timer: NodeJS.Timeout | undefined;

@@ -122,7 +122,7 @@ export class AnnouncementPushes {
     const state = shown && (await states.get(world));
     if (!state) return;
     known?.delete(id);
-    // What is written into it now or later is for those who make announcements.
+    // Only users who make announcements get texts that are written into it now or later.
     const { text } = shown;
     for (const announces of [true, false]) {
       const present = announces ? announcement : { ...announcement, text };

@@ -398,7 +398,7 @@ export class Connection {
   /**
    * Holds pushes until it is known whether its user may still get them. If the connection
    * ends before, they are not sent.
-   * @param known settles after that of an earlier call. If it rejects, the connection ends.
+   * @param known settles after the promise of an earlier call. If it rejects, the connection ends.
    */
   holdUntil(known: Promise<void>): void {
     this.#doubt = known;

@@ -45,8 +45,8 @@ export class Effects {
 
   /**
    * Runs an effect that takes away rights, and repeats it whatever fails.
-   * @param onLate is called after its first failure, or if it takes long. Nobody whom it
-   *   concerns may get a push then, until it has {@link ended}.
+   * @param onLate is called after its first failure, or if it takes long. From then on, the
+   *   users it concerns may get no push until it has {@link ended}.
    */
   enforce(place: string, effect: Effect, onLate: () => void): void {
     let isLate = false;

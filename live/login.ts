@@ -184,7 +184,7 @@ async function answerOf(
   const before = jsonOf({ "user.config": ownUser(user, world) });
   const view = live.viewOf(connection, state);
   const { changes } = connection.login!;
-  // From here on, what is told is what differs from this.
+  // From here on, pushes hold the differences from this view.
   if (changes) connection.login!.told = view.told;
   const chat = await live.chat.readers.enter(connection, user, view);
   const config = view.json(live.crowds.in(id, changes ? "counts" : "words"));

@@ -172,7 +172,7 @@ export class Notifier {
     for (const connection of connections) connection.holdUntil(ended);
   }
 
-  /** Ends the connections of those who may not stay in a world. */
+  /** Ends the connections of users who may not stay in a world. */
   async #checkLogins(world: string, { everything }: Pending): Promise<void> {
     const live = this.#live;
     const state = await live.states.get(world);
@@ -245,12 +245,12 @@ export class Notifier {
         (connection) => this.#live.viewOf(connection, state).sees(id),
       );
       this.#pushes.scheduled(world, id, schedule_data);
-      // Those elsewhere are told only if they asked for all changes.
+      // Connections elsewhere get it only if they asked for all changes.
       this.#refresh(world, { everything: false, certain: false });
     });
   }
 
-  /** @param rules that the room had: only those who saw it are told. */
+  /** @param rules that the room had: only users who saw it get the push. */
   #deleted(world: string, id: string, rules: PermissionConfig): void {
     this.#live.effects.inOrder(world, async () => {
       const { hub } = this.#live;

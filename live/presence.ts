@@ -64,8 +64,8 @@ const TOPIC = "presence";
 const REPORT_DELAY = 20;
 
 /**
- * How long somebody who left a room counts as there for those who watch, in milliseconds: another
- * process may already know that they entered, and tells it soon.
+ * For how many milliseconds a user who left a room still counts as there for its watchers: another
+ * process may already know that the user entered it, and reports that soon.
  */
 const GRACE = 10 * REPORT_DELAY;
 

@@ -58,6 +58,6 @@ export const invalidPayload = (
 export const unavailable = () =>
   new LiveError("server.unavailable", "Try again later.");
 
-/** Nobody knows whether the server has done it. */
+/** The server may or may not have done it. */
 export const doubtful = () =>
   new LiveError("server.doubtful", "Look whether it was done.");

@@ -116,7 +116,7 @@ export class Rates {
     this.#rates = {
       logins: new Buckets(commandsPerSecond, LOGIN_BURST),
       messages: new Buckets(messagesPerSecond, MESSAGE_BURST),
-      // Whoever has sent many messages may still vote.
+      // A user who has sent many messages may still vote.
       reactions: new Buckets(messagesPerSecond, MESSAGE_BURST),
       entries: new Buckets(ENTERED_BYTES, ENTRY_BURST),
       joins: new Buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
@@ -135,7 +135,7 @@ export class Rates {
     this.#unsubscribe();
   }
 
-  /** Whether somebody may log in once more. There may be no user for them yet. */
+  /** Whether a client may log in once more. It may have no user yet. */
   mayLogIn(world: string, { tokenId, clientId }: Identity): boolean {
     const name =
       tokenId === undefined ? `client ${clientId}` : `token ${tokenId}`;

@@ -54,8 +54,8 @@ export class RoomItems<T extends Item> {
   }
 
   /**
-   * Does something in each room of which somebody has a list, in one after the other. If
-   * it is asked for again meanwhile, it follows once more.
+   * Calls `act` for each room whose list a client has got, one after the other. A call in
+   * the meantime adds one more round.
    */
   async inEach(act: (place: Place) => Promise<unknown>): Promise<void> {
     this.#isDue = true;

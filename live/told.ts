@@ -1,6 +1,6 @@
 import type { View } from "./world-state.js";
 
-/** How what somebody sees of a world differs from what they were told. */
+/** How the view of a world differs from the state that the connection has. */
 export interface Differences {
   /** The rooms that are new or changed, in their order. */
   readonly rooms: readonly string[];
@@ -13,8 +13,8 @@ export interface Differences {
 }
 
 /**
- * What a connection was told of its world last. All connections that were told the same
- * share one object, so what differs from it is found once for all of them.
+ * The last state of its world that a connection got. Connections with the same state share
+ * one object, so the differences are computed once for all of them.
  */
 export class Told {
   readonly #view: View;
@@ -44,7 +44,7 @@ export class Told {
   }
 
   /**
-   * What is known after a push about one room.
+   * The state after a push about one room.
    * @param json the room; undefined if it was deleted.
    */
   with(room: string, json: string | undefined): Told {
@@ -57,7 +57,7 @@ export class Told {
     return next;
   }
 
-  /** What has to be told; undefined if nothing differs. */
+  /** The differences to push; undefined if there are none. */
   differences(view: View): Differences | undefined {
     const known = this.#rooms();
     const rooms = view.rooms.filter((id) => !this.#isKnown(id, view));

@@ -25,14 +25,14 @@ class Pass {
     max: FRAMES,
   });
 
-  /** @param hints whether those who may change settings are told that some were changed. */
+  /** @param hints whether users who may change settings get a push even if they see no difference. */
   constructor(readonly hints: boolean) {}
 }
 
 /**
- * Tells people what has become of their world: all of it, or what differs from what they
- * were told last, as they asked for at login. Who has got enough for now gets the last
- * state when there is room for it.
+ * Pushes the state of a world: all of it, or the differences from the last push, as the
+ * client asked at login. A client that is not due for a push yet gets the latest state
+ * once it is.
  */
 export class WorldPushes {
   readonly #live: Live;
@@ -47,7 +47,7 @@ export class WorldPushes {
     for (const timer of this.#timers.values()) clearTimeout(timer);
   }
 
-  /** Nobody is in a world any more. */
+  /** The last user has left a world. */
   forget(world: string): void {
     clearTimeout(this.#timers.get(world));
     this.#timers.delete(world);
@@ -56,7 +56,7 @@ export class WorldPushes {
 
   /**
    * Sends a state to connections, and takes them out of rooms that they may not see any more.
-   * @param everybody whether those get it, too, who did not ask for changes only.
+   * @param everybody whether it also goes to clients that did not ask for changes.
    */
   async send(
     state: WorldState,
@@ -69,7 +69,7 @@ export class WorldPushes {
     await inSlices(connections, (connection) => {
       const { ended, login } = connection;
       if (ended || !login || !(everybody || login.changes)) return;
-      // A change since then is told next; nobody loses a room that came with it.
+      // The next push has any change since then; no user loses a room that came with it.
       const present = live.states.present(world);
       const view = live.viewOf(connection, present ?? state);
       if (present) this.#keepRights(connection, view);
@@ -78,12 +78,12 @@ export class WorldPushes {
     });
   }
 
-  /** Whether somebody who asked for changes has been told of a room, or is about to be. */
+  /** Whether a client that asked for changes has got a room, or is about to get it. */
   knows({ login }: Connection, room: string): boolean {
     return login!.changes && (login!.told?.has(room) ?? true);
   }
 
-  /** What a room shows was pushed by itself to those in it. */
+  /** The schedule of a room was pushed by itself to the people in it. */
   scheduled(world: string, room: string, schedule_data: object): void {
     const next = new Map<Told, Told>();
     for (const { login } of this.#live.hub.inRoom(world, room)) {

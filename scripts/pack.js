@@ -14,7 +14,7 @@ import { basename, join, resolve } from "node:path";
 import process from "node:process";
 import { extract } from "tar";
 
-// `npm run pack [-- <folder>]` makes the tarballs of both packages. That of the server has the
+// `npm run pack [-- <folder>]` makes the tarballs of both packages. The server's has the
 // versions that were tested: npm-shrinkwrap.json names them, and as npm reads that file of
 // packages from a registry only, all but a few packages are in the tarball themselves.
 

@@ -61,7 +61,7 @@ class WorldCache {
 
   /** What was read of a world is stale. */
   forget(world: string): void {
-    // Whoever may notify may also name worlds that do not exist.
+    // A role that may notify can also name worlds that do not exist.
     if (this.#states.size >= MAX_STATES) this.forgetAll();
     this.#states.set(world, {});
   }

@@ -46,8 +46,8 @@ export function clientOf(config: pg.ClientConfig): pg.Client {
 }
 
 /**
- * A statement with a time for its answer, in milliseconds; that of its connection by default.
- * If none comes, pg gives up. The types of pg know the option for connections only.
+ * A statement on which pg gives up after some milliseconds, by default the timeout of its
+ * connection. The types of pg know the option for connections only.
  */
 export const limited = (text: string, query_timeout?: number): pg.QueryConfig =>
   ({ text, query_timeout }) as pg.QueryConfig;

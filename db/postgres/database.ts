@@ -229,7 +229,7 @@ export class Database {
       const fault = storeErrorOf(error) ?? error;
       if (fault instanceof StoreError && fault.problem === "doubtful") {
         this.#news.doubts(world);
-        // Whoever repeats the erasure may find that it has happened.
+        // A caller that repeats the erasure may find it done.
         this.#vacuum.add(noted.erased);
       }
       for (const { reject } of jobs) reject(fault);

@@ -56,7 +56,7 @@ export class News {
   };
   readonly #name = randomUUID();
   readonly #caches: Caches;
-  /** As somebody may notify all the time, others look again once a second at most. */
+  /** Any role may notify without end, so bad payloads cause one check a second at most. */
   readonly #unreadable = new Throttle(() => this.telling.onMissed(), 1000);
   /** Worlds with a commit whose answer was lost. A notification will tell if it happened. */
   readonly #doubtful = new Set<string>();
@@ -109,7 +109,7 @@ export class News {
     this.telling.onMissed();
   }
 
-  /** Nothing is told any more. */
+  /** Stops reporting. */
   close(): void {
     this.#unreadable.close();
   }

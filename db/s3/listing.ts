@@ -65,4 +65,4 @@ export const isTime = (time: Date | undefined): time is Date =>
 
 /** The error about an answer that lacks something, or has it wrongly. */
 export const malformed = (): Error =>
-  new Error("its answer is not that of an S3 server");
+  new Error("it does not answer like an S3 server");

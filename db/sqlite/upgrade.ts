@@ -105,7 +105,7 @@ const pause = () =>
     20 + 50 * Math.random(),
   );
 
-/** The version of a database file, once nobody upgrades it. */
+/** The version of a database file, once no process upgrades it. */
 export function versionIn(file: string): number {
   const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
   try {

@@ -70,7 +70,7 @@ const fromUsers = ({
    ${term === "" ? "" : `AND (instr(display_name_folded, @term) ${fields.length === 0 ? "" : IN_FIELDS})`}
    ${traits ? `AND ${HAS_TRAIT}` : ""}`;
 
-// SQLite itself looks for the term. The fields of those who have it somewhere are looked at.
+// SQLite itself looks for the term. It checks the fields only of users who have it somewhere.
 const IN_FIELDS = `OR instr(fields_folded, @term) AND EXISTS (
      SELECT 1 FROM json_each(@fields) WHERE is_in_field(fields_folded, value, @term))`;
 

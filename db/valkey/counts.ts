@@ -54,7 +54,7 @@ export class Counts {
       .pExpire(name, window, "NX")
       .pTTL(name)
       .execTyped();
-    // Somebody else may have written there.
+    // Another client may have written there.
     if (!(count > 0 && ttl >= 0)) throw new Error("It counts wrongly.");
     return { count, ttl };
   }

@@ -23,10 +23,10 @@ import { fitting, readUsers, usersIn } from "./users.js";
 /** How many join events a new direct channel may have. */
 const MAX_CREATED = 200;
 
-/** A channel as somebody who subscribes gets it, with what may be large as JSON. */
+/** A channel as a subscriber gets it, with large values as JSON. */
 type SentState = { [K in keyof ChannelState]: Sendable<ChannelState[K]> };
 
-/** What somebody missed who subscribes again, and the ids of the users in it. */
+/** The part of the state that a returning subscriber missed, and the ids of the users in it. */
 interface Missed {
   readonly more: Partial<SentState>;
   readonly told: readonly string[];

@@ -65,7 +65,7 @@ async function join(
   const { world } = connection;
   const { channels } = live.chat;
   const isMember = await live.store.chat.isMember(world, channel, me.id);
-  // Of a lasting membership, all who listen are told.
+  // All subscribers get an event for a lasting membership.
   const isTold = !isSilenced(me) && !joinsVolatile(context, payload.volatile);
   const lasts = !isMember && isTold;
   if (lasts && !live.rates.mayJoinOrLeave(connection, me)) throw rateLimited();

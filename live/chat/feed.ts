@@ -208,7 +208,7 @@ export class Feed {
     for (let turn = 0; turn < SURE; turn++) {
       const cursors = [...this.#streams.values()].map(({ cursor }) => cursor);
       const seen = Math.max(this.#baseline, ...cursors);
-      // Reads of one turn see one state. That of this turn may be older than an event.
+      // All reads of a turn see one state. In this turn, it may be older than an event.
       await setImmediate();
       const last = await this.#live.store.chat.lastId();
       if (last >= seen) return last;
@@ -218,7 +218,7 @@ export class Feed {
 
   /**
    * The store is another one than before: a standby that lagged, or a copy that was
-   * restored. Nobody knows which of the delivered events still exist.
+   * restored. Any of the delivered events may be gone.
    */
   async #startOver(): Promise<void> {
     const last = await this.#live.store.chat.lastId();

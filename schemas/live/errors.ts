@@ -31,7 +31,7 @@ export const liveErrors = {
   "server.unavailable":
     "The server is busy, has no space, or cannot reach its database. Try again later.",
   "server.doubtful":
-    "Nobody knows whether the server executed it. Look before you repeat it.",
+    "The server may or may not have executed it. Look before you repeat it.",
   "server.too_large":
     "The answer would be too large. Ask for less, for example by a search.",
   "server.fatal":

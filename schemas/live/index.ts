@@ -35,7 +35,7 @@ export const Authenticated = Type.Object(
         },
         {
           description:
-            "How many messages a user may send, for those who asked for changes.",
+            "How many messages a user may send, for clients that asked for changes.",
         },
       ),
     ),

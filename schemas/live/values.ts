@@ -52,11 +52,11 @@ export const TimeOrNull = TextOrNull({ format: "date-time" });
 /** How many people a room has: none, one to ten, or more. */
 export const Crowd = OneOf("none", "few", "many");
 
-/** How many people that are, for those who asked for changes at login. */
+/** The number of people, for clients that asked for changes at login. */
 export const Count = Type.Integer({
   minimum: 0,
   description:
-    "Exact below 100, then rounded to two digits. Only those get it who asked for changes at login.",
+    "Exact below 100, then rounded to two digits. Only clients that asked for changes at login get it.",
 });
 
 /** The name of a room in a payload: its own id, or that of its channel, which is the same. */

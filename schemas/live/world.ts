@@ -40,7 +40,7 @@ export const WorldState = Type.Object(
 );
 export type WorldState = Static<typeof WorldState>;
 
-/** What differs of a {@link WorldState} from what the receiver was told last. */
+/** The differences of a {@link WorldState} from the last one that the receiver got. */
 export const WorldChange = Type.Object(
   {
     rooms: Type.Array(SentRoom, {

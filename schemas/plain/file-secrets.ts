@@ -2,7 +2,7 @@
 const SECRET =
   /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.)[\w-]{12}(?=\.)/gi;
 
-/** A text without the secrets of files: whoever has one can read the file. */
+/** A text without the secrets of files: the secret is all that it takes to read a file. */
 export const withoutFileSecrets = (text: string): string =>
   text.replace(SECRET, "$1…");
 

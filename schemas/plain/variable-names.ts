@@ -14,8 +14,8 @@ const isServiceLink = (name: string, value: string) =>
 /**
  * Looks for variables that are set, that nothing reads, and that look like ours.
  * @param known the names that there are.
- * @param warn gets a line about those that may be somebody else's.
- * @returns what is wrong with the first of the others.
+ * @param warn gets a line about names that may belong to another program.
+ * @returns the problem of the first of the others.
  */
 export function checkNames(
   env: NodeJS.ProcessEnv,

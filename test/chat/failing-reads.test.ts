@@ -5,8 +5,8 @@ import { type Client, type Json, soon } from "../live/client.js";
 import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
 import { type Pair, startPair } from "./pair.js";
 
-// Each read that a server does because of what another one wrote fails once. Rights hold
-// all the same, and nobody keeps what is over.
+// Each read that a write of another server causes fails once. Rights hold all the same,
+// and no client keeps what is over.
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 

@@ -111,7 +111,7 @@ void t.test("volatile memberships", async (t) => {
       const code = await client.code("chat.join", payload);
       t.equal(code, "protocol.invalid_payload", JSON.stringify(volatile));
     }
-    t.equal(await sends(client, channel), "chat.denied", "nobody joined");
+    t.equal(await sends(client, channel), "chat.denied", "no membership");
   });
 
   await t.test("8.2 who chooses volatile", async (t) => {

@@ -44,7 +44,7 @@ interface Part {
 
 /** Each connection that watches what a row does, but for the two of the caller. */
 export const others = {
-  /** Somebody else in the room. */
+  /** Another user in the room. */
   neighbor: {
     rights: rightsOf.member,
     traits: ["inside"],
@@ -59,7 +59,7 @@ export const others = {
     enters: true,
     joined: true,
   },
-  /** Somebody silenced, who would have every right otherwise. */
+  /** A silenced user, who would have every right otherwise. */
   silenced: {
     rights: rightsOf.silenced,
     traits: ["inside", "moderator", "admin"],
@@ -67,21 +67,21 @@ export const others = {
     joined: true,
     state: "silenced",
   },
-  /** Somebody who cannot see the room. */
+  /** A user who cannot see the room. */
   outsider: { rights: rightsOf.outsider, traits: [] },
   /** An administrator of another world. */
   foreigner: { traits: ["inside", "moderator", "admin"] },
-  /** Somebody banned, whose login is refused. */
+  /** A banned user, whose login is refused. */
   banned: { traits: ["inside", "moderator", "admin"], state: "banned" },
   /** A connection that did not log in. */
   stranger: { traits: [] },
 } as const satisfies Record<string, Part>;
 
 export type Other = keyof typeof others;
-/** Those who have no place in the world. */
+/** The audiences without a place in the world. */
 export type Excluded = "foreigner" | "banned" | "stranger";
 export type Audience = "me" | "second" | Other;
-/** Somebody who is a user of the world. */
+/** A user of the world. */
 export type Person = "me" | Exclude<Other, "foreigner" | "stranger">;
 
 export const partOf = (name: Other): Part => others[name];
@@ -110,7 +110,7 @@ export function audienceOf(words: string): Set<Audience> {
     const named = groups[name] ?? [name as Audience];
     for (const audience of named) {
       if (!audiences.includes(audience)) {
-        throw new Error(`Nobody is called ${audience}.`);
+        throw new Error(`There is no audience ${audience}.`);
       }
       if (isLess) found.delete(audience);
       else found.add(audience);
@@ -123,7 +123,7 @@ export function audienceOf(words: string): Set<Audience> {
 export const traitsOf = (role: Role): string[] =>
   role === "member" ? ["inside"] : ["inside", role];
 
-/** Whether somebody holds a key, in the room or on the world. */
+/** Whether an audience holds a key, in the room or on the world. */
 export function holds(
   name: Other | Role,
   where: "world" | "room",

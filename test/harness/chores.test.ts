@@ -19,7 +19,7 @@ const MOST = 40;
 
 let worlds = 0;
 
-/** A world with its people; nobody is connected. */
+/** A world with its people, before any of them connects. */
 async function furnished({ servers }: House): Promise<Stage> {
   const { store } = servers[0].app;
   const stage = new Stage(store, `chore-${++worlds}`, "member");
@@ -164,7 +164,7 @@ async function attempt({ servers }: House, stage: Stage) {
   return { client, code };
 }
 
-/** Whoever is logged in is told of what changes. */
+/** A client that is logged in gets the next change. */
 async function hears(
   t: Test,
   { store, world }: Stage,

@@ -156,7 +156,7 @@ class FaultRun {
     await Promise.all(CAST.map((name) => this.#settle(name)));
   }
 
-  /** Takes what has come, and notes what is not for somebody. */
+  /** Takes the frames of an audience, and notes those that it may not get. */
   async #receive(name: Audience, allowed: readonly string[]): Promise<void> {
     const { client, mirror } = this.#seats.of(name);
     // It may end while it is asked.
@@ -172,7 +172,7 @@ class FaultRun {
     }
   }
 
-  /** Waits until somebody knows what a new connection gets, or is ended. */
+  /** Waits until an audience has the state that a new connection gets, or its connection ends. */
   async #settle(name: Audience): Promise<void> {
     const { client } = this.#seats.of(name);
     const ends = this.#ending.has(name) && this.#answer === "";

@@ -28,7 +28,7 @@ export class Fence {
   /**
    * Waits until all nodes have sent to a world what follows from what was done before. What
    * takes longest is `world.updated`: each change of a world waits equally long, so a change
-   * of another world that is made now is told later.
+   * of another world that is made now is pushed later.
    */
   async passed(world: string): Promise<void> {
     await (this.#next ??= this.#soon());

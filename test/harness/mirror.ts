@@ -171,7 +171,7 @@ export class Mirror {
     };
   }
 
-  /** The last message of the room of which there was an event; whoever listens is told of their own so. */
+  /** The last message of the room that had an event: listeners learn of their own messages by it. */
   get #lastMessage(): number {
     const messages = [...(this.#events?.values() ?? [])].filter(
       ({ event_type }) => event_type !== "channel.member",

@@ -20,11 +20,11 @@ interface Happening {
   /** What the caller has done before; all of it by default. */
   before?: { enters?: false; joined?: false };
   /**
-   * All pushes, in the order in which each audience gets them. Whoever is not named
-   * gets nothing.
+   * All pushes, in the order in which each audience gets them. An audience that
+   * is not named gets nothing.
    */
   pushes?: readonly Push[];
-  /** Some pushes come later than a change of the world is told. */
+  /** Some pushes come later than the push of a change of the world. */
   late?: true;
   /** Whose connection ends. */
   ends?: string;
@@ -41,7 +41,7 @@ export type CommandRow = Happening &
     payload?: (it: Stage) => unknown;
     /** The answer. A list has just these entries. */
     answer?: Like;
-    /** The code for those who are refused although they hold the right, or by another code. */
+    /** The code of audiences that are refused although they hold the right, or by another code. */
     refused?: Partial<Record<Other, string>>;
     /** Who may give the command although they do not hold the right, such as the members of a direct channel. */
     allowed?: string;
@@ -56,7 +56,7 @@ export type EventRow = Happening & {
 export type Row = CommandRow | EventRow;
 
 /**
- * Rows by name. That of a command begins with the name of the command: `chat.send`, or
+ * Rows by name. The row of a command begins with the name of the command: `chat.send`, or
  * `chat.send: an edit`.
  */
 export type Rows = Readonly<Record<string, Row>>;
@@ -65,8 +65,8 @@ export type Rows = Readonly<Record<string, Row>>;
 export const commandOf = (name: string): string => name.split(":", 1)[0]!;
 
 /**
- * The code with which somebody is refused; undefined if they are not.
- * @param holds whether they hold a key.
+ * The code with which an audience is refused; undefined if it is not.
+ * @param holds whether it holds a key.
  */
 export function refusalOf(
   row: CommandRow,

@@ -12,7 +12,7 @@ import { verify } from "./verify.js";
 const AT_ONCE = 12;
 
 /**
- * Pushes that no row has: that of a login, and that of connections which ask for changes.
+ * Pushes that no row has: at a login, and to connections that ask for changes.
  * `test/live/changes.test.ts` compares those with a fresh login.
  */
 const OTHERS = ["authenticated", "world.changed"];

@@ -11,7 +11,7 @@ export interface Watcher {
   readonly mirror: Mirror | undefined;
 }
 
-/** Those who are users of the world, and so may log in again. */
+/** The users of the world, who may log in again. */
 export const citizens: readonly Audience[] = audiences.filter(
   (name) => !["foreigner", "banned", "stranger"].includes(name),
 );
@@ -59,7 +59,7 @@ export class Seats {
     }
   }
 
-  /** Connects somebody, once more if they are connected. */
+  /** Connects an audience, once more if it is connected. */
   async seat(name: Audience): Promise<Watcher> {
     const { world, foreignWorld, room } = this.#stage;
     const isForeign = name === "foreigner";

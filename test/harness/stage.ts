@@ -13,7 +13,7 @@ import {
   traitsOf,
 } from "./cast.js";
 
-/** Whoever has this in a profile, a text or a name wrote what others may not see. */
+/** Marks a profile, a text or a name that others may not see. */
 export const SECRET = "secret";
 
 const MODULES = [
@@ -85,13 +85,13 @@ export class Stage {
     if (part?.state) await store.users.moderate(world, user.id, part.state);
   };
 
-  /** The claims of a token for somebody. */
+  /** The claims of a person's token. */
   claimsOf(name: Person | "foreigner"): Record<string, unknown> {
     const traits = name === "me" ? traitsOf(this.role) : partOf(name).traits;
     return { uid: name, traits };
   }
 
-  /** The key of the world that somebody logs in to. */
+  /** The key of the world that a person logs in to. */
   keyFor(name: Person | "foreigner") {
     return keyOf(name === "foreigner" ? this.foreignWorld : this.world);
   }
@@ -123,7 +123,7 @@ export class Stage {
     return made.channel.id;
   }
 
-  /** A question that somebody asked, visible unless something else is said. */
+  /** A question, visible unless `changes` say otherwise. */
   async question(
     changes: QuestionChanges = {},
     from: Person = "neighbor",

@@ -94,7 +94,7 @@ class Verification {
     this.faults.push(`${this.#name}: ${audience}: ${fault}`);
   }
 
-  /** Whoever may not do it gets the right code, and nothing that shows what the command is about. */
+  /** An audience without the right gets the right code, and learns nothing of what the command is about. */
   async #refusal(row: CommandRow, name: Other): Promise<void> {
     const expected = this.#refusalOf(row, name);
     if (expected === undefined) return;
@@ -107,7 +107,7 @@ class Verification {
       this.#note(name, `is answered ${text}, not ${expected}`);
     }
     if (text.includes(SECRET)) this.#note(name, `is shown ${text}`);
-    // Whoever is refused for another reason than the right may know what is there.
+    // An audience that is refused for another reason than the right may know what is there.
     if (row.refused?.[name] !== undefined) return;
     const absent = withoutThings(payload);
     const [, , other] = await client.call(action, absent);
@@ -220,7 +220,7 @@ class Verification {
     }
   }
 
-  /** Whoever holds the right is not refused, whatever is left to do. */
+  /** An audience that holds the right is not refused, whatever is left to do. */
   async #holders(row: CommandRow): Promise<void> {
     const action = commandOf(this.#name);
     for (const name of otherNames) {

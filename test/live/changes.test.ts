@@ -12,7 +12,7 @@ import {
   startLive,
 } from "./client.js";
 
-// What changes of a world, for those who asked for changes at login.
+// The changes of a world, for clients that asked for them at login.
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const numRuns = Number(process.env.RUNS ?? 12);
@@ -29,7 +29,7 @@ const demoRules = {
   "room.delete": ["admin"],
 };
 
-/** Logs somebody in who wants changes. */
+/** Logs in a client that asks for changes. */
 async function follower(live: LiveServer, person: Person): Promise<Client> {
   const client = await live.connect();
   await client.login({ token: live.tokenOf(person), changes: true });
@@ -38,7 +38,7 @@ async function follower(live: LiveServer, person: Person): Promise<Client> {
 
 const namesOf = (rooms: Json[]) => rooms.map(({ name }: Json) => name);
 
-void t.test("each change is told, and nothing else", async (t) => {
+void t.test("clients get each change, and nothing else", async (t) => {
   const live = await startLive(t);
   const [a, b, c] = [
     await makeRoom(live, { name: "A", sorting_priority: 1 }),
@@ -73,7 +73,7 @@ void t.test("each change is told, and nothing else", async (t) => {
     ["a room that gets visible, before others", () => live.rest("PATCH", room(c), { permission_config: open }), undefined, { rooms: [{ id: c, name: "C2" }], removed: [], order: [c, a, b] }],
     ["a room that gets invisible", () => live.rest("PATCH", room(c), { permission_config: { "room.view": [["crew", "admin"]] } }), undefined, { rooms: [], removed: [c] }],
     ["rights in a room", () => live.rest("PATCH", room(a), { permission_config: { "chat.send": ["crew"] } }), undefined, { rooms: [{ id: a }], removed: [] }],
-    ["what nobody here sees", () => live.rest("PATCH", room(a), { permission_config: { "chat.send": ["crew"], "room.delete": ["x"] } }), undefined, undefined],
+    ["a rule that changes no right here", () => live.rest("PATCH", room(a), { permission_config: { "chat.send": ["crew"], "room.delete": ["x"] } }), undefined, undefined],
     ["the world", () => live.rest("PATCH", "demo", { title: "D" }), { ...none, world: { title: "D" } }, { ...none, world: { title: "D" } }],
     ["a right in the world", () => live.rest("PATCH", "demo", { permission_config: { ...demoRules, "world.announce": ["crew"] } }), { ...none, permissions: Array }, undefined],
     ["a deleted room", async () => live.rest("DELETE", room(b)), undefined, undefined],
@@ -268,7 +268,7 @@ void t.test("a state that is larger than what may wait", async (t) => {
 interface World {
   readonly live: LiveServer;
   readonly admin: Client;
-  /** Somebody else, who enters and leaves rooms. */
+  /** Another user, who enters and leaves rooms. */
   readonly visitor: Client;
 }
 
@@ -313,7 +313,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ); // prettier-ignore
 
 void t.test(
-  "the state after changes is that of a fresh login",
+  "the state after changes is the one of a fresh login",
   { timeout: 240_000 },
   async (t) => {
     const live = await startLive(t, {}, [
@@ -335,7 +335,7 @@ void t.test(
     );
     await Promise.all(people.map(([, client]) => client.connected()));
 
-    /** What somebody sees in the end. It waits for what is on its way. */
+    /** Waits for pushes on their way, and compares what a person sees in the end. */
     async function settles(person: Person, { state }: { state: () => Json }) {
       const ends = Date.now() + 10_000;
       for (;;) {

@@ -90,7 +90,7 @@ void t.test("pushes that wait", async (t) => {
     }
   });
 
-  await t.test("nor to those who voted for it before", async (t) => {
+  await t.test("nor to users who voted for it before", async (t) => {
     const room = await votes.room({
       rules: { ...byTrait, "question.vote": [] },
     });

@@ -2,7 +2,7 @@ import type { Rows } from "../row.js";
 
 const text = (body: string) => ({ type: "text", body });
 
-/** Whoever sends a direct message and does not listen is not told of it. */
+/** A sender of a direct message who does not listen gets no notice of it. */
 const because = "unread pointers are for all but the sender";
 const ofOwn = {
   me: { of: "unread", because },
