@@ -411,7 +411,7 @@ function engineChoice(values: Values): EngineChoice {
   };
 }
 
-/** What some variables need to have an effect. */
+/** Variables that have no effect without another one. */
 const NEEDS: Partial<Record<keyof Values, keyof Values>> = {
   DATABASE_POOL: "DATABASE_URL",
   S3_REGION: "S3_BUCKET",

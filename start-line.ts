@@ -2,7 +2,7 @@ import type { Config } from "./config.js";
 import { addressOf } from "./db/choice.js";
 import { version } from "./version.js";
 
-/** What a server says when it starts: what it is, and where its data is. No secret is in it. */
+/** The first line of a server's log: its version, and the place of its data. It has no secret. */
 export function startLine(
   { dataDir, engines, workers }: Config,
   worlds: number,

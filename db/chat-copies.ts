@@ -146,7 +146,7 @@ function usersIn(channels: ChannelCopy[], events: EventCopy[]): Set<string> {
 
 /**
  * Makes the function that gives the content of an event as it is stored: JSON;
- * undefined for what is deleted, and for an edit before the last one.
+ * undefined for a deleted event, and for an edit before the last one.
  * @param events all of a document.
  */
 export function contentsOf(

@@ -112,15 +112,15 @@ const shapes: Readonly<Record<Sent, Shape>> = {
   "poll.pinned": inWorld({ room: isId, poll: isNullOr(isId) }),
   "file.added": ofWorld,
   "file.deleted": ofWorld,
-  // What a topic says is checked by its listeners.
+  // The listeners of a topic check its messages.
   live: isRecord({ topic: isId, data: isJson }, { world: isId }),
   "process.ended": isRecord({ process: isId }),
 };
 
-/** What another process has sent as an event: `unknown` may be one of a newer Foyer. */
+/** An event that another process sent: `unknown` may be one of a newer Foyer. */
 export type Received = AnyEvent | "unknown" | "malformed";
 
-/** Checks what another process has sent as an event. */
+/** Checks an event that another process sent. */
 export function received(value: unknown): Received {
   if (!isObject(value) || typeof value["type"] !== "string") return "malformed";
   const { type } = value;

@@ -54,7 +54,7 @@ export type WorldEvent =
       announcement: string;
       /** Whether it was visible before. */
       wasVisible: boolean;
-      /** If this hid the announcement: what everybody may know of it. A text that came with that is not part of it. */
+      /** If this hid the announcement: its public form, without a text that came with the change. */
       hidden?: Announcement;
     })
   /** There is a new event in a channel. Who missed some reads them from the store. */
@@ -70,7 +70,7 @@ export type WorldEvent =
       question: string;
       /** Whether it was visible before. */
       wasVisible: boolean;
-      /** If this hid the question: what everybody may know of it. A text that came with that is not part of it. */
+      /** If this hid the question: its public form, without a text that came with the change. */
       hidden?: Question;
     })
   /** A user votes for a question, or does so no longer. */
@@ -93,7 +93,7 @@ export type WorldEvent =
       poll: string;
       /** Whether it was open or closed before. */
       wasPublic: boolean;
-      /** If this hid the poll: what everybody may know of it. Texts that came with that are not part of it. */
+      /** If this hid the poll: its public form, without texts that came with the change. */
       hidden?: Poll;
     })
   /** The ballot of a user changed. */

@@ -11,7 +11,7 @@ import { ClusterEvents } from "./cluster/events.js";
 
 /** A server that several machines share, as metrics show it. */
 export interface SharedHealth {
-  /** The connections of this process for statements, and who waits for one. */
+  /** The connections of this process for statements, and the callers that wait for one. */
   readonly database: PoolHealth & { readonly isUp: boolean };
   /** Whether events reach other nodes; undefined without Valkey. */
   readonly isValkeyUp: boolean | undefined;

@@ -10,7 +10,7 @@ import type { Row, Table } from "./tables.js";
 export const FIELD = "x";
 const VALUE = "z";
 
-/** What stands before the value of a field with this name, and nowhere else. */
+/** The prefix of the value of a field with this name, which occurs nowhere else. */
 export const markerOf = (name: string): string =>
   FIELD + name.replace(/[qxz]/g, (char) => `q${char.toUpperCase()}`) + VALUE;
 

@@ -29,7 +29,7 @@ interface SentTally {
   process: string;
   since: number;
   worlds: [world: string, totals: Totals][];
-  /** Of what processes have counted that ended long ago: their names. */
+  /** In the {@link FOLDED} tally: the names of its processes. */
   folded?: string[];
 }
 
@@ -39,7 +39,7 @@ const FOLDED = "ended";
 /** How many processes that ended keep their own tallies, as reports of them may come late. */
 const MAX_ENDED = 16;
 
-/** How many names are kept of those that do not. */
+/** How many names of folded processes are kept. */
 const MAX_FOLDED = 1000;
 
 /** What processes tell each other. */
@@ -182,7 +182,7 @@ export class Activity {
     this.#fold(oldest!);
   }
 
-  /** What a process has counted is part of what all have that ended. */
+  /** The tally of a process is now part of the {@link FOLDED} one. */
   #fold(process: string): void {
     this.#ended.delete(process);
     this.#tallies.delete(process);

@@ -9,11 +9,11 @@ const LONGEST_WAIT = 2 ** 31 - 1;
 
 /** The announcements of a world that somebody is in. */
 interface Told {
-  /** Those that are visible, as people were told of them last, by id. */
+  /** The visible ones by id, as they were pushed last. */
   readonly known: Map<string, Announcement>;
   /** Rejects if they could not be read. */
   loaded: Promise<void>;
-  /** People were told of all that became invisible by itself up to this time. */
+  /** All that expired up to this time were pushed. */
   until: number;
   /** Until the next one becomes invisible by itself. */
   timer?: NodeJS.Timeout;
@@ -46,7 +46,7 @@ export class AnnouncementPushes {
   async #load(world: string, told: Told): Promise<void> {
     try {
       for (const each of await this.#list(world)) {
-        // What was told meanwhile is newer.
+        // A push in the meantime is newer.
         if (!isVisible(each) || told.known.has(each.id)) continue;
         told.known.set(each.id, each);
       }
@@ -65,7 +65,7 @@ export class AnnouncementPushes {
 
   /**
    * An announcement was created or changed.
-   * @param hidden what everybody may know of it if it was hidden.
+   * @param hidden its public form if it was hidden.
    */
   changed(
     world: string,

@@ -3,7 +3,7 @@ import type { Connection } from "./connection.js";
 /** How long a client may take nothing while something waits for it, in milliseconds. */
 const LONGEST_STALL = 30_000;
 
-/** What is known of a connection that something waits for. */
+/** The progress of a connection that has unsent data. */
 interface Stall {
   /** How much the system had left to send. */
   left: number;
@@ -16,13 +16,13 @@ interface BacklogParts {
   readonly most: number;
   /** How often {@link Backlog.look} is called, in milliseconds. */
   readonly interval: number;
-  /** Gets those that are ended because of the others. */
+  /** Gets connections that are ended to free memory for the others. */
   readonly onFull: (connection: Connection) => void;
 }
 
 /**
- * The connections whose clients have yet to take what was written to them. It ends those
- * that take nothing, and when all of them keep too much in memory, those that keep most.
+ * The connections with unsent data. It ends a connection whose client takes nothing. When
+ * all of them keep too much in memory, it ends the ones that keep most.
  */
 export class Backlog {
   readonly #parts: BacklogParts;

@@ -58,7 +58,7 @@ interface Common {
   invalid?: "config.invalid";
   /** Fields whose number may be larger than a double holds exactly. */
   rounded?: readonly string[];
-  /** Whether the payload may hold any number of values: only those send it who manage rooms. */
+  /** Whether the payload may hold any number of values: only users who manage rooms send it. */
   large?: boolean;
 }
 

@@ -58,11 +58,11 @@ export interface Login extends Bearer {
   readonly user: string;
   /** As the store had it last. */
   state: ModerationState;
-  /** Whether they asked for what changes of the world, instead of all of it. */
+  /** Whether the client asked for changes of the world instead of whole states. */
   readonly changes: boolean;
   /** What they see of the world, as it was made last. */
   view?: View;
-  /** What they were told of the world last, if they asked for changes. */
+  /** The last state of the world that the client got, if it asked for changes. */
   told?: Told;
   /** How many bytes they may get of the states of the world. */
   states?: TokenBucket;
@@ -134,7 +134,7 @@ export class Connection {
   #isInLine = false;
   /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
   #answerSize = 0;
-  /** The size of the answers since the client had taken all, without what others share. */
+  /** The size of the answers since the client had taken all, without shared pushes. */
   #answersKept = 0;
   /** The size of the last state of the world. The next one waits until it is read. */
   #stateSize = 0;
@@ -208,7 +208,7 @@ export class Connection {
 
   /**
    * How many of these bytes no other connection shares, at most. A push is one piece of
-   * memory for all who get it.
+   * memory for all connections that get it.
    */
   get kept(): number {
     return Math.min(this.unsent, this.#answersKept);
@@ -220,7 +220,7 @@ export class Connection {
    */
   get left(): number {
     if (this.#socket.destroyed || this.#socket.writableLength === 0) return 0;
-    // What waits behind the present write counts when it is written. Node.js looks at the
+    // Data behind the present write counts when it is written. Node.js looks at the
     // same number to tell whether a socket is idle.
     const { _handle } = this.#socket as unknown as {
       _handle?: { writeQueueSize?: number };

@@ -1,15 +1,15 @@
 import { TokenBucket } from "./token-bucket.js";
 
-/** How often what a room shows may change in a second, and how often at once. */
+/** How often the crowd of a room may change in a second, and how often at once. */
 const RATE = 1;
 const BURST = 4;
 
 /** After how many milliseconds without a change every rate is full again. */
 export const FORGOTTEN = (BURST / RATE) * 1000;
 
-/** What the rooms of a world show of their crowds, each at most as often as a rate allows. */
+/** The crowds that the rooms of a world show. A rate limits the changes of each room. */
 export class CrowdBoard<T> {
-  /** What was sent last. Empty rooms are not kept. */
+  /** The crowd that was sent last for each room. Empty rooms are not kept. */
   readonly #sent = new Map<string, T>();
   /** The rooms that show something else than was sent. */
   readonly #due = new Set<string>();
@@ -17,7 +17,7 @@ export class CrowdBoard<T> {
   readonly #rates = new Map<string, TokenBucket>();
   readonly #shownFor: (count: number) => T;
 
-  /** @param shownFor what a room shows for so many people. */
+  /** @param shownFor gives the value to show for a number of people. */
   constructor(shownFor: (count: number) => T) {
     this.#shownFor = shownFor;
   }
@@ -32,7 +32,7 @@ export class CrowdBoard<T> {
     return this.#sent.size === 0;
   }
 
-  /** What was sent last for a room. */
+  /** The crowd that was sent last for a room. */
   of(room: string): T {
     return this.#sent.get(room) ?? this.#shownFor(0);
   }

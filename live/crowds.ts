@@ -42,13 +42,13 @@ interface Known {
   readonly counts: CrowdBoard<number>;
   /** How many passes had nothing to send. */
   quiet: number;
-  /** What stands for what was sent; see {@link SentCrowds.changes}. */
+  /** Numbers for the sent states; see {@link SentCrowds.changes}. */
   readonly changes: Record<Counting, number>;
   /** Until crowds may be sent again. */
   timer?: NodeJS.Timeout;
 }
 
-/** Tells the people of a world how many people its rooms have. */
+/** Pushes to the people of a world how many people its rooms have. */
 export class Crowds {
   readonly #live: Live;
   readonly #worlds = new Map<string, Known>();
@@ -89,7 +89,7 @@ export class Crowds {
     if (!known.timer) this.#pass(world, known);
   }
 
-  /** Sends what is due, and looks again later. */
+  /** Sends the crowds that are due, and looks again later. */
   #pass(world: string, known: Known): void {
     const { words, counts, changes } = known;
     const countIn = (room: string) => this.#live.presence.countIn(world, room);
@@ -147,7 +147,7 @@ export class Crowds {
     });
   }
 
-  /** What each connection gets: all frames as one piece, however many rooms changed. */
+  /** The frames for each connection as one piece, however many rooms changed. */
   #pieces(
     state: WorldState,
     frames: readonly ({ room: string } & Record<

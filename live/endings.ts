@@ -72,8 +72,8 @@ export function replace(connection: Connection): void {
 }
 
 /**
- * Takes over what a user may do now, and tells the client. One who is gone or may do less
- * loads everything again.
+ * Applies the present rights of a user, and pushes them to the client. The client of a user
+ * who is gone or has fewer rights loads everything again.
  * @param state of the world, if it is known.
  */
 export function applyModeration(

@@ -90,7 +90,7 @@ export function messageHandler(
     } catch (error) {
       const refusal = liveErrorOf(error, request?.action);
       if (!refusal) throw error;
-      // What failed is a read after the write.
+      // A read after the write failed.
       const isDone =
         refusal.code === "server.unavailable" && connection.hasWritten;
       const known = isDone ? doubtful() : refusal;

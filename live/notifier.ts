@@ -198,7 +198,7 @@ export class Notifier {
     if (everything) await this.#announcements.compare(world);
   }
 
-  /** What tells a connection of its rights, which have changed; undefined for nothing. */
+  /** The push that brings a connection its new rights; undefined for none. */
   frameFor(connection: Connection, state: WorldState): Buffer | undefined {
     return this.#pushes.frameFor(connection, state);
   }

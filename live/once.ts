@@ -1,6 +1,6 @@
 /**
  * Makes something of each record once, and keeps it as long as the record. Records are
- * frozen. The store gives the same object again for what has not changed, unless it was
+ * frozen. The store gives the same object again for an unchanged record, unless it was
  * too large to be kept.
  */
 export function oncePer<R extends object, T>(

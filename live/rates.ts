@@ -105,7 +105,7 @@ export class Rates {
   readonly #rates: Record<Kind, Buckets>;
   /** Of each room, by the set of the connections in it. */
   readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
-  /** What other processes do not know yet. */
+  /** Spent tokens that other processes do not know yet. */
   readonly #spent = new Map<string, Spent>();
   #timer: NodeJS.Timeout | undefined;
   readonly #unsubscribe: () => void;
@@ -143,9 +143,9 @@ export class Rates {
   }
 
   /**
-   * Whether a user may send one more message. All who listen get all of it, so a large
+   * Whether a user may send one more message. All subscribers get all of it, so a large
    * one counts as several, but never as more than a burst.
-   * @param size of what the user wrote, in bytes.
+   * @param size of the content, in bytes.
    */
   mayMessage(connection: Connection, size = 0): boolean {
     const { rate, burst } = this.#rates.messages;
@@ -218,7 +218,7 @@ export class Rates {
     return true;
   }
 
-  /** Tells other processes soon what a user has spent: the next connection may be there. */
+  /** Reports a user's spending to other processes soon: the next connection may be there. */
   #share(kind: Kind, key: string, count: number): void {
     const name = `${kind} ${key}`;
     const spent = this.#spent.get(name);

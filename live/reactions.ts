@@ -90,7 +90,7 @@ export class Reactions {
         (connection) => live.viewOf(connection, state).sees(room),
       );
     };
-    // What is over in a moment is not repeated.
+    // Reactions are over in a moment, so a failed push is not repeated.
     live.effects.inOrder(room, send, () => false);
   }
 

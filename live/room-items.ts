@@ -117,7 +117,7 @@ export class RoomItems<T extends Item> {
     this.#rooms.delete(room);
   }
 
-  /** Compares what people were told with what there is. After a failure, it may be repeated. */
+  /** Compares the items as they were pushed with the store. After a failure, it may be repeated. */
   async compare(room: string, comparison: Comparison<T>): Promise<void> {
     const known = this.#rooms.get(room);
     if (!known) return;
@@ -152,7 +152,7 @@ export class RoomItems<T extends Item> {
       await onChanged(item, before?.isPublic ?? false);
       items.set(item.id, now);
     } catch (error) {
-      // It is compared again, with what people were told for certain.
+      // The next comparison starts from the last state that was pushed for certain.
       if (before) items.set(item.id, before);
       else items.delete(item.id);
       throw error;

@@ -11,7 +11,7 @@ import type { Rule } from "../schemas/rules.js";
 import type { World, WorldConfig } from "../schemas/worlds.js";
 import { Json } from "./encoding.js";
 
-// Records as clients get them. What may be large is sent as it is stored.
+// Records as clients get them. Large values are sent as they are stored.
 
 /** An object with some of its fields as JSON. */
 type Stored<T, K extends keyof T> = Omit<T, K> & {

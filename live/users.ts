@@ -92,7 +92,7 @@ async function update(
   { live, connection, me }: Context,
   { profile, client_state }: Commands["user.update"]["payload"],
 ) {
-  // Everybody in the rooms of a silenced user would read the new name.
+  // All people in the rooms of a silenced user would read the new name.
   if (profile && isSilenced(me)) throw worldDenied();
   boundSize({
     profile: [profile, MAX_PROFILE],

@@ -18,7 +18,7 @@ const PAUSE = 300;
 /** How many views have their frames kept while they are sent. Each may be large. */
 const FRAMES = 16;
 
-/** One pass over connections. What is the same for many of them is encoded once. */
+/** One pass over connections. Frames that many of them share are encoded once. */
 class Pass {
   readonly states = new LRUCache<View, Buffer>({ max: FRAMES });
   readonly changes = new LRUCache<View, Map<Told, Buffer | undefined>>({

@@ -82,7 +82,7 @@ export class View {
     return [...this.#rooms.keys()];
   }
 
-  /** What they know who were told all that they see. */
+  /** The state of a client that got all of this view. */
   get told(): Told {
     return (this.#told ??= new Told(this));
   }
@@ -171,7 +171,7 @@ export class View {
   }
 }
 
-/** The JSON of a view, and what stands for its crowds. */
+/** The JSON of a view, and a number for the state of its crowds. */
 interface SentView {
   readonly json: Buffer;
   readonly changes: number;

@@ -100,7 +100,7 @@ function settingsOf({
   };
 }
 
-/** The settings, encoded once for all who ask. */
+/** The settings, encoded once for all readers. */
 const sentSettings = oncePer((world: World) =>
   encoded<WorldSettings>(settingsOf(world)),
 );

@@ -46,7 +46,7 @@ const gauges: Record<string, [count: keyof Counts, help: string]> = {
   foyer_database_bytes: ["databaseBytes", "Bytes of the database on the disk."],
 };
 
-/** Registers what is known of the servers that several machines share. */
+/** Registers metrics about the servers that several machines share. */
 function sharedGauges(registry: Registry, health: () => SharedHealth): void {
   const registers = [registry];
   new Gauge({

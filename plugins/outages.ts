@@ -1,14 +1,14 @@
 import type { LoggerOptions } from "pino";
 import { StoreError, type StoreProblem } from "../db/store.js";
 
-/** How long a problem that everybody has is not logged again, in milliseconds. */
+/** How long a problem of all requests is not logged again, in milliseconds. */
 const PAUSE = 60_000;
 
-/** What one request has, and the next one need not. */
+/** Problems of one request, which the next one need not have. */
 const SINGLE: ReadonlySet<StoreProblem> = new Set(["doubtful"]);
 
 /**
- * Logs what is wrong with the store in one line, and not for each request: in an outage, every
+ * Logs a problem of the store in one line, and not for each request: in an outage, every
  * request fails for the same reason, and no stack says more than that reason.
  */
 export function outageHooks(): NonNullable<LoggerOptions["hooks"]> {
@@ -42,7 +42,7 @@ function faultIn(first: unknown): StoreError | undefined {
   return error instanceof StoreError ? error : undefined;
 }
 
-/** What else the line says. */
+/** The other fields of the line. */
 function fieldsOf(first: unknown): object {
   if (first instanceof Error) return {};
   const { err: _, ...fields } = first as Record<string, unknown>;

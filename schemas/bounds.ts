@@ -1,7 +1,7 @@
 import { MAX_LEVELS, MAX_VALUES } from "./plain/limits.js";
 
 /**
- * Says what is wrong with JSON that people send and the server keeps: its size, the
+ * Describes the fault in JSON that people send and the server keeps: its size, the
  * number of its values, and its levels are bounded. Bytes alone bound little: 64 KiB
  * hold 32,000 values, which take a hundred times as long to parse as one text.
  * @param value as it was parsed.

@@ -86,7 +86,7 @@ async function buildGuides() {
   writeFileSync(GUIDES_STAMP, guidesFingerprint());
 }
 
-/** A hash of what the guides are rendered from, and the names of their files. */
+/** A hash of the sources of the guides, and the names of their files. */
 function guidesFingerprint() {
   const script = fileURLToPath(import.meta.resolve("./guides.js"));
   const texts = filesBelow(DOCS).filter((path) => /\.(md|svg)$/.test(path));

@@ -10,7 +10,7 @@ import { dirname, join, relative } from "node:path";
 import ts from "typescript";
 import { build } from "vite";
 
-// Makes the package foyer-client of what the compiler wrote to dist/: one module, and types
+// Makes the package foyer-client from the compiler's output in dist/: one module, and types
 // that need no other package. scripts/build.js runs it.
 
 const FROM = "dist/client";

@@ -26,7 +26,7 @@ const TOP = { "CHANGELOG.md": "changelog", "SECURITY.md": "security" };
 /** Files that guides link to, beside their pages. */
 const FILES = ["performance.svg", "grafana-dashboard.json"];
 
-/** Addresses of what the server has, relative to a guide. */
+/** Addresses of the server's pages, relative to a guide. */
 const SERVED = {
   "openapi.json": "../../api/v1/openapi.json",
   "asyncapi.json": "../../api/v1/asyncapi.json",
@@ -153,7 +153,7 @@ function rendered(name, path) {
   return { name, title, html, sections };
 }
 
-/** What a link of a guide leads to; undefined if the server has it not. */
+/** The target of a link in a guide; undefined if the server does not have it. */
 function addressOf(href) {
   if (/^(https?:|#)/.test(href)) return href;
   const [path, anchor] = href.split("#");

@@ -19,7 +19,7 @@ import { extract } from "tar";
 // packages from a registry only, all but a few packages are in the tarball themselves.
 
 /**
- * What npm fetches, in the tested versions. The first two differ by platform. A program shares
+ * The packages that npm fetches, in the tested versions. The first two differ by platform. A program shares
  * TypeBox with the server, whose kinds of schemas are registered there.
  */
 const FETCHED = ["better-sqlite3", "sharp", "@sinclair/typebox"];
@@ -64,7 +64,7 @@ function pack(folder, destination, ...options) {
   });
 }
 
-/** The manifest of the package: without what only a checkout needs. */
+/** The manifest of the package: without fields that only a checkout needs. */
 function manifestOf(manifest) {
   for (const key of [
     ...["devDependencies", "scripts", "overrides", "workspaces", "files"],

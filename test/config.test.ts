@@ -194,7 +194,7 @@ void t.test("the start says in one line what is wrong", async (t) => {
   t.equal(got.stdout, "");
 });
 
-/** What an environment is warned of. */
+/** The warnings about an environment. */
 function warningsOf(env: Record<string, string>): string[] {
   const lines: string[] = [];
   loadConfig(env, (line) => lines.push(line));
@@ -264,7 +264,7 @@ void t.test("names that are not ours", async (t) => {
   );
 });
 
-void t.test("what is set and has no effect is warned of", async (t) => {
+void t.test("variables without effect cause a warning", async (t) => {
   const cases: [env: Record<string, string>, warnings: string[]][] = [
     [
       { FOYER_PORT: "1", FOYER_SERVICE_HOST: "x", FOYER_DATABSE_URL: "x" },
@@ -377,7 +377,7 @@ void t.test("a setting is named, too, when its server refuses", async (t) => {
   }
 });
 
-void t.test("the start says what runs, and what is odd", async (t) => {
+void t.test("the log describes the server and its oddities", async (t) => {
   const dataDir = testdir(t);
   for (const mode of [0o755, 0o700]) {
     chmodSync(dataDir, mode);

@@ -245,7 +245,7 @@ void t.test("a rollout replaces one pod after another", async (t) => {
   });
 });
 
-void t.test("images and what CI installs are pinned", async (t) => {
+void t.test("images and the tools that CI installs are pinned", async (t) => {
   const images = [
     ...[nodes, single].flatMap(({ services }) =>
       Object.values(services).flatMap(({ image = "" }) => image),

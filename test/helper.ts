@@ -96,7 +96,7 @@ export interface ServeOptions {
   logger?: FastifyBaseLogger;
   /** How long a write waits for the lock of another process, in milliseconds. */
   lockTimeout?: number;
-  /** What is known of servers that several machines share. */
+  /** Metrics about servers that several machines share. */
   health?: Engines["health"];
   /** Puts something between the application and its store, such as a fault. */
   wrap?: (store: Store) => Store;

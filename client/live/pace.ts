@@ -12,7 +12,7 @@ export class Pace {
   #at = performance.now();
   #last: Promise<void> = Promise.resolve();
 
-  /** @param limits what the server said at the login. */
+  /** @param limits the limits that the server sent at login. */
   loggedIn(limits = DEFAULTS): void {
     this.#refill();
     this.#left += limits.messages_at_once - this.#limits.messages_at_once;

@@ -20,14 +20,13 @@ const MAX_EARLY = 1_000;
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2_000;
 
-/** Who gets the entries of a {@link Follower}. None of its functions may throw. */
+/** Gets the entries of a {@link Follower}. None of its functions may throw. */
 export interface FollowerListener<E extends Logged> {
   /** Gets each entry once, in the order of the log. */
   apply(entry: E): void;
   /**
-   * What this process knows of a world is no longer what happened there: the database
-   * went back to an earlier state, or the process lagged by too much. Everything that
-   * was learned of that world has to go. Entries come from the present head on.
+   * The process has to drop all that it knows of a world: the database went back to an
+   * earlier state, or the process lagged by too much. Entries come from the present head on.
    * @param known the position up to which entries were applied.
    */
   reset(world: string, known: Position): void;
@@ -41,7 +40,7 @@ interface Followed<E extends Logged> {
   holders: number;
   /** The last entry that was applied; undefined until the head is known. */
   cursor: Position | undefined;
-  /** Hints that came before those that precede them, by their number. */
+  /** Hints that came before their predecessors, by their number. */
   readonly early: Map<number, Hint<E>>;
   /** Whether a read of the log is under way or will be repeated. */
   isReading: boolean;
@@ -72,7 +71,7 @@ function toStart(): Started {
 /**
  * Follows the logs of some worlds: delivers every entry of them once and in order, from
  * the moment when a world is followed. Entries arrive as hints, which may be lost,
- * doubled, late and out of order. What hints lack is read from the store.
+ * doubled, late and out of order. The follower reads missing ones from the store.
  */
 export class Follower<E extends Logged> {
   readonly #clock: Clock;
@@ -234,7 +233,7 @@ export class Follower<E extends Logged> {
     else if (followed.cursor) this.#reset(world, followed);
   }
 
-  /** Reads what follows the cursor, unless that is under way. Failed reads are repeated. */
+  /** Reads the entries after the cursor, unless a read is under way. Failed reads are repeated. */
   #catchUp(world: string, followed: Followed<E>, pause = 0): void {
     if (followed.isReading && pause === 0) {
       followed.hasMore = true;

@@ -22,7 +22,7 @@ export interface Stretch<E extends Logged> {
   readonly entries: readonly E[];
 }
 
-/** What a {@link Follower} reads. Every read sees all that was committed before it began. */
+/** The reads of a {@link Follower}. Each sees all that was committed before it began. */
 export interface LogReads<E extends Logged> {
   /** The last entry of each of these worlds, in their order. It takes one statement. */
   heads(worlds: readonly string[]): Promise<readonly Position[]>;

@@ -54,7 +54,7 @@ export async function restore(
     if (error instanceof ArchiveError) throw error;
     const fault = storeErrorOf(error) ?? error;
     if (!(fault instanceof StoreError || isOfSystem(fault))) throw error;
-    // What names a variable names the place.
+    // An error that names a variable already names the place.
     const isNamed = /^(?:DATABASE_URL|S3_BUCKET): /.test(fault.message);
     const place = isNamed ? "" : `cannot restore into ${engines.name}: `;
     const message = place + fault.message;

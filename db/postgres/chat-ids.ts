@@ -18,7 +18,7 @@ export async function skipSeenIds(
 ): Promise<void> {
   await client.query("BEGIN");
   await client.query(LOCK_OF_CHAT);
-  // A statement of its own: it has to see what was given before the lock was free.
+  // A statement of its own: it has to see ids that were given before the lock was free.
   await client.query(
     `SELECT setval(${SEQUENCE}, $1) FROM chat_last
      WHERE id < $2 AND coalesce(pg_sequence_last_value(${SEQUENCE}), 0) < $1`,

@@ -51,7 +51,7 @@ export class Lanes {
   /** Runs the jobs of a world until none waits. */
   async #drive(world: string, lane: Job[]): Promise<void> {
     while (lane.length > 0) {
-      // What comes while this waits for its turn gathers, too.
+      // Jobs that come while this waits for its turn join the batch.
       const run = () =>
         this.#turns(() => this.#run(world, nextOf(lane, MAX_BATCH)));
       await (lane[0]!.all ? this.#inTurn(run) : run());
@@ -60,7 +60,7 @@ export class Lanes {
   }
 }
 
-/** Takes what runs in one transaction: a job for all worlds alone, or some before the next one. */
+/** Takes the jobs of one transaction: a job for all worlds alone, or some before the next one. */
 function nextOf(lane: Job[], most: number): Job[] {
   const end = lane.findIndex(({ all }) => all);
   const count = end < 0 ? lane.length : Math.max(1, end);

@@ -23,7 +23,7 @@ const isPayload = isRecord(
   { isStale: isStated, areRoomsStale: isStated, isIndexStale: isStated },
 );
 
-/** @returns undefined for what no Foyer has sent: every role of a database may notify. */
+/** @returns undefined for a payload that no Foyer sent: every role of a database may notify. */
 function payloadOf(text: string): Payload | undefined {
   try {
     const payload: unknown = JSON.parse(text);

@@ -12,7 +12,7 @@ const STATEMENT_TIMEOUT = 30_000;
 const LOCK_TIMEOUT = 8000;
 
 /**
- * What the limits of PostgreSQL leave for the network, in milliseconds. PostgreSQL keeps its
+ * The time that the limits of PostgreSQL leave for the network, in milliseconds. PostgreSQL keeps its
  * limits by itself, so an answer that comes later never comes: the connection is dead.
  */
 const MARGIN = 2000;
@@ -74,7 +74,7 @@ export class Pool {
 
   /**
    * Runs something on one connection. After a failure, the connection is closed.
-   * @throws {StoreError} and what `run` throws.
+   * @throws {StoreError} and the errors of `run`.
    */
   async with<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     this.#expectUp();

@@ -19,7 +19,7 @@ const SELECT = `${FROM_ROOMS} AND rooms.id = $2`;
 const SELECT_ALL = `${FROM_ROOMS}
   ORDER BY rooms.sorting_priority, rooms.name, rooms.id LIMIT $2::bigint OFFSET $3::bigint`;
 
-/** How large the records are that are kept, in characters: what is made of them is kept with them. */
+/** The most characters of records that are kept, each with the values that are made of it. */
 const MAX_RECORDS = 16 * 1024 * 1024;
 
 /** The rooms in a PostgreSQL database. */

@@ -23,8 +23,8 @@ export type Announce = (noted: Noted, quiet: boolean) => string | undefined;
 
 /**
  * Runs some writes of a world in one transaction, each of which succeeds or fails alone.
- * @param noted gets what the jobs note, also if the commit is doubtful.
- * @returns what gives each job its answer.
+ * @param noted gets the notes of the jobs, also if the commit is doubtful.
+ * @returns a function that gives each job its answer.
  * @throws {StoreError} `doubtful` if the connection was lost during the commit, and what
  *   pg throws: then none of the jobs has an answer.
  */

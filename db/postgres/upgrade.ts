@@ -118,7 +118,7 @@ async function migrate(
   }
 }
 
-/** Removes the dead rows of what migrations erased. If it fails, PostgreSQL does so later by itself. */
+/** Removes the dead rows that migrations left. If it fails, PostgreSQL does so later by itself. */
 const removeErased = (client: pg.Client): Promise<unknown> =>
   client.query("VACUUM chat_events").catch(() => {});
 

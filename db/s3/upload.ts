@@ -43,7 +43,7 @@ export async function upload(
     abortController: ending,
   });
   try {
-    // Every server of S3 names what it has stored.
+    // Every S3 server names the stored object.
     if (!(await parts.done()).ETag) throw malformed();
   } catch (error) {
     ending.abort();

@@ -46,7 +46,7 @@ export function pollVotes(db: Connection) {
     /**
      * Replaces the ballot of a user.
      * @param all the options of the poll, in which this updates the votes.
-     * @param before what the user has chosen.
+     * @param before the user's present choice.
      * @param chosen some of them.
      */
     set(

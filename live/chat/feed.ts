@@ -35,7 +35,7 @@ interface Stream {
   expected: number;
   readonly waiting: (Delivery | Task)[];
   working: boolean;
-  /** The store went back to before what it has delivered, so it delivers nothing more. */
+  /** The store went back to before its last delivery, so it delivers nothing more. */
   isOver: boolean;
   /** Those who wait until something was delivered. */
   watchers: { id: number; resolve: () => void }[];
@@ -203,7 +203,7 @@ export class Feed {
     }
   }
 
-  /** The last id of the store; undefined if it is before what was delivered. */
+  /** The last id of the store; undefined if it is before the last delivery. */
   async #last(): Promise<number | undefined> {
     for (let turn = 0; turn < SURE; turn++) {
       const cursors = [...this.#streams.values()].map(({ cursor }) => cursor);

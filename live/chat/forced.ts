@@ -31,7 +31,7 @@ async function join(live: Live, connection: Connection): Promise<void> {
   const forced = state.forced.filter(({ id }) => view.joins(id));
   if (forced.length === 0) return;
   const user = await live.store.users.get(world, login.user);
-  // Who is silenced joins with the first login after that.
+  // A silenced user joins with the first login after the silence.
   if (!user || !hasName(user) || isSilenced(user)) return;
   const { chat } = live.store;
   const memberships = await chat.memberships(world, login.user);

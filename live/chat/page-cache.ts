@@ -37,7 +37,7 @@ export interface Page {
   readonly everybody: Map<boolean, ShownUsers>;
 }
 
-/** A page that is being read, and what was known when that began. */
+/** A page that is being read, and the state when the read began. */
 interface Reading {
   readonly last: number;
   readonly changes: number;
@@ -72,7 +72,7 @@ export class PageCache {
     sizeCalculation: ({ page }) => page.size + USER * (1 + page.found.size),
     ttl: MAX_AGE,
   });
-  /** What is being read, so that a crowd reads once. */
+  /** The reads under way, so that a crowd reads once. */
   readonly #reading = new Map<string, Reading>();
   readonly #unsubscribe: () => void;
   /** Counts up with all that may change a page. */
@@ -93,7 +93,7 @@ export class PageCache {
     if (known?.last === last) return known.page;
     const changes = this.#changes;
     const current = this.#reading.get(name);
-    // What changed since it began may be missing in it.
+    // It may miss changes since it began.
     if (current?.last === last && current.changes === changes) {
       return current.page;
     }

@@ -89,7 +89,7 @@ function knownUser(user: UserRecord, world: World, admin: boolean): Known {
   return entry;
 }
 
-/** A user as others see it. It is made once for all who ask. */
+/** A user as others see it. It is made once for all readers. */
 export const sharedUser = (
   user: UserRecord,
   world: World,

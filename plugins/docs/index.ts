@@ -80,7 +80,7 @@ export default fp(
         return reply.redirect(`docs/${query === undefined ? "" : `?${query}`}`);
       }
       const home = await readFile(join(GUIDES, "index.html")).catch(() => "");
-      // Only what `npm run build` has not made is missing.
+      // Only pages that `npm run build` has not made are missing.
       if (home === "") return reply.redirect("api");
       return reply
         .header("content-security-policy", GUIDES_POLICY)

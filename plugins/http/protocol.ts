@@ -105,7 +105,7 @@ export const refuseAmbiguous: onRequestHookHandler = ({ raw }, reply, done) => {
   done(faultOf(raw));
 };
 
-/** What is wrong with the headers of a request, on any route and of a websocket. */
+/** The fault in the headers of a request, on any route and of a websocket. */
 export function faultOf({
   headers,
   httpVersionMinor,

@@ -21,7 +21,7 @@ interface GuestLimit {
 }
 
 /**
- * Lets new guests in, up to a rate of each address: anybody can make up client IDs, and
+ * Lets new guests in, up to a rate of each address: any client can make up client IDs, and
  * each becomes a user.
  */
 export class Guests {
@@ -47,7 +47,7 @@ export class Guests {
     return address ?? "";
   }
 
-  /** Whether a guest may come in: one whom the world knows, or not too many new ones. */
+  /** Whether a guest may come in: the world knows the guest, or the rate has room for a new one. */
   async admits(
     world: string,
     clientId: string,
@@ -62,7 +62,7 @@ export class Guests {
 }
 
 /**
- * What counts as one address: an IPv4 address, or a network of IPv6, within which a
+ * The network that counts as one address: an IPv4 address, or a network of IPv6, within which a
  * client has as many addresses as it likes.
  * @returns undefined for this machine.
  */

@@ -134,7 +134,7 @@ export const worldPushes = {
   },
   "world.changed": {
     summary:
-      "What differs from what the receiver was told last, if they asked for changes; then there is no world.updated",
+      "The differences from the last state that the receiver got, if it asked for changes; it replaces world.updated",
     data: WorldChange,
   },
   "world.schedule.updated": {

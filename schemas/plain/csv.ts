@@ -1,4 +1,4 @@
-// What a spreadsheet would calculate (https://owasp.org/www-community/attacks/CSV_Injection),
+// Cells that a spreadsheet would calculate (https://owasp.org/www-community/attacks/CSV_Injection),
 // also if it splits a table at semicolons or tabs: it then sees a cell wherever one of
 // these or a line break is, whatever quotes are around it.
 

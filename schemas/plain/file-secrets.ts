@@ -1,4 +1,4 @@
-/** The secret in the name of a file, `<id>.<secret>.<extension>`, and what is before it. */
+/** The secret in the name of a file, `<id>.<secret>.<extension>`, and the part before it. */
 const SECRET =
   /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.)[\w-]{12}(?=\.)/gi;
 

@@ -1,4 +1,4 @@
-// Shapes of what other processes and servers send. They load at once and cost little, as each
+// Shapes of messages from other processes and servers. They load at once and cost little, as each
 // event between processes is checked, and no schema is needed where nothing is documented.
 
 /** Whether a value from outside has a shape. */
@@ -7,7 +7,7 @@ export type Shape = (value: unknown) => boolean;
 /** The longest id. */
 const MAX_ID = 500;
 
-/** How deep JSON may be. What writes or compares it calls itself for each level. */
+/** How deep JSON may be. Functions that write or compare it recurse for each level. */
 const MAX_DEPTH = 100;
 
 export const isText: Shape = (value) => typeof value === "string";
@@ -78,9 +78,9 @@ export const isMapOf =
     isObject(value) && Object.values(value).every(shape);
 
 /**
- * An object. It may have more than what is named, as a newer Foyer may say more.
+ * An object. It may have further fields, as a newer Foyer may send more.
  * @param required the shape of each property.
- * @param optional the shapes of those that may be missing.
+ * @param optional the shapes of fields that may be missing.
  */
 export const isRecord =
   (

@@ -22,7 +22,7 @@ export function checkNames(
   known: readonly string[],
   warn: (line: string) => void,
 ): string | undefined {
-  // Windows does not tell cases apart, so there these names have been read.
+  // Variables of Windows ignore case, so there these names have been read.
   const isKnown = (name: string) =>
     known.includes(process.platform === "win32" ? name.toUpperCase() : name);
   const prefixed: string[] = [];

@@ -89,7 +89,7 @@ void t.test("an edited message, soon", async (t) => {
   t.strictSame(heldIn(dataDir, [...starts(texts), ...ends(texts)]), []);
 });
 
-void t.test("what was between the first and the last edit, soon", async (t) => {
+void t.test("the edits between the first and the last one, soon", async (t) => {
   const { dataDir, say, store, room } = await opened(t);
   const kinds = ["first", "second", "third", "last"].map((kind) =>
     textsOf(kind, 60),

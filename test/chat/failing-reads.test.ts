@@ -46,7 +46,7 @@ class Calls {
   }
 }
 
-/** Whom a row is about, and where. `boss` writes on one server, `ann` listens on the other. */
+/** The users of a row, and its place. `boss` writes on one server, `ann` listens on the other. */
 interface Scene {
   readonly pair: Pair;
   readonly boss: Client;
@@ -58,19 +58,19 @@ interface Scene {
 
 interface Row {
   readonly what: string;
-  /** @returns what is done, and a promise of what has to follow. */
+  /** @returns the write, and a promise of its consequence. */
   readonly prepare: (scene: Scene) => Promise<{
     act: () => Promise<unknown>;
     follows: () => Promise<unknown>;
     undo?: () => Promise<unknown>;
   }>;
-  /** What decides whether ann may read on in the room: until it is known, she may not. */
+  /** The reads that decide whether ann may read on in the room: until they succeed, she may not. */
   readonly decidedBy?: readonly string[];
-  /** What is read because of it; by default, what is read when nothing fails. */
+  /** The reads that it causes; by default, the ones when nothing fails. */
   readonly reads?: readonly string[];
 }
 
-/** What is read all the time. */
+/** Reads that happen all the time. */
 const REGULAR = ["chat.lastId", "chat.activeSince", "chat.mark"];
 
 const RULES = defaultPermissionConfig;
@@ -276,7 +276,7 @@ void t.test("each read of a listener fails once", async (t) => {
   }
 
   let count = 0;
-  /** Carries out a row. @returns what was read because of it. */
+  /** Carries out a row. @returns the reads that it caused. */
   async function run(row: Row, fails?: string, problem?: StoreProblem) {
     const name = `Room ${++count}`;
     const { value } = await one.store.rooms.create("demo", { ...ROOM, name });

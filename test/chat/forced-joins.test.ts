@@ -116,7 +116,7 @@ void t.test("forced joins", async (t) => {
     },
   );
 
-  await t.test("who is silenced is joined later", async (t) => {
+  await t.test("a silenced user joins later", async (t) => {
     const admin = await talk.moderator("admin");
     const { id } = await talk.person("sil");
     await admin.do("user.silence", { id });

@@ -212,7 +212,7 @@ void t.test("what no command would send", async (t) => {
   t.same(readdirSync(join(dataDir, "control")), [], "nothing is left");
 });
 
-void t.test("a process that answers what no Foyer does", async (t) => {
+void t.test("a process with answers that no Foyer gives", async (t) => {
   const dataDir = shortFolder(t);
   await putDatabase(dataDir, [worldOf("sample")]);
   mkdirSync(join(dataDir, "control"));

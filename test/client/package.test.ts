@@ -30,7 +30,7 @@ await extract({
   onReadEntry: ({ path }) => files.push(path.replace("package/", "")),
 });
 
-void t.test("what is in it", async (t) => {
+void t.test("the files of the package", async (t) => {
   const others = files.filter((path) => !path.endsWith(".d.ts")).sort();
   t.strictSame(others, [
     ...["LICENSE", "README.md", "dist/index.js", "dist/no-ws.js"],

@@ -150,7 +150,7 @@ void t.test("a worker ends whose primary does not read", (t) => {
   t.end();
 });
 
-void t.test("what no worker sends", async (t) => {
+void t.test("messages that no worker sends", async (t) => {
   const [{ child, node }] = (await forkWorkers(t, 1)) as [Forked];
   await node.subscribe("a");
   const messages = [null, 1, "event", {}, { foyer: "event" }, { foyer: null }];

@@ -1,4 +1,4 @@
-/** A new message of a channel, as its process tells others of it. */
+/** A new message of a channel, as its process sends it to others. */
 const message = (content: unknown) => ({
   ...{ type: "chat.event", world: "demo", channel: "a" },
   delivery: {
@@ -10,7 +10,7 @@ const message = (content: unknown) => ({
   },
 });
 
-/** What no process of this Foyer sends as an event, by what is wrong with it. */
+/** Events that no process of this Foyer sends, by their fault. */
 export const hostileEvents: Readonly<Record<string, unknown>> = {
   "no object": "world.updated",
   null: null,
@@ -59,7 +59,7 @@ export const hostileEvents: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** What a newer Foyer may send, and what processes notice themselves. */
+/** Events that a newer Foyer may send, and ones that processes notice themselves. */
 export const foreignEvents: readonly object[] = [
   { type: "world.painted", world: "demo" },
   { type: "__proto__" },

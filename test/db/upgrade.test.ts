@@ -281,7 +281,7 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
   t.match(look(dataDir), { version: latest, sound: "ok" });
 });
 
-void t.test("what version 7 left of earlier edits is erased", async (t) => {
+void t.test("remains of earlier edits in version 7 are erased", async (t) => {
   const dataDir = testdir(t);
   const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));

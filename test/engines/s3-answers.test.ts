@@ -10,7 +10,7 @@ import { S3Files } from "../../db/s3/files.js";
 import { testdir } from "../testdir.js";
 import { pieces, untold } from "../db/file-contract.js";
 
-/** What answers each request as no S3 server does. */
+/** Answers each request as no S3 server does. */
 type Answering = (response: ServerResponse, request: IncomingMessage) => void;
 
 const DATE = "Mon, 23 Nov 2026 00:00:00 GMT";
@@ -50,7 +50,7 @@ const lists: Record<string, Answering> = {
   ),
 };
 
-/** What a file is that a server describes so. */
+/** Descriptions of a file. */
 const heads: Record<string, Answering> = {
   "no size": (response) => {
     response.writeHead(200, { "last-modified": DATE });
@@ -63,13 +63,13 @@ const heads: Record<string, Answering> = {
   }),
 };
 
-/** What is read of five bytes. */
+/** Answers to a read of five bytes. */
 const bodies: Record<string, Answering> = {
   "the whole object": text("more than five bytes", { "content-length": "20" }),
   "as many as come": text("five!"),
 };
 
-/** What has to name the bucket, and is none of Foyer's. */
+/** Contents of the file that identifies a bucket, none of which Foyer wrote. */
 const identities: Record<string, Answering> = {
   "no JSON": text("x"),
   "a list": text("[]"),

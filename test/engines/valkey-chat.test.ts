@@ -58,7 +58,7 @@ void t.test("two servers share a Valkey that goes and comes", async (t) => {
   );
   await say(ada, "before");
   for (const client of people) await hears(client, "before");
-  // A bus keeps its order: what comes back was sent after the message, and arrived after it.
+  // A bus keeps its order: the echo was sent after the message, and arrived after it.
   await say(ben, "back");
   for (const client of people) await hears(client, "back");
   t.strictSame(missed, [], "a message needs no look into the store");

@@ -1,9 +1,9 @@
-// Who is there while a row runs, and what each of them may do.
+// The users and connections of a row, and their rights.
 
 /** The rights that a caller may come with. */
 export type Role = "member" | "moderator" | "admin";
 
-/** What everybody may do in the world, and in the room. */
+/** The rights of all users in the world, and in the room. */
 const inWorld = ["world.view", "chat.direct"] as const;
 const inRoom = [
   ...["room.view", "chat.read", "chat.join", "chat.send"],
@@ -35,7 +35,7 @@ const rightsOf: Record<Role | "silenced" | "outsider", Rights> = {
 interface Part {
   rights?: Rights;
   traits: readonly string[];
-  /** They entered the room, subscribed to its channel, and listed what it has. */
+  /** They entered the room, subscribed to its channel, and listed its questions and polls. */
   enters?: true;
   /** They are members of the room's channel. */
   joined?: true;

@@ -8,8 +8,8 @@ import { Faults, type Kind, kinds } from "./faulty-store.js";
 import type { House } from "./house.js";
 import { Stage } from "./stage.js";
 
-// Calls of the store fail once that no command waits for: those of logins, of timers, and of
-// what a process looks for by itself.
+// Each call of the store that no command waits for fails once: at logins, by timers, and in
+// periodic reads of a process.
 
 /** How often it is looked whether something has become so. */
 const TRIES = 2000;
@@ -141,7 +141,7 @@ void t.test("a login whose n-th call fails", options, async (t) => {
   }
 });
 
-/** A message that no event of this process tells of. */
+/** A message without an event in this process. */
 async function written(
   { servers }: House,
   { world, room, ids }: Stage,

@@ -8,7 +8,7 @@ const short = (value: unknown): string =>
   (JSON.stringify(value) ?? "nothing").slice(0, 300);
 
 /**
- * What differs between two values of JSON, a line for each place.
+ * The differences of two values of JSON, a line for each place.
  * @param isPart whether fields that `expected` does not name may be anything. A list has
  *   just the entries that are expected.
  */
@@ -42,9 +42,9 @@ export function differences(
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** What names an event, by a number. */
+/** The keys that name an event, by a number. */
 const EVENTS = ["event", "replaces"];
-/** What names a room or its channel. */
+/** The keys that name a room or its channel. */
 const PLACES = ["room", "channel"];
 
 /** A payload that names other things in the same place, which are not there. */

@@ -8,16 +8,16 @@ import { commandOf, type Row } from "./row.js";
 import { Seats } from "./seats.js";
 import { Stage } from "./stage.js";
 
-/** Who watches. */
+/** The audiences. */
 const CAST: readonly Audience[] = [
   ...(["me", "second", "neighbor", "moderator"] as const),
   ...(["elsewhere", "silenced", "outsider"] as const),
 ];
 
-/** How often it is looked whether what was late has come; between, all is settled. */
+/** How often a run looks for late pushes; in between, it waits until all is settled. */
 const PATIENCE = 8;
 
-/** What anybody may be sent to be told of the present state. */
+/** Pushes of the present state, which any audience may get. */
 const RENEWING = [
   ...["world.updated", "world.user_count_change", "chat.channels"],
   ...["chat.unread_pointers", "chat.notification_counts", "user.updated"],
@@ -29,11 +29,11 @@ const VIEWERS = ["room.viewer.added", "room.viewer.removed"];
 const NOT_DONE = ["server.unavailable"];
 /** The server ends the connection instead of an answer. */
 const ENDED = "ended";
-/** What REST answers with 500. */
+/** The code that stands for a 500 of REST. */
 const FAILED = "failed";
 const IN_DOUBT = ["server.doubtful", ENDED];
 
-/** What one failing call led to. */
+/** The result of one failing call. */
 export interface Outcome {
   /** The calls of the store, up to the one that failed. */
   readonly calls: readonly string[];
@@ -76,7 +76,7 @@ class FaultRun {
   readonly #name: string;
   readonly #row: Row;
   readonly #ending: ReadonlySet<Audience>;
-  /** What each connection knew before. */
+  /** The state of each connection before the row. */
   readonly #before = new Map<Audience, unknown>();
   /** The code of the answer; empty for a success. */
   #answer = "";
@@ -105,7 +105,7 @@ class FaultRun {
     }
   }
 
-  /** Does what the row is about. */
+  /** Runs the action of the row. */
   async act(): Promise<void> {
     const row = this.#row;
     if ("act" in row) await row.act(this.#stage).catch(this.#noteCode);
@@ -208,7 +208,7 @@ class FaultRun {
     const expected = mirror!.doubting(old).picture();
     const known = old.doubting(mirror!).picture();
     const gap = this.#row.unaware?.[name]?.of;
-    // What a command in doubt has done, its caller has to look for.
+    // The caller of a command in doubt has to look for its result.
     const isLost = name === "me" && IN_DOUBT.includes(this.#answer);
     return Object.keys(expected)
       .filter((part) => known[part] !== undefined && part !== gap && !isLost)

@@ -6,8 +6,8 @@ import { openFaultyHouse } from "./faulty-house.js";
 import { Faults, type Kind, kinds } from "./faulty-store.js";
 import { rows } from "./rows/index.js";
 
-// The calls of the store that a row leads to fail once: those of its command, and those
-// of all who listen to what it wrote.
+// Each call of the store that a row causes fails once: in its command, and in all
+// listeners to its writes.
 
 const AT_ONCE = 8;
 const wanted = process.env.ROW ?? "";
@@ -35,7 +35,7 @@ void t.test(
       name.startsWith(wanted),
     );
     let runs = 0;
-    /** What has failed for a row of each module. */
+    /** The calls that have failed for a row of each module. */
     const done = new Set<string>();
     await Promise.all(
       all.map(([name, row]) =>

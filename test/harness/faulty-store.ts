@@ -34,7 +34,7 @@ export class Faults {
   readonly #plans = new Map<string, Plan>();
   readonly #exempt = new AsyncLocalStorage<true>();
 
-  /** Does what the test itself asks the store for: nothing of it fails. */
+  /** Runs calls of the test itself, none of which fails. */
   exempt<T>(act: () => Promise<T>): Promise<T> {
     return this.#exempt.run(true, act);
   }

@@ -3,7 +3,7 @@ import type { Client, LiveServer } from "../live/client.js";
 
 const WORLD = "fence";
 
-/** Tells when the server has sent everything that follows from what was done before. */
+/** Waits until the server has sent everything that follows from earlier actions. */
 export class Fence {
   #turn = 0;
   #next: Promise<void> | undefined;
@@ -26,8 +26,8 @@ export class Fence {
   }
 
   /**
-   * Waits until all nodes have sent to a world what follows from what was done before. What
-   * takes longest is `world.updated`: each change of a world waits equally long, so a change
+   * Waits until all nodes have sent to a world the consequences of earlier actions. The
+   * slowest push is `world.updated`: each change of a world waits equally long, so a change
    * of another world that is made now is pushed later.
    */
   async passed(world: string): Promise<void> {
@@ -35,7 +35,7 @@ export class Fence {
     await Promise.all(this.#servers.map((server) => server.settled(world)));
   }
 
-  /** One turn serves all who ask before it begins. */
+  /** One turn serves all callers that ask before it begins. */
   async #soon(): Promise<void> {
     const before = this.#present;
     const turn = before.then(() => {

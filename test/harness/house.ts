@@ -6,7 +6,7 @@ import { Fence } from "./fence.js";
 /** No connection waits for its login to be late. */
 const LIMITS = { authTimeout: 600_000 };
 
-/** What rows run on: the nodes of one installation, and what says when they have sent all. */
+/** The nodes of one installation that rows run on, and a fence for their pushes. */
 export interface House {
   readonly servers: readonly [LiveServer, ...LiveServer[]];
   readonly fence: Fence;

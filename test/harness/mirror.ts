@@ -19,8 +19,8 @@ const ALL = 1000;
 const NEWEST = 2 ** 53 - 1;
 
 /**
- * What a connection knows: what it got when it logged in and asked, and what pushes and its
- * own commands have changed since. Foyer's client keeps it, so a difference to what a new
+ * The state of a connection: the answers to its login and its queries, with the changes by
+ * pushes and its own commands since. Foyer's client keeps it, so a difference to what a new
  * connection gets is a fault of the server's pushes or of the client.
  */
 export class Mirror {
@@ -49,7 +49,7 @@ export class Mirror {
     this.#pollKind = new PollKind(port, room);
   }
 
-  /** Enters the room, and asks for all that is in it. What is refused is not known. */
+  /** Enters the room, and asks for all that is in it. Refused parts stay unknown. */
   async follow(client: Client): Promise<void> {
     const ask = async <T>(asked: Promise<T>) => asked.catch(refused);
     const named = { room: this.#room };
@@ -106,7 +106,7 @@ export class Mirror {
     });
   }
 
-  /** What is in a room that the user does not see any more is forgotten. */
+  /** Forgets the contents of a room that the user no longer sees. */
   #keepRoom(): void {
     if (!this.state.rooms.some(({ id }) => id === this.#room)) this.#forget();
   }
@@ -212,7 +212,7 @@ const unreadOf = (
 const positive = (counts: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
 
-/** An event without what differs between a push and a page. */
+/** An event without the fields that differ between a push and a page. */
 function plainEvent({ type: _type, users: _users, ...event }: Json): Json {
   const { content, event_type } = event;
   return {

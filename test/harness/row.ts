@@ -5,19 +5,19 @@ import type { Stage } from "./stage.js";
 /** Part of a value: fields that are not named may be anything. A function gets the stage. */
 export type Like = object | ((it: Stage) => object);
 
-/** A push, and who gets it. Each entry is one frame for each of them. */
+/** A push, and its audiences. Each entry is one frame for each of them. */
 export type Push = readonly [name: string, to: string, like?: Like];
 
-/** What a command asks for. These are the words of the table of the server. */
+/** The requirement of a command, in the words of the server's table. */
 type Requirement =
   | { requires: PermissionKey | "login" }
   | { inRoom: PermissionKey | "any" }
   | { inChannel: PermissionKey | "any" };
 
 interface Happening {
-  /** What the caller is; a member unless a row says otherwise. */
+  /** The role of the caller; a member unless a row says otherwise. */
   as?: Role;
-  /** What the caller has done before; all of it by default. */
+  /** The steps that the caller has taken before; all by default. */
   before?: { enters?: false; joined?: false };
   /**
    * All pushes, in the order in which each audience gets them. An audience that
@@ -30,20 +30,20 @@ interface Happening {
   ends?: string;
   /** Why the row fails, for as long as a fault of the server is not mended. */
   todo?: string;
-  /** What an audience does not learn by pushes, and why that is so. */
+  /** The changes that an audience does not learn by pushes, and the reason. */
   unaware?: Partial<Record<Audience, { of: string; because: string }>>;
 }
 
 /** A command, and everything that follows from it. */
 export type CommandRow = Happening &
   Requirement & {
-    /** Makes what the command is about, before anybody connects. @returns the payload. */
+    /** Makes the things that the command names, before any client connects. @returns the payload. */
     payload?: (it: Stage) => unknown;
     /** The answer. A list has just these entries. */
     answer?: Like;
     /** The code of audiences that are refused although they hold the right, or by another code. */
     refused?: Partial<Record<Other, string>>;
-    /** Who may give the command although they do not hold the right, such as the members of a direct channel. */
+    /** Audiences that may give the command without the right, such as the members of a direct channel. */
     allowed?: string;
   };
 

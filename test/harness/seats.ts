@@ -5,7 +5,7 @@ import type { House } from "./house.js";
 import { Mirror } from "./mirror.js";
 import type { Stage } from "./stage.js";
 
-/** A connection, and what its client knows; nothing if it is not logged in. */
+/** A connection, and the state of its client; none if it is not logged in. */
 export interface Watcher {
   readonly client: Client;
   readonly mirror: Mirror | undefined;
@@ -27,7 +27,7 @@ export class Seats {
 
   /**
    * @param callerEnters whether the caller is in the room.
-   * @param note takes what is not as it should be.
+   * @param note takes the faults.
    */
   constructor(
     house: House,
@@ -45,7 +45,7 @@ export class Seats {
     return this.#watchers.get(name)!;
   }
 
-  /** Connects audiences, and waits until each has been told of the others. */
+  /** Connects audiences, and waits until each has got the pushes about the others. */
   async fill(names: readonly Audience[] = audiences): Promise<void> {
     await Promise.all(
       names.map(async (name) => {
@@ -103,7 +103,7 @@ export class Seats {
     return name === "second" || partOf(name).enters === true;
   }
 
-  /** Waits until everything is sent that follows from what was done before. */
+  /** Waits until the consequences of earlier actions are sent. */
   settled(): Promise<void> {
     return this.#house.fence.passed(this.#stage.world);
   }

@@ -23,7 +23,7 @@ const MODULES = [
   { type: "poll", config: { active: true } },
 ];
 
-/** The world of one row, and what is in it. */
+/** The world of one row, and its contents. */
 export class Stage {
   readonly foreignWorld: string;
   /** The room that everything happens in. The outsider cannot see it. */

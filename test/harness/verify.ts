@@ -143,7 +143,7 @@ class Verification {
     }
   }
 
-  /** Everybody gets just the pushes that the row names, in this order. */
+  /** Each audience gets just the pushes that the row names, in this order. */
   async #pushes(): Promise<void> {
     const { pushes = [] } = this.#row;
     await this.#seats.settled();
@@ -189,7 +189,7 @@ class Verification {
     }
   }
 
-  /** A new connection of the same user gets what the pushes have made of the old one. */
+  /** A new connection of the same user gets the state that the pushes gave the old one. */
   async #logins(): Promise<void> {
     await Promise.all(
       citizens
@@ -207,7 +207,7 @@ class Verification {
     const expected = present.doubting(old).picture();
     const known = old.doubting(present).picture();
     for (const part of Object.keys(expected)) {
-      // What it did not ask for, or has left.
+      // Parts that it did not ask for, or has left.
       if (known[part] === undefined) continue;
       const found = differences(known[part], expected[part], false, part);
       if (part === gap) {
@@ -234,6 +234,6 @@ class Verification {
   }
 }
 
-/** What pushes have an order among each other. Lists of channels are paced on their own. */
+/** Groups of pushes that keep their order. Lists of channels are paced on their own. */
 const moduleOf = ([name]: readonly [string, ...unknown[]]): string =>
   name === "chat.channels" ? name : name.split(".", 1)[0]!;

@@ -83,7 +83,7 @@ void t.test("clients get each change, and nothing else", async (t) => {
   for (const [what, act, forCrew, forGuest] of steps) {
     await act();
     await old.next("world.updated");
-    // What follows shows that nothing came before.
+    // The next push shows that nothing came before.
     for (const [client, told] of [
       [crew, forCrew],
       [guest, forGuest],
@@ -111,7 +111,7 @@ void t.test("clients get each change, and nothing else", async (t) => {
   }
 });
 
-void t.test("what other pushes tell is not told again", async (t) => {
+void t.test("changes of other pushes are not repeated", async (t) => {
   const live = await startLive(t);
   const a = await makeRoom(live, { name: "A" });
   const admin = await live.person(ADMIN);
@@ -143,7 +143,7 @@ void t.test("what other pushes tell is not told again", async (t) => {
   t.same(await admin.do("world.config.patch", { title: "U" }), await admin.do("world.config.get")); // prettier-ignore
 });
 
-void t.test("who may change settings hears of those that only they see", async (t) => {
+void t.test("an administrator learns of settings that others cannot see", async (t) => {
   const live = await startLive(t, {}, [demo({ permission_config: demoRules })]);
   await makeRoom(live, { name: "A" });
   const boss = await follower(live, ADMIN);
@@ -235,7 +235,7 @@ void t.test("a large world", async (t) => {
     await guest.next("world.changed", ({ rooms }) => rooms[0].name === `name ${i}`); // prettier-ignore
   }
   t.ok(changed < 12 * 1000, `changes are small: ${changed} bytes`);
-  // The last state arrives, and those before it are left out.
+  // The last state arrives, and earlier ones are left out.
   const isLast = ({ rooms }: Json) =>
     rooms.some(({ name }: Json) => name === "name 11");
   await old.next("world.updated", isLast);
@@ -249,7 +249,7 @@ void t.test("a large world", async (t) => {
   t.same(await old.names(), ["world.updated"], "and it comes once");
 }); // prettier-ignore
 
-void t.test("a state that is larger than what may wait", async (t) => {
+void t.test("a state above the limit of unsent bytes", async (t) => {
   const live = await startLive(t, { maxUnsent: 16 * 1024 });
   const description = "x".repeat(1_000_000);
   for (let i = 0; i < 8; i++) await makeRoom(live, { description });

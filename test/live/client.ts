@@ -49,7 +49,7 @@ export class Client {
     readonly ws: WebSocket,
     /** Holds every frame against the AsyncAPI document. */
     readonly conversation: Conversation,
-    /** Called when the server sends what it should not. */
+    /** Called when the server sends something that it should not. */
     public onFault: (message: string) => void,
   ) {
     ws.on("message", (data) => {

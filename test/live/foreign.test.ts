@@ -2,7 +2,7 @@ import t from "tap";
 import pino from "pino";
 import { serve, worldOf } from "../helper.js";
 
-/** What no process says about each topic; each misses something, or has it wrongly. */
+/** Messages of each topic that no process sends; each lacks a field, or has a wrong one. */
 const said: Record<string, readonly unknown[]> = {
   activity: [
     { report: "hello" },
@@ -55,7 +55,7 @@ const said: Record<string, readonly unknown[]> = {
 };
 const always = [undefined, null, 1, "text", [], {}, { report: "unknown" }];
 
-void t.test("what no process says", async (t) => {
+void t.test("messages that no process sends", async (t) => {
   const lines: string[] = [];
   const logger = pino({ level: "warn" }, { write: (line) => lines.push(line) });
   const { app } = await serve(t, [worldOf("demo")], { logger });

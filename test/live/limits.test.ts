@@ -275,7 +275,7 @@ void t.test("logins a second are a user's", async (t) => {
 void t.test("rates are forgotten when they are whole again", async (t) => {
   const rates = new Buckets(5, 4);
   let now = 0;
-  // What t.intercept takes down of each call takes longer than the call.
+  // The record that t.intercept makes of each call takes longer than the call.
   const value = () => now;
   Object.defineProperty(performance, "now", { value, configurable: true });
   t.teardown(() => Reflect.deleteProperty(performance, "now"));

@@ -300,7 +300,7 @@ void t.test("connections that end during their login", async (t) => {
   }
 });
 
-void t.test("what changes while a login waits for the store", async (t) => {
+void t.test("changes while a login waits for the store", async (t) => {
   const live = await startLive(t);
   const { worlds, users } = live.app.store;
   const { value } = (await worlds.get("demo"))!;

@@ -190,7 +190,7 @@ void t.test("a hidden room shows nothing but that it is there", async (t) => {
   t.same(await eve.next("room.delete"), { id: open }, "only the one she saw");
 });
 
-void t.test("an archived announcement shows what was visible", async (t) => {
+void t.test("an archived announcement shows its visible text", async (t) => {
   const votes = await startVotes(t);
   const { live } = votes;
   const host = await votes.host();
@@ -228,7 +228,7 @@ void t.test("an archived announcement shows what was visible", async (t) => {
   }
 });
 
-void t.test("people learn what they may do after moderation", async (t) => {
+void t.test("users learn their rights after moderation", async (t) => {
   const votes = await startVotes(t);
   const host = await votes.host();
   const room = await votes.room({ chat: true });

@@ -1,7 +1,7 @@
 import t from "tap";
 import { type Client, demo, type Json, makeRoom, startLive } from "./client.js";
 
-// What people wrote is sent as it is stored. To parse it, to freeze it, or to encode it
+// Content from people is sent as it is stored. To parse it, to freeze it, or to encode it
 // for each reader takes a hundred times as long, if it has many values.
 
 const MARK = "in-depth";
@@ -37,7 +37,7 @@ async function workOf(work: () => Promise<unknown>): Promise<number> {
   return count;
 }
 
-void t.test("what is stored is sent as it is", async (t) => {
+void t.test("stored content is sent as it is", async (t) => {
   const config = {
     theme: deep,
     pretalx: deep,
@@ -165,7 +165,7 @@ void t.test("what is stored is sent as it is", async (t) => {
       },
     ],
   ];
-  // What depends on nothing but the world is made once when it has changed.
+  // A value that depends only on the world is made once when it has changed.
   await admin.do("world.config.get");
   for (const [name, ask, most = 0] of table) {
     let answer: unknown;

@@ -9,7 +9,7 @@ import { testdir } from "../testdir.js";
 
 // How many new guests come from one address.
 
-void t.test("what counts as one address", async (t) => {
+void t.test("networks that count as one address", async (t) => {
   const table: [address: string, network: string | undefined][] = [
     ["198.51.100.7", "198.51.100.7"],
     ["198.51.100.7:4711", "198.51.100.7"],

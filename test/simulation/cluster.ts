@@ -4,7 +4,7 @@ import { SimulatedLog, type SimulatedEntry } from "./log.js";
 import type { Random } from "./random.js";
 import { ProcessTime, type Timeline } from "./timeline.js";
 
-/** What goes wrong, each as a probability. */
+/** The faults, each as a probability. */
 export interface Faults {
   lost: number;
   doubled: number;
@@ -23,7 +23,7 @@ export class Cluster {
   readonly processes: Process[];
   readonly timeline: Timeline;
   readonly random: Random;
-  /** What must never happen, and did. */
+  /** Violations, which must never happen. */
   readonly violations: string[] = [];
 
   constructor(timeline: Timeline, random: Random, size: number) {
@@ -82,7 +82,7 @@ export class Cluster {
   }
 }
 
-/** A process with its follower. It notes what it was told, and complains if that is wrong. */
+/** A process with its follower. It records the calls of the follower, and complains about wrong ones. */
 export class Process {
   readonly #cluster: Cluster;
   readonly #name: number;
@@ -98,7 +98,7 @@ export class Process {
     this.start();
   }
 
-  /** Starts, and first ends what was running. */
+  /** Starts, and first ends the previous run. */
   start(): void {
     const cluster = this.#cluster;
     this.#time?.end();

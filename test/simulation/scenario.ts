@@ -56,7 +56,7 @@ function faultsOf(random: Random): Faults {
   return { lost: some(), doubled: some(), late: some(), failed: some() };
 }
 
-/** Runs a scenario. @returns what went wrong. */
+/** Runs a scenario. @returns the violations. */
 export async function run({
   seed,
   processes,
@@ -73,7 +73,7 @@ export async function run({
     );
   }
   timeline.at(TROUBLE, () => (cluster.faults = NO_FAULTS));
-  // What was paused last goes on, and a read that failed last is repeated.
+  // The last paused step goes on, and the last failed read is repeated.
   await timeline.runUntil(TROUBLE + 10_000 + SETTLING);
   for (const process of cluster.processes) {
     process.checkSettled();

@@ -7,7 +7,7 @@ import foldedFields from "./0003-folded-fields.js";
 export interface Migration {
   /** Statements. */
   tables: string;
-  /** Fills afterwards what only JavaScript can. */
+  /** Fills columns afterwards that only JavaScript can fill. */
   fill?(sql: Sql): Promise<void>;
 }
 

@@ -89,7 +89,7 @@ export const failover: Part = async (t) => {
   );
   await postgres.start();
   await until(() => layer.store.worlds.get("demo").then(Boolean, () => false));
-  // It compares the end of the channel with what was delivered.
+  // It compares the end of the channel with the last delivery.
   carl.sendFrame("chat.subscribe", 1, { channel });
 
   for (const client of [ben, carl]) {

@@ -80,7 +80,7 @@ export const outages: Part = async (t, server) => {
     proxy.loseAnswer("COMMIT\0");
     const erasure = db.write("demo", async (_, notes) => notes.erased("users"));
     t.equal(await problemOf(erasure), "doubtful");
-    // Who erases again finds nothing, so this is the only time.
+    // A second erasure finds nothing, so this is the only time.
     await until(
       async () =>
         db.sql.value<boolean>(

@@ -8,7 +8,7 @@ import type { Part } from "./setup.js";
 /** How many users there are: some pages of an upgrade. */
 const USERS = 250;
 
-/** What searches by the fields of profiles, wherever the users come from. */
+/** Searches by the fields of profiles, wherever the users come from. */
 export const searching: Part = async (t, server) => {
   const url = await server.createDatabase();
   const nameIn = (url: string) => new URL(url).pathname.slice(1);

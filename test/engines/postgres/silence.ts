@@ -10,7 +10,7 @@ const snapshot = ({ db }: Node) =>
   db.snapshot((sql) => sql.value("SELECT title FROM worlds"));
 const write = ({ worlds }: Node) => worlds.configure("demo", { title: "new" });
 
-/** What a connection of the pool sends last, what it is used for, and how that ends. */
+/** The last message of a connection of the pool, its use, and how that ends. */
 const USES: Record<
   string,
   [last: string, use: (node: Node) => Promise<unknown>, problem: RegExp]
@@ -25,7 +25,7 @@ const USES: Record<
   "at a commit": ["COMMIT\0", write, /doubtful/],
 };
 
-/** What the connection that listens sends last. */
+/** The last message of the connection that listens. */
 const STEPS: Record<string, string> = {
   "while it opens": "user\0",
   "before it listens": "LISTEN",

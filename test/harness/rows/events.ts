@@ -1,7 +1,7 @@
 import { keyOf, rules } from "../../helper.js";
 import type { Rows } from "../row.js";
 
-// What happens otherwise than by a command: by REST, by an operator, or by time.
+// Changes without a command: by REST, by an operator, or by time.
 
 export const eventRows: Rows = {
   "a world that REST changes": {

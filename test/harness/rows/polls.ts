@@ -105,7 +105,7 @@ export const pollRows: Rows = {
     answer: ({ payload: { options } }) => ({
       poll: { results: { [options[0]]: 2 } },
     }),
-    // Everybody who has voted, and who sees all results.
+    // All voters, and users who see all results.
     pushes: [
       [
         "poll.created_or_updated",
