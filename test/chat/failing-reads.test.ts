@@ -301,8 +301,11 @@ void t.test("each read of a listener fails once", async (t) => {
     });
     calls.begin(fails, problem);
     await act();
-    if (fails) await until(() => calls.failures > 0);
-    const following = follows();
+    let hasFollowed = false;
+    const following = follows().finally(() => (hasFollowed = true));
+    // What is read because of something else need not be read this time.
+    if (fails) await until(() => calls.failures > 0 || hasFollowed);
+    const hasFailed = calls.failures > 0;
     const content = { type: "text", body: "secret" };
     const secret = { channel: room, event_type: "channel.message", content };
     if (fails) await boss.do("chat.send", secret);
@@ -312,7 +315,7 @@ void t.test("each read of a listener fails once", async (t) => {
     if (fails) {
       const isSecret = (data: Json) => data.content.body === "secret";
       await witness.next("chat.event", isSecret);
-      if (row.decidedBy?.includes(fails)) {
+      if (hasFailed && row.decidedBy?.includes(fails)) {
         t.notOk(heard, "ann reads nothing more");
       }
     }
