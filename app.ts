@@ -40,6 +40,11 @@ import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
 
 // For embedders: what they may pass in, and the types of what they get.
+/**
+ * The Fastify of which {@link foyer} is a plugin. A program that installs Fastify itself may get
+ * another copy, which does not take {@link fastifyOptions}.
+ */
+export { default as Fastify } from "fastify";
 export * from "./db/open.js";
 export type * from "./db/events.js";
 export type * from "./db/files.js";
