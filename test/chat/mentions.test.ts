@@ -111,8 +111,13 @@ void t.test("mentions", async (t) => {
     await talk.calm(channel, ann);
     const content = { type: "text", body: at(outside.id) };
     ann.sendFrame("chat.send", "w", message(channel, content));
-    const names = [await ann.frame(), await ann.frame(), await ann.frame()];
-    t.same(namesOf(names), ["success", "chat.mention_warning", "chat.event"]);
+    const names: string[] = [];
+    while (names.length < 3) {
+      const [name] = await ann.frame();
+      // The room is new, and the news of it may be late.
+      if (name !== "world.updated") names.push(name);
+    }
+    t.same(names, ["success", "chat.mention_warning", "chat.event"]);
   });
 
   await t.test("8.5 Who: everybody if the room is volatile", async (t) => {

@@ -33,7 +33,7 @@ public class Main {
       if (refused.getCode() != 400) throw refused;
     }
 
-    String url = new FilesApi(as("UPLOADER")).uploadFile(new File(System.getenv("FILE")), null).getUrl().toString();
+    String url = new FilesApi(as("UPLOADER")).uploadFile(new File(System.getenv("FILE")), null, null, null).getUrl().toString();
     System.out.printf("{\"rooms\": %s, \"created\": \"%s\", \"url\": \"%s\"}%n", rooms, created, url);
   }
 }
