@@ -18,7 +18,7 @@ import { mayInRoom } from "./rights.js";
 export const idIn = (value: unknown): string =>
   typeof value === "string" ? value : "";
 
-/** What somebody needs in a room: a key, each of several keys, or `any` for nothing but to see it. */
+/** The rights that a command needs in a room: a key, each of several keys, or `any` if seeing the room is enough. */
 export type RoomKeys = PermissionKey | readonly PermissionKey[] | "any";
 
 /**
