@@ -1,6 +1,8 @@
 // Part of db/store.ts: what the store keeps of chat. `Store` says what holds for
 // every method.
 
+import type { Author } from "./log/entries.js";
+
 /** What an event of a channel is. */
 export type ChatEventType =
   "channel.message" | "channel.member" | "channel.poll";
@@ -8,9 +10,9 @@ export type ChatEventType =
 /** An event of a channel, frozen. */
 export interface ChatEvent {
   /**
-   * Counts up over all channels of all worlds, from 1, in the order of the commits.
-   * Gaps are possible; an id is never used again. Only the events of an imported world
-   * may have lower ids than some that were committed while it was imported.
+   * The number of its entry in the log of its world: ids count up over all channels of
+   * the world in the order of the commits, and an id is never used again. Other entries
+   * have numbers, too, so ids have gaps.
    */
   readonly id: number;
   /** The id of the channel. */
@@ -108,14 +110,6 @@ export interface MessageDraft {
   readonly notifiesAll?: boolean | undefined;
 }
 
-/** A channel of a world in which something happened. */
-export interface ActiveChannel {
-  readonly world: string;
-  readonly channel: string;
-  /** The id of its last event. */
-  readonly last: number;
-}
-
 /** Which events of a channel are read: those after or before an id, but not both. */
 export interface EventSelection {
   /** The newest events before this id. */
@@ -135,8 +129,6 @@ export interface EventSelection {
  * checked.
  */
 export interface ChatStore {
-  /** The highest id that any event of any world had; 0 if there was none. */
-  lastId(): Promise<number>;
   /** A channel; undefined for that of a room in which nothing has happened yet. */
   channel(worldId: string, id: string): Promise<Channel | undefined>;
   /**
@@ -164,8 +156,6 @@ export interface ChatStore {
     after: number,
     limit: number,
   ): Promise<Delivery[]>;
-  /** The channels that have events after an id. */
-  activeSince(id: number): Promise<ActiveChannel[]>;
   /** Whether a user is a lasting member of a channel. */
   isMember(worldId: string, channel: string, user: string): Promise<boolean>;
   /** The ids of the lasting members of a channel, those who joined last first. Erased users are left out of rooms. */
@@ -191,7 +181,7 @@ export interface ChatStore {
     worldId: string,
     channel: string,
     draft: MessageDraft,
-    by?: string,
+    by?: Author,
   ): Promise<Delivery>;
   /**
    * Makes a user a lasting member of the channel of a room, who comes onto the unread list.
@@ -202,7 +192,7 @@ export interface ChatStore {
     worldId: string,
     channel: string,
     user: string,
-    by?: string,
+    by?: Author,
   ): Promise<Delivery | undefined>;
   /**
    * Ends the membership of a user in the channel of a room, or puts a direct channel
@@ -216,7 +206,7 @@ export interface ChatStore {
     channel: string,
     user: string,
     silent: boolean,
-    by?: string,
+    by?: Author,
   ): Promise<Delivery | undefined>;
   /**
    * Adds or removes a reaction of a user. Doing it twice changes nothing.
@@ -235,7 +225,7 @@ export interface ChatStore {
       remove: boolean;
       volatile: boolean;
     },
-    by?: string,
+    by?: Author,
   ): Promise<ChatEvent>;
   /**
    * Finds or creates the direct channel of a set of users. It makes it visible to the
@@ -251,7 +241,7 @@ export interface ChatStore {
     caller: string,
     users: readonly string[],
     hide: boolean,
-    by?: string,
+    by?: Author,
   ): Promise<{
     channel: Channel;
     created: readonly Delivery[];

@@ -2,12 +2,12 @@ import type { EngineChoice } from "./choice.js";
 import { publishing } from "./publishing/index.js";
 import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
-import { LocalEvents } from "./local/events.js";
+import { LocalEvents } from "./bus/local.js";
 import { openFiles } from "./open-files.js";
 import { hasDatabase, refuseMissing } from "./sqlite/database.js";
 import { openSqliteStore } from "./sqlite/index.js";
 import type { Store } from "./store.js";
-import { ClusterEvents } from "./cluster/events.js";
+import { ClusterEvents } from "./bus/cluster.js";
 
 /** A server that several machines share, as metrics show it. */
 export interface SharedHealth {

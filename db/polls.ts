@@ -1,3 +1,4 @@
+import type { Author } from "./log/entries.js";
 import type { Delivery } from "./chat.js";
 
 // Part of db/store.ts: what the store keeps of polls. `Store` says what holds for
@@ -131,7 +132,7 @@ export interface PollStore {
     worldId: string,
     room: string,
     draft: PollDraft,
-    by?: string,
+    by?: Author,
   ): Promise<Poll>;
   /**
    * Replaces the named fields. Becoming closed or archived freezes the results, after
@@ -151,7 +152,7 @@ export interface PollStore {
     id: string,
     changes: PollChanges,
     user: string,
-    by?: string,
+    by?: Author,
   ): Promise<{
     before: Poll;
     after: Poll;
@@ -159,7 +160,7 @@ export interface PollStore {
     unpinned?: string;
   }>;
   /** Deletes a poll with its votes. @returns the poll as it was. */
-  delete(worldId: string, room: string, id: string, by?: string): Promise<Poll>;
+  delete(worldId: string, room: string, id: string, by?: Author): Promise<Poll>;
   /**
    * Replaces the ballot of a user, by none if the list is empty. Ids that are those of
    * no option of the poll are skipped, and if no others are named, the ballot stays; one
@@ -174,7 +175,7 @@ export interface PollStore {
     id: string,
     user: string,
     options: readonly string[],
-    by?: string,
+    by?: Author,
   ): Promise<{ poll: Poll; options: string[] }>;
   /**
    * Pins a poll, and ends the pin of another; with null, only that.
@@ -184,6 +185,6 @@ export interface PollStore {
     worldId: string,
     room: string,
     id: string | null,
-    by?: string,
+    by?: Author,
   ): Promise<Poll | undefined>;
 }

@@ -1,6 +1,8 @@
 // Part of db/store.ts: what the store keeps of questions. `Store` says what holds for
 // every method.
 
+import type { Author } from "./log/entries.js";
+
 /** Who sees a question: the moderators, everybody, or the moderators again. */
 export type QuestionState = "mod_queue" | "visible" | "archived";
 
@@ -78,7 +80,7 @@ export interface QuestionStore {
     worldId: string,
     room: string,
     draft: QuestionDraft,
-    by?: string,
+    by?: Author,
   ): Promise<Question>;
   /**
    * Replaces the named fields. No byte stays of content that is replaced.
@@ -92,7 +94,7 @@ export interface QuestionStore {
     id: string,
     changes: QuestionChanges,
     moderator: string,
-    by?: string,
+    by?: Author,
   ): Promise<{ before: Question; after: Question; unpinned?: string }>;
   /**
    * Deletes a question with its votes and every byte of its content.
@@ -102,7 +104,7 @@ export interface QuestionStore {
     worldId: string,
     room: string,
     id: string,
-    by?: string,
+    by?: Author,
   ): Promise<Question>;
   /**
    * Adds or removes the vote of a user. A vote that is there already counts once. A
@@ -117,7 +119,7 @@ export interface QuestionStore {
     user: string,
     vote: boolean,
     all: boolean,
-    by?: string,
+    by?: Author,
   ): Promise<Question>;
   /**
    * Pins a question, and ends the pin of another; with null, only that.
@@ -129,6 +131,6 @@ export interface QuestionStore {
     room: string,
     id: string | null,
     moderator: string,
-    by?: string,
+    by?: Author,
   ): Promise<Question | undefined>;
 }

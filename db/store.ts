@@ -1,5 +1,6 @@
 import type { PermissionConfig } from "../schemas/plain/permissions.js";
 import type { ChatStore } from "./chat.js";
+import type { Author, LogStore } from "./log/entries.js";
 import type { PollStore } from "./polls.js";
 import type { QuestionStore } from "./questions.js";
 import type { WorldCopy } from "../schemas/world-document.js";
@@ -308,8 +309,12 @@ export interface Counts {
  *
  * **Writes** are durable once they resolve. An engine may run a write more than
  * once before it commits, so a write touches nothing but the database. A write
- * that leaves all values of a world or a room as they are keeps its version. The
- * parameter `by` names who wrote; it is not stored, and travels with the event.
+ * that leaves all values of a world or a room as they are keeps its version.
+ *
+ * **Log.** Each write that changes something appends an entry to the log of its world in
+ * the same transaction (`db/log/entries.ts`); marks do not. One that changes nothing
+ * appends nothing. The parameter `by` names who wrote; without it, that is the author
+ * with which the store was opened.
  *
  * **Values** are those that the schemas accept; the store does not validate them.
  * Every string, number and JSON value reads back as it was written. That includes
@@ -329,6 +334,7 @@ export interface Store {
   readonly chat: ChatStore;
   readonly questions: QuestionStore;
   readonly polls: PollStore;
+  readonly log: LogStore;
   /** How much there is now. */
   counts(): Promise<Counts>;
   /**
@@ -379,7 +385,7 @@ export interface WorldStore {
     id: string,
     changes: WorldChanges,
     versions?: readonly string[],
-    by?: string,
+    by?: Author,
   ): Promise<Versioned<World>>;
   /**
    * Replaces the named fields, and of `config` only the named keys. They keep their
@@ -391,7 +397,7 @@ export interface WorldStore {
     id: string,
     changes: WorldSettings,
     versions?: readonly string[],
-    by?: string,
+    by?: Author,
   ): Promise<Versioned<World>>;
   /**
    * Deletes a world with its rooms, users and file records. What identifies its
@@ -462,7 +468,7 @@ export interface RoomStore {
   create(
     worldId: string,
     draft: RoomDraft,
-    by?: string,
+    by?: Author,
   ): Promise<Versioned<RoomValue>>;
   /**
    * Creates a room behind all others: its priority is one more than the highest,
@@ -474,7 +480,7 @@ export interface RoomStore {
   open(
     worldId: string,
     draft: RoomDraft,
-    by?: string,
+    by?: Author,
   ): Promise<Versioned<RoomValue>>;
   /**
    * Replaces the named fields as a whole. A `domain` of null removes the room's
@@ -487,7 +493,7 @@ export interface RoomStore {
     id: string,
     changes: RoomUpdate,
     versions?: readonly string[],
-    by?: string,
+    by?: Author,
   ): Promise<Versioned<RoomValue>>;
   /**
    * Sets the `schedule_data` of a room.
@@ -497,14 +503,14 @@ export interface RoomStore {
     worldId: string,
     id: string,
     data: Record<string, unknown> | null,
-    by?: string,
+    by?: Author,
   ): Promise<Versioned<RoomValue>>;
   /**
    * Numbers the priorities of all rooms from 1: the named rooms come first, in
    * this order, and the others follow in their present one. Ids that no room of
    * the world has are skipped.
    */
-  reorder(worldId: string, ids: readonly string[], by?: string): Promise<void>;
+  reorder(worldId: string, ids: readonly string[], by?: Author): Promise<void>;
   /**
    * Deletes a room with its chat, its polls, and every byte of its questions, soon after.
    * @param versions see {@link WorldStore.update}.
@@ -515,7 +521,7 @@ export interface RoomStore {
     worldId: string,
     id: string,
     versions?: readonly string[],
-    by?: string,
+    by?: Author,
   ): Promise<PermissionConfig>;
 }
 
@@ -529,7 +535,7 @@ export interface UserStore {
    * @returns the user as it is now.
    * @throws {StoreError} `absent` if the world does not exist.
    */
-  enter(worldId: string, visitor: Visitor, by?: string): Promise<UserRecord>;
+  enter(worldId: string, visitor: Visitor, by?: Author): Promise<UserRecord>;
   /** The user with an id, if it is in this world; also a tombstone. */
   get(worldId: string, id: string): Promise<UserRecord | undefined>;
   /** The user that {@link enter} would refresh; undefined if it would create one. */
@@ -568,7 +574,7 @@ export interface UserStore {
     worldId: string,
     id: string,
     changes: UserChanges,
-    by?: string,
+    by?: Author,
   ): Promise<UserRecord>;
   /**
    * Decides about a user. A banned user who is silenced stays banned.
@@ -578,20 +584,20 @@ export interface UserStore {
     worldId: string,
     id: string,
     state: ModerationState,
-    by?: string,
+    by?: Author,
   ): Promise<UserRecord>;
   /**
    * Notes that one user blocks another, if it is not noted yet.
    * @throws {StoreError} `absent`, also if one of them is erased; `quota` on
    *   `blocks` if the user blocks a thousand others already.
    */
-  block(worldId: string, id: string, other: string, by?: string): Promise<void>;
+  block(worldId: string, id: string, other: string, by?: Author): Promise<void>;
   /** Ends a block, if there is one. @throws {StoreError} `absent` as {@link block}. */
   unblock(
     worldId: string,
     id: string,
     other: string,
-    by?: string,
+    by?: Author,
   ): Promise<void>;
   /**
    * The users that a user blocks, in the order of {@link search}: only the first if
@@ -614,7 +620,7 @@ export interface UserStore {
    * @returns the id of the user.
    * @throws {StoreError} `absent`, also if the user is erased already.
    */
-  erase(worldId: string, name: UserName, by?: string): Promise<string>;
+  erase(worldId: string, name: UserName, by?: Author): Promise<string>;
 }
 
 export interface FileRecords {
@@ -665,7 +671,7 @@ export interface AnnouncementStore {
   create(
     worldId: string,
     draft: AnnouncementDraft,
-    by?: string,
+    by?: Author,
   ): Promise<Announcement>;
   /**
    * Replaces the named fields. Of changes of the state, those from a draft to active
@@ -677,6 +683,6 @@ export interface AnnouncementStore {
     worldId: string,
     id: string,
     changes: Partial<AnnouncementDraft>,
-    by?: string,
+    by?: Author,
   ): Promise<{ before: Announcement; after: Announcement }>;
 }

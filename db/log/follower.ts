@@ -132,6 +132,21 @@ export class Follower<E extends Logged> {
     return this.#worlds.get(world)?.cursor;
   }
 
+  /** The cursors of all followed worlds whose head is known. */
+  cursors(): ReadonlyMap<string, Position> {
+    const cursors = new Map<string, Position>();
+    for (const [world, { cursor }] of this.#worlds) {
+      if (cursor) cursors.set(world, cursor);
+    }
+    return cursors;
+  }
+
+  /** Reads what is new in a world, if it is followed. */
+  look(world: string): void {
+    const followed = this.#worlds.get(world);
+    if (followed && !this.#closed) this.#catchUp(world, followed);
+  }
+
   /** Takes an entry that was committed, however it came here. */
   hint(hint: Hint<E>): void {
     const { world, seq } = hint.entry;

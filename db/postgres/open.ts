@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { DatabaseOptions } from "../choice.js";
-import { ClusterEvents } from "../cluster/events.js";
+import { ClusterEvents } from "../bus/cluster.js";
 import type { Events } from "../events.js";
-import { LocalEvents, type OnFault } from "../local/events.js";
+import { LocalEvents, type OnFault } from "../bus/local.js";
 import type { EngineOptions, Engines } from "../open.js";
 import { openFiles } from "../open-files.js";
 import { publishing } from "../publishing/index.js";

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import t from "tap";
 import type { Mark } from "../../db/chat.js";
 import type { AnyEvent, Events } from "../../db/events.js";
-import { LocalEvents } from "../../db/local/events.js";
+import { LocalEvents } from "../db/bus/local.js";
 import { StoreError } from "../../db/store.js";
 import type { Live } from "../../live/live.js";
 import type { Made } from "../../live/chat/mark-map.js";

@@ -6,7 +6,7 @@ import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
 import { received } from "../../db/event-shapes.js";
 import type { AnyEvent, Events } from "../../db/events.js";
-import { LocalEvents } from "../../db/local/events.js";
+import { LocalEvents } from "../db/bus/local.js";
 import type { Store } from "../../db/store.js";
 import { keyOf, tokenOf, worldOf } from "../helper.js";
 import { Client, type Person } from "../live/client.js";

@@ -5,7 +5,7 @@ import type {
   LiveMessage,
   WorldEvent,
 } from "../../db/events.js";
-import type { OnFault } from "../../db/local/events.js";
+import type { OnFault } from "../db/bus/local.js";
 import type { ValkeyEvents } from "../../db/valkey/events.js";
 
 /** What a listener of a test does with each event, after it has noted it. */

@@ -1,4 +1,4 @@
-import { ClusterEvents } from "../../db/cluster/events.js";
+import { ClusterEvents } from "../db/bus/cluster.js";
 import { ValkeyEvents } from "../../db/valkey/events.js";
 import { EventsNode, type Method } from "./events-node.js";
 

@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import t, { type Test } from "tap";
-import { LocalEvents } from "../../db/local/events.js";
-import { ClusterEvents, relayEvents } from "../../db/cluster/events.js";
+import { LocalEvents } from "../db/bus/local.js";
+import { ClusterEvents, relayEvents } from "../db/bus/cluster.js";
 import { until } from "../helper.js";
 import { foreignEvents, hostileEvents } from "./hostile-events.js";
 import { eventsContract, type Group } from "./events-contract.js";

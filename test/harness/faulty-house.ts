@@ -1,6 +1,6 @@
 import type { Test } from "tap";
 import { createApp } from "../../app.js";
-import { LocalEvents } from "../../db/local/events.js";
+import { LocalEvents } from "../db/bus/local.js";
 import { openFiles } from "../../db/open-files.js";
 import { publishing } from "../../db/publishing/index.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";

@@ -1,7 +1,14 @@
 import type { ChildProcess } from "node:child_process";
-import { received } from "../event-shapes.js";
-import type { AnyEvent, Counted, Events, Listener } from "../events.js";
-import { LocalEvents, type OnFault } from "../local/events.js";
+import type {
+  Bus,
+  BusListener,
+  Counted,
+  HintMessage,
+  LiveMessage,
+  ProcessEnded,
+} from "./bus.js";
+import { LocalBus, type OnFault } from "./local.js";
+import { received } from "./shapes.js";
 
 /**
  * How many messages may wait until the other side reads them. A process that is so far behind
@@ -19,14 +26,13 @@ const isEventMessage = (message: unknown): message is EventMessage =>
   (message as EventMessage | null)?.foyer === "event";
 
 /**
- * Events between the workers of one machine. A worker calls its own listeners and
- * sends the event to the primary process, which relays it to all other workers
+ * The bus between the workers of one machine. A worker calls its own listeners and
+ * sends the message to the primary process, which relays it to all other workers
  * (see {@link relayEvents}).
  */
-export class ClusterEvents implements Events {
-  readonly #local: LocalEvents;
+export class ClusterBus implements Bus {
+  readonly #local: LocalBus;
   readonly #primary: NodeJS.Process;
-  readonly lossy = false;
   #closed = false;
   /** How many messages the primary has not read. */
   #unread = 0;
@@ -36,7 +42,7 @@ export class ClusterEvents implements Events {
    * @param name the name under which the primary announces its end.
    */
   constructor(primary: NodeJS.Process, onFault: OnFault, name: string) {
-    this.#local = new LocalEvents(onFault, name);
+    this.#local = new LocalBus(onFault, name);
     this.#primary = primary;
     primary.on("message", this.#receive);
   }
@@ -45,18 +51,19 @@ export class ClusterEvents implements Events {
     return this.#local.process;
   }
 
-  publish(event: AnyEvent): void {
+  publish(event: LiveMessage | HintMessage): void {
     if (this.#closed) return;
     // The others first: a listener here may publish the next event.
     this.#send({ foyer: "event", event });
     this.#local.publish(event);
   }
 
-  tell(event: AnyEvent): void {
-    this.#local.publish(event);
-  }
+  /** Every message comes here in any case. */
+  join(): void {}
 
-  subscribe(listener: Listener): () => void {
+  leave(): void {}
+
+  subscribe(listener: BusListener): () => void {
     return this.#local.subscribe(listener);
   }
 
@@ -81,11 +88,8 @@ export class ClusterEvents implements Events {
 
   readonly #receive = (message: unknown): void => {
     if (!isEventMessage(message)) return;
-    const event = received(message.event);
-    if (event === "unknown") return;
-    this.#local.publish(
-      event === "malformed" ? { type: "events.missed" } : event,
-    );
+    // The log has what is left out here.
+    for (const event of received(message.event)) this.#local.publish(event);
   };
 }
 
@@ -124,7 +128,10 @@ export function relayEvents(
   let isPartlyOver = false;
   const onOver = () => {
     if (isPartlyOver) {
-      const event = { type: "process.ended", process: name } satisfies AnyEvent;
+      const event = {
+        type: "process.ended",
+        process: name,
+      } satisfies ProcessEnded;
       relay({ foyer: "event", event });
     }
     isPartlyOver = true;

@@ -4,6 +4,7 @@ import {
   isId,
   isJson,
   isJsonOfObject,
+  isKindOf,
   isListOf,
   isMapOf,
   isNullOr,
@@ -13,14 +14,24 @@ import {
   isRecord,
   isText,
   type Shape,
-} from "../schemas/plain/shapes.js";
-import type { AnyEvent, WorldEvent } from "./events.js";
+} from "../../schemas/plain/shapes.js";
+import type { Entry } from "../log/entries.js";
+import type { BusMessage } from "./bus.js";
 
-/** The types of events that other processes may send. All others stay within a process. */
-type Sent = WorldEvent["type"] | "live" | "process.ended";
+const isAuthor = isRecord(
+  { kind: isOneOf("user", "api", "command", "server") },
+  { user: isId, connection: isId },
+);
 
 const inWorld = (fields: Readonly<Record<string, Shape>> = {}): Shape =>
-  isRecord({ world: isId, ...fields }, { by: isId });
+  isRecord({
+    world: isId,
+    seq: isCount,
+    tag: isCount,
+    at: isNumber,
+    by: isAuthor,
+    ...fields,
+  });
 
 const ofWorld = inWorld();
 const ofRoom = inWorld({ room: isId });
@@ -80,11 +91,15 @@ const isHiding = (fields: Readonly<Record<string, Shape>>, hidden: Shape) => {
 const ofQuestion = isHiding({ question: isId, wasVisible: isFlag }, isQuestion);
 const ofPoll = isHiding({ poll: isId, wasPublic: isFlag }, isPoll);
 
-const shapes: Readonly<Record<Sent, Shape>> = {
+const votes = isListOf(isRecord({ user: isId }, { connection: isId }));
+const ofFile = inWorld({ file: isId });
+
+const entries: Readonly<Record<Entry["type"], Shape>> = {
   "world.created": ofWorld,
   "world.updated": ofWorld,
   "world.deleted": ofWorld,
-  "world.touched": ofWorld,
+  "world.raised": ofWorld,
+  "log.began": ofWorld,
   "room.created": ofRoom,
   "room.opened": ofRoom,
   "room.updated": ofRoom,
@@ -102,30 +117,39 @@ const shapes: Readonly<Record<Sent, Shape>> = {
   "chat.event": inWorld({ channel: isId, delivery: isDelivery }),
   "chat.reacted": inWorld({ channel: isId, event: isCount }),
   "chat.memberships": inWorld({ channel: isId, users: isListOf(isId) }),
+  "chat.erased": ofWorld,
   "question.saved": ofQuestion,
   "question.deleted": ofQuestion,
-  "question.voted": inWorld({ room: isId, question: isId, user: isId }),
+  "question.voted": inWorld({ room: isId, question: isId, votes }),
   "question.pinned": inWorld({ room: isId, question: isNullOr(isId) }),
   "poll.saved": ofPoll,
   "poll.deleted": ofPoll,
-  "poll.voted": inWorld({ room: isId, poll: isId, user: isId }),
+  "poll.voted": inWorld({ room: isId, poll: isId, votes }),
   "poll.pinned": inWorld({ room: isId, poll: isNullOr(isId) }),
-  "file.added": ofWorld,
-  "file.deleted": ofWorld,
+  "file.added": ofFile,
+  "file.deleted": ofFile,
+};
+
+const isHint = isRecord({
+  entry: (value) =>
+    isObject(value) &&
+    typeof value["type"] === "string" &&
+    Object.hasOwn(entries, value["type"]) &&
+    entries[value["type"] as Entry["type"]](value),
+  previous: isCount,
+});
+
+const isMessage = isKindOf("type", {
+  hints: isRecord({ world: isId, hints: isListOf(isHint) }),
   // The listeners of a topic check its messages.
   live: isRecord({ topic: isId, data: isJson }, { world: isId }),
   "process.ended": isRecord({ process: isId }),
-};
+});
 
-/** An event that another process sent: `unknown` may be one of a newer Foyer. */
-export type Received = AnyEvent | "unknown" | "malformed";
-
-/** Checks an event that another process sent. */
-export function received(value: unknown): Received {
-  if (!isObject(value) || typeof value["type"] !== "string") return "malformed";
-  const { type } = value;
-  if (!Object.hasOwn(shapes, type)) return "unknown";
-  return shapes[type as Sent](value)
-    ? (value as unknown as AnyEvent)
-    : "malformed";
-}
+/**
+ * Checks a message of another process.
+ * @returns nothing for one that no process of this Foyer sends. A process that does not
+ *   get the entries in it reads them from the log.
+ */
+export const received = (value: unknown): BusMessage[] =>
+  isMessage(value) ? [value as unknown as BusMessage] : [];

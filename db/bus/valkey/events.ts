@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { detach } from "../detach.js";
 import type { AnyEvent, Counted, Events, Listener } from "../events.js";
-import { LocalEvents, type OnFault } from "../local/events.js";
+import { LocalEvents, type OnFault } from "../bus/local.js";
 import { StoreError } from "../store.js";
 import { Condition } from "./condition.js";
 import { Counts } from "./counts.js";

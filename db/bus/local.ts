@@ -1,21 +1,20 @@
 import { randomUUID } from "node:crypto";
-import type { AnyEvent, Counted, Events, Listener } from "../events.js";
+import type { Bus, BusListener, BusMessage, Counted } from "./bus.js";
 import { Tally } from "./tally.js";
 
 /** Gets what a listener threw. */
 export type OnFault = (error: unknown) => void;
 
 /**
- * Events within one process. Listeners run before `publish` returns, unless a
- * listener publishes: then all get the present event first.
+ * The bus of one process. Listeners run before `publish` returns, unless a
+ * listener publishes: then all get the present message first.
  */
-export class LocalEvents implements Events {
-  readonly #listeners = new Set<Listener>();
+export class LocalBus implements Bus {
+  readonly #listeners = new Set<BusListener>();
   readonly #onFault: OnFault;
   readonly process: string;
-  readonly lossy: boolean = false;
-  /** The event that listeners get now, and those that they published meanwhile. */
-  readonly #due: AnyEvent[] = [];
+  /** The message that listeners get now, and those that they published meanwhile. */
+  readonly #due: BusMessage[] = [];
   readonly #tally = new Tally();
   #closed = false;
 
@@ -25,8 +24,8 @@ export class LocalEvents implements Events {
     this.process = name;
   }
 
-  publish(event: AnyEvent): void {
-    if (this.#closed || this.#due.push(event) > 1) return;
+  publish(message: BusMessage): void {
+    if (this.#closed || this.#due.push(message) > 1) return;
     try {
       // It grows while listeners publish.
       for (const next of this.#due) this.#tell(next);
@@ -35,23 +34,24 @@ export class LocalEvents implements Events {
     }
   }
 
-  tell(event: AnyEvent): void {
-    this.publish(event);
-  }
-
-  #tell(event: AnyEvent): void {
+  #tell(message: BusMessage): void {
     for (const listener of this.#listeners) {
       try {
-        listener(event);
+        listener(message);
       } catch (error) {
         this.#onFault(error);
       }
     }
   }
 
-  subscribe(listener: Listener): () => void {
+  /** Every message comes here in any case. */
+  join(): void {}
+
+  leave(): void {}
+
+  subscribe(listener: BusListener): () => void {
     // A new function, so that the same listener may subscribe twice.
-    const own: Listener = (event) => listener(event);
+    const own: BusListener = (message) => listener(message);
     if (!this.#closed) this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
   }

@@ -1,0 +1,139 @@
+import { randomInt } from "node:crypto";
+import {
+  type Author,
+  type Change,
+  type Entry,
+  type EntryRow,
+  entryRow,
+  type Vote,
+} from "./entries.js";
+import type { Hint, Position } from "./log.js";
+
+/** Tags are below this number, which is exact in a double. */
+const TAGS = 2 ** 47;
+
+type Voted = Extract<Change, { votes: Vote[] }>;
+
+/** A change as a write gives it: of votes, one vote of the author. */
+export type Given =
+  | Exclude<Change, { type: "chat.event" } | Voted>
+  | Omit<Extract<Voted, { question: string }>, "votes">
+  | Omit<Extract<Voted, { poll: string }>, "votes">;
+
+/** The state of a {@link Draft} to go back to. */
+export interface Mark {
+  readonly entries: number;
+  readonly votes: number;
+}
+
+/** A vote that is not an entry yet. */
+interface Pending {
+  readonly world: string;
+  readonly change: Omit<Voted, "votes">;
+  readonly vote: Vote;
+}
+
+/**
+ * The entries of one transaction, before it commits. It numbers them from the heads of
+ * their worlds, which the transaction has locked.
+ */
+export class Draft {
+  readonly #headOf: (world: string) => Position;
+  /** The last entry of each world, these included. */
+  readonly #heads = new Map<string, Position>();
+  readonly #hints: Hint<Entry>[] = [];
+  readonly #votes: Pending[] = [];
+
+  /** @param headOf reads the last entry of a world. It is asked once for each world. */
+  constructor(headOf: (world: string) => Position) {
+    this.#headOf = headOf;
+  }
+
+  /** The number of the next entry of a world, which is the id of a chat event that is stored now. */
+  next(world: string): number {
+    return this.#head(world).seq + 1;
+  }
+
+  /** A tag for a chat event that is stored now. */
+  newTag(): number {
+    return randomInt(1, TAGS);
+  }
+
+  /** Appends an entry. A vote is appended together with the others, at the end. */
+  append(world: string, given: Given, by: Author): void {
+    if (given.type === "question.voted" || given.type === "poll.voted") {
+      const { user = "", connection } = by;
+      this.#votes.push({ world, change: given, vote: { user, connection } });
+      return;
+    }
+    const stamp = {
+      world,
+      seq: this.next(world),
+      tag: this.newTag(),
+      at: Date.now(),
+      by,
+    };
+    this.put({ ...given, ...stamp } as Entry);
+  }
+
+  /** Appends the entry of a chat event, which has the number that is next. */
+  put(entry: Entry): void {
+    const { world, seq, tag } = entry;
+    this.#hints.push({ entry, previous: this.#head(world).tag });
+    this.#heads.set(world, { seq, tag });
+  }
+
+  /** The present state, to go back to if the write that follows fails. */
+  mark(): Mark {
+    return { entries: this.#hints.length, votes: this.#votes.length };
+  }
+
+  /** Forgets what was appended since. */
+  back({ entries, votes }: Mark): void {
+    this.#votes.length = votes;
+    while (this.#hints.length > entries) {
+      const { entry, previous } = this.#hints.pop()!;
+      this.#heads.set(entry.world, { seq: entry.seq - 1, tag: previous });
+    }
+  }
+
+  /**
+   * Ends the draft: votes become one entry for each question or poll.
+   * @returns all entries in their order.
+   */
+  finish(): readonly Hint<Entry>[] {
+    const votes = new Map<string, Voted & { world: string }>();
+    for (const { world, change, vote } of this.#votes.splice(0)) {
+      const key = JSON.stringify(change);
+      const known = votes.get(key);
+      if (known) known.votes.push(vote);
+      else votes.set(key, { ...(change as Voted), world, votes: [vote] });
+    }
+    for (const { world, ...change } of votes.values()) {
+      const by = { kind: "server" } as const;
+      const seq = this.next(world);
+      const at = Date.now();
+      this.put({ ...change, world, seq, tag: this.newTag(), at, by });
+    }
+    return this.#hints;
+  }
+
+  /** The last entry of each world that got one, after {@link finish}. */
+  heads(): { world: string; seq: number; tag: number }[] {
+    const worlds = new Set(this.#hints.map(({ entry }) => entry.world));
+    return [...worlds].map((world) => ({ world, ...this.#heads.get(world)! }));
+  }
+
+  /** The rows of all entries that are no chat events, after {@link finish}. */
+  rows(): EntryRow[] {
+    return this.#hints.flatMap(({ entry }) =>
+      entry.type === "chat.event" ? [] : [entryRow(entry)],
+    );
+  }
+
+  #head(world: string): Position {
+    let head = this.#heads.get(world);
+    if (!head) this.#heads.set(world, (head = this.#headOf(world)));
+    return head;
+  }
+}

@@ -1,0 +1,232 @@
+import type { PermissionConfig } from "../../schemas/rules.js";
+import type { Delivery } from "../chat.js";
+import type { Poll } from "../polls.js";
+import type { Question } from "../questions.js";
+import type { Announcement } from "../store.js";
+import type { Hint, LogReads, Position } from "./log.js";
+
+/** Who acted. */
+export interface Author {
+  /**
+   * `user` for a user of the world, over a websocket or by an upload; `api` for a call of
+   * the REST API; `command` for a command beside the server; `server` for the server itself.
+   */
+  readonly kind: "user" | "api" | "command" | "server";
+  /** The id of the user, which stays when the user is erased. */
+  readonly user?: string | undefined;
+  /** The id of the connection that gets its own pushes before its next answer. The log does not keep it. */
+  readonly connection?: string | undefined;
+}
+
+/** The author of what nobody asked for. */
+export const SERVER: Author = { kind: "server" };
+
+/** A vote. */
+export interface Vote {
+  readonly user: string;
+  /** The id of the connection that sent it. */
+  readonly connection?: string | undefined;
+}
+
+/** What a write changed. The entry that says so has the world. */
+export type Change =
+  | {
+      type:
+        | "world.created"
+        | "world.updated"
+        | "world.deleted"
+        /** A node found that the database had lost entries, and raised the number of the next one. */
+        | "world.raised"
+        /** The log begins here. What the world held before has lower numbers. */
+        | "log.began";
+    }
+  | {
+      type:
+        | "room.created"
+        /** Created behind the other rooms, by a user of the world. */
+        | "room.opened"
+        | "room.updated"
+        /** Only its `schedule_data` changed. */
+        | "room.scheduled";
+      room: string;
+    }
+  | {
+      type: "room.deleted";
+      room: string;
+      /** The rules that it had. */
+      rules: PermissionConfig;
+    }
+  | { type: "rooms.reordered" }
+  | {
+      type:
+        /** Is new, or came back with other traits. */
+        | "user.entered"
+        | "user.updated"
+        /** Was banned, silenced or reactivated. */
+        | "user.moderated"
+        /** Blocks another user, or does so no longer. */
+        | "user.blocked"
+        | "user.unblocked"
+        | "user.erased";
+      user: string;
+    }
+  | {
+      type: "announcement.created" | "announcement.updated";
+      announcement: string;
+      /** Whether it was visible before. */
+      wasVisible: boolean;
+      /** If this hid the announcement: its public form, without a text that came with the change. */
+      hidden?: Announcement | undefined;
+    }
+  /** There is a new event in a channel. Its id is the number of the entry. */
+  | { type: "chat.event"; channel: string; delivery: Delivery }
+  /** The reactions to an event of a channel changed. */
+  | { type: "chat.reacted"; channel: string; event: number }
+  /** Some users became or ceased to be members of a channel, or it is hidden or visible for them now. */
+  | { type: "chat.memberships"; channel: string; users: string[] }
+  /** The content of some events was erased, or they are gone, without an event that says so. */
+  | { type: "chat.erased" }
+  | {
+      type: "question.saved" | "question.deleted";
+      room: string;
+      question: string;
+      /** Whether it was visible before. */
+      wasVisible: boolean;
+      /** If this hid the question: its public form, without a text that came with the change. */
+      hidden?: Question | undefined;
+    }
+  /** Users voted for a question, or withdrew their votes. */
+  | {
+      type: "question.voted";
+      room: string;
+      question: string;
+      /** Empty once the entry was read from the store, which does not keep them here. */
+      votes: Vote[];
+    }
+  /** This question is pinned now; null for none. */
+  | { type: "question.pinned"; room: string; question: string | null }
+  | {
+      type: "poll.saved" | "poll.deleted";
+      room: string;
+      poll: string;
+      /** Whether it was open or closed before. */
+      wasPublic: boolean;
+      /** If this hid the poll: its public form, without texts that came with the change. */
+      hidden?: Poll | undefined;
+    }
+  /** The ballots of users changed. `votes` as for questions. */
+  | { type: "poll.voted"; room: string; poll: string; votes: Vote[] }
+  /** This poll is pinned now; null for none. */
+  | { type: "poll.pinned"; room: string; poll: string | null }
+  | { type: "file.added" | "file.deleted"; file: string };
+
+/** What every entry says. */
+export interface Stamp extends Position {
+  /** The id of the world; {@link INDEX} for what concerns all worlds. */
+  readonly world: string;
+  /** When it was written, in milliseconds since 1970. */
+  readonly at: number;
+  readonly by: Author;
+}
+
+/** An entry of the log of a world: what one write changed. */
+export type Entry = Change & Stamp;
+
+/**
+ * Stands for all worlds in the log. It has an entry whenever a world may be found by other
+ * host names or issuers than before, or not any more.
+ */
+export const INDEX = "";
+
+/** Gets the entries of each transaction of this process in order, before its writes resolve. */
+export type OnAppended = (
+  hints: readonly Hint<Entry>[],
+) => Promise<unknown> | undefined;
+
+/** The log of each world. */
+export interface LogStore extends LogReads<Entry> {
+  /**
+   * Deletes a slice of the entries of a world that are older than a time. Chat events stay.
+   * @param before in milliseconds since 1970.
+   * @returns whether there may be more.
+   */
+  prune(world: string, before: number): Promise<boolean>;
+}
+
+/** An entry as it is stored, unless it is a chat event. */
+export interface EntryRow {
+  readonly world_id: string;
+  readonly seq: number;
+  readonly tag: number;
+  readonly at: number;
+  readonly type: string;
+  /** JSON of the {@link Author} without the connection. */
+  readonly author: string;
+  /** JSON of the other fields, without votes and without `hidden`. */
+  readonly detail: string;
+  /** JSON of `hidden`; null for none, or once it is erased. */
+  readonly data: string | null;
+}
+
+/** An entry as it is stored. */
+export function entryRow(
+  entry: Exclude<Entry, { type: "chat.event" }>,
+): EntryRow {
+  const { world, seq, tag, at, by, type, ...rest } = entry;
+  const {
+    hidden,
+    votes: _,
+    ...detail
+  } = rest as {
+    hidden?: unknown;
+    votes?: unknown;
+  };
+  const { kind, user } = by;
+  return {
+    world_id: world,
+    seq,
+    tag,
+    at,
+    type,
+    author: JSON.stringify({ kind, user }),
+    detail: JSON.stringify(detail),
+    data: hidden === undefined ? null : JSON.stringify(hidden),
+  };
+}
+
+/** The entry in a row. */
+export function entryOf(row: Omit<EntryRow, "world_id"> & { world: string }) {
+  const { world, seq, tag, at, type, author, detail, data } = row;
+  return {
+    world,
+    seq,
+    tag,
+    at,
+    by: JSON.parse(author) as Author,
+    type,
+    ...(JSON.parse(detail) as object),
+    ...(type.endsWith(".voted") && { votes: [] }),
+    ...(data !== null && { hidden: JSON.parse(data) as unknown }),
+  } as Entry;
+}
+
+/** The entry of a chat event. */
+export const chatEntry = (
+  world: string,
+  tag: number,
+  delivery: Delivery,
+  by: Author = authorOf(delivery),
+): Entry => ({
+  type: "chat.event",
+  world,
+  seq: delivery.event.id,
+  tag,
+  at: delivery.event.timestamp,
+  by,
+  channel: delivery.event.channel,
+  delivery,
+});
+
+/** Who sent an event, as far as the event itself says. */
+const authorOf = ({ event: { sender } }: Delivery): Author =>
+  sender === null ? SERVER : { kind: "user", user: sender };
