@@ -1,13 +1,13 @@
 import type { EngineChoice } from "./choice.js";
-import { publishing } from "./publishing/index.js";
 import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
-import { LocalEvents } from "./bus/local.js";
+import { LocalBus } from "./bus/local.js";
 import { openFiles } from "./open-files.js";
 import { hasDatabase, refuseMissing } from "./sqlite/database.js";
 import { openSqliteStore } from "./sqlite/index.js";
 import type { Store } from "./store.js";
-import { ClusterEvents } from "./bus/cluster.js";
+import { ClusterBus } from "./bus/cluster.js";
+import { LogEvents } from "./log/log-events.js";
 
 /** A server that several machines share, as metrics show it. */
 export interface SharedHealth {
@@ -93,30 +93,33 @@ async function openEmbedded({
   bucket,
   worker,
   upgrade = true,
+  serves = true,
   lockTimeout,
   log,
+  warn = () => {},
   onFault = rethrow,
 }: EngineOptions): Promise<Engines> {
-  const events = worker
-    ? new ClusterEvents(process, onFault, worker.process)
-    : new LocalEvents(onFault);
   const store = openSqliteStore(dataDir, {
     upgrade,
+    author: { kind: serves ? "server" : "command" },
     ...(log && { log }),
     ...(lockTimeout !== undefined && { lockTimeout }),
-    ...(worker && { origin: worker.group }),
-    onTouched: (worlds) => {
-      for (const world of worlds) {
-        events.publish({ type: "world.touched", world });
-      }
-    },
+    onAppended: (hints) => events.took(hints),
   });
+  const bus = worker
+    ? new ClusterBus(process, onFault, worker.process)
+    : new LocalBus(onFault);
+  const onUnread = (error: unknown) =>
+    warn(`The log cannot be read: ${(error as Error).message}`);
+  const parts = { bus, log: store.log, onFault, onUnread };
+  const events: LogEvents = new LogEvents(parts);
   const files = await openFiles(dataDir, bucket).catch(async (error) => {
     await store.close();
+    await events.close();
     throw error;
   });
   return {
-    store: publishing(store, events),
+    store,
     files,
     events,
     async close() {

@@ -83,20 +83,6 @@ export class AnnouncementPushes {
     });
   }
 
-  /** Tells people of announcements that are not as they were told last. */
-  async compare(world: string): Promise<void> {
-    const all = await this.#list(world);
-    const known = this.#told.get(world)?.known;
-    if (!known) return;
-    for (const announcement of all) {
-      const before = known.get(announcement.id);
-      const isSame = JSON.stringify(before) === JSON.stringify(announcement);
-      if (isVisible(announcement) ? isSame : !before) continue;
-      await this.#send(world, announcement, before !== undefined);
-    }
-    this.#watch(world);
-  }
-
   #list(world: string): Promise<Announcement[]> {
     return this.#live.store.announcements.list(world);
   }

@@ -72,7 +72,7 @@ async function create(
   const made = await announcements.create(
     connection.world,
     fields,
-    connection.id,
+    connection.author,
   );
   return { announcement: sentAnnouncement(made) };
 }
@@ -88,7 +88,7 @@ async function update(
       connection.world,
       typeof id === "string" ? id : "",
       changes,
-      connection.id,
+      connection.author,
     );
     return { announcement: sentAnnouncement(after) };
   } catch (error) {

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { LiveLimits } from "../config.js";
+import type { Author } from "../db/log/entries.js";
 import type { Identity } from "../plugins/auth/identity.js";
 import type { Backlog } from "./backlog.js";
 import { pingFrame, pongFrame } from "./frame.js";
@@ -189,6 +190,11 @@ export class Connection {
     socket.on("data", this.#onData);
     // A fault of the protocol; ws closes the connection itself.
     ws.on("error", nothing);
+  }
+
+  /** The user who logged in, as the log names the author of what the user writes here. */
+  get author(): Author {
+    return { kind: "user", user: this.login?.user, connection: this.id };
   }
 
   /** Whether it takes no messages and gets no pushes any more. */

@@ -76,7 +76,6 @@ export default fp<{ limits: LiveLimits }>(
       metrics,
     });
     app.decorate("live", live);
-    await live.open();
     const handle = messageHandler(live, dispatcher(commands));
 
     const around: Surroundings = {

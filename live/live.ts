@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../config.js";
 import type { Events } from "../db/events.js";
-import type { Store } from "../db/store.js";
+import { type Store, StoreError } from "../db/store.js";
 import type { Identify } from "../plugins/auth/identity.js";
 import type { Guests } from "../plugins/limits/guests.js";
 import { Activity } from "./activity.js";
@@ -11,6 +11,7 @@ import { type Connection, type Login, MAX_FRAME } from "./connection.js";
 import { followOwnEvents } from "./own-events.js";
 import { Crowds } from "./crowds.js";
 import { Effects } from "./effects.js";
+import { reload } from "./endings.js";
 import { Hub } from "./hub.js";
 import type { LiveMetrics } from "./metrics.js";
 import { Notifier } from "./notifier.js";
@@ -27,6 +28,9 @@ import { type View, type WorldState, WorldStates } from "./world-state.js";
 
 /** How often timeouts, expiries and pings are looked for, in milliseconds. */
 export const TICK = 250;
+
+/** How long a login waits until the log of its world can be read, in milliseconds. */
+const FOLLOW_TIMEOUT = 2000;
 
 /** What the live layer is made of. */
 export interface LiveParts {
@@ -66,7 +70,10 @@ export class Live {
   readonly questions: QuestionPushes;
   readonly polls: PollPushes;
   readonly searches: Searches;
-  #unfollow = () => {};
+  /** The connections for which this process follows their worlds. */
+  readonly #following = new Set<Connection>();
+  readonly #unsubscribe: () => void;
+  #unfollowOwn = () => {};
 
   constructor(parts: LiveParts) {
     const { store, events, identify, guests, limits, log, metrics } = parts;
@@ -99,13 +106,17 @@ export class Live {
     this.questions = new QuestionPushes(this);
     this.polls = new PollPushes(this);
     this.presence = new Presence(events, new RoomWatch(this));
+    this.#unsubscribe = events.subscribe((event) => {
+      if (event.type === "world.reset") this.#reset(event.world);
+    });
+    // After all others, which have then begun to push what an event asks for.
+    this.#unfollowOwn = followOwnEvents(this);
   }
 
-  /** Begins to deliver what happens from now on. */
-  async open(): Promise<void> {
-    await this.chat.open();
-    // After all others, which have then begun to push what an event asks for.
-    this.#unfollow = followOwnEvents(this);
+  /** The database has lost what it had: people log in again, and fetch what is true. */
+  #reset(world: string): void {
+    this.log.warn({ world }, "the log of a world went back");
+    for (const connection of [...this.hub.in(world)]) reload(connection);
   }
 
   /** What somebody sees of a world. How large their messages may be follows from it. */
@@ -128,8 +139,30 @@ export class Live {
     connection.login = login;
     // The client may have gone while its user was written: then nobody would remove it.
     if (connection.ended) return;
+    await this.#follow(connection);
+    if (connection.ended) return this.#unfollow(connection);
     this.hub.add(connection, login.user);
     await this.notifier.watch(connection.world);
+  }
+
+  /** @throws {StoreError} `unusable` if the log cannot be read for some time. */
+  async #follow(connection: Connection): Promise<void> {
+    const { world } = connection;
+    this.#following.add(connection);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const fault = new StoreError("unusable", "The log cannot be read.");
+      timer = setTimeout(() => reject(fault), FOLLOW_TIMEOUT);
+    });
+    await Promise.race([this.events.follow(world), late]).finally(() =>
+      clearTimeout(timer),
+    );
+  }
+
+  #unfollow(connection: Connection): void {
+    if (this.#following.delete(connection)) {
+      this.events.unfollow(connection.world);
+    }
   }
 
   /** A login that failed after all. */
@@ -138,6 +171,7 @@ export class Live {
     this.chat.leave(connection);
     connection.forgetPushes();
     connection.login = undefined;
+    this.#unfollow(connection);
     this.#unwatch(connection.world);
   }
 
@@ -184,6 +218,7 @@ export class Live {
     this.hub.remove(connection);
     this.chat.leave(connection);
     this.presence.note(world, { do: "close", connection: id });
+    this.#unfollow(connection);
     this.#unwatch(world);
   }
 
@@ -192,10 +227,12 @@ export class Live {
     this.notifier.unwatch(world);
     this.states.forget(world);
     this.polls.forget(world);
+    this.chat.pages.forget(world);
   }
 
   close(): void {
-    this.#unfollow();
+    this.#unsubscribe();
+    this.#unfollowOwn();
     this.effects.close();
     this.notifier.close();
     this.presence.close();

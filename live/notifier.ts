@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-import { setImmediate } from "node:timers/promises";
 import type { AnyEvent } from "../db/events.js";
 import { AnnouncementPushes } from "./announcement-pushes.js";
 import type { World } from "../schemas/worlds.js";
@@ -23,23 +21,10 @@ import type { WorldState } from "./world-state.js";
  */
 const COALESCED = 300;
 
-/** How many users are compared with the store at a time. */
-const USERS = 200;
-
 /** A change of a world that is not sent yet. */
 interface Pending {
-  /** Whether users and announcements may have changed, too. */
-  everything: boolean;
-  /** Whether something has changed for certain. */
-  certain: boolean;
-}
-
-/** A world that somebody is in. */
-interface Told {
-  /** Where the schedule is, as people were told last; as JSON. */
-  pretalx: string;
-  /** Stands for the world and the rooms, as people were told last. */
-  versions: string | undefined;
+  /** Whether it also goes to clients that did not ask for changes. */
+  forAll: boolean;
 }
 
 /**
@@ -49,7 +34,8 @@ interface Told {
 export class Notifier {
   readonly #live: Live;
   readonly #pending = new Map<string, Pending>();
-  readonly #told = new Map<string, Told>();
+  /** Where the schedule of each world is, as people were told last; as JSON. */
+  readonly #pretalx = new Map<string, string>();
   readonly #announcements: AnnouncementPushes;
   readonly #pushes: WorldPushes;
   readonly #unsubscribe: () => void;
@@ -69,20 +55,16 @@ export class Notifier {
 
   #receive(event: AnyEvent): void {
     const { states, hub } = this.#live;
-    if (event.type === "events.missed") {
-      for (const world of hub.worlds()) {
-        states.forget(world);
-        this.#refresh(world, { everything: true, certain: false });
-      }
+    if (event.type === "world.reset") {
+      states.forget(event.world);
       return;
     }
-    if (event.type === "live" || !("world" in event)) return;
+    if (!("by" in event)) return;
     const { world, by } = event;
     switch (event.type) {
       case "world.created":
       case "world.deleted":
       case "world.updated":
-      case "world.touched":
       case "room.created":
       case "room.opened":
       case "room.updated":
@@ -101,9 +83,6 @@ export class Notifier {
       case "rooms.reordered":
         this.#refresh(world);
         break;
-      case "world.touched":
-        this.#refresh(world, { everything: true, certain: true });
-        break;
       case "room.opened":
         this.#opened(world, event.room);
         break;
@@ -112,10 +91,10 @@ export class Notifier {
         break;
       case "room.deleted":
         this.#deleted(world, event.room, event.rules);
-        if (by === undefined) this.#refresh(world);
+        if (!by.connection) this.#refresh(world);
         break;
       case "user.updated":
-        this.#userUpdated(world, event.user, by);
+        this.#userUpdated(world, event.user, by.connection);
         break;
       case "user.moderated":
       case "user.erased":
@@ -142,14 +121,10 @@ export class Notifier {
   }
 
   /** Tells everybody of a world that it has changed, soon. */
-  #refresh(
-    world: string,
-    next: Pending = { everything: false, certain: true },
-  ): void {
+  #refresh(world: string, next: Pending = { forAll: true }): void {
     const pending = this.#pending.get(world);
     if (pending) {
-      pending.everything ||= next.everything;
-      pending.certain ||= next.certain;
+      pending.forAll ||= next.forAll;
       return;
     }
     this.#pending.set(world, next);
@@ -158,7 +133,7 @@ export class Notifier {
       this.#pending.delete(world);
       effects.enforce(
         world,
-        () => this.#checkLogins(world, next),
+        () => this.#checkLogins(world),
         () => this.#hold(world, hub.in(world)),
       );
       effects.inOrder(world, () => this.#tell(world, next));
@@ -173,7 +148,7 @@ export class Notifier {
   }
 
   /** Ends the connections of users who may not stay in a world. */
-  async #checkLogins(world: string, { everything }: Pending): Promise<void> {
+  async #checkLogins(world: string): Promise<void> {
     const live = this.#live;
     const state = await live.states.get(world);
     const connections = [...live.hub.in(world)];
@@ -181,21 +156,15 @@ export class Notifier {
       const reason = reasonToEnd(identity, state?.world);
       if (reason) throwOut(connection, reason);
     });
-    if (state && everything) await this.#compareAll(world, connections);
   }
 
-  async #tell(world: string, { everything, certain }: Pending): Promise<void> {
+  async #tell(world: string, { forAll }: Pending): Promise<void> {
     const live = this.#live;
     const state = await live.states.get(world);
     if (!state) return;
     const connections = [...live.hub.in(world)];
-    const told = this.#told.get(world);
-    const versions = live.events.lossy ? versionsOf(state) : undefined;
-    const isNew = certain || (everything && versions !== told?.versions);
-    await this.#pushes.send(state, connections, isNew);
-    if (isNew && told) told.versions = versions;
-    if (isNew) this.#tellSchedule(world, state);
-    if (everything) await this.#announcements.compare(world);
+    await this.#pushes.send(state, connections, forAll);
+    if (forAll) this.#tellSchedule(world, state);
   }
 
   /** The push that brings a connection its new rights; undefined for none. */
@@ -205,9 +174,9 @@ export class Notifier {
 
   #tellSchedule(world: string, state: WorldState): void {
     const pretalx = pretalxOf(state.world.value);
-    const told = this.#told.get(world);
-    if (!told || told.pretalx === pretalx.text) return;
-    told.pretalx = pretalx.text;
+    const told = this.#pretalx.get(world);
+    if (told === undefined || told === pretalx.text) return;
+    this.#pretalx.set(world, pretalx.text);
     broadcast(this.#live.hub.in(world), "world.schedule.updated", pretalx);
   }
 
@@ -229,7 +198,7 @@ export class Notifier {
         this.#pushes.pushed(connection, id, room);
       });
       // Its place in the order may be another one.
-      this.#refresh(world, { everything: false, certain: false });
+      this.#refresh(world, { forAll: false });
     });
   }
 
@@ -246,7 +215,7 @@ export class Notifier {
       );
       this.#pushes.scheduled(world, id, schedule_data);
       // Connections elsewhere get it only if they asked for all changes.
-      this.#refresh(world, { everything: false, certain: false });
+      this.#refresh(world, { forAll: false });
     });
   }
 
@@ -285,14 +254,6 @@ export class Notifier {
     });
   }
 
-  /** Compares the users of connections with the store, in slices. */
-  async #compareAll(world: string, connections: Connection[]): Promise<void> {
-    for (let i = 0; i < connections.length; i += USERS) {
-      await this.#compareNow(world, connections.slice(i, i + USERS));
-      await setImmediate();
-    }
-  }
-
   /**
    * Compares the users of connections with the store. Until then nothing is pushed to
    * them: whoever was banned gets nothing that was sent after that.
@@ -324,7 +285,7 @@ export class Notifier {
 
   /** Nobody is in a world any more. */
   unwatch(world: string): void {
-    this.#told.delete(world);
+    this.#pretalx.delete(world);
     this.#announcements.unwatch(world);
     this.#pushes.forget(world);
   }
@@ -332,17 +293,10 @@ export class Notifier {
   /** Watches a world that somebody is in. */
   async watch(world: string): Promise<void> {
     await this.#announcements.watch(world);
-    if (this.#told.has(world)) return;
-    const { store, events, states } = this.#live;
-    const found = await store.worlds.get(world);
-    if (!found) return;
-    const state = events.lossy ? await states.get(world) : undefined;
-    if (!this.#told.has(world)) {
-      this.#told.set(world, {
-        pretalx: pretalxOf(found.value).text,
-        versions: state && versionsOf(state),
-      });
-    }
+    if (this.#pretalx.has(world)) return;
+    const found = await this.#live.store.worlds.get(world);
+    if (!found || this.#pretalx.has(world)) return;
+    this.#pretalx.set(world, pretalxOf(found.value).text);
   }
 }
 
@@ -350,13 +304,6 @@ export class Notifier {
 const pretalxOf = oncePer(({ config }: World) =>
   encoded(objectIn(config, "pretalx") ?? {}),
 );
-
-/** A short text that is another one when the world or a room has changed. */
-function versionsOf({ world, rooms }: WorldState): string {
-  const hash = createHash("sha1").update(world.version);
-  for (const { value, version } of rooms) hash.update(`${value.id} ${version}`);
-  return hash.digest("base64");
-}
 
 /** Does something with connections that are still logged in, and lets requests be served meanwhile. */
 const withEach = (

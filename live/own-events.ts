@@ -1,4 +1,5 @@
 import type { AnyEvent } from "../db/events.js";
+import type { Entry } from "../db/log/entries.js";
 import type { Live } from "./live.js";
 
 /**
@@ -10,25 +11,32 @@ import type { Live } from "./live.js";
 export function followOwnEvents(live: Live): () => void {
   const { sockets, hub, effects, passes, chat, events } = live;
 
-  const pushesOf = (event: AnyEvent): Promise<void>[] => {
-    if (!("world" in event) || event.type === "live") return [];
-    const { world } = event;
-    if (event.type === "chat.event") {
-      const { channel, delivery } = event;
-      const sent = chat.channels.sent(channel, delivery.event.id);
+  const pushesOf = (entry: Entry): Promise<void>[] => {
+    const { world } = entry;
+    if (entry.type === "chat.event") {
+      const sent = chat.channels.sent(entry.channel, entry.seq);
       return sent ? [sent] : [];
     }
     // Reactions and lists of channels are paced, and nobody waits for them.
-    if ("channel" in event) return [];
+    if ("channel" in entry) return [];
     const places = passes.isCrowd(hub.in(world).size) ? [] : [world];
-    if ("room" in event && !passes.isCrowd(hub.inRoom(world, event.room).size))
-      places.push(event.room);
+    if ("room" in entry && !passes.isCrowd(hub.inRoom(world, entry.room).size))
+      places.push(entry.room);
     return places.flatMap((place) => effects.ended(place) ?? []);
   };
 
   return events.subscribe((event) => {
-    if (!("by" in event) || event.by === undefined) return;
-    const connection = sockets.get(event.by);
-    if (connection) connection.follow(pushesOf(event));
+    for (const id of authorsOf(event)) {
+      sockets.get(id)?.follow(pushesOf(event as Entry));
+    }
   });
+}
+
+/** The ids of the connections that caused an entry. */
+function authorsOf(event: AnyEvent): string[] {
+  if ("votes" in event) {
+    return event.votes.flatMap(({ connection }) => connection ?? []);
+  }
+  const connection = "by" in event ? event.by.connection : undefined;
+  return connection === undefined ? [] : [connection];
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { WorldEvent } from "../db/events.js";
+import type { Entry, Vote } from "../db/log/entries.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { Connection } from "./connection.js";
 import { pushFrame } from "./frame.js";
@@ -18,7 +18,7 @@ export interface Place {
 
 /** A change of a question or a poll. */
 type RoomEvent = Extract<
-  WorldEvent,
+  Entry,
   { type: `question.${string}` | `poll.${string}` }
 >;
 
@@ -26,8 +26,11 @@ type RoomEvent = Extract<
 export function concernsAnybody({ hub }: Live, event: RoomEvent): boolean {
   const { world, room } = event;
   if (hub.inRoom(world, room).size > 0) return true;
-  // Whoever votes is told without having entered the room.
-  return "user" in event && hub.of(world, event.user).size > 0;
+  // A user who votes gets the push without having entered the room.
+  return (
+    "votes" in event &&
+    event.votes.some(({ user }) => hub.of(world, user).size > 0)
+  );
 }
 
 /**
@@ -43,9 +46,11 @@ export function pushChange(
   live.effects.inOrder(event.room, () => readingNow(push));
 }
 
-/** Those who made a vote: the user, and the connection if it was one. */
-export const authorsOf = (vote: { user: string; by?: string }): string[] =>
-  vote.by === undefined ? [vote.user] : [vote.user, vote.by];
+/** The users who voted, and the connections over which they did. */
+export const authorsOf = ({ votes }: { votes: readonly Vote[] }): string[] =>
+  votes.flatMap(({ user, connection }) =>
+    connection === undefined ? [user] : [user, connection],
+  );
 
 /** Does something once, after all pushes to a room that were asked for before. */
 export function inTurn<T>(
@@ -56,19 +61,6 @@ export function inTurn<T>(
   return new Promise((resolve, reject) => {
     live.effects.inOrder(room, () => readingNow(act).then(resolve, reject));
   });
-}
-
-/**
- * Does something after all pushes to a room that were asked for before, and repeats it as
- * long as the store fails. Later pushes to the room wait for it.
- */
-export async function inRepeatedTurn(
-  live: Live,
-  room: string,
-  act: () => Promise<unknown>,
-): Promise<void> {
-  live.effects.inOrder(room, () => readingNow(act));
-  await live.effects.ended(room);
 }
 
 /** Reads of one turn see one state. That of this turn may be older than an event. */

@@ -184,7 +184,11 @@ async function create(
   };
   let room: Versioned<RoomValue>;
   try {
-    room = await live.store.rooms.open(connection.world, draft, connection.id);
+    room = await live.store.rooms.open(
+      connection.world,
+      draft,
+      connection.author,
+    );
   } catch (error) {
     if (!(error instanceof StoreError && error.problem === "taken"))
       throw error;
@@ -203,7 +207,7 @@ async function create(
 async function remove({ live, connection, room }: RoomContext) {
   const { rooms } = live.store;
   const { id } = room.value;
-  await rooms.delete(connection.world, id, undefined, connection.id);
+  await rooms.delete(connection.world, id, undefined, connection.author);
   return {};
 }
 
@@ -253,7 +257,7 @@ async function patchConfig(
   const { rooms } = live.store;
   const all = { ...changes, extras };
   const { id } = room.value;
-  const by = connection.id;
+  const by = connection.author;
   const { world } = connection;
   const updated = await rooms.update(world, id, all, undefined, by);
   return roomSettings(updated.value);
@@ -275,7 +279,7 @@ async function reorder(
 ) {
   const { live, connection } = context;
   const ids = payload.filter((id): id is string => typeof id === "string");
-  await live.store.rooms.reorder(connection.world, ids, connection.id);
+  await live.store.rooms.reorder(connection.world, ids, connection.author);
   return listConfigs(context);
 }
 
@@ -302,6 +306,11 @@ async function schedule(
   }
   boundSchedule(data);
   const { rooms } = live.store;
-  await rooms.schedule(connection.world, room.value.id, data, connection.id);
+  await rooms.schedule(
+    connection.world,
+    room.value.id,
+    data,
+    connection.author,
+  );
   return {};
 }

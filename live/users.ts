@@ -103,7 +103,7 @@ async function update(
     ...(client_state && { client_state }),
   };
   const { users } = live.store;
-  await users.update(connection.world, me.id, changes, connection.id);
+  await users.update(connection.world, me.id, changes, connection.author);
   connection.afterAnswer(() => forceJoins(live, connection));
   return {};
 }
@@ -275,7 +275,12 @@ function moderate(state: UserRecord["moderation_state"], action: string) {
   return async (context: Context, payload: Named) => {
     const { id } = await personNamed(context, payload, action);
     const { live, connection } = context;
-    await live.store.users.moderate(connection.world, id, state, connection.id);
+    await live.store.users.moderate(
+      connection.world,
+      id,
+      state,
+      connection.author,
+    );
     return {};
   };
 }
@@ -284,21 +289,26 @@ async function erase(context: Context, payload: Named) {
   const { id } = await personNamed(context, payload, "delete");
   const { live, connection } = context;
   const name = { user_id: id };
-  await live.store.users.erase(connection.world, name, connection.id);
+  await live.store.users.erase(connection.world, name, connection.author);
   return {};
 }
 
 async function block(context: Context, payload: Named) {
   const { id } = await personNamed(context, payload, "block");
   const { live, connection, me } = context;
-  await live.store.users.block(connection.world, me.id, id, connection.id);
+  await live.store.users.block(connection.world, me.id, id, connection.author);
   return {};
 }
 
 async function unblock(context: Context, payload: Named) {
   const { id } = await personNamed(context, payload, "unblock");
   const { live, connection, me } = context;
-  await live.store.users.unblock(connection.world, me.id, id, connection.id);
+  await live.store.users.unblock(
+    connection.world,
+    me.id,
+    id,
+    connection.author,
+  );
   return {};
 }
 

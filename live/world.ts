@@ -151,7 +151,7 @@ async function patchConfig(context: Context, patch: WorldPatch) {
         connection.world,
         changesOf(patch, world.value),
         isDependent ? [world.version] : undefined,
-        connection.id,
+        connection.author,
       );
       return sentSettings(changed.value);
     } catch (error) {

@@ -1,14 +1,11 @@
-import { setImmediate } from "node:timers/promises";
 import type { ChatEvent, Delivery } from "../../db/chat.js";
 import type { AnyEvent } from "../../db/events.js";
 import type { ChannelState } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
 import type { Connection } from "../connection.js";
 import type { Sendable } from "../encoding.js";
-import { reload } from "../endings.js";
 import type { Live } from "../live.js";
 import { nothingSent, Paced, type Sent } from "../paced.js";
-import { unavailable } from "../problems.js";
 import { mayInRoom } from "../rights.js";
 import { hasModule } from "../targets.js";
 import type { View, WorldState } from "../world-state.js";
@@ -40,7 +37,7 @@ export class Channels {
   readonly #feed: Feed;
   readonly #reactions: Paced<number>;
   readonly #members = new Members();
-  #unsubscribe = () => {};
+  readonly #unsubscribe: () => void;
 
   constructor(live: Live, readers: Readers) {
     this.#live = live;
@@ -48,24 +45,12 @@ export class Channels {
     this.#feed = new Feed(live, {
       prepare: (world, deliveries) => this.#prepare(world, deliveries),
       sizeOf: (channel) => this.#sizeOf(channel),
-      onLost: () => {
-        for (const connection of live.sockets.values()) {
-          if (connection.login) reload(connection);
-        }
-      },
     });
     this.#reactions = new Paced(live, {
       send: ({ world, place, id }) => this.#pushReactions(world, place, id),
       sizeOf: (_, channel) => this.#sizeOf(channel),
     });
-  }
-
-  /** Begins to deliver what happens from now on. */
-  async open(): Promise<void> {
-    this.#unsubscribe = this.#live.events.subscribe((event) =>
-      this.#receive(event),
-    );
-    await this.#feed.open();
+    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
   close(): void {
@@ -96,9 +81,11 @@ export class Channels {
     );
     if (isNew && room) this.#note(connection, channel, "subscribe");
     // What this process delivers from now on waits for the start of the subscription.
-    const cursor = this.lastDelivered(channel);
+    const { world } = connection;
+    const cursor = this.lastDelivered(world, channel);
     try {
-      const last = since ?? (await this.#lastId(cursor));
+      // Later entries have not come here yet, so their events will be delivered.
+      const last = since ?? this.#live.events.reached(world);
       const state = await this.#stateOf(context, last);
       const missed = await read?.(last);
       if (since !== undefined) {
@@ -121,22 +108,6 @@ export class Channels {
   /** How many connections of this process listen to a channel. */
   #sizeOf(channel: string): number {
     return this.subscriptions.of(channel)?.subscriptions.size ?? 0;
-  }
-
-  /**
-   * The last id of the store, which is not before what was delivered.
-   * @throws {LiveError} if that does not exist any more.
-   */
-  async #lastId(cursor: number): Promise<number> {
-    let last = await this.#live.store.chat.lastId();
-    if (last < cursor) {
-      // Reads of one turn see one state, which may be older.
-      await setImmediate();
-      last = await this.#live.store.chat.lastId();
-    }
-    if (last >= cursor) return last;
-    await this.#feed.look();
-    throw unavailable();
   }
 
   async #stateOf(context: ChannelContext, last: number): Promise<SentState> {
@@ -208,8 +179,8 @@ export class Channels {
   }
 
   /** The id of an event up to which this process has delivered all events of a channel. */
-  lastDelivered(channel: string): number {
-    return this.#feed.cursorOf(channel);
+  lastDelivered(world: string, channel: string): number {
+    return this.#feed.cursorOf(world, channel);
   }
 
   /**
@@ -222,8 +193,8 @@ export class Channels {
   }
 
   /** The id of an event up to which people are told of what they have not read. */
-  lastNoticed(channel: string): number {
-    return this.#feed.noticedOf(channel);
+  lastNoticed(world: string, channel: string): number {
+    return this.#feed.noticedOf(world, channel);
   }
 
   /** Whether a user is a member of a channel for as long as they are subscribed to it. */
@@ -262,8 +233,7 @@ export class Channels {
       case "user.updated":
       case "user.moderated":
       case "user.erased":
-      case "world.touched":
-      case "events.missed":
+      case "world.reset":
         this.#members.forget();
     }
   }

@@ -16,11 +16,6 @@ export class Chat {
     this.pages = new PageCache(live);
   }
 
-  /** Begins to deliver what happens from now on. */
-  open(): Promise<void> {
-    return this.channels.open();
-  }
-
   /** A connection has left its world. */
   leave(connection: Connection): void {
     this.channels.leave(connection);

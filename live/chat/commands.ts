@@ -75,7 +75,7 @@ async function join(
   try {
     if (lasts) {
       const { chat } = live.store;
-      const joined = await chat.join(world, channel, me.id, connection.id);
+      const joined = await chat.join(world, channel, me.id, connection.author);
       if (joined) live.metrics?.chatted(joined.event.type);
       channels.absent(connection, channel, true);
     } else if (!isMember) channels.attend(connection, channel);
@@ -110,7 +110,13 @@ async function leave({ live, connection, channel, room, me }: ChannelContext) {
   if (isMember) {
     const silent =
       isSilenced(me) || (room !== undefined && isVolatile(room.value));
-    const left = await chat.leave(world, channel, me.id, silent, connection.id);
+    const left = await chat.leave(
+      world,
+      channel,
+      me.id,
+      silent,
+      connection.author,
+    );
     if (left) live.metrics?.chatted(left.event.type);
   }
   return {};

@@ -25,7 +25,7 @@ export async function createDirect(
     me.id,
     members,
     hide,
-    connection.id,
+    connection.author,
   );
   for (const { event } of created) live.metrics?.chatted(event.type);
   const { readers, channels } = live.chat;

@@ -109,7 +109,7 @@ async function send(
       mentioned: mentions.mentioned,
       notifiesAll: mentions.notifiesAll,
     },
-    connection.id,
+    connection.author,
   );
   live.metrics?.chatted(delivery.event.type);
   if (!isEdit) live.activity.count(connection.world, "messages");
@@ -151,7 +151,7 @@ async function react(
     channel,
     id,
     { user: me.id, reaction, remove: payload.delete ?? false, volatile },
-    connection.id,
+    connection.author,
   );
   const users =
     event.type === "channel.member"

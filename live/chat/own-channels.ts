@@ -6,7 +6,6 @@ import type { Live } from "../live.js";
 import type { View } from "../world-state.js";
 import { channelsOf, type ListedChannel } from "./channel-list.js";
 import type { Reader } from "./reader.js";
-import { digestOf } from "./reader-repair.js";
 
 /** What a list costs at least, in bytes: it is read for each user anew. */
 const COST = 16 * 1024;
@@ -111,7 +110,6 @@ export class OwnChannels {
     }
     // Nobody is told of a message before all have the list.
     for (const [connection, frame] of due) connection.push(frame);
-    if (this.#live.events.lossy) reader.channels = digestOf(memberships);
     reader.tell(shown);
     reader.lists.spend(Math.max(COST, size));
   }

@@ -18,12 +18,6 @@ const MAX_PAGE = 8 * 1024 * 1024;
 /** What a user of a page counts for, likewise. */
 const USER = 1000;
 
-/**
- * How long a page is kept, in milliseconds. A process is told of what changes in a
- * page, but it may miss that.
- */
-const MAX_AGE = 1000;
-
 /** A page of events, as everybody gets it. Do not change it. */
 export interface Page {
   /** How large the results are, in characters of JSON. */
@@ -37,11 +31,12 @@ export interface Page {
   readonly everybody: Map<boolean, ShownUsers>;
 }
 
-/** A page that is being read, and the state when the read began. */
+/** A page that is being read. */
 interface Reading {
-  readonly last: number;
-  readonly changes: number;
+  readonly key: PageKey;
   readonly page: Promise<Page>;
+  /** Whether it may have changed since the read began. */
+  isStale: boolean;
 }
 
 /** Users by their ids, and the ids. */
@@ -52,6 +47,7 @@ export interface ShownUsers {
 
 /** Which page it is. */
 export interface PageKey {
+  readonly world: string;
   readonly channel: string;
   readonly before: number | undefined;
   readonly after: number | undefined;
@@ -61,22 +57,19 @@ export interface PageKey {
 
 /**
  * Pages that many people ask for at the same time: all who arrive in a room fetch what
- * was said last.
+ * was said last. A page is kept until an entry of the log says that it may have changed.
  */
 export class PageCache {
   readonly #live: Live;
-  readonly #pages = new LRUCache<string, { page: Page; last: number }>({
+  readonly #pages = new LRUCache<string, { key: PageKey; page: Page }>({
     max: MAX_PAGES,
     maxSize: MAX_SIZE,
     maxEntrySize: MAX_PAGE,
     sizeCalculation: ({ page }) => page.size + USER * (1 + page.found.size),
-    ttl: MAX_AGE,
   });
   /** The reads under way, so that a crowd reads once. */
   readonly #reading = new Map<string, Reading>();
   readonly #unsubscribe: () => void;
-  /** Counts up with all that may change a page. */
-  #changes = 0;
 
   constructor(live: Live) {
     this.#live = live;
@@ -85,53 +78,62 @@ export class PageCache {
 
   /** @param make reads a page that is not kept. */
   async get(key: PageKey, make: () => Promise<Page>): Promise<Page> {
+    // Without all entries of the last second, any page may have changed.
+    if (!this.#live.events.isCurrent(key.world)) return make();
     const { channel, before, after, limit, withoutMembers } = key;
     const name = `${channel} ${before} ${after} ${limit} ${withoutMembers}`;
-    // There are no new events since the page was read if no id is new.
-    const last = await this.#live.store.chat.lastId();
     const known = this.#pages.get(name);
-    if (known?.last === last) return known.page;
-    const changes = this.#changes;
+    if (known) return known.page;
     const current = this.#reading.get(name);
-    // It may miss changes since it began.
-    if (current?.last === last && current.changes === changes) {
-      return current.page;
-    }
-    const reading = { last, changes, page: make() };
+    if (current && !current.isStale) return current.page;
+    const reading: Reading = { key, page: make(), isStale: false };
     this.#reading.set(name, reading);
     try {
       const page = await reading.page;
-      if (changes === this.#changes) this.#pages.set(name, { page, last });
+      if (!reading.isStale) this.#pages.set(name, { key, page });
       return page;
     } finally {
       if (this.#reading.get(name) === reading) this.#reading.delete(name);
     }
   }
 
+  /** Forgets the pages of a world. */
+  forget(world: string): void {
+    this.#forget((key) => key.world === world);
+  }
+
   #receive(event: AnyEvent): void {
     switch (event.type) {
+      case "chat.event":
       case "chat.reacted":
-        this.#forget((_, name) => name.startsWith(event.channel));
+        this.#forget((key) => key.channel === event.channel);
         break;
       case "user.entered":
       case "user.updated":
       case "user.moderated":
       case "user.erased":
-        this.#forget(({ found }) => found.has(event.user));
+        this.#forget(
+          ({ world }, page) =>
+            world === event.world && (!page || page.found.has(event.user)),
+        );
         break;
+      case "chat.erased":
+      case "room.updated":
       case "room.deleted":
       case "world.updated":
       case "world.deleted":
-      case "world.touched":
-      case "events.missed":
-        this.#forget(() => true);
+      case "world.reset":
+        this.forget(event.world);
     }
   }
 
-  #forget(isOver: (page: Page, name: string) => boolean): void {
-    this.#changes++;
-    for (const [name, { page }] of [...this.#pages.entries()]) {
-      if (isOver(page, name)) this.#pages.delete(name);
+  /** @param isOver whether a page may have changed, which is undefined while it is read. */
+  #forget(isOver: (key: PageKey, page?: Page) => boolean): void {
+    for (const [name, { key, page }] of [...this.#pages.entries()]) {
+      if (isOver(key, page)) this.#pages.delete(name);
+    }
+    for (const reading of this.#reading.values()) {
+      if (isOver(reading.key)) reading.isStale = true;
     }
   }
 

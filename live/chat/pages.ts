@@ -50,11 +50,12 @@ function pageFor(
   context: ChannelContext,
   { until, limit, before, after }: Selection,
 ): Promise<Page> {
-  const { live, channel, room } = context;
+  const { live, connection, channel, room } = context;
+  const { world } = connection;
   const withoutMembers =
     room !== undefined &&
     (isVolatile(room.value) || room.value.extras.force_join === true);
-  const key = { channel, before, after, limit, withoutMembers };
+  const key = { world, channel, before, after, limit, withoutMembers };
   return until === undefined
     ? live.chat.pages.get(key, () => readPage(context, key))
     : readPage(context, key, until);

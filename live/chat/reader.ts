@@ -37,8 +37,6 @@ export class Reader {
   #due: Set<Connection> | undefined;
   #lists: TokenBucket | undefined;
   #notices: Map<string, Promise<void>> | undefined;
-  /** Stands for the channels that the user was told of last; see `digestOf`. */
-  channels: string | undefined;
   /** Settles when the connections that are {@link due} have their list. */
   telling: Promise<void> | undefined;
   /** Settles when the list that is being read now is sent. It never rejects. */

@@ -15,7 +15,6 @@ import { Marks } from "./marks.js";
 import { Notices } from "./notices.js";
 import { OwnChannels } from "./own-channels.js";
 import { Reader } from "./reader.js";
-import { digestOf, ReaderRepair } from "./reader-repair.js";
 import { UnreadLists } from "./unread-lists.js";
 
 type Entrance = Pick<
@@ -43,7 +42,6 @@ export class Readers {
   /** The connections whose login has counted what is not read. */
   readonly #entered = new WeakSet<Connection>();
   readonly #notices: Notices;
-  readonly #repair: ReaderRepair;
   readonly #unsubscribe: () => void;
   #closed = false;
 
@@ -58,17 +56,6 @@ export class Readers {
       loading: this.#loading,
       hasCounts: (connection) => this.#entered.has(connection),
       tell: (world, user) => this.tell(world, user),
-    });
-    this.#repair = new ReaderRepair({
-      live,
-      marks: this.#marks,
-      readers: this.#readers,
-      onChannels: ({ world, user }) => this.tell(world, user),
-      onMarked: async (reader) => {
-        this.#lists.open(reader);
-        const state = await live.states.get(reader.world);
-        if (state) this.#tellOf(reader, state);
-      },
     });
     this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
@@ -123,7 +110,6 @@ export class Readers {
       if (!known) reader.loaded = this.#load(reader, reading);
       const [memberships] = await Promise.all([reading, reader.loaded]);
       const channels = await this.#own.of(memberships, view);
-      if (this.#live.events.lossy) reader.channels ??= digestOf(memberships);
       reader.tell(channels);
       // From here on notifications are pushed, and before they are counted.
       this.#entered.add(connection);
@@ -182,7 +168,7 @@ export class Readers {
     const { states } = this.#live;
     const state = states.of(present) ?? (await states.get(world));
     if (!state) throw unknownWorld();
-    const listed = room ? await this.#listedAt(channel, pointer) : null;
+    const listed = room ? this.#listedAt(world, channel, pointer) : null;
     const mark = this.#marks.make({
       world,
       user: me.id,
@@ -200,15 +186,11 @@ export class Readers {
    * The event up to which nobody who marks a channel now is told of: they were told of it,
    * or say that they have read it, as its notices may be on their way yet.
    */
-  async #listedAt(channel: string, pointer: number): Promise<number> {
-    const { channels } = this.#live.chat;
-    const noticed = channels.lastNoticed(channel);
-    if (pointer <= noticed) return noticed;
-    const delivered = channels.lastDelivered(channel);
-    // Anybody may say that they have read what does not exist yet.
-    const last =
-      pointer <= delivered ? pointer : await this.#live.store.chat.lastId();
-    return Math.max(noticed, Math.min(pointer, last));
+  #listedAt(world: string, channel: string, pointer: number): number {
+    const { chat, events } = this.#live;
+    const noticed = chat.channels.lastNoticed(world, channel);
+    // A client may say that its user has read what does not exist yet.
+    return Math.max(noticed, Math.min(pointer, events.reached(world)));
   }
 
   /** @returns whether it is the last mark. */
@@ -251,11 +233,6 @@ export class Readers {
   }
 
   #receive(event: AnyEvent): void {
-    if (event.type === "events.missed") {
-      this.#repair
-        .run(() => this.#closed)
-        .catch((error: unknown) => this.#failed(error));
-    }
     if (event.type === "room.deleted") this.#lists.forget(event.room);
     if (event.type !== "chat.memberships") return;
     const { world, channel, users, by } = event;
@@ -264,7 +241,7 @@ export class Readers {
       if (!reader) continue;
       // If it is still there, the list that is sent next says so.
       reader.forget(channel);
-      this.#try(() => this.tell(world, user, by));
+      this.#try(() => this.tell(world, user, by.connection));
       const check = () => this.#checkList(reader, channel);
       const isOver = () => this.#readers.get(user) !== reader;
       this.#try(() => this.#live.effects.persist(check, { isOver }));
@@ -277,7 +254,7 @@ export class Readers {
     const state = await states.get(world);
     const room = state?.room(channel);
     if (!room || !isVolatile(room)) return;
-    const last = chat.channels.lastDelivered(channel);
+    const last = chat.channels.lastDelivered(world, channel);
     if (await store.chat.isMember(world, channel, user)) return;
     this.#marks.relist(user, channel, last + 1, null);
     const reader = this.#readers.get(user);

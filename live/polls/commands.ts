@@ -47,7 +47,7 @@ async function create(
     connection.world,
     room.value.id,
     { content, options: newOptions(options), state, poll_type },
-    connection.id,
+    connection.author,
   );
   return { poll: sentPoll(poll, true) };
 }
@@ -73,7 +73,7 @@ async function update(
       options: options && changedOptions(options),
     },
     me.id,
-    connection.id,
+    connection.author,
   );
   if (delivery) live.metrics?.chatted(delivery.event.type);
   return { poll: sentPoll(after, true) };
@@ -87,7 +87,7 @@ async function remove(
     connection.world,
     room.value.id,
     idIn(payload.id),
-    connection.id,
+    connection.author,
   );
   return { poll: id };
 }
@@ -110,7 +110,7 @@ async function vote(
       id,
       me.id,
       payload.options,
-      connection.id,
+      connection.author,
     ),
   );
   const withResults = voted.options.length > 0 || seesAllResults(context);
@@ -126,8 +126,6 @@ async function list(context: RoomContext) {
     size: MAX_LISTED_SIZE,
     isPublic: !manages,
   });
-  const place = { world: connection.world, room: room.value.id };
-  live.polls.listed(place, all, manages);
   const ballots = await live.store.polls.ballots(...where, me.id);
   const answers = new Map(ballots.map(({ poll, options }) => [poll, options]));
   const seesAll = seesAllResults(context);
@@ -163,4 +161,4 @@ async function unpin(context: RoomContext) {
 }
 
 const pinned = ({ live, connection, room }: RoomContext, id: string | null) =>
-  live.store.polls.pin(connection.world, room.value.id, id, connection.id);
+  live.store.polls.pin(connection.world, room.value.id, id, connection.author);

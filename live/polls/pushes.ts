@@ -1,8 +1,8 @@
-import type { AnyEvent, WorldEvent } from "../../db/events.js";
+import type { AnyEvent } from "../../db/events.js";
+import type { Entry } from "../../db/log/entries.js";
 import type { Poll } from "../../db/polls.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Connection } from "../connection.js";
-import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
 import {
   type Authors,
@@ -11,11 +11,9 @@ import {
   type Sent,
   type Subject,
 } from "../paced.js";
-import { RoomItems } from "../room-items.js";
 import {
   authorsOf,
   concernsAnybody,
-  inRepeatedTurn,
   inTurn,
   type Place,
   pushChange,
@@ -25,14 +23,14 @@ import {
 } from "../room-pushes.js";
 import type { View } from "../world-state.js";
 import { PollFrames } from "./frames.js";
-import { isOver, isPublic, sentPoll } from "./shapes.js";
+import { isOver, isPublic } from "./shapes.js";
 import { Voters } from "./voters.js";
 
 /** How many polls are listed at most, and of how many characters. */
 export const MAX_LISTED = 1000;
 export const MAX_LISTED_SIZE = 1024 * 1024;
 
-type Saved = Extract<WorldEvent, { poll: string; wasPublic: boolean }>;
+type Saved = Extract<Entry, { poll: string; wasPublic: boolean }>;
 
 /** The key of those who are told of a poll. */
 const audienceOf = (isPublic: boolean): PermissionKey =>
@@ -57,9 +55,6 @@ export class PollPushes {
   readonly #votedSince = new Map<string, Set<string>>();
   /** The connections that are voting, in which poll. */
   readonly #voting = new Map<Connection, { id: string; missed: boolean }>();
-  readonly #items = new RoomItems<Poll>(isPublic, (poll) =>
-    sentPoll(poll, true),
-  );
   readonly #unsubscribe: () => void;
 
   constructor(live: Live) {
@@ -108,34 +103,15 @@ export class PollPushes {
     this.#voters.forget(world);
   }
 
-  /**
-   * Somebody has got the list of a room.
-   * @param all whether it has those that are not public, too.
-   */
-  listed(place: Place, polls: readonly Poll[], all: boolean): void {
-    if (!this.#live.events.lossy) return;
-    this.#items.listed(place, polls, all);
-  }
-
   #receive(event: AnyEvent): void {
     const live = this.#live;
-    if (event.type === "events.missed") {
-      this.#items
-        .inEach((place) =>
-          inRepeatedTurn(live, place.room, () => this.#compare(place)),
-        )
-        .catch((error) => live.log.error(error));
-      return;
-    }
     if (!("poll" in event)) return;
-    if (live.hub.inRoom(event.world, event.room).size === 0) {
-      this.#items.forget(event.room);
-    }
     switch (event.type) {
       case "poll.voted": {
         if (!concernsAnybody(live, event)) return;
-        const { world, room, poll, user } = event;
-        this.#votedSince.get(poll)?.add(user);
+        const { world, room, poll, votes } = event;
+        const since = this.#votedSince.get(poll);
+        for (const { user } of votes) since?.add(user);
         this.#votes.add({ world, place: room, id: poll }, authorsOf(event));
         break;
       }
@@ -145,51 +121,16 @@ export class PollPushes {
       case "poll.deleted": {
         const key = audienceOf(event.wasPublic);
         const data = { id: event.poll };
-        pushChange(live, event, () => {
-          this.#items.gone(event.room, event.poll);
-          return tellHolders(live, event, key, "poll.deleted", data);
-        });
+        pushChange(live, event, () =>
+          tellHolders(live, event, key, "poll.deleted", data),
+        );
         break;
       }
       case "poll.pinned":
-        pushChange(live, event, () => {
-          this.#items.pinned(event.room, event.poll);
-          return pushPin(live, event, "poll", event.poll, () =>
-            this.#pinned(event),
-          );
-        });
-    }
-  }
-
-  /** Tells the people in a room what differs from what they were told last. */
-  async #compare(place: Place): Promise<void> {
-    const { world, room } = place;
-    const live = this.#live;
-    if (live.hub.inRoom(world, room).size === 0) this.#items.forget(room);
-    await this.#items.compare(room, {
-      list: () =>
-        live.store.polls.list(world, room, {
-          limit: MAX_LISTED,
-          size: MAX_LISTED_SIZE,
-        }),
-      find: (id) => live.store.polls.get(world, room, id),
-      onChanged: async (poll, wasPublic) => {
-        const { id } = poll;
-        await this.#pushSaved({ world, room, poll: id, wasPublic });
-        if (!wasPublic || isPublic(poll)) return;
-        // Nobody has said how it was when it was hidden.
-        const gone = pushFrame("poll.deleted", { room, id });
-        await pushInRoom(live, world, room, (_, view) =>
-          view.may("poll.read", room) && !view.may("poll.manage", room)
-            ? gone
-            : undefined,
+        pushChange(live, event, () =>
+          pushPin(live, event, "poll", event.poll, () => this.#pinned(event)),
         );
-      },
-      onGone: (id, wasPublic) =>
-        tellHolders(live, place, audienceOf(wasPublic), "poll.deleted", { id }),
-      onPinned: () =>
-        pushPin(live, place, "poll", null, () => this.#pinned(place)),
-    });
+    }
   }
 
   async #pushSaved({
@@ -255,7 +196,6 @@ export class PollPushes {
     try {
       const poll = await this.#live.store.polls.get(world, room, id);
       if (!poll) return nothingSent;
-      this.#items.told(room, poll);
       // After the poll: whoever withdraws a vote in between sees no results.
       const voters = await this.#voters.of(world, room, id);
       const frameFor = choose(poll, voters);

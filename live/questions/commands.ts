@@ -59,7 +59,7 @@ async function ask(
     connection.world,
     room.value.id,
     { sender: me.id, content, state },
-    connection.id,
+    connection.author,
   );
   return { question: sentQuestion(asked) };
 }
@@ -76,7 +76,7 @@ async function update(
     idIn(payload.id),
     { content, state, answered, is_pinned },
     me.id,
-    connection.id,
+    connection.author,
   );
   return { question: sentQuestion(after) };
 }
@@ -89,7 +89,7 @@ async function remove(
     connection.world,
     room.value.id,
     idIn(payload.id),
-    connection.id,
+    connection.author,
   );
   return { question: id };
 }
@@ -110,7 +110,7 @@ async function vote(
     me.id,
     vote === true,
     all,
-    connection.id,
+    connection.author,
   );
   return { question: sentQuestion(question) };
 }
@@ -125,16 +125,14 @@ const seesAll = (context: RoomContext): boolean =>
 async function list(context: RoomContext) {
   const { live, connection, room, me } = context;
   const all = seesAll(context);
-  const place = { world: connection.world, room: room.value.id };
   const seen = await live.store.questions.seen(
-    place.world,
-    place.room,
+    connection.world,
+    room.value.id,
     me.id,
     all,
     MAX_LISTED,
     MAX_LISTED_SIZE,
   );
-  live.questions.listed(place, seen, all);
   return seen.map((question) => ({
     ...sentQuestion(question),
     voted: question.voted,
@@ -164,5 +162,5 @@ const pinned = (
     room.value.id,
     id,
     me.id,
-    connection.id,
+    connection.author,
   );

@@ -1,4 +1,5 @@
-import type { AnyEvent, WorldEvent } from "../../db/events.js";
+import type { AnyEvent } from "../../db/events.js";
+import type { Entry } from "../../db/log/entries.js";
 import type { Question } from "../../db/questions.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Connection } from "../connection.js";
@@ -11,11 +12,9 @@ import {
   type Sent,
   type Subject,
 } from "../paced.js";
-import { RoomItems } from "../room-items.js";
 import {
   authorsOf,
   concernsAnybody,
-  inRepeatedTurn,
   inTurn,
   type Place,
   pushChange,
@@ -30,7 +29,7 @@ import { sentQuestion } from "./shapes.js";
 export const MAX_LISTED = 1000;
 export const MAX_LISTED_SIZE = 1024 * 1024;
 
-type Saved = Extract<WorldEvent, { question: string; wasVisible: boolean }>;
+type Saved = Extract<Entry, { question: string; wasVisible: boolean }>;
 
 /** The key of those who are told of a question. */
 const audienceOf = (isVisible: boolean): PermissionKey =>
@@ -47,7 +46,6 @@ const frameOf = (question: Question): Buffer =>
 export class QuestionPushes {
   readonly #live: Live;
   readonly #votes: Paced<string>;
-  readonly #items = new RoomItems<Question>(isVisible, sentQuestion);
   readonly #unsubscribe: () => void;
 
   constructor(live: Live) {
@@ -64,29 +62,9 @@ export class QuestionPushes {
     this.#votes.close();
   }
 
-  /**
-   * Somebody has got the list of a room.
-   * @param all whether it has those that are not visible, too.
-   */
-  listed(place: Place, questions: readonly Question[], all: boolean): void {
-    if (!this.#live.events.lossy) return;
-    this.#items.listed(place, questions, all);
-  }
-
   #receive(event: AnyEvent): void {
     const live = this.#live;
-    if (event.type === "events.missed") {
-      this.#items
-        .inEach((place) =>
-          inRepeatedTurn(live, place.room, () => this.#compare(place)),
-        )
-        .catch((error) => live.log.error(error));
-      return;
-    }
     if (!("question" in event)) return;
-    if (live.hub.inRoom(event.world, event.room).size === 0) {
-      this.#items.forget(event.room);
-    }
     switch (event.type) {
       case "question.voted": {
         if (!concernsAnybody(live, event)) return;
@@ -101,62 +79,18 @@ export class QuestionPushes {
       case "question.deleted": {
         const key = audienceOf(event.wasVisible);
         const data = { id: event.question };
-        pushChange(live, event, () => {
-          this.#items.gone(event.room, event.question);
-          return tellHolders(live, event, key, "question.deleted", data);
-        });
+        pushChange(live, event, () =>
+          tellHolders(live, event, key, "question.deleted", data),
+        );
         break;
       }
       case "question.pinned":
-        pushChange(live, event, () => {
-          this.#items.pinned(event.room, event.question);
-          return pushPin(live, event, "question", event.question, () =>
+        pushChange(live, event, () =>
+          pushPin(live, event, "question", event.question, () =>
             this.#pinned(event),
-          );
-        });
-    }
-  }
-
-  /** Tells the people in a room what differs from what they were told last. */
-  async #compare(place: Place): Promise<void> {
-    const { world, room } = place;
-    const live = this.#live;
-    if (live.hub.inRoom(world, room).size === 0) this.#items.forget(room);
-    await this.#items.compare(room, {
-      list: () =>
-        live.store.questions.seen(
-          world,
-          room,
-          "",
-          true,
-          MAX_LISTED,
-          MAX_LISTED_SIZE,
-        ),
-      find: (id) => this.#find(world, room, id),
-      onChanged: async ({ id }, wasVisible) => {
-        const question = await this.#pushSaved({
-          world,
-          room,
-          question: id,
-          wasVisible,
-        });
-        if (!wasVisible || !question || isVisible(question)) return;
-        // Nobody has said how it was when it was hidden.
-        const gone = pushFrame("question.deleted", { room, id });
-        await pushInRoom(live, world, room, (_, view) =>
-          view.may("question.read", room) &&
-          !view.may("question.moderate", room)
-            ? gone
-            : undefined,
+          ),
         );
-      },
-      onGone: (id, wasVisible) =>
-        tellHolders(live, place, audienceOf(wasVisible), "question.deleted", {
-          id,
-        }),
-      onPinned: () =>
-        pushPin(live, place, "question", null, () => this.#pinned(place)),
-    });
+    }
   }
 
   /** @returns the question as it is now. */
@@ -169,7 +103,6 @@ export class QuestionPushes {
   }: Omit<Saved, "type">): Promise<Question | undefined> {
     const question = await this.#find(world, room, id);
     if (!question) return undefined;
-    this.#items.told(room, question);
     const now = frameOf(question);
     if (isVisible(question) || !wasVisible) {
       const key = audienceOf(isVisible(question));
@@ -195,7 +128,6 @@ export class QuestionPushes {
     return inTurn(this.#live, place, async () => {
       const question = await this.#find(world, place, id);
       if (!question) return nothingSent;
-      this.#items.told(place, question);
       const frame = frameOf(question);
       const key = audienceOf(isVisible(question));
       // It may be hidden by now, and changed since.
