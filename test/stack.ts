@@ -1,10 +1,10 @@
 import type { Test } from "tap";
 import type { Config } from "../config.js";
-import type { DatabaseOptions, EngineChoice } from "../db/choice.js";
-import type { Events } from "../db/events.js";
+import type { EngineChoice } from "../db/choice.js";
+import type { Bus } from "../db/bus/bus.js";
+import { LogEvents } from "../db/log/log-events.js";
 import { type EngineOptions, type Engines, openEngines } from "../db/open.js";
 import { openFiles } from "../db/open-files.js";
-import { publishing } from "../db/publishing/index.js";
 import { openSqliteStore } from "../db/sqlite/index.js";
 import type { Store } from "../db/store.js";
 import { shared } from "./shared.js";
@@ -50,21 +50,22 @@ export async function openIn(
   return { ...engines, close };
 }
 
-/**
- * Opens the engines of a data folder with other events, which those of other processes come
- * with that open the same folder so.
- */
-export async function openWith(
-  events: Events,
-  dataDir: string,
-): Promise<Engines> {
+/** Opens the engines of a data folder with another bus, which other processes may share. */
+export async function openWith(bus: Bus, dataDir: string): Promise<Engines> {
   const { database, bucket } = await enginesOf(dataDir);
+  if (database) {
+    const { openSharedWith } = await import("../db/postgres/open.js");
+    return openSharedWith(bus, { database, dataDir, bucket, onFault: rethrow });
+  }
   const files = await openFiles(dataDir, bucket);
-  const store = database
-    ? await sharedStore(events, database)
-    : openSqliteStore(dataDir, { origin: "stack" });
+  const store = openSqliteStore(dataDir, {
+    onAppended: (hints) => events.took(hints),
+  });
+  const events: LogEvents = new LogEvents({
+    ...{ bus, log: store.log, onFault: rethrow },
+  });
   return {
-    store: publishing(store, events),
+    store,
     files,
     events,
     async close() {
@@ -75,21 +76,11 @@ export async function openWith(
   };
 }
 
-async function sharedStore(
-  events: Events,
-  database: DatabaseOptions,
-): Promise<Store> {
-  const { Database } = await import("../db/postgres/database.js");
-  const { postgresStore } = await import("../db/postgres/index.js");
-  const { forgetting } = await import("../db/postgres/open.js");
-  const db = await Database.open(database, { create: true });
-  forgetting(db, events);
-  const ignore = () => {};
-  db.tell({
-    ...{ told: () => "stack", onTold: ignore },
-    ...{ onTouched: ignore, onMissed: ignore },
+/** Ends the test. */
+function rethrow(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
   });
-  return postgresStore(db);
 }
 
 /** Opens the store of a data folder as a command does, beside the servers. It is closed with the test. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import t from "tap";
-import type { AnyEvent } from "../../db/events.js";
+import type { BusMessage } from "../../db/bus/bus.js";
 import {
   type Client,
   demo,
@@ -222,7 +222,7 @@ void t.test("volatile members, in two processes", async (t) => {
   t.notOk(isMember(), "who leaves is none, whoever else listens");
   await third.do("chat.join", { channel });
   await until(one, true);
-  const ended: AnyEvent = {
+  const ended: BusMessage = {
     type: "process.ended",
     process: two.app.events.process,
   };

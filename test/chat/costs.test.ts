@@ -13,8 +13,8 @@ import {
 
 // The table of costs of section 15: what may not grow with the number of listeners.
 
-/** What the feed of events asks twice a second, whatever happens. */
-const ASKED_BY_TIME = ["lastId", "activeSince"];
+/** What is asked twice a second, whatever happens. */
+const ASKED_BY_TIME = ["heads"];
 
 /** Counts the calls of the store's methods while something is done. */
 async function callsOf(

@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
-import type { AnyEvent } from "../../db/events.js";
+import type { BusMessage } from "../../db/bus/bus.js";
 import { keyOf, tokenOf } from "../helper.js";
 import { type Json, soon } from "../live/client.js";
 import {
@@ -14,7 +14,7 @@ import {
   numbers,
   speaker,
 } from "./crowd.js";
-import { startPair } from "./pair.js";
+import { isChat, startPair } from "./pair.js";
 import { startTalk, type Talk } from "./talk.js";
 
 // What goes wrong around a crowd: clients that do not read, processes that end.
@@ -158,7 +158,7 @@ void t.test("a crowd in each of two processes", async (t) => {
     return faults.slice(0, 5);
   };
   let count = 0;
-  const links: [name: string, link: (event: AnyEvent) => AnyEvent[]][] = [
+  const links: [name: string, link: (event: BusMessage) => BusMessage[]][] = [
     ["as it is", (event) => [event]],
     ["loses some", (event) => (++count % 3 === 0 ? [] : [event])],
     ["says all twice", (event) => [event, event]],
@@ -174,8 +174,7 @@ void t.test("a crowd in each of two processes", async (t) => {
     ],
   ];
   for (const [name, link] of links) {
-    pair.link = (event) =>
-      event.type === "chat.event" ? link(event) : [event];
+    pair.link = (event) => (isChat(event) ? link(event) : [event]);
     const sent = await Promise.all([
       burst(one.people, channel, 20),
       burst(two.people, channel, 20),

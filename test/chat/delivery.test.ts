@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
-import type { AnyEvent } from "../../db/events.js";
+import type { BusMessage } from "../../db/bus/bus.js";
 import { StoreError } from "../../db/store.js";
 import {
   type Client,
@@ -11,7 +11,7 @@ import {
   startLive,
 } from "../live/client.js";
 import { until } from "../helper.js";
-import { startPair } from "./pair.js";
+import { isChat, startPair } from "./pair.js";
 
 const CHAT = { module_config: [{ type: "chat.native" }] };
 
@@ -156,7 +156,7 @@ void t.test("a subscription that fails", async (t) => {
   const { channel, ada, ben } = await readied(live);
   const { chat } = live.app.store;
   const { channels } = live.app.live.chat;
-  const lastId = chat.lastId.bind(chat);
+  const read = chat.channel.bind(chat);
   const subscribe = channels.subscribe.bind(channels);
   let goOn = () => {};
   /** Makes the next subscription wait for an answer that it does not get. @returns when it does. */
@@ -164,17 +164,13 @@ void t.test("a subscription that fails", async (t) => {
     new Promise<void>((resolve) => {
       channels.subscribe = (...args) => {
         channels.subscribe = subscribe;
-        chat.lastId = () =>
+        chat.channel = () =>
           new Promise((_, reject) => {
+            chat.channel = read;
             resolve();
             goOn = () => reject(new StoreError("busy", "Busy."));
           });
-        // It asks before anybody else can: the feed does so twice a second.
-        try {
-          return subscribe(...args);
-        } finally {
-          chat.lastId = lastId;
-        }
+        return subscribe(...args);
       };
     });
 
@@ -187,7 +183,7 @@ void t.test("a subscription that fails", async (t) => {
     goOn();
     t.match(await ben.answered("late"), ["error", "late"]);
     const later = idOf(await say(ada, channel, "later"));
-    await until(() => channels.lastDelivered(channel) >= later);
+    await until(() => channels.lastDelivered("demo", channel) >= later);
     await channels.sent(channel, later);
     t.same(
       (await ben.all()).map(([, data]) => idOf(data)),
@@ -251,7 +247,6 @@ void t.test("two processes", async (t) => {
     }
     return bodies;
   };
-  const isChat = ({ type }: AnyEvent) => type === "chat.event";
 
   await t.test("tell each other", async (t) => {
     const bodies = await sayMany(ada, 5);
@@ -281,7 +276,7 @@ void t.test("two processes", async (t) => {
   });
 
   await t.test("events come twice, late and in another order", async (t) => {
-    const held: AnyEvent[] = [];
+    const held: BusMessage[] = [];
     pair.link = (event) => {
       if (!isChat(event)) return [event];
       held.push(event, event);
@@ -297,22 +292,22 @@ void t.test("two processes", async (t) => {
     await heard(ada, 5);
   });
 
-  await t.test("the store fails while events are read again", async (t) => {
-    const { chat } = two.store;
-    const deliveries = chat.deliveries.bind(chat);
+  await t.test("the store fails while entries are read", async (t) => {
+    const { log } = two.store;
+    const since = log.since.bind(log);
     let failures = 0;
-    chat.deliveries = async () => {
+    log.since = async () => {
       failures++;
       throw new StoreError("busy", "Busy.");
     };
-    t.teardown(() => Object.assign(chat, { deliveries }));
+    t.teardown(() => Object.assign(log, { since }));
     let count = 0;
     pair.link = (event) => (isChat(event) && ++count === 1 ? [] : [event]);
     const bodies = await sayMany(ada, 3);
     while (failures < 2) await delay(10);
     const early = await ben.names();
     t.notOk(early.includes("chat.event"), "nothing comes too early");
-    chat.deliveries = deliveries;
+    log.since = since;
     t.same(await heard(ben, 3), bodies);
     await heard(ada, 3);
   });

@@ -35,7 +35,7 @@ async function framesAfter(
   event: number,
 ) {
   const { channels } = app.live.chat;
-  await until(() => channels.lastDelivered(channel) >= event);
+  await until(() => channels.lastDelivered("demo", channel) >= event);
   await channels.sent(channel, event);
   return client.all();
 }

@@ -149,7 +149,8 @@ void t.test("space is given back when most events are over", async (t) => {
     after: 0,
     limit: 6000,
   });
-  const last = await store.chat.lastId();
+  const headOf = async () => (await store.log.heads(["demo"]))[0]!.seq;
+  const last = await headOf();
   await store.rooms.delete("demo", rooms[1]!);
   await until(() => rowsIn(dataDir).over === 6000);
   await store.rooms.delete("demo", rooms[2]!);
@@ -158,11 +159,11 @@ void t.test("space is given back when most events are over", async (t) => {
     await store.chat.events("demo", kept, { after: 0, limit: 6000 }),
     before,
   );
-  t.equal(await store.chat.lastId(), last, "no id is given again");
+  t.ok((await headOf()) > last, "no id is given again");
   const text = { type: "text", body: "new" };
   const sent = { sender: USER, content: text };
   const { event } = await store.chat.send("demo", kept, sent);
-  t.equal(event.id, last + 1);
+  t.ok(event.id > last);
   await store.rooms.delete("demo", kept);
   await until(() => rowsIn(dataDir).over === 6001);
   await until(() => marks(dataDir).length === 0);

@@ -4,9 +4,9 @@ import type { Test } from "tap";
 import { WebSocket } from "ws";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
-import { received } from "../../db/event-shapes.js";
-import type { AnyEvent, Events } from "../../db/events.js";
-import { LocalEvents } from "../db/bus/local.js";
+import type { Bus, BusMessage } from "../../db/bus/bus.js";
+import { LocalBus } from "../../db/bus/local.js";
+import { received } from "../../db/bus/shapes.js";
 import type { Store } from "../../db/store.js";
 import { keyOf, tokenOf, worldOf } from "../helper.js";
 import { Client, type Person } from "../live/client.js";
@@ -22,29 +22,33 @@ export interface Half {
   person(person: Person): Promise<Client>;
 }
 
-/** Two servers that share a database and tell each other of events. */
+/** Two servers that share a database and a bus. */
 export interface Pair {
   readonly one: Half;
   readonly two: Half;
-  /** What an event of `one` or `two` becomes on its way to the other. By default it stays as it is. */
-  link: (event: AnyEvent) => AnyEvent[];
-  /** Makes a server get an event of the other. */
-  hand(to: Half, event: AnyEvent): void;
+  /** What a message of `one` or `two` becomes on its way to the other. By default it stays as it is. */
+  link: (message: BusMessage) => BusMessage[];
+  /** Makes a server get a message of the other. */
+  hand(to: Half, message: BusMessage): void;
 }
 
-/** Tells another server of each event. */
-class LinkedEvents extends LocalEvents {
-  override readonly lossy = true;
-  send: (event: AnyEvent) => void = () => {};
+/** Whether a message has an entry about a new chat event. */
+export const isChat = (message: BusMessage): boolean =>
+  message.type === "hints" &&
+  message.hints.some(({ entry }) => entry.type === "chat.event");
 
-  override publish(event: AnyEvent): void {
-    this.send(event);
-    super.publish(event);
+/** Sends each message to another server. */
+class LinkedBus extends LocalBus {
+  send: (message: BusMessage) => void = () => {};
+
+  override publish(message: BusMessage): void {
+    this.send(message);
+    super.publish(message);
   }
 
-  /** Gets an event of the other server. */
-  hand(event: AnyEvent): void {
-    super.publish(event);
+  /** Gets a message of the other server. */
+  hand(message: BusMessage): void {
+    super.publish(message);
   }
 }
 
@@ -53,13 +57,13 @@ const faultsOf = (t: Test) => (error: unknown) => t.fail(error as Error);
 /** Starts servers that share a database, in which there is a world `demo`. */
 export async function startHalves(
   t: Test,
-  buses: readonly Events[],
+  buses: readonly Bus[],
 ): Promise<Half[]> {
   const dataDir = testdir(t);
   const fail = faultsOf(t);
   const halves: Half[] = [];
-  for (const events of buses) {
-    const engines = await openWith(events, dataDir);
+  for (const bus of buses) {
+    const engines = await openWith(bus, dataDir);
     const config = { ...loadConfig({}), dataDir };
     const app = createApp({ config, engines });
     const clients: Client[] = [];
@@ -94,22 +98,22 @@ export async function startHalves(
 /** Starts two servers, in whose database there is a world `demo`. */
 export async function startPair(t: Test): Promise<Pair> {
   const fail = faultsOf(t);
-  const buses = [new LinkedEvents(fail), new LinkedEvents(fail)] as const;
+  const buses = [new LinkedBus(fail), new LinkedBus(fail)] as const;
   const [one, two] = (await startHalves(t, buses)) as [Half, Half];
   const pair: Pair = {
     one,
     two,
-    link: (event) => [event],
-    hand(to, event) {
+    link: (message) => [message],
+    hand(to, message) {
       // As it would travel, and be checked on arrival.
-      const copy = JSON.parse(JSON.stringify(event)) as AnyEvent;
-      const isRefused = received(copy) === "malformed";
-      if (isRefused) t.fail(`a malformed ${event.type}`, { event });
-      else buses[to === one ? 0 : 1].hand(copy);
+      const copy = JSON.parse(JSON.stringify(message)) as BusMessage;
+      if (received(copy).length === 0 && copy.type !== "process.began") {
+        t.fail(`a malformed ${JSON.stringify(message)}`);
+      } else buses[to === one ? 0 : 1].hand(copy);
     },
   };
-  const linked = (to: Half) => (event: AnyEvent) => {
-    for (const each of pair.link(event)) {
+  const linked = (to: Half) => (message: BusMessage) => {
+    for (const each of pair.link(message)) {
       setImmediate(() => pair.hand(to, each));
     }
   };

@@ -1,8 +1,8 @@
 import type { Test } from "tap";
 import { createApp } from "../../app.js";
-import { LocalEvents } from "../db/bus/local.js";
+import { LocalBus } from "../../db/bus/local.js";
 import { openFiles } from "../../db/open-files.js";
-import { publishing } from "../../db/publishing/index.js";
+import { LogEvents } from "../../db/log/log-events.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { TestServerOptions } from "../../testing.js";
 import { listen } from "../helper.js";
@@ -17,13 +17,18 @@ const starting =
   (faults: Faults) =>
   async (options: TestServerOptions = {}) => {
     const dataDir = options.config!.dataDir!;
-    const events = new LocalEvents((error) => {
+    const onFault = (error: unknown): never => {
       throw error;
+    };
+    const opened = openSqliteStore(dataDir, {
+      onAppended: (hints) => events.took(hints),
     });
-    const store = openSqliteStore(dataDir);
+    const store = faults.wrap(opened);
+    const bus = new LocalBus(onFault);
+    const events: LogEvents = new LogEvents({ bus, log: store.log, onFault });
     const files = await openFiles(dataDir, undefined);
     const engines = {
-      store: publishing(faults.wrap(store), events),
+      store,
       files,
       events,
       async close() {
