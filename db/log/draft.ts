@@ -24,6 +24,7 @@ export type Given =
 export interface Mark {
   readonly entries: number;
   readonly votes: number;
+  readonly heads: ReadonlyMap<string, Position>;
 }
 
 /** A vote that is not an entry yet. */
@@ -40,7 +41,7 @@ interface Pending {
 export class Draft {
   readonly #headOf: (world: string) => Position;
   /** The last entry of each world, these included. */
-  readonly #heads = new Map<string, Position>();
+  #heads = new Map<string, Position>();
   readonly #hints: Hint<Entry>[] = [];
   readonly #votes: Pending[] = [];
 
@@ -83,18 +84,31 @@ export class Draft {
     this.#heads.set(world, { seq, tag });
   }
 
+  /**
+   * Leaves out some numbers: those of events that come with an import, which no hint tells
+   * of. An entry has to follow.
+   * @returns the first of them.
+   */
+  skip(world: string, count: number): number {
+    const { seq, tag } = this.#head(world);
+    this.#heads.set(world, { seq: seq + count, tag });
+    return seq + 1;
+  }
+
   /** The present state, to go back to if the write that follows fails. */
   mark(): Mark {
-    return { entries: this.#hints.length, votes: this.#votes.length };
+    return {
+      entries: this.#hints.length,
+      votes: this.#votes.length,
+      heads: new Map(this.#heads),
+    };
   }
 
   /** Forgets what was appended since. */
-  back({ entries, votes }: Mark): void {
+  back({ entries, votes, heads }: Mark): void {
     this.#votes.length = votes;
-    while (this.#hints.length > entries) {
-      const { entry, previous } = this.#hints.pop()!;
-      this.#heads.set(entry.world, { seq: entry.seq - 1, tag: previous });
-    }
+    this.#hints.length = entries;
+    this.#heads = new Map(heads);
   }
 
   /**

@@ -1,0 +1,86 @@
+import type { Poll } from "../polls.js";
+import type { Question } from "../questions.js";
+import type { Announcement } from "../store.js";
+import type { Given } from "./draft.js";
+
+// What engines share that append entries: what a write says about a record that others see.
+
+/** An announcement was changed. */
+export function updatedAnnouncement(
+  before: Announcement,
+  after: Announcement,
+): Given {
+  const wasVisible = isShown(before);
+  return {
+    type: "announcement.updated",
+    announcement: after.id,
+    wasVisible,
+    ...(wasVisible &&
+      !isShown(after) && { hidden: { ...after, text: before.text } }),
+  };
+}
+
+const isShown = ({ state, show_until }: Announcement): boolean =>
+  state === "active" && (show_until === null || show_until > Date.now());
+
+/** A question was changed. */
+export function updatedQuestion(before: Question, after: Question): Given {
+  const wasVisible = isVisible(before);
+  return {
+    type: "question.saved",
+    room: after.room,
+    question: after.id,
+    wasVisible,
+    ...(wasVisible &&
+      !isVisible(after) && { hidden: { ...after, content: before.content } }),
+  };
+}
+
+/** A question was asked, or its pin was ended by another one. */
+export const savedQuestion = (room: string, question: string): Given => ({
+  type: "question.saved",
+  room,
+  question,
+  wasVisible: false,
+});
+
+export const deletedQuestion = (before: Question): Given => ({
+  type: "question.deleted",
+  room: before.room,
+  question: before.id,
+  wasVisible: isVisible(before),
+});
+
+const isVisible = ({ state }: Question): boolean => state === "visible";
+
+/** A poll was changed. */
+export function updatedPoll(before: Poll, after: Poll): Given {
+  const wasPublic = isPublic(before);
+  const { state, is_pinned } = after;
+  return {
+    type: "poll.saved",
+    room: after.room,
+    poll: after.id,
+    wasPublic,
+    ...(wasPublic &&
+      !isPublic(after) && { hidden: { ...before, state, is_pinned } }),
+  };
+}
+
+/** A poll was created, or its pin was ended by another one. */
+export const savedPoll = (room: string, poll: string): Given => ({
+  type: "poll.saved",
+  room,
+  poll,
+  wasPublic: false,
+});
+
+export const deletedPoll = (before: Poll): Given => ({
+  type: "poll.deleted",
+  room: before.room,
+  poll: before.id,
+  wasPublic: isPublic(before),
+});
+
+const isPublic = ({ state }: Poll): boolean =>
+  state === "open" || state === "closed";
