@@ -117,7 +117,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       requirements: requirementsOf(commands),
     });
     app.register(docs);
-    app.register(retention);
+    app.register(retention, { logDays: config.logDays });
     if (config.web.on) {
       const { web: pages, uploads } = config;
       app.register(web, { embedOrigins: pages.embedOrigins, uploads });

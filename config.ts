@@ -107,6 +107,11 @@ export const variables = {
     "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`; `debug` adds a line for each request",
     wordOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
   ),
+  LOG_DAYS: variable(
+    "30",
+    "how many days the server keeps what happened in a world: the log that nodes follow",
+    count,
+  ),
   UPLOAD_MAX_BYTES: variable("10485760", "the largest upload", count),
   UPLOAD_TYPES: variable(
     Object.keys(fileTypes).join(","),
@@ -238,6 +243,8 @@ export interface Config {
   workers: number;
   /** How many new guests may come from one address. */
   guestsPerMinute: number;
+  /** How many days the log of a world is kept. */
+  logDays: number;
   logLevel: string;
   /** In milliseconds. */
   requestTimeout: number;
@@ -347,6 +354,7 @@ export function loadConfig(
     trustProxy: values.TRUST_PROXY,
     workers: values.WORKERS,
     guestsPerMinute: values.GUESTS_PER_MINUTE,
+    logDays: values.LOG_DAYS,
     logLevel: values.LOG_LEVEL,
     requestTimeout: values.REQUEST_TIMEOUT * 1000,
     corsOrigins: values.CORS_ORIGIN,

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fp from "fastify-plugin";
+import { INDEX } from "../db/log/entries.js";
 import { type Store, StoreError } from "../db/store.js";
 import type { WorldConfig } from "../schemas/worlds.js";
 
-/** How long a world keeps its chat is looked at this long after the start, in milliseconds. */
+/** The server looks for what is too old this long after the start, in milliseconds. */
 const FIRST = 60_000;
 
 /** And then at this interval. Timers measure it without the clock, which may jump. */
-const INTERVAL = 24 * 60 * 60_000;
+const INTERVAL = 60 * 60_000;
 
 /** The pause between two slices, in milliseconds, in which others write. */
 const PAUSE = 20;
@@ -30,6 +31,8 @@ export function retentionOf({ chat }: WorldConfig): number | undefined {
 
 /** How {@link applyRetention} runs. */
 export interface RetentionOptions {
+  /** How many days the log of a world is kept; for ever by default. */
+  logDays?: number;
   /** Ends it after the present slice. */
   signal?: AbortSignal;
   /** Gets what fails in one world; the others follow. By default it is thrown. */
@@ -38,24 +41,28 @@ export interface RetentionOptions {
 
 /**
  * Removes events of chat that are older than their world keeps them, with their
- * bytes. Several processes may do so at once: each slice is done by one of them.
+ * bytes, and old entries of the log. Several processes may do so at once: each slice is
+ * done by one of them.
  * @param now in milliseconds since 1970.
  */
 export async function applyRetention(
   store: Store,
   now: number,
-  { signal, onFault }: RetentionOptions = {},
+  { logDays = Infinity, signal, onFault }: RetentionOptions = {},
 ): Promise<void> {
+  const oldest = Math.max(0, now - logDays * DAY);
+  const repeat = async (slice: () => Promise<boolean>) => {
+    while (!signal?.aborted && (await slice())) await pause(signal);
+  };
+  await repeat(() => store.log.prune(INDEX, oldest));
   let after = "";
   for (;;) {
     const page = await store.worlds.list({ after, limit: PAGE_SIZE });
     for (const { id, config } of page) {
       const before = now - (retentionOf(config) ?? Infinity) * DAY;
-      if (before <= 0) continue;
       try {
-        while (!signal?.aborted && (await store.chat.expire(id, before))) {
-          await pause(signal);
-        }
+        await repeat(() => store.log.prune(id, oldest));
+        if (before > 0) await repeat(() => store.chat.expire(id, before));
       } catch (error) {
         // It was deleted meanwhile.
         if (error instanceof StoreError && error.problem === "absent") continue;
@@ -78,9 +85,9 @@ interface RetentionTimes {
   interval?: number;
 }
 
-/** Applies the retention of all worlds soon after the start, and then daily. */
-export default fp<RetentionTimes>(
-  async (app, { first = FIRST, interval = INTERVAL }) => {
+/** Applies the retention of all worlds soon after the start, and then hourly. */
+export default fp<RetentionTimes & Pick<RetentionOptions, "logDays">>(
+  async (app, { first = FIRST, interval = INTERVAL, logDays }) => {
     const stop = new AbortController();
     const { signal } = stop;
     let running = Promise.resolve();
@@ -95,10 +102,13 @@ export default fp<RetentionTimes>(
     async function run(): Promise<void> {
       const onFault = (error: unknown, world?: string) => {
         if (signal.aborted) return;
-        app.log.error({ err: error, world }, "cannot expire chat");
+        app.log.error({ err: error, world }, "cannot remove what is too old");
       };
       try {
-        await applyRetention(app.store, Date.now(), { signal, onFault });
+        await applyRetention(app.store, Date.now(), {
+          ...{ signal, onFault },
+          ...(logDays !== undefined && { logDays }),
+        });
       } catch (error) {
         onFault(error);
       }

@@ -72,6 +72,25 @@ void t.test("a world keeps its chat as long as it says", async (t) => {
   t.strictSame(await textsBelow(dataDir, ["said in"]), [], "with its bytes");
 });
 
+void t.test("the log of a world is kept for some days", async (t) => {
+  const { store } = await chatted(t);
+  const now = Date.now();
+  const typesAfter = async (seq: number) => {
+    const { entries } = await store.log.since("demo", seq, 100);
+    return entries.map(({ type }) => type);
+  };
+  const [head] = await store.log.heads(["demo"]);
+  const before = await typesAfter(0);
+  await applyRetention(store, now + 9 * DAY, { logDays: 10 });
+  t.strictSame(await typesAfter(0), before, "not yet");
+  await applyRetention(store, now + 11 * DAY, { logDays: 10 });
+  t.ok((await typesAfter(0)).every((type) => type === "chat.event"));
+  t.strictSame(await store.log.heads(["demo"]), [head]);
+  await store.rooms.create("demo", { name: "c" });
+  t.strictSame(await typesAfter(head!.seq), ["room.created"]);
+  t.equal((await store.log.since("demo", head!.seq, 1)).entries.length, 1);
+});
+
 void t.test("a world that fails keeps no other from its turn", async (t) => {
   const { store, keep, count } = await chatted(t);
   await keep({ retention_days: 1 });
