@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { AggregatorRegistry } from "prom-client";
 import type { Config } from "./config.js";
-import { relayEvents } from "./db/cluster/events.js";
+import { relayMessages } from "./db/bus/cluster.js";
 import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/metrics.js";
@@ -110,7 +110,7 @@ export async function startCluster(
     const started = performance.now();
     const name = randomUUID();
     const worker = cluster.fork({ [WORKERS]: workers, [WORKER]: name });
-    relayEvents(worker.process, name, () =>
+    relayMessages(worker.process, name, () =>
       living().map((other) => other.process),
     );
     const hear = hearing(isNews, (news: News) => {

@@ -71,9 +71,14 @@ export interface Bus {
   publish(message: LiveMessage | HintMessage): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: BusListener): () => void;
-  /** This process wants the messages of a world from now on. Those without a world come in any case. */
+  /**
+   * This process wants the messages of a world, once more if it has joined that world already.
+   * Others' messages of worlds that it has not joined do not come; those without a world come in
+   * any case. Messages may be lost until the join is known elsewhere, but an answer to what this
+   * process publishes from now on comes like any other message. It never throws.
+   */
   join(world: string): void;
-  /** It does so no longer. */
+  /** Takes back one {@link join}. With the last one, others' messages of that world no longer come. */
   leave(world: string): void;
   /**
    * Counts a key once more, over all processes that share a bus through a server. The

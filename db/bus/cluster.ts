@@ -1,40 +1,62 @@
 import type { ChildProcess } from "node:child_process";
+import { isId, isKindOf, isRecord } from "../../schemas/plain/shapes.js";
 import type {
   Bus,
   BusListener,
   Counted,
   HintMessage,
   LiveMessage,
-  ProcessEnded,
 } from "./bus.js";
 import { LocalBus, type OnFault } from "./local.js";
 import { received } from "./shapes.js";
 
 /**
- * How many messages may wait until the other side reads them. A process that is so far behind
+ * How many letters may wait until the other side reads them. A process that is so far behind
  * hangs, or will not catch up: it ends, and its clients connect to another one.
  */
 const MAX_UNREAD = 20_000;
 
-/** The message between a worker and the primary. */
-interface EventMessage {
-  foyer: "event";
-  event: unknown;
-}
+/** What a worker sends to the primary. */
+type Letter =
+  /** It takes part, and has joined no world. */
+  | { bus: "hello" }
+  | { bus: "join" | "leave"; world: string }
+  /** A message for the other workers. */
+  | { bus: "message"; message: unknown };
 
-const isEventMessage = (message: unknown): message is EventMessage =>
-  (message as EventMessage | null)?.foyer === "event";
+/** What the primary sends to a worker. */
+type Relayed =
+  | { bus: "message"; message: unknown }
+  /** Another worker takes part, or has ended. */
+  | { bus: "began" | "ended"; process: string };
+
+const ofMessage = isRecord({ message: () => true });
+const ofWorld = isRecord({ world: isId });
+const ofProcess = isRecord({ process: isId });
+const isLetter = isKindOf("bus", {
+  hello: isRecord({}),
+  join: ofWorld,
+  leave: ofWorld,
+  message: ofMessage,
+});
+const isRelayed = isKindOf("bus", {
+  message: ofMessage,
+  began: ofProcess,
+  ended: ofProcess,
+});
 
 /**
  * The bus between the workers of one machine. A worker calls its own listeners and
- * sends the message to the primary process, which relays it to all other workers
- * (see {@link relayEvents}).
+ * sends the message to the primary process, which relays it to the other workers
+ * that want it (see {@link relayMessages}).
  */
 export class ClusterBus implements Bus {
   readonly #local: LocalBus;
   readonly #primary: NodeJS.Process;
+  /** How often each world was joined, less how often it was left. */
+  readonly #worlds = new Map<string, number>();
   #closed = false;
-  /** How many messages the primary has not read. */
+  /** How many letters the primary has not read. */
   #unread = 0;
 
   /**
@@ -45,26 +67,34 @@ export class ClusterBus implements Bus {
     this.#local = new LocalBus(onFault, name);
     this.#primary = primary;
     primary.on("message", this.#receive);
+    this.#send({ bus: "hello" });
   }
 
   get process(): string {
     return this.#local.process;
   }
 
-  publish(event: LiveMessage | HintMessage): void {
+  publish(message: LiveMessage | HintMessage): void {
     if (this.#closed) return;
-    // The others first: a listener here may publish the next event.
-    this.#send({ foyer: "event", event });
-    this.#local.publish(event);
+    // The others first: a listener here may publish the next message.
+    this.#send({ bus: "message", message });
+    this.#local.publish(message);
   }
-
-  /** Every message comes here in any case. */
-  join(): void {}
-
-  leave(): void {}
 
   subscribe(listener: BusListener): () => void {
     return this.#local.subscribe(listener);
+  }
+
+  join(world: string): void {
+    const holders = this.#worlds.get(world) ?? 0;
+    this.#worlds.set(world, holders + 1);
+    if (holders === 0) this.#send({ bus: "join", world });
+  }
+
+  leave(world: string): void {
+    const holders = this.#worlds.get(world) ?? 0;
+    if (holders > 1) this.#worlds.set(world, holders - 1);
+    else if (this.#worlds.delete(world)) this.#send({ bus: "leave", world });
   }
 
   count(key: string, window: number): Promise<Counted> {
@@ -77,62 +107,106 @@ export class ClusterBus implements Bus {
     await this.#local.close();
   }
 
-  #send(message: EventMessage): void {
+  #send(letter: Letter): void {
     // Without a primary this worker is about to end, as are all others.
     if (!this.#primary.connected) return;
     if (this.#unread >= MAX_UNREAD) return this.#primary.exit(1);
     this.#unread++;
     const read = () => void this.#unread--;
-    this.#primary.send!(message, undefined, undefined, read);
+    this.#primary.send!(letter, undefined, undefined, read);
   }
 
-  readonly #receive = (message: unknown): void => {
-    if (!isEventMessage(message)) return;
-    // The log has what is left out here.
-    for (const event of received(message.event)) this.#local.publish(event);
+  readonly #receive = (value: unknown): void => {
+    if (!isRelayed(value)) return;
+    const letter = value as Relayed;
+    if (letter.bus !== "message") {
+      const { bus, process } = letter;
+      return this.#local.publish({ type: `process.${bus}`, process });
+    }
+    for (const message of received(letter.message)) {
+      const { world } = message;
+      // It may have left the world while the message was under way.
+      if (world !== undefined && !this.#worlds.has(world)) continue;
+      this.#local.publish(message);
+    }
   };
 }
 
-/** How many messages each worker has not read. */
-const unread = new WeakMap<ChildProcess, number>();
-
-function sendTo(worker: ChildProcess, message: EventMessage): void {
-  const count = unread.get(worker) ?? 0;
-  // A worker that hangs does not hear other signals.
-  if (count >= MAX_UNREAD) return void worker.kill("SIGKILL");
-  unread.set(worker, count + 1);
-  worker.send(message, () => unread.set(worker, unread.get(worker)! - 1));
+/** A worker, seen from the primary. */
+interface Member {
+  readonly name: string;
+  /** The worlds that it has joined. */
+  readonly worlds: Set<string>;
+  /** How many letters it has not read. */
+  unread: number;
 }
 
+/** The workers that take part. */
+const members = new WeakMap<ChildProcess, Member>();
+
+function sendTo(worker: ChildProcess, letter: Relayed): void {
+  const member = members.get(worker);
+  // A worker that has just exited needs no messages.
+  if (!member || !worker.connected) return;
+  // A worker that hangs does not hear other signals.
+  if (member.unread >= MAX_UNREAD) return void worker.kill("SIGKILL");
+  member.unread++;
+  worker.send(letter, () => void member.unread--);
+}
+
+/** The world of a message that was not checked; undefined for none. */
+const worldOf = (message: unknown): unknown =>
+  (message as Partial<LiveMessage> | null)?.world;
+
 /**
- * Relays the events of one worker to the others, and announces its end. Runs in the
- * primary.
+ * Relays the messages of one worker to those that want them, and announces its beginning and its end.
+ * Runs in the primary.
  * @param name of the worker.
  * @param workers returns all workers that are alive now.
  */
-export function relayEvents(
+export function relayMessages(
   from: ChildProcess,
   name: string,
   workers: () => Iterable<ChildProcess>,
 ): void {
-  const relay = (message: EventMessage) => {
-    for (const worker of workers()) {
-      // A worker that has just exited needs no events.
-      if (worker !== from && worker.connected) sendTo(worker, message);
+  const others = () => [...workers()].filter((worker) => worker !== from);
+
+  function greet(): void {
+    const known = members.get(from);
+    if (known) return known.worlds.clear();
+    members.set(from, { name, worlds: new Set(), unread: 0 });
+    for (const other of others()) {
+      const member = members.get(other);
+      if (!member) continue;
+      sendTo(from, { bus: "began", process: member.name });
+      sendTo(other, { bus: "began", process: name });
     }
-  };
-  from.on("message", (message: unknown) => {
-    if (isEventMessage(message)) relay(message);
+  }
+
+  function relay(message: unknown): void {
+    const world = worldOf(message);
+    for (const other of others()) {
+      const isWanted =
+        typeof world !== "string" || members.get(other)?.worlds.has(world);
+      if (isWanted) sendTo(other, { bus: "message", message });
+    }
+  }
+
+  from.on("message", (value: unknown) => {
+    if (!isLetter(value)) return;
+    const letter = value as Letter;
+    const worlds = members.get(from)?.worlds;
+    if (letter.bus === "hello") greet();
+    else if (letter.bus === "message") relay(letter.message);
+    else if (letter.bus === "join") worlds?.add(letter.world);
+    else worlds?.delete(letter.world);
   });
   // A process may exit before its last messages are read. Its channel closes after them.
   let isPartlyOver = false;
   const onOver = () => {
-    if (isPartlyOver) {
-      const event = {
-        type: "process.ended",
-        process: name,
-      } satisfies ProcessEnded;
-      relay({ foyer: "event", event });
+    if (isPartlyOver && members.delete(from)) {
+      const ended: Relayed = { bus: "ended", process: name };
+      for (const other of others()) sendTo(other, ended);
     }
     isPartlyOver = true;
   };

@@ -16,7 +16,7 @@ import {
   type Shape,
 } from "../../schemas/plain/shapes.js";
 import type { Entry } from "../log/entries.js";
-import type { BusMessage } from "./bus.js";
+import type { HintMessage, LiveMessage } from "./bus.js";
 
 const isAuthor = isRecord(
   { kind: isOneOf("user", "api", "command", "server") },
@@ -143,13 +143,15 @@ const isMessage = isKindOf("type", {
   hints: isRecord({ world: isId, hints: isListOf(isHint) }),
   // The listeners of a topic check its messages.
   live: isRecord({ topic: isId, data: isJson }, { world: isId }),
-  "process.ended": isRecord({ process: isId }),
 });
+
+/** What processes send each other. */
+type Sent = LiveMessage | HintMessage;
 
 /**
  * Checks a message of another process.
  * @returns nothing for one that no process of this Foyer sends. A process that does not
  *   get the entries in it reads them from the log.
  */
-export const received = (value: unknown): BusMessage[] =>
-  isMessage(value) ? [value as unknown as BusMessage] : [];
+export const received = (value: unknown): Sent[] =>
+  isMessage(value) ? [value as Sent] : [];

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Counted } from "../events.js";
+import type { Counted } from "./bus.js";
 
 /** How many keys are counted at a time; the least recently counted is forgotten first. */
 const MAX_KEYS = 5000;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Counted } from "../events.js";
-import { Tally } from "../local/tally.js";
+import type { Counted } from "../bus.js";
+import { Tally } from "../tally.js";
 import type { Client } from "./link.js";
 
 /** How long a count waits for Valkey, in milliseconds. */

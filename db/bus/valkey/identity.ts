@@ -24,7 +24,7 @@ export class Identity {
    */
   async meet(client: Client): Promise<void> {
     if (this.#value) {
-      // Events need no writes, so nothing depends on this one.
+      // Messages need no writes, so nothing depends on this one.
       await client.set(this.#key, this.#value).catch(() => {});
       return;
     }

@@ -1,13 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "@redis/client";
-import { detach } from "../detach.js";
+import { detach } from "../../detach.js";
 
-/** How long a connection may take until it listens, in milliseconds. */
+/** How long a connection may take until it is used, in milliseconds. */
 const CONNECT_TIMEOUT = 3000;
 
 /** How long the link waits before it connects again, in milliseconds: at first, and at most. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
+
+/** Why a connection is given up that may be dead. */
+export const SILENT = "No answer.";
 
 /** How many commands may wait for their answers. */
 const MAX_COMMANDS = 20_000;
@@ -27,19 +30,15 @@ const connectTo = (url: string) =>
     maintNotifications: "disabled",
   });
 
-/** A connection that listens. */
+/** A connection that sends and listens. */
 export type Client = ReturnType<typeof connectTo>;
 
 interface LinkParts {
   url: string;
-  /** The channel to listen to. */
-  channel: string;
-  /** Runs on each new connection before it listens. If it fails, so does the connection. */
+  /** Runs on each new connection before it is used. If it fails, so does the connection. */
   prepare: (client: Client) => Promise<void>;
-  /** The link listens. */
+  /** There is a connection. */
   onUp: () => void;
-  /** Gets what comes on the channel. It must not throw. */
-  onMessage: (text: string) => void;
 }
 
 /** Keeps one connection to Valkey, and connects again when it is lost. */
@@ -47,7 +46,7 @@ export class Link {
   readonly #parts: LinkParts;
   #client: Client | undefined;
   /** Gives up the present connection, or the attempt to make one. */
-  #cut = () => {};
+  #cut: (fault: Error) => void = () => {};
   #closed = false;
   #fault: unknown;
 
@@ -67,13 +66,13 @@ export class Link {
   }
 
   /** Gives up the present connection. A new one follows. */
-  cut(): void {
-    this.#cut();
+  cut(fault: Error): void {
+    this.#cut(fault);
   }
 
   close(): void {
     this.#closed = true;
-    this.#cut();
+    this.#cut(new Error("It was closed."));
   }
 
   async #keep(): Promise<void> {
@@ -88,7 +87,7 @@ export class Link {
     }
   }
 
-  /** Connects, and waits for the end of the connection. @returns whether it has listened. */
+  /** Connects, and waits for the end of the connection. @returns whether it was used. */
   async #connection(): Promise<boolean> {
     const { url } = this.#parts;
     let client: Client | undefined;
@@ -96,10 +95,11 @@ export class Link {
     try {
       const opened = (client = connectTo(url));
       await new Promise<never>((_, reject) => {
-        this.#cut = () => reject(new Error("No answer."));
-        timer = setTimeout(this.#cut, CONNECT_TIMEOUT);
+        this.#cut = reject;
+        const late = () => reject(new Error(SILENT));
+        timer = setTimeout(late, CONNECT_TIMEOUT);
         opened.on("error", reject);
-        this.#listen(opened).then(() => clearTimeout(timer), reject);
+        this.#begin(opened).then(() => clearTimeout(timer), reject);
       });
     } catch (error) {
       this.#fault = error;
@@ -112,20 +112,16 @@ export class Link {
     return wasUp;
   }
 
-  async #listen(client: Client): Promise<void> {
-    const { channel, prepare, onUp, onMessage } = this.#parts;
+  async #begin(client: Client): Promise<void> {
     let isOver = false;
     client.once("end", () => (isOver = true));
     await client.connect();
     // A client that was destroyed while it connected goes on all the same.
     if (isOver) return client.destroy();
-    await prepare(client);
-    await client.subscribe(channel, (text) => {
-      if (!isOver) onMessage(text);
-    });
+    await this.#parts.prepare(client);
     if (isOver) return;
     this.#client = client;
-    onUp();
+    this.#parts.onUp();
   }
 }
 

@@ -1,78 +1,56 @@
-import { received } from "../event-shapes.js";
-import type { AnyEvent } from "../events.js";
+import type { HintMessage, LiveMessage } from "../bus.js";
+import { received } from "../shapes.js";
 
-/** What a message is for. */
+/** What an envelope is for. */
 type Kind =
-  /** It has events. */
-  | "events"
+  /** It has messages. */
+  | "messages"
   /** The process lives. */
   | "alive"
-  /** The process has begun to listen, and asks the others to say that they live. */
-  | "hello"
   /** The process ends. */
   | "bye";
 
-/** What processes send each other through Valkey. */
-export interface Message {
+/** What one process sends through one channel of Valkey at a time. */
+export interface Envelope {
   process: string;
   kind: Kind;
-  /**
-   * The messages with events of a process are numbered from 1. Another message has the
-   * number of the last one before it.
-   */
-  number: number;
-  /** The events as a JSON array; of another message, what its process tells it by, or nothing. */
-  events: string;
+  /** The messages as a JSON array; empty for other kinds. */
+  body: string;
 }
 
-const KINDS: ReadonlySet<string> = new Set<Kind>([
-  "events",
-  "alive",
-  "hello",
-  "bye",
-]);
+const KINDS: ReadonlySet<string> = new Set<Kind>(["messages", "alive", "bye"]);
 
-/** A message as text. What it is about comes first, so that nobody parses their own events. */
-export const textOf = ({ process, kind, number, events }: Message): string =>
-  `${process} ${kind} ${number} ${events}`;
+/** An envelope as text. The process comes first, so that no process parses its own messages. */
+export const textOf = ({ process, kind, body }: Envelope): string =>
+  `${process} ${kind} ${body}`;
 
-const HEAD = /^([\w-]{1,100}) (\w{1,10}) (\d{1,15}) /;
+const HEAD = /^([\w-]{1,100}) (\w{1,10}) /;
 
-/** The longest message, in characters. Those of Foyer have a sixteenth of it. */
-const MAX_MESSAGE = 16 * 1024 * 1024;
+/** The longest text, in characters. Those of Foyer have half of it at most. */
+const MAX_TEXT = 16 * 1024 * 1024;
 
 /** @returns undefined for what no process of Foyer has sent. */
-export function messageOf(text: string): Message | undefined {
-  if (text.length > MAX_MESSAGE) return undefined;
-  const [head, process, kind, number] = HEAD.exec(text) ?? [];
+export function envelopeOf(text: string): Envelope | undefined {
+  if (text.length > MAX_TEXT) return undefined;
+  const [head, process, kind] = HEAD.exec(text) ?? [];
   if (!head || !process || !kind || !KINDS.has(kind)) return undefined;
-  const events = text.slice(head.length);
-  return { process, kind: kind as Kind, number: Number(number), events };
+  return { process, kind: kind as Kind, body: text.slice(head.length) };
 }
 
 /**
- * The events of a message that can be read. Those whose type this Foyer does not know are left
- * out, as are those about processes, which each process notices itself.
- * @returns also whether the message had nothing else.
+ * The messages in an envelope, without those that no process of this Foyer sends there.
+ * @param world of the channel; undefined for the channel of all processes.
  */
-export function eventsOf({ events: text }: Message): {
-  events: AnyEvent[];
-  isWhole: boolean;
-} {
-  const events: AnyEvent[] = [];
+export function messagesOf(
+  { body }: Envelope,
+  world: string | undefined,
+): (LiveMessage | HintMessage)[] {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = JSON.parse(body);
   } catch {
-    parsed = undefined;
+    return [];
   }
-  let isWhole = Array.isArray(parsed);
-  for (const value of Array.isArray(parsed) ? (parsed as unknown[]) : []) {
-    const event = received(value);
-    if (event === "malformed") isWhole = false;
-    else if (event !== "unknown" && event.type !== "process.ended") {
-      events.push(event);
-    }
-  }
-  return { events, isWhole };
+  if (!Array.isArray(parsed)) return [];
+  return parsed.flatMap(received).filter((message) => message.world === world);
 }

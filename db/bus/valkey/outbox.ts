@@ -1,51 +1,44 @@
-import type { AnyEvent } from "../events.js";
+import type { HintMessage, LiveMessage } from "../bus.js";
 
-/** How large the events of one message get before the next one begins, in characters. */
+/** How large the messages of one channel get before they are sent, in characters. */
 const FULL = 256 * 1024;
 
 /** How much may be on its way to Valkey, in bytes. More is dropped. */
 const MAX_UNSENT = 8 * 1024 * 1024;
 
-interface OutboxParts {
-  /**
-   * Sends a message. @returns a promise for when Valkey has it, which rejects if that is
-   * not certain; undefined while there is no connection.
-   */
-  send: (text: string) => Promise<unknown> | undefined;
-  /** Makes a message with events. */
-  textOf: (number: number, events: string) => string;
-  /** Events were dropped, and others can be sent again. */
-  onDropped: () => void;
+/**
+ * Sends messages, as a JSON array, through a channel.
+ * @returns a promise for when Valkey has them, or may not have them; undefined while there
+ *   is no connection.
+ */
+type Send = (channel: string, body: string) => Promise<unknown> | undefined;
+
+/** What waits for the end of the turn. */
+interface Due {
+  readonly messages: string[];
+  /** In characters. */
+  size: number;
 }
 
-/**
- * Collects the events of one turn of the event loop into messages, and numbers these.
- * A message that cannot be sent is dropped, and its number is missing for the others.
- */
+/** Collects the messages of one turn of the event loop, and sends those of each channel together. */
 export class Outbox {
-  readonly #parts: OutboxParts;
-  #events: string[] = [];
-  #size = 0;
+  readonly #send: Send;
+  readonly #due = new Map<string, Due>();
   #turn: NodeJS.Immediate | undefined;
   /** How many bytes are on their way. */
   #unsent = 0;
-  #hasDropped = false;
-  #number = 0;
 
-  constructor(parts: OutboxParts) {
-    this.#parts = parts;
+  constructor(send: Send) {
+    this.#send = send;
   }
 
-  /** The number of the last message. */
-  get number(): number {
-    return this.#number;
-  }
-
-  add(event: AnyEvent): void {
-    const json = JSON.stringify(event);
-    this.#events.push(json);
-    this.#size += json.length;
-    if (this.#size >= FULL) this.flush();
+  add(channel: string, message: LiveMessage | HintMessage): void {
+    const json = JSON.stringify(message);
+    let due = this.#due.get(channel);
+    if (!due) this.#due.set(channel, (due = { messages: [], size: 0 }));
+    due.messages.push(json);
+    due.size += json.length;
+    if (due.size >= FULL) this.#flushOne(channel, due);
     else this.#turn ??= setImmediate(() => this.flush());
   }
 
@@ -53,30 +46,18 @@ export class Outbox {
   flush(): void {
     clearImmediate(this.#turn);
     this.#turn = undefined;
-    if (this.#events.length === 0) return;
-    const events = `[${this.#events.join()}]`;
-    this.#events = [];
-    this.#size = 0;
-    this.#send(this.#parts.textOf(++this.#number, events));
+    for (const [channel, due] of this.#due) this.#flushOne(channel, due);
   }
 
-  #send(text: string): void {
-    const size = Buffer.byteLength(text);
-    if (this.#unsent + size > MAX_UNSENT) {
-      this.#hasDropped = true;
-      return;
-    }
-    const sent = this.#parts.send(text);
-    // The connection tells everybody when it is there again.
+  #flushOne(channel: string, { messages }: Due): void {
+    this.#due.delete(channel);
+    const body = `[${messages.join()}]`;
+    const size = Buffer.byteLength(body);
+    if (this.#unsent + size > MAX_UNSENT) return;
+    const sent = this.#send(channel, body);
     if (!sent) return;
     this.#unsent += size;
-    sent
-      .catch(() => (this.#hasDropped = true))
-      .finally(() => {
-        this.#unsent -= size;
-        if (!this.#hasDropped || this.#unsent > MAX_UNSENT / 2) return;
-        this.#hasDropped = false;
-        this.#parts.onDropped();
-      });
+    const over = () => void (this.#unsent -= size);
+    sent.then(over, over);
   }
 }

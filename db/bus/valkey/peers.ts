@@ -1,76 +1,44 @@
-import type { Message } from "./messages.js";
-
 /** How long a process may be silent until it counts as ended, in milliseconds. */
 export const SILENCE = 4000;
 
-/** Another process. */
-interface Peer {
-  /** The number of its last message. */
-  number: number;
-  /** When it was heard last. */
-  at: number;
-  /** Whether every message that it sends from here on comes to this process. */
-  isCertain: boolean;
-}
+/** How many other processes are known at most. Those beyond have no beginning and no end. */
+const MAX_PEERS = 10_000;
 
 interface PeersParts {
   onBegan: (process: string) => void;
   onEnded: (process: string) => void;
-  /** Messages of a process are missing. */
-  onMissed: () => void;
 }
 
-/** The other processes that share events, and how far each of them was heard. */
+/** The other processes that share a Valkey. */
 export class Peers {
   readonly #parts: PeersParts;
-  readonly #peers = new Map<string, Peer>();
+  /** When each was heard last. */
+  readonly #heard = new Map<string, number>();
 
   constructor(parts: PeersParts) {
     this.#parts = parts;
   }
 
-  get size(): number {
-    return this.#peers.size;
-  }
-
   /**
-   * Notes a message of another process.
-   * @param at the present time, in milliseconds.
-   * @returns whether it is new. One that comes after later ones counts as missed.
+   * Notes that another process lives.
+   * @param now in milliseconds.
    */
-  hear({ process, kind, number }: Message, at: number): boolean {
-    const first = kind === "events" ? number - 1 : number;
-    let peer = this.#peers.get(process);
-    if (!peer) {
-      if (kind === "bye") return false;
-      peer = { number: first, at, isCertain: true };
-      this.#peers.set(process, peer);
-      this.#parts.onBegan(process);
-    }
-    peer.at = at;
-    const isMissed = peer.isCertain && first > peer.number;
-    const isNew = first >= peer.number;
-    peer.isCertain = true;
-    peer.number = Math.max(peer.number, number);
-    if (isMissed) this.#parts.onMissed();
-    if (kind === "bye") this.#end(process);
-    return isNew;
+  hear(process: string, now: number): void {
+    const isNew = !this.#heard.has(process);
+    if (isNew && this.#heard.size >= MAX_PEERS) return;
+    this.#heard.set(process, now);
+    if (isNew) this.#parts.onBegan(process);
   }
 
-  /** This process listens again: what comes now may follow what it did not hear. */
-  doubt(): void {
-    for (const peer of this.#peers.values()) peer.isCertain = false;
+  /** Notes that another process has ended. */
+  end(process: string): void {
+    if (this.#heard.delete(process)) this.#parts.onEnded(process);
   }
 
   /** Ends those that were not heard for too long. */
   endSilent(now: number): void {
-    for (const [process, { at }] of this.#peers) {
-      if (now - at > SILENCE) this.#end(process);
+    for (const [process, at] of this.#heard) {
+      if (now - at > SILENCE) this.end(process);
     }
-  }
-
-  #end(process: string): void {
-    this.#peers.delete(process);
-    this.#parts.onEnded(process);
   }
 }

@@ -1,0 +1,267 @@
+import { randomUUID } from "node:crypto";
+import { detach } from "../../detach.js";
+import { StoreError } from "../../store.js";
+import type {
+  Bus,
+  BusListener,
+  Counted,
+  HintMessage,
+  LiveMessage,
+} from "../bus.js";
+import { LocalBus, type OnFault } from "../local.js";
+import { Channels } from "./channels.js";
+import { Counts } from "./counts.js";
+import { Identity } from "./identity.js";
+import { Link, reasonOf, SILENT } from "./link.js";
+import { type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";
+import { Outbox } from "./outbox.js";
+import { Peers, SILENCE } from "./peers.js";
+
+/** How long the first connection may take, in milliseconds. */
+const OPEN_TIMEOUT = 5000;
+
+/** How often silence is looked for, in milliseconds. */
+const TICK = 250;
+
+/** After how many ticks a process says that it lives. */
+const BEAT = 4;
+
+/** How much time one tick counts for at most, in milliseconds. */
+const LONGEST_TICK = 1000;
+
+/** How long the last message may take, in milliseconds. */
+const CLOSE_TIMEOUT = 1000;
+
+interface ValkeyOptions {
+  /** The address: `redis:`, `rediss:`, `valkey:` or `valkeys:`. */
+  url: string;
+  /** What no other installation uses that shares this Valkey: every key and channel begins with it. */
+  namespace: string;
+  onFault: OnFault;
+  /** Gets one line when Valkey is lost, and when it is back. */
+  log?: ((line: string) => void) | undefined;
+}
+
+/**
+ * The bus between processes on any machine, by publish and subscribe of Valkey or Redis. Each
+ * world has a channel, so a process hears of the worlds that it has joined. A message
+ * comes once or never, and those of one process through one channel keep their order. While Valkey
+ * is away, messages reach the listeners of this process only.
+ */
+export class ValkeyBus implements Bus {
+  readonly process = randomUUID();
+  readonly #local: LocalBus;
+  readonly #log: (line: string) => void;
+  readonly #channels: Channels;
+  readonly #counts: Counts;
+  readonly #identity: Identity;
+  readonly #link: Link;
+  readonly #outbox: Outbox;
+  readonly #peers: Peers;
+  readonly #ticker: NodeJS.Timeout;
+  #connected = false;
+  /** Called when a message of this process has come back for the first time. */
+  #onConnected = () => {};
+  /** Whether the log says that Valkey is there; undefined until it was. */
+  #isLogged: boolean | undefined;
+  #closed = false;
+  /**
+   * For how many milliseconds this process has run. It does not count while the process
+   * is suspended, as the silence of the others means nothing then.
+   */
+  #time = 0;
+  #tickedAt = performance.now();
+  #ticks = 0;
+  /** When a message of this process came back last. */
+  #echoedAt = 0;
+  /** Will say to processes that have begun that this one lives. */
+  #answer: NodeJS.Immediate | undefined;
+
+  private constructor({ url, namespace, onFault, log }: ValkeyOptions) {
+    this.#log = log ?? (() => {});
+    this.#local = new LocalBus(onFault, this.process);
+    this.#peers = new Peers({
+      onBegan: (process) => {
+        this.#answer ??= setImmediate(() => this.#live());
+        this.#local.publish({ type: "process.began", process });
+      },
+      onEnded: (process) =>
+        this.#local.publish({ type: "process.ended", process }),
+    });
+    const prefix = `foyer:${namespace}:`;
+    this.#channels = new Channels({
+      prefix,
+      onMessage: (text, world) => this.#receive(text, world),
+      onRefused: (error) => this.#link.cut(error),
+    });
+    this.#identity = new Identity(`${prefix}identity`);
+    this.#link = new Link({
+      url,
+      prepare: async (client) => {
+        await this.#identity.meet(client);
+        await this.#channels.begin(client);
+      },
+      onUp: () => {
+        this.#connected = false;
+        this.#echoedAt = this.#time;
+        this.#live();
+      },
+    });
+    this.#counts = new Counts(`${prefix}count:`, () =>
+      this.connected ? this.#link.client : undefined,
+    );
+    this.#outbox = new Outbox((channel, body) =>
+      this.#send(channel, "messages", body),
+    );
+    this.#ticker = setInterval(() => this.#tick(), TICK).unref();
+  }
+
+  /**
+   * Connects, and resolves when messages reach the other processes.
+   * @throws {StoreError} `unusable`, with one line for the operator.
+   */
+  static async open(options: ValkeyOptions): Promise<ValkeyBus> {
+    const bus = new ValkeyBus(options);
+    const isUp = await new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(false), OPEN_TIMEOUT);
+      bus.#onConnected = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+    if (isUp) return bus;
+    const { fault } = bus.#link;
+    await bus.close();
+    throw new StoreError("unusable", unreachable(options.url, fault));
+  }
+
+  /** Whether messages reach the others now. */
+  get connected(): boolean {
+    return this.#connected && this.#link.client !== undefined;
+  }
+
+  /** Names this Valkey for all processes with this namespace: see {@link Identity}. */
+  get identity(): string {
+    return this.#identity.value;
+  }
+
+  publish(message: LiveMessage | HintMessage): void {
+    if (this.#closed) return;
+    // The others first: a listener here may publish the next message.
+    this.#outbox.add(this.#channels.nameOf(message.world), message);
+    this.#local.publish(message);
+  }
+
+  subscribe(listener: BusListener): () => void {
+    return this.#local.subscribe(listener);
+  }
+
+  join(world: string): void {
+    this.#channels.join(world);
+  }
+
+  leave(world: string): void {
+    this.#channels.leave(world);
+  }
+
+  count(key: string, window: number): Promise<Counted> {
+    return this.#counts.count(key, window);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#ticker);
+    clearImmediate(this.#answer);
+    this.#outbox.flush();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, CLOSE_TIMEOUT);
+    });
+    await Promise.race([this.#say("bye"), late]);
+    clearTimeout(timer);
+    this.#link.close();
+    await this.#local.close();
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    this.#time += Math.min(now - this.#tickedAt, LONGEST_TICK);
+    this.#tickedAt = now;
+    if (++this.#ticks % BEAT === 0) this.#beat();
+    this.#peers.endSilent(this.#time);
+    if (this.#link.client && this.#time - this.#echoedAt > SILENCE) {
+      this.#connected = false;
+      this.#link.cut(new Error(SILENT));
+    }
+    this.#logState();
+  }
+
+  #logState(): void {
+    const { connected } = this;
+    if (this.#isLogged === undefined || this.#isLogged === connected) return;
+    this.#isLogged = connected;
+    this.#log(
+      connected
+        ? "Valkey is back: events reach other nodes again"
+        : `Valkey is lost: ${reasonOf(this.#link.fault)}; events reach this node only`,
+    );
+  }
+
+  #beat(): void {
+    this.#live();
+    this.#channels.sweep();
+    const { client } = this.#link;
+    if (client) this.#identity.putBack(client);
+  }
+
+  /** Says that this process lives. */
+  #live(): void {
+    clearImmediate(this.#answer);
+    this.#answer = undefined;
+    detach(this.#say("alive"));
+  }
+
+  /** Tells all processes something. It never rejects. */
+  async #say(kind: "alive" | "bye"): Promise<void> {
+    const all = this.#channels.nameOf(undefined);
+    await this.#send(all, kind)?.catch(() => {});
+  }
+
+  /** @returns undefined while there is no connection. */
+  #send(
+    channel: string,
+    kind: Envelope["kind"],
+    body = "",
+  ): Promise<unknown> | undefined {
+    const text = textOf({ process: this.process, kind, body });
+    return this.#link.client?.publish(channel, text);
+  }
+
+  #receive(text: string, world: string | undefined): void {
+    const envelope = envelopeOf(text);
+    if (!envelope || this.#closed) return;
+    const { process, kind } = envelope;
+    if (process === this.process) return this.#echoed();
+    if (kind === "bye") return this.#peers.end(process);
+    this.#peers.hear(process, this.#time);
+    if (kind === "alive") return;
+    for (const message of messagesOf(envelope, world)) {
+      this.#local.publish(message);
+    }
+  }
+
+  /** A message of this process has come back: both ways work. */
+  #echoed(): void {
+    this.#echoedAt = this.#time;
+    this.#connected = true;
+    this.#isLogged ??= true;
+    this.#onConnected();
+  }
+}
+
+/** What the operator reads. An address may have a password. */
+function unreachable(url: string, fault: unknown): string {
+  const { protocol, host } = new URL(url);
+  return `VALKEY_URL: ${protocol}//${host} cannot be reached: ${reasonOf(fault)}`;
+}
