@@ -9,7 +9,6 @@ import {
   isMapOf,
   isNullOr,
   isNumber,
-  isObject,
   isOneOf,
   isRecord,
   isText,
@@ -18,44 +17,76 @@ import {
 import type { Entry } from "../log/entries.js";
 import type { HintMessage, LiveMessage } from "./bus.js";
 
+/** How many entries a message has at most. Those of a longer one are read from the log. */
+const MAX_HINTS = 5_000;
+
+/** How many users an entry names at most. An entry with more is read from the log. */
+const MAX_USERS = 20_000;
+
+/** How many options, reactions, rules, or parts of rules there are at most, and then some. */
+const MAX_PARTS = 1_000;
+
+const isUsers = isListOf(isId, MAX_USERS);
+const isSeq: Shape = (value) => isCount(value) && value !== 0;
+
 const isAuthor = isRecord(
   { kind: isOneOf("user", "api", "command", "server") },
   { user: isId, connection: isId },
 );
 
-const inWorld = (fields: Readonly<Record<string, Shape>> = {}): Shape =>
-  isRecord({
-    world: isId,
-    seq: isCount,
-    tag: isCount,
-    at: isNumber,
-    by: isAuthor,
-    ...fields,
-  });
+/** An entry with some fields. @param optional the shapes of fields that may be missing. */
+const entryWith = (
+  fields: Readonly<Record<string, Shape>> = {},
+  optional: Readonly<Record<string, Shape>> = {},
+): Shape =>
+  isRecord(
+    {
+      world: isId,
+      seq: isSeq,
+      tag: isCount,
+      at: isNumber,
+      by: isAuthor,
+      ...fields,
+    },
+    optional,
+  );
 
-const ofWorld = inWorld();
-const ofRoom = inWorld({ room: isId });
-const ofUser = inWorld({ user: isId });
-const ofAnnouncement = inWorld({ announcement: isId, wasVisible: isFlag });
-
-const isChatEvent = isRecord({
-  id: isCount,
-  channel: isId,
-  sender: isNullOr(isId),
-  timestamp: isNumber,
-  type: isOneOf("channel.message", "channel.member", "channel.poll"),
-  content: isJsonOfObject,
-  edited: isNullOr(isNumber),
-  replaces: isNullOr(isCount),
-  reactions: isMapOf(isListOf(isId)),
-});
+const isRule: Shape = isListOf(
+  (value) => isText(value) || isTexts(value),
+  MAX_PARTS,
+);
+const isTexts = isListOf(isText, MAX_PARTS);
 
 const isDelivery = isRecord({
-  event: isChatEvent,
+  event: isRecord({
+    id: isSeq,
+    channel: isId,
+    sender: isNullOr(isId),
+    timestamp: isNumber,
+    type: isOneOf("channel.message", "channel.member", "channel.poll"),
+    content: isJsonOfObject,
+    edited: isNullOr(isNumber),
+    replaces: isNullOr(isCount),
+    reactions: isMapOf(isUsers, MAX_PARTS),
+  }),
   previous: isCount,
   previousMessage: isCount,
-  notified: isListOf(isId),
-  appeared: isListOf(isId),
+  notified: isUsers,
+  appeared: isUsers,
+});
+
+const hasDelivery = entryWith({ channel: isId, delivery: isDelivery });
+const isChatEntry: Shape = (value) => {
+  if (!hasDelivery(value)) return false;
+  const { seq, channel, delivery } = value as Of<"chat.event">;
+  return delivery.event.id === seq && delivery.event.channel === channel;
+};
+
+const isAnnouncement = isRecord({
+  id: isId,
+  text: isText,
+  show_until: isNullOr(isNumber),
+  state: isOneOf("draft", "active", "archived"),
 });
 
 const isQuestion = isRecord({
@@ -71,6 +102,7 @@ const isQuestion = isRecord({
   score: isCount,
 });
 
+const isOption = isRecord({ id: isId, content: isText, order: isNumber });
 const isPoll = isRecord({
   id: isId,
   room: isId,
@@ -79,20 +111,33 @@ const isPoll = isRecord({
   poll_type: isOneOf("choice", "multi"),
   is_pinned: isFlag,
   timestamp: isNumber,
-  options: isListOf(isRecord({ id: isId, content: isText, order: isNumber })),
-  results: isMapOf(isCount),
+  options: isListOf(isOption, MAX_PARTS),
+  results: isMapOf(isCount, MAX_PARTS),
 });
 
-const isHiding = (fields: Readonly<Record<string, Shape>>, hidden: Shape) => {
-  const isEvent = inWorld({ room: isId, ...fields });
-  const isHidden = isRecord({}, { hidden });
-  return (value: unknown) => isEvent(value) && isHidden(value);
-};
-const ofQuestion = isHiding({ question: isId, wasVisible: isFlag }, isQuestion);
-const ofPoll = isHiding({ poll: isId, wasPublic: isFlag }, isPoll);
+const ofWorld = entryWith();
+const ofRoom = entryWith({ room: isId });
+const ofUser = entryWith({ user: isId });
+const ofFile = entryWith({ file: isId });
+const ofAnnouncement = entryWith(
+  { announcement: isId, wasVisible: isFlag },
+  { hidden: isAnnouncement },
+);
+const ofQuestion = entryWith(
+  { room: isId, question: isId, wasVisible: isFlag },
+  { hidden: isQuestion },
+);
+const ofPoll = entryWith(
+  { room: isId, poll: isId, wasPublic: isFlag },
+  { hidden: isPoll },
+);
+const votes = isListOf(
+  isRecord({ user: isId }, { connection: isId }),
+  MAX_USERS,
+);
 
-const votes = isListOf(isRecord({ user: isId }, { connection: isId }));
-const ofFile = inWorld({ file: isId });
+/** An entry of a type. */
+type Of<T extends Entry["type"]> = Extract<Entry, { type: T }>;
 
 const entries: Readonly<Record<Entry["type"], Shape>> = {
   "world.created": ofWorld,
@@ -104,7 +149,7 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "room.opened": ofRoom,
   "room.updated": ofRoom,
   "room.scheduled": ofRoom,
-  "room.deleted": ofRoom,
+  "room.deleted": entryWith({ room: isId, rules: isMapOf(isRule, MAX_PARTS) }),
   "rooms.reordered": ofWorld,
   "user.entered": ofUser,
   "user.updated": ofUser,
@@ -114,39 +159,44 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "user.erased": ofUser,
   "announcement.created": ofAnnouncement,
   "announcement.updated": ofAnnouncement,
-  "chat.event": inWorld({ channel: isId, delivery: isDelivery }),
-  "chat.reacted": inWorld({ channel: isId, event: isCount }),
-  "chat.memberships": inWorld({ channel: isId, users: isListOf(isId) }),
+  "chat.event": isChatEntry,
+  "chat.reacted": entryWith({ channel: isId, event: isSeq }),
+  "chat.memberships": entryWith({ channel: isId, users: isUsers }),
   "chat.erased": ofWorld,
   "question.saved": ofQuestion,
   "question.deleted": ofQuestion,
-  "question.voted": inWorld({ room: isId, question: isId, votes }),
-  "question.pinned": inWorld({ room: isId, question: isNullOr(isId) }),
+  "question.voted": entryWith({ room: isId, question: isId, votes }),
+  "question.pinned": entryWith({ room: isId, question: isNullOr(isId) }),
   "poll.saved": ofPoll,
   "poll.deleted": ofPoll,
-  "poll.voted": inWorld({ room: isId, poll: isId, votes }),
-  "poll.pinned": inWorld({ room: isId, poll: isNullOr(isId) }),
+  "poll.voted": entryWith({ room: isId, poll: isId, votes }),
+  "poll.pinned": entryWith({ room: isId, poll: isNullOr(isId) }),
   "file.added": ofFile,
   "file.deleted": ofFile,
 };
 
 const isHint = isRecord({
-  entry: (value) =>
-    isObject(value) &&
-    typeof value["type"] === "string" &&
-    Object.hasOwn(entries, value["type"]) &&
-    entries[value["type"] as Entry["type"]](value),
+  entry: isKindOf("type", entries),
   previous: isCount,
 });
 
+const hasHints = isRecord({
+  world: isId,
+  hints: isListOf(isHint, MAX_HINTS),
+});
+
 const isMessage = isKindOf("type", {
-  hints: isRecord({ world: isId, hints: isListOf(isHint) }),
+  hints: (value) => {
+    if (!hasHints(value)) return false;
+    const { world, hints } = value as HintMessage;
+    return hints.every(({ entry }) => entry.world === world);
+  },
   // The listeners of a topic check its messages.
   live: isRecord({ topic: isId, data: isJson }, { world: isId }),
 });
 
 /** What processes send each other. */
-type Sent = LiveMessage | HintMessage;
+export type Sent = LiveMessage | HintMessage;
 
 /**
  * Checks a message of another process.

@@ -57,11 +57,11 @@ export const isNullOr =
   (value) =>
     value === null || shape(value);
 
-/** A list of things of a shape. */
+/** A list of things of a shape, at most so many. */
 export const isListOf =
-  (shape: Shape): Shape =>
+  (shape: Shape, max = Infinity): Shape =>
   (value) =>
-    Array.isArray(value) && value.every(shape);
+    Array.isArray(value) && value.length <= max && value.every(shape);
 
 /** A list with one thing of each shape. */
 export const isTupleOf =
@@ -71,11 +71,14 @@ export const isTupleOf =
     value.length === shapes.length &&
     shapes.every((shape, i) => shape(value[i]));
 
-/** An object with any names, and values of a shape. */
+/** An object with any names, at most so many, and values of a shape. */
 export const isMapOf =
-  (shape: Shape): Shape =>
-  (value) =>
-    isObject(value) && Object.values(value).every(shape);
+  (shape: Shape, max = Infinity): Shape =>
+  (value) => {
+    if (!isObject(value)) return false;
+    const values = Object.values(value);
+    return values.length <= max && values.every(shape);
+  };
 
 /**
  * An object. It may have further fields, as a newer Foyer may send more.

@@ -1,5 +1,4 @@
-import type { HintMessage, LiveMessage } from "../bus.js";
-import { received } from "../shapes.js";
+import { received, type Sent } from "../shapes.js";
 
 /** What an envelope is for. */
 type Kind =
@@ -44,7 +43,7 @@ export function envelopeOf(text: string): Envelope | undefined {
 export function messagesOf(
   { body }: Envelope,
   world: string | undefined,
-): (LiveMessage | HintMessage)[] {
+): Sent[] {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body);
