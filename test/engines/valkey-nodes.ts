@@ -1,20 +1,20 @@
 import { randomUUID } from "node:crypto";
 import type { Test } from "tap";
-import { ValkeyEvents } from "../../db/valkey/events.js";
+import { ValkeyBus } from "../../db/bus/valkey/bus.js";
 import { until } from "../helper.js";
-import { EventsNode } from "../db/events-node.js";
+import { BusNode } from "../db/bus-node.js";
 
 /** Within what time the others must count a silent process as ended, in milliseconds. */
 export const ENDING = 7000;
 
-/** Opens events in this process, which listen as `a`. */
+/** Opens a bus in this process, which listens as `a`. */
 export async function open(
   t: Test,
   url: string,
   namespace: string,
-): Promise<EventsNode> {
-  const node = await EventsNode.open((onFault) =>
-    ValkeyEvents.open({ url, namespace, onFault }),
+): Promise<BusNode> {
+  const node = await BusNode.open((onFault) =>
+    ValkeyBus.open({ url, namespace, onFault }),
   );
   t.teardown(() => node.close());
   node.subscribe("a");
@@ -24,20 +24,20 @@ export async function open(
 export const numbered = (name: string, from: number, count: number) =>
   Array.from({ length: count }, (_, i) => `${name}.${from + i}`);
 
-/** What a node got of another. */
-export const of = (node: EventsNode, name: string): string[] =>
-  node.received("a").filter((world) => world.startsWith(`${name}.`));
+/** What a node got from another. */
+export const of = (node: BusNode, name: string): string[] =>
+  node.received("a").filter((text) => text.startsWith(`${name}.`));
 
-export const has = (node: EventsNode, signal: string): boolean =>
+export const has = (node: BusNode, signal: string): boolean =>
   node.signals().includes(signal);
 
 /** Whether a process takes part, after it has been away. */
-export const isBack = (node: EventsNode, name: string): boolean =>
+export const isBack = (node: BusNode, name: string): boolean =>
   node.signals().findLast((signal) => signal.endsWith(name)) ===
   `began ${name}`;
 
-/** Waits until everything that is published now reaches all. */
-export async function converged(nodes: readonly EventsNode[]): Promise<void> {
+/** Waits until everything that is published now reaches all, and all joins are known. */
+export async function converged(nodes: readonly BusNode[]): Promise<void> {
   await until(() => nodes.every((node) => node.state().connected));
   for (const node of nodes) {
     const mark = randomUUID();

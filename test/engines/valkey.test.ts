@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { createClient } from "@redis/client";
 import t, { type Test } from "tap";
 import { until } from "../helper.js";
 import { startValkey } from "../servers/valkey.js";
-import { eventsContract, type Group } from "../db/events-contract.js";
-import { forkNode, type Forked, type WorkerNode } from "../db/events-fork.js";
+import { busContract, type Group } from "../db/bus-contract.js";
+import { forkNode, type Forked, type WorkerNode } from "../db/bus-fork.js";
 
 /** Waits until everything that was published before has come. */
 async function settle(nodes: readonly WorkerNode[]): Promise<void> {
@@ -20,7 +21,7 @@ async function settle(nodes: readonly WorkerNode[]): Promise<void> {
   }
 }
 
-/** Starts processes that share events through a Valkey. */
+/** Starts processes that share a Valkey. */
 async function forkNodes(
   t: Test,
   url: string,
@@ -35,10 +36,19 @@ async function forkNodes(
 void t.test("the contract", async (t) => {
   const { url } = await startValkey(t);
   const nodes = [1, 2, 3].map(() => forkNode(t).node);
-  await eventsContract(t, async (): Promise<Group> => {
+  const client = createClient({ url });
+  await client.connect();
+  t.teardown(() => client.destroy());
+  await busContract(t, async (): Promise<Group> => {
     const namespace = randomUUID();
     await Promise.all(nodes.map((node) => node.begin({ url, namespace })));
-    return { nodes, settle: () => settle(nodes) };
+    const inject = (message: unknown) => {
+      const { world } = (message ?? {}) as { world?: unknown };
+      const of = typeof world === "string" ? `world:${world}` : "all";
+      const text = `stranger messages [${JSON.stringify(message)}]`;
+      return client.publish(`foyer:${namespace}:${of}`, text);
+    };
+    return { nodes, settle: () => settle(nodes), inject };
   });
 });
 

@@ -1,8 +1,8 @@
-import { ClusterEvents } from "../db/bus/cluster.js";
-import { ValkeyEvents } from "../../db/valkey/events.js";
-import { EventsNode, type Method } from "./events-node.js";
+import { ClusterBus } from "../../db/bus/cluster.js";
+import { ValkeyBus } from "../../db/bus/valkey/bus.js";
+import { BusNode, type Method } from "./bus-node.js";
 
-// A process of the tests of events, which does what it is told.
+// A process of the tests of buses, which does what it is told.
 
 /** Which Valkey a process uses. */
 export interface Through {
@@ -11,7 +11,7 @@ export interface Through {
 }
 
 /**
- * A method of {@link EventsNode}, or `begin` for one that nobody has used: through
+ * A method of {@link BusNode}, or `begin` for one that nobody has used: through
  * Valkey, or without arguments through the primary.
  */
 export interface Order {
@@ -25,10 +25,10 @@ export interface Answer {
   result: unknown;
 }
 
-let node: EventsNode | undefined;
+let node: BusNode | undefined;
 
 process.on("message", (message: Partial<Order> | null) => {
-  // Events and orders share the channel, as in a cluster.
+  // The bus and orders share the channel, as in a cluster.
   if (message?.order === undefined) return;
   void obey(message as Order);
 });
@@ -38,10 +38,10 @@ async function obey({ order, method, args }: Order): Promise<void> {
   if (method === "begin") {
     await node?.close();
     const [through] = args as [Through?];
-    node = await EventsNode.open((onFault) =>
+    node = await BusNode.open((onFault) =>
       through
-        ? ValkeyEvents.open({ ...through, onFault })
-        : new ClusterEvents(process, onFault, process.env.EVENTS_PROCESS!),
+        ? ValkeyBus.open({ ...through, onFault })
+        : new ClusterBus(process, onFault, process.env.BUS_PROCESS!),
     );
   } else {
     result = await node!.run(method, args);

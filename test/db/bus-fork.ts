@@ -2,10 +2,10 @@ import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { Test } from "tap";
-import type { Remote } from "./events-node.js";
-import type { Answer, Through } from "./events-worker.js";
+import type { Remote } from "./bus-node.js";
+import type { Answer, Through } from "./bus-worker.js";
 
-const WORKER = fileURLToPath(new URL("events-worker.js", import.meta.url));
+const WORKER = fileURLToPath(new URL("bus-worker.js", import.meta.url));
 
 export interface WorkerNode extends Remote {
   begin(through?: Through): Promise<void>;
@@ -22,7 +22,7 @@ export interface Forked {
 /** Starts a process, which ends with the test. */
 export function forkNode(t: Test): Forked {
   const name = randomUUID();
-  const child = fork(WORKER, { execArgv: [], env: { EVENTS_PROCESS: name } });
+  const child = fork(WORKER, { execArgv: [], env: { BUS_PROCESS: name } });
   t.teardown(() => child.kill("SIGKILL"));
   return { child, name, node: nodeOf(child) };
 }
@@ -31,9 +31,11 @@ export function forkNode(t: Test): Forked {
 function nodeOf(child: ChildProcess): WorkerNode {
   const waiting = new Map<number, (result: unknown) => void>();
   let last = 0;
-  child.on("message", ({ order, result }: Answer) => {
-    waiting.get(order)?.(result);
-    waiting.delete(order);
+  child.on("message", (answer: Answer | null) => {
+    // The bus and answers share the channel.
+    if (!answer) return;
+    waiting.get(answer.order)?.(answer.result);
+    waiting.delete(answer.order);
   });
   return new Proxy({} as WorkerNode, {
     // A promise asks its value whether it is one, too.

@@ -1,13 +1,12 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import t, { type Test } from "tap";
-import { LocalEvents } from "../db/bus/local.js";
-import { ClusterEvents, relayEvents } from "../db/bus/cluster.js";
+import { ClusterBus, relayMessages } from "../../db/bus/cluster.js";
+import { LocalBus } from "../../db/bus/local.js";
 import { until } from "../helper.js";
-import { foreignEvents, hostileEvents } from "./hostile-events.js";
-import { eventsContract, type Group } from "./events-contract.js";
-import { type Forked, forkNode, type WorkerNode } from "./events-fork.js";
-import { EventsNode, type Method, type Remote } from "./events-node.js";
+import { busContract, type Group } from "./bus-contract.js";
+import { type Forked, forkNode, type WorkerNode } from "./bus-fork.js";
+import { BusNode, type Method, type Remote } from "./bus-node.js";
 
 /** Starts workers that are tied together as those of a cluster. */
 async function forkWorkers(t: Test, count: number): Promise<Forked[]> {
@@ -17,7 +16,7 @@ async function forkWorkers(t: Test, count: number): Promise<Forked[]> {
     const { child, name } = forked;
     living.add(child);
     child.once("exit", () => living.delete(child));
-    relayEvents(child, name, () => living);
+    relayMessages(child, name, () => living);
     return forked;
   });
   await Promise.all(forked.map(({ node }) => node.begin()));
@@ -32,8 +31,8 @@ const settle = async (nodes: WorkerNode[]) => {
 };
 
 void t.test("in one process", (t) =>
-  eventsContract(t, async () => {
-    const node = await EventsNode.open((onFault) => new LocalEvents(onFault));
+  busContract(t, async () => {
+    const node = await BusNode.open((onFault) => new LocalBus(onFault));
     const remote = new Proxy({} as Remote, {
       get:
         (_, method: Method) =>
@@ -45,11 +44,49 @@ void t.test("in one process", (t) =>
 );
 
 void t.test("between workers", async (t) => {
-  const workers = (await forkWorkers(t, 3)).map(({ node }) => node);
-  await eventsContract(t, async (): Promise<Group> => {
+  const forked = await forkWorkers(t, 3);
+  const workers = forked.map(({ node }) => node);
+  await busContract(t, async (): Promise<Group> => {
     await Promise.all(workers.map((node) => node.begin()));
-    return { nodes: workers, settle: () => settle(workers) };
+    return {
+      nodes: workers,
+      settle: () => settle(workers),
+      inject: (message) =>
+        void forked[0]!.child.send({ bus: "message", message }),
+    };
   });
+});
+
+void t.test("workers hear that others take part", async (t) => {
+  const forked = await forkWorkers(t, 3);
+  await settle(forked.map(({ node }) => node));
+  for (const { node, name: own } of forked) {
+    const others = forked
+      .map(({ name }) => name)
+      .filter((name) => name !== own);
+    const expected = others.map((name) => `began ${name}`).sort();
+    t.strictSame((await node.signals()).sort(), expected);
+  }
+});
+
+void t.test("a worker gets the messages that it wants", async (t) => {
+  const forked = await forkWorkers(t, 3);
+  const [one, two, three] = forked as [Forked, Forked, Forked];
+  const nodes = forked.map(({ node }) => node);
+  await two.node.join("w");
+  await settle(nodes);
+  const letters: Record<string, number> = { two: 0, three: 0 };
+  for (const [name, { child }] of Object.entries({ two, three })) {
+    const send = child.send.bind(child) as (letter: unknown) => boolean;
+    child.send = (letter: object, ...rest: unknown[]) => {
+      if ("bus" in letter) letters[name]!++;
+      return (send as (...args: unknown[]) => boolean)(letter, ...rest);
+    };
+  }
+  await one.node.publishIn("w", ...Array.from({ length: 10 }, String));
+  await one.node.publishIn(null, "to all");
+  await settle(nodes);
+  t.strictSame(letters, { two: 11, three: 1 });
 });
 
 void t.test("a worker that dies takes no event of others", async (t) => {
@@ -137,35 +174,35 @@ void t.test("a worker ends whose primary does not read", (t) => {
     send: () => true,
     exit: (code: number) => codes.push(code),
   } as unknown as NodeJS.Process;
-  const events = new ClusterEvents(
-    primary,
-    (fault) => t.fail(String(fault)),
-    "x",
-  );
-  for (let i = 0; i < 20_000; i++)
-    events.publish({ type: "file.added", world: "demo" });
+  const bus = new ClusterBus(primary, (fault) => t.fail(String(fault)), "x");
+  // It has said hello.
+  for (let i = 1; i < 20_000; i++) {
+    bus.publish({ type: "live", topic: "text", data: "x" });
+  }
   t.strictSame(codes, []);
-  events.publish({ type: "file.added", world: "demo" });
+  bus.publish({ type: "live", topic: "text", data: "x" });
   t.strictSame(codes, [1]);
   t.end();
 });
 
-void t.test("messages that no worker sends", async (t) => {
-  const [{ child, node }] = (await forkWorkers(t, 1)) as [Forked];
-  await node.subscribe("a");
-  const messages = [null, 1, "event", {}, { foyer: "event" }, { foyer: null }];
-  for (const message of messages) child.send(message as object);
-  const events = Object.values(hostileEvents);
-  for (const event of [...events, ...foreignEvents]) {
-    child.send({ foyer: "event", event });
+void t.test("letters that no process of a cluster sends", async (t) => {
+  const forked = await forkWorkers(t, 2);
+  const [one, two] = forked as [Forked, Forked];
+  await one.node.subscribe("a");
+  const letters = [
+    ...[null, 1, "message", {}, { bus: null }, { bus: "__proto__" }],
+    ...[{ bus: "message" }, { bus: "began" }, { bus: "ended", process: 1 }],
+    ...[{ bus: "join" }, { bus: "join", world: {} }, { bus: "leave" }],
+  ];
+  for (const letter of letters) {
+    one.child.send(letter as object);
+    two.child.emit("message", letter);
   }
-  child.send({ foyer: "event", event: { type: "file.added", world: "good" } });
-  await until(async () => (await node.received("a")).includes("good"));
-  t.strictSame(await node.received("a"), ["good"]);
-  t.strictSame(await node.faults(), []);
-  const missed = (await node.signals()).filter((one) => one === "missed");
-  // One is the message without an event.
-  t.equal(missed.length, events.length + 1, "each may have been any event");
+  await two.node.publish("good");
+  await until(async () => (await one.node.received("a")).length > 0);
+  t.strictSame(await one.node.received("a"), ["good"]);
+  t.strictSame(await one.node.signals(), [`began ${two.name}`]);
+  t.strictSame(await one.node.faults(), []);
 });
 
 void t.test("a worker without a primary tells its own", async (t) => {
