@@ -1,7 +1,9 @@
 // `npm run bench live` measures the websockets, `npm run bench nodes` what several
-// machines share; other arguments are for the rest. Servers end with the benchmark.
+// machines share, `npm run bench store` the writes beside those of another build; other
+// arguments are for the rest. Servers end with the benchmark.
 process.once("SIGTERM", () => process.exit(1));
 const [, , part] = process.argv;
 if (part === "live") await import("./live/run.js");
 else if (part === "nodes") await import("./nodes/run.js");
+else if (part === "store") await import("./store/run.js");
 else await import("./run.js");
