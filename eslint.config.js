@@ -56,6 +56,45 @@ export default tseslint.config(
       ],
     },
   },
+  {
+    // The live layer is simulated: time and chance come from outside, as Clock and Random.
+    files: ["live/**/*.ts"],
+    // The plugin passes those of the process. Operators have a socket of their own.
+    ignores: ["live/index.ts", "live/control.ts"],
+    rules: {
+      "no-restricted-globals": [
+        "error",
+        ...["setTimeout", "setInterval", "setImmediate"],
+        ...["performance", "crypto", "queueMicrotask"],
+      ],
+      "no-restricted-properties": [
+        "error",
+        { object: "Date", property: "now" },
+        { object: "Math", property: "random" },
+        { object: "process", property: "nextTick" },
+        { object: "process", property: "hrtime" },
+        { object: "AbortSignal", property: "timeout" },
+      ],
+      "no-restricted-imports": [
+        "error",
+        ...["timers", "timers/promises", "perf_hooks", "crypto"].flatMap(
+          (name) => [name, `node:${name}`],
+        ),
+        ...["..", "../.."].map((path) => ({
+          name: `${path}/db/log/clock.js`,
+          importNames: ["processClock"],
+          message: "Only the plugin passes the time of the process.",
+        })),
+      ],
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+          message: "Use the clock of the live layer.",
+        },
+      ],
+    },
+  },
   svelte.configs.recommended,
   {
     files: ["web/**/*.svelte"],

@@ -16,7 +16,7 @@ interface Told {
   /** All that expired up to this time were pushed. */
   until: number;
   /** Until the next one becomes invisible by itself. */
-  timer?: NodeJS.Timeout;
+  stopTimer: () => void;
 }
 
 /** Tells the people of a world what happens to its announcements. */
@@ -29,14 +29,19 @@ export class AnnouncementPushes {
   }
 
   close(): void {
-    for (const { timer } of this.#told.values()) clearTimeout(timer);
+    for (const { stopTimer } of this.#told.values()) stopTimer();
   }
 
   /** Watches a world that somebody is in: its announcements become invisible by time. */
   async watch(world: string): Promise<void> {
     let told = this.#told.get(world);
     if (!told) {
-      told = { known: new Map(), loaded: Promise.resolve(), until: Date.now() };
+      told = {
+        known: new Map(),
+        loaded: Promise.resolve(),
+        until: this.#live.clock.date(),
+        stopTimer: () => {},
+      };
       this.#told.set(world, told);
       told.loaded = this.#load(world, told);
     }
@@ -47,7 +52,7 @@ export class AnnouncementPushes {
     try {
       for (const each of await this.#list(world)) {
         // A push in the meantime is newer.
-        if (!isVisible(each) || told.known.has(each.id)) continue;
+        if (!this.#isVisible(each) || told.known.has(each.id)) continue;
         told.known.set(each.id, each);
       }
       this.#watch(world);
@@ -59,7 +64,7 @@ export class AnnouncementPushes {
 
   /** Nobody is in a world any more. */
   unwatch(world: string): void {
-    clearTimeout(this.#told.get(world)?.timer);
+    this.#told.get(world)?.stopTimer();
     this.#told.delete(world);
   }
 
@@ -97,9 +102,9 @@ export class AnnouncementPushes {
     const { id } = announcement;
     const known = this.#told.get(world)?.known;
     const name = "announcement.created_or_updated";
-    if (isVisible(announcement)) {
+    if (this.#isVisible(announcement)) {
       known?.set(id, announcement);
-      const { is_visible, ...rest } = sentAnnouncement(announcement);
+      const { is_visible, ...rest } = this.#sent(announcement);
       const data = wasVisible ? { ...rest, is_visible } : rest;
       broadcast(hub.in(world), name, data);
       return;
@@ -115,7 +120,7 @@ export class AnnouncementPushes {
       broadcast(
         hub.in(world),
         name,
-        sentAnnouncement(present),
+        this.#sent(present),
         ({ login }) =>
           mayInWorld(login!, "world.announce", state.world.value) === announces,
       );
@@ -125,19 +130,26 @@ export class AnnouncementPushes {
   #watch(world: string): void {
     const told = this.#told.get(world);
     if (!told) return;
-    clearTimeout(told.timer);
-    delete told.timer;
+    told.stopTimer();
     const due = [...told.known.values()].flatMap(({ state, show_until }) =>
       state === "active" && show_until !== null && show_until > told.until
         ? [show_until]
         : [],
     );
     if (due.length === 0) return;
-    const wait = Math.max(0, Math.min(...due) - Date.now());
-    told.timer = setTimeout(
-      () => this.#expire(world),
-      Math.min(wait, LONGEST_WAIT),
-    ).unref();
+    const { clock } = this.#live;
+    const wait = Math.max(0, Math.min(...due) - clock.date());
+    told.stopTimer = clock.after(Math.min(wait, LONGEST_WAIT), () =>
+      this.#expire(world),
+    );
+  }
+
+  #isVisible(announcement: Announcement): boolean {
+    return isVisible(announcement, this.#live.clock.date());
+  }
+
+  #sent(announcement: Announcement) {
+    return sentAnnouncement(announcement, this.#live.clock.date());
   }
 
   /** Tells everybody that announcements are over. */
@@ -146,7 +158,7 @@ export class AnnouncementPushes {
       const all = await this.#list(world);
       const told = this.#told.get(world);
       if (!told) return;
-      const now = Date.now();
+      const now = this.#live.clock.date();
       for (const announcement of all) {
         const { state, show_until } = announcement;
         if (state !== "active" || show_until === null) continue;

@@ -74,7 +74,7 @@ async function create(
     fields,
     connection.author,
   );
-  return { announcement: sentAnnouncement(made) };
+  return { announcement: sentAnnouncement(made, live.clock.date()) };
 }
 
 async function update(
@@ -90,7 +90,7 @@ async function update(
       changes,
       connection.author,
     );
-    return { announcement: sentAnnouncement(after) };
+    return { announcement: sentAnnouncement(after, live.clock.date()) };
   } catch (error) {
     if (!(error instanceof StoreError && error.problem === "absent"))
       throw error;
@@ -100,5 +100,6 @@ async function update(
 
 async function list({ live, connection }: Context) {
   const all = await live.store.announcements.list(connection.world);
-  return all.map(sentAnnouncement);
+  const now = live.clock.date();
+  return all.map((announcement) => sentAnnouncement(announcement, now));
 }

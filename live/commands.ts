@@ -277,7 +277,7 @@ async function contextOf(
 ): Promise<Context> {
   const { worlds, users } = live.store;
   const world = await worlds.get(connection.world);
-  const ended = reasonToEnd(login.identity, world);
+  const ended = reasonToEnd(login.identity, world, live.clock.date());
   if (ended) throw throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
   applyModeration(live, connection, me, live.states.of(world!));

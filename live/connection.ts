@@ -3,13 +3,14 @@ import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { LiveLimits } from "../config.js";
+import type { Clock } from "../db/log/clock.js";
 import type { Author } from "../db/log/entries.js";
+import type { Random } from "../db/log/random.js";
 import type { Identity } from "../plugins/auth/identity.js";
 import type { Backlog } from "./backlog.js";
 import { pingFrame, pongFrame } from "./frame.js";
 import { Joiner } from "./joiner.js";
 import { Pace } from "./pace.js";
-import { randomId } from "./random-id.js";
 import type { Pump } from "./pump.js";
 import type { Bearer, ModerationState } from "./rights.js";
 import type { Told } from "./told.js";
@@ -71,6 +72,8 @@ export interface Login extends Bearer {
 
 /** What a connection needs of the rest. */
 export interface Surroundings {
+  readonly clock: Clock;
+  readonly random: Random;
   readonly pump: Pump;
   readonly backlog: Backlog;
   readonly turns: Turns;
@@ -108,8 +111,9 @@ export interface Message {
  * cause reaches the sender after the answer.
  */
 export class Connection {
-  readonly id = randomId();
-  readonly openedAt = Date.now();
+  readonly id: string;
+  /** In milliseconds since 1970. */
+  readonly openedAt: number;
   /** The rooms that it entered. */
   readonly rooms = new Set<string>();
   login: Login | undefined;
@@ -152,9 +156,9 @@ export class Connection {
   #held: { piece: Buffer; frames: number }[] = [];
   #heldSize = 0;
   // Intervals count on a clock that nobody sets.
-  readonly #opened = performance.now();
-  #lastFrame = this.#opened;
-  #lastPing = this.#opened;
+  readonly #opened: number;
+  #lastFrame: number;
+  #lastPing: number;
   /** How many bytes came since the last message was complete; -1 in the chunk that completed it. */
   #collected = 0;
   /** How many frames of the present chunk were none to carry out. */
@@ -180,9 +184,15 @@ export class Connection {
     this.#ws = ws;
     this.#socket = socket as Socket;
     this.#around = around;
+    const { clock, random } = around;
+    this.id = random.id();
+    this.openedAt = clock.date();
+    this.#opened = clock.now();
+    this.#lastFrame = this.#opened;
+    this.#lastPing = this.#opened;
     const { commandsPerSecond, maxFrame } = around.limits;
     this.maxFrame = maxFrame;
-    this.#pace = new Pace(commandsPerSecond);
+    this.#pace = new Pace(clock, commandsPerSecond);
     ws.on("message", this.#receive);
     ws.on("ping", this.#onPing);
     ws.on("pong", this.#onPong);
@@ -235,7 +245,7 @@ export class Connection {
   }
 
   readonly #onPong = (): void => {
-    this.#lastFrame = performance.now();
+    this.#lastFrame = this.#around.clock.now();
     this.#idleFrames++;
   };
 
@@ -249,7 +259,7 @@ export class Connection {
   };
 
   readonly #receive = (data: RawData, isBinary: boolean): void => {
-    this.#lastFrame = performance.now();
+    this.#lastFrame = this.#around.clock.now();
     this.#collected = -1;
     this.#around.onReceived();
     if (this.#ended) {
@@ -282,10 +292,10 @@ export class Connection {
   #rest(): void {
     this.#resting = true;
     this.#readIfRoom();
-    setTimeout(() => {
+    this.#around.clock.after(REST, () => {
       this.#resting = false;
       this.#readIfRoom();
-    }, REST).unref();
+    });
   }
 
   /**
@@ -340,9 +350,9 @@ export class Connection {
       const allowed = this.#pace.take();
       if (allowed !== undefined) return allowed;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, this.#pace.wait).unref();
+        const stop = this.#around.clock.after(this.#pace.wait, resolve);
         this.#wake = () => {
-          clearTimeout(timer);
+          stop();
           resolve();
         };
       });
@@ -354,9 +364,9 @@ export class Connection {
   #settle(): Promise<void> {
     const pushed = Promise.all([...this.#caused.splice(0), this.#doubt]);
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, LONGEST_WAIT).unref();
+      const stop = this.#around.clock.after(LONGEST_WAIT, resolve);
       const goOn = () => {
-        clearTimeout(timer);
+        stop();
         resolve();
       };
       pushed.then(goOn, goOn);
@@ -535,7 +545,7 @@ export class Connection {
       this.close(code);
       return;
     }
-    this.#closing = { at: performance.now() + after, code };
+    this.#closing = { at: this.#around.clock.now() + after, code };
     this.#nextLook = this.#closing.at;
     this.#end(code);
   }
@@ -580,7 +590,7 @@ export class Connection {
 
   /**
    * Does what time asks for. One timer calls it for all connections.
-   * @param now the time as `performance.now()` gives it.
+   * @param now the time on the clock, in milliseconds.
    * @returns a code if the connection has to fail for a reason that the client should know.
    */
   tick(now: number): "auth.timeout" | "auth.expired_token" | undefined {
@@ -596,7 +606,7 @@ export class Connection {
       if (isLate && !waits) return "auth.timeout";
     } else {
       const { expires = Infinity } = this.login.identity;
-      const left = expires * 1000 - Date.now();
+      const left = expires * 1000 - this.#around.clock.date();
       if (left <= 0) return "auth.expired_token";
       this.#nextLook = Math.min(
         now + Math.min(LOOKED_AT, left),

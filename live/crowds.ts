@@ -139,7 +139,7 @@ export class Crowds {
       const state = await live.states.get(world);
       if (!state) return;
       const pieceFor = this.#pieces(state, frames);
-      await inSlices([...live.hub.in(world)], (connection) => {
+      await inSlices(live.clock, [...live.hub.in(world)], (connection) => {
         if (connection.ended) return;
         const { piece, count } = pieceFor(connection);
         if (count > 0) connection.push(piece, count);

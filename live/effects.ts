@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyBaseLogger } from "fastify";
+import { type Clock, sleep } from "../db/log/clock.js";
 import { StoreError } from "../db/store.js";
 
 /** What reads the store and then sends pushes to a world or a room. */
@@ -24,12 +24,14 @@ const isAny = () => true;
  * a crowd does in a room delays nothing that concerns the world, such as a ban.
  */
 export class Effects {
+  readonly #clock: Clock;
   readonly #log: FastifyBaseLogger;
   /** The last effect of each place in which one runs or waits. */
   readonly #last = new Map<string, Promise<void>>();
   #closed = false;
 
-  constructor(log: FastifyBaseLogger) {
+  constructor(clock: Clock, log: FastifyBaseLogger) {
+    this.#clock = clock;
     this.#log = log;
   }
 
@@ -54,10 +56,10 @@ export class Effects {
       if (!isLate) onLate();
       isLate = true;
     };
-    const timer = setTimeout(late, LATE).unref();
+    const stop = this.#clock.after(LATE, late);
     this.#add(place, async () => {
       await this.persist(effect, { isRepeated: isAny, onFault: late });
-      clearTimeout(timer);
+      stop();
       isLate = true;
     });
   }
@@ -95,7 +97,7 @@ export class Effects {
         }
         if (!isRepeated(error)) return;
       }
-      await delay(pause, undefined, { ref: false });
+      await sleep(this.#clock, pause);
       pause = Math.min(2 * pause, LONGEST_PAUSE);
     }
   }

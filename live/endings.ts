@@ -21,15 +21,19 @@ type EndReason =
 const RELOAD_DELAY = 2000;
 const REPLACED_DELAY = 500;
 
-/** Why somebody may not stay in a world; undefined if they may. */
+/**
+ * Why somebody may not stay in a world; undefined if they may.
+ * @param now in milliseconds since 1970.
+ */
 export function reasonToEnd(
   identity: Identity,
   world: Versioned<World> | undefined,
+  now: number,
 ): EndReason | undefined {
   if (!world) return "world.unknown_world";
   if (!stillHolds(identity, world)) {
     const { expires } = identity;
-    return expires !== undefined && Date.now() / 1000 >= expires
+    return expires !== undefined && now / 1000 >= expires
       ? "auth.expired_token"
       : "auth.invalid_token";
   }

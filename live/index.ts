@@ -1,31 +1,20 @@
-import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
 import fp from "fastify-plugin";
-import { type WebSocket, WebSocketServer } from "ws";
-import { detach } from "../db/detach.js";
+import { WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
-import { StoreError } from "../db/store.js";
+import { processClock } from "../db/log/clock.js";
+import { processRandom } from "../db/log/random.js";
 import { Refusal } from "../plugins/http/errors.js";
 import { announcements } from "./announcements.js";
 import { chat } from "./chat/commands.js";
 import { dispatcher } from "./commands.js";
-import {
-  Close,
-  Connection,
-  MAX_FRAME,
-  type Surroundings,
-} from "./connection.js";
-import { throwOut } from "./endings.js";
-import { pushFrame } from "./frame.js";
-import { Live, TICK } from "./live.js";
-import { messageHandler } from "./messages.js";
+import { MAX_FRAME } from "./connection.js";
+import { Live } from "./live.js";
 import { liveMetrics } from "./metrics.js";
-import { LiveError, problemOf, unavailable } from "./problems.js";
 import { polls } from "./polls/commands.js";
 import { questions } from "./questions/commands.js";
 import { rooms } from "./rooms.js";
+import { Sockets } from "./sockets.js";
 import { closeAll } from "./stop.js";
-import { Turns } from "./turns.js";
 import { acceptUpgrades } from "./upgrade.js";
 import { users } from "./users.js";
 import { world } from "./world.js";
@@ -36,9 +25,6 @@ declare module "fastify" {
     readonly live: Live;
   }
 }
-
-/** How long a client may take to read about a fault of the server, in milliseconds. */
-const FATAL_DELAY = 500;
 
 /** How long a client may take to confirm that a websocket closes, in milliseconds. */
 const CLOSE_TIMEOUT = 3000;
@@ -57,9 +43,6 @@ export const commands = {
   ...polls,
 };
 
-const problemFrame = (error: LiveError): Buffer =>
-  pushFrame("error", problemOf(error));
-
 /** The websocket for the people who attend, at `/ws/world/<id>`. */
 export default fp<{ limits: LiveLimits }>(
   async (app, { limits }) => {
@@ -67,6 +50,8 @@ export default fp<{ limits: LiveLimits }>(
     const metrics =
       registry && liveMetrics(registry, commands, (): Live => live);
     const live: Live = new Live({
+      clock: processClock,
+      random: processRandom,
       store: app.store,
       events: app.events,
       guests: app.guests,
@@ -76,41 +61,7 @@ export default fp<{ limits: LiveLimits }>(
       metrics,
     });
     app.decorate("live", live);
-    const handle = messageHandler(live, dispatcher(commands));
-
-    const around: Surroundings = {
-      pump: live.pump,
-      backlog: live.backlog,
-      turns: new Turns(),
-      limits,
-      handle,
-      onReceived: () => metrics?.received(),
-      onSent: (frames) => metrics?.sent(frames),
-      onEnd(connection, code) {
-        live.leaveWorld(connection);
-        app.log.debug({ connection: connection.id, code }, "websocket ended");
-      },
-      onClosed: (connection) => void live.sockets.delete(connection.id),
-      onSlow(connection) {
-        metrics?.dropped();
-        live.activity.count(connection.world, "slowReaders");
-        app.log.debug({ connection: connection.id }, "websocket too slow");
-      },
-      onFault(connection, error) {
-        const about = { err: error, connection: connection.id };
-        const isAway =
-          error instanceof StoreError && error.problem === "unusable";
-        if (isAway) {
-          app.log.warn(about, "the store cannot be used");
-          // The client comes back, to another server if a load balancer knows one.
-          connection.finish(problemFrame(unavailable()), Close.tryAgainLater);
-        } else {
-          app.log.error(about, "a command failed");
-          const fatal = new LiveError("server.fatal", "Fatal Server Error");
-          connection.finish(problemFrame(fatal), Close.fault, FATAL_DELAY);
-        }
-      },
-    };
+    const own = new Sockets(live, dispatcher(commands));
 
     const options = {
       noServer: true,
@@ -129,26 +80,6 @@ export default fp<{ limits: LiveLimits }>(
     };
     const sockets = new WebSocketServer(options);
 
-    function open(
-      ws: WebSocket,
-      socket: Duplex,
-      worldId: string,
-      request: IncomingMessage,
-    ): void {
-      const address = app.guests.addressOf(request);
-      const connection = new Connection(worldId, ws, socket, address, around);
-      live.sockets.set(connection.id, connection);
-      app.log.debug(
-        { connection: connection.id, world: worldId },
-        "websocket opened",
-      );
-      const look = async () => {
-        const found = await app.store.worlds.get(worldId);
-        if (!found) throwOut(connection, "world.unknown_world");
-      };
-      detach(live.effects.persist(look, { isOver: () => connection.ended }));
-    }
-
     acceptUpgrades(app.server, {
       sockets,
       refuse() {
@@ -157,7 +88,8 @@ export default fp<{ limits: LiveLimits }>(
           ? "Too many websockets are open."
           : undefined;
       },
-      onOpen: open,
+      onOpen: (ws, socket, world, request) =>
+        own.open(world, ws, socket, app.guests.addressOf(request)),
     });
 
     app.get(
@@ -171,20 +103,10 @@ export default fp<{ limits: LiveLimits }>(
       },
     );
 
-    const ticker = setInterval(() => {
-      const now = performance.now();
-      for (const connection of live.sockets.values()) {
-        const reason = connection.tick(now);
-        if (reason) throwOut(connection, reason);
-      }
-      live.backlog.look();
-    }, TICK).unref();
-
     app.whenDraining((patience) => closeAll(live, patience));
 
     app.addHook("onClose", async () => {
-      clearInterval(ticker);
-      for (const connection of live.sockets.values()) connection.drop();
+      own.close();
       live.close();
       await live.chat.close();
     });

@@ -1,6 +1,8 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../config.js";
 import type { Events } from "../db/events.js";
+import type { Clock } from "../db/log/clock.js";
+import type { Random } from "../db/log/random.js";
 import { type Store, StoreError } from "../db/store.js";
 import type { Identify } from "../plugins/auth/identity.js";
 import type { Guests } from "../plugins/limits/guests.js";
@@ -34,6 +36,8 @@ const FOLLOW_TIMEOUT = 2000;
 
 /** What the live layer is made of. */
 export interface LiveParts {
+  readonly clock: Clock;
+  readonly random: Random;
   readonly store: Store;
   readonly events: Events;
   readonly identify: Identify;
@@ -45,6 +49,8 @@ export interface LiveParts {
 
 /** The live layer of one process: who is connected, and what they share. */
 export class Live {
+  readonly clock: Clock;
+  readonly random: Random;
   readonly store: Store;
   readonly events: Events;
   readonly identify: Identify;
@@ -76,7 +82,10 @@ export class Live {
   #unfollowOwn = () => {};
 
   constructor(parts: LiveParts) {
-    const { store, events, identify, guests, limits, log, metrics } = parts;
+    const { clock, random, log, metrics } = parts;
+    const { store, events, identify, guests, limits } = parts;
+    this.clock = clock;
+    this.random = random;
     this.store = store;
     this.events = events;
     this.identify = identify;
@@ -86,10 +95,14 @@ export class Live {
     this.metrics = metrics;
     this.rates = new Rates(this);
     this.searches = new Searches(this.rates);
-    this.effects = new Effects(log);
-    this.states = new WorldStates(store, (id) => this.hub.in(id).size > 0);
-    this.pump = new Pump((seconds) => metrics?.delivered(seconds));
-    this.passes = new Passes(this.pump);
+    this.effects = new Effects(clock, log);
+    this.states = new WorldStates(
+      clock,
+      store,
+      (id) => this.hub.in(id).size > 0,
+    );
+    this.pump = new Pump(clock, (seconds) => metrics?.delivered(seconds));
+    this.passes = new Passes(clock, this.pump);
     this.backlog = new Backlog({
       most: limits.maxUnsentTotal,
       interval: TICK,
@@ -149,14 +162,12 @@ export class Live {
   async #follow(connection: Connection): Promise<void> {
     const { world } = connection;
     this.#following.add(connection);
-    let timer: NodeJS.Timeout | undefined;
+    let stop = () => {};
     const late = new Promise<never>((_, reject) => {
       const fault = new StoreError("unusable", "The log cannot be read.");
-      timer = setTimeout(() => reject(fault), FOLLOW_TIMEOUT);
+      stop = this.clock.after(FOLLOW_TIMEOUT, () => reject(fault));
     });
-    await Promise.race([this.events.follow(world), late]).finally(() =>
-      clearTimeout(timer),
-    );
+    await Promise.race([this.events.follow(world), late]).finally(() => stop());
   }
 
   #unfollow(connection: Connection): void {
@@ -181,7 +192,7 @@ export class Live {
     const { user } = login!;
     this.log.debug({ connection: id, user }, "websocket logged in");
     // With fractions, as the order of logins counts.
-    const at = performance.timeOrigin + performance.now();
+    const at = this.clock.origin + this.clock.now();
     this.presence.note(world, { do: "open", connection: id, user, at });
   }
 

@@ -119,7 +119,7 @@ async function identify(
       throw new LiveError("auth.invalid_token", "The token has no uid.");
     }
     const { issuedAt = 0 } = found.identity;
-    if (issuedAt > Date.now() / 1000 + CLOCK_SKEW) {
+    if (issuedAt > live.clock.date() / 1000 + CLOCK_SKEW) {
       throw new LiveError("auth.invalid_token", "The token is of the future.");
     }
     return found;
@@ -175,13 +175,13 @@ async function answerOf(
   const state = await live.states.get(id);
   // While the login waited, a key may have been removed, or the world been closed. From
   // here on, every change finds the connection.
-  const ended = reasonToEnd(login.identity, state?.world);
+  const now = live.clock.date();
+  const ended = reasonToEnd(login.identity, state?.world, now);
   if (!state || ended) {
     throw throwOut(connection, ended ?? "world.unknown_world");
   }
   const world: World = state.world.value;
-  const now = Date.now();
-  const before = jsonOf({ "user.config": ownUser(user, world) });
+  const before = jsonOf({ "user.config": ownUser(user, world, now) });
   const view = live.viewOf(connection, state);
   const { changes } = connection.login!;
   // From here on, pushes hold the differences from this view.
@@ -193,7 +193,7 @@ async function answerOf(
     exhibition: { exhibitors: [], contact_requests: [] },
     announcements: announcements
       .filter((announcement) => isVisible(announcement, now))
-      .map(sentAnnouncement),
+      .map((announcement) => sentAnnouncement(announcement, now)),
     ...(changes && { limits: limitsOf(live) }),
   });
   // What is the same for many is made once: with a thousand rooms it is 300 KB.

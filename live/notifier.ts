@@ -128,7 +128,7 @@ export class Notifier {
       return;
     }
     this.#pending.set(world, next);
-    setTimeout(() => {
+    this.#live.clock.after(COALESCED, () => {
       const { effects, hub } = this.#live;
       this.#pending.delete(world);
       effects.enforce(
@@ -137,7 +137,7 @@ export class Notifier {
         () => this.#hold(world, hub.in(world)),
       );
       effects.inOrder(world, () => this.#tell(world, next));
-    }, COALESCED).unref();
+    });
   }
 
   /** Pushes nothing to these connections until all effects of their world have ended. */
@@ -152,8 +152,8 @@ export class Notifier {
     const live = this.#live;
     const state = await live.states.get(world);
     const connections = [...live.hub.in(world)];
-    await withEach(connections, (connection, { identity }) => {
-      const reason = reasonToEnd(identity, state?.world);
+    await this.#withEach(connections, (connection, { identity }) => {
+      const reason = reasonToEnd(identity, state?.world, live.clock.date());
       if (reason) throwOut(connection, reason);
     });
   }
@@ -183,7 +183,7 @@ export class Notifier {
   #opened(world: string, id: string): void {
     this.#with(world, (state) => {
       const frames = new Map<string, Buffer>();
-      return withEach([...this.#live.hub.in(world)], (connection) => {
+      return this.#withEach([...this.#live.hub.in(world)], (connection) => {
         const room = this.#live.viewOf(connection, state).room(id);
         if (room === undefined || this.#pushes.knows(connection, id)) return;
         const sent = connection.login!.changes
@@ -242,13 +242,14 @@ export class Notifier {
     this.#with(world, async (state) => {
       const user = await this.#live.store.users.get(world, id);
       if (!user) return;
+      const now = this.#live.clock.date();
       broadcast(
         this.#live.hub.of(world, id),
         "user.updated",
         // Only the user itself writes its client state.
         by === undefined
-          ? publicUser(user, state.world.value)
-          : ownUser(user, state.world.value),
+          ? publicUser(user, state.world.value, now)
+          : ownUser(user, state.world.value, now),
         (connection) => connection.id !== by,
       );
     });
@@ -283,6 +284,17 @@ export class Notifier {
     }
   }
 
+  /** Does something with connections that are still logged in, and lets requests be served meanwhile. */
+  #withEach(
+    connections: readonly Connection[],
+    act: (connection: Connection, login: Login) => void,
+  ): Promise<void> {
+    return inSlices(this.#live.clock, connections, (connection) => {
+      const { ended, login } = connection;
+      if (!ended && login) act(connection, login);
+    });
+  }
+
   /** Nobody is in a world any more. */
   unwatch(world: string): void {
     this.#pretalx.delete(world);
@@ -304,13 +316,3 @@ export class Notifier {
 const pretalxOf = oncePer(({ config }: World) =>
   encoded(objectIn(config, "pretalx") ?? {}),
 );
-
-/** Does something with connections that are still logged in, and lets requests be served meanwhile. */
-const withEach = (
-  connections: readonly Connection[],
-  act: (connection: Connection, login: Login) => void,
-): Promise<void> =>
-  inSlices(connections, (connection) => {
-    const { ended, login } = connection;
-    if (!ended && login) act(connection, login);
-  });

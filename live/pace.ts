@@ -1,3 +1,4 @@
+import type { Clock } from "../db/log/clock.js";
 import { TokenBucket } from "./token-bucket.js";
 
 /** A burst of commands is this many times the rate. */
@@ -13,8 +14,8 @@ export class Pace {
   #refusals: TokenBucket | undefined;
 
   /** @param rate how many commands a second are carried out. */
-  constructor(rate: number) {
-    this.#commands = new TokenBucket(rate, BURST);
+  constructor(clock: Clock, rate: number) {
+    this.#commands = new TokenBucket(rate, BURST, clock);
   }
 
   /**
@@ -24,7 +25,11 @@ export class Pace {
    */
   take(): boolean | undefined {
     if (this.#commands.take()) return true;
-    this.#refusals ??= new TokenBucket(this.#commands.rate, BURST);
+    this.#refusals ??= new TokenBucket(
+      this.#commands.rate,
+      BURST,
+      this.#commands.clock,
+    );
     return this.#refusals.take() ? false : undefined;
   }
 

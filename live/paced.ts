@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { sleep } from "../db/log/clock.js";
 import type { Live } from "./live.js";
 
 /** The same thing is sent at most once in this time, in milliseconds. */
@@ -52,7 +52,7 @@ export interface PacedParts<K extends string | number> {
 /** What is to be sent to the people of a place. It exists only while something is. */
 interface Pending<K> {
   readonly due: Map<K, Set<string>>;
-  /** When each subject was sent last, as `performance.now()` gives it. */
+  /** When each subject was sent last, in milliseconds of the clock. */
   readonly sent: Map<K, number>;
   /** Ends a wait in which nothing was due. */
   wake: () => void;
@@ -100,8 +100,9 @@ export class Paced<K extends string | number> {
 
   async #work(world: string, place: string, pending: Pending<K>) {
     const { due, sent } = pending;
+    const { clock } = this.#live;
     while (!this.#closed) {
-      const now = performance.now();
+      const now = clock.now();
       for (const [id, at] of sent) {
         if (now - at >= INTERVAL) sent.delete(id);
       }
@@ -114,16 +115,16 @@ export class Paced<K extends string | number> {
           const authors = due.get(id)!;
           due.delete(id);
           pause += await this.#try({ world, place, id }, authors);
-          sent.set(id, performance.now());
+          sent.set(id, clock.now());
         }
         // Timers count in milliseconds.
-        if (pause >= 1) await delay(pause, undefined, { ref: false });
+        if (pause >= 1) await sleep(clock, pause);
       } else if (sent.size > 0) {
         const wait = Math.min(...sent.values()) + INTERVAL - now;
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, wait).unref();
+          const stop = clock.after(wait, resolve);
           pending.wake = () => {
-            clearTimeout(timer);
+            stop();
             resolve();
           };
         });

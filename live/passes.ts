@@ -1,5 +1,5 @@
-import { setImmediate, setTimeout } from "node:timers/promises";
 import { detach } from "../db/detach.js";
+import { type Clock, nextTurn, sleep } from "../db/log/clock.js";
 import type { Pump } from "./pump.js";
 
 /** How many connections make a crowd. To fewer, everything is sent at once. */
@@ -23,11 +23,13 @@ interface Pass {
  * place makes its pieces larger by itself.
  */
 export class Passes {
+  readonly #clock: Clock;
   readonly #pump: Pump;
   readonly #places = new Map<string, Pass>();
 
   /** @param pump writes to the sockets. A pass ends when nothing is due there. */
-  constructor(pump: Pump) {
+  constructor(clock: Clock, pump: Pump) {
+    this.#clock = clock;
     this.#pump = pump;
   }
 
@@ -53,13 +55,14 @@ export class Passes {
   }
 
   async #run(place: string, pass: Pass): Promise<void> {
+    const clock = this.#clock;
     for (let window = SHORTEST; ; window = Math.min(2 * window, LONGEST)) {
-      const next = performance.now() + window;
+      const next = clock.now() + window;
       // By then, those whose turn it is have sent, or begun to.
-      await setImmediate();
+      await nextTurn(clock);
       await this.#pump.drained();
-      const rest = next - performance.now();
-      if (rest >= 1) await setTimeout(rest, undefined, { ref: false });
+      const rest = next - clock.now();
+      if (rest >= 1) await sleep(clock, rest);
       if (pass.waiting.length === 0) break;
       for (const resolve of pass.waiting.splice(0)) resolve();
     }

@@ -1,3 +1,4 @@
+import type { Clock } from "../db/log/clock.js";
 import type { Connection } from "./connection.js";
 import { Joiner } from "./joiner.js";
 
@@ -26,10 +27,12 @@ export class Pump {
   /** Those who wait until so many were written to, the first of them first. */
   readonly #waiting: { count: number; resolve: () => void }[] = [];
   readonly #joiner = new Joiner();
+  readonly #clock: Clock;
   readonly #onPass: (seconds: number) => void;
 
   /** @param onPass gets how long the first frame of a pass waited. */
-  constructor(onPass: (seconds: number) => void = () => {}) {
+  constructor(clock: Clock, onPass: (seconds: number) => void = () => {}) {
+    this.#clock = clock;
     this.#onPass = onPass;
   }
 
@@ -42,8 +45,8 @@ export class Pump {
   add(connection: Connection): void {
     this.#added++;
     if (this.#due.push(connection) > 1) return;
-    this.#since = performance.now();
-    setImmediate(this.#run);
+    this.#since = this.#clock.now();
+    this.#clock.soon(this.#run);
   }
 
   /** Resolves when everything that is due now is written. */
@@ -61,10 +64,10 @@ export class Pump {
       this.#waiting.shift()!.resolve();
     }
     if (this.#next < this.#due.length) {
-      setImmediate(this.#run);
+      this.#clock.soon(this.#run);
       return;
     }
-    this.#onPass((performance.now() - this.#since) / 1000);
+    this.#onPass((this.#clock.now() - this.#since) / 1000);
     this.#joiner.forget();
     this.#due = [];
     this.#next = 0;
@@ -72,12 +75,12 @@ export class Pump {
 
   #writeSlice(): void {
     const end = Math.min(this.#next + SLICE, this.#due.length);
-    const latest = performance.now() + LONGEST_SLICE;
+    const latest = this.#clock.now() + LONGEST_SLICE;
     while (this.#next < end) {
       this.#due[this.#next++]!.flush(this.#joiner);
       this.#written++;
       const looks = this.#next % LOOKED_AT === 0;
-      if (looks && performance.now() >= latest) return;
+      if (looks && this.#clock.now() >= latest) return;
     }
   }
 }

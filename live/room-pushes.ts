@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { nextTurn } from "../db/log/clock.js";
 import type { Entry, Vote } from "../db/log/entries.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { Connection } from "./connection.js";
@@ -43,7 +43,7 @@ export function pushChange(
   push: () => Promise<unknown>,
 ): void {
   if (!concernsAnybody(live, event)) return;
-  live.effects.inOrder(event.room, () => readingNow(push));
+  live.effects.inOrder(event.room, () => readingNow(live, push));
 }
 
 /** The users who voted, and the connections over which they did. */
@@ -59,13 +59,18 @@ export function inTurn<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    live.effects.inOrder(room, () => readingNow(act).then(resolve, reject));
+    live.effects.inOrder(room, () =>
+      readingNow(live, act).then(resolve, reject),
+    );
   });
 }
 
 /** Reads of one turn see one state. That of this turn may be older than an event. */
-async function readingNow<T>(act: () => Promise<T>): Promise<T> {
-  await setImmediate();
+async function readingNow<T>(
+  { clock }: Live,
+  act: () => Promise<T>,
+): Promise<T> {
+  await nextTurn(clock);
   return act();
 }
 
@@ -92,7 +97,7 @@ export async function pushInRoom(
   const those = new Set([...live.hub.inRoom(world, room), ...outside]);
   let total = 0;
   let each = 0;
-  await inSlices(those, (connection) => {
+  await inSlices(live.clock, those, (connection) => {
     const { ended, login, id } = connection;
     // Some may have left since the first of them got it.
     if (ended || !login || !(isIn(connection) || authors.has(id))) return;

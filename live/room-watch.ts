@@ -55,7 +55,14 @@ export class RoomWatch implements PresenceListener {
         broadcast(
           watching,
           "room.viewer.added",
-          { user: publicUser(added, state.world.value, admin) },
+          {
+            user: publicUser(
+              added,
+              state.world.value,
+              live.clock.date(),
+              admin,
+            ),
+          },
           (connection) =>
             (again || connection.id !== by) &&
             managesUsers(connection, state) === admin,

@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { nextTurn } from "../db/log/clock.js";
 import type { RoomValue, UserRecord, Versioned } from "../db/store.js";
 import { StoreError } from "../db/store.js";
 import { type Commands, reactions } from "../schemas/live/index.js";
@@ -76,7 +76,10 @@ async function enter({
   if (!watches) return {};
   const found = await viewersIn(live, connection.world, id, me.id);
   const admin = may("user.manage");
-  return { viewers: found.map((user) => publicUser(user, world.value, admin)) };
+  const now = live.clock.date();
+  return {
+    viewers: found.map((user) => publicUser(user, world.value, now, admin)),
+  };
 }
 
 /**
@@ -84,7 +87,7 @@ async function enter({
  * @param self the id of a user who is always listed.
  */
 async function viewersIn(
-  { presence, store }: Live,
+  { clock, presence, store }: Live,
   world: string,
   room: string,
   self: string,
@@ -95,7 +98,7 @@ async function viewersIn(
   const inOrder = () => present.flatMap((id) => viewers.get(id) ?? []);
   let size = 0;
   for (let i = 0; i < ids.length; i += USERS) {
-    if (i > 0) await setImmediate();
+    if (i > 0) await nextTurn(clock);
     for (const user of await store.users.getMany(
       world,
       ids.slice(i, i + USERS),

@@ -75,25 +75,27 @@ export function traitsOfBadge(badge: string, config: WorldConfig): string[] {
   return Object.keys(map).filter((trait) => map[trait] === badge);
 }
 
-const baseOf = (user: UserRecord, { config }: World) => ({
+const baseOf = (user: UserRecord, { config }: World, now: number) => ({
   id: user.id,
   profile: new Json<PublicUser["profile"]>(user.stored.profile ?? "{}"),
   pretalx_id: user.pretalx_id,
   deleted: user.deleted,
   badges: badgesOf(user.traits, config),
-  inactive: user.last_login === null || Date.now() - user.last_login > INACTIVE,
+  inactive: user.last_login === null || now - user.last_login > INACTIVE,
 });
 
 /**
  * A user as others see it.
+ * @param now in milliseconds since 1970.
  * @param admin whether the reader may manage users.
  */
 export const publicUser = (
   user: UserRecord,
   world: World,
+  now: number,
   admin = false,
 ): Stored<PublicUser, "profile"> => ({
-  ...baseOf(user, world),
+  ...baseOf(user, world, now),
   ...(admin && {
     moderation_state: user.moderation_state,
     token_id: user.token_id,
@@ -104,8 +106,9 @@ export const publicUser = (
 export const ownUser = (
   user: UserRecord,
   world: World,
+  now: number,
 ): Stored<OwnUser, "profile" | "client_state"> => ({
-  ...baseOf(user, world),
+  ...baseOf(user, world, now),
   client_state: new Json<OwnUser["client_state"]>(user.stored.client_state),
 });
 
@@ -113,9 +116,10 @@ export const ownUser = (
 export function listedUser(
   user: UserRecord,
   world: World,
+  now: number,
   admin: boolean,
 ): Stored<ListedUser, "profile"> {
-  const { deleted: _, ...row } = publicUser(user, world, admin);
+  const { deleted: _, ...row } = publicUser(user, world, now, admin);
   return row;
 }
 
@@ -201,15 +205,16 @@ export const roomSettings = (
   schedule_data: scheduleOf(room),
 });
 
-/** Whether everybody sees an announcement now. */
+/** Whether everybody sees an announcement. @param now in milliseconds since 1970. */
 export const isVisible = (
   { state, show_until }: Announcement,
-  now = Date.now(),
+  now: number,
 ): boolean => state === "active" && (show_until === null || show_until > now);
 
 /** An announcement as clients get it. */
 export const sentAnnouncement = (
   announcement: Announcement,
+  now: number,
 ): SentAnnouncement => ({
   id: announcement.id,
   text: announcement.text,
@@ -218,5 +223,5 @@ export const sentAnnouncement = (
       ? null
       : new Date(announcement.show_until).toISOString(),
   state: announcement.state,
-  is_visible: isVisible(announcement),
+  is_visible: isVisible(announcement, now),
 });

@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { sleep } from "../db/log/clock.js";
 import { Close } from "./connection.js";
 import type { Live } from "./live.js";
 
@@ -13,6 +13,7 @@ const STEPS = 30;
  *   steps take a part of it, and so does the wait for clients that do not answer.
  */
 export async function closeAll(live: Live, patience: number): Promise<void> {
+  const { clock } = live;
   const within = Math.min(3000, 0.3 * patience);
   const open = [...live.sockets.values()];
   const step = Math.ceil(open.length / STEPS);
@@ -20,11 +21,11 @@ export async function closeAll(live: Live, patience: number): Promise<void> {
     for (const connection of open.slice(i, i + step)) {
       connection.closeAfterAnswer(Close.restart);
     }
-    if (step > 1) await setTimeout(within / STEPS);
+    if (step > 1) await sleep(clock, within / STEPS);
   }
-  const deadline = performance.now() + Math.min(2000, 0.3 * patience);
-  while (live.sockets.size > 0 && performance.now() < deadline) {
-    await setTimeout(20);
+  const deadline = clock.now() + Math.min(2000, 0.3 * patience);
+  while (live.sockets.size > 0 && clock.now() < deadline) {
+    await sleep(clock, 20);
   }
   for (const connection of live.sockets.values()) connection.drop();
 }

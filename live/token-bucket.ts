@@ -1,7 +1,9 @@
+import { type Clock, processClock } from "../db/log/clock.js";
+
 /** Bounds a rate: a bucket that refills at a rate and holds a burst. */
 export class TokenBucket {
   #tokens: number;
-  #at = performance.now();
+  #at: number;
 
   /**
    * @param rate how many a second.
@@ -10,8 +12,10 @@ export class TokenBucket {
   constructor(
     readonly rate: number,
     readonly burst: number,
+    readonly clock: Clock = processClock,
   ) {
     this.#tokens = rate * burst;
+    this.#at = clock.now();
   }
 
   /** Takes tokens. @returns whether there were enough; otherwise it takes none. */
@@ -29,7 +33,7 @@ export class TokenBucket {
   }
 
   #refill(): void {
-    const now = performance.now();
+    const now = this.clock.now();
     const refilled = this.#tokens + ((now - this.#at) / 1000) * this.rate;
     this.#tokens = Math.min(this.rate * this.burst, refilled);
     this.#at = now;

@@ -1,3 +1,5 @@
+import type { Clock } from "../db/log/clock.js";
+
 /** How long messages may be carried out in one turn of the event loop, in milliseconds. */
 const BUDGET = 4;
 
@@ -13,13 +15,18 @@ export class Turns {
   /** When the budget of this turn ends; 0 while nobody uses it. */
   #end = 0;
   readonly #waiting: (() => void)[] = [];
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** Asks whether a message may be carried out. @returns what to wait for; undefined if it may be now. */
   take(): Promise<void> | undefined {
-    const now = performance.now();
+    const now = this.#clock.now();
     if (this.#end === 0) {
       this.#end = now + BUDGET;
-      setImmediate(this.#next);
+      this.#clock.soon(this.#next);
     } else if (now >= this.#end) {
       return new Promise((resolve) => this.#waiting.push(resolve));
     }
@@ -31,8 +38,8 @@ export class Turns {
       this.#end = 0;
       return;
     }
-    this.#end = performance.now() + BUDGET;
-    setImmediate(this.#next);
+    this.#end = this.#clock.now() + BUDGET;
+    this.#clock.soon(this.#next);
     for (const goOn of this.#waiting.splice(0, BATCH)) goOn();
   };
 }

@@ -73,8 +73,8 @@ export const users: Module<
 };
 
 /** A user as the caller sees them. */
-const shown = ({ may, world }: Context, user: UserRecord) =>
-  publicUser(user, world.value, may("user.manage"));
+const shown = ({ live, may, world }: Context, user: UserRecord) =>
+  publicUser(user, world.value, live.clock.date(), may("user.manage"));
 
 /** Refuses what is too large to be kept. */
 function boundSize(
@@ -249,7 +249,9 @@ async function search(
     live.store.users.search(connection.world, selection, signal),
   );
   if (users.length === 0) return NONE;
-  const rows = users.map((user) => listedUser(user, world.value, admin));
+  const rows = users.map((user) =>
+    listedUser(user, world.value, live.clock.date(), admin),
+  );
   // Within a page, those who come first.
   rows.sort((a, b) => Number(a.inactive) - Number(b.inactive));
   return { results: rows, isLastPage: page * pageSize >= count };

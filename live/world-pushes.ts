@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { Clock } from "../db/log/clock.js";
 import type { Connection, Login } from "./connection.js";
 import type { Counting, SentCrowds } from "./crowds.js";
 import { jsonOf } from "./encoding.js";
@@ -37,19 +38,19 @@ class Pass {
 export class WorldPushes {
   readonly #live: Live;
   readonly #waiting = new Map<string, Set<Connection>>();
-  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #timers = new Map<string, () => void>();
 
   constructor(live: Live) {
     this.#live = live;
   }
 
   close(): void {
-    for (const timer of this.#timers.values()) clearTimeout(timer);
+    for (const stop of this.#timers.values()) stop();
   }
 
   /** The last user has left a world. */
   forget(world: string): void {
-    clearTimeout(this.#timers.get(world));
+    this.#timers.get(world)?.();
     this.#timers.delete(world);
     this.#waiting.delete(world);
   }
@@ -66,14 +67,15 @@ export class WorldPushes {
     const live = this.#live;
     const world = state.world.value.id;
     const pass = new Pass(everybody);
-    await inSlices(connections, (connection) => {
+    await inSlices(live.clock, connections, (connection) => {
       const { ended, login } = connection;
       if (ended || !login || !(everybody || login.changes)) return;
       // The next push has any change since then; no user loses a room that came with it.
       const present = live.states.present(world);
       const view = live.viewOf(connection, present ?? state);
       if (present) this.#keepRights(connection, view);
-      if (isDue(connection, login)) this.#push(connection, login, view, pass);
+      if (isDue(live.clock, connection, login))
+        this.#push(connection, login, view, pass);
       else this.#wait(connection);
     });
   }
@@ -191,7 +193,8 @@ export class WorldPushes {
       for (const connection of waiting) {
         const { ended, login } = connection;
         if (ended || !login) waiting.delete(connection);
-        else if (isDue(connection, login)) due.push(connection);
+        else if (isDue(this.#live.clock, connection, login))
+          due.push(connection);
       }
       if (due.length > 0) {
         this.#live.effects.inOrder(world, async () => {
@@ -204,15 +207,15 @@ export class WorldPushes {
       if (waiting.size > 0) this.#lookAgain(world);
       else this.#waiting.delete(world);
     };
-    this.#timers.set(world, setTimeout(look, PAUSE).unref());
+    this.#timers.set(world, this.#live.clock.after(PAUSE, look));
   }
 }
 
 const nothing: Differences = { rooms: [], removed: [] };
 
 /** Whether a connection has read what it got, and its rate allows for more. */
-function isDue(connection: Connection, login: Login): boolean {
-  login.states ??= new TokenBucket(RATE, 1);
+function isDue(clock: Clock, connection: Connection, login: Login): boolean {
+  login.states ??= new TokenBucket(RATE, 1, clock);
   return login.states.wait === 0 && connection.unsent <= RATE;
 }
 

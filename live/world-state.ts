@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { Clock } from "../db/log/clock.js";
 import type { RoomValue, Store, Versioned } from "../db/store.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
@@ -277,6 +278,7 @@ export class WorldState {
 
 /** The states of the worlds that somebody is in. */
 export class WorldStates {
+  readonly #clock: Clock;
   readonly #store: Store;
   readonly #isWatched: (world: string) => boolean;
   readonly #known = new Map<string, { state: WorldState; readAt: number }>();
@@ -285,7 +287,12 @@ export class WorldStates {
   readonly #old = new Map<string, WorldState>();
 
   /** @param isWatched whether somebody is in a world. Only then its state is kept. */
-  constructor(store: Store, isWatched: (world: string) => boolean) {
+  constructor(
+    clock: Clock,
+    store: Store,
+    isWatched: (world: string) => boolean,
+  ) {
+    this.#clock = clock;
     this.#store = store;
     this.#isWatched = isWatched;
   }
@@ -308,7 +315,7 @@ export class WorldStates {
   of({ value: { id }, version }: Versioned<World>): WorldState | undefined {
     const known = this.#known.get(id);
     return known?.state.world.version === version &&
-      performance.now() - known.readAt < MAX_AGE
+      this.#clock.now() - known.readAt < MAX_AGE
       ? known.state
       : undefined;
   }
@@ -326,7 +333,7 @@ export class WorldStates {
     try {
       const state = await loading;
       if (state && isPresent() && this.#isWatched(id)) {
-        this.#known.set(id, { state, readAt: performance.now() });
+        this.#known.set(id, { state, readAt: this.#clock.now() });
         this.#old.delete(id);
       }
       return state;

@@ -131,7 +131,12 @@ export class Audience {
     // Two batches in one turn must not make anybody a slow reader.
     const most = live.limits.maxUnsent / 4;
     let sent = nothingSent;
-    for (const batch of batchesOf(events, state.world.value, most)) {
+    for (const batch of batchesOf(
+      events,
+      state.world.value,
+      live.clock.date(),
+      most,
+    )) {
       if (sent.total > 0) await live.pump.drained();
       const to = only ? [only] : [...this.subscriptions.values()];
       const began = ++moment;
@@ -153,7 +158,7 @@ export class Audience {
     const earliest = Math.min(...before);
     let total = 0;
     let each = 0;
-    await inSlices(to, (subscription) => {
+    await inSlices(live.clock, to, (subscription) => {
       const { listener } = subscription;
       // It may have ended since the pass began, and its successor starts later.
       if (this.subscriptions.get(listener.connection) !== subscription) return;

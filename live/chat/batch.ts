@@ -55,27 +55,29 @@ interface Text {
   readonly text: string;
 }
 
-function textOf(pushed: Pushed, world: World): string {
+function textOf(pushed: Pushed, world: World, now: number): string {
   const sent = sentEvent(pushed.event, (id) => {
     const user = pushed.users.get(id);
-    return user && sharedUser(user, world, false);
+    return user && sharedUser(user, world, now, false);
   });
   return `["${pushed.name}",${jsonOf(sent).slice(0, -1)},"users":{`;
 }
 
 /**
  * Events in batches.
+ * @param now in milliseconds since 1970.
  * @param most how many bytes one has at most, unless its only event has more.
  */
 export function batchesOf(
   events: readonly Pushed[],
   world: World,
+  now: number,
   most: number,
 ): Batch[] {
   const batches: Text[][] = [];
   let left = 0;
   for (const pushed of events) {
-    const text = textOf(pushed, world);
+    const text = textOf(pushed, world, now);
     left -= text.length;
     if (left < 0) {
       batches.push([]);
@@ -83,7 +85,7 @@ export function batchesOf(
     }
     batches.at(-1)!.push({ pushed, text });
   }
-  return batches.map((texts) => new Batch(texts, world));
+  return batches.map((texts) => new Batch(texts, world, now));
 }
 
 /** Events that are pushed together: a piece for each set of users that somebody does not know. */
@@ -103,6 +105,7 @@ export class Batch {
   constructor(
     readonly texts: readonly Text[],
     readonly world: World,
+    readonly now: number,
   ) {
     this.ids = texts.map(({ pushed: { name, event } }) =>
       name === "chat.event" ? event.id : Infinity,
@@ -159,7 +162,9 @@ export class Batch {
     const users: string[] = [];
     for (const [id, user] of pushed.users) {
       if (!left.delete(id)) continue;
-      users.push(`"${id}":${sharedUser(user, this.world, admin).text}`);
+      users.push(
+        `"${id}":${sharedUser(user, this.world, this.now, admin).text}`,
+      );
     }
     return users.join();
   }

@@ -46,7 +46,7 @@ export async function channelsOf(
   const isShort = visible.every(({ direct }) => !direct);
   if (isShort) return visible.map((membership) => entryOf(membership));
   const selected = await select(live, world.id, visible);
-  const members = membersOf(selected, world);
+  const members = membersOf(selected, world, live.clock.date());
   return visible.flatMap((membership): ListedChannel[] => {
     const { id, direct } = membership;
     if (!direct) return [entryOf(membership)];
@@ -85,6 +85,7 @@ async function select(
 function membersOf(
   { memberships, users }: Selected,
   world: World,
+  now: number,
 ): Map<string, Json<PublicUser>[]> {
   const shown = new Map<string, Json<PublicUser>>();
   const show = (id: string, short: boolean) => {
@@ -93,7 +94,7 @@ function membersOf(
     if (known) return [known];
     const record = users.get(id);
     if (!record) return [];
-    const made = (short ? briefUser : sharedUser)(record, world, false);
+    const made = (short ? briefUser : sharedUser)(record, world, now, false);
     shown.set(key, made);
     return [made];
   };

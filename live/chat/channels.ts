@@ -277,7 +277,7 @@ export class Channels {
     return events.map((event, i) => {
       const inOrder = involved[i]!.flatMap((id) => found.get(id) ?? []);
       // Nobody counts as told of those who do not fit in.
-      const shown = fitting(inOrder, world);
+      const shown = fitting(inOrder, world, this.#live.clock.date());
       const users = new Map(shown.map((user) => [user.id, user]));
       return { name, event, users };
     });

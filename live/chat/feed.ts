@@ -1,6 +1,6 @@
-import { setImmediate } from "node:timers/promises";
 import type { Delivery } from "../../db/chat.js";
 import type { AnyEvent } from "../../db/events.js";
+import { nextTurn } from "../../db/log/clock.js";
 import type { Live } from "../live.js";
 
 /** How many events are read at a time. */
@@ -189,7 +189,7 @@ export class Feed {
       let found: Delivery[] = [];
       await this.#persist(stream, async () => {
         // Reads of one turn see one state. That of this turn may be older than the event.
-        await setImmediate();
+        await nextTurn(live.clock);
         const { cursor } = stream;
         found = await live.store.chat.deliveries(world, channel, cursor, PAGE);
       });

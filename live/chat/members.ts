@@ -33,11 +33,11 @@ export class Members {
 
   /** Those who joined last come first. */
   of(context: ChannelContext): Promise<Json<PublicUser[]>> {
-    const { channel, room, may } = context;
+    const { live, channel, room, may } = context;
     if (room && isVolatile(room.value)) return Promise.resolve(NONE);
     const admin = may("user.manage");
     const key = `${channel} ${admin}`;
-    const now = performance.now();
+    const now = live.clock.now();
     const known = this.#lists.get(key);
     if (known && now - known.at < KEPT) return known.members;
     for (const [other, { at }] of this.#lists) {
@@ -67,7 +67,7 @@ async function read(
     for (const id of slice) {
       const user = users.get(id);
       if (!user || !isListed(user)) continue;
-      const member = sharedUser(user, world.value, admin);
+      const member = sharedUser(user, world.value, live.clock.date(), admin);
       size += member.text.length;
       if (size > MAX_SIZE) return members;
       members.push(member);

@@ -65,12 +65,18 @@ export async function mentionsOf(
       const learned = new Set(direct ?? notified);
       const missed = users.filter(({ id }) => !learned.has(id));
       if (missed.length === 0) return;
-      const shown = new Set(fitting(missed, world.value));
+      const now = live.clock.date();
+      const shown = new Set(fitting(missed, world.value, now));
       const frame = pushFrame("chat.mention_warning", {
         channel: event.channel,
         event_id: event.id,
         missed_users: missed.map((user) =>
-          (shown.has(user) ? sharedUser : briefUser)(user, world.value, false),
+          (shown.has(user) ? sharedUser : briefUser)(
+            user,
+            world.value,
+            now,
+            false,
+          ),
         ),
       });
       connection.pushFirst(frame);

@@ -159,7 +159,7 @@ async function react(
       : undefined;
   const sent = sentEvent(event, (id) => {
     const user = users?.get(id);
-    return user && sharedUser(user, world.value, false);
+    return user && sharedUser(user, world.value, live.clock.date(), false);
   });
   return { ...sent, type: "chat.event.reaction" };
 }

@@ -54,7 +54,7 @@ export class Notices {
     };
     for (const reader of loading) reader.do(() => tell(reader));
     // Somebody who marks the channel meanwhile comes again, and is passed over.
-    await inSlices(lists.of(channel), tell);
+    await inSlices(live.clock, lists.of(channel), tell);
   }
 
   /**
@@ -164,9 +164,12 @@ export class Notices {
 
   async #frameOf(state: WorldState, event: ChatEvent): Promise<Buffer> {
     const world = state.world.value;
+    const { live } = this.#parts;
     const id = event.sender ?? "";
-    const user = await this.#parts.live.store.users.get(world.id, id);
-    const sender = user ? sharedUser(user, world, false) : nobody(id);
+    const user = await live.store.users.get(world.id, id);
+    const sender = user
+      ? sharedUser(user, world, live.clock.date(), false)
+      : nobody(id);
     const sent = sentEvent(event, () => sender);
     return pushFrame("chat.notification", {
       event: { ...sent, type: "chat.event" },

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Membership } from "../../db/chat.js";
+import { sleep } from "../../db/log/clock.js";
 import type { Connection } from "../connection.js";
 import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
@@ -17,7 +17,7 @@ const COST = 16 * 1024;
 export class OwnChannels {
   readonly #live: Live;
   readonly #onFault: (error: unknown) => void;
-  readonly #stop = new AbortController();
+  #closed = false;
 
   constructor(live: Live, onFault: (error: unknown) => void) {
     this.#live = live;
@@ -26,7 +26,7 @@ export class OwnChannels {
 
   /** Sends nothing that still waits. */
   close(): void {
-    this.#stop.abort();
+    this.#closed = true;
   }
 
   /** The list for somebody. */
@@ -56,6 +56,7 @@ export class OwnChannels {
     try {
       while (due.size > 0) {
         await this.#wait(reader);
+        if (this.#closed) return;
         const connections = [...due];
         due.clear();
         const present = () =>
@@ -79,8 +80,7 @@ export class OwnChannels {
   async #wait({ lists }: Reader): Promise<void> {
     const { wait } = lists;
     if (wait <= 0) return;
-    const { signal } = this.#stop;
-    await delay(Math.ceil(wait), undefined, { signal, ref: false });
+    await sleep(this.#live.clock, Math.ceil(wait));
   }
 
   async #send(

@@ -83,15 +83,16 @@ async function readPage(
     .filter((id) => id !== "")
     .slice(0, MAX_USERS);
   const found = await readUsers(live, world, involved);
+  const now = live.clock.date();
   const shownUser = (id: string) => {
     const user = found.get(id);
-    return user && sharedUser(user, value, false);
+    return user && sharedUser(user, value, now, false);
   };
   let size = 0;
   const results = events.map((event) => {
     const { type, sender } = event;
     const member = type === "channel.member" && found.get(sender ?? "");
-    if (member) size += sharedUser(member, value, false).text.length;
+    if (member) size += sharedUser(member, value, now, false).text.length;
     if (size > MAX_MEMBERS_SIZE) throw tooLarge();
     return { ...sentEvent(event, shownUser), type: "chat.event" as const };
   });
@@ -120,7 +121,7 @@ function usersFor(
   const knowsNobody = unknown.length === involved.length;
   let users = knowsNobody ? everybody.get(admin) : undefined;
   if (!users) {
-    users = shownUsers(unknown, found, value, admin);
+    users = shownUsers(unknown, found, value, live.clock.date(), admin);
     if (knowsNobody) everybody.set(admin, users);
   }
   listener.tell(users.ids);
@@ -132,6 +133,7 @@ function shownUsers(
   ids: readonly string[],
   found: ReadonlyMap<string, UserRecord>,
   world: World,
+  now: number,
   admin: boolean,
 ): ShownUsers {
   const users: Record<string, Json<PublicUser>> = {};
@@ -139,7 +141,7 @@ function shownUsers(
   for (const id of ids) {
     const user = found.get(id);
     if (!user) continue;
-    const shown = sharedUser(user, world, admin);
+    const shown = sharedUser(user, world, now, admin);
     size += shown.text.length;
     if (size > MAX_USERS_SIZE) break;
     users[id] = shown;

@@ -1,3 +1,4 @@
+import type { Clock } from "../../db/log/clock.js";
 import type { Unread } from "../../db/chat.js";
 import type { ListedChannel } from "./channel-list.js";
 import type { Connection } from "../connection.js";
@@ -46,10 +47,15 @@ export class Reader {
   /** What happened while they were read. */
   #steps: (() => void)[] | undefined = [];
 
+  readonly #clock: Clock;
+
   constructor(
+    clock: Clock,
     readonly world: string,
     readonly user: string,
-  ) {}
+  ) {
+    this.#clock = clock;
+  }
 
   /** The channels on whose unread list the user is: see `Mark.listed` of the store. */
   get listed(): ReadonlyMap<string, number> {
@@ -68,7 +74,11 @@ export class Reader {
 
   /** How many bytes of lists may be sent. */
   get lists(): TokenBucket {
-    return (this.#lists ??= new TokenBucket(LIST_BYTES, LIST_BURST));
+    return (this.#lists ??= new TokenBucket(
+      LIST_BYTES,
+      LIST_BURST,
+      this.#clock,
+    ));
   }
 
   /** Per direct channel, settles when the user knows of all its messages up to now. */

@@ -103,7 +103,7 @@ export class Readers {
   ): Promise<Entrance> {
     const { world } = connection;
     const known = this.#readers.get(user.id);
-    const reader = known ?? new Reader(world, user.id);
+    const reader = known ?? new Reader(this.#live.clock, world, user.id);
     this.#readers.set(user.id, reader);
     try {
       const reading = this.#live.store.chat.memberships(world, user.id);

@@ -65,6 +65,7 @@ export async function readUsers(
 
 interface Known {
   readonly world: World;
+  /** In milliseconds since 1970. */
   readonly at: number;
   readonly json: Json<PublicUser>;
   /** How long it is, in bytes. */
@@ -77,24 +78,33 @@ const known = {
   admins: new WeakMap<UserRecord, Known>(),
 };
 
-function knownUser(user: UserRecord, world: World, admin: boolean): Known {
+function knownUser(
+  user: UserRecord,
+  world: World,
+  now: number,
+  admin: boolean,
+): Known {
   const map = admin ? known.admins : known.others;
   let entry = map.get(user);
-  if (entry?.world !== world || performance.now() - entry.at > KEPT) {
-    const json = encoded<PublicUser>(publicUser(user, world, admin));
+  if (entry?.world !== world || Math.abs(now - entry.at) > KEPT) {
+    const json = encoded<PublicUser>(publicUser(user, world, now, admin));
     const size = Buffer.byteLength(json.text);
-    entry = { world, at: performance.now(), json, size };
+    entry = { world, at: now, json, size };
     map.set(user, entry);
   }
   return entry;
 }
 
-/** A user as others see it. It is made once for all readers. */
+/**
+ * A user as others see it. It is made once for all readers.
+ * @param now in milliseconds since 1970.
+ */
 export const sharedUser = (
   user: UserRecord,
   world: World,
+  now: number,
   admin: boolean,
-): Json<PublicUser> => knownUser(user, world, admin).json;
+): Json<PublicUser> => knownUser(user, world, now, admin).json;
 
 /**
  * Those of some users who fit into one push together: the first in any case, and then
@@ -103,11 +113,12 @@ export const sharedUser = (
 export function fitting(
   users: Iterable<UserRecord>,
   world: World,
+  now: number,
 ): UserRecord[] {
   const shown: UserRecord[] = [];
   let left = MAX_SIZE;
   for (const user of users) {
-    const { size } = knownUser(user, world, false);
+    const { size } = knownUser(user, world, now, false);
     if (size > left && shown.length > 0) continue;
     left -= size;
     shown.push(user);
@@ -119,12 +130,16 @@ export function fitting(
 export function briefUser(
   user: UserRecord,
   world: World,
+  now: number,
   admin: boolean,
 ): Json<PublicUser> {
   const name = user.profile?.display_name;
   const profile =
     typeof name === "string" ? { display_name: name.slice(0, SHORT_NAME) } : {};
-  return encoded<PublicUser>({ ...publicUser(user, world, admin), profile });
+  return encoded<PublicUser>({
+    ...publicUser(user, world, now, admin),
+    profile,
+  });
 }
 
 /** What stands for a user of whom nothing is left, as after an import. */

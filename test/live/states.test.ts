@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
+import { processClock } from "../../db/log/clock.js";
 import { StoreError } from "../../db/store.js";
 import { inSlices } from "../../live/slices.js";
 import type { View } from "../../live/world-state.js";
@@ -93,7 +94,7 @@ void t.test("long work for many", async (t) => {
   };
   const othersEnd = others();
   const done: number[] = [];
-  await inSlices([1, 2, 3, 4, 5], (item) => {
+  await inSlices(processClock, [1, 2, 3, 4, 5], (item) => {
     const ends = performance.now() + 6;
     while (performance.now() < ends);
     done.push(item);

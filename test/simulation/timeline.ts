@@ -53,8 +53,19 @@ export class ProcessTime implements Clock {
     this.#timeline = timeline;
   }
 
+  /** Time begins with the first hour of 2027. */
+  readonly origin = Date.UTC(2027, 0, 1);
+
   now(): number {
     return this.#timeline.now;
+  }
+
+  date(): number {
+    return this.origin + Math.floor(this.#timeline.now);
+  }
+
+  soon(call: () => void): void {
+    this.after(0, call);
   }
 
   get isPaused(): boolean {
