@@ -373,7 +373,7 @@ export interface WorldStore {
    * both name different ports.
    * @throws {StoreError} `taken` on `id` or `domain`.
    */
-  create(world: World): Promise<Versioned<World>>;
+  create(world: World, by?: Author): Promise<Versioned<World>>;
   /**
    * Replaces the named fields as a whole. A `config` without `JWT_secrets` keeps
    * the present keys, which then come first in it. An `id` must be the present one.
@@ -407,7 +407,7 @@ export interface WorldStore {
    * @returns the keys of its files, in any order. No record names them any more.
    * @throws {StoreError} `absent`, or `changed` if it has a file that is not noted.
    */
-  delete(id: string, noted?: readonly string[]): Promise<string[]>;
+  delete(id: string, noted?: readonly string[], by?: Author): Promise<string[]>;
   /**
    * The world with all its rooms in the order of `sorting_priority`, each with its
    * revision, its users by id without tombstones, and its announcements, questions
@@ -435,6 +435,7 @@ export interface WorldStore {
   import(
     copy: WorldCopy,
     options?: { dryRun?: boolean },
+    by?: Author,
   ): Promise<Versioned<World>>;
 }
 
@@ -656,7 +657,7 @@ export interface FileRecords {
    * @returns the key of the file. No record names it any more.
    * @throws {StoreError} `absent`.
    */
-  delete(worldId: string, id: string): Promise<string>;
+  delete(worldId: string, id: string, by?: Author): Promise<string>;
   /** How many bytes the files of a world have together, as recorded. */
   size(worldId: string): Promise<number>;
 }

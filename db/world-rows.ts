@@ -79,3 +79,15 @@ export function expectFreeDomain(
 /** The error about a world whose id another one has. */
 export const takenWorld = (id: string): StoreError =>
   new StoreError("taken", `The id ${id} is taken.`, "id");
+
+/** Whether other host names or other issuers of tokens name a world after a change. */
+export const isFoundOtherwise = (old: WorldRow, row: WorldRow): boolean =>
+  old.domain !== row.domain ||
+  (old.config !== row.config && issuersIn(old) !== issuersIn(row));
+
+const issuersIn = ({ config }: WorldRow): string =>
+  JSON.stringify(
+    (JSON.parse(config) as WorldConfig).JWT_secrets.map(
+      ({ issuer, audience }) => [issuer, audience],
+    ),
+  );

@@ -4,10 +4,13 @@ import {
   copiedAnnouncement,
   newAnnouncement,
 } from "../announcements.js";
+import { updatedAnnouncement } from "../log/changes.js";
 import { absent } from "../preconditions.js";
+import { sameValues } from "../rows.js";
 import type { Announcement, AnnouncementDraft } from "../store.js";
 import { taken } from "../world-copies.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 
 const COLUMNS = "id, text, show_until, state";
 
@@ -20,7 +23,7 @@ export function announcementReads(db: Connection) {
 }
 
 /** The writes of announcements. Each runs inside a transaction of its caller. */
-export function announcementWrites(db: Connection) {
+export function announcementWrites(db: Connection, log: WriteLog) {
   const findWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
   const exists = db.prepare("SELECT 1 FROM announcements WHERE id = ?");
   const select = db.prepare<[string, string], Announcement>(
@@ -42,6 +45,11 @@ export function announcementWrites(db: Connection) {
       if (!findWorld.get(worldId)) throw absent("world");
       const made = newAnnouncement(draft);
       insert.run({ ...made, world_id: worldId });
+      log.append(worldId, {
+        type: "announcement.created",
+        announcement: made.id,
+        wasVisible: false,
+      });
       return made;
     },
 
@@ -62,7 +70,9 @@ export function announcementWrites(db: Connection) {
       const before = select.get(id, worldId);
       if (!before) throw absent("announcement");
       const after = changedAnnouncement(before, changes);
+      if (sameValues(before, after)) return { before, after };
       update.run(after);
+      log.append(worldId, updatedAnnouncement(before, after));
       return { before, after };
     },
   };

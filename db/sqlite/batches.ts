@@ -1,6 +1,15 @@
 import type { StoreError } from "../store.js";
+import type { Entry } from "../log/entries.js";
+import type { Hint } from "../log/log.js";
 import { type Connection, storeErrorOf } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 import type { WriteAnswer, WriteCall, Writes } from "./writer.js";
+
+/** What a transaction answers and appended. */
+export interface Batch {
+  answers: WriteAnswer[];
+  hints: readonly Hint<Entry>[];
+}
 
 /** A write failed after it had changed something, so its batch must be repeated. */
 class HalfDone extends Error {}
@@ -10,7 +19,7 @@ class HalfDone extends Error {}
  * @returns a function that runs a batch. Its second argument runs at the end of
  *   the transaction.
  */
-export function batches(db: Connection, writes: Writes) {
+export function batches(db: Connection, writes: Writes, log: WriteLog) {
   const byName = writes as Record<string, (...args: unknown[]) => unknown>;
   const rowsChanged = db.prepare<[], number>("SELECT total_changes()").pluck();
   const savepoint = db.prepare("SAVEPOINT write");
@@ -48,8 +57,8 @@ export function batches(db: Connection, writes: Writes) {
     }
   }
 
-  function resultOf({ id, write, args }: WriteCall): WriteAnswer {
-    return { id, result: byName[write]!(...args) };
+  function resultOf({ id, write, args, by }: WriteCall): WriteAnswer {
+    return { id, result: log.during(by, () => byName[write]!(...args)) };
   }
 
   const inTransaction = db.transaction(
@@ -57,17 +66,18 @@ export function batches(db: Connection, writes: Writes) {
       batch: WriteCall[],
       how: (call: WriteCall) => WriteAnswer,
       finish?: (answers: WriteAnswer[]) => void,
-    ) => {
+    ): Batch => {
+      log.begin();
       const answers = batch.map(how);
       finish?.(answers);
-      return answers;
+      return { answers, hints: log.finish() };
     },
   );
 
   return (
     batch: WriteCall[],
     finish?: (answers: WriteAnswer[]) => void,
-  ): WriteAnswer[] => {
+  ): Batch => {
     // A savepoint for each write would add half the time, because SQLite saves
     // every page. A write that is refused has rarely changed anything.
     try {

@@ -113,10 +113,10 @@ export class ChatChores {
  */
 function compaction(db: Connection): () => void {
   const count = (sql: string) => db.prepare<[], number>(sql).pluck();
-  // These two read indexes only. Ids have few gaps until some are removed.
+  // These two read indexes only. Numbers have no gaps until events are removed.
   const countLeft = count("SELECT count(*) FROM chat_events WHERE gone = 0");
   const span = count(
-    "SELECT coalesce(max(id) - min(id) + 1, 0) FROM chat_events",
+    "SELECT coalesce(max(number) - min(number) + 1, 0) FROM chat_events",
   );
   const countAll = count("SELECT count(*) FROM chat_events");
   const isWorthIt = (all: number, left: number) =>

@@ -1,24 +1,29 @@
-import type { EventSelection } from "../chat.js";
+import type { Delivery, EventSelection } from "../chat.js";
 import {
   type ChannelRow,
-  type DeliveryRow,
   EVENT_OVERHEAD,
   type EventRow,
   MAX_PAGE,
-  MEMBER,
   REACTION_OVERHEAD,
   type ReactionRow,
+  toDeliveries,
   tooLarge,
 } from "../chat-rows.js";
 import type { Connection } from "./database.js";
 
-// An event that is gone has left both indexes by channel.
-const EVENTS = `SELECT e.id, e.type, e.sender, e.timestamp, e.replaces, e.deleted,
+/** The columns of an {@link EventRow}. */
+const COLUMNS = `e.id, e.type, e.sender, e.timestamp, e.replaces, e.deleted,
     coalesce(last.content, e.content) AS content,
-    CASE WHEN e.replaces IS NULL THEN last.timestamp END AS edited
-  FROM chat_events AS e
-  LEFT JOIN chat_edits ON chat_edits.event = coalesce(e.replaces, e.id)
-  LEFT JOIN chat_events AS last ON last.id = chat_edits.edit
+    CASE WHEN e.replaces IS NULL THEN last.timestamp END AS edited`;
+
+/** The last edit of each event. */
+const LAST = `LEFT JOIN chat_edits
+    ON chat_edits.world_id = e.world_id AND chat_edits.event = coalesce(e.replaces, e.id)
+  LEFT JOIN chat_events AS last
+    ON last.world_id = e.world_id AND last.id = chat_edits.edit`;
+
+// An event that is gone has left both indexes by channel.
+const EVENTS = `SELECT ${COLUMNS} FROM chat_events AS e ${LAST}
   WHERE e.channel = ? AND e.gone = 0`;
 
 /** The condition for events that are no member events. SQLite uses the partial index for no other wording. */
@@ -42,35 +47,21 @@ export function eventReads(db: Connection) {
     before: before(`AND ${NO_MEMBERS}`),
     after: after(`AND ${NO_MEMBERS}`),
   };
-  const last = (condition = "") =>
-    db
-      .prepare<[number, number], number>(
-        `SELECT coalesce(max(e.id), 0) FROM chat_events AS e
-         WHERE e.channel = ? AND e.gone = 0 ${condition} AND e.id < ?`,
-      )
-      .pluck();
-  const lastBefore = last();
-  const lastMessageBefore = last(`AND ${NO_MEMBERS}`);
-  const selectReactions = db.prepare<[string], ReactionRow>(
+  const selectReactions = db.prepare<[string, string], ReactionRow>(
     `SELECT number, event, reaction, user_id FROM chat_reactions
-     WHERE event IN (SELECT value FROM json_each(?))`,
-  );
-  const selectNotified = db.prepare<
-    [number, number, number],
-    Pick<ReactionRow, "event" | "user_id">
-  >(
-    "SELECT event, user_id FROM chat_notifications WHERE channel = ? AND event BETWEEN ? AND ?",
+     WHERE world_id = ? AND event IN (SELECT value FROM json_each(?))`,
   );
 
   /** @param room how many characters they may take. */
   function reactionsTo(
+    worldId: string,
     events: readonly EventRow[],
     room = Infinity,
   ): ReactionRow[] {
     const rows: ReactionRow[] = [];
     if (events.length === 0) return rows;
     const ids = JSON.stringify(events.map(({ id }) => id));
-    for (const row of selectReactions.iterate(ids)) {
+    for (const row of selectReactions.iterate(worldId, ids)) {
       room -= row.reaction.length + REACTION_OVERHEAD;
       if (room < 0) throw tooLarge();
       rows.push(row);
@@ -89,6 +80,7 @@ export function eventReads(db: Connection) {
      * @throws {StoreError} `large`.
      */
     page(
+      worldId: string,
       channel: ChannelRow,
       selection: EventSelection,
     ): { rows: EventRow[]; reactions: ReactionRow[] } {
@@ -107,42 +99,79 @@ export function eventReads(db: Connection) {
         rows.push(row);
       }
       if (!isAfter) rows.reverse();
-      return { rows, reactions: reactionsTo(rows, room) };
+      return { rows, reactions: reactionsTo(worldId, rows, room) };
     },
+  };
+}
 
-    /** The oldest events after an id, with what their delivery needs. */
-    deliveries(
-      { number }: ChannelRow,
+/** A delivery as it is read, and the tag of its entry. */
+interface ReadDelivery extends EventRow {
+  tag: number;
+  /** The id of the channel. */
+  channel: string;
+  previous: number;
+  previousMessage: number;
+  /** JSON of the ids of the users. */
+  notified: string;
+}
+
+/** A delivery with the tag of its entry in the log. */
+export interface TaggedDelivery {
+  tag: number;
+  delivery: Delivery;
+}
+
+/** The reads of events with what their deliveries need. */
+export function deliveryReads(db: Connection) {
+  const { reactionsTo } = eventReads(db);
+  const before = (condition: string) =>
+    `(SELECT coalesce(max(p.id), 0) FROM chat_events AS p
+      WHERE p.channel = e.channel AND p.gone = 0 ${condition} AND p.id < e.id)`;
+  const select = (condition: string) =>
+    db.prepare<[string | number, number, number], ReadDelivery>(
+      `SELECT ${COLUMNS}, e.tag, c.id AS channel, ${before("")} AS previous,
+         ${before("AND p.type != 1")} AS previousMessage,
+         (SELECT json_group_array(user_id) FROM chat_notifications
+          WHERE channel = e.channel AND event = e.id) AS notified
+       FROM chat_events AS e CROSS JOIN chat_channels AS c ON c.number = e.channel ${LAST}
+       WHERE ${condition} AND e.gone = 0 AND e.id > ? ORDER BY e.id LIMIT ?`,
+    );
+  const ofChannel = select("e.channel = ?");
+  const ofWorld = select("e.world_id = ?");
+
+  function read(
+    worldId: string,
+    rows: readonly ReadDelivery[],
+  ): TaggedDelivery[] {
+    const byEvent = new Map<number, ReactionRow[]>();
+    for (const reaction of reactionsTo(worldId, rows)) {
+      const own = byEvent.get(reaction.event);
+      if (own) own.push(reaction);
+      else byEvent.set(reaction.event, [reaction]);
+    }
+    return rows.map(
+      ({ tag, channel, previous, previousMessage, notified, ...event }) => {
+        const row = {
+          ...{ event, previous, previousMessage, appeared: [] },
+          notified: JSON.parse(notified) as string[],
+        };
+        const reactions = byEvent.get(event.id);
+        return { tag, delivery: toDeliveries(channel, [row], reactions)[0]! };
+      },
+    );
+  }
+
+  return {
+    /** The oldest deliveries of a channel after an id. */
+    ofChannel: (
+      worldId: string,
+      channel: number,
       after: number,
       limit: number,
-    ): { rows: DeliveryRow[]; reactions: ReactionRow[] } {
-      const events = withMembers.after.all(number, after, limit);
-      const first = events[0]?.id ?? 0;
-      const notified = new Map<number, string[]>(
-        events.map(({ id }) => [id, []]),
-      );
-      for (const row of selectNotified.iterate(
-        number,
-        first,
-        events.at(-1)?.id ?? 0,
-      )) {
-        notified.get(row.event)?.push(row.user_id);
-      }
-      let previous = lastBefore.get(number, first)!;
-      let previousMessage = lastMessageBefore.get(number, first)!;
-      const rows = events.map((event) => {
-        const row = {
-          event,
-          previous,
-          previousMessage,
-          notified: notified.get(event.id)!,
-          appeared: [],
-        };
-        previous = event.id;
-        if (event.type !== MEMBER) previousMessage = event.id;
-        return row;
-      });
-      return { rows, reactions: reactionsTo(events) };
-    },
+    ) => read(worldId, ofChannel.all(channel, after, limit)),
+
+    /** The oldest deliveries of a world after an id. */
+    ofWorld: (worldId: string, after: number, limit: number) =>
+      read(worldId, ofWorld.all(worldId, after, limit)),
   };
 }

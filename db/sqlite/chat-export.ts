@@ -39,7 +39,7 @@ export function chatCopyReads(db: Connection) {
   >(
     `SELECT user_id AS user, event FROM chat_notifications AS n
      WHERE channel = ? AND EXISTS (SELECT 1 FROM chat_events AS e
-       WHERE e.id = n.event AND e.channel = n.channel AND e.gone = 0)
+       WHERE e.channel = n.channel AND e.id = n.event AND e.gone = 0)
      ORDER BY event, user_id`,
   );
   const countEvents = db
@@ -50,11 +50,12 @@ export function chatCopyReads(db: Connection) {
      FROM ${EVENTS} ORDER BY e.id`,
   );
   const selectReactions = db.prepare<
-    [string],
+    { world: string },
     { event: number; reaction: string; user: string }
   >(
     `SELECT r.event, r.reaction, r.user_id AS user FROM chat_reactions AS r
-     WHERE r.event IN (SELECT e.id FROM ${EVENTS}) ORDER BY r.number`,
+     WHERE r.world_id = @world
+       AND r.event IN (SELECT e.id FROM ${EVENTS.replace("?", "@world")}) ORDER BY r.number`,
   );
 
   function channelCopy({ number, id, direct }: ChannelRow): ChannelCopy {
@@ -68,7 +69,7 @@ export function chatCopyReads(db: Connection) {
 
   function reactionsIn(worldId: string): Map<number, Map<string, string[]>> {
     const byEvent = new Map<number, Map<string, string[]>>();
-    for (const row of selectReactions.iterate(worldId)) {
+    for (const row of selectReactions.iterate({ world: worldId })) {
       noteReaction(byEvent, row);
     }
     return byEvent;

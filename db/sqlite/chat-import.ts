@@ -12,9 +12,10 @@ import {
 } from "../chat-copies.js";
 import { TYPES } from "../chat-rows.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 
 /** The writes of all chat of a world. */
-export function chatCopyWrites(db: Connection) {
+export function chatCopyWrites(db: Connection, log: WriteLog) {
   const hasUser = db.prepare<[string]>("SELECT 1 FROM users WHERE id = ?");
   const addTombstone = db.prepare<[string, string]>(
     "INSERT INTO users (id, world_id, last_seen) VALUES (?, ?, 0)",
@@ -26,18 +27,18 @@ export function chatCopyWrites(db: Connection) {
     "INSERT INTO chat_channels (id, world_id, direct) VALUES (?, ?, ?)",
   );
   const addEvent = db.prepare<unknown[]>(
-    `INSERT INTO chat_events (channel, type, sender, timestamp, replaces, deleted, content)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, replaces, deleted, content)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const noteEdit = db.prepare<[number, number]>(
-    "INSERT OR REPLACE INTO chat_edits (event, edit) VALUES (?, ?)",
+  const noteEdit = db.prepare<[string, number, number]>(
+    "INSERT OR REPLACE INTO chat_edits (world_id, event, edit) VALUES (?, ?, ?)",
   );
   const noteLast = db.prepare<[number, number, number]>(
     `UPDATE chat_channels SET last_event = ?, last_message = ?
      WHERE number = ?`,
   );
-  const addReaction = db.prepare<[number, string, string]>(
-    "INSERT INTO chat_reactions (event, reaction, user_id) VALUES (?, ?, ?)",
+  const addReaction = db.prepare<[string, number, string, string]>(
+    "INSERT INTO chat_reactions (world_id, event, reaction, user_id) VALUES (?, ?, ?, ?)",
   );
   const addMember = db.prepare<[number, string, number]>(
     "INSERT INTO chat_members (channel, user_id, hidden) VALUES (?, ?, ?)",
@@ -66,6 +67,7 @@ export function chatCopyWrites(db: Connection) {
 
   /** @returns the new id of each event by its old one. */
   function importEvents(
+    worldId: string,
     events: readonly EventCopy[],
     numbers: ReadonlyMap<string, number>,
   ): Map<number, number> {
@@ -76,7 +78,11 @@ export function chatCopyWrites(db: Connection) {
       const { deleted = false } = event;
       const replaces =
         event.replaces === undefined ? null : newIds.get(event.replaces)!;
-      const { lastInsertRowid } = addEvent.run(
+      const id = log.skip(worldId);
+      addEvent.run(
+        worldId,
+        id,
+        log.newTag(),
         channel,
         TYPES.indexOf(event.type),
         event.sender ?? null,
@@ -85,11 +91,10 @@ export function chatCopyWrites(db: Connection) {
         Number(deleted),
         contentOf(event) ?? Buffer.alloc(0),
       );
-      const id = Number(lastInsertRowid);
       newIds.set(event.id, id);
-      if (replaces !== null) noteEdit.run(replaces, id);
+      if (replaces !== null) noteEdit.run(worldId, replaces, id);
       for (const [reaction, users] of Object.entries(event.reactions ?? {})) {
-        for (const user of users) addReaction.run(id, reaction, user);
+        for (const user of users) addReaction.run(worldId, id, reaction, user);
       }
     }
     return newIds;
@@ -98,7 +103,7 @@ export function chatCopyWrites(db: Connection) {
   return {
     /**
      * Creates the chat of a world that has its rooms and users already. Its events
-     * get new ids, in the same order.
+     * become entries of its log, in the same order.
      * @throws {StoreError} `taken` on `users` or `chat`.
      */
     importChat(
@@ -112,7 +117,7 @@ export function chatCopyWrites(db: Connection) {
         addTombstone.run(id, worldId);
       }
       const numbers = importChannels(worldId, channels);
-      const newIds = importEvents(events, numbers);
+      const newIds = importEvents(worldId, events, numbers);
       const oldIds = events.map(({ id }) => id);
       const markOf = (mark: number | undefined): number | null =>
         mark === undefined ? null : markAmong(oldIds, newIds, mark);

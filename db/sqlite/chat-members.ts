@@ -1,13 +1,11 @@
-import type { NewMark } from "../chat.js";
+import type { ChatEvent, Delivery, NewMark } from "../chat.js";
 import {
   type ChannelRow,
-  type DeliveryRow,
-  type EventRow,
   MAX_REACTIONS,
   MEMBER,
   type ReactionChange,
-  type ReactionRow,
   toChannel,
+  toEvents,
   tooManyReactions,
 } from "../chat-rows.js";
 import { channelWrites } from "./chat-channels.js";
@@ -15,13 +13,14 @@ import { eventReads } from "./chat-events.js";
 import { eventWriter } from "./chat-messages.js";
 import { senderCheck } from "./chat-senders.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 import { absent, denied } from "../preconditions.js";
 import { IS_KNOWN } from "../rows.js";
 
 /** The writes of members, reactions and marks. Each runs inside a transaction of its caller. */
-export function memberWrites(db: Connection) {
+export function memberWrites(db: Connection, log: WriteLog) {
   const channels = channelWrites(db);
-  const post = eventWriter(db);
+  const post = eventWriter(db, log);
   const events = eventReads(db);
   const expectSender = senderCheck(db);
   const stateOf = db
@@ -55,22 +54,23 @@ export function memberWrites(db: Connection) {
   const forget = db.prepare<[string, number, number]>(
     "DELETE FROM chat_notifications WHERE user_id = ? AND channel = ? AND event <= ?",
   );
-  const findReaction = db.prepare<[number, string, string]>(
-    "SELECT 1 FROM chat_reactions WHERE event = ? AND reaction = ? AND user_id = ?",
+  const OF_ONE = "world_id = ? AND event = ? AND reaction = ? AND user_id = ?";
+  const findReaction = db.prepare<[string, number, string, string]>(
+    `SELECT 1 FROM chat_reactions WHERE ${OF_ONE}`,
   );
   const isBeyond = db.prepare<[string, number, number | null]>(
     "SELECT 1 FROM chat_readers WHERE user_id = ? AND channel = ? AND pointer > ?",
   );
   const countReactions = db
-    .prepare<[number], number>(
-      "SELECT count(*) FROM chat_reactions WHERE event = ?",
+    .prepare<[string, number], number>(
+      "SELECT count(*) FROM chat_reactions WHERE world_id = ? AND event = ?",
     )
     .pluck();
-  const addReaction = db.prepare<[number, string, string]>(
-    "INSERT INTO chat_reactions (event, reaction, user_id) VALUES (?, ?, ?)",
+  const addReaction = db.prepare<[string, number, string, string]>(
+    "INSERT INTO chat_reactions (world_id, event, reaction, user_id) VALUES (?, ?, ?, ?)",
   );
-  const removeReaction = db.prepare<[number, string, string]>(
-    "DELETE FROM chat_reactions WHERE event = ? AND reaction = ? AND user_id = ?",
+  const removeReaction = db.prepare<[string, number, string, string]>(
+    `DELETE FROM chat_reactions WHERE ${OF_ONE}`,
   );
   const findBlock = db.prepare<{ users: string }>(
     `SELECT 1 FROM blocks WHERE user_id IN (SELECT value FROM json_each(@users))
@@ -78,22 +78,33 @@ export function memberWrites(db: Connection) {
   );
 
   const postMembership = (
+    worldId: string,
     channel: ChannelRow,
     sender: string,
     membership: "join" | "leave",
-  ): DeliveryRow =>
-    post(channel, {
+  ): Delivery =>
+    post(worldId, channel, {
       type: MEMBER,
       sender,
       content: JSON.stringify({ membership }),
     });
+
+  /** Appends that the memberships of some users in a channel changed, if there are any. */
+  function noteMemberships(
+    worldId: string,
+    channel: string,
+    users: string[],
+  ): void {
+    if (users.length === 0) return;
+    log.append(worldId, { type: "chat.memberships", channel, users });
+  }
 
   return {
     joinChannel(
       worldId: string,
       id: string,
       user: string,
-    ): DeliveryRow | undefined {
+    ): Delivery | undefined {
       const found = channels.expect(worldId, id);
       if (found && found.direct !== null) throw absent("room");
       const state = stateOf.get(user, worldId);
@@ -102,8 +113,9 @@ export function memberWrites(db: Connection) {
       if (found && isMember.get(found.number, user)) return undefined;
       const channel = found ?? channels.create(worldId, id);
       addMember.run(channel.number, user, 0);
-      const delivery = postMembership(channel, user, "join");
+      const delivery = postMembership(worldId, channel, user, "join");
       list.run(user, channel.number, delivery.event.id);
+      noteMemberships(worldId, id, [user]);
       return delivery;
     },
 
@@ -112,20 +124,24 @@ export function memberWrites(db: Connection) {
       id: string,
       user: string,
       silent: boolean,
-    ): DeliveryRow | undefined {
+    ): Delivery | undefined {
       const channel = channels.expect(worldId, id);
       if (!channel) return undefined;
       const { number } = channel;
       if (channel.direct !== null) {
         if (!isMember.get(number, user)) throw denied("No member.");
-        setHidden.run(1, number, user, 1);
+        const { changes } = setHidden.run(1, number, user, 1);
+        if (changes > 0) noteMemberships(worldId, id, [user]);
         return undefined;
       }
-      unlist.run(user, number);
+      const unlisted = unlist.run(user, number).changes;
       const { changes } = removeMember.run(number, user);
-      return changes === 0 || silent
-        ? undefined
-        : postMembership(channel, user, "leave");
+      const delivery =
+        changes === 0 || silent
+          ? undefined
+          : postMembership(worldId, channel, user, "leave");
+      if (changes + unlisted > 0) noteMemberships(worldId, id, [user]);
+      return delivery;
     },
 
     react(
@@ -133,19 +149,20 @@ export function memberWrites(db: Connection) {
       id: string,
       event: number,
       { user, reaction, remove, volatile }: ReactionChange,
-    ): { row: EventRow; reactions: ReactionRow[] } {
+    ): ChatEvent {
       const channel = channels.expect(worldId, id);
       expectSender(worldId, channel, user, volatile);
       const row = channel && events.one(channel, event);
       if (!row) throw absent("event");
-      if (remove) removeReaction.run(event, reaction, user);
-      else if (!findReaction.get(event, reaction, user)) {
-        if (countReactions.get(event)! >= MAX_REACTIONS) {
-          throw tooManyReactions();
-        }
-        addReaction.run(event, reaction, user);
+      const isThere = !!findReaction.get(worldId, event, reaction, user);
+      if (isThere === remove) {
+        if (remove) removeReaction.run(worldId, event, reaction, user);
+        else if (countReactions.get(worldId, event)! < MAX_REACTIONS) {
+          addReaction.run(worldId, event, reaction, user);
+        } else throw tooManyReactions();
+        log.append(worldId, { type: "chat.reacted", channel: id, event });
       }
-      return { row, reactions: events.reactionsTo([row]) };
+      return toEvents(id, [row], events.reactionsTo(worldId, [row]))[0]!;
     },
 
     openDirect(
@@ -169,14 +186,16 @@ export function memberWrites(db: Connection) {
         const appeared = shown.filter(
           (user) => setHidden.run(0, number, user, 0).changes > 0,
         );
+        noteMemberships(worldId, channel.id, appeared);
         return { channel: toChannel(channel), created: [], appeared };
       }
       for (const user of users) {
         addMember.run(number, user, shown.includes(user) ? 0 : 1);
       }
       const created = users.map((user) =>
-        postMembership(channel, user, "join"),
+        postMembership(worldId, channel, user, "join"),
       );
+      noteMemberships(worldId, channel.id, shown);
       return { channel: toChannel(channel), created, appeared: shown };
     },
 

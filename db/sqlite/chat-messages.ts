@@ -1,15 +1,12 @@
-import type { MessageDraft } from "../chat.js";
-import {
-  type ChannelRow,
-  type DeliveryRow,
-  MEMBER,
-  MESSAGE,
-} from "../chat-rows.js";
+import type { Delivery, MessageDraft } from "../chat.js";
+import { type ChannelRow, MEMBER, MESSAGE, toEvents } from "../chat-rows.js";
 import { channelWrites } from "./chat-channels.js";
 import { senderCheck } from "./chat-senders.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 import { absent, denied } from "../preconditions.js";
 import { IS_KNOWN } from "../rows.js";
+import { blankOf } from "./scrub.js";
 
 /** A message as it travels to the writer thread: with its content as JSON. */
 type SentMessage = Omit<MessageDraft, "content"> & { content: string };
@@ -25,6 +22,7 @@ interface NewEvent {
 
 /** An event that an edit or a deletion names. */
 interface Replaced {
+  number: number;
   id: number;
   type: number;
   sender: string | null;
@@ -32,26 +30,41 @@ interface Replaced {
   deleted: number;
 }
 
-/** What is left of a text: SQLite then overwrites it in its place. */
-export const BLANK = "zeroblob(length(CAST(content AS BLOB)))";
+/** What is left of a content. */
+export const BLANK = blankOf("content");
 
 const NOTHING = new Uint8Array();
 
+/** What a delivery says beside the event and its place in the channel. */
+type Recipients = Partial<Pick<Delivery, "notified" | "appeared">>;
+
 /** Stores events. */
-export function eventWriter(db: Connection) {
+export function eventWriter(db: Connection, log: WriteLog) {
   const insert = db.prepare<unknown[]>(
-    `INSERT INTO chat_events (channel, type, sender, timestamp, replaces, deleted, content)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, replaces, deleted, content)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const note = db.prepare<[number, number, number]>(
     "UPDATE chat_channels SET last_event = ?, last_message = ? WHERE number = ?",
   );
 
-  /** Stores an event, and notes it in the row of its channel, which was read in this transaction. */
-  return (channel: ChannelRow, event: NewEvent): DeliveryRow => {
+  /**
+   * Stores an event as the next entry of the log, and notes it in the row of its channel,
+   * which was read in this transaction.
+   */
+  return (
+    worldId: string,
+    channel: ChannelRow,
+    event: NewEvent,
+    { notified = [], appeared = [] }: Recipients = {},
+  ): Delivery => {
     const { type, sender, content, replaces = null, deleted = 0 } = event;
     const timestamp = Date.now();
-    const { lastInsertRowid } = insert.run(
+    const [id, tag] = [log.next(worldId), log.newTag()];
+    insert.run(
+      worldId,
+      id,
+      tag,
       channel.number,
       type,
       sender,
@@ -60,56 +73,49 @@ export function eventWriter(db: Connection) {
       deleted,
       content,
     );
-    const id = Number(lastInsertRowid);
     const { last_event: previous, last_message: previousMessage } = channel;
     channel.last_event = id;
     if (type !== MEMBER) channel.last_message = id;
     note.run(id, channel.last_message, channel.number);
-    return {
-      event: {
-        id,
-        type,
-        sender,
-        timestamp,
-        replaces,
-        deleted,
-        content,
-        edited: null,
-      },
-      previous,
-      previousMessage,
-      notified: [],
-      appeared: [],
+    const row = { id, type, sender, timestamp, replaces, deleted, content };
+    const [made] = toEvents(channel.id, [{ ...row, edited: null }]);
+    const delivery = {
+      ...{ event: made!, previous, previousMessage },
+      ...{ notified, appeared },
     };
+    log.deliver(worldId, tag, delivery);
+    return delivery;
   };
 }
 
 /** The writes of messages. Each runs inside a transaction of its caller. */
-export function messageWrites(db: Connection) {
+export function messageWrites(db: Connection, log: WriteLog) {
   const channels = channelWrites(db);
-  const post = eventWriter(db);
+  const post = eventWriter(db, log);
   const expectSender = senderCheck(db);
   const selectReplaced = db.prepare<[number, number], Replaced>(
-    `SELECT id, type, sender, replaces, deleted FROM chat_events
-     WHERE id = ? AND channel = ? AND gone = 0`,
+    `SELECT number, id, type, sender, replaces, deleted FROM chat_events
+     WHERE channel = ? AND id = ? AND gone = 0`,
   );
-  const setEdit = db.prepare<[number, number]>(
-    `INSERT INTO chat_edits (event, edit) VALUES (?, ?)
+  const setEdit = db.prepare<[string, number, number]>(
+    `INSERT INTO chat_edits (world_id, event, edit) VALUES (?, ?, ?)
      ON CONFLICT DO UPDATE SET edit = excluded.edit`,
   );
   const blank = db.prepare<[number]>(
-    `UPDATE chat_events SET content = ${BLANK} WHERE id = ? AND typeof(content) = 'text'`,
+    `UPDATE chat_events SET content = ${BLANK} WHERE number = ? AND typeof(content) = 'text'`,
   );
   // Those before it are erased already.
-  const blankEdit = db.prepare<[number]>(
+  const blankEdit = db.prepare<{ world: string; event: number }>(
     `UPDATE chat_events SET content = ${BLANK}
-     WHERE id = (SELECT edit FROM chat_edits WHERE event = ?) AND typeof(content) = 'text'`,
+     WHERE world_id = @world AND typeof(content) = 'text'
+       AND id = (SELECT edit FROM chat_edits WHERE world_id = @world AND event = @event)`,
   );
   const remove = db.prepare<[number]>(
-    `UPDATE chat_events SET content = ${BLANK}, deleted = 1 WHERE id = ?`,
+    `UPDATE chat_events SET content = ${BLANK}, deleted = 1 WHERE number = ?`,
   );
-  const removeEdits = db.prepare<[number]>(
-    `UPDATE chat_events SET content = ${BLANK}, deleted = 1 WHERE replaces = ? AND deleted = 0`,
+  const removeEdits = db.prepare<[number, number]>(
+    `UPDATE chat_events SET content = ${BLANK}, deleted = 1
+     WHERE channel = ? AND replaces = ? AND deleted = 0`,
   );
   const unlist = db.prepare<[string, number]>(
     "UPDATE chat_readers SET listed = NULL WHERE user_id = ? AND channel = ? AND listed IS NOT NULL",
@@ -150,7 +156,7 @@ export function messageWrites(db: Connection) {
     deletes: boolean,
   ): Replaced {
     const find = (id: number) =>
-      channel && selectReplaced.get(id, channel.number);
+      channel && selectReplaced.get(channel.number, id);
     const named = find(draft.replaces!);
     const replaced =
       named && named.replaces !== null ? find(named.replaces) : named;
@@ -168,27 +174,30 @@ export function messageWrites(db: Connection) {
     id: string,
     draft: SentMessage,
     deletes: boolean,
-  ): DeliveryRow {
-    const channel = channels.expect(worldId, id);
-    expectSender(worldId, channel, draft.sender, draft.volatile);
-    const replaced = expectReplaced(channel, draft, deletes);
+  ): Delivery {
+    const found = channels.expect(worldId, id);
+    expectSender(worldId, found, draft.sender, draft.volatile);
+    const replaced = expectReplaced(found, draft, deletes);
+    const channel = found!;
     if (!deletes) {
-      blank.run(replaced.id);
-      blankEdit.run(replaced.id);
+      blank.run(replaced.number);
+      blankEdit.run({ world: worldId, event: replaced.id });
     } else if (!replaced.deleted) {
-      remove.run(replaced.id);
-      removeEdits.run(replaced.id);
+      remove.run(replaced.number);
+      removeEdits.run(channel.number, replaced.id);
     }
-    const delivery = post(channel!, {
+    const event = {
       type: MESSAGE,
       sender: draft.sender,
       replaces: replaced.id,
       ...(deletes
         ? { deleted: 1, content: NOTHING }
         : { content: draft.content }),
-    });
-    setEdit.run(replaced.id, delivery.event.id);
-    return { ...delivery, appeared: seen(channel!, draft.sender) };
+    };
+    const appeared = seen(channel, draft.sender);
+    const delivery = post(worldId, channel, event, { appeared });
+    setEdit.run(worldId, replaced.id, delivery.event.id);
+    return delivery;
   }
 
   /**
@@ -202,45 +211,40 @@ export function messageWrites(db: Connection) {
   }
 
   return {
-    sendMessage(worldId: string, id: string, draft: SentMessage): DeliveryRow {
+    sendMessage(worldId: string, id: string, draft: SentMessage): Delivery {
       const { sender, content, mentioned = [], notifiesAll = false } = draft;
       const found = channels.expect(worldId, id);
       expectSender(worldId, found, sender, draft.volatile);
       const channel = found ?? channels.create(worldId, id);
-      const delivery = post(channel, { type: MESSAGE, sender, content });
-      const notified = {
+      const about = {
         world: worldId,
         channel: channel.number,
-        event: delivery.event.id,
+        event: log.next(worldId),
         sender,
       };
-      return {
-        ...delivery,
-        notified:
-          channel.direct !== null
-            ? notifyMembers.all({ ...notified, users: "", all: 0 })
-            : mentioned.length > 0
-              ? notifyNamed.all({
-                  ...notified,
-                  users: JSON.stringify(mentioned),
-                  all: notifiesAll ? 1 : 0,
-                })
-              : [],
-        appeared: seen(channel, sender),
-      };
+      const notified =
+        channel.direct !== null
+          ? notifyMembers.all({ ...about, users: "", all: 0 })
+          : mentioned.length > 0
+            ? notifyNamed.all({
+                ...about,
+                users: JSON.stringify(mentioned),
+                all: notifiesAll ? 1 : 0,
+              })
+            : [];
+      const appeared = seen(channel, sender);
+      const event = { type: MESSAGE, sender, content };
+      return post(worldId, channel, event, { notified, appeared });
     },
 
-    editMessage: (
-      worldId: string,
-      id: string,
-      draft: SentMessage,
-    ): DeliveryRow => replace(worldId, id, draft, false),
+    editMessage: (worldId: string, id: string, draft: SentMessage): Delivery =>
+      replace(worldId, id, draft, false),
 
     deleteMessage: (
       worldId: string,
       id: string,
       draft: SentMessage,
-    ): DeliveryRow => replace(worldId, id, draft, true),
+    ): Delivery => replace(worldId, id, draft, true),
   };
 }
 

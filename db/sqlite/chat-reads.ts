@@ -1,5 +1,4 @@
 import type {
-  ActiveChannel,
   Channel,
   ChatEvent,
   Delivery,
@@ -12,29 +11,17 @@ import {
   type ChannelRow,
   MAX_NOTIFICATIONS,
   toChannel,
-  toDeliveries,
   toEvents,
 } from "../chat-rows.js";
 import { channelFinder, CHANNEL_COLUMNS } from "./chat-channels.js";
-import { eventReads } from "./chat-events.js";
+import { deliveryReads, eventReads } from "./chat-events.js";
 import type { Connection } from "./database.js";
 
 /** The reads of chat. */
 export function chatReads(db: Connection) {
   const find = channelFinder(db);
   const events = eventReads(db);
-  const lastId = db
-    .prepare<[], number>(
-      "SELECT seq FROM sqlite_sequence WHERE name = 'chat_events'",
-    )
-    .pluck();
-  // Reads nothing but what came after the id, and looks up each channel once.
-  const selectActive = db.prepare<[number], ActiveChannel>(
-    `SELECT world_id AS world, chat_channels.id AS channel, active.last FROM
-       (SELECT channel, max(id) AS last FROM chat_events NOT INDEXED
-        WHERE id > ? AND gone = 0 GROUP BY channel) AS active
-     CROSS JOIN chat_channels ON chat_channels.number = active.channel`,
-  );
+  const deliveries = deliveryReads(db);
   const isMember = db.prepare<[number, string]>(
     "SELECT 1 FROM chat_members WHERE channel = ? AND user_id = ?",
   );
@@ -72,8 +59,6 @@ export function chatReads(db: Connection) {
   return {
     hasRemains: (): boolean => selectRemains.get() !== undefined,
 
-    lastId: (): number => lastId.get() ?? 0,
-
     channel(worldId: string, id: string): Channel | undefined {
       const row = find(worldId, id);
       return row && toChannel(row);
@@ -86,14 +71,14 @@ export function chatReads(db: Connection) {
     ): ChatEvent[] {
       const channel = find(worldId, id);
       if (!channel) return [];
-      const { rows, reactions } = events.page(channel, selection);
+      const { rows, reactions } = events.page(worldId, channel, selection);
       return toEvents(id, rows, reactions);
     },
 
     event(worldId: string, id: string, event: number): ChatEvent | undefined {
       const channel = find(worldId, id);
       const row = channel && events.one(channel, event);
-      return row && toEvents(id, [row], events.reactionsTo([row]))[0];
+      return row && toEvents(id, [row], events.reactionsTo(worldId, [row]))[0];
     },
 
     deliveries(
@@ -104,11 +89,10 @@ export function chatReads(db: Connection) {
     ): Delivery[] {
       const channel = find(worldId, id);
       if (!channel) return [];
-      const { rows, reactions } = events.deliveries(channel, after, limit);
-      return toDeliveries(id, rows, reactions);
+      return deliveries
+        .ofChannel(worldId, channel.number, after, limit)
+        .map(({ delivery }) => delivery);
     },
-
-    activeSince: (id: number): ActiveChannel[] => selectActive.all(id),
 
     isMember(worldId: string, id: string, user: string): boolean {
       const channel = find(worldId, id);

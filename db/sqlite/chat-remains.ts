@@ -1,4 +1,5 @@
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 import { absent } from "../preconditions.js";
 import { BLANK } from "./chat-messages.js";
 import { IS_KNOWN } from "../rows.js";
@@ -62,18 +63,19 @@ export function channelRemoval(db: Connection) {
 }
 
 /** The writes that erase events. Each runs inside a transaction of its caller. */
-export function chatErasures(db: Connection) {
+export function chatErasures(db: Connection, log: WriteLog) {
   const findUser = db.prepare<[string, string]>(
     "SELECT 1 FROM users WHERE id = ? AND world_id = ?",
   );
   const selectLast = db
-    .prepare<[number, number], number>(
-      "SELECT id FROM chat_events WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?",
+    .prepare<[string, number, number], number>(
+      "SELECT id FROM chat_events WHERE world_id = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?",
     )
     .pluck();
-  const empty = db.prepare<[number, number, string]>(
+  const empty = db.prepare<[string, number, number, string]>(
     `UPDATE chat_events SET content = ${BLANK}, deleted = 1
-     WHERE id > ? AND id <= ? AND +sender = ? AND type = 0 AND deleted = 0 AND gone = 0`,
+     WHERE world_id = ? AND id > ? AND id <= ? AND sender = ?
+       AND type = 0 AND deleted = 0 AND gone = 0`,
   );
   const channelsOf = db
     .prepare<[string, number, number], number>(
@@ -90,18 +92,22 @@ export function chatErasures(db: Connection) {
   );
   const selectOldest = db.prepare<
     [number, number],
-    { id: number; timestamp: number }
+    { number: number; world_id: string; id: number; timestamp: number }
   >(
-    "SELECT id, timestamp FROM chat_events WHERE channel = ? AND gone = 0 ORDER BY id LIMIT ?",
+    "SELECT number, world_id, id, timestamp FROM chat_events WHERE channel = ? AND gone = 0 ORDER BY id LIMIT ?",
   );
-  const inIds = "IN (SELECT value FROM json_each(?))";
-  const erase = [
-    `UPDATE chat_events SET content = ${BLANK}, gone = 1 WHERE id ${inIds}`,
-    `DELETE FROM chat_edits WHERE event ${inIds}`,
-    `DELETE FROM chat_reactions WHERE event ${inIds}`,
-  ].map((sql) => db.prepare<[string]>(sql));
+  const isNamed = "IN (SELECT value FROM json_each(?))";
+  const erase = db.prepare<[string]>(
+    `UPDATE chat_events SET content = ${BLANK}, gone = 1 WHERE number ${isNamed}`,
+  );
+  // All events of a channel have one world.
+  const clear = ["chat_edits", "chat_reactions"].map((table) =>
+    db.prepare<[string, string]>(
+      `DELETE FROM ${table} WHERE world_id = ? AND event ${isNamed}`,
+    ),
+  );
   const forget = db.prepare<[number, string]>(
-    `DELETE FROM chat_notifications WHERE channel = ? AND event ${inIds}`,
+    `DELETE FROM chat_notifications WHERE channel = ? AND event ${isNamed}`,
   );
 
   /** Erases the oldest events of a channel that are older than a time. @returns how many. */
@@ -109,8 +115,10 @@ export function chatErasures(db: Connection) {
     const oldest = selectOldest.all(channel, limit);
     const end = oldest.findIndex(({ timestamp }) => timestamp >= before);
     const old = end === -1 ? oldest : oldest.slice(0, end);
+    if (old.length === 0) return 0;
     const ids = JSON.stringify(old.map(({ id }) => id));
-    for (const statement of erase) statement.run(ids);
+    erase.run(JSON.stringify(old.map(({ number }) => number)));
+    for (const statement of clear) statement.run(old[0]!.world_id, ids);
     forget.run(channel, ids);
     return old.length;
   }
@@ -123,8 +131,9 @@ export function chatErasures(db: Connection) {
       after: number,
     ): { next: number | undefined; emptied: number } {
       if (!findUser.get(user, worldId)) throw absent("user");
-      const next = selectLast.get(after, LOOKED_AT - 1);
-      const { changes } = empty.run(after, next ?? Infinity, user);
+      const next = selectLast.get(worldId, after, LOOKED_AT - 1);
+      const { changes } = empty.run(worldId, after, next ?? Infinity, user);
+      if (changes > 0) log.append(worldId, { type: "chat.erased" });
       return { next, emptied: changes };
     },
 
@@ -133,9 +142,10 @@ export function chatErasures(db: Connection) {
       let left = SLICE;
       for (const channel of channelsOf.all(worldId, before, SLICE)) {
         left -= eraseOldest(channel, left, before);
-        if (left === 0) return true;
+        if (left === 0) break;
       }
-      return false;
+      if (left < SLICE) log.append(worldId, { type: "chat.erased" });
+      return left === 0;
     },
 
     /**

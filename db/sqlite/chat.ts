@@ -1,5 +1,5 @@
-import type { ChatStore, Delivery, MessageDraft } from "../chat.js";
-import { type DeliveryRow, toDeliveries, toEvents } from "../chat-rows.js";
+import type { ChatStore, MessageDraft } from "../chat.js";
+import { frozen } from "../versions.js";
 import type { chatReads } from "./chat-reads.js";
 import type { Writer } from "./writer.js";
 
@@ -15,69 +15,38 @@ export function chatStore(
   erasing: <T>(write: () => Promise<T>) => Promise<T>,
 ): ChatStore {
   return {
-    lastId: async () => read(reads.lastId),
     channel: async (...args) => read(() => reads.channel(...args)),
     events: async (...args) => read(() => reads.events(...args)),
     event: async (...args) => read(() => reads.event(...args)),
     deliveries: async (...args) => read(() => reads.deliveries(...args)),
-    activeSince: async (id) => read(() => reads.activeSince(id)),
     isMember: async (...args) => read(() => reads.isMember(...args)),
     members: async (...args) => read(() => reads.members(...args)),
     memberships: async (...args) => read(() => reads.memberships(...args)),
     unread: async (...args) => read(() => reads.unread(...args)),
 
-    async send(worldId, id, { content, ...rest }: MessageDraft) {
+    send(worldId, id, { content, ...rest }: MessageDraft, by) {
       const draft = { content: JSON.stringify(content), ...rest };
       if (draft.replaces == null) {
-        return delivered(
-          id,
-          await writer.run("sendMessage", worldId, id, draft),
-        );
+        return writer.run("sendMessage", by, worldId, id, draft);
       }
       if (content.type !== "deleted") {
-        return delivered(
-          id,
-          await writer.run("editMessage", worldId, id, draft),
-        );
+        return writer.run("editMessage", by, worldId, id, draft);
       }
-      return delivered(
-        id,
-        await erasing(() => writer.run("deleteMessage", worldId, id, draft)),
-      );
+      return erasing(() => writer.run("deleteMessage", by, worldId, id, draft));
     },
-    async join(worldId, id, user) {
-      const row = await writer.run("joinChannel", worldId, id, user);
-      return row && delivered(id, row);
+    join: (worldId, id, user, by) =>
+      writer.run("joinChannel", by, worldId, id, user),
+    leave: (worldId, id, user, silent, by) =>
+      writer.run("leaveChannel", by, worldId, id, user, silent),
+    react: async (worldId, id, event, reaction, by) =>
+      frozen(await writer.run("react", by, worldId, id, event, reaction)),
+    async direct(worldId, caller, users, hide, by) {
+      const found = [worldId, caller, users, hide] as const;
+      const opened = await writer.run("openDirect", by, ...found);
+      return { ...opened, channel: frozen(opened.channel) };
     },
-    async leave(worldId, id, user, silent) {
-      const row = await writer.run("leaveChannel", worldId, id, user, silent);
-      return row && delivered(id, row);
-    },
-    async react(worldId, id, event, reaction) {
-      const { row, reactions } = await writer.run(
-        "react",
-        worldId,
-        id,
-        event,
-        reaction,
-      );
-      return toEvents(id, [row], reactions)[0]!;
-    },
-    async direct(worldId, caller, users, hide) {
-      const { channel, created, appeared } = await writer.run(
-        "openDirect",
-        worldId,
-        caller,
-        users,
-        hide,
-      );
-      return { channel, created: toDeliveries(channel.id, created), appeared };
-    },
-    mark: (marks) => writer.run("mark", marks),
-    empty: (...args) => writer.run("emptyMessages", ...args),
-    expire: (...args) => writer.run("expireEvents", ...args),
+    mark: (marks) => writer.run("mark", undefined, marks),
+    empty: (...args) => writer.run("emptyMessages", undefined, ...args),
+    expire: (...args) => writer.run("expireEvents", undefined, ...args),
   };
 }
-
-const delivered = (channel: string, row: DeliveryRow): Delivery =>
-  toDeliveries(channel, [row])[0]!;

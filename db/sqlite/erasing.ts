@@ -47,6 +47,8 @@ export class Erasing {
   #patrol: NodeJS.Timeout | undefined;
   /** Whether the present writes delete or replace the content of questions. */
   #erasedQuestions = false;
+  /** Whether they erase data of the log of a world. */
+  #erasedLog = false;
 
   /** @param eraseRemains erases events of deleted channels, see {@link ChoreHooks}. */
   constructor(
@@ -80,6 +82,12 @@ export class Erasing {
     this.#erasedQuestions = true;
   }
 
+  /** Is called in a transaction that erases data of the log of a world, before it commits. */
+  erasesLog(): void {
+    this.#scrubber.begin();
+    this.#erasedLog = true;
+  }
+
   /** Is called after the commit of some writes, and before their answers are sent. */
   after(calls: readonly WriteCall[], answers: readonly WriteAnswer[]): void {
     const wrote = (name: keyof Writes) =>
@@ -96,7 +104,10 @@ export class Erasing {
     } else if (tables.length > 0) this.#scrubber.scrubInTime(tables);
     // Anybody may ask to delete what is not theirs, and emptying the log costs a sync.
     if (deleted(calls, answers)) this.#scrubber.scrubLog();
-    else if (anyOf(ERASING_SOON)) this.#scrubber.scrubLogSoon();
+    else if (anyOf(ERASING_SOON) || this.#erasedLog) {
+      this.#scrubber.scrubLogSoon();
+    }
+    this.#erasedLog = false;
     if (anyOf(LEAVING)) this.#chores.start();
     if (wrote("expireEvents")) this.#chores.rest();
   }

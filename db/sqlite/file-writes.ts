@@ -1,6 +1,8 @@
+import { fileIdOf } from "../../schemas/plain/file-types.js";
 import { type FileDigest, StoreError } from "../store.js";
 import type { Connection } from "./database.js";
 import { fileFinder } from "./file-reads.js";
+import type { WriteLog } from "./log-writes.js";
 import { absent } from "../preconditions.js";
 import { userFinder } from "./user-reads.js";
 import type { SentVisitor, userWrites } from "./user-writes.js";
@@ -8,6 +10,7 @@ import type { SentVisitor, userWrites } from "./user-writes.js";
 /** The writes of file records. Each runs inside a transaction of its caller. */
 export function fileWrites(
   db: Connection,
+  log: WriteLog,
   users: ReturnType<typeof userWrites>,
 ) {
   const addBytes = db
@@ -40,6 +43,8 @@ export function fileWrites(
       }
       const user = users.enterUser(worldId, visitor, now);
       insertFile.run(key, worldId, user.id, size, sha256, now);
+      const change = { type: "file.added", file: fileIdOf(key) } as const;
+      log.appendOf(worldId, user.id, change);
     },
 
     deleteFile(worldId: string, id: string): string {
@@ -47,6 +52,7 @@ export function fileWrites(
       if (!file) throw absent("file");
       removeFile.run(file.key);
       addBytes.get(-file.size, worldId);
+      log.append(worldId, { type: "file.deleted", file: id });
       return file.key;
     },
   };

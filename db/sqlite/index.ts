@@ -1,4 +1,5 @@
-import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import { type Author, type OnAppended, SERVER } from "../log/entries.js";
 import {
   type RoomPage,
   type Store,
@@ -9,7 +10,6 @@ import {
 import { announcementReads } from "./announcements.js";
 import { chatReads } from "./chat-reads.js";
 import { chatStore } from "./chat.js";
-import { changeReads, lastChange } from "./changes.js";
 import { countReads } from "./count-reads.js";
 import {
   LOCK_TIMEOUT,
@@ -20,6 +20,7 @@ import {
 } from "./database.js";
 import { marksIn } from "./erasure-marks.js";
 import { fileReads } from "./file-reads.js";
+import { logReads } from "./log-reads.js";
 import { pollReads } from "./poll-reads.js";
 import { pollStore } from "./polls.js";
 import { questionReads } from "./question-reads.js";
@@ -35,17 +36,14 @@ import { copyReads } from "./world-export-import.js";
 import { worldReads } from "./world-reads.js";
 import { Writer } from "./writer.js";
 
-/** How often the store looks for changes of other origins, in milliseconds. */
-const POLL_INTERVAL = 250;
-
 export interface SqliteOptions extends OpeningOptions {
+  /** The author of writes that name none; the server by default. */
+  author?: Author;
   /**
-   * Names a group of processes that share events. `onTouched` does not report what
-   * they write. By default this process is a group of its own.
+   * Gets the entries of each transaction, before the promises of its writes resolve. They
+   * also wait for what it returns.
    */
-  origin?: string;
-  /** Gets the worlds in which processes of another origin changed something. */
-  onTouched?: (worlds: string[]) => void;
+  onAppended?: OnAppended;
 }
 
 /**
@@ -70,8 +68,8 @@ function storeIn(
   dataDir: string,
   {
     lockTimeout = LOCK_TIMEOUT,
-    origin = randomUUID(),
-    onTouched,
+    author = SERVER,
+    onAppended = () => undefined,
     ...opening
   }: SqliteOptions,
 ): Store {
@@ -80,14 +78,12 @@ function storeIn(
   const migrated = openForWriting(dataDir, opening);
   const db = openForReading(dataDir);
   const cache = new ReadCache(db);
-  const known = lastChange(db);
   const writer = new Writer({
     dataDir,
-    origin,
-    known,
+    author,
     lockTimeout,
     onWritten: () => cache.refresh(),
-    onTouched: (worlds) => onTouched?.(worlds),
+    onAppended,
   });
   const worlds = worldReads(db, cache);
   const rooms = roomReads(db, cache);
@@ -100,11 +96,11 @@ function storeIn(
   const chat = chatReads(db);
   const questions = questionReads(db);
   const polls = pollReads(db);
+  const log = logReads(db);
   const counts = countReads(db);
   migrated.close();
   let closed = false;
   if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
-  const stopWatching = onTouched && watch(onTouched);
 
   return {
     worlds: {
@@ -113,18 +109,20 @@ function storeIn(
       list: async (selection) => read(() => worlds.list(selection)),
       issuing: async (issuer, audience) =>
         read(() => worlds.issuing(issuer, audience)),
-      create: async (world) =>
-        readWorld(await writer.run("createWorld", world)),
-      update: async (id, changes, versions) =>
-        readWorld(await writer.run("updateWorld", id, changes, versions)),
-      configure: async (id, changes, versions) =>
-        readWorld(await writer.run("configureWorld", id, changes, versions)),
-      delete: (id, noted) =>
-        erasing(() => writer.run("deleteWorld", id, noted)),
+      create: async (world, by) =>
+        readWorld(await writer.run("createWorld", by, world)),
+      update: async (id, changes, versions, by) =>
+        readWorld(await writer.run("updateWorld", by, id, changes, versions)),
+      configure: async (id, changes, versions, by) =>
+        readWorld(
+          await writer.run("configureWorld", by, id, changes, versions),
+        ),
+      delete: (id, noted, by) =>
+        erasing(() => writer.run("deleteWorld", by, id, noted)),
       export: async (id, { history = false, votes = true } = {}) =>
         read(() => copies.exportWorld(id, history, votes)),
-      import: async (copy, { dryRun = false } = {}) =>
-        readWorld(await writer.run("importWorld", copy, dryRun)),
+      import: async (copy, { dryRun = false } = {}, by) =>
+        readWorld(await writer.run("importWorld", by, copy, dryRun)),
     },
     rooms: {
       get: async (worldId, id) => read(() => rooms.get(worldId, id)),
@@ -133,27 +131,28 @@ function storeIn(
           resolve(read(() => lists.list(...args))),
         ).catch(explain),
       all: async (...args) => read(() => rooms.all(...args)),
-      create: async (worldId, draft) =>
-        readWholeRoom(await writer.run("createRoom", worldId, draft)),
-      open: async (worldId, draft) =>
-        readWholeRoom(await writer.run("openRoom", worldId, draft)),
-      update: async (worldId, id, changes, versions) =>
+      create: async (worldId, draft, by) =>
+        readWholeRoom(await writer.run("createRoom", by, worldId, draft)),
+      open: async (worldId, draft, by) =>
+        readWholeRoom(await writer.run("openRoom", by, worldId, draft)),
+      update: async (worldId, id, changes, versions, by) =>
         rooms.written(
           worldId,
-          await writer.run("updateRoom", worldId, id, changes, versions),
+          await writer.run("updateRoom", by, worldId, id, changes, versions),
         ),
-      schedule: async (worldId, id, data) =>
+      schedule: async (worldId, id, data, by) =>
         rooms.written(
           worldId,
-          await writer.run("scheduleRoom", worldId, id, data),
+          await writer.run("scheduleRoom", by, worldId, id, data),
         ),
-      reorder: (worldId, ids) => writer.run("reorderRooms", worldId, ids),
-      delete: (worldId, id, versions) =>
-        writer.run("deleteRoom", worldId, id, versions),
+      reorder: (worldId, ids, by) =>
+        writer.run("reorderRooms", by, worldId, ids),
+      delete: (worldId, id, versions, by) =>
+        writer.run("deleteRoom", by, worldId, id, versions),
     },
     users: {
-      enter: async (worldId, visitor) =>
-        toUser(await writer.run("enterUser", worldId, sent(visitor))),
+      enter: async (worldId, visitor, by) =>
+        toUser(await writer.run("enterUser", by, worldId, sent(visitor))),
       get: async (...args) => read(() => users.get(...args)),
       find: async (...args) => read(() => users.find(...args)),
       getMany: async (...args) => read(() => users.getMany(...args)),
@@ -167,48 +166,53 @@ function storeIn(
         return { count, users: rows.map(toUser) };
       },
       list: async (...args) => read(() => users.list(...args)),
-      update: async (worldId, id, changes) =>
+      update: async (worldId, id, changes, by) =>
         users.written(
           worldId,
-          await writer.run("updateUser", worldId, id, changes),
+          await writer.run("updateUser", by, worldId, id, changes),
         ),
-      moderate: async (worldId, id, state) =>
+      moderate: async (worldId, id, state, by) =>
         users.written(
           worldId,
-          await writer.run("moderateUser", worldId, id, state),
+          await writer.run("moderateUser", by, worldId, id, state),
         ),
-      block: (worldId, id, other) =>
-        writer.run("blockUser", worldId, id, other),
-      unblock: (worldId, id, other) =>
-        writer.run("unblockUser", worldId, id, other),
+      block: (worldId, id, other, by) =>
+        writer.run("blockUser", by, worldId, id, other),
+      unblock: (worldId, id, other, by) =>
+        writer.run("unblockUser", by, worldId, id, other),
       blocked: async (...args) => read(() => users.blocked(...args)),
-      erase: (worldId, name) =>
-        erasing(() => writer.run("eraseUser", worldId, name)),
+      erase: (worldId, name, by) =>
+        erasing(() => writer.run("eraseUser", by, worldId, name)),
     },
     chat: chatStore(chat, writer, read, erasing),
     questions: questionStore(questions, writer, read, erasing),
     polls: pollStore(polls, writer, read),
     announcements: {
       list: async (worldId) => read(() => announcements.list(worldId)),
-      create: (worldId, draft) =>
-        writer.run("createAnnouncement", worldId, draft),
-      update: (worldId, id, changes) =>
-        writer.run("updateAnnouncement", worldId, id, changes),
+      create: (worldId, draft, by) =>
+        writer.run("createAnnouncement", by, worldId, draft),
+      update: (worldId, id, changes, by) =>
+        writer.run("updateAnnouncement", by, worldId, id, changes),
     },
     files: {
       add: (worldId, visitor, ...args) =>
-        writer.run("addFile", worldId, sent(visitor), ...args),
+        writer.run("addFile", undefined, worldId, sent(visitor), ...args),
       has: async (key) => read(() => files.has(key)),
       get: async (...args) => read(() => files.get(...args)),
       list: async (...args) => read(() => files.list(...args)),
       keys: async (worldId) => read(() => files.keys(worldId)),
-      delete: (...args) => erasing(() => writer.run("deleteFile", ...args)),
+      delete: (worldId, id, by) =>
+        erasing(() => writer.run("deleteFile", by, worldId, id)),
       size: async (worldId) => read(() => files.size(worldId)),
+    },
+    log: {
+      heads: (worlds) => readAnew(() => log.heads(worlds)),
+      since: (...args) => readAnew(() => log.since(...args)),
+      prune: (...args) => writer.run("pruneLog", undefined, ...args),
     },
     counts: async () => read(counts),
     async close() {
       closed = true;
-      stopWatching?.();
       db.close();
       await Promise.all([writer.close(), searcher.close()]);
     },
@@ -224,6 +228,12 @@ function storeIn(
     }
   }
 
+  /** Reads what is committed by now, while the reads of one turn share a state. */
+  async function readAnew<T>(run: () => T): Promise<T> {
+    await setImmediate();
+    return read(run);
+  }
+
   /** A search may read for so long that the log could not be emptied of what is erased. */
   async function erasing<T>(write: () => Promise<T>): Promise<T> {
     const resume = searcher.pause();
@@ -232,23 +242,6 @@ function storeIn(
     } finally {
       resume();
     }
-  }
-
-  /** @returns a function that ends the watch. */
-  function watch(onChanges: (worlds: string[]) => void): () => void {
-    const changes = changeReads(db, origin, known);
-    let state: number | undefined;
-    const timer = setInterval(() => {
-      try {
-        if (cache.state === state) return;
-        ({ state } = cache);
-        const worlds = changes();
-        if (worlds.length > 0) onChanges(worlds);
-      } catch {
-        // The fault may be temporary, and requests report it.
-      }
-    }, POLL_INTERVAL).unref();
-    return () => clearInterval(timer);
   }
 }
 

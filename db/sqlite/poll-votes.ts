@@ -48,6 +48,7 @@ export function pollVotes(db: Connection) {
      * @param all the options of the poll, in which this updates the votes.
      * @param before the user's present choice.
      * @param chosen some of them.
+     * @returns whether that changed anything.
      */
     set(
       poll: number,
@@ -55,11 +56,11 @@ export function pollVotes(db: Connection) {
       all: readonly OptionRow[],
       before: ReadonlySet<number>,
       chosen: readonly OptionRow[],
-    ): void {
+    ): boolean {
       const changes = all.filter(
         (option) => before.has(option.number) !== chosen.includes(option),
       );
-      if (changes.length === 0) return;
+      if (changes.length === 0) return false;
       const ballot = saveBallot.get(poll, user, nextChange.get(poll)!)!;
       for (const option of changes) {
         const adds = chosen.includes(option);
@@ -67,6 +68,7 @@ export function pollVotes(db: Connection) {
         if (vote.changes === 0) continue;
         option.votes = count.get(adds ? 1 : -1, option.number)!;
       }
+      return true;
     },
 
     /** Notes that options of a poll, which are deleted next, take their votes with them. */

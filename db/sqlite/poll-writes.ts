@@ -1,4 +1,6 @@
-import type { DeliveryRow } from "../chat-rows.js";
+import { isDeepStrictEqual } from "node:util";
+import type { Delivery } from "../chat.js";
+import { deletedPoll, savedPoll, updatedPoll } from "../log/changes.js";
 import {
   changedPoll,
   chosenOptions,
@@ -13,17 +15,18 @@ import { absent } from "../preconditions.js";
 import { channelWrites } from "./chat-channels.js";
 import { eventWriter } from "./chat-messages.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 import { participantChecks } from "./participants.js";
 import { optionWrites } from "./poll-options.js";
 import { pollVotes } from "./poll-votes.js";
 
 /** The writes of polls. Each runs inside a transaction of its caller. */
-export function pollWrites(db: Connection) {
+export function pollWrites(db: Connection, log: WriteLog) {
   const { expectRoom, expectUser, expectActive } = participantChecks(db);
   const options = optionWrites(db);
   const ballots = pollVotes(db);
   const channels = channelWrites(db);
-  const post = eventWriter(db);
+  const post = eventWriter(db, log);
   const select = db.prepare<[string, string], PollRow>(
     `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE p.id = ? AND p.room_id = ?`,
   );
@@ -61,6 +64,7 @@ export function pollWrites(db: Connection) {
       expectRoom(worldId, room);
       const { row, options: added, poll } = newPoll(room, draft);
       options.add(Number(insert.run(row).lastInsertRowid), added);
+      log.append(worldId, savedPoll(room, poll.id));
       return poll;
     },
 
@@ -73,7 +77,7 @@ export function pollWrites(db: Connection) {
     ): {
       before: Poll;
       after: Poll;
-      delivery?: DeliveryRow;
+      delivery?: Delivery;
       unpinned?: string;
     } {
       const row = find(worldId, room, id);
@@ -92,13 +96,19 @@ export function pollWrites(db: Connection) {
       const left = plan ? options.of(number) : present;
       const changed = changedPoll(row, changes, left);
       update.run(changed);
+      const [before, after] = [toPoll(row, present), toPoll(changed, left)];
+      if (!isDeepStrictEqual(before, after)) {
+        log.append(worldId, updatedPoll(before, after));
+      }
+      if (unpinned !== undefined)
+        log.append(worldId, savedPoll(room, unpinned));
       const delivery =
         isOpened(row, changed) && hasChat.get(room)
           ? announce(worldId, room, id, user)
           : undefined;
       return {
-        before: toPoll(row, present),
-        after: toPoll(changed, left),
+        before,
+        after,
         ...(delivery && { delivery }),
         ...(unpinned !== undefined && { unpinned }),
       };
@@ -108,6 +118,8 @@ export function pollWrites(db: Connection) {
       const row = find(worldId, room, id);
       const before = whole(row);
       remove.run(row.number);
+      log.erase(worldId);
+      log.append(worldId, deletedPoll(before));
       return before;
     },
 
@@ -123,7 +135,9 @@ export function pollWrites(db: Connection) {
       const all = options.of(row.number);
       const before = ballots.of(row.number, user);
       const chosen = chosenOptions(row, all, named, before);
-      ballots.set(row.number, user, all, before, chosen);
+      if (ballots.set(row.number, user, all, before, chosen)) {
+        log.appendOf(worldId, user, { type: "poll.voted", room, poll: id });
+      }
       return { poll: toPoll(row, all), options: chosen.map(({ id }) => id) };
     },
 
@@ -132,13 +146,13 @@ export function pollWrites(db: Connection) {
       room: string,
       id: string | null,
     ): Poll | undefined {
-      if (id === null) {
-        expectRoom(worldId, room);
-        unpin.get({ room, except: null });
-        return undefined;
+      const row = id === null ? undefined : find(worldId, room, id);
+      if (!row) expectRoom(worldId, room);
+      const unpinned = unpin.get({ room, except: id });
+      if (unpinned !== undefined || row?.is_pinned === 0) {
+        log.append(worldId, { type: "poll.pinned", room, poll: id });
       }
-      const row = find(worldId, room, id);
-      unpin.get({ room, except: id });
+      if (!row) return undefined;
       const pinned = { ...row, is_pinned: 1 };
       update.run(pinned);
       return whole(pinned);
@@ -151,9 +165,9 @@ export function pollWrites(db: Connection) {
     room: string,
     poll: string,
     sender: string,
-  ): DeliveryRow {
+  ): Delivery {
     const channel =
       channels.expect(worldId, room) ?? channels.create(worldId, room);
-    return post(channel, openingOf(poll, sender));
+    return post(worldId, channel, openingOf(poll, sender));
   }
 }

@@ -1,5 +1,4 @@
 import type { PollStore } from "../polls.js";
-import { toDeliveries } from "../chat-rows.js";
 import type { pollReads } from "./poll-reads.js";
 import type { Writer } from "./writer.js";
 
@@ -17,23 +16,15 @@ export function pollStore(
     list: async (...args) => read(() => reads.list(...args)),
     ballots: async (...args) => read(() => reads.ballots(...args)),
     voters: async (...args) => read(() => reads.voters(...args)),
-    create: (worldId, room, draft) =>
-      writer.run("createPoll", worldId, room, draft),
-    async update(worldId, room, id, changes, user) {
-      const { delivery: row, ...result } = await writer.run(
-        "updatePoll",
-        worldId,
-        room,
-        id,
-        changes,
-        user,
-      );
-      if (!row) return result;
-      return { ...result, delivery: toDeliveries(room, [row])[0]! };
-    },
-    delete: (worldId, room, id) => writer.run("deletePoll", worldId, room, id),
-    vote: (worldId, room, id, user, options) =>
-      writer.run("votePoll", worldId, room, id, user, options),
-    pin: (worldId, room, id) => writer.run("pinPoll", worldId, room, id),
+    create: (worldId, room, draft, by) =>
+      writer.run("createPoll", by, worldId, room, draft),
+    update: (worldId, room, id, changes, user, by) =>
+      writer.run("updatePoll", by, worldId, room, id, changes, user),
+    delete: (worldId, room, id, by) =>
+      writer.run("deletePoll", by, worldId, room, id),
+    vote: (worldId, room, id, user, options, by) =>
+      writer.run("votePoll", by, worldId, room, id, user, options),
+    pin: (worldId, room, id, by) =>
+      writer.run("pinPoll", by, worldId, room, id),
   };
 }

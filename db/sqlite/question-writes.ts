@@ -1,3 +1,8 @@
+import {
+  deletedQuestion,
+  savedQuestion,
+  updatedQuestion,
+} from "../log/changes.js";
 import { absent } from "../preconditions.js";
 import {
   changedQuestion,
@@ -8,7 +13,9 @@ import {
   toQuestion,
 } from "../question-rows.js";
 import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
+import { sameValues } from "../rows.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 import { participantChecks } from "./participants.js";
 
 /**
@@ -16,7 +23,11 @@ import { participantChecks } from "./participants.js";
  * @param erases is called before the content of a question is deleted or replaced,
  *   whose bytes then have to leave the database.
  */
-export function questionWrites(db: Connection, erases: () => void) {
+export function questionWrites(
+  db: Connection,
+  log: WriteLog,
+  erases: () => void,
+) {
   const { expectRoom, expectUser, expectActive } = participantChecks(db);
   const select = db.prepare<[string, string], QuestionRow>(
     `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.id = ? AND q.room_id = ?`,
@@ -79,7 +90,9 @@ export function questionWrites(db: Connection, erases: () => void) {
       expectActive(worldId, draft.sender);
       const row = newQuestionRow(room, draft);
       insert.run(row);
-      return toQuestion(row);
+      const question = toQuestion(row);
+      log.append(worldId, savedQuestion(room, question.id));
+      return question;
     },
 
     updateQuestion(
@@ -92,15 +105,27 @@ export function questionWrites(db: Connection, erases: () => void) {
       const row = find(worldId, room, id);
       expectUser(worldId, moderator);
       const changed = changedQuestion(row, changes, moderator);
-      if (changed.content !== row.content) erases();
-      return { before: toQuestion(row), ...save(changed) };
+      if (changed.content !== row.content) {
+        erases();
+        log.erase(worldId);
+      }
+      const before = toQuestion(row);
+      const { after, unpinned } = save(changed);
+      if (!sameValues(row, changed))
+        log.append(worldId, updatedQuestion(before, after));
+      if (unpinned === undefined) return { before, after };
+      log.append(worldId, savedQuestion(room, unpinned));
+      return { before, after, unpinned };
     },
 
     deleteQuestion(worldId: string, room: string, id: string): Question {
       const row = find(worldId, room, id);
       erases();
       remove.run(row.number);
-      return toQuestion(row);
+      const before = toQuestion(row);
+      log.erase(worldId);
+      log.append(worldId, deletedQuestion(before));
+      return before;
     },
 
     voteQuestion(
@@ -115,7 +140,11 @@ export function questionWrites(db: Connection, erases: () => void) {
       expectActive(worldId, user);
       if (!seesQuestion(row, user, all)) throw absent("question");
       const { changes } = (vote ? addVote : removeVote).run(row.number, user);
-      if (changes > 0) row.score = count.get(vote ? 1 : -1, row.number)!;
+      if (changes > 0) {
+        row.score = count.get(vote ? 1 : -1, row.number)!;
+        const change = { type: "question.voted", room, question: id } as const;
+        log.appendOf(worldId, user, change);
+      }
       return toQuestion(row);
     },
 
@@ -125,14 +154,18 @@ export function questionWrites(db: Connection, erases: () => void) {
       id: string | null,
       moderator: string,
     ): Question | undefined {
+      const change = { type: "question.pinned", room, question: id } as const;
       if (id !== null) {
         const row = find(worldId, room, id);
         expectUser(worldId, moderator);
-        return save({ ...row, moderator, is_pinned: 1 }).after;
+        const pinned = { ...row, moderator, is_pinned: 1 };
+        if (!sameValues(row, pinned)) log.append(worldId, change);
+        return save(pinned).after;
       }
       expectRoom(worldId, room);
       expectUser(worldId, moderator);
-      unpin.get({ moderator, room, except: null });
+      const unpinned = unpin.get({ moderator, room, except: null });
+      if (unpinned !== undefined) log.append(worldId, change);
       return undefined;
     },
   };

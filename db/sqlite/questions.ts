@@ -17,18 +17,18 @@ export function questionStore(
     get: async (...args) => read(() => reads.get(...args)),
     seen: async (...args) => read(() => reads.seen(...args)),
     list: async (...args) => read(() => reads.list(...args)),
-    ask: (worldId, room, draft) =>
-      writer.run("askQuestion", worldId, room, draft),
-    update(worldId, room, id, changes, moderator) {
+    ask: (worldId, room, draft, by) =>
+      writer.run("askQuestion", by, worldId, room, draft),
+    update(worldId, room, id, changes, moderator, by) {
       const update = () =>
-        writer.run("updateQuestion", worldId, room, id, changes, moderator);
+        writer.run("updateQuestion", by, worldId, room, id, changes, moderator);
       return changes.content === undefined ? update() : erasing(update);
     },
-    delete: (worldId, room, id) =>
-      erasing(() => writer.run("deleteQuestion", worldId, room, id)),
-    vote: (worldId, room, id, user, vote, all) =>
-      writer.run("voteQuestion", worldId, room, id, user, vote, all),
-    pin: (worldId, room, id, moderator) =>
-      writer.run("pinQuestion", worldId, room, id, moderator),
+    delete: (worldId, room, id, by) =>
+      erasing(() => writer.run("deleteQuestion", by, worldId, room, id)),
+    vote: (worldId, room, id, user, vote, all, by) =>
+      writer.run("voteQuestion", by, worldId, room, id, user, vote, all),
+    pin: (worldId, room, id, moderator, by) =>
+      writer.run("pinQuestion", by, worldId, room, id, moderator),
   };
 }

@@ -24,6 +24,7 @@ import type { RoomUpdate } from "../store.js";
 import { taken } from "../world-copies.js";
 import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 
 /** The stored columns that a {@link WholeRoomRow} lacks. */
 interface HiddenColumns {
@@ -36,7 +37,7 @@ interface HiddenColumns {
  * @param erases is called before a room with questions is deleted, whose bytes then
  *   have to leave the database.
  */
-export function roomWrites(db: Connection, erases: () => void) {
+export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
   const domainOf = db
     .prepare<[string], string>("SELECT domain FROM worlds WHERE id = ?")
     .pluck();
@@ -158,7 +159,9 @@ export function roomWrites(db: Connection, erases: () => void) {
     return domain ?? domainOf.get(worldId)!;
   }
 
-  function updateRoom(
+  /** @param type of the entry about the change. */
+  function change(
+    type: "room.updated" | "room.scheduled",
     worldId: string,
     id: string,
     asked: RoomUpdate,
@@ -186,12 +189,16 @@ export function roomWrites(db: Connection, erases: () => void) {
       revision: row.revision,
     });
     if (changes.permission_config) quitGroup(hidden.view_group);
+    log.append(worldId, { type, room: id });
     return row;
   }
 
   return {
-    createRoom: (worldId: string, draft: RoomDraft): WholeRoomRow =>
-      insertRoom(worldId, { id: newRoomId(), ...draft }),
+    createRoom(worldId: string, draft: RoomDraft): WholeRoomRow {
+      const row = insertRoom(worldId, { id: newRoomId(), ...draft });
+      log.append(worldId, { type: "room.created", room: row.id });
+      return row;
+    },
 
     /** Creates a room behind all others. */
     openRoom(worldId: string, draft: RoomDraft): WholeRoomRow {
@@ -201,22 +208,26 @@ export function roomWrites(db: Connection, erases: () => void) {
           throw takenName(draft.name);
         }
       }
-      return insertRoom(worldId, {
+      const row = insertRoom(worldId, {
         id: newRoomId(),
         ...draft,
         sorting_priority: priorityBehind(highest.get(worldId)!),
       });
+      log.append(worldId, { type: "room.opened", room: row.id });
+      return row;
     },
 
     scheduleRoom: (
       worldId: string,
       id: string,
       schedule_data: Record<string, unknown> | null,
-    ): WholeRoomRow => updateRoom(worldId, id, { extras: { schedule_data } }),
+    ): WholeRoomRow =>
+      change("room.scheduled", worldId, id, { extras: { schedule_data } }),
 
     reorderRooms(worldId: string, ids: readonly string[]): void {
       const moved = movedRooms(selectOrder.all(worldId), ids);
       for (const room of moved) move.run(room.sorting_priority, room.id);
+      if (moved.length > 0) log.append(worldId, { type: "rooms.reordered" });
     },
 
     /** Creates a room with a given id. */
@@ -227,7 +238,12 @@ export function roomWrites(db: Connection, erases: () => void) {
       insertRoom(worldId, record);
     },
 
-    updateRoom,
+    updateRoom: (
+      worldId: string,
+      id: string,
+      asked: RoomUpdate,
+      versions?: readonly string[],
+    ): WholeRoomRow => change("room.updated", worldId, id, asked, versions),
 
     deleteRoom(
       worldId: string,
@@ -239,7 +255,10 @@ export function roomWrites(db: Connection, erases: () => void) {
       removeChannels.ofRoom(id);
       remove.run(id);
       quitGroup(hidden.view_group);
-      return readRoom(seen).value.permission_config;
+      const rules = readRoom(seen).value.permission_config;
+      log.erase(worldId);
+      log.append(worldId, { type: "room.deleted", room: id, rules });
+      return rules;
     },
   };
 }

@@ -58,6 +58,13 @@ export function rewriteTable(
   `);
 }
 
+/**
+ * What is left of a text in a column: as many zero bytes. The row keeps its size, so SQLite
+ * overwrites the text in its place.
+ */
+export const blankOf = (column: string): string =>
+  `zeroblob(length(CAST(${column} AS BLOB)))`;
+
 /** Runs something with foreign keys off. They cannot be switched inside a transaction. */
 export function withoutForeignKeys<T>(db: Connection, work: () => T): T {
   db.pragma("foreign_keys = OFF");

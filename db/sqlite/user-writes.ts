@@ -9,8 +9,15 @@ import {
 } from "../store.js";
 import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 import { absent } from "../preconditions.js";
-import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "../rows.js";
+import {
+  foldedNameOf,
+  IS_KNOWN,
+  sameValues,
+  USER_COLUMNS,
+  type UserRow,
+} from "../rows.js";
 import { foldedFieldsOf } from "../user-fields.js";
 import {
   COPIED_USER_COLUMNS,
@@ -24,21 +31,16 @@ import { userFinder } from "./user-reads.js";
 /** A visitor as it travels to the writer thread. */
 export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
 
+/** What changes when a user comes back. */
+type Refreshed = "traits" | "last_seen" | "last_login";
+
 /** The writes of users. Each runs inside a transaction of its caller. */
-export function userWrites(db: Connection) {
-  const upsert = (known: "token_id" | "client_id") =>
-    db.prepare<unknown[], UserRow>(
-      `INSERT INTO users (id, world_id, ${known}, profile, traits, last_seen, last_login,
-         pretalx_id, display_name_folded, fields_folded)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (world_id, ${known}) WHERE ${known} IS NOT NULL DO UPDATE SET
-         traits = excluded.traits, last_seen = excluded.last_seen,
-         last_login = coalesce(excluded.last_login, last_login)
-         WHERE moderation_state != 'banned'
-       RETURNING ${USER_COLUMNS}`,
-    );
-  const upsertByToken = upsert("token_id");
-  const upsertByClient = upsert("client_id");
+export function userWrites(db: Connection, log: WriteLog) {
+  const create = db.prepare<unknown[], UserRow>(
+    `INSERT INTO users (id, world_id, token_id, client_id, profile, traits, last_seen, last_login,
+       pretalx_id, display_name_folded, fields_folded)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${USER_COLUMNS}`,
+  );
   const findWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
   const findNamed = userFinder(db);
   const findId = db
@@ -60,6 +62,9 @@ export function userWrites(db: Connection) {
       `UPDATE users SET ${set} WHERE id = ? AND world_id = ? AND ${IS_KNOWN}
        RETURNING ${USER_COLUMNS}`,
     );
+  const refresh = db.prepare<Pick<UserRow, "id" | Refreshed>>(
+    "UPDATE users SET traits = @traits, last_seen = @last_seen, last_login = @last_login WHERE id = @id",
+  );
   const setProfile = update(
     "profile = ?, display_name_folded = ?, fields_folded = ?",
   );
@@ -107,6 +112,18 @@ export function userWrites(db: Connection) {
     if (!ids.every((id) => isKnown.get(id, worldId))) throw absent("user");
   }
 
+  /**
+   * Notes that one user blocks another, as in a copy of a world.
+   * @returns whether that is new.
+   */
+  function addBlock(worldId: string, id: string, other: string): boolean {
+    expectKnown(worldId, id, other);
+    if (isBlocked.get(id, other)) return false;
+    if (countBlocked.get(id)! >= MAX_BLOCKED) throw tooManyBlocked();
+    block.run(id, other);
+    return true;
+  }
+
   return {
     /**
      * Creates or refreshes a user.
@@ -117,23 +134,35 @@ export function userWrites(db: Connection) {
       visitor: SentVisitor,
       now = Date.now(),
     ): UserRow {
+      const { tokenId, clientId, profile, login, pretalxId } = visitor;
+      const traits = JSON.stringify(visitor.traits);
+      const old = findNamed(worldId, visitor);
+      if (old?.moderation_state === "banned") return old;
+      if (old) {
+        const last_login = login ? now : old.last_login;
+        const { id } = old;
+        refresh.run({ id, traits, last_seen: now, last_login });
+        if (traits !== old.traits) {
+          log.appendOf(worldId, id, { type: "user.entered", user: id });
+        }
+        return { ...old, traits, last_seen: now, last_login };
+      }
       if (!findWorld.get(worldId)) throw absent("world");
-      const { tokenId, clientId, traits, profile, login, pretalxId } = visitor;
-      const statement = tokenId === undefined ? upsertByClient : upsertByToken;
-      const row = statement.get(
-        randomUUID(),
+      const id = randomUUID();
+      log.appendOf(worldId, id, { type: "user.entered", user: id });
+      return create.get(
+        id,
         worldId,
-        tokenId ?? clientId,
+        tokenId ?? null,
+        tokenId === undefined ? clientId : null,
         profile ? JSON.stringify(profile) : null,
-        JSON.stringify(traits),
+        traits,
         now,
         login ? now : null,
         pretalxId ?? null,
         foldedNameOf(profile),
         foldedFieldsOf(profile),
-      );
-      // Nothing is written for a banned user, and so nothing is returned.
-      return row ?? findNamed(worldId, visitor)!;
+      )!;
     },
 
     /**
@@ -161,7 +190,8 @@ export function userWrites(db: Connection) {
       id: string,
       { profile, client_state, pretalx_id }: UserChanges,
     ): UserRow {
-      expectKnown(worldId, id);
+      const old = select.get(id, worldId);
+      if (!old) throw absent("user");
       if (profile) {
         setProfile.get(
           JSON.stringify(profile),
@@ -175,27 +205,34 @@ export function userWrites(db: Connection) {
         setClientState.get(stateJson(client_state), id, worldId);
       }
       if (pretalx_id !== undefined) setPretalxId.get(pretalx_id, id, worldId);
-      return select.get(id, worldId)!;
-    },
-
-    moderateUser(worldId: string, id: string, state: ModerationState): UserRow {
-      const row = moderate.get(state, state, id, worldId);
-      if (!row) throw absent("user");
+      const row = select.get(id, worldId)!;
+      if (!sameValues(old, row)) {
+        log.append(worldId, { type: "user.updated", user: id });
+      }
       return row;
     },
 
-    blockUser(worldId: string, id: string, other: string): void {
-      expectKnown(worldId, id, other);
-      if (isBlocked.get(id, other)) return;
-      if (countBlocked.get(id)! >= MAX_BLOCKED) {
-        throw tooManyBlocked();
+    moderateUser(worldId: string, id: string, state: ModerationState): UserRow {
+      const before = select.get(id, worldId)?.moderation_state;
+      if (before === undefined) throw absent("user");
+      const row = moderate.get(state, state, id, worldId)!;
+      if (row.moderation_state !== before) {
+        log.append(worldId, { type: "user.moderated", user: id });
       }
-      block.run(id, other);
+      return row;
+    },
+
+    addBlock,
+
+    blockUser(worldId: string, id: string, other: string): void {
+      if (!addBlock(worldId, id, other)) return;
+      log.append(worldId, { type: "user.blocked", user: id });
     },
 
     unblockUser(worldId: string, id: string, other: string): void {
       expectKnown(worldId, id, other);
-      unblock.run(id, other);
+      if (unblock.run(id, other).changes === 0) return;
+      log.append(worldId, { type: "user.unblocked", user: id });
     },
 
     eraseUser(worldId: string, { user_id, token_id }: UserName): string {
@@ -209,6 +246,8 @@ export function userWrites(db: Connection) {
       unblockAll.run(id, id);
       for (const statement of disown) statement.run(id);
       removeChannels.ofUser(id);
+      log.erase(worldId);
+      log.append(worldId, { type: "user.erased", user: id });
       return id;
     },
   };

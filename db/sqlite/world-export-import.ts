@@ -18,6 +18,7 @@ import { announcementReads, type announcementWrites } from "./announcements.js";
 import { chatCopyReads } from "./chat-export.js";
 import type { chatCopyWrites } from "./chat-import.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 import { pollCopyReads, pollCopyWrites } from "./poll-copies.js";
 import { questionCopyReads, questionCopyWrites } from "./question-copies.js";
 import type { roomWrites } from "./room-writes.js";
@@ -86,38 +87,45 @@ export function copyReads(db: Connection) {
 }
 
 /** The writes that an import consists of. */
-type Parts = Pick<ReturnType<typeof worldWrites>, "createWorld"> &
+type Parts = Pick<ReturnType<typeof worldWrites>, "addWorld" | "noteCreated"> &
   Pick<ReturnType<typeof roomWrites>, "addRoom"> &
-  Pick<ReturnType<typeof userWrites>, "addUser" | "blockUser"> &
+  Pick<ReturnType<typeof userWrites>, "addUser" | "addBlock"> &
   Pick<ReturnType<typeof announcementWrites>, "addAnnouncement"> &
   Pick<ReturnType<typeof chatCopyWrites>, "importChat">;
 
 /** The writes of worlds with all that they hold. Each runs inside a transaction of its caller. */
-export function copyWrites(db: Connection, parts: Parts) {
+export function copyWrites(db: Connection, log: WriteLog, parts: Parts) {
   const savepoint = db.prepare("SAVEPOINT trial");
   const undo = db.prepare("ROLLBACK TO trial");
   const release = db.prepare("RELEASE trial");
   const { importQuestions } = questionCopyWrites(db);
   const { importPolls } = pollCopyWrites(db);
 
+  function create(copy: WorldCopy): WorldRow {
+    const { world, rooms, users = [], announcements = [], chat } = copy;
+    const { questions = [], polls = [] } = copy;
+    const row = parts.addWorld(world);
+    for (const room of rooms) parts.addRoom(row.id, room);
+    for (const user of users) parts.addUser(row.id, user);
+    for (const each of announcements) parts.addAnnouncement(row.id, each);
+    if (chat) parts.importChat(row.id, chat);
+    importQuestions(questions);
+    importPolls(polls);
+    // A quota comes after all that may be taken.
+    for (const { id, blocked = [] } of users) {
+      for (const other of blocked) parts.addBlock(row.id, id, other);
+    }
+    parts.noteCreated(row.id);
+    return row;
+  }
+
   return {
     importWorld(copy: WorldCopy, dryRun: boolean): WorldRow {
-      savepoint.run();
-      const { world, rooms, users = [], announcements = [], chat } = copy;
-      const { questions = [], polls = [] } = copy;
-      const row = parts.createWorld(world);
-      for (const room of rooms) parts.addRoom(row.id, room);
-      for (const user of users) parts.addUser(row.id, user);
-      for (const each of announcements) parts.addAnnouncement(row.id, each);
-      if (chat) parts.importChat(row.id, chat);
-      importQuestions(questions);
-      importPolls(polls);
-      // A quota comes after all that may be taken.
-      for (const { id, blocked = [] } of users) {
-        for (const other of blocked) parts.blockUser(row.id, id, other);
-      }
+      if (!dryRun) return create(copy);
       // The caller undoes a write that fails.
-      if (dryRun) undo.run();
+      savepoint.run();
+      const row = log.withoutTrace(() => create(copy));
+      undo.run();
       release.run();
       return row;
     },

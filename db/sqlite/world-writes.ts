@@ -7,20 +7,23 @@ import {
   WORLD_COLUMNS,
   type WorldRow,
 } from "../rows.js";
+import { INDEX } from "../log/entries.js";
 import type { WorldSettings } from "../store.js";
 import {
   changedWorld,
   configuredWorld,
   expectFreeDomain,
   hostOf,
+  isFoundOtherwise,
   newWorldRow,
   takenWorld,
 } from "../world-rows.js";
 import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
+import type { WriteLog } from "./log-writes.js";
 
 /** The writes of worlds. Each runs inside a transaction of its caller. */
-export function worldWrites(db: Connection) {
+export function worldWrites(db: Connection, log: WriteLog) {
   const select = db.prepare<[string], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
   );
@@ -81,16 +84,36 @@ export function worldWrites(db: Connection) {
     row.revision++;
     if (row.domain !== old.domain) claimDomain(row);
     update.run(row);
+    log.append(row.id, { type: "world.updated" });
+    if (isFoundOtherwise(old, row))
+      log.append(INDEX, { type: "world.updated" });
+    return row;
+  }
+
+  /** Appends that a world is there or is no more. */
+  function note(id: string, type: "world.created" | "world.deleted"): void {
+    for (const world of [id, INDEX]) log.append(world, { type });
+  }
+
+  /** Creates a world. The caller notes it. */
+  function addWorld(world: WorldCopy["world"]): WorldRow {
+    if (select.get(world.id)) throw takenWorld(world.id);
+    const row = newWorldRow(world);
+    claimDomain(row);
+    insert.run(row);
+    indexIssuers(world.id, world.config.JWT_secrets);
     return row;
   }
 
   return {
+    addWorld,
+
+    /** Appends that a world was created, after all that came with it. */
+    noteCreated: (id: string): void => note(id, "world.created"),
+
     createWorld(world: WorldCopy["world"]): WorldRow {
-      if (select.get(world.id)) throw takenWorld(world.id);
-      const row = newWorldRow(world);
-      claimDomain(row);
-      insert.run(row);
-      indexIssuers(world.id, world.config.JWT_secrets);
+      const row = addWorld(world);
+      note(row.id, "world.created");
       return row;
     },
 
@@ -120,6 +143,8 @@ export function worldWrites(db: Connection) {
       expectNoted(keys, noted);
       removeChannels.ofWorld(id);
       if (remove.run(id).changes === 0) throw absent("world");
+      log.erase(id);
+      note(id, "world.deleted");
       return keys;
     },
   };

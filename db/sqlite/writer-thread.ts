@@ -5,15 +5,16 @@ import {
 } from "node:worker_threads";
 import { StoreError } from "../store.js";
 import { announcementWrites } from "./announcements.js";
-import { batches, toFault } from "./batches.js";
+import { type Batch, batches, toFault } from "./batches.js";
 import { chatCopyWrites } from "./chat-import.js";
 import { memberWrites } from "./chat-members.js";
 import { messageWrites } from "./chat-messages.js";
 import { chatErasures } from "./chat-remains.js";
-import { changeWrites } from "./changes.js";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { Erasing } from "./erasing.js";
 import { fileWrites } from "./file-writes.js";
+import { logPruning } from "./log-pruning.js";
+import { WriteLog } from "./log-writes.js";
 import { pollWrites } from "./poll-writes.js";
 import { questionWrites } from "./question-writes.js";
 import { roomWrites } from "./room-writes.js";
@@ -36,52 +37,55 @@ import type {
 /** The most writes in one transaction. The first waits for the last. */
 const MAX_BATCH = 500;
 
+const NOTHING: Batch = { answers: [], hints: [] };
+
 const port = parentPort!;
-const { dataDir, origin, known, lockTimeout } = workerData as ThreadData;
+const { dataDir, author, lockTimeout } = workerData as ThreadData;
 const db = openForWriting(dataDir, { upgrade: false, lockTimeout });
-const erasures = chatErasures(db);
+const erasesLog = () => erasing.erasesLog();
+const log = new WriteLog(db, { author, erases: erasesLog });
+const erasures = chatErasures(db, log);
 const erasing = new Erasing(db, dataDir, (limit) =>
   erasures.eraseRemains(limit),
 );
 const erasesQuestions = () => erasing.erasesQuestions();
-const worlds = worldWrites(db);
-const rooms = roomWrites(db, erasesQuestions);
-const users = userWrites(db);
-const announcements = announcementWrites(db);
+const worlds = worldWrites(db, log);
+const rooms = roomWrites(db, log, erasesQuestions);
+const users = userWrites(db, log);
+const announcements = announcementWrites(db, log);
 const writes: Writes = {
   ...worlds,
   ...rooms,
   ...users,
   ...announcements,
-  ...fileWrites(db, users),
-  ...messageWrites(db),
-  ...memberWrites(db),
+  ...fileWrites(db, log, users),
+  ...messageWrites(db, log),
+  ...memberWrites(db, log),
   ...erasures,
-  ...questionWrites(db, erasesQuestions),
-  ...pollWrites(db),
-  ...copyWrites(db, {
+  ...logPruning(db, erasesLog),
+  ...questionWrites(db, log, erasesQuestions),
+  ...pollWrites(db, log),
+  ...copyWrites(db, log, {
     ...{ ...worlds, ...rooms, ...users, ...announcements },
-    ...chatCopyWrites(db),
+    ...chatCopyWrites(db, log),
   }),
 };
-const attempt = batches(db, writes);
-const noteChanges = changeWrites(db, origin, known);
-/** The worlds where a transaction overwrote the record of another origin's change. */
-let touched: string[] = [];
+const attempt = batches(db, writes, log);
 
-port.on("message", (first: Message) => {
+port.on("message", (received: Message) => {
   const calls: WriteCall[] = [];
-  let message: Message | undefined = first;
+  let message: Message | undefined = received;
   while (message && message !== "close") {
     calls.push(...message);
     message = calls.length < MAX_BATCH ? next() : undefined;
   }
   const users = calls.filter(({ write }) => write === "eraseUser");
   const others = calls.filter(({ write }) => write !== "eraseUser");
-  const answers = [...commit(others), ...erase(users)];
+  const [first, second] = [commit(others), erase(users)];
+  const answers = [...first.answers, ...second.answers];
+  const hints = [...first.hints, ...second.hints];
   erasing.after(calls, answers);
-  port.postMessage({ answers, touched } satisfies BatchReport);
-  touched = [];
+  port.postMessage({ answers, hints } satisfies BatchReport);
   if (message !== "close") return;
   erasing.close();
   db.close();
@@ -90,7 +94,7 @@ port.on("message", (first: Message) => {
 
 erasing.start();
 // Reports that the thread has started.
-port.postMessage({ answers: [], touched } satisfies BatchReport);
+port.postMessage(NOTHING satisfies BatchReport);
 
 /** The next message that has arrived; undefined if there is none. */
 function next(): Message | undefined {
@@ -102,9 +106,9 @@ function next(): Message | undefined {
  * Erases users and all their bytes in the same transaction. When the answer is sent,
  * they are gone from the database file, and from its log as soon as nobody reads it.
  */
-function erase(users: WriteCall[]): WriteAnswer[] {
+function erase(users: WriteCall[]): Batch {
   // Switching foreign keys makes SQLite prepare every statement again.
-  if (users.length === 0) return [];
+  if (users.length === 0) return NOTHING;
   return withoutForeignKeys(db, () =>
     commit(users, (answers) => {
       if (answers.some((answer) => "result" in answer)) {
@@ -123,19 +127,16 @@ function erase(users: WriteCall[]): WriteAnswer[] {
 function commit(
   batch: WriteCall[],
   finish?: (answers: WriteAnswer[]) => void,
-): WriteAnswer[] {
-  if (batch.length === 0) return [];
+): Batch {
+  if (batch.length === 0) return NOTHING;
   try {
     erasing.before(batch);
-    return attempt(batch, (answers) => {
-      finish?.(answers);
-      const changes = batch.filter((_, i) => "result" in answers[i]!);
-      touched.push(...noteChanges(changes));
-    });
+    return attempt(batch, finish);
   } catch (error) {
     const { problem, message } =
       asDoubtful(error) ?? storeErrorOf(error) ?? toFault(error);
-    return batch.map(({ id }) => ({ id, problem, message }));
+    const answers = batch.map(({ id }) => ({ id, problem, message }));
+    return { answers, hints: [] };
   }
 }
 

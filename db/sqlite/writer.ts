@@ -1,12 +1,15 @@
 import { Worker } from "node:worker_threads";
+import type { Author, OnAppended } from "../log/entries.js";
 import { StoreError, type StoreProblem } from "../store.js";
+import { frozen } from "../versions.js";
 import type { announcementWrites } from "./announcements.js";
-import { toFault } from "./batches.js";
+import { type Batch, toFault } from "./batches.js";
 import type { memberWrites } from "./chat-members.js";
 import type { messageWrites } from "./chat-messages.js";
 import type { chatErasures } from "./chat-remains.js";
 import type { fileWrites } from "./file-writes.js";
 import { Gathering } from "./gathering.js";
+import type { logPruning } from "./log-pruning.js";
 import type { pollWrites } from "./poll-writes.js";
 import type { questionWrites } from "./question-writes.js";
 import type { roomWrites } from "./room-writes.js";
@@ -23,6 +26,7 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof messageWrites> &
   ReturnType<typeof memberWrites> &
   Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
+  ReturnType<typeof logPruning> &
   ReturnType<typeof questionWrites> &
   ReturnType<typeof pollWrites> &
   ReturnType<typeof copyWrites>;
@@ -32,6 +36,7 @@ export interface WriteCall {
   id: number;
   write: keyof Writes;
   args: unknown[];
+  by: Author | undefined;
 }
 
 /** A message to the thread: writes, or the request to end. */
@@ -47,20 +52,17 @@ export type WriteAnswer =
       field?: string;
     };
 
-/** A message of the thread after a transaction. */
-export interface BatchReport {
-  answers: WriteAnswer[];
-  /** Worlds that processes of another origin have changed before. */
-  touched: string[];
-}
+/**
+ * A message of the thread after its transactions. A delivery of chat is the same object in
+ * an answer and in a hint, so it is copied once.
+ */
+export type BatchReport = Batch;
 
 /** What the thread starts with. */
 export interface ThreadData {
   dataDir: string;
-  /** Names the group of processes that share events. */
-  origin: string;
-  /** The last change that was noted when the store was opened. */
-  known: number;
+  /** The author of writes that name none. */
+  author: Author;
   /** How long a write waits for the lock of another process, in milliseconds. */
   lockTimeout: number;
 }
@@ -69,8 +71,8 @@ export interface ThreadData {
 interface WriterOptions extends ThreadData {
   /** Called after each transaction, before the promises of its writes resolve. */
   onWritten: () => void;
-  /** Gets the worlds that processes of another origin have changed. */
-  onTouched: (worlds: string[]) => void;
+  /** Gets what transactions appended, after {@link onWritten}. Answers wait for what it returns. */
+  onAppended: OnAppended;
 }
 
 interface PendingWrite {
@@ -111,10 +113,12 @@ export class Writer {
 
   /**
    * Runs one write. It is durable when the promise resolves.
+   * @param by who asked for it.
    * @throws {StoreError} what the write throws, or a problem of the store.
    */
   run<W extends keyof Writes>(
     write: W,
+    by: Author | undefined,
     ...args: Parameters<Writes[W]>
   ): Promise<ReturnType<Writes[W]>> {
     if (this.#closed) {
@@ -123,7 +127,7 @@ export class Writer {
     }
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      const call = { id, write, args };
+      const call = { id, write, args, by };
       this.#unsent.add(
         { call, resolve, reject },
         { patient: OF_CROWDS.has(write), busy: this.#waiting.size > 0 },
@@ -182,7 +186,7 @@ export class Writer {
   }
 
   #start(): Worker {
-    const { onWritten, onTouched, ...workerData } = this.#options;
+    const { onWritten, onAppended, ...workerData } = this.#options;
     const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
       workerData: workerData satisfies ThreadData,
       // Options of the process, such as what to preload, do not apply to this thread.
@@ -191,11 +195,16 @@ export class Writer {
     });
     let begun = false;
     let reason = "The store is closed.";
-    worker.on("message", ({ answers, touched }: BatchReport) => {
+    worker.on("message", ({ answers, hints }: BatchReport) => {
       begun = true;
       onWritten();
-      answers.forEach(this.#settle);
-      if (touched.length > 0) onTouched(touched);
+      const settle = () => answers.forEach(this.#settle);
+      for (const { entry } of hints) {
+        if (entry.type === "chat.event") frozen(entry.delivery);
+      }
+      const taken = hints.length > 0 && onAppended(hints);
+      if (taken) void taken.then(settle, settle);
+      else settle();
     });
     worker.on("error", ({ message }) => (reason = message));
     worker.on("exit", () => {

@@ -7,6 +7,7 @@ import chat from "./0006-chat.js";
 import questionsAndPolls from "./0007-questions-and-polls.js";
 import erasedEdits from "./0008-erased-edits.js";
 import foldedFields from "./0009-folded-fields.js";
+import log from "./0010-log.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -22,4 +23,5 @@ export const migrations: readonly string[] = [
   questionsAndPolls,
   erasedEdits,
   foldedFields,
+  log,
 ];
