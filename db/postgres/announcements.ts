@@ -4,7 +4,9 @@ import {
   copiedAnnouncement,
   newAnnouncement,
 } from "../announcements.js";
+import { updatedAnnouncement } from "../log/changes.js";
 import { absent } from "../preconditions.js";
+import { sameValues } from "../rows.js";
 import {
   type Announcement,
   type AnnouncementStore,
@@ -37,24 +39,39 @@ const ADD = `INSERT INTO announcements (world_id, ${COLUMNS})
 export const announcementStore = (db: Database): AnnouncementStore => ({
   list: (world) => db.sql.all<Announcement>(SELECT_ALL, [world]),
 
-  create: (world, draft) =>
-    db.write(world, async (sql) => {
-      const made = newAnnouncement(draft);
-      const { id, text, show_until, state } = made;
-      const params = [world, id, text, show_until, state];
-      if ((await sql.run(INSERT, params)) === 0) throw absent("world");
-      return made;
-    }),
+  create: (world, draft, by) =>
+    db.write(
+      world,
+      async (sql, log) => {
+        const made = newAnnouncement(draft);
+        const { id, text, show_until, state } = made;
+        const params = [world, id, text, show_until, state];
+        if ((await sql.run(INSERT, params)) === 0) throw absent("world");
+        log.append({
+          type: "announcement.created",
+          announcement: id,
+          wasVisible: false,
+        });
+        return made;
+      },
+      by,
+    ),
 
-  update: (world, id, changes) =>
-    db.write(world, async (sql) => {
-      const before = await sql.one<Announcement>(SELECT, [world, id]);
-      if (!before) throw absent("announcement");
-      const after = changedAnnouncement(before, changes);
-      const { text, show_until, state } = after;
-      await sql.run(UPDATE, [world, id, text, show_until, state]);
-      return { before, after };
-    }),
+  update: (world, id, changes, by) =>
+    db.write(
+      world,
+      async (sql, log) => {
+        const before = await sql.one<Announcement>(SELECT, [world, id]);
+        if (!before) throw absent("announcement");
+        const after = changedAnnouncement(before, changes);
+        if (sameValues(before, after)) return { before, after };
+        const { text, show_until, state } = after;
+        await sql.run(UPDATE, [world, id, text, show_until, state]);
+        log.append(updatedAnnouncement(before, after));
+        return { before, after };
+      },
+      by,
+    ),
 });
 
 /**

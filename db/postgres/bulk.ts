@@ -74,18 +74,14 @@ export function finder(
   };
 }
 
-/**
- * Numbers for new rows, in ascending order, which no other row gets.
- * @param column whose numbers they are.
- */
+/** Numbers for new rows, in ascending order, which no other row gets. */
 export const newNumbers = (
   sql: Sql,
   table: string,
   count: number,
-  column = "number",
 ): Promise<number[]> =>
   sql.column<number>(
-    `SELECT nextval(pg_get_serial_sequence($1, $2)::regclass) AS number
-     FROM generate_series(1, $3::bigint) ORDER BY number`,
-    [table, column, count],
+    `SELECT nextval(pg_get_serial_sequence($1, 'number')::regclass) AS number
+     FROM generate_series(1, $2::bigint) ORDER BY number`,
+    [table, count],
   );

@@ -1,5 +1,7 @@
 import { Cache } from "../cache.js";
-import type { Staleness } from "./notes.js";
+import type { AnyEvent } from "../events.js";
+import type { LogEvents } from "../log/log-events.js";
+import { INDEX } from "../log/entries.js";
 
 /** The bound for the values of one kind, in characters of what was read. */
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -9,6 +11,15 @@ const MAX_STATES = 10_000;
 
 /** The memory of an entry beside its value, in characters. */
 const ENTRY_OVERHEAD = 500;
+
+/** The most worlds that are followed for what is cached of them. */
+const MAX_FOLLOWED = 1000;
+
+/** How long a world is followed after the last read of it, in milliseconds. */
+const IDLE = 60_000;
+
+/** For how long others who ask get the answer of a read that is under way, in milliseconds. */
+const SHARED = 1000;
 
 /** A value, and its size in characters. */
 interface Loaded<V> {
@@ -39,29 +50,88 @@ interface CachedReads<V> {
 /** A state of the values of a world. A later one is another object. */
 type State = object;
 
-/** Stands for all worlds: by it, they are found by host names and issuers. */
-export const INDEX = "";
+/** A read that is under way. */
+interface Loading<V> {
+  readonly state: State;
+  readonly began: number;
+  readonly value: Promise<V>;
+}
+
+/** The worlds whose logs are followed for what is cached of them. */
+class FollowedWorlds {
+  readonly #events: LogEvents;
+  readonly #gaveUp: (world: string) => void;
+  /** When each was read last, in that order. */
+  readonly #read = new Map<string, number>();
+  readonly #timer: NodeJS.Timeout;
+
+  /** @param gaveUp gets each world that is not followed any more. */
+  constructor(events: LogEvents, gaveUp: (world: string) => void) {
+    this.#events = events;
+    this.#gaveUp = gaveUp;
+    this.#timer = setInterval(() => this.#giveUpIdle(), IDLE / 6).unref();
+    void events.follow(INDEX);
+  }
+
+  /** Whether all changes of more than a second ago are known, and those to come will be. */
+  isCurrent(world: string): boolean {
+    if (!this.#events.isCurrent(world)) return false;
+    if (world === INDEX) return true;
+    return this.#read.delete(world) && this.#touch(world);
+  }
+
+  /** Follows a world from now on. */
+  follow(world: string): void {
+    if (world === INDEX || this.#read.has(world)) return;
+    this.#touch(world);
+    void this.#events.follow(world);
+    const [oldest] = this.#read.keys();
+    if (this.#read.size > MAX_FOLLOWED) this.#giveUp(oldest!);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #touch(world: string): true {
+    this.#read.set(world, performance.now());
+    return true;
+  }
+
+  #giveUpIdle(): void {
+    const since = performance.now() - IDLE;
+    for (const [world, time] of this.#read) {
+      if (time > since) return;
+      this.#giveUp(world);
+    }
+  }
+
+  #giveUp(world: string): void {
+    this.#read.delete(world);
+    this.#events.unfollow(world);
+    // Others may follow it still, or again, and entries may be missed in between.
+    this.#gaveUp(world);
+  }
+}
 
 /**
- * Caches what was read of each world until a notification says that it is stale, or
- * until it is not sure any more that every notification arrives. A value is found by
- * its key, so values of several worlds need different keys.
+ * Caches what was read of each world until an entry of its log says that it is stale, or
+ * until it is not sure any more that every entry arrives. A value is found by its key, so
+ * values of several worlds need different keys.
  */
 class WorldCache {
-  readonly #isTrusted: () => boolean;
+  readonly #followed: () => FollowedWorlds | undefined;
   /** The state of worlds that changed since all were forgotten. */
   readonly #states = new Map<string, State>();
   /** The state of all other worlds. */
   #all: State = {};
 
-  /** @param isTrusted whether every change of more than a second ago is known. */
-  constructor(isTrusted: () => boolean) {
-    this.#isTrusted = isTrusted;
+  constructor(followed: () => FollowedWorlds | undefined) {
+    this.#followed = followed;
   }
 
   /** What was read of a world is stale. */
   forget(world: string): void {
-    // A role that may notify can also name worlds that do not exist.
     if (this.#states.size >= MAX_STATES) this.forgetAll();
     this.#states.set(world, {});
   }
@@ -80,10 +150,10 @@ class WorldCache {
   reads<V>(size = MAX_SIZE): CachedReads<V> {
     const cache = new Cache<{ state: State; value: V }>(size);
     /** What is being read, so that a crowd asks once. */
-    const loading = new Map<string, { state: State; value: Promise<V> }>();
+    const loading = new Map<string, Loading<V>>();
 
     const find = (world: string, key: string): V | undefined => {
-      if (!this.#isTrusted()) return undefined;
+      if (!this.#followed()?.isCurrent(world)) return undefined;
       const known = cache.get(key);
       return known?.state === this.#stateOf(world) ? known.value : undefined;
     };
@@ -94,8 +164,12 @@ class WorldCache {
       load: () => Promise<Loaded<V>>,
     ): Promise<V> => {
       const state = this.#stateOf(world);
+      // Every change after this read will be known only if the log was followed before.
+      const isFollowed = this.#followed()?.isCurrent(world);
       const { value, size } = await load();
-      if (value !== undefined && state === this.#stateOf(world)) {
+      if (value === undefined) return value;
+      if (!isFollowed) this.#followed()?.follow(world);
+      else if (state === this.#stateOf(world)) {
         cache.set(key, { state, value }, ENTRY_OVERHEAD + key.length + size);
       }
       return value;
@@ -104,14 +178,16 @@ class WorldCache {
     return {
       find,
       read: (world, key, load, isShared = true) => {
-        if (!this.#isTrusted()) return load().then(({ value }) => value);
         const known = find(world, key);
         if (known !== undefined) return Promise.resolve(known);
         if (!isShared) return loaded(world, key, load);
         const state = this.#stateOf(world);
+        const began = performance.now();
         const current = loading.get(key);
-        if (current?.state === state) return current.value;
-        const own = { state, value: loaded(world, key, load) };
+        if (current?.state === state && began - current.began < SHARED) {
+          return current.value;
+        }
+        const own = { state, began, value: loaded(world, key, load) };
         loading.set(key, own);
         const done = () => {
           if (loading.get(key) === own) loading.delete(key);
@@ -123,31 +199,51 @@ class WorldCache {
   }
 }
 
-/** What is cached of a database. */
+/** What is cached of a database. Nothing is, until it follows the logs. */
 export class Caches {
   readonly worlds: WorldCache;
   readonly rooms: WorldCache;
+  #followed: FollowedWorlds | undefined;
 
-  /** @param isTrusted whether every change of more than a second ago is known. */
-  constructor(isTrusted: () => boolean) {
-    this.worlds = new WorldCache(isTrusted);
-    this.rooms = new WorldCache(isTrusted);
+  constructor() {
+    const followed = () => this.#followed;
+    this.worlds = new WorldCache(followed);
+    this.rooms = new WorldCache(followed);
   }
 
-  /** Forgets what is stale of a world. */
-  forget(
-    world: string,
-    { isStale, areRoomsStale, isIndexStale }: Staleness,
-  ): void {
-    if (isStale) this.worlds.forget(world);
+  /** Caches what is read from now on. @param events their first listener is this. */
+  follow(events: LogEvents): void {
+    this.#followed = new FollowedWorlds(events, (id) => this.forgetWorld(id));
+    events.subscribe((event) => this.#take(event));
+  }
+
+  /** Forgets what is stale after an entry of the log of a world. */
+  forget({ world, type }: { world: string; type: string }): void {
+    if (world === INDEX) this.worlds.forget(INDEX);
+    else if (type.startsWith("world.")) this.forgetWorld(world);
+    else if (/^rooms?\./.test(type)) this.rooms.forget(world);
+  }
+
+  /** Forgets all of a world. */
+  forgetWorld(world: string): void {
+    this.worlds.forget(world);
     // Rooms show the domain of their world, and lists depend on its rules.
-    if (isStale || areRoomsStale) this.rooms.forget(world);
-    if (isIndexStale) this.worlds.forget(INDEX);
+    this.rooms.forget(world);
   }
 
   /** Forgets all. */
   forgetAll(): void {
     this.worlds.forgetAll();
     this.rooms.forgetAll();
+  }
+
+  close(): void {
+    this.#followed?.close();
+  }
+
+  #take(event: AnyEvent): void {
+    const { type } = event;
+    if (type === "live" || type.startsWith("process.")) return;
+    this.forget(event as { world: string; type: string });
   }
 }

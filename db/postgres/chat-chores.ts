@@ -55,10 +55,8 @@ export class ChatChores {
     );
     if (!found) return false;
     const { world, channel } = found;
-    await this.#db.write(
-      world,
-      (sql, notes) => eraseRemains(sql, notes, world, channel, SLICE),
-      { quiet: true },
+    await this.#db.write(world, (sql, log) =>
+      eraseRemains(sql, log, world, channel, SLICE),
     );
     return true;
   }

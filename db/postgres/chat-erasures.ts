@@ -1,5 +1,5 @@
 import { absent } from "../preconditions.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 /** How many events of a user one slice empties. */
@@ -25,7 +25,7 @@ const EMPTY = `
 /** @see ChatStore.empty */
 export async function emptyMessages(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   user: string,
   after: number,
@@ -38,7 +38,10 @@ export async function emptyMessages(
     emptied: number;
   }>(EMPTY, values))!;
   if (!isUser) throw absent("user");
-  if (emptied > 0) notes.erased("chat_events");
+  if (emptied > 0) {
+    log.erased("chat_events");
+    log.append({ type: "chat.erased" });
+  }
   return { next: seen < EMPTIED ? undefined : last, emptied };
 }
 
@@ -70,8 +73,8 @@ const ERASE = deleting(`
   SELECT channel, id FROM chat_events
   WHERE world_id = $1 AND channel = $2::bigint ${oldest} $3::bigint`);
 
-const erased = (notes: Notes) =>
-  notes.erased(
+const erased = (log: Log) =>
+  log.erased(
     "chat_events",
     "chat_edits",
     "chat_reactions",
@@ -81,12 +84,15 @@ const erased = (notes: Notes) =>
 /** @see ChatStore.expire */
 export async function expireEvents(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   before: number,
 ): Promise<boolean> {
   const count = await sql.run(EXPIRE, [worldId, Math.ceil(before)]);
-  if (count > 0) erased(notes);
+  if (count > 0) {
+    erased(log);
+    log.append({ type: "chat.erased" });
+  }
   return count === SLICE;
 }
 
@@ -96,13 +102,13 @@ export async function expireEvents(
  */
 export async function eraseRemains(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   channel: number,
   limit: number,
 ): Promise<void> {
   const count = await sql.run(ERASE, [worldId, channel, limit]);
-  if (count > 0) erased(notes);
+  if (count > 0) erased(log);
   if (count === limit) return;
   await sql.run(
     "DELETE FROM chat_remains WHERE world_id = $1 AND channel = $2::bigint",

@@ -72,12 +72,24 @@ const previous = (condition = "") => `
   (SELECT coalesce(max(p.id), 0) FROM chat_events AS p
    WHERE p.world_id = $1 AND p.channel = e.channel AND p.id < e.id ${condition})`;
 
-const DELIVERIES = `${whole(
-  page("ASC"),
-  `, ${previous()} AS previous, ${previous("AND p.type <> 1")} AS "previousMessage",
+/** What deliveries have beside their events. */
+const DELIVERED = `, ${previous()} AS previous, ${previous("AND p.type <> 1")} AS "previousMessage",
   ARRAY(SELECT n.user_id FROM chat_notifications AS n
-    WHERE n.world_id = $1 AND n.channel = e.channel AND n.event = e.id) AS notified`,
+    WHERE n.world_id = $1 AND n.channel = e.channel AND n.event = e.id) AS notified`;
+
+const DELIVERIES = `${whole(page("ASC"), DELIVERED)} ORDER BY e.id`;
+
+/** Those of all channels that are there, with their tags. By the index of the expression. */
+const NEW_DELIVERIES = `${whole(
+  `SELECT events.*, c.id AS name FROM chat_events AS events
+   JOIN chat_channels AS c ON c.world_id = $1 AND c.number = events.channel
+   WHERE events.world_id = $1 AND events.id + 0 > $2::bigint AND events.id + 0 <= $3::bigint
+   ORDER BY events.id + 0 LIMIT $4::bigint`,
+  `, e.tag, e.name ${DELIVERED}`,
 )} ORDER BY e.id`;
+
+type DeliveredRow = StoredRow &
+  Pick<Delivery, "previous" | "previousMessage" | "notified">;
 
 const readRow = <R extends StoredRow>(row: R): R & WholeEventRow => ({
   ...row,
@@ -148,18 +160,35 @@ export async function readDeliveries(
   after: number,
   limit: number,
 ): Promise<Delivery[]> {
-  const found = await sql.all<
-    StoredRow & Pick<Delivery, "previous" | "previousMessage" | "notified">
-  >(DELIVERIES, [worldId, channel, bounding(after), limit]);
-  const rows = found.map(readRow);
-  const deliveries = rows.map((event) => ({
-    event,
-    previous: event.previous,
-    previousMessage: event.previousMessage,
-    notified: event.notified,
-    appeared: [],
+  const values = [worldId, channel, bounding(after), limit];
+  const rows = await sql.all<DeliveredRow>(DELIVERIES, values);
+  return rows.map((row) => deliveryIn(channel, row));
+}
+
+/** The deliveries of all channels of a world after an id, and up to another one. */
+export async function readNewDeliveries(
+  sql: Sql,
+  worldId: string,
+  after: number,
+  last: number,
+  limit: number,
+): Promise<{ tag: number; delivery: Delivery }[]> {
+  const values = [worldId, after, last, limit];
+  const rows = await sql.all<DeliveredRow & { tag: number; name: string }>(
+    NEW_DELIVERIES,
+    values,
+  );
+  return rows.map((row) => ({
+    tag: row.tag,
+    delivery: deliveryIn(row.name, row),
   }));
-  return toDeliveries(channel, deliveries, reactionsOf(rows));
+}
+
+function deliveryIn(channel: string, row: DeliveredRow): Delivery {
+  const event = readRow(row);
+  const { previous, previousMessage, notified } = row;
+  const stored = { event, previous, previousMessage, notified, appeared: [] };
+  return toDeliveries(channel, [stored], reactionsOf([event]))[0]!;
 }
 
 /** The events in rows of one channel. */

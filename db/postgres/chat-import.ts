@@ -14,7 +14,7 @@ import { TYPES } from "../chat-rows.js";
 import type { StoreError } from "../store.js";
 import type { Value } from "../tables.js";
 import { finder, inserter, newNumbers } from "./bulk.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 const addTombstones = inserter("users", { id: "text", last_seen: "bigint" });
@@ -29,6 +29,7 @@ const addChannels = inserter("chat_channels", {
 
 const addEvents = inserter("chat_events", {
   id: "bigint",
+  tag: "bigint",
   channel: "bigint",
   type: "bigint",
   sender: "text",
@@ -70,18 +71,14 @@ const findChannels = finder("chat_channels", "id");
 
 /**
  * Creates the chat of a world that has its rooms and users already. Its events get new
- * ids, in the same order. They are drawn without the lock of chat, so that messages of
- * other worlds need not wait for the import. Those may get higher ids and be committed
- * first; nobody misses the imported ones, as their channels do not exist until then.
- * @param isTrial whether the caller undoes it. Then it uses up no ids.
+ * ids, in the same order. The entry that the world was created follows them.
  * @throws {StoreError} `taken` on `users` or `chat`.
  */
 export async function importChat(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   { erased = [], channels, events }: ChatCopy,
-  isTrial: boolean,
 ): Promise<void> {
   refuseTaken(erased, await findUsers(sql, erased), takenUser);
   const ids = channels.map(({ id }) => id);
@@ -93,16 +90,11 @@ export async function importChat(
   );
   const drawn = await newNumbers(sql, "chat_channels", channels.length);
   const numbers = new Map(ids.map((id, i) => [id, drawn[i]!]));
-  const newIds = await drawIds(sql, events, isTrial);
+  const first = log.skip(events.length);
+  const newIds = new Map(events.map(({ id }, i) => [id, first + i]));
   await importChannels(sql, worldId, channels, numbers, events, newIds);
-  await importEvents(sql, worldId, events, numbers, newIds);
+  await importEvents(sql, log, worldId, events, numbers, newIds);
   await importMembers(sql, worldId, channels, numbers, events, newIds);
-  const last = events.at(-1);
-  if (!last) return;
-  await notes.chat();
-  await sql.run("UPDATE chat_last SET id = greatest(id, $1::bigint)", [
-    newIds.get(last.id),
-  ]);
 }
 
 /** @throws {StoreError} for the first of the ids that is taken, or given twice. */
@@ -115,19 +107,6 @@ function refuseTaken(
     if (taken.has(id)) throw refusal(id);
     taken.add(id);
   }
-}
-
-/** @returns the new id of each event by its old one. */
-async function drawIds(
-  sql: Sql,
-  events: readonly EventCopy[],
-  isTrial: boolean,
-): Promise<Map<number, number>> {
-  // A sequence goes on counting after what drew from it is undone.
-  const ids = isTrial
-    ? events.map((_, i) => i - events.length)
-    : await newNumbers(sql, "chat_events", events.length, "id");
-  return new Map(events.map(({ id }, i) => [id, ids[i]!]));
 }
 
 /** The numbers of the channels by their ids. */
@@ -154,6 +133,7 @@ async function importChannels(
 
 async function importEvents(
   sql: Sql,
+  log: Log,
   worldId: string,
   events: readonly EventCopy[],
   numbers: Numbers,
@@ -165,6 +145,7 @@ async function importEvents(
     const { deleted = false, replaces } = event;
     return [
       idOf(event.id),
+      log.newTag(),
       numbers.get(event.channel)!,
       TYPES.indexOf(event.type),
       event.sender ?? null,

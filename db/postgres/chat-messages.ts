@@ -1,9 +1,9 @@
-import type { MessageDraft } from "../chat.js";
-import { type ChannelRow, type DeliveryRow, MESSAGE } from "../chat-rows.js";
+import type { Delivery, MessageDraft } from "../chat.js";
+import { type ChannelRow, MESSAGE } from "../chat-rows.js";
 import { absent, denied } from "../preconditions.js";
 import { createChannel, expectSender } from "./chat-channels.js";
 import { notifying, post, posting, SEEN } from "./chat-posts.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 const MEMBERSHIP =
@@ -12,7 +12,9 @@ const MEMBERSHIP =
 const SEND = {
   room: joined(
     SEEN.room,
-    notifying(`users.id = ANY($9::text[]) AND ($10::boolean OR ${MEMBERSHIP})`),
+    notifying(
+      `users.id = ANY($11::text[]) AND ($12::boolean OR ${MEMBERSHIP})`,
+    ),
   ),
   direct: joined(
     SEEN.direct,
@@ -23,7 +25,7 @@ const SEND = {
 };
 
 const EDITED = `edited AS (
-  INSERT INTO chat_edits (world_id, event, edit) SELECT $1, $6::bigint, event.id FROM event
+  INSERT INTO chat_edits (world_id, event, edit) VALUES ($1, $6::bigint, $9::bigint)
   ON CONFLICT (world_id, event) DO UPDATE SET edit = excluded.edit)`;
 
 const OF_CHANNEL = "world_id = $1 AND channel = $2::bigint";
@@ -61,10 +63,11 @@ const kindOf = ({ direct }: ChannelRow) =>
 /** Stores a message. @see ChatStore.send */
 export async function sendMessage(
   sql: Sql,
+  log: Log,
   worldId: string,
   id: string,
   draft: MessageDraft,
-): Promise<DeliveryRow> {
+): Promise<Delivery> {
   const { sender, mentioned = [], notifiesAll = false, volatile } = draft;
   const found = await expectSender(sql, worldId, id, sender, volatile);
   const channel = found ?? (await createChannel(sql, worldId, id));
@@ -72,7 +75,7 @@ export async function sendMessage(
   const kind = kindOf(channel);
   const more = kind === "room" ? [mentioned, notifiesAll] : [];
   const event = { type: MESSAGE, sender, content };
-  return post(sql, SEND[kind], worldId, channel, event, more);
+  return post(sql, log, SEND[kind], worldId, channel, event, more);
 }
 
 /** An event that an edit or a deletion is about. */
@@ -92,11 +95,11 @@ const FIND_REPLACED = `
 /** Edits or deletes a message. @see ChatStore.send */
 export async function replaceMessage(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   id: string,
   draft: MessageDraft & { replaces: number },
-): Promise<DeliveryRow> {
+): Promise<Delivery> {
   const { sender, content, volatile } = draft;
   const deletes = content.type === "deleted";
   const channel = await expectSender(sql, worldId, id, sender, volatile);
@@ -108,13 +111,13 @@ export async function replaceMessage(
     draft,
     deletes,
   );
-  notes.erased("chat_events");
+  log.erased("chat_events");
   const event = {
     ...{ type: MESSAGE, sender, replaces, deleted: Number(deletes) },
     content: deletes ? null : JSON.stringify(content),
   };
   const statements = deletes ? DELETE : EDIT;
-  return post(sql, statements[kindOf(channel)], worldId, channel, event);
+  return post(sql, log, statements[kindOf(channel)], worldId, channel, event);
 }
 
 /**

@@ -1,7 +1,8 @@
-import { type ChannelRow, type DeliveryRow, MEMBER } from "../chat-rows.js";
+import type { Delivery } from "../chat.js";
+import { type ChannelRow, MEMBER, toDeliveries } from "../chat-rows.js";
 import { IS_KNOWN } from "../rows.js";
 import { createChannel } from "./chat-channels.js";
-import { LOCK_OF_CHAT } from "./locks.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 /** An event to store. */
@@ -14,32 +15,23 @@ interface NewEvent {
   deleted?: number;
 }
 
-/**
- * The beginning of every statement that stores events. Their ids are drawn under the
- * lock, which lasts until the commit, so that everybody sees them in order. An unused
- * part of a statement may be left out, but not one that is MATERIALIZED and named in a
- * FROM. The statement sees what was committed before it waited for the lock; all that
- * it reads is guarded by the lock of the world, which its transaction has.
- */
-export const LOCKED = `WITH lock AS MATERIALIZED (${LOCK_OF_CHAT})`;
+/** The id and the tag of the event in statements of {@link posting}. */
+const ID = "$9::bigint";
+const TAG = "$10::bigint";
 
-/** The part that notes the highest id of all, of `event`. */
-export const NOTED = "noted AS (UPDATE chat_last SET id = event.id FROM event)";
-
-const POST = `${LOCKED},
-  event AS (
-    INSERT INTO chat_events (world_id, channel, type, sender, timestamp, replaces, deleted, content)
-    SELECT $1, $2::bigint, $3::bigint, $4, $5::bigint, $6::bigint, $7::bigint, $8 FROM lock
-    RETURNING id),
+// An unused part of a statement may be left out, but not one that is MATERIALIZED and named
+// in a FROM.
+const POST = `WITH event AS (
+    INSERT INTO chat_events (world_id, channel, type, sender, timestamp, replaces, deleted, content, id, tag)
+    VALUES ($1, $2::bigint, $3::bigint, $4, $5::bigint, $6::bigint, $7::bigint, $8, ${ID}, ${TAG})),
   in_channel AS (
-    UPDATE chat_channels SET last_event = event.id,
-      last_message = CASE WHEN $3::bigint = ${MEMBER} THEN last_message ELSE event.id END
-    FROM event WHERE world_id = $1 AND number = $2::bigint),
-  ${NOTED}`;
+    UPDATE chat_channels SET last_event = ${ID},
+      last_message = CASE WHEN $3::bigint = ${MEMBER} THEN last_message ELSE ${ID} END
+    WHERE world_id = $1 AND number = $2::bigint)`;
 
 /** Parts of a statement that stores an event, beside the event. */
 interface PostParts {
-  /** What else is written. Its parameters begin with `$9`. */
+  /** What else is written. `$9` is the id, and its own parameters begin with `$11`. */
   also?: readonly string[];
   /** Makes an array of who is notified, and of those to whom a direct channel appears. */
   notified?: string;
@@ -55,7 +47,7 @@ export const posting = ({
   appeared = NOBODY,
 }: PostParts = {}): string =>
   `${[POST, ...also].join(",\n")}
-  SELECT id, ${notified} AS notified, ${appeared} AS appeared FROM event`;
+  SELECT ${notified} AS notified, ${appeared} AS appeared`;
 
 /** The sender leaves the unread list of a room. */
 const UNLISTED = `unlisted AS (
@@ -78,7 +70,7 @@ export const notifying = (users: string) => ({
   also: [
     `notified AS (
       INSERT INTO chat_notifications (world_id, user_id, channel, event)
-      SELECT $1, users.id, $2::bigint, event.id FROM event, users
+      SELECT $1, users.id, $2::bigint, ${ID} FROM users
       WHERE users.world_id = $1 AND users.id <> $4 AND ${IS_KNOWN} AND ${users}
       RETURNING user_id)`,
   ],
@@ -86,37 +78,42 @@ export const notifying = (users: string) => ({
 });
 
 /**
- * Stores an event.
+ * Stores an event, and appends its entry.
  * @param statement of {@link posting}.
  * @param channel as it was read in this transaction. It is updated.
  * @param more the parameters of the other parts.
  */
 export async function post(
   sql: Sql,
+  log: Log,
   statement: string,
   worldId: string,
   channel: ChannelRow,
   event: NewEvent,
   more: readonly unknown[] = [],
-): Promise<DeliveryRow> {
+): Promise<Delivery> {
   const { type, sender, content, replaces = null, deleted = 0 } = event;
   const timestamp = Date.now();
   const { number } = channel;
+  const { id, tag } = log.nextEvent();
   const values = [worldId, number, type, sender, timestamp, replaces, deleted];
-  const { id, notified, appeared } = (await sql.one<
-    Pick<DeliveryRow, "notified" | "appeared"> & { id: number }
-  >(statement, [...values, content, ...more]))!;
+  const { notified, appeared } = (await sql.one<
+    Pick<Delivery, "notified" | "appeared">
+  >(statement, [...values, content, id, tag, ...more]))!;
   const { last_event: previous, last_message: previousMessage } = channel;
   channel.last_event = id;
   if (type !== MEMBER) channel.last_message = id;
   const stored = { id, type, sender, timestamp, replaces, deleted, content };
-  return {
+  const row = {
     event: { ...stored, edited: null },
     previous,
     previousMessage,
     notified,
     appeared,
   };
+  const delivery = toDeliveries(channel.id, [row])[0]!;
+  log.posted(tag, delivery);
+  return delivery;
 }
 
 const PLAIN = posting();
@@ -127,12 +124,13 @@ const FIND_CHANNEL =
 /** Stores an event in the channel of a room that exists, and does nothing else. */
 export async function postInRoom(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   event: NewEvent,
-): Promise<DeliveryRow> {
+): Promise<Delivery> {
   const channel =
     (await sql.one<ChannelRow>(FIND_CHANNEL, [worldId, room])) ??
     (await createChannel(sql, worldId, room));
-  return post(sql, PLAIN, worldId, channel, event);
+  return post(sql, log, PLAIN, worldId, channel, event);
 }

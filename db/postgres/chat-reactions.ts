@@ -7,6 +7,7 @@ import {
 import { absent } from "../preconditions.js";
 import { expectSender } from "./chat-channels.js";
 import { readEvent, toEventsWithReactions } from "./chat-events.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 const ADD =
@@ -18,6 +19,7 @@ const REMOVE =
 /** @see ChatStore.react */
 export async function react(
   sql: Sql,
+  log: Log,
   worldId: string,
   id: string,
   event: number,
@@ -31,6 +33,9 @@ export async function react(
     ([given, by]) => given === reaction && by === user,
   );
   const values = [worldId, event, reaction, user];
+  if (remove === at >= 0) {
+    log.append({ type: "chat.reacted", channel: id, event });
+  }
   if (remove && at >= 0) {
     await sql.run(REMOVE, values);
     reactions.splice(at, 1);

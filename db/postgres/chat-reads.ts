@@ -1,8 +1,7 @@
-import type { ActiveChannel, ChatStore, Unread } from "../chat.js";
+import type { ChatStore, Unread } from "../chat.js";
 import { type ChannelRow, MAX_NOTIFICATIONS, toChannel } from "../chat-rows.js";
 import { CHANNEL_COLUMNS } from "./chat-channels.js";
 import {
-  bounding,
   readDeliveries,
   readEvent,
   readEvents,
@@ -10,17 +9,8 @@ import {
 } from "./chat-events.js";
 import type { Sql } from "./sql.js";
 
-const LAST = "SELECT id FROM chat_last";
-
 const CHANNEL = `SELECT ${CHANNEL_COLUMNS} FROM chat_channels AS c
   WHERE c.world_id = $1 AND c.id = $2`;
-
-// Reads nothing but what came after the id, by the index of this expression.
-const ACTIVE = `
-  SELECT c.world_id AS world, c.id AS channel, active.last FROM (
-    SELECT world_id, channel, max(id) AS last FROM chat_events
-    WHERE id + 0 > $1::bigint GROUP BY world_id, channel) AS active
-  JOIN chat_channels AS c ON c.world_id = active.world_id AND c.number = active.channel`;
 
 const IS_MEMBER = `SELECT 1 FROM chat_channels AS c
   JOIN chat_members AS m ON m.world_id = $1 AND m.channel = c.number AND m.user_id = $3
@@ -63,31 +53,20 @@ function toUnread(user: string, rows: readonly UnreadRow[]): Unread {
   return { marks, notifications: notifications.reverse() };
 }
 
-/**
- * The reads of chat. Each is one statement.
- * @param sawId gets each last id.
- */
+/** The reads of chat. Each is one statement. */
 export const chatReads = (
   sql: Sql,
-  sawId: (id: number) => void,
 ): Pick<
   ChatStore,
-  | "lastId"
   | "channel"
   | "events"
   | "event"
   | "deliveries"
-  | "activeSince"
   | "isMember"
   | "members"
   | "memberships"
   | "unread"
 > => ({
-  async lastId() {
-    const id = (await sql.value<number>(LAST))!;
-    sawId(id);
-    return id;
-  },
   async channel(worldId, id) {
     const row = await sql.one<ChannelRow>(CHANNEL, [worldId, id]);
     return row && toChannel(row);
@@ -98,7 +77,6 @@ export const chatReads = (
     return row && toEventsWithReactions(channel, [row])[0];
   },
   deliveries: (...args) => readDeliveries(sql, ...args),
-  activeSince: (id) => sql.all<ActiveChannel>(ACTIVE, [bounding(id)]),
   isMember: async (...args) => (await sql.value(IS_MEMBER, args)) !== undefined,
   members: (...args) => sql.column<string>(MEMBERS, args),
   async memberships(...args) {

@@ -1,10 +1,4 @@
-import {
-  type ChatStore,
-  type Delivery,
-  type NewMark,
-  type MessageDraft,
-} from "../chat.js";
-import { type DeliveryRow, toDeliveries } from "../chat-rows.js";
+import type { ChatStore, MessageDraft, NewMark } from "../chat.js";
 import { emptyMessages, expireEvents } from "./chat-erasures.js";
 import { markRead } from "./chat-marks.js";
 import { joinChannel, leaveChannel, openDirect } from "./chat-members.js";
@@ -15,32 +9,41 @@ import type { Database } from "./database.js";
 
 /** Chat in PostgreSQL. */
 export const chatStore = (db: Database): ChatStore => ({
-  ...chatReads(db.sql, (id) => db.sawId(id)),
+  ...chatReads(db.sql),
 
-  async send(worldId, id, draft) {
-    const row = await db.write(worldId, (sql, notes) =>
-      replaces(draft)
-        ? replaceMessage(sql, notes, worldId, id, draft)
-        : sendMessage(sql, worldId, id, draft),
-    );
-    return delivered(id, row);
-  },
-  async join(worldId, id, user) {
-    const row = await db.write(worldId, (sql) =>
-      joinChannel(sql, worldId, id, user),
-    );
-    return row && delivered(id, row);
-  },
-  async leave(worldId, id, user, silent) {
-    const row = await db.write(worldId, (sql) =>
-      leaveChannel(sql, worldId, id, user, silent),
-    );
-    return row && delivered(id, row);
-  },
-  react: (worldId, id, event, reaction) =>
-    db.write(worldId, (sql) => react(sql, worldId, id, event, reaction)),
-  direct: (worldId, caller, users, hide) =>
-    db.write(worldId, (sql) => openDirect(sql, worldId, caller, users, hide)),
+  send: (worldId, id, draft, by) =>
+    db.write(
+      worldId,
+      (sql, log) =>
+        replaces(draft)
+          ? replaceMessage(sql, log, worldId, id, draft)
+          : sendMessage(sql, log, worldId, id, draft),
+      by,
+    ),
+  join: (worldId, id, user, by) =>
+    db.write(
+      worldId,
+      (sql, log) => joinChannel(sql, log, worldId, id, user),
+      by,
+    ),
+  leave: (worldId, id, user, silent, by) =>
+    db.write(
+      worldId,
+      (sql, log) => leaveChannel(sql, log, worldId, id, user, silent),
+      by,
+    ),
+  react: (worldId, id, event, reaction, by) =>
+    db.write(
+      worldId,
+      (sql, log) => react(sql, log, worldId, id, event, reaction),
+      by,
+    ),
+  direct: (worldId, caller, users, hide, by) =>
+    db.write(
+      worldId,
+      (sql, log) => openDirect(sql, log, worldId, caller, users, hide),
+      by,
+    ),
   async mark(marks) {
     const byWorld = new Map<string, NewMark[]>();
     for (const mark of marks) {
@@ -49,23 +52,18 @@ export const chatStore = (db: Database): ChatStore => ({
       else byWorld.set(mark.world, [mark]);
     }
     const writes = [...byWorld].map(([world, own]) =>
-      db.write(world, (sql) => markRead(sql, world, own), { quiet: true }),
+      db.write(world, (sql) => markRead(sql, world, own)),
     );
     await Promise.all(writes);
   },
   empty: (worldId, user, after) =>
-    db.write(worldId, (sql, notes) =>
-      emptyMessages(sql, notes, worldId, user, after),
+    db.write(worldId, (sql, log) =>
+      emptyMessages(sql, log, worldId, user, after),
     ),
   expire: (worldId, before) =>
-    db.write(worldId, (sql, notes) =>
-      expireEvents(sql, notes, worldId, before),
-    ),
+    db.write(worldId, (sql, log) => expireEvents(sql, log, worldId, before)),
 });
 
 const replaces = (
   draft: MessageDraft,
 ): draft is MessageDraft & { replaces: number } => draft.replaces != null;
-
-const delivered = (channel: string, row: DeliveryRow): Delivery =>
-  toDeliveries(channel, [row])[0]!;

@@ -1,20 +1,23 @@
 import type pg from "pg";
 import { addressOf, type DatabaseOptions } from "../choice.js";
+import { detach } from "../detach.js";
+import { type Author, INDEX, SERVER } from "../log/entries.js";
+import type { LogEvents } from "../log/log-events.js";
+import type { Position } from "../log/log.js";
 import type { PoolHealth } from "../open.js";
 import { StoreError } from "../store.js";
 import { Caches } from "./cache.js";
-import { skipSeenIds } from "./chat-ids.js";
 import { clientOf, configOf, end, lineOf, open } from "./client.js";
 import { storeErrorOf } from "./errors.js";
 import { Lanes } from "./lanes.js";
 import { Link } from "./link.js";
+import { type Log, Noted, type Writer } from "./log.js";
+import { raiseLost } from "./lost-entries.js";
 import { join, type Membership } from "./membership.js";
-import { CHANNEL, News, type Telling } from "./news.js";
-import { Noted, type Notes } from "./notes.js";
 import { Pool, prepare } from "./pool.js";
 import { Searches } from "./searches.js";
 import { type Sql, sqlOn } from "./sql.js";
-import { type Announce, type Job, transact } from "./transaction.js";
+import { type Job, transact } from "./transaction.js";
 import { upgrade, type UpgradeOptions } from "./upgrade.js";
 import { Vacuum } from "./vacuum.js";
 
@@ -27,25 +30,31 @@ const READERS = `SELECT EXISTS (
 const UPGRADE_TIMEOUT = 3_600_000;
 
 /** A write, which touches nothing but the database. */
-export type Write<T> = (sql: Sql, notes: Notes) => Promise<T>;
+export type Write<T> = (sql: Sql, log: Log) => Promise<T>;
+
+/** How a database is opened. */
+export interface OpenOptions extends UpgradeOptions {
+  /** The author of writes that name nobody; the server by default. */
+  author?: Author;
+}
 
 /** A PostgreSQL database: its connections, its writes, and what it caches. */
 export class Database {
   /** The id of the installation, which all nodes have in common. */
   readonly id: string;
-  readonly caches: Caches;
+  readonly caches = new Caches();
   /** The reads that look at every row of a world. */
   readonly searches = new Searches();
   /** Statements that each stand alone, and see all that is committed. */
   readonly sql: Sql;
   readonly #link: Link;
   readonly #pool: Pool;
-  readonly #news: News;
   readonly #vacuum: Vacuum;
   readonly #lanes: Lanes;
+  readonly #author: Author;
   #membership: Membership | undefined;
-  /** The highest id of a chat event that this process has read. */
-  #lastId = 0;
+  /** What follows the logs. */
+  #events: LogEvents | undefined;
   #closed = false;
   #wasLost = false;
   /** Writes and snapshots under way. */
@@ -55,27 +64,25 @@ export class Database {
     id: string,
     config: pg.ClientConfig,
     size: number,
+    author: Author,
     warn: (line: string) => void,
   ) {
     this.id = id;
+    this.#author = author;
     // Writes wait for the locks of their worlds, and reads must not wait for connections then.
     this.#lanes = new Lanes(Math.ceil(size / 2), (world, batch) =>
       this.#transact(world, batch),
     );
     this.#pool = new Pool(config, size, () => this.isUp);
-    this.caches = new Caches(() => this.#link.isTrusted);
-    this.#news = new News(this.caches);
-    this.#link = new Link(config, CHANNEL, {
+    this.#link = new Link(config, {
       prepare: async (client) => {
         await prepare(client);
         if (this.#membership) await join(client, this.#membership);
-        if (this.#lastId > 0) await skipSeenIds(client, this.#lastId);
+        await raiseLost(client, this.#cursors());
       },
-      notified: (payload) => this.#news.heard(payload),
       up: () => {
         if (this.#wasLost) warn("PostgreSQL is back");
         this.#wasLost = false;
-        this.#news.missed();
       },
       down: (cause) => {
         this.#wasLost = true;
@@ -100,7 +107,7 @@ export class Database {
    */
   static async open(
     { url, pool }: DatabaseOptions,
-    options: UpgradeOptions,
+    { author = SERVER, ...options }: OpenOptions,
     warn: (line: string) => void = () => {},
   ): Promise<Database> {
     try {
@@ -113,7 +120,7 @@ export class Database {
       } finally {
         await end(client);
       }
-      const database = new Database(id, config, pool, warn);
+      const database = new Database(id, config, pool, author, warn);
       await database.#link.open();
       return database;
     } catch (error) {
@@ -126,7 +133,7 @@ export class Database {
    * @throws {StoreError} `unusable` if it has not the same in common as the others.
    */
   async join(membership: Membership, url: string): Promise<void> {
-    // The lock belongs to the connection that listens, and comes back with it.
+    // The lock belongs to the connection of the link, and comes back with it.
     this.#membership = membership;
     try {
       await this.#link.with((client) => join(client, membership));
@@ -135,14 +142,13 @@ export class Database {
     }
   }
 
-  /** Says how this process tells others of its writes. */
-  tell(telling: Telling): void {
-    this.#news.telling = telling;
-  }
-
-  /** This process has read the id of a chat event, which nothing else may get. */
-  sawId(id: number): void {
-    this.#lastId = Math.max(this.#lastId, id);
+  /**
+   * Takes what follows the logs of this database, before anybody else listens to it. From
+   * then on, it gets what is written here, and what is read of worlds and rooms is cached.
+   */
+  follow(events: LogEvents): void {
+    this.#events = events;
+    this.caches.follow(events);
   }
 
   /** Whether the database can be reached. */
@@ -172,20 +178,16 @@ export class Database {
    * Runs a write of a world. Writes of one world come one after another, on all nodes, so
    * this may read, decide, and write. Those that wait gather in one transaction, and each
    * succeeds or fails alone.
-   * @param options.quiet nobody has to look again because of it.
+   * @param by who writes.
    * @throws {StoreError} what `run` throws, or a problem of the store.
    */
-  write<T>(
-    world: string,
-    run: Write<T>,
-    { quiet = false }: { quiet?: boolean } = {},
-  ): Promise<T> {
-    return this.#enqueue(world, run, { quiet, all: false });
+  write<T>(world: string, run: Write<T>, by?: Author): Promise<T> {
+    return this.#enqueue(world, run, { by, all: false });
   }
 
   /** As {@link write}, one after another for all worlds: creates, imports or deletes a world, or changes its domain. */
-  writeAll<T>(world: string, run: Write<T>): Promise<T> {
-    return this.#enqueue(world, run, { quiet: false, all: true });
+  writeAll<T>(world: string, run: Write<T>, by?: Author): Promise<T> {
+    return this.#enqueue(world, run, { by, all: true });
   }
 
   /** Finishes what is under way, and closes all connections. */
@@ -193,7 +195,7 @@ export class Database {
     if (this.#closed) return;
     this.#closed = true;
     await Promise.allSettled(this.#working);
-    this.#news.close();
+    this.caches.close();
     await this.#vacuum.close();
     const { isUp } = this;
     await this.#link.close();
@@ -203,7 +205,7 @@ export class Database {
   #enqueue<T>(
     world: string,
     run: Write<T>,
-    how: Pick<Job, "quiet" | "all">,
+    how: { by: Writer; all: boolean },
   ): Promise<T> {
     return this.#work(
       () =>
@@ -215,25 +217,39 @@ export class Database {
   }
 
   async #transact(world: string, jobs: readonly Job[]): Promise<void> {
-    const announce: Announce = (noted, quiet) =>
-      this.#news.statementFor(world, noted, quiet);
     const noted = new Noted();
     try {
-      const settle = await this.#pool.with((client) =>
-        transact(client, world, jobs, announce, noted),
+      const { hints, settle } = await this.#pool.with((client) =>
+        transact(client, world, jobs, this.#author, noted),
       );
-      this.caches.forget(world, noted);
       this.#vacuum.add(noted.erased);
-      settle();
+      for (const { entry } of hints) this.caches.forget(entry);
+      const applied = hints.length > 0 ? this.#events?.took(hints) : undefined;
+      // The next writes of the world need not wait for it.
+      if (applied) detach(applied.then(settle, settle));
+      else settle();
     } catch (error) {
       const fault = storeErrorOf(error) ?? error;
       if (fault instanceof StoreError && fault.problem === "doubtful") {
-        this.#news.doubts(world);
         // A caller that repeats the erasure may find it done.
         this.#vacuum.add(noted.erased);
+        this.#doubts(world);
       }
       for (const { reject } of jobs) reject(fault);
     }
+  }
+
+  /** Nobody knows whether this process has just written in a world. */
+  #doubts(world: string): void {
+    for (const one of [world, INDEX]) {
+      this.caches.forgetWorld(one);
+      this.#events?.look(one);
+    }
+  }
+
+  /** What this process knows of each log. */
+  #cursors(): ReadonlyMap<string, Position> {
+    return this.#events?.cursors() ?? new Map<string, Position>();
   }
 
   /** Whether somebody reads what was committed some milliseconds ago. */

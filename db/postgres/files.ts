@@ -30,7 +30,7 @@ const INSERT = `INSERT INTO files (world_id, key, user_id, size, sha256, created
 /** The records of files in a PostgreSQL database. */
 export const fileRecords = (db: Database): FileRecords => ({
   add: (world, visitor, { key, size, sha256 }, quota) =>
-    db.write(world, async (sql) => {
+    db.write(world, async (sql, log) => {
       const { tokenId, clientId } = visitor;
       const state = await sql.value<string>(
         tokenId === undefined ? STATE_OF.client : STATE_OF.token,
@@ -44,8 +44,9 @@ export const fileRecords = (db: Database): FileRecords => ({
       if (total > quota) {
         throw new StoreError("quota", "The files of this world are too large.");
       }
-      const user = await enterUser(sql, world, visitor);
+      const user = await enterUser(sql, log, world, visitor);
       await sql.run(INSERT, [world, key, user.id, size, sha256, Date.now()]);
+      log.appendOf(user.id, { type: "file.added", file: fileIdOf(key) });
     }),
 
   has: async (key) =>
@@ -68,18 +69,23 @@ export const fileRecords = (db: Database): FileRecords => ({
   keys: (world) =>
     db.sql.column<string>("SELECT key FROM files WHERE world_id = $1", [world]),
 
-  delete: (world, id) =>
-    db.write(world, async (sql, notes) => {
-      const file = await find(sql, world, id);
-      if (!file) throw absent("file");
-      await sql.run("DELETE FROM files WHERE world_id = $1 AND key = $2", [
-        world,
-        file.key,
-      ]);
-      await sql.run(ADD_BYTES, [world, -file.size]);
-      notes.erased("files");
-      return file.key;
-    }),
+  delete: (world, id, by) =>
+    db.write(
+      world,
+      async (sql, log) => {
+        const file = await find(sql, world, id);
+        if (!file) throw absent("file");
+        await sql.run("DELETE FROM files WHERE world_id = $1 AND key = $2", [
+          world,
+          file.key,
+        ]);
+        await sql.run(ADD_BYTES, [world, -file.size]);
+        log.erased("files");
+        log.append({ type: "file.deleted", file: id });
+        return file.key;
+      },
+      by,
+    ),
 
   size: async (world) =>
     (await db.sql.value<number>("SELECT file_bytes FROM worlds WHERE id = $1", [

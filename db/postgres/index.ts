@@ -5,6 +5,7 @@ import { chatStore } from "./chat.js";
 import { counts } from "./counts.js";
 import type { Database } from "./database.js";
 import { fileRecords } from "./files.js";
+import { logStore } from "./log-store.js";
 import { pollStore } from "./polls.js";
 import { questionStore } from "./questions.js";
 import { roomStore } from "./rooms.js";
@@ -27,6 +28,7 @@ export function postgresStore(db: Database): Store {
     chat: chatStore(db),
     questions: questionStore(db),
     polls: pollStore(db),
+    log: logStore(db),
     counts: () => counts(db),
     async close() {
       await chores.close();

@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { setTimeout as sleep } from "node:timers/promises";
 import { detach } from "../detach.js";
 import { clientOf, cut, end, open } from "./client.js";
@@ -9,10 +9,7 @@ const BEAT = 250;
 /** After how many beats without an answer the connection counts as lost. */
 const MAX_SILENT = 5;
 
-/** How long after a heartbeat nothing can have been missed, in milliseconds. */
-const TRUST = 1000;
-
-/** How long a new connection may take until it listens and is prepared, in milliseconds. */
+/** How long a new connection may take until it is prepared, in milliseconds. */
 const OPEN_TIMEOUT = 6000;
 
 /** The pause before the next attempt to connect, in milliseconds. */
@@ -22,45 +19,30 @@ const PAUSE = 300;
 interface LinkEvents {
   /** Prepares each new connection. If it throws, the link stays down and tries again. */
   prepare: (client: pg.Client) => Promise<void>;
-  /** Gets the payload of each notification. */
-  notified: (payload: string) => void;
-  /** The connection is there. What was missed before is unknown. */
+  /** The connection is there. */
   up: () => void;
   /** The connection is lost. */
   down: (cause: unknown) => void;
 }
 
-/**
- * The connection that listens. Its heartbeat tells whether the database can be reached,
- * and whether every notification that was sent has arrived.
- */
+/** A connection whose heartbeat tells whether the database can be reached. */
 export class Link {
   readonly #config: pg.ClientConfig;
-  readonly #channel: string;
   readonly #events: LinkEvents;
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** When the last heartbeat was sent that was answered. */
-  #heard = -Infinity;
   /** How many beats the present heartbeat waits; undefined if none does. */
   #silent: number | undefined;
   #closed = false;
 
-  /** @param channel of the notifications. */
-  constructor(config: pg.ClientConfig, channel: string, events: LinkEvents) {
+  constructor(config: pg.ClientConfig, events: LinkEvents) {
     this.#config = config;
-    this.#channel = channel;
     this.#events = events;
   }
 
   /** Whether the database can be reached. */
   get isUp(): boolean {
     return this.#client !== undefined;
-  }
-
-  /** Whether every notification of more than a second ago has arrived. */
-  get isTrusted(): boolean {
-    return this.isUp && performance.now() - this.#heard < TRUST;
   }
 
   /** Uses the connection. @throws an error if it is lost. */
@@ -74,9 +56,6 @@ export class Link {
     const client = clientOf(this.#config);
     const lost = (error?: Error) => this.#lose(client, error);
     client.on("error", lost).on("end", lost);
-    client.on("notification", ({ payload = "" }) =>
-      this.#events.notified(payload),
-    );
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
@@ -84,12 +63,9 @@ export class Link {
     }, OPEN_TIMEOUT);
     try {
       await open(client);
-      const sentAt = performance.now();
-      await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`);
       await this.#events.prepare(client);
       if (this.#closed)
         throw new Error("Connection ended: the link is closed.");
-      this.#heard = sentAt;
     } catch (error) {
       cut(client);
       throw isLate ? new Error("timeout expired") : error;
@@ -119,12 +95,9 @@ export class Link {
       return;
     }
     this.#silent = 0;
-    const sentAt = performance.now();
     client.query("SELECT 1").then(
       () => {
-        if (client !== this.#client) return;
-        this.#heard = sentAt;
-        this.#silent = undefined;
+        if (client === this.#client) this.#silent = undefined;
       },
       (error: unknown) => this.#lose(client, error),
     );

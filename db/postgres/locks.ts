@@ -14,9 +14,6 @@ export const lockOfWorld = (world: string): string =>
 /** Creating a world, deleting one, and changing its domain come one after another. */
 export const LOCK_OF_WORLDS = `SELECT pg_advisory_xact_lock(${BASE + 1}, 0)`;
 
-/** Events of chat get their ids in the order of the commits. */
-export const LOCK_OF_CHAT = `SELECT pg_advisory_xact_lock(${BASE + 2}, 0)`;
-
 /** Upgrades come one after another. */
 export const LOCK_OF_UPGRADES = `SELECT pg_advisory_xact_lock(${BASE + 3}, 0)`;
 

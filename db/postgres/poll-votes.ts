@@ -1,6 +1,7 @@
 import { chosenOptions } from "../poll-changes.js";
 import { toPoll } from "../poll-rows.js";
 import type { Poll } from "../polls.js";
+import type { Log } from "./log.js";
 import { expectActive } from "./participants.js";
 import { findPoll } from "./poll-finding.js";
 import type { Sql } from "./sql.js";
@@ -22,6 +23,7 @@ const VOTE = `WITH change AS (
 /** @see PollStore.vote */
 export async function votePoll(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   id: string,
@@ -41,6 +43,7 @@ export async function votePoll(
       options.map(({ number }) => number),
     );
     await sql.run(VOTE, [worldId, row.number, user, ...numbers]);
+    log.appendOf(user, { type: "poll.voted", room, poll: id });
     for (const option of added) option.votes++;
     for (const option of removed) option.votes--;
   }

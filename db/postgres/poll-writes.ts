@@ -1,10 +1,12 @@
-import { toDeliveries } from "../chat-rows.js";
+import { isDeepStrictEqual } from "node:util";
 import type { Delivery } from "../chat.js";
+import { deletedPoll, savedPoll, updatedPoll } from "../log/changes.js";
 import { changedPoll, isOpened, newPoll, openingOf } from "../poll-changes.js";
 import { planOptions } from "../poll-options.js";
 import { toPoll } from "../poll-rows.js";
 import type { Poll, PollChanges, PollDraft } from "../polls.js";
 import { postInRoom } from "./chat-posts.js";
+import type { Log } from "./log.js";
 import { expectRoom, expectUser, PLACE, type Place } from "./participants.js";
 import { findPoll, optionsOf } from "./poll-finding.js";
 import { ADD_OPTIONS, columnsOf, replaceOptions } from "./poll-options.js";
@@ -19,6 +21,7 @@ const CREATE = `WITH poll AS (
 
 export async function createPoll(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   draft: PollDraft,
@@ -36,6 +39,7 @@ export async function createPoll(
     row.timestamp,
     row.results,
   ]);
+  log.append(savedPoll(room, row.id));
   return poll;
 }
 
@@ -48,6 +52,7 @@ const UPDATE = `UPDATE polls SET content = $3, state = $4, poll_type = $5, is_pi
 /** @see PollStore.update */
 export async function updatePoll(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   id: string,
@@ -80,12 +85,17 @@ export async function updatePoll(
     changed.is_pinned,
     changed.results,
   ]);
+  const before = toPoll(row, present);
+  const after = toPoll(changed, options);
+  if (!isDeepStrictEqual(before, after)) log.append(updatedPoll(before, after));
+  if (unpinned !== undefined) log.append(savedPoll(room, unpinned));
+  // The poll is known before the event that names it.
   const delivery = isOpened(row, changed)
-    ? await announce(sql, worldId, room, id, user)
+    ? await announce(sql, log, worldId, room, id, user)
     : undefined;
   return {
-    before: toPoll(row, present),
-    after: toPoll(changed, options),
+    before,
+    after,
     ...(delivery && { delivery }),
     ...(unpinned !== undefined && { unpinned }),
   };
@@ -97,6 +107,7 @@ const HAS_CHAT = `SELECT 1 FROM room_modules
 /** Tells the chat of a room, if it has one, that a poll is open. */
 async function announce(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   poll: string,
@@ -104,7 +115,7 @@ async function announce(
 ): Promise<Delivery | undefined> {
   if (!(await sql.one(HAS_CHAT, [worldId, room]))) return undefined;
   const event = openingOf(poll, sender);
-  return toDeliveries(room, [await postInRoom(sql, worldId, room, event)])[0];
+  return postInRoom(sql, log, worldId, room, event);
 }
 
 const REMOVE = "DELETE FROM polls WHERE world_id = $1 AND number = $2";
@@ -112,13 +123,17 @@ const REMOVE = "DELETE FROM polls WHERE world_id = $1 AND number = $2";
 /** @returns the poll as it was. */
 export async function deletePoll(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   id: string,
 ): Promise<Poll> {
   const { row, options } = await findPoll(sql, worldId, room, id, null);
   await sql.run(REMOVE, [worldId, row.number]);
-  return toPoll(row, options);
+  const poll = toPoll(row, options);
+  log.append(deletedPoll(poll));
+  log.erasedData();
+  return poll;
 }
 
 const PIN =
@@ -127,17 +142,22 @@ const PIN =
 /** @returns the poll that is pinned now. */
 export async function pinPoll(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   id: string | null,
 ): Promise<Poll | undefined> {
   if (id === null) {
     expectRoom((await sql.one<Place>(FIND_PLACE, [worldId, room, null]))!);
-    await sql.run(UNPIN, [worldId, room, null]);
+    const pinned = await sql.run(UNPIN, [worldId, room, null]);
+    if (pinned > 0) log.append({ type: "poll.pinned", room, poll: null });
     return undefined;
   }
   const { row, options } = await findPoll(sql, worldId, room, id, null);
-  await sql.run(UNPIN, [worldId, room, id]);
-  await sql.run(PIN, [worldId, row.number]);
+  if (row.is_pinned === 0) {
+    await sql.run(UNPIN, [worldId, room, id]);
+    await sql.run(PIN, [worldId, row.number]);
+    log.append({ type: "poll.pinned", room, poll: id });
+  }
   return toPoll({ ...row, is_pinned: 1 }, options);
 }

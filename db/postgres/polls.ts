@@ -10,16 +10,30 @@ export const pollStore = (db: Database): PollStore => ({
   list: (...args) => listPolls(db.sql, ...args),
   ballots: (...args) => ballotsOf(db.sql, ...args),
   voters: (...args) => votersOf(db.sql, ...args),
-  create: (worldId, room, draft) =>
-    db.write(worldId, (sql) => createPoll(sql, worldId, room, draft)),
-  update: (worldId, room, id, changes, user) =>
-    db.write(worldId, (sql) =>
-      updatePoll(sql, worldId, room, id, changes, user),
+  create: (worldId, room, draft, by) =>
+    db.write(
+      worldId,
+      (sql, log) => createPoll(sql, log, worldId, room, draft),
+      by,
     ),
-  delete: (worldId, room, id) =>
-    db.write(worldId, (sql) => deletePoll(sql, worldId, room, id)),
-  vote: (worldId, room, id, user, options) =>
-    db.write(worldId, (sql) => votePoll(sql, worldId, room, id, user, options)),
-  pin: (worldId, room, id) =>
-    db.write(worldId, (sql) => pinPoll(sql, worldId, room, id)),
+  update: (worldId, room, id, changes, user, by) =>
+    db.write(
+      worldId,
+      (sql, log) => updatePoll(sql, log, worldId, room, id, changes, user),
+      by,
+    ),
+  delete: (worldId, room, id, by) =>
+    db.write(
+      worldId,
+      (sql, log) => deletePoll(sql, log, worldId, room, id),
+      by,
+    ),
+  vote: (worldId, room, id, user, options, by) =>
+    db.write(
+      worldId,
+      (sql, log) => votePoll(sql, log, worldId, room, id, user, options),
+      by,
+    ),
+  pin: (worldId, room, id, by) =>
+    db.write(worldId, (sql, log) => pinPoll(sql, log, worldId, room, id), by),
 });

@@ -1,3 +1,8 @@
+import {
+  deletedQuestion,
+  savedQuestion,
+  updatedQuestion,
+} from "../log/changes.js";
 import { absent } from "../preconditions.js";
 import {
   changedQuestion,
@@ -7,8 +12,9 @@ import {
   seesQuestion,
   toQuestion,
 } from "../question-rows.js";
+import { sameValues } from "../rows.js";
 import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import {
   expectActive,
   expectRoom,
@@ -46,6 +52,7 @@ const ASK = `INSERT INTO questions (world_id, id, room_id, sender, content, stat
 
 export async function askQuestion(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   draft: QuestionDraft,
@@ -57,6 +64,7 @@ export async function askQuestion(
   const row = newQuestionRow(room, draft);
   const { id, sender, content, state, timestamp } = row;
   await sql.run(ASK, [worldId, id, room, sender, content, state, timestamp]);
+  log.append(savedQuestion(room, id));
   return toQuestion(row);
 }
 
@@ -89,7 +97,7 @@ async function save(sql: Sql, worldId: string, row: QuestionRow) {
 
 export async function updateQuestion(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   room: string,
   id: string,
@@ -99,13 +107,21 @@ export async function updateQuestion(
   const found = await find(sql, worldId, room, id, moderator);
   expectUser(found);
   const changed = changedQuestion(found, changes, moderator);
-  if (changed.content !== found.content) notes.erased("questions");
-  return { before: toQuestion(found), ...(await save(sql, worldId, changed)) };
+  if (changed.content !== found.content) {
+    log.erased("questions");
+    log.erasedData();
+  }
+  const before = toQuestion(found);
+  const saved = await save(sql, worldId, changed);
+  const { after, unpinned } = saved;
+  if (!sameValues(before, after)) log.append(updatedQuestion(before, after));
+  if (unpinned !== undefined) log.append(savedQuestion(room, unpinned));
+  return { before, ...saved };
 }
 
 export async function deleteQuestion(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   room: string,
   id: string,
@@ -116,8 +132,11 @@ export async function deleteQuestion(
     "DELETE FROM questions WHERE world_id = $1 AND number = $2",
     params,
   );
-  notes.erased("questions");
-  return toQuestion(found);
+  const question = toQuestion(found);
+  log.append(deletedQuestion(question));
+  log.erased("questions");
+  log.erasedData();
+  return question;
 }
 
 /** @param change counts the votes that `vote` changed. */
@@ -138,6 +157,7 @@ const REMOVE_VOTE = voting(
 
 export async function voteQuestion(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   id: string,
@@ -153,11 +173,15 @@ export async function voteQuestion(
     found.number,
     user,
   ]);
+  if (score !== undefined) {
+    log.appendOf(user, { type: "question.voted", room, question: id });
+  }
   return toQuestion({ ...found, score: score ?? found.score });
 }
 
 export async function pinQuestion(
   sql: Sql,
+  log: Log,
   worldId: string,
   room: string,
   id: string | null,
@@ -167,11 +191,14 @@ export async function pinQuestion(
     const found = await find(sql, worldId, room, id, moderator);
     expectUser(found);
     const pinned = { ...found, moderator, is_pinned: 1 };
+    if (sameValues(found, pinned)) return toQuestion(found);
+    log.append({ type: "question.pinned", room, question: id });
     return (await save(sql, worldId, pinned)).after;
   }
   const place = (await sql.one<Place>(FIND_PLACE, [worldId, room, moderator]))!;
   expectRoom(place);
   expectUser(place);
-  await sql.run(UNPIN, [worldId, room, moderator, null]);
+  const pinned = await sql.run(UNPIN, [worldId, room, moderator, null]);
+  if (pinned > 0) log.append({ type: "question.pinned", room, question: null });
   return undefined;
 }

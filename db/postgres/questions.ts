@@ -14,20 +14,35 @@ export const questionStore = (db: Database): QuestionStore => ({
   get: (...args) => getQuestion(db.sql, ...args),
   seen: (...args) => seenQuestions(db.sql, ...args),
   list: (...args) => listQuestions(db.sql, ...args),
-  ask: (worldId, room, draft) =>
-    db.write(worldId, (sql) => askQuestion(sql, worldId, room, draft)),
-  update: (worldId, room, id, changes, moderator) =>
-    db.write(worldId, (sql, notes) =>
-      updateQuestion(sql, notes, worldId, room, id, changes, moderator),
+  ask: (worldId, room, draft, by) =>
+    db.write(
+      worldId,
+      (sql, log) => askQuestion(sql, log, worldId, room, draft),
+      by,
     ),
-  delete: (worldId, room, id) =>
-    db.write(worldId, (sql, notes) =>
-      deleteQuestion(sql, notes, worldId, room, id),
+  update: (worldId, room, id, changes, moderator, by) =>
+    db.write(
+      worldId,
+      (sql, log) =>
+        updateQuestion(sql, log, worldId, room, id, changes, moderator),
+      by,
     ),
-  vote: (worldId, room, id, user, vote, all) =>
-    db.write(worldId, (sql) =>
-      voteQuestion(sql, worldId, room, id, user, vote, all),
+  delete: (worldId, room, id, by) =>
+    db.write(
+      worldId,
+      (sql, log) => deleteQuestion(sql, log, worldId, room, id),
+      by,
     ),
-  pin: (worldId, room, id, moderator) =>
-    db.write(worldId, (sql) => pinQuestion(sql, worldId, room, id, moderator)),
+  vote: (worldId, room, id, user, vote, all, by) =>
+    db.write(
+      worldId,
+      (sql, log) => voteQuestion(sql, log, worldId, room, id, user, vote, all),
+      by,
+    ),
+  pin: (worldId, room, id, moderator, by) =>
+    db.write(
+      worldId,
+      (sql, log) => pinQuestion(sql, log, worldId, room, id, moderator),
+      by,
+    ),
 });

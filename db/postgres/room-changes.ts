@@ -7,9 +7,9 @@ import {
   WHOLE_ROOM_COLUMNS,
   type WholeRoomRow,
 } from "../rows.js";
-import type { RoomUpdate } from "../store.js";
+import type { RoomExtras, RoomUpdate } from "../store.js";
 import { removeChannelOfRoom } from "./channel-removal.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import { typesOf } from "./room-writes.js";
 import type { Sql } from "./sql.js";
 
@@ -54,11 +54,12 @@ const REMOVE_GROUP = "DELETE FROM view_groups WHERE world_id = $1 AND id = $2";
 /** @see RoomStore.update */
 export async function updateRoom(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   world: string,
   id: string,
   update: RoomUpdate,
   versions?: readonly string[],
+  type: "room.updated" | "room.scheduled" = "room.updated",
 ): Promise<WholeRoomRow> {
   const { seen, hidden } = await find(sql, world, id, versions);
   const changes = roomChanges(seen, hidden.own_domain, update);
@@ -75,7 +76,7 @@ export async function updateRoom(
   const revision = seen.revision + 1;
   await write(sql, world, id, { ...changes, revision }, group);
   if (group !== undefined) await leaveGroup(sql, world, hidden.view_group);
-  notes.staleRooms();
+  log.append({ type, room: id });
   const { domain = hidden.own_domain } = changes;
   return {
     ...seen,
@@ -85,10 +86,22 @@ export async function updateRoom(
   };
 }
 
+/** @see RoomStore.schedule */
+export const scheduleRoom = (
+  sql: Sql,
+  log: Log,
+  world: string,
+  id: string,
+  schedule_data: RoomExtras["schedule_data"],
+): Promise<WholeRoomRow> => {
+  const update = { extras: { schedule_data } };
+  return updateRoom(sql, log, world, id, update, undefined, "room.scheduled");
+};
+
 /** @see RoomStore.delete */
 export async function deleteRoom(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   world: string,
   id: string,
   versions?: readonly string[],
@@ -97,7 +110,7 @@ export async function deleteRoom(
   const hasQuestions =
     "SELECT 1 FROM questions WHERE world_id = $1 AND room_id = $2 LIMIT 1";
   if (await sql.one(hasQuestions, [world, id])) {
-    notes.erased("questions", "question_votes");
+    log.erased("questions", "question_votes");
   }
   await removeChannelOfRoom(sql, world, id);
   await sql.run("DELETE FROM rooms WHERE world_id = $1 AND id = $2", [
@@ -105,8 +118,10 @@ export async function deleteRoom(
     id,
   ]);
   await leaveGroup(sql, world, hidden.view_group);
-  notes.staleRooms();
-  return readRoom(seen).value.permission_config;
+  const rules = readRoom(seen).value.permission_config;
+  log.append({ type: "room.deleted", room: id, rules });
+  log.erasedData();
+  return rules;
 }
 
 /**

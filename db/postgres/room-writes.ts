@@ -13,7 +13,7 @@ import {
 } from "../room-rows.js";
 import { foldCase, type WholeRoomRow } from "../rows.js";
 import { taken } from "../world-copies.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 // The writes that make rooms. Each runs in a transaction of its caller.
@@ -71,7 +71,6 @@ export const typesOf = (modules: Room["module_config"] = []): string[] => [
  */
 export async function addRooms(
   sql: Sql,
-  notes: Notes,
   world: string,
   records: readonly RoomRecord[],
 ): Promise<void> {
@@ -80,18 +79,20 @@ export async function addRooms(
   const twice = records.find(({ id }) => ids.size === ids.add(id).size)?.id;
   const found = twice ?? (await sql.value<string>(SELECT_TAKEN, [[...ids]]));
   if (found !== undefined) throw taken("rooms", found);
-  await insertRooms(sql, notes, world, records);
+  await insertRooms(sql, world, records);
 }
 
 /** Creates a room with a new id. @throws {StoreError} `absent`. */
 export async function createRoom(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   world: string,
   draft: Omit<RoomRecord, "id">,
+  type: "room.created" | "room.opened" = "room.created",
 ): Promise<WholeRoomRow> {
   const record = { id: newRoomId(), ...draft };
-  const domain = await insertRooms(sql, notes, world, [record]);
+  const domain = await insertRooms(sql, world, [record]);
+  log.append({ type, room: record.id });
   const row = newRoomRow(record);
   return { ...row, domain: row.domain ?? domain };
 }
@@ -99,7 +100,7 @@ export async function createRoom(
 /** @see RoomStore.open */
 export async function openRoom(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   world: string,
   draft: Omit<RoomRecord, "id">,
 ): Promise<WholeRoomRow> {
@@ -107,16 +108,15 @@ export async function openRoom(
     throw takenName(draft.name);
   }
   const last = (await sql.value<number>(SELECT_LAST, [world])) ?? 0;
-  return createRoom(sql, notes, world, {
-    ...draft,
-    sorting_priority: priorityBehind(last),
-  });
+  const sorting_priority = priorityBehind(last);
+  const placed = { ...draft, sorting_priority };
+  return createRoom(sql, log, world, placed, "room.opened");
 }
 
 /** @see RoomStore.reorder */
 export async function reorderRooms(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   world: string,
   ids: readonly string[],
 ): Promise<void> {
@@ -128,13 +128,12 @@ export async function reorderRooms(
     moved.map(({ id }) => id),
     moved.map(({ sorting_priority }) => sorting_priority),
   ]);
-  notes.staleRooms();
+  log.append({ type: "rooms.reordered" });
 }
 
 /** @returns the domain of the world. @throws {StoreError} `absent`. */
 async function insertRooms(
   sql: Sql,
-  notes: Notes,
   world: string,
   records: readonly RoomRecord[],
 ): Promise<string> {
@@ -152,7 +151,6 @@ async function insertRooms(
     modules.map(({ type }) => type),
   ]);
   if (domain === undefined) throw absent("world");
-  notes.staleRooms();
   return domain;
 }
 

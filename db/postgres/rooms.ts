@@ -1,4 +1,5 @@
 import { Cache } from "../cache.js";
+import type { Author } from "../log/entries.js";
 import {
   readWholeRoom,
   sameValues,
@@ -7,7 +8,7 @@ import {
 } from "../rows.js";
 import type { RoomStore, RoomValue, Versioned } from "../store.js";
 import type { Database, Write } from "./database.js";
-import { deleteRoom, updateRoom } from "./room-changes.js";
+import { deleteRoom, scheduleRoom, updateRoom } from "./room-changes.js";
 import { roomLists } from "./room-lists.js";
 import { createRoom, openRoom, reorderRooms } from "./room-writes.js";
 
@@ -38,8 +39,11 @@ export function roomStore(db: Database): RoomStore {
     return room;
   }
 
-  const written = async (world: string, run: Write<WholeRoomRow>) =>
-    readWholeRoom(await db.write(world, run));
+  const written = async (
+    world: string,
+    run: Write<WholeRoomRow>,
+    by: Author | undefined,
+  ) => readWholeRoom(await db.write(world, run, by));
 
   return {
     get: (world, id) =>
@@ -57,23 +61,29 @@ export function roomStore(db: Database): RoomStore {
       ]);
       return rows.map(recordOf);
     },
-    create: (world, draft) =>
-      written(world, (sql, notes) => createRoom(sql, notes, world, draft)),
-    open: (world, draft) =>
-      written(world, (sql, notes) => openRoom(sql, notes, world, draft)),
-    update: (world, id, changes, versions) =>
-      written(world, (sql, notes) =>
-        updateRoom(sql, notes, world, id, changes, versions),
+    create: (world, draft, by) =>
+      written(world, (sql, log) => createRoom(sql, log, world, draft), by),
+    open: (world, draft, by) =>
+      written(world, (sql, log) => openRoom(sql, log, world, draft), by),
+    update: (world, id, changes, versions, by) =>
+      written(
+        world,
+        (sql, log) => updateRoom(sql, log, world, id, changes, versions),
+        by,
       ),
-    schedule: (world, id, schedule_data) =>
-      written(world, (sql, notes) =>
-        updateRoom(sql, notes, world, id, { extras: { schedule_data } }),
+    schedule: (world, id, schedule_data, by) =>
+      written(
+        world,
+        (sql, log) => scheduleRoom(sql, log, world, id, schedule_data),
+        by,
       ),
-    reorder: (world, ids) =>
-      db.write(world, (sql, notes) => reorderRooms(sql, notes, world, ids)),
-    delete: (world, id, versions) =>
-      db.write(world, (sql, notes) =>
-        deleteRoom(sql, notes, world, id, versions),
+    reorder: (world, ids, by) =>
+      db.write(world, (sql, log) => reorderRooms(sql, log, world, ids), by),
+    delete: (world, id, versions, by) =>
+      db.write(
+        world,
+        (sql, log) => deleteRoom(sql, log, world, id, versions),
+        by,
       ),
   };
 }

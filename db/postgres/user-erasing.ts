@@ -2,7 +2,7 @@ import type { UserName } from "../../schemas/users.js";
 import { absent } from "../preconditions.js";
 import { IS_KNOWN } from "../rows.js";
 import { quitChat } from "./chat-remains.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 const FIND_BY_ID = `SELECT id FROM users WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN}`;
@@ -54,7 +54,7 @@ const CHAT_TABLES = [
  */
 export async function eraseUser(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   { user_id, token_id }: UserName,
 ): Promise<string> {
@@ -63,12 +63,13 @@ export async function eraseUser(
     : sql.value<string>(FIND_BY_TOKEN, [worldId, token_id]));
   if (id === undefined) throw absent("user");
   await sql.run(ERASE, [worldId, id]);
-  notes.rights();
-  notes.erased("users");
+  log.erased("users");
   for (const [table, statement] of OTHERS) {
-    if (await sql.run(statement, [worldId, id])) notes.erased(table);
+    if (await sql.run(statement, [worldId, id])) log.erased(table);
   }
   await quitChat(sql, worldId, id);
-  notes.erased(...CHAT_TABLES);
+  log.erased(...CHAT_TABLES);
+  log.append({ type: "user.erased", user: id });
+  log.erasedData();
   return id;
 }

@@ -4,12 +4,15 @@ import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "../rows.js";
 import type { ModerationState, UserChanges, Visitor } from "../store.js";
 import { foldedFieldsOf } from "../user-fields.js";
 import { MAX_BLOCKED, stateJson, tooManyBlocked } from "../user-rows.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 /** Writes nothing for a user who is banned, and so finds that one as it was. */
 const entering = (name: "token_id" | "client_id") =>
-  `WITH entered AS (
+  `WITH before AS (
+     SELECT traits FROM users WHERE world_id = $1
+       AND foyer_digest(${name}) = foyer_digest($3) AND ${name} = $3),
+   entered AS (
      INSERT INTO users (world_id, id, ${name}, profile, traits, last_seen, last_login,
        pretalx_id, display_name_folded, fields_folded)
      SELECT id, $2, $3, $4, $5, $6::bigint, $7::bigint, $8, $9, $10 FROM worlds WHERE id = $1
@@ -18,8 +21,9 @@ const entering = (name: "token_id" | "client_id") =>
        last_login = coalesce(excluded.last_login, users.last_login)
        WHERE users.moderation_state <> 'banned'
      RETURNING ${USER_COLUMNS})
-   SELECT * FROM entered UNION ALL
-   SELECT ${USER_COLUMNS} FROM users WHERE world_id = $1 AND moderation_state = 'banned'
+   SELECT entered.*, traits IS DISTINCT FROM (SELECT traits FROM before) AS changed FROM entered
+   UNION ALL
+   SELECT ${USER_COLUMNS}, FALSE FROM users WHERE world_id = $1 AND moderation_state = 'banned'
      AND foyer_digest(${name}) = foyer_digest($3) AND ${name} = $3`;
 
 const ENTER_BY_TOKEN = entering("token_id");
@@ -31,11 +35,12 @@ const ENTER_BY_CLIENT = entering("client_id");
  */
 export async function enterUser(
   sql: Sql,
+  log: Log,
   worldId: string,
   { tokenId, clientId, traits, profile, login, pretalxId }: Visitor,
 ): Promise<UserRow> {
   const now = Date.now();
-  const row = await sql.one<UserRow>(
+  const found = await sql.one<UserRow & { changed: boolean }>(
     tokenId === undefined ? ENTER_BY_CLIENT : ENTER_BY_TOKEN,
     [
       worldId,
@@ -50,7 +55,9 @@ export async function enterUser(
       foldedFieldsOf(profile),
     ],
   );
-  if (!row) throw absent("world");
+  if (!found) throw absent("world");
+  const { changed, ...row } = found;
+  if (changed) log.appendOf(row.id, { type: "user.entered", user: row.id });
   return row;
 }
 
@@ -60,16 +67,21 @@ const UPDATE = `UPDATE users SET
     fields_folded = CASE WHEN $3 IS NULL THEN fields_folded ELSE $9 END,
     client_state = CASE WHEN $5 THEN $6 ELSE client_state END,
     pretalx_id = CASE WHEN $7 THEN $8 ELSE pretalx_id END
-  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS}`;
+  FROM (SELECT profile AS old_profile, client_state AS old_state, pretalx_id AS old_pretalx
+    FROM users WHERE world_id = $1 AND id = $2) AS old
+  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN}
+  RETURNING ${USER_COLUMNS}, (profile, client_state, pretalx_id)
+    IS DISTINCT FROM (old_profile, old_state, old_pretalx) AS changed`;
 
 /** @throws {StoreError} `absent`. */
 export async function updateUser(
   sql: Sql,
+  log: Log,
   worldId: string,
   id: string,
   { profile, client_state, pretalx_id }: UserChanges,
 ): Promise<UserRow> {
-  const row = await sql.one<UserRow>(UPDATE, [
+  const found = await sql.one<UserRow & { changed: boolean }>(UPDATE, [
     worldId,
     id,
     profile ? JSON.stringify(profile) : null,
@@ -80,25 +92,34 @@ export async function updateUser(
     pretalx_id ?? null,
     foldedFieldsOf(profile),
   ]);
-  if (!row) throw absent("user");
+  if (!found) throw absent("user");
+  const { changed, ...row } = found;
+  if (changed) log.append({ type: "user.updated", user: id });
   return row;
 }
 
 const MODERATE = `UPDATE users SET moderation_state =
     CASE WHEN moderation_state = 'banned' AND $3 = 'silenced' THEN 'banned' ELSE $3 END
-  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS}`;
+  FROM (SELECT moderation_state AS old_state FROM users WHERE world_id = $1 AND id = $2) AS old
+  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN}
+  RETURNING ${USER_COLUMNS}, moderation_state <> old_state AS changed`;
 
 /** @throws {StoreError} `absent`. */
 export async function moderateUser(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   worldId: string,
   id: string,
   state: ModerationState,
 ): Promise<UserRow> {
-  const row = await sql.one<UserRow>(MODERATE, [worldId, id, state]);
-  if (!row) throw absent("user");
-  notes.rights();
+  const found = await sql.one<UserRow & { changed: boolean }>(MODERATE, [
+    worldId,
+    id,
+    state,
+  ]);
+  if (!found) throw absent("user");
+  const { changed, ...row } = found;
+  if (changed) log.append({ type: "user.moderated", user: id });
   return row;
 }
 
@@ -120,6 +141,7 @@ interface FoundBlock {
 /** @throws {StoreError} `absent`, or `quota` on `blocks`. */
 export async function blockUser(
   sql: Sql,
+  log: Log,
   ...users: [worldId: string, id: string, other: string]
 ): Promise<void> {
   const { known, blocked, count } = (await sql.one<FoundBlock>(
@@ -133,17 +155,23 @@ export async function blockUser(
     "INSERT INTO blocks (world_id, user_id, blocked_id) VALUES ($1, $2, $3)",
     users,
   );
+  log.append({ type: "user.blocked", user: users[1] });
 }
 
 const UNBLOCK = `WITH ended AS (
-    DELETE FROM blocks WHERE world_id = $1 AND user_id = $2 AND blocked_id = $3)
-  SELECT ${BOTH_ARE_KNOWN}`;
+    DELETE FROM blocks WHERE world_id = $1 AND user_id = $2 AND blocked_id = $3 RETURNING 1)
+  SELECT ${BOTH_ARE_KNOWN}, EXISTS (SELECT FROM ended) AS changed`;
 
 /** @throws {StoreError} `absent`. */
 export async function unblockUser(
   sql: Sql,
+  log: Log,
   ...users: [worldId: string, id: string, other: string]
 ): Promise<void> {
-  const known = await sql.value<boolean>(UNBLOCK, users);
+  const { known, changed } = (await sql.one<{
+    known: boolean;
+    changed: boolean;
+  }>(UNBLOCK, users))!;
   if (!known) throw absent("user");
+  if (changed) log.append({ type: "user.unblocked", user: users[1] });
 }

@@ -20,8 +20,14 @@ import {
 
 /** Users in PostgreSQL. */
 export const userStore = (db: Database): UserStore => ({
-  enter: async (worldId, visitor) =>
-    toUser(await db.write(worldId, (sql) => enterUser(sql, worldId, visitor))),
+  enter: async (worldId, visitor, by) =>
+    toUser(
+      await db.write(
+        worldId,
+        (sql, log) => enterUser(sql, log, worldId, visitor),
+        by,
+      ),
+    ),
   get: async (worldId, id) => (await getUsers(db.sql, worldId, [id]))[0],
   find: (worldId, name) => findUser(db.sql, worldId, name),
   getMany: (worldId, ids) => getUsers(db.sql, worldId, ids),
@@ -33,22 +39,36 @@ export const userStore = (db: Database): UserStore => ({
       () => searchUsers(db, worldId, search),
       signal,
     ),
-  update: async (worldId, id, changes) =>
+  update: async (worldId, id, changes, by) =>
     toUser(
-      await db.write(worldId, (sql) => updateUser(sql, worldId, id, changes)),
-    ),
-  moderate: async (worldId, id, state) =>
-    toUser(
-      await db.write(worldId, (sql, notes) =>
-        moderateUser(sql, notes, worldId, id, state),
+      await db.write(
+        worldId,
+        (sql, log) => updateUser(sql, log, worldId, id, changes),
+        by,
       ),
     ),
-  block: (worldId, id, other) =>
-    db.write(worldId, (sql) => blockUser(sql, worldId, id, other)),
-  unblock: (worldId, id, other) =>
-    db.write(worldId, (sql) => unblockUser(sql, worldId, id, other)),
+  moderate: async (worldId, id, state, by) =>
+    toUser(
+      await db.write(
+        worldId,
+        (sql, log) => moderateUser(sql, log, worldId, id, state),
+        by,
+      ),
+    ),
+  block: (worldId, id, other, by) =>
+    db.write(
+      worldId,
+      (sql, log) => blockUser(sql, log, worldId, id, other),
+      by,
+    ),
+  unblock: (worldId, id, other, by) =>
+    db.write(
+      worldId,
+      (sql, log) => unblockUser(sql, log, worldId, id, other),
+      by,
+    ),
   blocked: (worldId, id) => blockedUsers(db.sql, worldId, id),
   list: (worldId, selection) => listUsers(db.sql, worldId, selection),
-  erase: (worldId, name) =>
-    db.write(worldId, (sql, notes) => eraseUser(sql, notes, worldId, name)),
+  erase: (worldId, name, by) =>
+    db.write(worldId, (sql, log) => eraseUser(sql, log, worldId, name), by),
 });

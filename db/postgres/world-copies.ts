@@ -21,7 +21,7 @@ import { slices } from "./bulk.js";
 import { exportChat } from "./chat-export.js";
 import { importChat } from "./chat-import.js";
 import type { Database } from "./database.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import { exportPolls, importPolls } from "./poll-copies.js";
 import { exportQuestions, importQuestions } from "./question-copies.js";
 import { addRooms } from "./room-writes.js";
@@ -54,10 +54,17 @@ export const worldCopies = (
   export: (id, { history = false, votes = true } = {}) =>
     db.snapshot((sql) => exportWorld(sql, id, history, votes)),
 
-  import: async (copy, { dryRun = false } = {}) =>
+  import: async (copy, { dryRun = false } = {}, by) =>
     readWorld(
-      await db.writeAll(copy.world.id, (sql, notes) =>
-        dryRun ? trial(sql, notes, copy) : importWorld(sql, notes, copy, false),
+      await db.writeAll(
+        copy.world.id,
+        async (sql, log) => {
+          if (dryRun) return trial(sql, log, copy);
+          const row = await importWorld(sql, log, copy);
+          log.appendToAll({ type: "world.created" });
+          return row;
+        },
+        by,
       ),
     ),
 });
@@ -87,21 +94,20 @@ async function exportWorld(
   });
 }
 
-/** Creates a world with all that it holds, inside a write of all worlds. */
+/** Creates a world with all that it holds, inside a write of all worlds. Its caller appends an entry. */
 async function importWorld(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   copy: WorldCopy,
-  isTrial: boolean,
 ): Promise<WorldRow> {
   const { world, rooms, users = [], announcements = [], chat } = copy;
-  const row = await createWorld(sql, notes, world);
+  const row = await createWorld(sql, world);
   for (const slice of slices(rooms, sizeOf)) {
-    await addRooms(sql, notes, row.id, slice);
+    await addRooms(sql, row.id, slice);
   }
   await importUsers(sql, row.id, users);
   await addAnnouncements(sql, row.id, announcements);
-  if (chat) await importChat(sql, notes, row.id, chat, isTrial);
+  if (chat) await importChat(sql, log, row.id, chat);
   await importQuestions(sql, row.id, copy.questions ?? []);
   await importPolls(sql, row.id, copy.polls ?? []);
   // A quota comes after all that may be taken.
@@ -110,13 +116,9 @@ async function importWorld(
 }
 
 /** Imports a world and undoes it, so that it fails as the import would. */
-async function trial(
-  sql: Sql,
-  notes: Notes,
-  copy: WorldCopy,
-): Promise<WorldRow> {
+async function trial(sql: Sql, log: Log, copy: WorldCopy): Promise<WorldRow> {
   await sql.run("SAVEPOINT trial");
-  const row = await importWorld(sql, notes, copy, true);
+  const row = await log.withoutTrace(() => importWorld(sql, log, copy));
   await sql.run("ROLLBACK TO SAVEPOINT trial");
   return row;
 }

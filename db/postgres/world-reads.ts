@@ -1,7 +1,7 @@
 import type { World } from "../../schemas/worlds.js";
+import { INDEX } from "../log/entries.js";
 import { readWorld, WORLD_COLUMNS, type WorldRow } from "../rows.js";
 import type { Versioned, WorldSelection, WorldStore } from "../store.js";
-import { INDEX } from "./cache.js";
 import type { Database } from "./database.js";
 
 /** The bound for cached issuers and hosts, in characters. Anybody can ask for those that do not exist. */

@@ -17,7 +17,7 @@ import {
   takenWorld,
 } from "../world-rows.js";
 import { removeChannelsOfWorld } from "./channel-removal.js";
-import type { Notes } from "./notes.js";
+import type { Log } from "./log.js";
 import type { Sql } from "./sql.js";
 
 // The writes of worlds. Each runs in a transaction of its caller.
@@ -65,7 +65,6 @@ const ERASED = [
  */
 export async function createWorld(
   sql: Sql,
-  notes: Notes,
   world: WorldCopy["world"],
 ): Promise<WorldRow> {
   if (await sql.one("SELECT 1 FROM worlds WHERE id = $1", [world.id])) {
@@ -83,15 +82,13 @@ export async function createWorld(
     revision,
   ]);
   await insertIssuers(sql, id, world.config.JWT_secrets);
-  notes.stale();
-  notes.staleIndex();
   return row;
 }
 
 /** @see WorldStore.update */
 export async function updateWorld(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   id: string,
   changes: WorldChanges,
   versions?: readonly string[],
@@ -99,30 +96,31 @@ export async function updateWorld(
   const old = await find(sql, id, versions);
   const row = changedWorld(old, changes);
   const keys = changes.config?.JWT_secrets;
-  if (keys && row.config !== old.config) {
+  const isReissued =
+    keys !== undefined && namesOf(keys) !== namesOf(keysOf(old));
+  if (isReissued) {
     await sql.run(CLEAR_ISSUERS, [id]);
     await insertIssuers(sql, id, keys);
-    notes.staleIndex();
   }
-  return save(sql, notes, old, row);
+  return save(sql, log, old, row, isReissued);
 }
 
 /** @see WorldStore.configure */
 export async function configureWorld(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   id: string,
   settings: WorldSettings,
   versions?: readonly string[],
 ): Promise<WorldRow> {
   const old = await find(sql, id, versions);
-  return save(sql, notes, old, configuredWorld(old, settings));
+  return save(sql, log, old, configuredWorld(old, settings));
 }
 
 /** @see WorldStore.delete */
 export async function deleteWorld(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   id: string,
   noted?: readonly string[],
 ): Promise<string[]> {
@@ -135,9 +133,9 @@ export async function deleteWorld(
   if ((await sql.run("DELETE FROM worlds WHERE id = $1", [id])) === 0) {
     throw absent("world");
   }
-  notes.stale();
-  notes.staleIndex();
-  notes.erased(...ERASED);
+  log.appendToAll({ type: "world.deleted" });
+  log.erased(...ERASED);
+  log.erasedData();
   return keys;
 }
 
@@ -153,19 +151,28 @@ async function find(
   return row;
 }
 
-/** Writes a row if it has changed. */
+/** The issuers and audiences by which tokens find a world. */
+const namesOf = (keys: WorldConfig["JWT_secrets"]): string =>
+  JSON.stringify(keys.map(({ issuer, audience }) => [issuer, audience]));
+
+const keysOf = ({ config }: WorldRow): WorldConfig["JWT_secrets"] =>
+  (JSON.parse(config) as WorldConfig).JWT_secrets;
+
+/**
+ * Writes a row if it has changed.
+ * @param isFoundOtherwise whether the world has other issuers.
+ */
 async function save(
   sql: Sql,
-  notes: Notes,
+  log: Log,
   old: WorldRow,
   row: WorldRow,
+  isFoundOtherwise = false,
 ): Promise<WorldRow> {
   if (sameValues(old, row)) return old;
   row.revision++;
-  if (row.domain !== old.domain) {
-    await claimDomain(sql, row);
-    notes.staleIndex();
-  }
+  const isMoved = row.domain !== old.domain;
+  if (isMoved) await claimDomain(sql, row);
   const { config, permission_config } = row;
   await sql.run(UPDATE, [
     row.id,
@@ -175,7 +182,9 @@ async function save(
     row.domain,
     row.revision,
   ]);
-  notes.stale();
+  const change = { type: "world.updated" as const };
+  if (isMoved || isFoundOtherwise) log.appendToAll(change);
+  else log.append(change);
   return row;
 }
 

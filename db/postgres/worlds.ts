@@ -15,30 +15,40 @@ export const worldStore = (
 ): Omit<WorldStore, "export" | "import"> => ({
   ...worldReads(db),
 
-  create: async (world) =>
+  create: async (world, by) =>
     readWorld(
-      await db.writeAll(world.id, (sql, notes) =>
-        createWorld(sql, notes, world),
+      await db.writeAll(
+        world.id,
+        async (sql, log) => {
+          const row = await createWorld(sql, world);
+          log.appendToAll({ type: "world.created" });
+          return row;
+        },
+        by,
       ),
     ),
 
-  async update(id, changes, versions) {
+  async update(id, changes, versions, by) {
     // Only one world at a time may claim a domain.
     const write = changes.domain === undefined ? "write" : "writeAll";
     return readWorld(
-      await db[write](id, (sql, notes) =>
-        updateWorld(sql, notes, id, changes, versions),
+      await db[write](
+        id,
+        (sql, log) => updateWorld(sql, log, id, changes, versions),
+        by,
       ),
     );
   },
 
-  configure: async (id, changes, versions) =>
+  configure: async (id, changes, versions, by) =>
     readWorld(
-      await db.write(id, (sql, notes) =>
-        configureWorld(sql, notes, id, changes, versions),
+      await db.write(
+        id,
+        (sql, log) => configureWorld(sql, log, id, changes, versions),
+        by,
       ),
     ),
 
-  delete: (id, noted) =>
-    db.writeAll(id, (sql, notes) => deleteWorld(sql, notes, id, noted)),
+  delete: (id, noted, by) =>
+    db.writeAll(id, (sql, log) => deleteWorld(sql, log, id, noted), by),
 });

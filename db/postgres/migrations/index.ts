@@ -2,6 +2,7 @@ import type { Sql } from "../sql.js";
 import everything from "./0001-everything.js";
 import erasedEdits from "./0002-erased-edits.js";
 import foldedFields from "./0003-folded-fields.js";
+import log from "./0004-log.js";
 
 /** A step from one version of the tables to the next. */
 export interface Migration {
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   { tables: everything },
   { tables: erasedEdits },
   foldedFields,
+  log,
 ];

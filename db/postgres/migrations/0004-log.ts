@@ -1,0 +1,54 @@
+import type { Migration } from "./index.js";
+
+/** A new tag of an entry, as `Draft.newTag` makes it. */
+const TAG = "1 + floor(random() * (2 ^ 47 - 1))::bigint";
+
+// What is kept of a world has numbers up to the last id of all worlds, which also are those
+// of a world that is gone, as long as some of its events are not erased yet.
+const migration: Migration = {
+  tables: /* sql */ `
+-- The last entry of each world, which outlives the world. The empty id stands for all worlds.
+CREATE TABLE log_heads (
+  world_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  seq BIGINT NOT NULL,
+  tag BIGINT NOT NULL
+);
+
+-- All entries but chat events.
+CREATE TABLE log (
+  world_id TEXT COLLATE "C" NOT NULL,
+  seq BIGINT NOT NULL,
+  tag BIGINT NOT NULL,
+  -- In milliseconds since 1970.
+  at BIGINT NOT NULL,
+  type TEXT COLLATE "C" NOT NULL,
+  -- JSON, as is the detail.
+  author TEXT COLLATE "C" NOT NULL,
+  detail TEXT COLLATE "C" NOT NULL,
+  -- JSON of what the entry hid. It is erased with what it was about, and soon in any case.
+  data TEXT COLLATE "C",
+  PRIMARY KEY (world_id, seq)
+);
+CREATE INDEX log_with_data ON log (world_id) WHERE data IS NOT NULL;
+
+INSERT INTO log_heads (world_id, seq, tag) SELECT '', 1, ${TAG};
+INSERT INTO log_heads (world_id, seq, tag)
+  SELECT world_id, chat_last.id + 1, ${TAG} FROM chat_last, (
+    SELECT id AS world_id FROM worlds UNION SELECT world_id FROM chat_remains) AS known;
+INSERT INTO log (world_id, seq, tag, at, type, author, detail)
+  SELECT world_id, seq, tag, floor(extract(epoch FROM now()) * 1000)::bigint,
+    'log.began', '{"kind":"server"}', '{}'
+  FROM log_heads;
+
+-- The id of an event is its number in the log of its world.
+DROP TABLE chat_last;
+DROP INDEX chat_events_by_id;
+ALTER TABLE chat_events ALTER COLUMN id DROP IDENTITY;
+ALTER TABLE chat_events ADD COLUMN tag BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE chat_events ALTER COLUMN tag DROP DEFAULT;
+-- By an expression, so that PostgreSQL never finds the last events of a small channel by
+-- going through those of the whole world: it underestimates how many there are.
+CREATE UNIQUE INDEX chat_events_by_id ON chat_events (world_id, (id + 0));
+`,
+};
+export default migration;
