@@ -1,13 +1,13 @@
 import type pg from "pg";
+import type { Bus } from "../bus/bus.js";
+import { ClusterBus } from "../bus/cluster.js";
+import { LocalBus, type OnFault } from "../bus/local.js";
+import { ValkeyBus } from "../bus/valkey/bus.js";
 import type { DatabaseOptions } from "../choice.js";
-import { ClusterEvents } from "../bus/cluster.js";
-import type { Events } from "../events.js";
-import { LocalEvents, type OnFault } from "../bus/local.js";
+import { LogEvents } from "../log/log-events.js";
 import type { EngineOptions, Engines } from "../open.js";
 import { openFiles } from "../open-files.js";
-import { publishing } from "../publishing/index.js";
 import { StoreError } from "../store.js";
-import { ValkeyEvents } from "../valkey/events.js";
 import { clientOf, configOf, end, open } from "./client.js";
 import { connect } from "./connect.js";
 import { Database, refusal } from "./database.js";
@@ -21,22 +21,12 @@ type SharedOptions = EngineOptions & {
   onFault: OnFault;
 };
 
-/** The events of a process, and what the others have in common who get them. */
-interface Telling {
-  events: Events;
-  identity: string;
-  /** Whether they reach the others now. */
-  isHeard: () => boolean;
-  /** Does something unless the events of others arrive that they have published by now. */
-  unlessHeard: (act: () => void) => void;
-}
-
 /**
  * Opens engines that several machines share. A process that serves takes part as a node.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export async function openShared(options: SharedOptions): Promise<Engines> {
-  const { database, dataDir, bucket, log, warn } = options;
+  const { database, dataDir, bucket, log, warn, onFault } = options;
   const { create = true, upgrade = true, serves = true } = options;
   const opened: { close(): Promise<void> }[] = [];
   const close = async () => {
@@ -45,37 +35,36 @@ export async function openShared(options: SharedOptions): Promise<Engines> {
   try {
     const db = await Database.open(
       database,
-      { create, upgrade, log },
+      { create, upgrade, log, author: { kind: serves ? "server" : "command" } },
       serves ? warn : undefined,
     );
-    opened.push(db);
-    const telling = await openEvents(db, options);
-    const { events, identity } = telling;
-    // Before the store closes, as what is under way publishes.
+    const store = postgresStore(db);
+    opened.push(store);
+    const { bus, identity } = await openBus(db, options);
+    const events = new LogEvents({
+      ...{ bus, log: store.log, onFault },
+      // A lost connection is said already.
+      onUnread: (error) => {
+        if (db.isUp) warn?.(`The log cannot be read: ${messageOf(error)}`);
+      },
+    });
+    // After the store, as what is under way publishes.
     opened.unshift(events);
+    // A command ends soon, and needs no cache.
+    if (serves) db.follow(events);
     const files = await openFiles(dataDir, bucket);
     opened.push(files);
-    forgetting(db, events);
-    const touch = (world: string) =>
-      events.tell({ type: "world.touched", world });
-    db.tell({
-      told: () => (serves && telling.isHeard() ? identity : ""),
-      onTold: (world) => telling.unlessHeard(() => touch(world)),
-      onTouched: touch,
-      onMissed: () => events.tell({ type: "events.missed" }),
-    });
     if (serves) {
       const common = { events: identity, files: await files.identify() };
       await db.join(common, database.url);
     }
     return {
-      store: publishing(postgresStore(db), events),
+      store,
       files,
       events,
       health: () => ({
         database: { ...db.connections, isUp: db.isUp },
-        isValkeyUp:
-          events instanceof ValkeyEvents ? events.connected : undefined,
+        isValkeyUp: bus instanceof ValkeyBus ? bus.connected : undefined,
       }),
       close,
     };
@@ -85,42 +74,24 @@ export async function openShared(options: SharedOptions): Promise<Engines> {
   }
 }
 
-/** A command beside the servers needs no events: notifications tell those of its writes. */
-async function openEvents(
+const messageOf = (error: unknown) => (error as Error).message;
+
+/** The bus of a process, and the name of what carries it. A command beside the servers needs none. */
+async function openBus(
   db: Database,
   { valkeyUrl, serves = true, worker, warn, onFault }: SharedOptions,
-): Promise<Telling> {
+): Promise<{ bus: Bus; identity: string }> {
   if (valkeyUrl !== undefined && serves) {
-    const namespace = db.id;
-    const events = await ValkeyEvents.open({
-      ...{ url: valkeyUrl, namespace, onFault },
+    const bus = await ValkeyBus.open({
+      ...{ url: valkeyUrl, namespace: db.id, onFault },
       ...(warn && { log: warn }),
     });
-    const identity = sharedEvents(events.identity);
-    return {
-      events,
-      identity,
-      isHeard: () => events.connected,
-      unlessHeard: (act) => events.unlessHeard(act),
-    };
+    return { bus, identity: sharedEvents(bus.identity) };
   }
-  const events = worker
-    ? new ClusterEvents(process, onFault, worker.process)
-    : new LocalEvents(onFault);
-  const identity = worker?.group ?? events.process;
-  return { events, identity, isHeard: () => true, unlessHeard: () => {} };
-}
-
-/** An event may come before the notification of the same write. */
-export function forgetting(db: Database, events: Events): void {
-  events.subscribe((event) => {
-    if (event.type === "events.missed") db.caches.forgetAll();
-    else if (/^world\./.test(event.type) && "world" in event) {
-      db.caches.forget(event.world!, { isStale: true, isIndexStale: true });
-    } else if (/^rooms?\./.test(event.type) && "world" in event) {
-      db.caches.forget(event.world!, { areRoomsStale: true });
-    }
-  });
+  const bus = worker
+    ? new ClusterBus(process, onFault, worker.process)
+    : new LocalBus(onFault);
+  return { bus, identity: worker?.group ?? bus.process };
 }
 
 /** Whether Foyer has stored something in a database. */

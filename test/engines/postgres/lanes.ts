@@ -15,9 +15,9 @@ export const lanes: Part = async (t, server) => {
     const settled = await Promise.allSettled([
       insert("first"),
       insert("second"),
-      db.write("demo", async (sql, notes) => {
+      db.write("demo", async (sql, log) => {
         await sql.run("UPDATE worlds SET title = 'half' WHERE id = 'demo'");
-        notes.stale();
+        log.append({ type: "world.updated" });
         throw new Error("of its own");
       }),
       db.write("demo", async (sql) => {

@@ -31,9 +31,7 @@ export const plans: Part = async (t, server) => {
       name: `room ${(from + i) * 7919}`,
       sorting_priority: (from + i) % 100,
     }));
-    await db.write("demo", (sql, notes) =>
-      addRooms(sql, notes, "demo", records),
-    );
+    await db.write("demo", (sql) => addRooms(sql, "demo", records));
   }
   await db.write("demo", async (sql) => {
     await sql.run(
