@@ -1,24 +1,23 @@
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import t, { type Test } from "tap";
-import { ClusterBus, relayMessages } from "../../db/bus/cluster.js";
+import { ClusterBus } from "../../db/bus/cluster.js";
 import { LocalBus } from "../../db/bus/local.js";
 import { until } from "../helper.js";
 import { busContract, type Group } from "./bus-contract.js";
-import { type Forked, forkNode, type WorkerNode } from "./bus-fork.js";
+import {
+  type Forked,
+  forkNode,
+  relayAmong,
+  type WorkerNode,
+} from "./bus-fork.js";
 import { BusNode, type Method, type Remote } from "./bus-node.js";
 
+type Worker = Forked<WorkerNode>;
+
 /** Starts workers that are tied together as those of a cluster. */
-async function forkWorkers(t: Test, count: number): Promise<Forked[]> {
-  const living = new Set<ChildProcess>();
-  const forked = Array.from({ length: count }, () => {
-    const forked = forkNode(t);
-    const { child, name } = forked;
-    living.add(child);
-    child.once("exit", () => living.delete(child));
-    relayMessages(child, name, () => living);
-    return forked;
-  });
+async function forkWorkers(t: Test, count: number): Promise<Worker[]> {
+  const forked = Array.from({ length: count }, () => forkNode(t));
+  relayAmong(forked);
   await Promise.all(forked.map(({ node }) => node.begin()));
   return forked;
 }
@@ -71,7 +70,7 @@ void t.test("workers hear that others take part", async (t) => {
 
 void t.test("a worker gets the messages that it wants", async (t) => {
   const forked = await forkWorkers(t, 3);
-  const [one, two, three] = forked as [Forked, Forked, Forked];
+  const [one, two, three] = forked as [Worker, Worker, Worker];
   const nodes = forked.map(({ node }) => node);
   await two.node.join("w");
   await settle(nodes);
@@ -90,7 +89,7 @@ void t.test("a worker gets the messages that it wants", async (t) => {
 });
 
 void t.test("a worker that dies takes no event of others", async (t) => {
-  const [dying, ...others] = (await forkWorkers(t, 3)) as [Forked, ...Forked[]];
+  const [dying, ...others] = (await forkWorkers(t, 3)) as [Worker, ...Worker[]];
   const nodes = others.map(({ node }) => node);
   for (const { node } of [dying, ...others]) await node.subscribe("a");
   const said = Array.from({ length: 200 }, (_, i) => `dying.${i}`);
@@ -125,8 +124,8 @@ void t.test("a worker that dies takes no event of others", async (t) => {
 void t.test("the end of a worker is the last that is told of it", async (t) => {
   for (const signal of ["SIGKILL", "SIGTERM", undefined] as const) {
     const [dying, ...others] = (await forkWorkers(t, 3)) as [
-      Forked,
-      ...Forked[],
+      Worker,
+      ...Worker[],
     ];
     t.equal(await dying.node.name(), dying.name);
     const nodes = others.map(({ node }) => node);
@@ -148,7 +147,7 @@ void t.test("the end of a worker is the last that is told of it", async (t) => {
 
 void t.test("a worker that does not read ends", async (t) => {
   const [stuck, one, two] = (await forkWorkers(t, 3)) as [
-    ...[Forked, Forked, Forked],
+    ...[Worker, Worker, Worker],
   ];
   await two.node.subscribe("a");
   stuck.child.kill("SIGSTOP");
@@ -187,7 +186,7 @@ void t.test("a worker ends whose primary does not read", (t) => {
 
 void t.test("letters that no process of a cluster sends", async (t) => {
   const forked = await forkWorkers(t, 2);
-  const [one, two] = forked as [Forked, Forked];
+  const [one, two] = forked as [Worker, Worker];
   await one.node.subscribe("a");
   const letters = [
     ...[null, 1, "message", {}, { bus: null }, { bus: "__proto__" }],
@@ -206,7 +205,7 @@ void t.test("letters that no process of a cluster sends", async (t) => {
 });
 
 void t.test("a worker without a primary tells its own", async (t) => {
-  const [{ child, node }] = (await forkWorkers(t, 1)) as [Forked];
+  const [{ child, node }] = (await forkWorkers(t, 1)) as [Worker];
   await node.subscribe("a");
   const ended = once(child, "exit");
   // It ends by itself: nothing else keeps it.

@@ -26,7 +26,7 @@ async function forkNodes(
   t: Test,
   url: string,
   count: number,
-): Promise<Forked[]> {
+): Promise<Forked<WorkerNode>[]> {
   const namespace = randomUUID();
   const forked = Array.from({ length: count }, () => forkNode(t));
   await Promise.all(forked.map(({ node }) => node.begin({ url, namespace })));
@@ -68,7 +68,10 @@ void t.test("two that share a Valkey hear nothing of each other", async (t) => {
     t.equal((await group[1]!.node.count("key", 60_000)).count, 2);
   }
   const identities = new Set<string>();
-  for (const [{ node }, other] of groups as [Forked, Forked][]) {
+  for (const [{ node }, other] of groups as [
+    Forked<WorkerNode>,
+    Forked<WorkerNode>,
+  ][]) {
     const { identity } = await node.state();
     t.equal((await other.node.state()).identity, identity);
     identities.add(identity);
