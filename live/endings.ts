@@ -31,7 +31,7 @@ export function reasonToEnd(
   now: number,
 ): EndReason | undefined {
   if (!world) return "world.unknown_world";
-  if (!stillHolds(identity, world)) {
+  if (!stillHolds(identity, world, now)) {
     const { expires } = identity;
     return expires !== undefined && now / 1000 >= expires
       ? "auth.expired_token"

@@ -5,23 +5,24 @@ import type { Given } from "./draft.js";
 
 // What engines share that append entries: what a write says about a record that others see.
 
-/** An announcement was changed. */
+/** An announcement was changed. @param now in milliseconds since 1970. */
 export function updatedAnnouncement(
   before: Announcement,
   after: Announcement,
+  now = Date.now(),
 ): Given {
-  const wasVisible = isShown(before);
+  const wasVisible = isShown(before, now);
   return {
     type: "announcement.updated",
     announcement: after.id,
     wasVisible,
     ...(wasVisible &&
-      !isShown(after) && { hidden: { ...after, text: before.text } }),
+      !isShown(after, now) && { hidden: { ...after, text: before.text } }),
   };
 }
 
-const isShown = ({ state, show_until }: Announcement): boolean =>
-  state === "active" && (show_until === null || show_until > Date.now());
+const isShown = ({ state, show_until }: Announcement, now: number): boolean =>
+  state === "active" && (show_until === null || show_until > now);
 
 /** A question was changed. */
 export function updatedQuestion(before: Question, after: Question): Given {

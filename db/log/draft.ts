@@ -20,6 +20,18 @@ export type Given =
   | Omit<Extract<Voted, { question: string }>, "votes">
   | Omit<Extract<Voted, { poll: string }>, "votes">;
 
+/** What entries are stamped with. A simulation passes its own. */
+export interface Stamps {
+  tag(): number;
+  /** The time of day, in milliseconds since 1970. */
+  date(): number;
+}
+
+const processStamps: Stamps = {
+  tag: () => randomInt(1, TAGS),
+  date: () => Date.now(),
+};
+
 /** The state of a {@link Draft} to go back to. */
 export interface Mark {
   readonly entries: number;
@@ -40,14 +52,19 @@ interface Pending {
  */
 export class Draft {
   readonly #headOf: (world: string) => Position;
+  readonly #stamps: Stamps;
   /** The last entry of each world, these included. */
   #heads = new Map<string, Position>();
   readonly #hints: Hint<Entry>[] = [];
   readonly #votes: Pending[] = [];
 
   /** @param headOf reads the last entry of a world. It is asked once for each world. */
-  constructor(headOf: (world: string) => Position) {
+  constructor(
+    headOf: (world: string) => Position,
+    stamps: Stamps = processStamps,
+  ) {
     this.#headOf = headOf;
+    this.#stamps = stamps;
   }
 
   /** The number of the next entry of a world, which is the id of a chat event that is stored now. */
@@ -57,7 +74,7 @@ export class Draft {
 
   /** A tag for a chat event that is stored now. */
   newTag(): number {
-    return randomInt(1, TAGS);
+    return this.#stamps.tag();
   }
 
   /** Appends an entry. A vote is appended together with the others, at the end. */
@@ -71,7 +88,7 @@ export class Draft {
       world,
       seq: this.next(world),
       tag: this.newTag(),
-      at: Date.now(),
+      at: this.#stamps.date(),
       by,
     };
     this.put({ ...given, ...stamp } as Entry);
@@ -126,7 +143,7 @@ export class Draft {
     for (const { world, ...change } of votes.values()) {
       const by = { kind: "server" } as const;
       const seq = this.next(world);
-      const at = Date.now();
+      const at = this.#stamps.date();
       this.put({ ...change, world, seq, tag: this.newTag(), at, by });
     }
     return this.#hints;

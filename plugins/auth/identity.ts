@@ -223,12 +223,14 @@ function guestOf(clientId: string): Identity {
  * world still has the key that proved it. Rights are another question
  * (schemas/plain/permissions.ts).
  * @param world as it is now.
+ * @param now in milliseconds since 1970.
  */
 export function stillHolds(
   { expires, key }: Identity,
   { value }: Versioned<World>,
+  now = Date.now(),
 ): boolean {
-  if (expires !== undefined && Date.now() / 1000 >= expires) return false;
+  if (expires !== undefined && now / 1000 >= expires) return false;
   return key === undefined || hasKey(value, key);
 }
 
