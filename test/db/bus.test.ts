@@ -76,10 +76,10 @@ void t.test("a worker gets the messages that it wants", async (t) => {
   await settle(nodes);
   const letters: Record<string, number> = { two: 0, three: 0 };
   for (const [name, { child }] of Object.entries({ two, three })) {
-    const send = child.send.bind(child) as (letter: unknown) => boolean;
+    const send = child.send.bind(child) as (...args: unknown[]) => boolean;
     child.send = (letter: object, ...rest: unknown[]) => {
       if ("bus" in letter) letters[name]!++;
-      return (send as (...args: unknown[]) => boolean)(letter, ...rest);
+      return send(letter, ...rest);
     };
   }
   await one.node.publishIn("w", ...Array.from({ length: 10 }, String));

@@ -104,3 +104,39 @@ void t.test("the log says when Valkey goes and comes", async (t) => {
   await until(() => lines.length === 2);
   t.match(lines, [/^Valkey is lost: \S/, /^Valkey is back: /]);
 });
+
+void t.test(
+  "a Valkey that refuses a channel is lost, and says why",
+  async (t) => {
+    const valkey = await startValkey(t);
+    const namespace = randomUUID();
+    const client = createClient({ url: valkey.url });
+    await client.connect();
+    t.teardown(() => client.destroy());
+    const rights = ["on", ">geheim", "~*", "+@all"];
+    const may = async (...channels: string[]) => {
+      await client.aclSetUser("node", [
+        ...rights,
+        "resetchannels",
+        ...channels,
+      ]);
+    };
+    await may(`&foyer:${namespace}:all`, `&foyer:${namespace}:world:a`);
+    const lines: string[] = [];
+    const bus = await ValkeyBus.open({
+      url: `redis://node:geheim@127.0.0.1:${valkey.port}`,
+      namespace,
+      onFault: (error) => t.fail(String(error)),
+      log: (line) => lines.push(line),
+    });
+    t.teardown(() => bus.close());
+    bus.join("a");
+    bus.join("b");
+    await until(() => lines.length === 1);
+    t.match(lines, [/^Valkey is lost: NOPERM/]);
+    t.notOk(bus.connected);
+    await may(`&foyer:${namespace}:*`);
+    await until(() => lines.length === 2);
+    t.ok(bus.connected);
+  },
+);
