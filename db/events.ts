@@ -37,11 +37,15 @@ export interface Events {
   follow(world: string): Promise<void>;
   /** Takes back one {@link follow}. */
   unfollow(world: string): void;
+  /** This process wants the messages of a world, but not its log. See `Bus`. */
+  join(world: string): void;
+  /** Takes back one {@link join}. */
+  leave(world: string): void;
   /** Whether listeners have got all entries of a world that were committed a second ago. */
   isCurrent(world: string): boolean;
   /** The last entry of a world that listeners have got, as a number; 0 for none. */
   reached(world: string): number;
-  /** Sends a message to the listeners of all processes. */
+  /** Sends a message to the listeners of all processes that joined its world, if it has one. */
   publish(message: LiveMessage): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void;

@@ -9,7 +9,7 @@ export interface LiveMessage {
   type: "live";
   /** What it is about; listeners ignore topics that they do not know. */
   topic: string;
-  /** The world, if it concerns only one. */
+  /** The world or the process that it concerns; by default all. Only processes that joined it get it. */
   world?: string;
   /** Plain JSON. */
   data: unknown;

@@ -71,6 +71,14 @@ export class LogEvents implements Events {
     this.#follower.unfollow(world);
   }
 
+  join(world: string): void {
+    this.#bus.join(world);
+  }
+
+  leave(world: string): void {
+    this.#bus.leave(world);
+  }
+
   isCurrent(world: string): boolean {
     return this.#follower.isCurrent(world, TRUST);
   }

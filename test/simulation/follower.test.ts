@@ -1,5 +1,6 @@
 import t from "tap";
-import { run, scenarioOf, shrink } from "./scenario.js";
+import { run, scenarioOf } from "./scenario.js";
+import { shrink } from "./shrink.js";
 
 /** How many scenarios are tried, and the seed of the first. SEEDS and SEED change them. */
 const SEEDS = Number(process.env.SEEDS ?? 300);
@@ -12,7 +13,7 @@ void t.test(
     for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
       const violations = await run(scenarioOf(seed));
       if (violations.length === 0) continue;
-      const smallest = await shrink(scenarioOf(seed));
+      const smallest = await shrink(scenarioOf(seed), run);
       t.fail(`seed ${seed}`, {
         violations: violations.slice(0, 5),
         smallest: smallest.steps.map((step) => JSON.stringify(step)),

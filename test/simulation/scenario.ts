@@ -106,21 +106,3 @@ function perform(cluster: Cluster, step: Step): void {
       cluster.faults = step.faults;
   }
 }
-
-/** The smallest scenario that can be found in which something still goes wrong. */
-export async function shrink(scenario: Scenario): Promise<Scenario> {
-  let smallest = scenario;
-  let size = Math.ceil(scenario.steps.length / 2);
-  while (size >= 1) {
-    let from = 0;
-    while (from < smallest.steps.length) {
-      const steps = smallest.steps.toSpliced(from, size);
-      const next = { ...smallest, steps };
-      if ((await run(next)).length > 0) smallest = next;
-      else from += size;
-    }
-    if (size === 1) break;
-    size = Math.ceil(size / 2);
-  }
-  return smallest;
-}

@@ -31,15 +31,23 @@ export class Timeline {
 
   /** Lets time pass. All that follows from one call at once is done before the next. */
   async runUntil(end: number): Promise<void> {
-    for (;;) {
-      const next = this.#planned[0];
-      if (!next || next.at > end) break;
-      this.#planned.shift();
-      this.now = next.at;
-      next.run();
-      await setImmediate();
-    }
+    while (this.#runNext(end)) await setImmediate();
     this.now = end;
+  }
+
+  /** Lets time pass for code that waits for no promise. */
+  runAtOnce(end: number): void {
+    while (this.#runNext(end));
+    this.now = end;
+  }
+
+  #runNext(end: number): boolean {
+    const next = this.#planned[0];
+    if (!next || next.at > end) return false;
+    this.#planned.shift();
+    this.now = next.at;
+    next.run();
+    return true;
   }
 }
 

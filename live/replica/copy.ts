@@ -1,0 +1,108 @@
+import type { Changes, Slice } from "./messages.js";
+
+/** How many items of one process are kept in one scope at most. */
+const MAX_ITEMS = 1_000_000;
+
+/** Gets what changes in a {@link Copy}. */
+export interface CopyListener {
+  put(key: string, value: unknown): void;
+  gone(key: string): void;
+}
+
+/** All that an owner has, of which some slices have arrived. */
+interface Whole {
+  readonly version: number;
+  /** The slices that have arrived. */
+  readonly slices: Set<number>;
+  readonly keys: Set<string>;
+}
+
+/**
+ * What a process knows of the {@link Part} of another one. It keeps the keys of the items;
+ * its listener keeps the values.
+ */
+export class Copy {
+  readonly #listener: CopyListener;
+  readonly #keys = new Set<string>();
+  /** It has all changes up to this version; 0 for none. */
+  #known = 0;
+  /** The highest version of which it has heard. */
+  #newest = 0;
+  #whole: Whole | undefined;
+
+  constructor(listener: CopyListener) {
+    this.#listener = listener;
+  }
+
+  /** The version up to which it has all changes; 0 if it needs everything. */
+  get known(): number {
+    return this.#known;
+  }
+
+  /** Whether the owner has told of something that is not here. */
+  get isBehind(): boolean {
+    return this.#known < this.#newest;
+  }
+
+  /** The owner is at a version. */
+  hear(version: number): void {
+    this.#newest = Math.max(this.#newest, version);
+  }
+
+  /** Takes changes, unless others before them are missing. */
+  change({ since, version, put, gone }: Changes): void {
+    this.hear(version);
+    if (since > this.#known || version <= this.#known) return;
+    this.#known = version;
+    for (const [key, value] of put) this.#put(key, value);
+    for (const key of gone) this.#remove(key);
+  }
+
+  /**
+   * Takes a slice of all that the owner has. What is in none of the slices is gone when all
+   * have come.
+   */
+  take({ version, slice, of, put }: Slice): void {
+    this.hear(version);
+    if (version <= this.#known || slice >= of) return;
+    let whole = this.#whole;
+    if (whole && version < whole.version) return;
+    if (whole?.version !== version) {
+      whole = { version, slices: new Set(), keys: new Set() };
+      this.#whole = whole;
+      // From here on some items are newer than others.
+      this.#known = 0;
+    }
+    if (whole.slices.has(slice)) return;
+    whole.slices.add(slice);
+    for (const [key, value] of put) {
+      whole.keys.add(key);
+      this.#put(key, value);
+    }
+    if (whole.slices.size < of) return;
+    this.#whole = undefined;
+    this.#known = version;
+    for (const key of this.#keys) {
+      if (!whole.keys.has(key)) this.#remove(key);
+    }
+  }
+
+  /** Forgets everything. @returns the keys of the items. */
+  clear(): string[] {
+    const keys = [...this.#keys];
+    this.#keys.clear();
+    this.#known = 0;
+    this.#whole = undefined;
+    return keys;
+  }
+
+  #put(key: string, value: unknown): void {
+    if (this.#keys.size >= MAX_ITEMS && !this.#keys.has(key)) return;
+    this.#keys.add(key);
+    this.#listener.put(key, value);
+  }
+
+  #remove(key: string): void {
+    if (this.#keys.delete(key)) this.#listener.gone(key);
+  }
+}

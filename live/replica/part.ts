@@ -1,0 +1,137 @@
+import { type Changes, type Item, MOST_ITEMS, type Slice } from "./messages.js";
+
+/** How many deleted items are remembered. Who lacks older ones gets everything. */
+const MAX_GONE = 10_000;
+
+/** For how long deleted items are remembered, in milliseconds. */
+const GONE_AGE = 10_000;
+
+/** The last change of an item. */
+interface Change {
+  readonly version: number;
+  readonly value: unknown;
+}
+
+/** What one process has in one scope, and tells the others. */
+export class Part {
+  readonly #next: () => number;
+  /** The items in the order of their last changes. */
+  readonly #items = new Map<string, Change>();
+  /** The versions and times of deletions, in their order. */
+  readonly #gone = new Map<string, { version: number; at: number }>();
+  /** What is not published, in the order of the changes. */
+  readonly #pending = new Set<string>();
+  #version: number;
+  /** The version up to which everything is published. */
+  #published: number;
+  /** Deletions up to this version may be forgotten. */
+  #forgotten: number;
+  /** Since when it is empty, as {@link delete} has the time; when it was made at first. */
+  emptySince: number;
+
+  /**
+   * @param next gives a higher version each time, for all parts of the process together: a
+   *   part that is made once more does not repeat the versions of the one before.
+   */
+  constructor(next: () => number, now: number) {
+    this.#next = next;
+    this.#version = next();
+    this.#published = this.#version;
+    this.#forgotten = this.#version;
+    this.emptySince = now;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.size === 0;
+  }
+
+  put(key: string, value: unknown): void {
+    this.#change(key);
+    this.#items.set(key, { version: this.#version, value });
+  }
+
+  /** Deletes an item. @returns whether there was one. */
+  delete(key: string, now: number): boolean {
+    if (!this.#items.has(key)) return false;
+    this.#change(key);
+    this.#gone.set(key, { version: this.#version, at: now });
+    if (this.isEmpty) this.emptySince = now;
+    return true;
+  }
+
+  /** Forgets old deletions. */
+  prune(now: number): void {
+    for (const [key, { version, at }] of this.#gone) {
+      if (now - at < GONE_AGE && this.#gone.size <= MAX_GONE) return;
+      this.#gone.delete(key);
+      this.#forgotten = version;
+    }
+  }
+
+  /** What is not published yet. From here on it counts as published. */
+  takePending(): Changes[] {
+    const changes = this.#slices(this.#published, [...this.#pending]);
+    this.#pending.clear();
+    this.#published = this.#version;
+    return changes;
+  }
+
+  /** What changed after a version; undefined if that is not known any more. */
+  since(version: number): Changes[] | undefined {
+    if (version < this.#forgotten) return undefined;
+    const changed = [...this.#items, ...this.#gone]
+      .filter(([, change]) => change.version > version)
+      .sort(([, a], [, b]) => a.version - b.version);
+    return this.#slices(
+      version,
+      changed.map(([key]) => key),
+    );
+  }
+
+  /** All that there is. */
+  whole(): Slice[] {
+    const all = [...this.#items].map(([key, { value }]): Item => [key, value]);
+    const of = Math.max(1, Math.ceil(all.length / MOST_ITEMS));
+    return Array.from({ length: of }, (_, slice) => ({
+      version: this.#version,
+      slice,
+      of,
+      put: all.slice(slice * MOST_ITEMS, (slice + 1) * MOST_ITEMS),
+    }));
+  }
+
+  #change(key: string): void {
+    this.#version = this.#next();
+    this.#items.delete(key);
+    this.#gone.delete(key);
+    this.#pending.delete(key);
+    this.#pending.add(key);
+  }
+
+  /** @param keys of all items that changed after a version, in the order of their last changes. */
+  #slices(since: number, keys: readonly string[]): Changes[] {
+    const slices: Changes[] = [];
+    for (let i = 0; i < keys.length; i += MOST_ITEMS) {
+      const some = keys.slice(i, i + MOST_ITEMS);
+      const put: Item[] = [];
+      const gone: string[] = [];
+      for (const key of some) {
+        const item = this.#items.get(key);
+        if (item) put.push([key, item.value]);
+        else gone.push(key);
+      }
+      const isLast = i + MOST_ITEMS >= keys.length;
+      const last = some.at(-1)!;
+      const version = isLast
+        ? this.#version
+        : (this.#items.get(last) ?? this.#gone.get(last)!).version;
+      slices.push({ since, version, put, gone });
+      since = version;
+    }
+    return slices;
+  }
+}

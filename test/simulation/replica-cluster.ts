@@ -1,0 +1,244 @@
+import type { LiveMessage } from "../../db/bus/bus.js";
+import type { Listener } from "../../db/events.js";
+import { Replica, type Topic } from "../../live/replica/replica.js";
+import { isCount } from "../../schemas/plain/shapes.js";
+import type { Random } from "./random.js";
+import { ProcessTime, type Timeline } from "./timeline.js";
+
+/** The faults of the bus, each as a probability. */
+export interface Faults {
+  lost: number;
+  doubled: number;
+  late: number;
+}
+
+export const NO_FAULTS: Faults = { lost: 0, doubled: 0, late: 0 };
+
+type Values = Map<string, number>;
+
+/** Values in scopes. */
+class Scopes {
+  readonly #scopes = new Map<string, Values>();
+
+  in(scope: string): Values {
+    let values = this.#scopes.get(scope);
+    if (!values) this.#scopes.set(scope, (values = new Map()));
+    return values;
+  }
+
+  get names(): string[] {
+    return [...this.#scopes.keys()];
+  }
+}
+
+/** Processes, each with a replica, and the bus between them. */
+export class ReplicaCluster {
+  faults = NO_FAULTS;
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly violations: string[] = [];
+  readonly processes: ReplicaProcess[] = [];
+  /** How many messages were sent to other processes. */
+  sent = 0;
+  #started = 0;
+
+  constructor(timeline: Timeline, random: Random, size: number) {
+    this.timeline = timeline;
+    this.random = random;
+    for (let i = 0; i < size; i++) this.processes.push(this.#start());
+  }
+
+  #start(): ReplicaProcess {
+    return new ReplicaProcess(this, `p${this.#started++}`);
+  }
+
+  /** A process ends without a word, and another one takes its place. */
+  kill(index: number): void {
+    const { random } = this;
+    const { name } = this.processes[index]!;
+    this.processes[index]!.kill();
+    this.processes[index] = this.#start();
+    if (random.chance(0.5)) this.end(name, random.between(0, 2_000));
+  }
+
+  /** The others hear that a process has ended, whether it has or not. */
+  end(name: string, delay: number): void {
+    for (const other of this.processes) {
+      if (other.name === name) continue;
+      this.timeline.at(this.timeline.now + delay, () =>
+        other.hear({ type: "process.ended", process: name }),
+      );
+    }
+  }
+
+  send(from: ReplicaProcess, message: LiveMessage): void {
+    const { random, faults, timeline } = this;
+    const text = JSON.stringify(message);
+    for (const to of this.processes) {
+      if (to === from) continue;
+      const copies = random.chance(faults.doubled) ? 2 : 1;
+      for (let i = 0; i < copies; i++) {
+        if (random.chance(faults.lost)) continue;
+        const delay = random.chance(faults.late)
+          ? random.between(0, 3_000)
+          : random.between(0, 5);
+        timeline.at(timeline.now + delay, () => {
+          if (!to.wants(message)) return;
+          this.sent++;
+          to.hear(JSON.parse(text) as LiveMessage);
+        });
+      }
+    }
+  }
+
+  /** Every process has exactly what the others own in the scopes that it follows. */
+  checkSettled(): void {
+    for (const process of this.processes) {
+      const living = this.processes.filter((other) => other !== process);
+      process.checkSettled(living);
+    }
+  }
+}
+
+/** A process: what it owns, and what it has copied of the others. */
+export class ReplicaProcess {
+  readonly #cluster: ReplicaCluster;
+  readonly name: string;
+  readonly own = new Scopes();
+  readonly #copies = new Map<string, Scopes>();
+  readonly #followed = new Map<string, number>();
+  readonly #joined = new Set<string>();
+  readonly #time: ProcessTime;
+  readonly #replica: Replica;
+  readonly #topic: Topic<number>;
+  #listener: Listener = () => {};
+  #value = 0;
+  /** How many items of others have gone. */
+  gone = 0;
+
+  constructor(cluster: ReplicaCluster, name: string) {
+    this.#cluster = cluster;
+    this.name = name;
+    this.#time = new ProcessTime(cluster.timeline);
+    const bus = {
+      process: name,
+      publish: (message: LiveMessage) => cluster.send(this, message),
+      subscribe: (listener: Listener) => {
+        this.#listener = listener;
+        return () => {};
+      },
+      join: (scope: string) => void this.#joined.add(scope),
+      leave: (scope: string) => void this.#joined.delete(scope),
+    };
+    this.#replica = new Replica(bus, this.#time);
+    this.#topic = this.#replica.topic<number>({
+      name: "test",
+      delay: 20,
+      isValue: isCount,
+      put: ({ process, scope, key }, value) => {
+        const values = this.#of(process).in(scope);
+        const before = values.get(key) ?? 0;
+        if (value < before) this.#complain(`${key} went back to ${value}`);
+        values.set(key, value);
+      },
+      gone: ({ process, scope, key }) => {
+        this.gone++;
+        const isKnown = this.#of(process).in(scope).delete(key);
+        if (!isKnown) this.#complain(`${key} of ${process} is gone twice`);
+      },
+    });
+  }
+
+  copyOf(process: string, scope: string): ReadonlyMap<string, number> {
+    return this.#of(process).in(scope);
+  }
+
+  wants({ world }: LiveMessage): boolean {
+    return world === undefined || this.#joined.has(world);
+  }
+
+  hear(event: Parameters<Listener>[0]): void {
+    this.#time.whenAwake(() => this.#listener(event));
+  }
+
+  put(scope: string, key: string): void {
+    this.#time.whenAwake(() => {
+      this.own.in(scope).set(key, ++this.#value);
+      this.#topic.put(scope, key, this.#value);
+    });
+  }
+
+  delete(scope: string, key: string): void {
+    this.#time.whenAwake(() => {
+      this.own.in(scope).delete(key);
+      this.#topic.delete(scope, key);
+    });
+  }
+
+  follow(scope: string): void {
+    this.#time.whenAwake(() => {
+      this.#followed.set(scope, (this.#followed.get(scope) ?? 0) + 1);
+      this.#replica.follow(scope);
+    });
+  }
+
+  unfollow(scope: string): void {
+    this.#time.whenAwake(() => {
+      const holders = this.#followed.get(scope) ?? 0;
+      if (holders === 0) return;
+      this.#followed.set(scope, holders - 1);
+      this.#replica.unfollow(scope);
+    });
+  }
+
+  pause(duration: number): void {
+    this.#time.pause(duration);
+  }
+
+  kill(): void {
+    this.#time.end();
+  }
+
+  checkSettled(others: readonly ReplicaProcess[]): void {
+    for (const [process, scopes] of this.#copies) {
+      for (const scope of scopes.names) {
+        const other = others.find(({ name }) => name === process);
+        if (scopes.in(scope).size > 0 && !other) {
+          this.#complain(`still has items of ${process}, which has ended`);
+        }
+        if (scopes.in(scope).size > 0 && !this.#follows(scope)) {
+          this.#complain(`has items in ${scope}, which it does not follow`);
+        }
+      }
+    }
+    for (const other of others) {
+      for (const scope of other.own.names) {
+        if (!this.#follows(scope)) continue;
+        const expected = textOf(other.own.in(scope));
+        const found = textOf(this.#of(other.name).in(scope));
+        if (found === expected) continue;
+        this.#complain(
+          `has ${found} of ${other.name} in ${scope}, not ${expected}`,
+        );
+      }
+    }
+  }
+
+  #follows(scope: string): boolean {
+    return (this.#followed.get(scope) ?? 0) > 0 || scope === "";
+  }
+
+  #of(process: string): Scopes {
+    let scopes = this.#copies.get(process);
+    if (!scopes) this.#copies.set(process, (scopes = new Scopes()));
+    return scopes;
+  }
+
+  #complain(what: string): void {
+    const { violations, timeline } = this.#cluster;
+    violations.push(`at ${Math.round(timeline.now)} ms, ${this.name}: ${what}`);
+  }
+}
+
+const textOf = (values: Values): string =>
+  JSON.stringify([...values].sort(([a], [b]) => (a < b ? -1 : 1)));
