@@ -1,7 +1,8 @@
 import { Cache } from "../cache.js";
 import type { AnyEvent } from "../events.js";
-import type { LogEvents } from "../log/log-events.js";
+import { type Clock, processClock } from "../log/clock.js";
 import { INDEX } from "../log/entries.js";
+import type { LogEvents } from "../log/log-events.js";
 
 /** The bound for the values of one kind, in characters of what was read. */
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -17,6 +18,9 @@ const MAX_FOLLOWED = 1000;
 
 /** How long a world is followed after the last read of it, in milliseconds. */
 const IDLE = 60_000;
+
+/** How often idle worlds are looked for, in milliseconds. */
+const PATROL = 10_000;
 
 /** For how long others who ask get the answer of a read that is under way, in milliseconds. */
 const SHARED = 1000;
@@ -60,17 +64,23 @@ interface Loading<V> {
 /** The worlds whose logs are followed for what is cached of them. */
 class FollowedWorlds {
   readonly #events: LogEvents;
+  readonly #clock: Clock;
   readonly #gaveUp: (world: string) => void;
   /** When each was read last, in that order. */
   readonly #read = new Map<string, number>();
-  readonly #timer: NodeJS.Timeout;
+  #stop = () => {};
 
   /** @param gaveUp gets each world that is not followed any more. */
-  constructor(events: LogEvents, gaveUp: (world: string) => void) {
+  constructor(
+    events: LogEvents,
+    clock: Clock,
+    gaveUp: (world: string) => void,
+  ) {
     this.#events = events;
+    this.#clock = clock;
     this.#gaveUp = gaveUp;
-    this.#timer = setInterval(() => this.#giveUpIdle(), IDLE / 6).unref();
     void events.follow(INDEX);
+    this.#giveUpLater();
   }
 
   /** Whether all changes of more than a second ago are known, and those to come will be. */
@@ -90,20 +100,23 @@ class FollowedWorlds {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#stop();
   }
 
   #touch(world: string): true {
-    this.#read.set(world, performance.now());
+    this.#read.set(world, this.#clock.now());
     return true;
   }
 
-  #giveUpIdle(): void {
-    const since = performance.now() - IDLE;
-    for (const [world, time] of this.#read) {
-      if (time > since) return;
-      this.#giveUp(world);
-    }
+  #giveUpLater(): void {
+    this.#stop = this.#clock.after(PATROL, () => {
+      const since = this.#clock.now() - IDLE;
+      for (const [world, time] of this.#read) {
+        if (time > since) break;
+        this.#giveUp(world);
+      }
+      this.#giveUpLater();
+    });
   }
 
   #giveUp(world: string): void {
@@ -211,9 +224,10 @@ export class Caches {
     this.rooms = new WorldCache(followed);
   }
 
-  /** Caches what is read from now on. @param events their first listener is this. */
-  follow(events: LogEvents): void {
-    this.#followed = new FollowedWorlds(events, (id) => this.forgetWorld(id));
+  /** Caches what is read from now on. @param events nobody else listens to them yet. */
+  follow(events: LogEvents, clock: Clock = processClock): void {
+    const forget = (world: string) => this.forgetWorld(world);
+    this.#followed = new FollowedWorlds(events, clock, forget);
     events.subscribe((event) => this.#take(event));
   }
 

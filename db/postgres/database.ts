@@ -7,14 +7,14 @@ import type { Position } from "../log/log.js";
 import type { PoolHealth } from "../open.js";
 import { StoreError } from "../store.js";
 import { Caches } from "./cache.js";
-import { clientOf, configOf, end, lineOf, open } from "./client.js";
+import { clientOf, configOf, end, limited, lineOf, open } from "./client.js";
 import { storeErrorOf } from "./errors.js";
 import { Lanes } from "./lanes.js";
 import { Link } from "./link.js";
 import { type Log, Noted, type Writer } from "./log.js";
 import { raiseLost } from "./lost-entries.js";
 import { join, type Membership } from "./membership.js";
-import { Pool, prepare } from "./pool.js";
+import { DEADLINES, Pool, prepare } from "./pool.js";
 import { Searches } from "./searches.js";
 import { type Sql, sqlOn } from "./sql.js";
 import { type Job, transact } from "./transaction.js";
@@ -161,16 +161,31 @@ export class Database {
     return this.#pool.health;
   }
 
-  /** Several statements that see one moment. */
-  snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+  /**
+   * Several statements that see one moment.
+   * @param deadline how long each may take, in milliseconds.
+   */
+  snapshot<T>(
+    read: (sql: Sql) => Promise<T>,
+    deadline = DEADLINES.statement,
+  ): Promise<T> {
     return this.#work(() =>
       this.#pool.with(async (client) => {
-        const sql = sqlOn((query) => client.query(query));
-        await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-        const result = await read(sql);
-        await client.query("COMMIT");
+        const within = (query: pg.QueryConfig): Promise<pg.QueryResult> =>
+          client.query({ ...query, ...limited(query.text, deadline) });
+        const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+        await within({ text: begin });
+        const result = await read(sqlOn(within));
+        await within({ text: "COMMIT" });
         return result;
       }),
+    );
+  }
+
+  /** Statements that are given up after some milliseconds, because their caller repeats them. */
+  soon(deadline: number): Sql {
+    return sqlOn((query) =>
+      this.#pool.query({ ...query, ...limited(query.text, deadline) }),
     );
   }
 

@@ -4,6 +4,12 @@ import { readNewDeliveries } from "./chat-events.js";
 import type { Database } from "./database.js";
 import type { Sql } from "./sql.js";
 
+/**
+ * How long a read may take, in milliseconds. It is repeated on another connection, as one
+ * that has died in silence must not stop what follows the logs.
+ */
+const DEADLINE = 3000;
+
 /** How many entries one transaction deletes. */
 const SLICE = 1000;
 
@@ -36,7 +42,7 @@ const GONE = `SELECT world_id FROM log_heads WHERE world_id <> ''
 
 /** The logs in a PostgreSQL database. */
 export const logStore = (db: Database): LogStore => ({
-  heads: (worlds) => db.sql.all<Position>(HEADS, [worlds]),
+  heads: (worlds) => db.soon(DEADLINE).all<Position>(HEADS, [worlds]),
 
   since: (world, seq, limit) =>
     db.snapshot(async (sql) => {
@@ -52,7 +58,7 @@ export const logStore = (db: Database): LogStore => ({
           ? await readEntries(sql, world, seq, limit, place.seq)
           : [],
       };
-    }),
+    }, DEADLINE),
 
   async prune(world, before) {
     let count = await pruneLog(db, world, before);

@@ -13,6 +13,7 @@ import {
   configuredWorld,
   expectFreeDomain,
   hostOf,
+  isFoundOtherwise,
   newWorldRow,
   takenWorld,
 } from "../world-rows.js";
@@ -96,13 +97,11 @@ export async function updateWorld(
   const old = await find(sql, id, versions);
   const row = changedWorld(old, changes);
   const keys = changes.config?.JWT_secrets;
-  const isReissued =
-    keys !== undefined && namesOf(keys) !== namesOf(keysOf(old));
-  if (isReissued) {
+  if (keys && isFoundOtherwise(old, row)) {
     await sql.run(CLEAR_ISSUERS, [id]);
     await insertIssuers(sql, id, keys);
   }
-  return save(sql, log, old, row, isReissued);
+  return save(sql, log, old, row);
 }
 
 /** @see WorldStore.configure */
@@ -151,28 +150,16 @@ async function find(
   return row;
 }
 
-/** The issuers and audiences by which tokens find a world. */
-const namesOf = (keys: WorldConfig["JWT_secrets"]): string =>
-  JSON.stringify(keys.map(({ issuer, audience }) => [issuer, audience]));
-
-const keysOf = ({ config }: WorldRow): WorldConfig["JWT_secrets"] =>
-  (JSON.parse(config) as WorldConfig).JWT_secrets;
-
-/**
- * Writes a row if it has changed.
- * @param isFoundOtherwise whether the world has other issuers.
- */
+/** Writes a row if it has changed. */
 async function save(
   sql: Sql,
   log: Log,
   old: WorldRow,
   row: WorldRow,
-  isFoundOtherwise = false,
 ): Promise<WorldRow> {
   if (sameValues(old, row)) return old;
   row.revision++;
-  const isMoved = row.domain !== old.domain;
-  if (isMoved) await claimDomain(sql, row);
+  if (row.domain !== old.domain) await claimDomain(sql, row);
   const { config, permission_config } = row;
   await sql.run(UPDATE, [
     row.id,
@@ -183,7 +170,7 @@ async function save(
     row.revision,
   ]);
   const change = { type: "world.updated" as const };
-  if (isMoved || isFoundOtherwise) log.appendToAll(change);
+  if (isFoundOtherwise(old, row)) log.appendToAll(change);
   else log.append(change);
   return row;
 }

@@ -4,6 +4,9 @@ import { postgresStore } from "../../db/postgres/index.js";
 import { startPostgres } from "../servers/postgres.js";
 import { erasing } from "./postgres/erasing.js";
 import { failover } from "./postgres/failover.js";
+import { following } from "./postgres/following.js";
+import { logs } from "./postgres/logs.js";
+import { lost } from "./postgres/lost.js";
 import { meeting } from "./postgres/meeting.js";
 import { lanes } from "./postgres/lanes.js";
 import { outages } from "./postgres/outages.js";
@@ -30,6 +33,9 @@ void t.test("PostgreSQL", async (t) => {
 
 const parts: Record<string, Part> = {
   staleness,
+  logs,
+  lost,
+  following,
   outages,
   silence,
   failover,

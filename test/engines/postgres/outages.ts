@@ -1,8 +1,10 @@
+import type { AnyEvent } from "../../../db/events.js";
+import { INDEX } from "../../../db/log/entries.js";
 import { Database } from "../../../db/postgres/database.js";
 import { until, worldOf } from "../../helper.js";
 import { startPostgres } from "../../servers/postgres.js";
 import { startProxy, through } from "../../servers/proxy.js";
-import { type Node, openNode, type Part, problemOf } from "./setup.js";
+import { follow, type Node, openNode, type Part, problemOf } from "./setup.js";
 
 /** What is lost with connections and servers, and what is not. */
 export const outages: Part = async (t, server) => {
@@ -12,10 +14,10 @@ export const outages: Part = async (t, server) => {
     const cut = await openNode(t, through(url, proxy));
     const other = await openNode(t, url);
     await cut.worlds.create(worldOf("demo"));
-    for (const node of [cut, other]) await node.worlds.get("demo");
-    const write = cut.db.write("demo", async (sql, notes) => {
+    for (const node of [cut, other]) await follow(node);
+    const write = cut.db.write("demo", async (sql, log) => {
       await sql.run("UPDATE worlds SET title = 'new' WHERE id = 'demo'");
-      notes.stale();
+      log.append({ type: "world.updated" });
       proxy.deafen();
     });
     t.equal(await problemOf(write), "doubtful");
@@ -29,23 +31,22 @@ export const outages: Part = async (t, server) => {
   await t.test("only the connection of a commit is lost", async (t) => {
     const url = await server.createDatabase();
     const proxy = await startProxy(t, server.port);
-    const { db, worlds } = await openNode(t, through(url, proxy));
-    const touched: string[] = [];
-    const onTouched = (id: string) => void touched.push(id);
-    const ignore = () => {};
-    db.tell({
-      ...{ told: () => "everybody", onTold: ignore },
-      ...{ onTouched, onMissed: ignore },
-    });
+    const node = await openNode(t, through(url, proxy));
+    const { db, worlds, events } = node;
     await worlds.create(worldOf("demo"));
     const title = async () => (await worlds.get("demo"))?.value.title;
-    await title();
+    await follow(node);
+    const heard: AnyEvent[] = [];
+    events.subscribe((event) => heard.push(event));
     proxy.loseAnswer("COMMIT\0");
     const write = worlds.configure("demo", { title: "new" });
     t.equal(await problemOf(write), "doubtful");
     await until(async () => (await title()) === "new");
     t.ok(db.isUp, "all others go on");
-    t.ok(touched.includes("demo"), "no event tells of it");
+    await until(() => heard.length > 0);
+    const by = { kind: "server" };
+    t.match(heard, [{ type: "world.updated", world: "demo", by }]);
+    t.equal(heard.length, 1, "its entry comes once");
   });
 
   await t.test("the log says when PostgreSQL goes and comes", async (t) => {
@@ -76,9 +77,10 @@ export const outages: Part = async (t, server) => {
   await t.test("an erasure whose commit is lost", async (t) => {
     const url = await server.createDatabase();
     const proxy = await startProxy(t, server.port);
-    const { db } = await openNode(t, through(url, proxy));
+    const { db, events } = await openNode(t, through(url, proxy));
+    await until(() => events.isCurrent(INDEX));
     proxy.loseAnswer("COMMIT\0");
-    const erasure = db.write("demo", async (_, notes) => notes.erased("users"));
+    const erasure = db.write("demo", async (_, log) => log.erased("users"));
     t.equal(await problemOf(erasure), "doubtful");
     // A second erasure finds nothing, so this is the only time.
     await until(

@@ -1,25 +1,53 @@
 import type { Test } from "tap";
+import { LocalBus } from "../../../db/bus/local.js";
+import { INDEX } from "../../../db/log/entries.js";
+import { LogEvents } from "../../../db/log/log-events.js";
 import { Database } from "../../../db/postgres/database.js";
-import { roomStore } from "../../../db/postgres/rooms.js";
-import { worldStore } from "../../../db/postgres/worlds.js";
-import { StoreError } from "../../../db/store.js";
+import { postgresStore } from "../../../db/postgres/index.js";
+import { type Store, StoreError } from "../../../db/store.js";
+import { until } from "../../helper.js";
 import type { PostgresServer } from "../../servers/postgres.js";
 
 /** What is special about PostgreSQL, as tests on a server. */
 export type Part = (t: Test, server: PostgresServer) => Promise<void>;
 
-/** A node: its database, and what it caches. */
-export interface Node {
+/** A node: its database, what it caches, and what it follows. */
+export interface Node extends Store {
   db: Database;
-  worlds: ReturnType<typeof worldStore>;
-  rooms: ReturnType<typeof roomStore>;
+  events: LogEvents;
 }
 
-/** Opens a database as a node does. */
-export async function openNode(t: Test, url: string, pool = 4): Promise<Node> {
+/**
+ * Opens a database as a node does. No bus connects it with others.
+ * @param reads what it follows the logs by, instead of the store.
+ */
+export async function openNode(
+  t: Test,
+  url: string,
+  pool = 4,
+  reads?: (store: Store) => Store["log"],
+): Promise<Node> {
   const db = await Database.open({ url, pool }, { create: true });
-  t.teardown(() => db.close());
-  return { db, worlds: worldStore(db), rooms: roomStore(db) };
+  const store = postgresStore(db);
+  const onFault = (error: unknown) => void t.fail(String(error));
+  const bus = new LocalBus(onFault);
+  const log = reads?.(store) ?? store.log;
+  const events = new LogEvents({ bus, log, onFault });
+  db.follow(events);
+  t.teardown(async () => {
+    await store.close();
+    await events.close();
+  });
+  return { ...store, db, events };
+}
+
+/** Keeps values of a world cached from now on: it is followed. */
+export async function follow(
+  { worlds, events }: Node,
+  world = "demo",
+): Promise<void> {
+  await worlds.get(world);
+  await until(() => events.isCurrent(world) && events.isCurrent(INDEX));
 }
 
 /** The problem with which something fails; undefined if it succeeds. */

@@ -25,12 +25,12 @@ const USES: Record<
   "at a commit": ["COMMIT\0", write, /doubtful/],
 };
 
-/** The last message of the connection that listens. */
+/** The last message of the connection with the heartbeat. */
 const STEPS: Record<string, string> = {
   "while it opens": "user\0",
-  "before it listens": "LISTEN",
   "before it is prepared": "SET jit",
   "before it has joined": "pg_try_advisory_lock",
+  "before it has compared": "log_heads AS h",
 };
 
 /** One connection dies silently, and all others go on. */
@@ -68,7 +68,7 @@ export const silence: Part = async (t, server) => {
     );
   });
 
-  await t.test("the connection that listens", async (t) => {
+  await t.test("the connection with the heartbeat", async (t) => {
     await Promise.all(
       Object.entries(STEPS).map(async ([name, last]) => {
         const { url, proxy, node } = await open();

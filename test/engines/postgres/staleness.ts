@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { atBest, keyOf, timed, until, worldOf } from "../../helper.js";
 import { selection } from "../../db/store-contract/setup.js";
 import { type Proxy, startProxy, through } from "../../servers/proxy.js";
-import { openNode, type Part, problemOf } from "./setup.js";
+import { follow, openNode, type Part, problemOf } from "./setup.js";
 
 /** How old an answer may be, in milliseconds. */
 const OLDEST = 1000;
@@ -17,6 +17,7 @@ export const staleness: Part = async (t, server) => {
     const [writer, reader] = [await openNode(t, url), await openNode(t, url)];
     await writer.worlds.create(worldOf("demo"));
     const { value } = await writer.rooms.create("demo", { name: "a" });
+    await follow(reader);
     const old = worldOf("demo").config.JWT_secrets[0]!;
 
     const reads = {
@@ -82,6 +83,7 @@ export const staleness: Part = async (t, server) => {
       ];
     for (const [name, write, expected] of cases) {
       // So that it has something to be wrong about.
+      await until(() => reader.events.isCurrent("demo"));
       for (const read of Object.values(reads)) await read();
       await write();
       const written = performance.now();
@@ -110,6 +112,7 @@ export const staleness: Part = async (t, server) => {
       const reader = await openNode(t, through(url, proxy));
       await writer.worlds.create(worldOf("demo"));
       const { id } = (await writer.rooms.create("demo", { name: "0" })).value;
+      await follow(reader);
 
       /** When each value was committed. */
       const written = [performance.now()];
@@ -190,7 +193,7 @@ export const staleness: Part = async (t, server) => {
     }
   });
 
-  await t.test("a connection that listens and is ended", async (t) => {
+  await t.test("connections that are ended", async (t) => {
     const url = await server.createDatabase();
     const node = await openNode(t, url);
     await node.worlds.create(worldOf("demo"));
@@ -204,36 +207,66 @@ export const staleness: Part = async (t, server) => {
     t.equal((await node.worlds.get("demo"))?.value.id, "demo");
   });
 
-  await t.test("notifications that no Foyer sends", async (t) => {
+  await t.test("a node that cannot read the logs", async (t) => {
     const url = await server.createDatabase();
-    const { db, worlds } = await openNode(t, url);
-    await worlds.create(worldOf("demo"));
-    let missed = 0;
-    const touched: string[] = [];
-    const ignore = () => {};
-    db.tell({
-      ...{ told: () => "", onTold: ignore },
-      onTouched: (id) => void touched.push(id),
-      onMissed: () => missed++,
-    });
-    const payloads = [
-      ...["", "x", "null", "1", "[]", "{}", '"world"', "{".repeat(7000)],
-      '{"from":"x","told":""}',
-      '{"from":"x","world":{},"told":""}',
-      '{"from":"x","world":"demo","told":null}',
-      '{"from":"x","world":"demo","told":"","isStale":"yes"}',
-      JSON.stringify({ from: "x", world: "w".repeat(5000), told: "" }),
-    ];
-    const good = '{"from":"x","world":"good","told":"","more":1}';
-    const name = new URL(url).pathname.slice(1);
-    for (const payload of [...payloads, good]) {
-      await server.run(`SELECT pg_notify('foyer', '${payload}')`, name);
-    }
-    await until(() => touched.includes("good"));
-    t.strictSame(touched, ["good"]);
-    t.ok(missed > 0, "each may have been of any write");
-    t.ok(missed < 5, "but others do not look again each time");
-    t.ok(db.isUp);
-    t.equal((await worlds.get("demo"))?.value.id, "demo");
+    const writer = await openNode(t, url);
+    let isBroken = false;
+    const reader = await openNode(t, url, 4, ({ log }) => ({
+      ...log,
+      heads: async (worlds) => {
+        if (isBroken) throw new Error("broken");
+        return log.heads(worlds);
+      },
+    }));
+    await writer.worlds.create(worldOf("demo"));
+    await follow(reader);
+    const statements = t.capture(reader.db.sql, "one", reader.db.sql.one);
+    const title = async () => (await reader.worlds.get("demo"))?.value.title;
+    const asked = async () => {
+      await title();
+      return statements().length;
+    };
+    await until(async () => (await asked()) === 0);
+    isBroken = true;
+    const broken = performance.now();
+    await writer.worlds.configure("demo", { title: "new" });
+    await until(async () => (await title()) === "new");
+    t.ok(performance.now() - broken < OLDEST + 500, "it asks the database");
+    t.ok((await asked()) > 0 && (await asked()) > 0, "each time");
+    isBroken = false;
+    await until(() => reader.events.isCurrent("demo"));
+    await title();
+    statements();
+    t.equal(await asked(), 0, "until it can read them again");
+  });
+
+  await t.test("a value that is older than the follower", async (t) => {
+    const url = await server.createDatabase();
+    const writer = await openNode(t, url);
+    let release = () => {};
+    const reader = await openNode(t, url);
+    await writer.worlds.create(worldOf("demo"));
+    const reads = reader.db.caches.worlds.reads<string>();
+    const read = (value: string) =>
+      reads.read("demo", "key", async () => {
+        await new Promise<void>((resolve) => (release = resolve));
+        return { value, size: 1 };
+      });
+    const first = read("old");
+    await follow(reader);
+    release();
+    t.equal(await first, "old");
+    t.equal(reads.find("demo", "key"), undefined, "it was read before");
+    const second = read("middle");
+    await writer.worlds.configure("demo", { title: "new" });
+    const [head] = await writer.log.heads(["demo"]);
+    await until(() => reader.events.reached("demo") === head!.seq);
+    release();
+    t.equal(await second, "middle");
+    t.equal(reads.find("demo", "key"), undefined, "an entry came meanwhile");
+    const third = read("new");
+    release();
+    await third;
+    t.equal(reads.find("demo", "key"), "new");
   });
 };

@@ -1,0 +1,85 @@
+import { worldOf } from "../../helper.js";
+import { type Clock, processClock } from "../../../db/log/clock.js";
+import { LocalBus } from "../../../db/bus/local.js";
+import { INDEX } from "../../../db/log/entries.js";
+import { LogEvents } from "../../../db/log/log-events.js";
+import { Database } from "../../../db/postgres/database.js";
+import { postgresStore } from "../../../db/postgres/index.js";
+import type { Part } from "./setup.js";
+
+/** How many worlds a node follows at most for what it caches. */
+const MOST = 1000;
+
+/** Which logs a node follows for what it caches of their worlds. */
+export const following: Part = async (t, server) => {
+  const url = await server.createDatabase();
+  const db = await Database.open({ url, pool: 4 }, { create: true });
+  const store = postgresStore(db);
+  const events = new LogEvents({
+    bus: new LocalBus((error) => t.fail(String(error))),
+    log: store.log,
+    onFault: (error) => void t.fail(String(error)),
+  });
+  t.teardown(async () => {
+    await store.close();
+    await events.close();
+  });
+  const followed = new Set<string>();
+  const { follow, unfollow } = events;
+  events.follow = (world) => {
+    followed.add(world);
+    return follow.call(events, world);
+  };
+  events.unfollow = (world) => {
+    followed.delete(world);
+    unfollow.call(events, world);
+  };
+  // A clock that a test moves on.
+  let now = 0;
+  let patrol = () => {};
+  const clock: Clock = {
+    ...processClock,
+    now: () => now,
+    after: (_, call) => {
+      patrol = call;
+      return () => {};
+    },
+  };
+  db.caches.follow(events, clock);
+  t.strictSame([...followed], [INDEX], "worlds are found by it");
+
+  const { id } = (await store.worlds.create(worldOf("w0"))).value;
+  await db.sql.run(
+    `INSERT INTO worlds (id, title, config, permission_config, domain)
+     SELECT 'w' || i, title, config, permission_config, 'w' || i || '.example.org'
+     FROM worlds, generate_series(1, $1::int) AS i WHERE id = $2`,
+    [MOST, id],
+  );
+  await store.worlds.get("absent");
+  await store.rooms.get("absent", "absent");
+  await store.rooms.get("w0", "absent");
+  t.strictSame([...followed], [INDEX], "anybody may ask for what is not there");
+
+  for (let i = 0; i < MOST; i++) await store.worlds.get(`w${i}`);
+  t.equal(followed.size, MOST + 1);
+  await events.follow("w0");
+  events.unfollow("w0");
+  now += 1;
+  await store.worlds.get("w0");
+  followed.add("w0");
+  await store.worlds.get(`w${MOST}`);
+  t.equal(followed.size, MOST + 1, "no more than some");
+  t.ok(followed.has("w0"), "it was read since");
+  t.notOk(followed.has("w1"), "this was not");
+
+  now += 59_000;
+  await events.follow("w2");
+  events.unfollow("w2");
+  followed.add("w2");
+  await store.worlds.get("w2");
+  patrol();
+  t.equal(followed.size, MOST + 1);
+  now += 2000;
+  patrol();
+  t.strictSame([...followed].sort(), [INDEX, "w2"], "others are idle");
+};
