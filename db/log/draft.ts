@@ -81,7 +81,8 @@ export class Draft {
   append(world: string, given: Given, by: Author): void {
     if (given.type === "question.voted" || given.type === "poll.voted") {
       const { user = "", connection } = by;
-      this.#votes.push({ world, change: given, vote: { user, connection } });
+      const own = connection !== undefined && { connection };
+      this.#votes.push({ world, change: given, vote: { user, ...own } });
       return;
     }
     const stamp = {
@@ -91,7 +92,7 @@ export class Draft {
       at: this.#stamps.date(),
       by,
     };
-    this.put({ ...given, ...stamp } as Entry);
+    this.put({ ...given, ...stamp });
   }
 
   /** Appends the entry of a chat event, which has the number that is next. */

@@ -80,7 +80,8 @@ export function chatErasures(db: Connection, log: WriteLog) {
   const channelsOf = db
     .prepare<[string, number, number], number>(
       `SELECT number FROM chat_channels WHERE world_id = ? AND (
-         SELECT timestamp FROM chat_events WHERE channel = number AND gone = 0 ORDER BY id LIMIT 1
+         SELECT timestamp FROM chat_events
+         WHERE channel = chat_channels.number AND gone = 0 ORDER BY id LIMIT 1
        ) < ? LIMIT ?`,
     )
     .pluck();

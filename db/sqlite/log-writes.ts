@@ -90,8 +90,9 @@ export class WriteLog {
 
   /** Appends an entry about what only the user could do, such as to vote. */
   appendOf(world: string, user: string, change: Given): void {
-    const connection = this.#by?.connection;
-    this.append(world, change, { kind: "user", user, connection });
+    const { connection } = this.#by ?? {};
+    const own = connection !== undefined && { connection };
+    this.append(world, change, { kind: "user", user, ...own });
   }
 
   /** The number of the next entry of a world. */

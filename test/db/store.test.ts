@@ -14,7 +14,8 @@ import { testdir } from "../testdir.js";
 void t.test("SQLite", async (t) => {
   await storeContract(t, (t) => {
     const dataDir = testdir(t);
-    return () => openSqliteStore(dataDir);
+    return (onAppended) =>
+      openSqliteStore(dataDir, { ...(onAppended && { onAppended }) });
   });
 });
 

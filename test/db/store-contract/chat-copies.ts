@@ -1,6 +1,6 @@
 import type { WorldCopy } from "../../../schemas/world-document.js";
 import { allEvents, chatting, DELETED, message } from "./chat-setup.js";
-import { type Contract, fails } from "./setup.js";
+import { type Contract, fails, headOf } from "./setup.js";
 
 /** A document whose events have their places as ids. */
 function renumbered(copy: WorldCopy): unknown {
@@ -59,11 +59,11 @@ export async function chatCopyContract(contract: Contract): Promise<void> {
       notified: (await chat.unread("demo", bob)).notifications.length,
     });
     const before = await view();
-    const last = await chat.lastId();
+    const last = await headOf(store);
 
     await worlds.delete("demo");
     await worlds.import(copy, { dryRun: true });
-    t.equal(await chat.lastId(), last, "a dry run");
+    t.equal(await headOf(store), last + 1, "a dry run");
     await chat.send("other", elsewhere.room, message(elsewhere.user));
     await worlds.import(copy);
     t.strictSame(await view(), before);
@@ -71,7 +71,7 @@ export async function chatCopyContract(contract: Contract): Promise<void> {
     t.strictSame(renumbered(again), renumbered(copy));
     const ids = again.chat!.events.map(({ id }) => id);
     t.ok(ids[0]! > last + 1, "no id is used again");
-    t.equal(await chat.lastId(), ids.at(-1));
+    t.equal(await headOf(store), ids.at(-1)! + 1);
     const { lastMessage } = (await chat.channel("demo", room))!;
     t.match(await say("next"), { previousMessage: lastMessage });
     t.match(await users.get("demo", cy), { deleted: true });

@@ -1,67 +1,9 @@
 import type { Test } from "tap";
-import type { ChatStore, Delivery } from "../../../db/chat.js";
+import type { Delivery } from "../../../db/chat.js";
 import type { Store } from "../../../db/store.js";
 import { allEvents, chatting, DELETED, message, stored } from "./chat-setup.js";
+import { deliveryOf, LogReader } from "./log-reader.js";
 import type { Contract } from "./setup.js";
-
-/** Follows some channels as a server does: by what its events tell, and by the last id. */
-class Reader {
-  readonly #chat: ChatStore;
-  #baseline = 0;
-  /** The ids that were read, by channel. */
-  readonly read = new Map<string, number[]>();
-  /** What was wrong. */
-  readonly faults: string[] = [];
-  #over = false;
-
-  constructor(chat: ChatStore) {
-    this.#chat = chat;
-  }
-
-  /** Begins with what comes from now on. */
-  async begin(): Promise<void> {
-    this.#baseline = await this.#chat.lastId();
-  }
-
-  /** Reads until {@link end}. */
-  async follow(): Promise<void> {
-    while (!this.#over) {
-      await this.#look();
-      await new Promise(setImmediate);
-    }
-    await this.#look();
-  }
-
-  end(): void {
-    this.#over = true;
-  }
-
-  async #look(): Promise<void> {
-    const last = await this.#chat.lastId();
-    if (last < this.#baseline) this.faults.push(`${last} is in the past`);
-    if (last <= this.#baseline) return;
-    for (const active of await this.#chat.activeSince(this.#baseline)) {
-      await this.#readUpTo(active.world, active.channel, last);
-    }
-    this.#baseline = last;
-  }
-
-  /** Whatever has a greater id is read the next time. */
-  async #readUpTo(world: string, channel: string, last: number) {
-    const ids = this.read.get(channel) ?? [];
-    this.read.set(channel, ids);
-    const after = ids.at(-1) ?? this.#baseline;
-    const found = await this.#chat.deliveries(world, channel, after, 1000);
-    for (const { event, previous } of found) {
-      if (event.id > last) break;
-      const before = ids.at(-1);
-      if (before !== undefined && previous !== before) {
-        this.faults.push(`${event.id} follows ${previous}, not ${before}`);
-      }
-      ids.push(event.id);
-    }
-  }
-}
 
 /** Runs writes, `at` at a time. */
 async function crowd<T>(writes: (() => Promise<T>)[], at: number) {
@@ -78,12 +20,16 @@ const ascending = (a: number, b: number) => a - b;
 
 /** What every store keeps to when many chat at once. */
 export async function chatRaceContract(contract: Contract): Promise<void> {
-  await contract("nobody misses an event", async (t, store, open) => {
+  await contract("readers of the log miss no event", async (t, store, open) => {
     const { room, ada, bob, elsewhere } = await chatting(store);
     const stores = [store, await open()];
     const { id: fresh } = (await store.rooms.create("demo", { name: "F" }))
       .value;
-    const readers = [new Reader(store.chat), new Reader((await open()).chat)];
+    const worlds = ["demo", "other"];
+    const readers = [
+      new LogReader(store, worlds),
+      new LogReader(await open(), worlds),
+    ];
     await Promise.all(readers.map((reader) => reader.begin()));
     const following = readers.map((reader) => reader.follow());
     const sent = await crowd(
@@ -108,14 +54,14 @@ export async function chatRaceContract(contract: Contract): Promise<void> {
       const own = sent.filter(({ event }) => event.channel === channel);
       t.strictSame(own.map(({ event }) => event.id).toSorted(ascending), ids);
       expectChain(t, own);
-      for (const { read } of readers) t.strictSame(read.get(channel), ids);
+      const inOrder = own.toSorted((a, b) => a.event.id - b.event.id);
+      for (const reader of readers) {
+        const read = reader.of(world).flatMap(deliveryOf);
+        const there = read.filter(({ event }) => event.channel === channel);
+        t.strictSame(there, inOrder);
+      }
     }
-    t.strictSame(
-      readers.flatMap(({ faults }) => faults),
-      [],
-    );
-    const last = Math.max(...sent.map(({ event }) => event.id));
-    for (const { chat } of stores) t.equal(await chat.lastId(), last);
+    for (const { faults } of readers) t.strictSame(faults, []);
   });
 
   await contract("crowds react, mark and delete", async (t, store, open) => {

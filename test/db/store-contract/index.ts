@@ -11,6 +11,10 @@ import { chatReaderContract } from "./chat-readers.js";
 import { chatSenderContract } from "./chat-senders.js";
 import { enteringContract } from "./entering.js";
 import { fileContract } from "./files.js";
+import { logChatContract } from "./log-chat.js";
+import { logVoteContract } from "./log-votes.js";
+import { logWorldContract } from "./log-worlds.js";
+import { logContract } from "./log.js";
 import { knownUserContract } from "./known-users.js";
 import { lifetimeContract } from "./lifetime.js";
 import { roomExtraContract } from "./room-extras.js";
@@ -68,6 +72,10 @@ const parts = [
   questionContract,
   pollContract,
   voteContract,
+  logContract,
+  logWorldContract,
+  logChatContract,
+  logVoteContract,
 ];
 
 /** What every store keeps to, whatever it is made of: `db/store.ts` as tests. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Test } from "tap";
+import type { OnAppended } from "../../../db/log/entries.js";
 import type {
   ListedUser,
   RoomSelection,
@@ -12,8 +13,11 @@ import type {
 } from "../../../db/store.js";
 import { worldOf } from "../../helper.js";
 
-/** Opens one more store on a place; all stores of a place hold the same. */
-export type Open = () => Store | Promise<Store>;
+/**
+ * Opens one more store on a place; all stores of a place hold the same.
+ * @param onAppended gets what the store appends to the log.
+ */
+export type Open = (onAppended?: OnAppended) => Store | Promise<Store>;
 
 /** Makes a new and empty place. */
 export type Place = (t: Test) => Open | Promise<Open>;
@@ -21,7 +25,11 @@ export type Place = (t: Test) => Open | Promise<Open>;
 /** Runs a test with one store, which has the world `demo`; `open` opens more on its place. */
 export type Contract = (
   name: string,
-  run: (t: Test, store: Store, open: () => Promise<Store>) => Promise<void>,
+  run: (
+    t: Test,
+    store: Store,
+    open: (onAppended?: OnAppended) => Promise<Store>,
+  ) => Promise<void>,
 ) => Promise<unknown>;
 
 /** How the tests of a contract run on stores of one kind. */
@@ -30,8 +38,8 @@ export const contractOn =
   (name, run) =>
     t.test(name, async (t) => {
       const make = await place(t);
-      const open = async () => {
-        const store = await make();
+      const open = async (onAppended?: OnAppended) => {
+        const store = await make(onAppended);
         t.teardown(() => store.close());
         return store;
       };
@@ -39,6 +47,12 @@ export const contractOn =
       await store.worlds.create(worldOf("demo"));
       await run(t, store, open);
     });
+
+/** The number of the last entry in the log of a world. */
+export async function headOf(store: Store, world = "demo"): Promise<number> {
+  const [head] = await store.log.heads([world]);
+  return head!.seq;
+}
 
 /** Something must fail as the store says. */
 export const fails = (
