@@ -147,6 +147,8 @@ export type OnAppended = (
 export interface LogStore extends LogReads<Entry> {
   /**
    * Deletes a slice of the entries of a world that are older than a time. Chat events stay.
+   * Those of {@link INDEX} take along what is left of worlds that are deleted. What entries
+   * hid is erased after an hour, whatever the time.
    * @param before in milliseconds since 1970.
    * @returns whether there may be more.
    */

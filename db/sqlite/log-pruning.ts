@@ -61,10 +61,12 @@ export function logPruning(db: Connection, erases: () => void) {
     pruneLog(worldId: string, before: number): boolean {
       const lately = Date.now() - KEPT;
       if (blank.run(lately).changes > 0) erases();
-      const worlds = selectDeleted
-        .all()
-        .map((world) => removeOldest(world, lately));
-      return removeOldest(worldId, before) || worlds.includes(true);
+      let hasMore = removeOldest(worldId, before);
+      if (worldId !== INDEX) return hasMore;
+      for (const world of selectDeleted.all()) {
+        hasMore = removeOldest(world, lately) || hasMore;
+      }
+      return hasMore;
     },
   };
 }

@@ -39,12 +39,14 @@ export function logReads(db: Connection) {
       selectHeads.all(JSON.stringify(worlds)),
 
     since(world: string, seq: number, limit: number): Stretch<Entry> {
+      const tag = seq === 0 ? 0 : selectTag.get({ world, seq });
+      if (tag === undefined) return { tag, entries: [] };
       const entries = select.all(world, seq, limit).map(entryOf);
       const events = deliveries
         .ofWorld(world, seq, limit)
-        .map(({ tag, delivery }) => chatEntry(world, tag, delivery));
+        .map((event) => chatEntry(world, event.tag, event.delivery));
       return {
-        tag: seq === 0 ? 0 : selectTag.get({ world, seq }),
+        tag,
         entries: [...entries, ...events]
           .sort((a, b) => a.seq - b.seq)
           .slice(0, limit),
