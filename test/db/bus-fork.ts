@@ -66,13 +66,24 @@ export function relayAmong(forked: readonly Forked<object>[]): void {
 
 /** Gives a process its orders. */
 function nodeOf<T extends object>(child: ChildProcess): T {
-  const waiting = new Map<number, (result: unknown) => void>();
+  interface Waiting {
+    resolve: (result: unknown) => void;
+    reject: (error: Error) => void;
+  }
+  const waiting = new Map<number, Waiting>();
   let last = 0;
   child.on("message", (answer: Answer | null) => {
     // The bus and answers share the channel.
     if (!answer) return;
-    waiting.get(answer.order)?.(answer.result);
+    waiting.get(answer.order)?.resolve(answer.result);
     waiting.delete(answer.order);
+  });
+  // One that a test ends answers no more.
+  child.once("exit", (code) => {
+    if (!code) return;
+    for (const { reject } of waiting.values()) {
+      reject(new Error(`The process has ended with ${code}.`));
+    }
   });
   return new Proxy({} as T, {
     // A promise asks its value whether it is one, too.
@@ -80,9 +91,9 @@ function nodeOf<T extends object>(child: ChildProcess): T {
       method === "then"
         ? undefined
         : (...args: unknown[]) =>
-            new Promise((resolve) => {
+            new Promise((resolve, reject) => {
               const order = ++last;
-              waiting.set(order, resolve);
+              waiting.set(order, { resolve, reject });
               child.send({ order, method, args }, () => {});
             }),
   });
