@@ -19,7 +19,7 @@ import { startLine } from "./start-line.js";
 
 // Several processes on one port. The primary serves nothing: it starts workers,
 // replaces those that die, and tells them when to stop. The workers know nothing
-// of each other: they share the store, and their events pass through the primary.
+// of each other: they share the store, and their messages pass through the primary.
 
 // Each worker accepts connections itself. By default the primary accepts them and
 // hands them on. If a worker died while one was on its way, that connection would
@@ -62,7 +62,7 @@ const isOrder = isKindOf("foyer", {
   gathered: isRecord({ id: isCount }, { text: isText }),
 });
 
-/** Handles messages of one shape, and ignores others on the channel, such as events. */
+/** Handles messages of one shape, and ignores others on the channel, such as those of the bus. */
 const hearing =
   <T>(isOne: Shape, hear: (message: T) => void) =>
   (message: unknown): void => {

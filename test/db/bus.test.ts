@@ -88,7 +88,7 @@ void t.test("a worker gets the messages that it wants", async (t) => {
   t.strictSame(letters, { two: 11, three: 1 });
 });
 
-void t.test("a worker that dies takes no event of others", async (t) => {
+void t.test("a worker that dies takes no message of others", async (t) => {
   const [dying, ...others] = (await forkWorkers(t, 3)) as [Worker, ...Worker[]];
   const nodes = others.map(({ node }) => node);
   for (const { node } of [dying, ...others]) await node.subscribe("a");
@@ -121,7 +121,7 @@ void t.test("a worker that dies takes no event of others", async (t) => {
   t.equal(lost[0], lost[1], "the same for all");
 });
 
-void t.test("the end of a worker is the last that is told of it", async (t) => {
+void t.test("the end of a worker comes after its messages", async (t) => {
   for (const signal of ["SIGKILL", "SIGTERM", undefined] as const) {
     const [dying, ...others] = (await forkWorkers(t, 3)) as [
       Worker,

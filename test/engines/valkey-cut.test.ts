@@ -54,7 +54,7 @@ void t.test("a connection is reset, or swallows everything", async (t) => {
   });
 });
 
-void t.test("what no server has sent harms nobody", async (t) => {
+void t.test("what no server has sent harms nothing", async (t) => {
   const valkey = await startValkey(t);
   const namespace = randomUUID();
   const one = await open(t, valkey.url, namespace);
@@ -91,13 +91,13 @@ void t.test("what no server has sent harms nobody", async (t) => {
 void t.test("the log says when Valkey goes and comes", async (t) => {
   const valkey = await startValkey(t);
   const lines: string[] = [];
-  const events = await ValkeyBus.open({
+  const bus = await ValkeyBus.open({
     url: valkey.url,
     namespace: randomUUID(),
     onFault: (error) => t.fail(String(error)),
     log: (line) => lines.push(line),
   });
-  t.teardown(() => events.close());
+  t.teardown(() => bus.close());
   await valkey.stop();
   await until(() => lines.length === 1);
   await valkey.restart();

@@ -8,30 +8,27 @@ import { startValkey } from "../servers/valkey.js";
 import { forkNode } from "../db/bus-fork.js";
 import { ENDING, has, isBack, numbered, of, open } from "./valkey-nodes.js";
 
-void t.test(
-  "the end of a process is the last that is told of it",
-  async (t) => {
-    const { url } = await startValkey(t);
-    const namespace = randomUUID();
-    const one = await open(t, url, namespace);
-    for (const signal of ["SIGKILL", undefined] as const) {
-      const { child, node: dying } = forkNode(t);
-      await dying.begin({ url, namespace });
-      const name = await dying.name();
-      await until(() => has(one, `began ${name}`));
-      await dying.publish(...numbered(name, 0, 500));
-      await until(() => of(one, name).length > 0);
-      if (signal) child.kill(signal);
-      else await dying.close();
-      const took = await timed(() => until(() => has(one, `ended ${name}`)));
-      t.ok(took < (signal ? ENDING : 2000), `after ${took} ms`);
-      const received = one.received("a");
-      t.equal(received.indexOf(name), received.length - 1, "last");
-      t.strictSame(of(one, name), numbered(name, 0, of(one, name).length));
-      if (!signal) t.equal(of(one, name).length, 500);
-    }
-  },
-);
+void t.test("the end of a process comes after its messages", async (t) => {
+  const { url } = await startValkey(t);
+  const namespace = randomUUID();
+  const one = await open(t, url, namespace);
+  for (const signal of ["SIGKILL", undefined] as const) {
+    const { child, node: dying } = forkNode(t);
+    await dying.begin({ url, namespace });
+    const name = await dying.name();
+    await until(() => has(one, `began ${name}`));
+    await dying.publish(...numbered(name, 0, 500));
+    await until(() => of(one, name).length > 0);
+    if (signal) child.kill(signal);
+    else await dying.close();
+    const took = await timed(() => until(() => has(one, `ended ${name}`)));
+    t.ok(took < (signal ? ENDING : 2000), `after ${took} ms`);
+    const received = one.received("a");
+    t.equal(received.indexOf(name), received.length - 1, "last");
+    t.strictSame(of(one, name), numbered(name, 0, of(one, name).length));
+    if (!signal) t.equal(of(one, name).length, 500);
+  }
+});
 
 void t.test("a process that was suspended comes back", async (t) => {
   const { url } = await startValkey(t);

@@ -203,8 +203,8 @@ export class ValkeyBus implements Bus {
     this.#isLogged = connected;
     this.#log(
       connected
-        ? "Valkey is back: events reach other nodes again"
-        : `Valkey is lost: ${reasonOf(this.#link.fault)}; events reach this node only`,
+        ? "Valkey is back: messages reach other nodes again"
+        : `Valkey is lost: ${reasonOf(this.#link.fault)}; messages reach this node only`,
     );
   }
 
