@@ -71,9 +71,9 @@ void t.test("what was missed is made good", async (t) => {
     await missed(() =>
       one.store.rooms.schedule("demo", room, { title: "Now" }, undefined),
     );
-    await ann.next("world.updated", ({ rooms }) =>
-      rooms.some(({ schedule_data }: Json) => schedule_data?.title === "Now"),
-    );
+    t.match(await ann.next("room.schedule"), {
+      ...{ room, schedule_data: { title: "Now" } },
+    });
   });
 
   await t.test("an announcement", async (t) => {
@@ -166,7 +166,8 @@ void t.test("what was missed is made good", async (t) => {
       const is = (id: string) => (data: Json) => data.poll.id === id;
       const name = "poll.created_or_updated";
       await client.next(name, is(added.id));
-      await client.next(name, is(voted.id));
+      // Ann sees no results before she votes.
+      if (client === mod) await client.next(name, is(voted.id));
       await client.next("poll.deleted", ({ id }) => id === gone.id);
       await client.next(name, is(hidden.id));
       t.match(await client.next("poll.pinned"), { id: voted.id });
