@@ -311,9 +311,10 @@ export interface Counts {
  * once before it commits, so a write touches nothing but the database. A write
  * that leaves all values of a world or a room as they are keeps its version.
  *
- * **Log.** Each write that changes something appends an entry to the log of its world in
- * the same transaction (`db/log/entries.ts`); marks do not. One that changes nothing
- * appends nothing. The parameter `by` names who wrote; without it, that is the author
+ * **Log.** Each write appends an entry to the log of its world in the same transaction
+ * (`db/log/entries.ts`), also one that leaves all values as they are: people get the push
+ * that a command causes. Marks do not, nor does a user who enters with the same traits. The
+ * parameter `by` names who wrote; without it, that is the author
  * with which the store was opened.
  *
  * **Values** are those that the schemas accept; the store does not validate them.

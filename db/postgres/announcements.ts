@@ -6,7 +6,6 @@ import {
 } from "../announcements.js";
 import { updatedAnnouncement } from "../log/changes.js";
 import { absent } from "../preconditions.js";
-import { sameValues } from "../rows.js";
 import {
   type Announcement,
   type AnnouncementStore,
@@ -64,7 +63,6 @@ export const announcementStore = (db: Database): AnnouncementStore => ({
         const before = await sql.one<Announcement>(SELECT, [world, id]);
         if (!before) throw absent("announcement");
         const after = changedAnnouncement(before, changes);
-        if (sameValues(before, after)) return { before, after };
         const { text, show_until, state } = after;
         await sql.run(UPDATE, [world, id, text, show_until, state]);
         log.append(updatedAnnouncement(before, after));

@@ -33,9 +33,7 @@ export async function react(
     ([given, by]) => given === reaction && by === user,
   );
   const values = [worldId, event, reaction, user];
-  if (remove === at >= 0) {
-    log.append({ type: "chat.reacted", channel: id, event });
-  }
+  log.append({ type: "chat.reacted", channel: id, event });
   if (remove && at >= 0) {
     await sql.run(REMOVE, values);
     reactions.splice(at, 1);

@@ -43,9 +43,9 @@ export async function votePoll(
       options.map(({ number }) => number),
     );
     await sql.run(VOTE, [worldId, row.number, user, ...numbers]);
-    log.appendOf(user, { type: "poll.voted", room, poll: id });
     for (const option of added) option.votes++;
     for (const option of removed) option.votes--;
   }
+  log.appendOf(user, { type: "poll.voted", room, poll: id });
   return { poll: toPoll(row, all), options: chosen.map(({ id }) => id) };
 }

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { Delivery } from "../chat.js";
 import { deletedPoll, savedPoll, updatedPoll } from "../log/changes.js";
 import { changedPoll, isOpened, newPoll, openingOf } from "../poll-changes.js";
@@ -87,7 +86,7 @@ export async function updatePoll(
   ]);
   const before = toPoll(row, present);
   const after = toPoll(changed, options);
-  if (!isDeepStrictEqual(before, after)) log.append(updatedPoll(before, after));
+  log.append(updatedPoll(before, after));
   if (unpinned !== undefined) log.append(savedPoll(room, unpinned));
   // The poll is known before the event that names it.
   const delivery = isOpened(row, changed)
@@ -149,15 +148,15 @@ export async function pinPoll(
 ): Promise<Poll | undefined> {
   if (id === null) {
     expectRoom((await sql.one<Place>(FIND_PLACE, [worldId, room, null]))!);
-    const pinned = await sql.run(UNPIN, [worldId, room, null]);
-    if (pinned > 0) log.append({ type: "poll.pinned", room, poll: null });
+    await sql.run(UNPIN, [worldId, room, null]);
+    log.append({ type: "poll.pinned", room, poll: null });
     return undefined;
   }
   const { row, options } = await findPoll(sql, worldId, room, id, null);
   if (row.is_pinned === 0) {
     await sql.run(UNPIN, [worldId, room, id]);
     await sql.run(PIN, [worldId, row.number]);
-    log.append({ type: "poll.pinned", room, poll: id });
   }
+  log.append({ type: "poll.pinned", room, poll: id });
   return toPoll({ ...row, is_pinned: 1 }, options);
 }

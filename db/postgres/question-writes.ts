@@ -12,7 +12,6 @@ import {
   seesQuestion,
   toQuestion,
 } from "../question-rows.js";
-import { sameValues } from "../rows.js";
 import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
 import type { Log } from "./log.js";
 import {
@@ -114,7 +113,7 @@ export async function updateQuestion(
   const before = toQuestion(found);
   const saved = await save(sql, worldId, changed);
   const { after, unpinned } = saved;
-  if (!sameValues(before, after)) log.append(updatedQuestion(before, after));
+  log.append(updatedQuestion(before, after));
   if (unpinned !== undefined) log.append(savedQuestion(room, unpinned));
   return { before, ...saved };
 }
@@ -173,9 +172,7 @@ export async function voteQuestion(
     found.number,
     user,
   ]);
-  if (score !== undefined) {
-    log.appendOf(user, { type: "question.voted", room, question: id });
-  }
+  log.appendOf(user, { type: "question.voted", room, question: id });
   return toQuestion({ ...found, score: score ?? found.score });
 }
 
@@ -191,14 +188,13 @@ export async function pinQuestion(
     const found = await find(sql, worldId, room, id, moderator);
     expectUser(found);
     const pinned = { ...found, moderator, is_pinned: 1 };
-    if (sameValues(found, pinned)) return toQuestion(found);
     log.append({ type: "question.pinned", room, question: id });
     return (await save(sql, worldId, pinned)).after;
   }
   const place = (await sql.one<Place>(FIND_PLACE, [worldId, room, moderator]))!;
   expectRoom(place);
   expectUser(place);
-  const pinned = await sql.run(UNPIN, [worldId, room, moderator, null]);
-  if (pinned > 0) log.append({ type: "question.pinned", room, question: null });
+  await sql.run(UNPIN, [worldId, room, moderator, null]);
+  log.append({ type: "question.pinned", room, question: null });
   return undefined;
 }

@@ -63,6 +63,7 @@ export async function updateRoom(
 ): Promise<WholeRoomRow> {
   const { seen, hidden } = await find(sql, world, id, versions);
   const changes = roomChanges(seen, hidden.own_domain, update);
+  log.append({ type, room: id });
   if (Object.keys(changes).length === 0) return seen;
   if (changes.module_config) {
     await sql.run(SET_TYPES, [world, id, typesOf(update.module_config)]);
@@ -76,7 +77,6 @@ export async function updateRoom(
   const revision = seen.revision + 1;
   await write(sql, world, id, { ...changes, revision }, group);
   if (group !== undefined) await leaveGroup(sql, world, hidden.view_group);
-  log.append({ type, room: id });
   const { domain = hidden.own_domain } = changes;
   return {
     ...seen,

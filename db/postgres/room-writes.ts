@@ -122,13 +122,13 @@ export async function reorderRooms(
 ): Promise<void> {
   const rooms = await sql.all<PlacedRoom>(SELECT_ORDER, [world]);
   const moved = movedRooms(rooms, ids);
+  log.append({ type: "rooms.reordered" });
   if (moved.length === 0) return;
   await sql.run(MOVE, [
     world,
     moved.map(({ id }) => id),
     moved.map(({ sorting_priority }) => sorting_priority),
   ]);
-  log.append({ type: "rooms.reordered" });
 }
 
 /** @returns the domain of the world. @throws {StoreError} `absent`. */

@@ -67,11 +67,7 @@ const UPDATE = `UPDATE users SET
     fields_folded = CASE WHEN $3 IS NULL THEN fields_folded ELSE $9 END,
     client_state = CASE WHEN $5 THEN $6 ELSE client_state END,
     pretalx_id = CASE WHEN $7 THEN $8 ELSE pretalx_id END
-  FROM (SELECT profile AS old_profile, client_state AS old_state, pretalx_id AS old_pretalx
-    FROM users WHERE world_id = $1 AND id = $2) AS old
-  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN}
-  RETURNING ${USER_COLUMNS}, (profile, client_state, pretalx_id)
-    IS DISTINCT FROM (old_profile, old_state, old_pretalx) AS changed`;
+  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS}`;
 
 /** @throws {StoreError} `absent`. */
 export async function updateUser(
@@ -81,7 +77,7 @@ export async function updateUser(
   id: string,
   { profile, client_state, pretalx_id }: UserChanges,
 ): Promise<UserRow> {
-  const found = await sql.one<UserRow & { changed: boolean }>(UPDATE, [
+  const row = await sql.one<UserRow>(UPDATE, [
     worldId,
     id,
     profile ? JSON.stringify(profile) : null,
@@ -92,17 +88,14 @@ export async function updateUser(
     pretalx_id ?? null,
     foldedFieldsOf(profile),
   ]);
-  if (!found) throw absent("user");
-  const { changed, ...row } = found;
-  if (changed) log.append({ type: "user.updated", user: id });
+  if (!row) throw absent("user");
+  log.append({ type: "user.updated", user: id });
   return row;
 }
 
 const MODERATE = `UPDATE users SET moderation_state =
     CASE WHEN moderation_state = 'banned' AND $3 = 'silenced' THEN 'banned' ELSE $3 END
-  FROM (SELECT moderation_state AS old_state FROM users WHERE world_id = $1 AND id = $2) AS old
-  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN}
-  RETURNING ${USER_COLUMNS}, moderation_state <> old_state AS changed`;
+  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS}`;
 
 /** @throws {StoreError} `absent`. */
 export async function moderateUser(
@@ -112,14 +105,9 @@ export async function moderateUser(
   id: string,
   state: ModerationState,
 ): Promise<UserRow> {
-  const found = await sql.one<UserRow & { changed: boolean }>(MODERATE, [
-    worldId,
-    id,
-    state,
-  ]);
-  if (!found) throw absent("user");
-  const { changed, ...row } = found;
-  if (changed) log.append({ type: "user.moderated", user: id });
+  const row = await sql.one<UserRow>(MODERATE, [worldId, id, state]);
+  if (!row) throw absent("user");
+  log.append({ type: "user.moderated", user: id });
   return row;
 }
 
@@ -149,18 +137,18 @@ export async function blockUser(
     users,
   ))!;
   if (!known) throw absent("user");
+  log.append({ type: "user.blocked", user: users[1] });
   if (blocked) return;
   if (count >= MAX_BLOCKED) throw tooManyBlocked();
   await sql.run(
     "INSERT INTO blocks (world_id, user_id, blocked_id) VALUES ($1, $2, $3)",
     users,
   );
-  log.append({ type: "user.blocked", user: users[1] });
 }
 
 const UNBLOCK = `WITH ended AS (
     DELETE FROM blocks WHERE world_id = $1 AND user_id = $2 AND blocked_id = $3 RETURNING 1)
-  SELECT ${BOTH_ARE_KNOWN}, EXISTS (SELECT FROM ended) AS changed`;
+  SELECT ${BOTH_ARE_KNOWN}`;
 
 /** @throws {StoreError} `absent`. */
 export async function unblockUser(
@@ -168,10 +156,7 @@ export async function unblockUser(
   log: Log,
   ...users: [worldId: string, id: string, other: string]
 ): Promise<void> {
-  const { known, changed } = (await sql.one<{
-    known: boolean;
-    changed: boolean;
-  }>(UNBLOCK, users))!;
+  const known = await sql.value<boolean>(UNBLOCK, users);
   if (!known) throw absent("user");
-  if (changed) log.append({ type: "user.unblocked", user: users[1] });
+  log.append({ type: "user.unblocked", user: users[1] });
 }

@@ -157,7 +157,11 @@ async function save(
   old: WorldRow,
   row: WorldRow,
 ): Promise<WorldRow> {
-  if (sameValues(old, row)) return old;
+  const change = { type: "world.updated" as const };
+  if (sameValues(old, row)) {
+    log.append(change);
+    return old;
+  }
   row.revision++;
   if (row.domain !== old.domain) await claimDomain(sql, row);
   const { config, permission_config } = row;
@@ -169,7 +173,6 @@ async function save(
     row.domain,
     row.revision,
   ]);
-  const change = { type: "world.updated" as const };
   if (isFoundOtherwise(old, row)) log.appendToAll(change);
   else log.append(change);
   return row;

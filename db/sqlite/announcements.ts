@@ -6,7 +6,6 @@ import {
 } from "../announcements.js";
 import { updatedAnnouncement } from "../log/changes.js";
 import { absent } from "../preconditions.js";
-import { sameValues } from "../rows.js";
 import type { Announcement, AnnouncementDraft } from "../store.js";
 import { taken } from "../world-copies.js";
 import type { Connection } from "./database.js";
@@ -70,7 +69,6 @@ export function announcementWrites(db: Connection, log: WriteLog) {
       const before = select.get(id, worldId);
       if (!before) throw absent("announcement");
       const after = changedAnnouncement(before, changes);
-      if (sameValues(before, after)) return { before, after };
       update.run(after);
       log.append(worldId, updatedAnnouncement(before, after));
       return { before, after };

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { Delivery } from "../chat.js";
 import { deletedPoll, savedPoll, updatedPoll } from "../log/changes.js";
 import {
@@ -97,9 +96,7 @@ export function pollWrites(db: Connection, log: WriteLog) {
       const changed = changedPoll(row, changes, left);
       update.run(changed);
       const [before, after] = [toPoll(row, present), toPoll(changed, left)];
-      if (!isDeepStrictEqual(before, after)) {
-        log.append(worldId, updatedPoll(before, after));
-      }
+      log.append(worldId, updatedPoll(before, after));
       if (unpinned !== undefined)
         log.append(worldId, savedPoll(room, unpinned));
       const delivery =
@@ -135,9 +132,8 @@ export function pollWrites(db: Connection, log: WriteLog) {
       const all = options.of(row.number);
       const before = ballots.of(row.number, user);
       const chosen = chosenOptions(row, all, named, before);
-      if (ballots.set(row.number, user, all, before, chosen)) {
-        log.appendOf(worldId, user, { type: "poll.voted", room, poll: id });
-      }
+      ballots.set(row.number, user, all, before, chosen);
+      log.appendOf(worldId, user, { type: "poll.voted", room, poll: id });
       return { poll: toPoll(row, all), options: chosen.map(({ id }) => id) };
     },
 
@@ -148,10 +144,8 @@ export function pollWrites(db: Connection, log: WriteLog) {
     ): Poll | undefined {
       const row = id === null ? undefined : find(worldId, room, id);
       if (!row) expectRoom(worldId, room);
-      const unpinned = unpin.get({ room, except: id });
-      if (unpinned !== undefined || row?.is_pinned === 0) {
-        log.append(worldId, { type: "poll.pinned", room, poll: id });
-      }
+      unpin.get({ room, except: id });
+      log.append(worldId, { type: "poll.pinned", room, poll: id });
       if (!row) return undefined;
       const pinned = { ...row, is_pinned: 1 };
       update.run(pinned);

@@ -13,7 +13,6 @@ import {
   toQuestion,
 } from "../question-rows.js";
 import type { Question, QuestionChanges, QuestionDraft } from "../questions.js";
-import { sameValues } from "../rows.js";
 import type { Connection } from "./database.js";
 import type { WriteLog } from "./log-writes.js";
 import { participantChecks } from "./participants.js";
@@ -111,8 +110,7 @@ export function questionWrites(
       }
       const before = toQuestion(row);
       const { after, unpinned } = save(changed);
-      if (!sameValues(row, changed))
-        log.append(worldId, updatedQuestion(before, after));
+      log.append(worldId, updatedQuestion(before, after));
       if (unpinned === undefined) return { before, after };
       log.append(worldId, savedQuestion(room, unpinned));
       return { before, after, unpinned };
@@ -140,11 +138,9 @@ export function questionWrites(
       expectActive(worldId, user);
       if (!seesQuestion(row, user, all)) throw absent("question");
       const { changes } = (vote ? addVote : removeVote).run(row.number, user);
-      if (changes > 0) {
-        row.score = count.get(vote ? 1 : -1, row.number)!;
-        const change = { type: "question.voted", room, question: id } as const;
-        log.appendOf(worldId, user, change);
-      }
+      if (changes > 0) row.score = count.get(vote ? 1 : -1, row.number)!;
+      const change = { type: "question.voted", room, question: id } as const;
+      log.appendOf(worldId, user, change);
       return toQuestion(row);
     },
 
@@ -159,13 +155,13 @@ export function questionWrites(
         const row = find(worldId, room, id);
         expectUser(worldId, moderator);
         const pinned = { ...row, moderator, is_pinned: 1 };
-        if (!sameValues(row, pinned)) log.append(worldId, change);
+        log.append(worldId, change);
         return save(pinned).after;
       }
       expectRoom(worldId, room);
       expectUser(worldId, moderator);
-      const unpinned = unpin.get({ moderator, room, except: null });
-      if (unpinned !== undefined) log.append(worldId, change);
+      unpin.get({ moderator, room, except: null });
+      log.append(worldId, change);
       return undefined;
     },
   };

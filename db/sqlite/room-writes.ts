@@ -169,6 +169,7 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
   ): WholeRoomRow {
     const { seen, hidden } = find(worldId, id, versions);
     const changes = roomChanges(seen, hidden.own_domain, asked);
+    log.append(worldId, { type, room: id });
     if (Object.keys(changes).length === 0) return seen;
     if (changes.module_config) {
       clearModules.run(id);
@@ -189,7 +190,6 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
       revision: row.revision,
     });
     if (changes.permission_config) quitGroup(hidden.view_group);
-    log.append(worldId, { type, room: id });
     return row;
   }
 
@@ -227,7 +227,7 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
     reorderRooms(worldId: string, ids: readonly string[]): void {
       const moved = movedRooms(selectOrder.all(worldId), ids);
       for (const room of moved) move.run(room.sorting_priority, room.id);
-      if (moved.length > 0) log.append(worldId, { type: "rooms.reordered" });
+      log.append(worldId, { type: "rooms.reordered" });
     },
 
     /** Creates a room with a given id. */

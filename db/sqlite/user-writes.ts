@@ -11,13 +11,7 @@ import { channelRemoval } from "./chat-remains.js";
 import type { Connection } from "./database.js";
 import type { WriteLog } from "./log-writes.js";
 import { absent } from "../preconditions.js";
-import {
-  foldedNameOf,
-  IS_KNOWN,
-  sameValues,
-  USER_COLUMNS,
-  type UserRow,
-} from "../rows.js";
+import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "../rows.js";
 import { foldedFieldsOf } from "../user-fields.js";
 import {
   COPIED_USER_COLUMNS,
@@ -190,8 +184,7 @@ export function userWrites(db: Connection, log: WriteLog) {
       id: string,
       { profile, client_state, pretalx_id }: UserChanges,
     ): UserRow {
-      const old = select.get(id, worldId);
-      if (!old) throw absent("user");
+      expectKnown(worldId, id);
       if (profile) {
         setProfile.get(
           JSON.stringify(profile),
@@ -205,33 +198,27 @@ export function userWrites(db: Connection, log: WriteLog) {
         setClientState.get(stateJson(client_state), id, worldId);
       }
       if (pretalx_id !== undefined) setPretalxId.get(pretalx_id, id, worldId);
-      const row = select.get(id, worldId)!;
-      if (!sameValues(old, row)) {
-        log.append(worldId, { type: "user.updated", user: id });
-      }
-      return row;
+      log.append(worldId, { type: "user.updated", user: id });
+      return select.get(id, worldId)!;
     },
 
     moderateUser(worldId: string, id: string, state: ModerationState): UserRow {
-      const before = select.get(id, worldId)?.moderation_state;
-      if (before === undefined) throw absent("user");
-      const row = moderate.get(state, state, id, worldId)!;
-      if (row.moderation_state !== before) {
-        log.append(worldId, { type: "user.moderated", user: id });
-      }
+      const row = moderate.get(state, state, id, worldId);
+      if (!row) throw absent("user");
+      log.append(worldId, { type: "user.moderated", user: id });
       return row;
     },
 
     addBlock,
 
     blockUser(worldId: string, id: string, other: string): void {
-      if (!addBlock(worldId, id, other)) return;
+      addBlock(worldId, id, other);
       log.append(worldId, { type: "user.blocked", user: id });
     },
 
     unblockUser(worldId: string, id: string, other: string): void {
       expectKnown(worldId, id, other);
-      if (unblock.run(id, other).changes === 0) return;
+      unblock.run(id, other);
       log.append(worldId, { type: "user.unblocked", user: id });
     },
 

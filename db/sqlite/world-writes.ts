@@ -80,11 +80,11 @@ export function worldWrites(db: Connection, log: WriteLog) {
 
   /** Writes a row if it has changed. */
   function save(old: WorldRow, row: WorldRow): WorldRow {
+    log.append(row.id, { type: "world.updated" });
     if (sameValues(old, row)) return old;
     row.revision++;
     if (row.domain !== old.domain) claimDomain(row);
     update.run(row);
-    log.append(row.id, { type: "world.updated" });
     if (isFoundOtherwise(old, row))
       log.append(INDEX, { type: "world.updated" });
     return row;

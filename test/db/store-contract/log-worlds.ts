@@ -52,12 +52,13 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       [{ type: "world.updated" }, { type: "world.updated", world: INDEX }],
     );
     const copy = (await worlds.export("demo"))!;
-    await expecting.nothing({
+    const unchanged = {
       "the same title": () => worlds.update("demo", { title: "C" }),
       "the same keys": () => worlds.update("demo", { config }),
       "the same settings": () => worlds.configure("demo", { title: "C" }),
       "no change": () => worlds.update("demo", {}),
-    });
+    };
+    await expecting.each(unchanged, [{ type: "world.updated", by: server }]);
     await expecting.refused([
       [() => worlds.create(worldOf("demo")), "taken"],
       [() => worlds.import(copy), "taken"],
@@ -120,12 +121,23 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       [{ type: "rooms.reordered" }],
       [async () => (await get())?.sorting_priority, 1],
     );
-    await expecting.nothing({
+    const unchanged = {
       "the same name": () => rooms.update("demo", room, { name: "c" }),
       "no change": () => rooms.update("demo", room, {}),
-      "the same schedule": () => rooms.schedule("demo", room, schedule),
-      "the same order": () => rooms.reorder("demo", [room]),
-    });
+    };
+    await expecting.each(unchanged, [
+      { type: "room.updated", room, by: server },
+    ]);
+    await expecting.write(
+      "the same schedule",
+      () => rooms.schedule("demo", room, schedule, me),
+      [{ type: "room.scheduled", room }],
+    );
+    await expecting.write(
+      "the same order",
+      () => rooms.reorder("demo", [room], me),
+      [{ type: "rooms.reordered" }],
+    );
     await expecting.refused([
       [() => rooms.create("none", { name: "x" }), "absent"],
       [() => rooms.open("demo", { name: "B" }), "taken"],
@@ -187,13 +199,27 @@ export async function logWorldContract(contract: Contract): Promise<void> {
     const none = { ...eve, traits: new Set<string>() };
     await expecting.nothing({
       "a banned user comes": () => users.enter("demo", none),
-      "a banned user is silenced": () =>
-        users.moderate("demo", user, "silenced"),
-      "the same profile": () => users.update("demo", user, { profile: {} }),
-      "no change": () => users.update("demo", user, {}),
-      "a block again": () => users.block("demo", user, bob),
-      "no block": () => users.unblock("demo", bob, user),
     });
+    await expecting.write(
+      "a banned user is silenced",
+      () => users.moderate("demo", user, "silenced", me),
+      [{ type: "user.moderated", user }],
+    );
+    const unchanged = {
+      "the same profile": () => users.update("demo", user, { profile: {} }, me),
+      "no change": () => users.update("demo", user, {}, me),
+    };
+    await expecting.each(unchanged, [{ type: "user.updated", user }]);
+    await expecting.write(
+      "a block again",
+      () => users.block("demo", user, bob, me),
+      [{ type: "user.blocked", user }],
+    );
+    await expecting.write(
+      "no block",
+      () => users.unblock("demo", bob, user, me),
+      [{ type: "user.unblocked", user: bob }],
+    );
     await users.moderate("demo", user, "");
     await expecting.nothing({
       "a user comes back": () => users.enter("demo", known),
@@ -259,10 +285,11 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       () => update({ state: "archived" }),
       [{ ...updated, wasVisible: false }],
     );
-    await expecting.nothing({
+    const unchanged = {
       "the same text": () => update({ text: "y" }),
       "a state that does not follow": () => update({ state: "active" }),
-    });
+    };
+    await expecting.each(unchanged, [{ ...updated, wasVisible: false }]);
 
     const { id: file, record } = newFile();
     const ada = { tokenId: "ada", traits: new Set<string>() };

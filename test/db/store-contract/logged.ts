@@ -69,6 +69,16 @@ export class Expecting {
     return result;
   }
 
+  /** Some writes append these entries each. */
+  async each(
+    writes: Readonly<Record<string, () => Promise<unknown>>>,
+    entries: Logged[],
+  ): Promise<void> {
+    for (const [name, write] of Object.entries(writes)) {
+      await this.write(name, write, entries);
+    }
+  }
+
   /** Runs writes that change nothing. */
   async nothing(
     writes: Record<string, () => Promise<unknown>>,
