@@ -45,6 +45,8 @@ export interface Events {
   isCurrent(world: string): boolean;
   /** The last entry of a world that listeners have got, as a number; 0 for none. */
   reached(world: string): number;
+  /** How many entries this process has read from the log, because no message about them came in time. */
+  readonly caughtUp: number;
   /** Sends a message to the listeners of all processes that joined its world, if it has one. */
   publish(message: LiveMessage): void;
   /** @returns a function that ends the subscription. */

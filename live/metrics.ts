@@ -17,8 +17,6 @@ export interface LiveMetrics {
   relieved(): void;
   /** There is a new event of a channel, made by this process. */
   chatted(type: ChatEventType): void;
-  /** This process read events of channels from the store, because nobody told it of them. */
-  missed(events: number): void;
 }
 
 /** In seconds: from one turn of the event loop to a crowd. */
@@ -67,11 +65,6 @@ export function liveMetrics(
     name: "foyer_chat_events_total",
     help: "New events of channels, by type.",
     labelNames: ["type"] as const,
-    registers,
-  });
-  const missed = new Counter({
-    name: "foyer_chat_missed_events_total",
-    help: "Events of channels that a process read from the store, because no other had told it of them.",
     registers,
   });
   const gauge = (name: string, help: string, read: (live: Live) => number) =>
@@ -132,6 +125,5 @@ export function liveMetrics(
     dropped: () => dropped.inc(),
     relieved: () => relieved.inc(),
     chatted: (type) => chatted.inc({ type: type.slice("channel.".length) }),
-    missed: (events) => missed.inc(events),
   };
 }

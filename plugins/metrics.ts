@@ -117,6 +117,15 @@ export default fp<{ gather?: Gather }>(
       registers,
     });
     app.events.subscribe(({ type }) => events.inc({ type }));
+    new Counter({
+      name: "foyer_log_entries_read_total",
+      help: "Entries of followed worlds that this process read from the log, because no message about them came in time.",
+      registers,
+      collect() {
+        this.reset();
+        this.inc(app.events.caughtUp);
+      },
+    });
 
     new Gauge({
       name: "foyer_build_info",

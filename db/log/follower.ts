@@ -80,6 +80,8 @@ export class Follower<E extends Logged> {
   readonly #worlds = new Map<string, Followed<E>>();
   #stopCheck = () => {};
   #closed = false;
+  /** How many entries were read, because no hint of them came in time. */
+  caughtUp = 0;
 
   constructor(clock: Clock, log: LogReads<E>, listener: FollowerListener<E>) {
     this.#clock = clock;
@@ -294,7 +296,9 @@ export class Follower<E extends Logged> {
       // Hints have come meanwhile, perhaps of a history that is no more.
       if (own !== cursor && reached && !isAt(reached, own)) continue;
       for (const entry of entries) {
-        if (entry.seq > own.seq) this.#take(followed, entry);
+        if (entry.seq <= own.seq) continue;
+        this.caughtUp++;
+        this.#take(followed, entry);
       }
       if (entries.length < STRETCH && !followed.hasMore) {
         followed.confirmed = Math.max(followed.confirmed, began);

@@ -87,6 +87,10 @@ export class LogEvents implements Events {
     return this.#follower.cursorOf(world)?.seq ?? 0;
   }
 
+  get caughtUp(): number {
+    return this.#follower.caughtUp;
+  }
+
   /** The position up to which the log of each followed world was applied. */
   cursors(): ReadonlyMap<string, Position> {
     return this.#follower.cursors();
