@@ -231,7 +231,7 @@ export async function logContract(contract: Contract): Promise<void> {
     await worlds.update("demo", { config: { JWT_secrets } });
     await worlds.update("demo", { config: { JWT_secrets } });
     await worlds.configure("demo", { config: { x: 1 } });
-    t.equal(await headOf(store), head + 6);
+    t.equal(await headOf(store), head + 7);
     const entries = (await log.since(INDEX, index, 9)).entries;
     t.strictSame(
       entries.map(({ type, world }) => [type, world]),
@@ -317,7 +317,7 @@ export async function logContract(contract: Contract): Promise<void> {
       sender: ada,
       content: text("two"),
     });
-    t.equal(event.id, head + 6);
+    t.equal(event.id, head + 7);
   });
 }
 
