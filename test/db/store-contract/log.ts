@@ -317,7 +317,7 @@ export async function logContract(contract: Contract): Promise<void> {
       sender: ada,
       content: text("two"),
     });
-    t.equal(event.id, head + 7);
+    t.equal(event.id, head + 6);
   });
 }
 
