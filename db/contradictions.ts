@@ -1,3 +1,5 @@
+import { INDEX } from "./log/entries.js";
+
 /** A contradiction between the rows of a database, as SQL finds it. */
 export interface Found {
   /** Names what it is about; empty for the whole database. */
@@ -11,8 +13,11 @@ export interface Found {
 }
 
 /** Such as "1 event" and "2 events". */
-const plural = (count: number, noun: string): string =>
-  `${count} ${noun}${count === 1 ? "" : "s"}`;
+const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : nouns}`;
+
+const logOf = (id: string): string =>
+  id === INDEX ? "the log of all worlds" : `the log of the world ${id}`;
 
 const strangers = (kind: string, noun: string) => (found: Found) =>
   `the ${kind} ${found.id} has ${plural(found.count, noun)} of another world`;
@@ -66,6 +71,14 @@ const WORDS = {
     `the event ${count} of chat has an id that is given again`,
   lastIdWrong: ({ count }) =>
     `the event ${count} of chat is newer than the last one that is known`,
+
+  headMissing: ({ id }) => `the world ${id} has no last entry in its log`,
+  headTooLow: ({ id, count }) =>
+    `${logOf(id)} names ${count} as its last entry and has a later one`,
+  numbersTwice: ({ id, count }) =>
+    `${logOf(id)} has ${plural(count, "number")} twice`,
+  entriesUnreadable: ({ id, count }) =>
+    `${logOf(id)} has ${plural(count, "entry", "entries")} that cannot be read`,
 
   questionsOfStrangers: ({ id }) =>
     `the question ${id} has an author or moderator of another world`,

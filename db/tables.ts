@@ -6,6 +6,8 @@ interface Column {
   name: string;
   kind: "text" | "number";
   nullable: boolean;
+  /** The value in a row of an older backup, which lacks this column; it is the last one. */
+  formerly?: Value;
 }
 
 /** A table as a backup has it, whichever engine keeps it. */
@@ -43,7 +45,8 @@ const table = (
  * - `users` lacks `fields_folded`, which follows from `profile`: see `withDerived` in `user-fields.ts`.
  * - `files` has the order of the uploads as `number`; SQLite keeps it as the rowid.
  * - `chat_events` has no events that are gone, and none of deleted channels. The content is
- *   null where it was erased or replaced.
+ *   null where it was erased or replaced. SQLite also numbers the rows.
+ * - `log` lacks `data`, which is erased soon in any case. SQLite also numbers the rows.
  * - `sequences` has the last number that was given to a row of a table. It is never given again.
  */
 export const TABLES: readonly Table[] = [
@@ -130,7 +133,7 @@ export const TABLES: readonly Table[] = [
     last_event: number,
     last_message: number,
   }),
-  table("chat_events", "id", {
+  table("chat_events", "world_id id", {
     id: number,
     world_id: text,
     channel: number,
@@ -140,8 +143,9 @@ export const TABLES: readonly Table[] = [
     replaces: numberOrNull,
     deleted: number,
     content: textOrNull,
+    tag: { ...number, formerly: 0 },
   }),
-  table("chat_edits", "event", {
+  table("chat_edits", "world_id event", {
     world_id: text,
     event: number,
     edit: number,
@@ -227,8 +231,28 @@ export const TABLES: readonly Table[] = [
     ballot: number,
     option: number,
   }),
+  table("log_heads", "world_id", {
+    world_id: text,
+    seq: number,
+    tag: number,
+  }),
+  table("log", "world_id seq", {
+    world_id: text,
+    seq: number,
+    tag: number,
+    at: number,
+    type: text,
+    author: text,
+    detail: text,
+  }),
   table("sequences", "name", { name: text, last: number }),
 ];
 
 /** The tables that `sequences` has, in its order. */
-export const SEQUENCES = ["chat_channels", "chat_events", "questions"] as const;
+export const SEQUENCES = ["chat_channels", "questions"] as const;
+
+/** What `sequences` of an older backup also has: the last id of an event of any world. */
+export const FORMER_SEQUENCE = "chat_events";
+
+/** The tables that an older backup lacks. The log of each of its worlds begins when it is restored. */
+export const LATER_TABLES: readonly string[] = ["log_heads", "log"];

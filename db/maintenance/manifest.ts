@@ -1,14 +1,15 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Failure } from "../../failure.js";
-import { type Table, TABLES } from "../tables.js";
+import { LATER_TABLES, type Table, TABLES } from "../tables.js";
 
 // A backup is a tar archive that any tar can unpack: the files, then the rows of
 // all tables, and at the end a manifest with their checksums. An incomplete one
-// lacks the manifest. Version 1 has a database of SQLite in place of the rows.
+// lacks the manifest. Version 1 has a database of SQLite in place of the rows, and
+// version 2 lacks the log.
 
 const ARCHIVE_FORMAT = "foyer.backup";
-const ARCHIVE_VERSION = 2;
+const ARCHIVE_VERSION = 3;
 
 export const MANIFEST = "manifest.json";
 /** The database in an archive of version 1. */
@@ -157,12 +158,22 @@ export function readManifest(json: string): Contents {
     return { members, tables: undefined };
   }
   if (paths.has(DATABASE)) throw new ArchiveError("it has a database and rows");
-  refuseOtherTables(tables!);
+  refuseOtherTables(tables!, version === 2 ? formerTables() : TABLES);
   return { members, tables };
 }
 
-function refuseOtherTables(found: readonly TableRows[]): void {
-  for (const { name, columns } of TABLES) {
+/** The tables of an archive of version 2. */
+const formerTables = (): Table[] =>
+  TABLES.filter(({ name }) => !LATER_TABLES.includes(name)).map((table) => ({
+    ...table,
+    columns: table.columns.filter(({ formerly }) => formerly === undefined),
+  }));
+
+function refuseOtherTables(
+  found: readonly TableRows[],
+  expected: readonly Table[],
+): void {
+  for (const { name, columns } of expected) {
     const same = found.filter((table) => table.name === name);
     if (same.length !== 1) {
       const fault = same.length === 0 ? "lacks the table" : "repeats the table";
@@ -173,7 +184,7 @@ function refuseOtherTables(found: readonly TableRows[]): void {
     }
   }
   const odd = found.find(
-    ({ name }) => !TABLES.some((one) => one.name === name),
+    ({ name }) => !expected.some((one) => one.name === name),
   );
   if (odd) throw new ArchiveError(`it has an unknown table: ${odd.name}`);
 }

@@ -83,9 +83,16 @@ function rowIn(table: Table, line: string): Row {
   } catch {
     throw new ArchiveError(`a row of ${table.name} is not JSON`);
   }
-  refuseFault(table, row);
-  return row;
+  const whole = Array.isArray(row) ? completed(table, row as Value[]) : row;
+  refuseFault(table, whole);
+  return whole;
 }
+
+/** A row with the columns that a row of an older backup lacks. */
+const completed = ({ columns }: Table, row: Value[]): Value[] =>
+  row.length === columns.length
+    ? row
+    : [...row, ...columns.flatMap(({ formerly }) => formerly ?? [])];
 
 function refuseFault(table: Table, row: unknown): asserts row is Row {
   const { columns, name } = table;

@@ -127,8 +127,15 @@ class Seen {
       throw new ArchiveError(`its manifest does not name ${extra}`);
     }
     refuseFolders(members.map(({ path }) => path));
-    if (tables) for (const table of tables) this.#compareRows(table);
-    else if (this.#last) throw new ArchiveError("it has a database and rows");
+    if (!tables) {
+      if (this.#last) throw new ArchiveError("it has a database and rows");
+      return;
+    }
+    for (const table of tables) this.#compareRows(table);
+    const [odd] = this.#tables.keys();
+    if (odd !== undefined) {
+      throw new ArchiveError(`its manifest lacks the table ${odd}`);
+    }
   }
 
   #compareRows({ name, rows, sha256 }: TableRows): void {
@@ -144,6 +151,7 @@ class Seen {
     if (seen.hash.digest("hex") !== sha256) {
       throw new ArchiveError(`the table ${name} has the wrong checksum`);
     }
+    this.#tables.delete(name);
   }
 }
 

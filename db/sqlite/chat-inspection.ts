@@ -15,9 +15,10 @@ const events = (condition: string): string =>
    WHERE ${condition} GROUP BY c.id ORDER BY c.id`;
 
 /** Rows of a table that name an event that there is not. */
-const orphans = (table: string, condition = "1"): string =>
+const orphans = (table: string): string =>
   `SELECT '' AS id, count(*) AS count FROM ${table} AS t
-   WHERE NOT EXISTS (SELECT 1 FROM chat_events AS e WHERE e.id = t.event AND e.gone = 0 AND ${condition})
+   WHERE NOT EXISTS (SELECT 1 FROM chat_events AS e
+     WHERE e.world_id = t.world_id AND e.id = t.event AND e.gone = 0)
    HAVING count(*) > 0`;
 
 const RULES: Rules = {
@@ -41,24 +42,22 @@ const RULES: Rules = {
   ),
   eventsEmpty:
     events(`e.deleted = 0 AND e.gone = 0 AND e.replaces IS NULL AND typeof(e.content) != 'text'
-     AND NOT EXISTS (SELECT 1 FROM chat_edits WHERE event = e.id)`),
+     AND NOT EXISTS (SELECT 1 FROM chat_edits WHERE world_id = e.world_id AND event = e.id)`),
   eventsNotErased: `SELECT '' AS id, count(*) AS count FROM chat_events
      WHERE (deleted = 1 OR gone = 1) AND typeof(content) = 'text' HAVING count(*) > 0`,
   eventsOfStrangers: events(`e.sender IS NOT NULL AND e.gone = 0 AND NOT EXISTS
        (SELECT 1 FROM users WHERE users.id = e.sender AND users.world_id = c.world_id)`),
   editsOfNothing:
     events(`e.replaces IS NOT NULL AND e.gone = 0 AND (e.replaces >= e.id OR EXISTS
-       (SELECT 1 FROM chat_events AS o WHERE o.id = e.replaces
+       (SELECT 1 FROM chat_events AS o WHERE o.world_id = e.world_id AND o.id = e.replaces
         AND (o.channel != e.channel OR o.type != 0 OR o.replaces IS NOT NULL)))`),
   editsWithoutEvent: `SELECT '' AS id, count(*) AS count FROM chat_edits AS t WHERE NOT EXISTS
-       (SELECT 1 FROM chat_events AS e WHERE e.id = t.edit AND e.replaces = t.event) HAVING count(*) > 0`,
+       (SELECT 1 FROM chat_events AS e WHERE e.world_id = t.world_id AND e.id = t.edit
+        AND e.replaces = t.event) HAVING count(*) > 0`,
   reactionsWithoutEvent: orphans("chat_reactions"),
-  notificationsWithoutEvent: orphans(
-    "chat_notifications",
-    "e.channel = t.channel",
-  ),
-  eventIdsAgain: `SELECT '' AS id, max(id) AS count FROM chat_events HAVING max(id) >
-       (SELECT coalesce(max(seq), 0) FROM main.sqlite_sequence WHERE name = 'chat_events')`,
+  notificationsWithoutEvent: `SELECT '' AS id, count(*) AS count FROM chat_notifications AS t
+     WHERE NOT EXISTS (SELECT 1 FROM chat_events AS e
+       WHERE e.channel = t.channel AND e.id = t.event AND e.gone = 0) HAVING count(*) > 0`,
 };
 
 /** Contradictions in chat. */

@@ -8,8 +8,9 @@ import {
   type TableTarget,
   UnfitRow,
 } from "../dump.js";
-import { type Row, SEQUENCES, type Table } from "../tables.js";
+import { FORMER_SEQUENCE, type Row, SEQUENCES, type Table } from "../tables.js";
 import { withDerived } from "../user-fields.js";
+import { beginLogs } from "./migrations/0010-log.js";
 import {
   type Connection,
   DATABASE,
@@ -31,9 +32,6 @@ const withWorldOf = (table: string, condition: string) =>
 const OF_CHANNEL = withWorldOf("chat_channels", "w.number = t.channel");
 const OF_ROOM = withWorldOf("rooms", "w.id = t.room_id");
 const OF_USER = withWorldOf("users", "w.id = t.user_id");
-/** Only rows of events that are neither gone nor of a deleted channel. */
-const OF_EVENT = `CROSS JOIN chat_events AS e ON e.id = t.event AND e.gone = 0
-  CROSS JOIN chat_channels AS w ON w.number = e.channel`;
 const ofVote = (table: string, id: string) =>
   `CROSS JOIN ${table} AS v ON v.number = t.${id} CROSS JOIN rooms AS w ON w.id = v.room_id`;
 
@@ -41,10 +39,6 @@ const ofVote = (table: string, id: string) =>
 const WORLDS: Readonly<Record<string, string>> = {
   room_modules: OF_ROOM,
   blocks: OF_USER,
-  chat_events: `${OF_CHANNEL} WHERE t.gone = 0`,
-  chat_edits: `${OF_EVENT} WHERE EXISTS (
-    SELECT 1 FROM chat_events AS n WHERE n.id = t.edit AND n.gone = 0)`,
-  chat_reactions: OF_EVENT,
   chat_members: OF_CHANNEL,
   chat_readers: OF_CHANNEL,
   chat_notifications: OF_CHANNEL,
@@ -55,6 +49,19 @@ const WORLDS: Readonly<Record<string, string>> = {
   poll_ballots: ofVote("polls", "poll"),
   poll_votes: `CROSS JOIN poll_ballots AS b ON b.number = t.ballot
     CROSS JOIN polls AS v ON v.number = b.poll CROSS JOIN rooms AS w ON w.id = v.room_id`,
+};
+
+/** Whether an event is neither gone nor of a deleted channel. */
+const isAlive = (event: string) =>
+  `EXISTS (SELECT 1 FROM chat_events AS e JOIN chat_channels AS c ON c.number = e.channel
+     WHERE e.world_id = t.world_id AND e.id = ${event} AND e.gone = 0)`;
+
+/** Which rows of other tables are copied. */
+const CONDITIONS: Readonly<Record<string, string>> = {
+  chat_events:
+    "WHERE t.gone = 0 AND t.channel IN (SELECT number FROM chat_channels)",
+  chat_edits: `WHERE ${isAlive("t.event")} AND ${isAlive("t.edit")}`,
+  chat_reactions: `WHERE ${isAlive("t.event")}`,
 };
 
 /** What SQLite calls a column, if it differs. */
@@ -78,7 +85,8 @@ function selectionOf(table: Table): string {
     return `t.${nameOf(table, name)}`;
   });
   const order = table.key.map((name) => `t.${nameOf(table, name)}`);
-  return `SELECT ${columns.join()} FROM ${table.name} AS t ${WORLDS[table.name] ?? ""}
+  const from = WORLDS[table.name] ?? CONDITIONS[table.name] ?? "";
+  return `SELECT ${columns.join()} FROM ${table.name} AS t ${from}
     ORDER BY ${order.join()}`;
 }
 
@@ -162,6 +170,8 @@ function openLatest(file: string): Connection {
  */
 export function sqliteTarget(file: string): TableTarget {
   let db: Connection | undefined;
+  /** The last id of an event that an older backup names. */
+  let lastId = 0;
 
   const open = (): Connection => {
     closeSync(openSync(file, "wx", 0o600));
@@ -171,6 +181,8 @@ export function sqliteTarget(file: string): TableTarget {
     // In KiB. The indexes of a large table are written in any order.
     made.pragma("cache_size = -65536");
     migrate(made);
+    // Its log comes with the rows.
+    made.exec("DELETE FROM log; DELETE FROM log_heads");
     // Checked at the end, all at once.
     made.pragma("foreign_keys = OFF");
     made.exec("BEGIN");
@@ -184,7 +196,12 @@ export function sqliteTarget(file: string): TableTarget {
       db ??= open();
       const insert = insertInto(db, table);
       for await (const batch of rows) {
-        for (const row of batch) explained(table, () => insert(row));
+        for (const row of batch) {
+          const [name, last] = row;
+          if (table.name === "sequences" && name === FORMER_SEQUENCE) {
+            lastId = last as number;
+          } else explained(table, () => insert(row));
+        }
       }
     },
 
@@ -196,6 +213,7 @@ export function sqliteTarget(file: string): TableTarget {
         `UPDATE worlds SET file_bytes =
            (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id)`,
       );
+      beginLogs(db, lastId);
       const [dangling] = danglingIn(db);
       if (dangling !== undefined) throw new UnfitRow(dangling);
       db.exec("COMMIT");

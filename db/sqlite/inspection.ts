@@ -149,10 +149,26 @@ const RULES: Rules = {
     FROM worlds WHERE file_bytes != counted`,
 };
 
+const LOG_RULES: Rules = {
+  headMissing: `SELECT id FROM worlds WHERE id NOT IN (SELECT world_id FROM log_heads)`,
+  headTooLow: `SELECT last.world_id AS id, coalesce(h.seq, 0) AS count
+    FROM (SELECT world_id, max(seq) AS seq FROM
+      (SELECT world_id, seq FROM log UNION ALL SELECT world_id, id FROM chat_events)
+      GROUP BY world_id) AS last
+    LEFT JOIN log_heads AS h ON h.world_id = last.world_id
+    WHERE last.seq > coalesce(h.seq, 0)`,
+  numbersTwice: `SELECT log.world_id AS id, count(*) AS count FROM log
+    JOIN chat_events AS e ON e.world_id = log.world_id AND e.id = log.seq GROUP BY log.world_id`,
+  entriesUnreadable: `SELECT world_id AS id, count(*) AS count FROM log
+    WHERE NOT (json_valid(author) AND json_valid(detail)
+      AND CASE typeof(data) WHEN 'text' THEN json_valid(data) ELSE 1 END) GROUP BY world_id`,
+};
+
 /** Contradictions in the data: references to missing rows, JSON that does not parse, wrong counts. */
 export const contradictionsIn = (db: Connection): string[] => [
   ...danglingIn(db),
   ...findContradictions(db, RULES),
   ...chatContradictions(db),
   ...voteContradictions(db),
+  ...findContradictions(db, LOG_RULES),
 ];

@@ -9,6 +9,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
+import { headOf } from "../db/store-contract/setup.js";
 import { foyer } from "../helper.js";
 import { furnished } from "./furnished.js";
 
@@ -47,10 +48,12 @@ void t.test("what is not", async (t) => {
   truncateSync(media("1.pdf"), 3);
   rmSync(media("2.pdf"));
   writeFileSync(media("orphan"), "x");
+  const head = await headOf(store);
   await store.close();
   const db = new Database(join(dataDir, "foyer.db"));
   db.pragma("foreign_keys = OFF");
-  db.exec(`UPDATE view_groups SET rooms = 7;
+  db.exec(`DELETE FROM log WHERE seq = 3;
+    UPDATE view_groups SET rooms = 7;
     UPDATE worlds SET file_bytes = 1;
     INSERT INTO room_modules VALUES ('none', 'm');
     INSERT INTO worlds (id, title, config, permission_config, domain) VALUES ('w', 'W', '{}', '{}', 'w');
@@ -59,6 +62,9 @@ void t.test("what is not", async (t) => {
       ('u3', 'demo', 'b', '{', '[]', 0, NULL), ('u4', 'demo', 'c', NULL, '[', 0, NULL),
       ('u5', 'demo', 'd', NULL, '[]', 0, '{');
     INSERT INTO blocks VALUES ('u1', 'u2'), ('u1', 'none');
+    INSERT INTO log (world_id, seq, tag, at, type, author, detail) VALUES
+      ('demo', 3, 1, 0, 'x', '{}', '{}'), ('demo', 900, 1, 0, 'x', '{}', '{'), ('', 7, 1, 0, 'x', '', '{}');
+    INSERT INTO chat_events (world_id, id, tag, channel, type, timestamp, content) VALUES ('demo', 3, 1, 1, 0, 0, '{}');
     INSERT INTO announcements (id, world_id, text, state) VALUES ('a', 'none', 'x', 'draft');`);
   db.close();
   const expected = [
@@ -71,6 +77,13 @@ void t.test("what is not", async (t) => {
     "database the user u1 blocks u2, who is in another world",
     "database a view group of the world demo counts 7 rooms but has 2",
     "database the world demo counts 1 bytes of files but has 92",
+    "database 1 event of chat without a channel",
+    "database the world w has no last entry in its log",
+    "database the log of all worlds names 2 as its last entry and has a later one",
+    `database the log of the world demo names ${head} as its last entry and has a later one`,
+    "database the log of the world demo has 1 number twice",
+    "database the log of all worlds has 1 entry that cannot be read",
+    "database the log of the world demo has 1 entry that cannot be read",
     "pub/demo/0.pdf has the wrong checksum",
     "pub/demo/1.pdf has 3 bytes, but its record says 23",
     "pub/demo/2.pdf is missing",
@@ -80,7 +93,7 @@ void t.test("what is not", async (t) => {
   t.same(await foyer(dataDir, ["check"]), {
     code: 1,
     stdout: expected.map((line) => `${line}\n`).join(""),
-    stderr: "foyer: There are 13 findings.\n",
+    stderr: "foyer: There are 20 findings.\n",
   });
 });
 

@@ -16,11 +16,18 @@ import { ArchiveError } from "../../db/maintenance/manifest.js";
 import { restore } from "../../db/maintenance/restore.js";
 import { TABLES } from "../../db/tables.js";
 import { Failure } from "../../failure.js";
+import { openStore } from "../database.js";
+import {
+  allEvents,
+  chatting,
+  message,
+} from "../db/store-contract/chat-setup.js";
 import { foyer } from "../helper.js";
 import { furnished } from "./furnished.js";
 import {
   entriesOf,
   flipped,
+  formerArchive,
   memberOf,
   oldArchive,
   rowsAt,
@@ -62,8 +69,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
       ...["worlds", "world_issuers", "view_groups", "rooms", "users"].map(
         rowsAt,
       ),
-      rowsAt("files"),
-      rowsAt("sequences"),
+      ...["files", "log_heads", "log", "sequences"].map(rowsAt),
       "manifest.json",
     ],
   );
@@ -299,7 +305,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     ),
     [
       "a newer format",
-      withManifest(entries, (content) => (content.version = 3)),
+      withManifest(entries, (content) => (content.version = 4)),
       `${whole}it was made by a newer Foyer`,
     ],
     [
@@ -457,6 +463,70 @@ void t.test("an archive with a database, as older ones are", async (t) => {
   t.equal(statSync(join(to, "media/pub/demo/0.pdf")).mtimeMs, 0);
   t.equal((await foyer(to, ["check"])).code, 0);
   t.same(readdirSync(to).sort(), ["foyer.db", "media"]);
+});
+
+void t.test("an archive without logs, as older ones are", async (t) => {
+  const { dataDir, store } = await furnished(t, 1);
+  const { room, elsewhere, ada, bob, say } = await chatting(store);
+  const { event } = await say("first", { mentioned: [bob] });
+  await say("edited", { replaces: event.id });
+  const last = (await say("last")).event.id;
+  const all = await allEvents(store, room);
+  const unread = await store.chat.unread("demo", bob);
+  const dir = join(dataDir, "..");
+  const good = join(dir, "good.tar");
+  t.equal((await foyer(dataDir, ["backup", good])).code, 0);
+  const entries = entriesOf(await readFile(good));
+  const former = formerArchive(entries, last + 10);
+  const archive = join(dir, "former.tar");
+  await writeFile(archive, tarOf(former));
+  const to = join(dir, "restored");
+  t.match(await foyer(to, ["restore", archive]), {
+    code: 0,
+    stdout: /^Restored 2 worlds, 4 rooms, 1 file, 7 chat events into/,
+  });
+  t.match(await foyer(to, ["check"]), { code: 0 });
+  const copy = openStore(t, to);
+  t.strictSame(await allEvents(copy, room), all);
+  t.strictSame(await copy.chat.unread("demo", bob), unread);
+  t.strictSame(
+    (await copy.log.heads(["demo", "other", ""])).map(({ seq }) => seq),
+    [last + 11, last + 11, 1],
+  );
+  t.match((await copy.log.since("demo", last - 1, 9)).entries, [
+    { seq: last, tag: 0 },
+    { seq: last + 11, type: "log.began" },
+  ]);
+  const draft = message(ada);
+  t.equal((await copy.chat.send("demo", room, draft)).event.id, last + 12);
+  t.equal((await allEvents(copy, elsewhere.room, "other")).length, 1);
+
+  const bad = join(dir, "bad.tar");
+  for (const [archive, says] of [
+    [
+      withManifest(entries, (manifest) => (manifest.version = 2)),
+      "its table chat_events has other columns",
+    ],
+    [
+      withManifest(former, (manifest) => (manifest.version = 3)),
+      "its table chat_events has other columns",
+    ],
+    [
+      // With rows that the manifest does not name.
+      [
+        ...former.slice(0, -2),
+        entries.find(({ path }) => path === rowsAt("log"))!,
+        ...former.slice(-2),
+      ],
+      "its manifest lacks the table log",
+    ],
+  ] as const) {
+    await writeFile(bad, tarOf(archive));
+    await t.rejects(
+      restore(bad, { dataDir: join(dir, "none") }, () => {}),
+      { message: `${bad} is not a complete backup: ${says}` },
+    );
+  }
 });
 
 void t.test("a folder that cannot be restored into is named", async (t) => {

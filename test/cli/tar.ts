@@ -108,6 +108,33 @@ export function oldArchive(
   return [...held, { path: "manifest.json", body }] as never;
 }
 
+/**
+ * An archive as Foyers made it before there was a log: without its tables and tags.
+ * @param last the last id of an event of any world.
+ */
+export function formerArchive(
+  entries: readonly Entry[],
+  last: number,
+): Entry[] {
+  const later = ["log_heads", "log"];
+  const left = entries.filter(({ path }) => !later.map(rowsAt).includes(path));
+  const untagged = withRows(left, "chat_events", (rows) =>
+    rows.map((row) => row.slice(0, -1)),
+  );
+  const numbered = withRows(untagged, "sequences", ([channels, ...rest]) => [
+    channels,
+    ["chat_events", last],
+    ...rest,
+  ]);
+  return withManifest(numbered, (manifest) => {
+    manifest.version = 2;
+    manifest.tables = manifest.tables.filter(
+      ({ name }) => !later.includes(name),
+    );
+    manifest.tables.find(({ name }) => name === "chat_events")!.columns.pop();
+  });
+}
+
 const sumOf = (bytes: Buffer) =>
   createHash("sha256").update(bytes).digest("hex");
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { Test } from "tap";
 import { migrations } from "../../db/sqlite/migrations/index.js";
+import { addFunctions } from "../../db/sqlite/upgrade.js";
 import { keyOf, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
 
@@ -33,6 +34,19 @@ export function versionOne(t: Test, more = ""): string {
     audience,
     id,
   );
+  db.exec(more);
+  db.close();
+  return dataDir;
+}
+
+/** A database as a version made it, with the world of {@link versionOne} and more in it. */
+export function versionOf(t: Test, version: number, more: string): string {
+  const dataDir = versionOne(t);
+  const db = open(dataDir);
+  addFunctions(db);
+  for (const migration of later.slice(0, version - 1)) db.exec(migration);
+  db.pragma(`user_version = ${version}`);
+  db.pragma("secure_delete = ON");
   db.exec(more);
   db.close();
   return dataDir;

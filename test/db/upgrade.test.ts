@@ -2,6 +2,7 @@ import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t from "tap";
+import { check } from "../../db/maintenance/check.js";
 import { foyer, foyerProcess, startFoyer, worldOf } from "../helper.js";
 import {
   copiesIn,
@@ -9,9 +10,11 @@ import {
   later,
   look,
   open,
+  versionOf,
   versionOne,
 } from "./old-database.js";
-import { fails } from "./store-contract/setup.js";
+import { message } from "./store-contract/chat-setup.js";
+import { fails, headOf } from "./store-contract/setup.js";
 import { heldIn, openStore } from "../database.js";
 import { testdir } from "../testdir.js";
 
@@ -245,7 +248,7 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
   await store.users.block("old", "named", "guest");
   await store.users.erase("old", { user_id: "guest" });
   t.strictSame(await store.users.blocked("old", "named"), []);
-  t.equal(await store.chat.lastId(), 0);
+  t.equal(await headOf(store, "old"), 3);
   await store.chat.join("old", roomId, "named");
   t.strictSame(await store.chat.members("old", roomId, 9), ["named"]);
   t.strictSame(await store.polls.list("old", roomId, { limit: 9 }), []);
@@ -276,46 +279,135 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
     { state },
     "named",
   );
-  t.match(opened.delivery, { previous: 1 }, "after the one who joined");
+  const [joined] = await store.chat.events("old", roomId, {
+    limit: 1,
+    after: 0,
+  });
+  t.match(opened.delivery, { previous: joined!.id });
   t.match(copiesIn(dataDir), [/^foyer\.db\.v4-/]);
   t.match(look(dataDir), { version: latest, sound: "ok" });
 });
 
-void t.test("remains of earlier edits in version 7 are erased", async (t) => {
-  const dataDir = testdir(t);
-  const store = openStore(t, dataDir);
-  await store.worlds.create(worldOf("demo"));
-  const { id: room } = (await store.rooms.create("demo", { name: "R" })).value;
-  const visitor = { tokenId: "ada", traits: new Set<string>() };
-  const { id: sender } = await store.users.enter("demo", visitor);
-  await store.chat.join("demo", room, sender);
-  const say = async (body: string, replaces?: number) => {
-    const draft = { sender, content: { type: "text", body }, replaces };
-    return (await store.chat.send("demo", room, draft)).event.id;
-  };
-  const id = await say("first");
-  const between = await say("twenty characters...", id);
-  const last = await say("the last wording", id);
-  await store.close();
-  const old = open(dataDir);
-  const secret = '{"type":"text","body":"a secret in between"}';
-  old
-    .prepare("UPDATE chat_events SET content = ? WHERE id = ?")
-    .run(secret, between);
-  old.exec(
-    "PRAGMA user_version = 7; ALTER TABLE users DROP COLUMN fields_folded",
-  );
-  old.close();
-  t.strictSame(heldIn(dataDir, [secret]), [secret]);
+const ROOM = "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11";
 
-  const again = openStore(t, dataDir);
+/** A room with a channel of the number 1, and two users, in the world `old`. */
+const FURNISHED = `
+  INSERT INTO view_groups VALUES (1, 'old', '', 1);
+  INSERT INTO rooms (id, world_id, view_group, name, description, module_config, permission_config,
+      sorting_priority, name_folded, description_folded)
+    VALUES ('${ROOM}', 'old', 1, 'R', '', '[]', '{}', 0, 'R', '');
+  INSERT INTO users (id, world_id, token_id, traits, last_seen) VALUES
+    ('ada', 'old', 'ada', '[]', 0), ('bob', 'old', 'bob', '[]', 0);
+  INSERT INTO chat_channels (number, id, world_id) VALUES (1, '${ROOM}', 'old');
+  INSERT INTO chat_members (channel, user_id) VALUES (1, 'ada');
+`;
+
+const body = (text: string) => JSON.stringify({ type: "text", body: text });
+
+void t.test("remains of earlier edits in version 7 are erased", async (t) => {
+  const secret = body("a secret in between");
+  const dataDir = versionOf(
+    t,
+    7,
+    `${FURNISHED}
+    INSERT INTO chat_events (id, channel, type, sender, timestamp, replaces, content) VALUES
+      (1, 1, 0, 'ada', 0, NULL, zeroblob(9)), (2, 1, 0, 'ada', 0, 1, '${secret}'),
+      (3, 1, 0, 'ada', 0, 1, '${body("the last wording")}');
+    INSERT INTO chat_edits VALUES (1, 3);
+    UPDATE chat_channels SET last_event = 3, last_message = 3;`,
+  );
+  t.strictSame(heldIn(dataDir, [secret]), [secret]);
+  const store = openStore(t, dataDir);
   t.match(copiesIn(dataDir), [/^foyer\.db\.v7-/]);
   rmSync(join(dataDir, copiesIn(dataDir)[0]!));
   t.strictSame(heldIn(dataDir, [secret]), [], "with its bytes");
-  for (const event of [id, between, last]) {
-    const { content } = (await again.chat.event("demo", room, event))!;
+  for (const event of [1, 2, 3]) {
+    const { content } = (await store.chat.event("old", ROOM, event))!;
     t.match(content, "the last wording");
   }
+});
+
+void t.test("logs begin behind the chat of version 9", async (t) => {
+  const { domain } = worldOf("new");
+  const dataDir = versionOf(
+    t,
+    9,
+    `${FURNISHED}
+    INSERT INTO worlds (id, title, config, permission_config, domain)
+      VALUES ('new', 'N', '{"JWT_secrets":[]}', '{}', '${domain}');
+    INSERT INTO world_changes VALUES ('old', 1, 'x');
+    INSERT INTO users (id, world_id, token_id, traits, last_seen) VALUES ('cy', 'new', 'cy', '[]', 0);
+    INSERT INTO chat_channels (number, id, world_id, direct) VALUES (2, 'direct', 'new', 'cy,dan');
+    INSERT INTO chat_members (channel, user_id) VALUES (2, 'cy');
+    INSERT INTO chat_events (id, channel, type, sender, timestamp, replaces, deleted, gone, content) VALUES
+      (1, 1, 0, 'ada', 0, NULL, 0, 1, zeroblob(9)),
+      (2, 1, 1, 'ada', 1, NULL, 0, 0, '{"membership":"join"}'),
+      (3, 1, 0, 'ada', 2, NULL, 0, 0, zeroblob(9)),
+      (4, 2, 0, 'cy', 3, NULL, 0, 0, '${body("elsewhere")}'),
+      (5, 9, 0, 'ada', 4, NULL, 0, 0, '${body("left behind")}'),
+      (6, 1, 0, 'ada', 5, 3, 0, 0, '${body("edited")}'),
+      (7, 1, 0, 'bob', 6, NULL, 1, 0, zeroblob(7)),
+      (8, 1, 0, 'bob', 6, 7, 1, 0, zeroblob(0)),
+      (9, 9, 0, 'ada', 4, 5, 0, 0, '${body("changed there")}');
+    INSERT INTO chat_edits VALUES (3, 6), (7, 8), (5, 9);
+    INSERT INTO chat_reactions VALUES (1, 3, 'x', 'bob'), (2, 5, 'x', 'bob');
+    INSERT INTO chat_remains VALUES (9);
+    INSERT INTO chat_readers VALUES ('ada', 1, 2, NULL);
+    INSERT INTO chat_notifications VALUES ('ada', 1, 3);
+    UPDATE chat_channels SET last_event = 8, last_message = 8 WHERE number = 1;
+    UPDATE chat_channels SET last_event = 4, last_message = 4 WHERE number = 2;
+    UPDATE sqlite_sequence SET seq = 20 WHERE name = 'chat_events';`,
+  );
+  const remains = ["left behind", "changed there"];
+  t.strictSame(heldIn(dataDir, remains), remains);
+  const store = openStore(t, dataDir);
+  rmSync(join(dataDir, copiesIn(dataDir)[0]!));
+  t.strictSame(heldIn(dataDir, remains), [], "no byte of deleted channels");
+  const edited = { sender: "ada", content: body("edited") };
+  const deleted = { sender: "bob", content: '{"type":"deleted"}' };
+  const events = [
+    { id: 2, sender: "ada", type: "channel.member" },
+    { id: 3, ...edited, edited: 5, reactions: { x: ["bob"] } },
+    { id: 6, ...edited, replaces: 3, edited: null },
+    { id: 7, ...deleted, edited: 6 },
+    { id: 8, ...deleted, replaces: 7 },
+  ];
+  t.match(await store.chat.events("old", ROOM, { limit: 9 }), events);
+  t.match(await store.chat.unread("old", "ada"), {
+    marks: [{ pointer: 2 }],
+    notifications: [{ event: 3 }],
+  });
+  t.match(await store.log.since("old", 0, 99), {
+    tag: 0,
+    entries: [
+      ...events.map((event, i) => ({
+        seq: event.id,
+        tag: 0,
+        delivery: { event, previous: events[i - 1]?.id ?? 0 },
+      })),
+      { type: "log.began", seq: 21, by: { kind: "server" } },
+    ],
+  });
+  const heads = await store.log.heads(["old", "new", ""]);
+  t.strictSame(
+    heads.map(({ seq }) => seq),
+    [21, 21, 1],
+  );
+  t.ok(heads.every(({ tag }) => tag > 0));
+  t.equal(new Set(heads.map(({ tag }) => tag)).size, 3, "random");
+  t.match(await store.log.since("new", 20, 9), { tag: undefined });
+  for (const { seq, tag } of heads.slice(0, 1)) {
+    t.strictSame(await store.log.since("old", seq, 9), { tag, entries: [] });
+  }
+  const { event } = await store.chat.send("old", ROOM, message("ada"));
+  t.equal(event.id, 22, "each world counts for itself");
+  t.match(await store.chat.send("new", "direct", message("cy")), {
+    event: { id: 22 },
+    previous: 4,
+  });
+  await store.close();
+  const { findings } = await check({ dataDir }, () => {});
+  t.strictSame(findings, []);
 });
 
 void t.test("a new database has nothing to copy", async (t) => {

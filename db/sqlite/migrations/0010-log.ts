@@ -1,8 +1,27 @@
+import type { Connection } from "../database.js";
+
 /** A random tag, as `Draft.newTag` draws them. */
 const TAG = "max(1, random() & 0x7fffffffffff)";
 
 /** Milliseconds since 1970. */
 const NOW = "CAST(1000 * unixepoch('subsec') AS INTEGER)";
+
+/** Begins the log of each world that has none. @param lastId the last id of an event of any world. */
+const beginning = (lastId: string) => /* sql */ `
+INSERT INTO log (world_id, seq, tag, at, type, author, detail)
+  SELECT id, 1 + ${lastId}, ${TAG}, ${NOW}, 'log.began', '{"kind":"server"}', '{}'
+    FROM worlds WHERE id NOT IN (SELECT world_id FROM log_heads)
+  UNION ALL SELECT '', 1, ${TAG}, ${NOW}, 'log.began', '{"kind":"server"}', '{}'
+    WHERE '' NOT IN (SELECT world_id FROM log_heads);
+INSERT INTO log_heads (world_id, seq, tag)
+  SELECT world_id, seq, tag FROM log
+  WHERE type = 'log.began' AND world_id NOT IN (SELECT world_id FROM log_heads);
+`;
+
+/** Begins the logs of an older backup. @param lastId the last id of an event of any world. */
+export function beginLogs(db: Connection, lastId: number): void {
+  db.exec(beginning(`${lastId}`));
+}
 
 export default /* sql */ `
 -- The last entry in the log of each world. It outlives the world, so that a number is
@@ -37,12 +56,7 @@ CREATE INDEX log_with_data ON log (world_id, number) WHERE typeof(data) = 'text'
 
 -- The log of a world begins behind all events of chat that there ever were. Until now,
 -- they were numbered over all worlds.
-INSERT INTO log_heads (world_id, seq, tag)
-  SELECT id, 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chat_events'), 0), ${TAG}
-  FROM worlds;
-INSERT INTO log_heads (world_id, seq, tag) VALUES ('', 1, ${TAG});
-INSERT INTO log (world_id, seq, tag, at, type, author, detail)
-  SELECT world_id, seq, tag, ${NOW}, 'log.began', '{"kind":"server"}', '{}' FROM log_heads;
+${beginning("coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chat_events'), 0)")}
 
 -- Commands beside a server write the log, too.
 DROP TABLE world_changes;

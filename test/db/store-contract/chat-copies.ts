@@ -1,20 +1,7 @@
 import type { WorldCopy } from "../../../schemas/world-document.js";
+import { renumbered } from "../../renumbered.js";
 import { allEvents, chatting, DELETED, message } from "./chat-setup.js";
 import { type Contract, fails, headOf } from "./setup.js";
-
-/** A document whose events have their places as ids. */
-function renumbered(copy: WorldCopy): unknown {
-  const chat = copy.chat!;
-  const ids = chat.events.map(({ id }) => id);
-  const at = (id: number | undefined) =>
-    id && ids.filter((other) => other <= id).length;
-  const mapped = new Set(["id", "replaces", "event", "pointer", "listed"]);
-  return JSON.parse(
-    JSON.stringify(chat, (key, value: unknown) =>
-      mapped.has(key) && typeof value === "number" ? at(value) : value,
-    ),
-  );
-}
 
 /** What every store keeps to when chat is exported and imported. */
 export async function chatCopyContract(contract: Contract): Promise<void> {
