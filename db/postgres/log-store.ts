@@ -46,18 +46,17 @@ export const logStore = (db: Database): LogStore => ({
 
   since: (world, seq, limit) =>
     db.snapshot(async (sql) => {
-      const place = await sql.one<{ seq: number; tag: number | null }>(PLACE, [
-        world,
-        seq,
-      ]);
-      const tag = place ? (place.tag ?? undefined) : seq === 0 ? 0 : undefined;
-      const isNew = tag !== undefined && place && place.seq > seq;
-      return {
-        tag,
-        entries: isNew
+      const values = [world, seq];
+      const place = await sql.one<{ seq: number; tag: number | null }>(
+        PLACE,
+        values,
+      );
+      if (!place) return { tag: seq === 0 ? 0 : undefined, entries: [] };
+      const entries =
+        place.seq > seq
           ? await readEntries(sql, world, seq, limit, place.seq)
-          : [],
-      };
+          : [];
+      return { tag: place.tag ?? undefined, entries };
     }, DEADLINE),
 
   async prune(world, before) {

@@ -17,6 +17,7 @@ import { searching } from "./postgres/searching.js";
 import { silence } from "./postgres/silence.js";
 import { staleness } from "./postgres/staleness.js";
 import { starting } from "./postgres/starting.js";
+import { upgrading } from "./postgres/upgrading.js";
 import { texts } from "./postgres/texts.js";
 import { storeContract } from "../db/store-contract/index.js";
 
@@ -40,6 +41,7 @@ const parts: Record<string, Part> = {
   silence,
   failover,
   starting,
+  upgrading,
   lanes,
   texts,
   plans,

@@ -3,7 +3,7 @@ import { Database } from "../../../db/postgres/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
 import { TABLES } from "../../../db/tables.js";
 import { worldOf } from "../../helper.js";
-import type { Part } from "./setup.js";
+import { olderDatabase, type Part } from "./setup.js";
 
 /** How many users there are: some pages of an upgrade. */
 const USERS = 250;
@@ -53,15 +53,16 @@ export const searching: Part = async (t, server) => {
   await Promise.all([source.close(), target.close()]);
   t.strictSame(await count(restored), all, "after a restore");
 
-  await server.run(
-    `UPDATE users SET profile = '{"fields":' WHERE id = '${ids[1]}';
-     ALTER TABLE users DROP COLUMN fields_folded;
-     UPDATE cluster SET value = '2' WHERE name = 'version'`,
-    nameIn(url),
+  const older = await olderDatabase(server, 2);
+  await older.run(
+    `INSERT INTO worlds (id, title, config, permission_config, domain)
+       VALUES ('demo', '', '{"JWT_secrets":[]}', '{}', 'a.example.org');
+     INSERT INTO users (world_id, id, token_id, profile, traits, last_seen)
+       SELECT 'demo', i, i, CASE i WHEN 1 THEN '{"fields":'
+         ELSE '{"fields":{"about":"Berlin","city":"a\\u0000 Straße"}}' END, '[]', 1
+       FROM generate_series(1, ${USERS}) AS i`,
   );
-  const readable = [USERS - 2, 0];
-  t.strictSame(await count(url), readable, "after an upgrade");
-
-  await server.run("UPDATE users SET profile = '?' || profile", nameIn(url));
-  t.strictSame(await count(url), readable, "no profile is parsed");
+  t.strictSame(await count(older.url), all, "after an upgrade");
+  await older.run("UPDATE users SET profile = '?' || profile");
+  t.strictSame(await count(older.url), all, "no profile is parsed");
 };

@@ -1,9 +1,12 @@
+import pg from "pg";
 import type { Test } from "tap";
 import { LocalBus } from "../../../db/bus/local.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { LogEvents } from "../../../db/log/log-events.js";
 import { Database } from "../../../db/postgres/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
+import { migrations } from "../../../db/postgres/migrations/index.js";
+import { sqlOn } from "../../../db/postgres/sql.js";
 import { type Store, StoreError } from "../../../db/store.js";
 import { until } from "../../helper.js";
 import type { PostgresServer } from "../../servers/postgres.js";
@@ -48,6 +51,28 @@ export async function follow(
 ): Promise<void> {
   await worlds.get(world);
   await until(() => events.isCurrent(world) && events.isCurrent(INDEX));
+}
+
+/** A database with the tables of an older version. */
+export async function olderDatabase(server: PostgresServer, version: number) {
+  const url = await server.createDatabase();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(
+      `CREATE TABLE cluster (name TEXT COLLATE "C" NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+       INSERT INTO cluster VALUES ('id', 'old'), ('version', '${version}')`,
+    );
+    const sql = sqlOn((query) => client.query(query));
+    for (const { tables, fill } of migrations.slice(0, version)) {
+      await client.query(tables);
+      await fill?.(sql);
+    }
+  } finally {
+    await client.end();
+  }
+  const name = new URL(url).pathname.slice(1);
+  return { url, run: (statements: string) => server.run(statements, name) };
 }
 
 /** The problem with which something fails; undefined if it succeeds. */
