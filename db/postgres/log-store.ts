@@ -51,12 +51,13 @@ export const logStore = (db: Database): LogStore => ({
         PLACE,
         values,
       );
-      if (!place) return { tag: seq === 0 ? 0 : undefined, entries: [] };
-      const entries =
-        place.seq > seq
-          ? await readEntries(sql, world, seq, limit, place.seq)
-          : [];
-      return { tag: place.tag ?? undefined, entries };
+      const tag = place ? (place.tag ?? undefined) : seq === 0 ? 0 : undefined;
+      const isNew = place && tag !== undefined && place.seq > seq;
+      const last = place?.seq ?? 0;
+      return {
+        tag,
+        entries: isNew ? await readEntries(sql, world, seq, limit, last) : [],
+      };
     }, DEADLINE),
 
   async prune(world, before) {

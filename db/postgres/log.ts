@@ -58,8 +58,13 @@ export class Log {
 
   /** Appends an entry about what only the user could do, such as to vote. */
   appendOf(user: string, change: Given): void {
-    const by = { kind: "user", user, connection: this.#writer?.connection };
-    this.#draft.append(this.#world, change, by as Author);
+    const { connection } = this.#by;
+    const by = {
+      kind: "user",
+      user,
+      ...(connection && { connection }),
+    } as const;
+    this.#draft.append(this.#world, change, by);
   }
 
   /** Appends an entry to the log of the world and, later, to that of all worlds. */
