@@ -99,8 +99,8 @@ void t.test("messages that another process wrote come late", options, (t) =>
     const stage = await furnished(house);
     const seats = new Seats(house, stage, true, nobody);
     const { client } = await seats.seat("neighbor");
-    for (const call of ["chat.lastId", "chat.activeSince", "chat.deliveries"]) {
-      const place = call === "chat.deliveries" ? stage.world : "*";
+    for (const call of ["log.heads", "log.since"]) {
+      const place = call === "log.since" ? stage.world : "*";
       faults.arm(place, 0, kind, call);
       const body = `by ${call}`;
       await written(house, stage, body);

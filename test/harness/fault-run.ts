@@ -181,7 +181,9 @@ class FaultRun {
       if (i > 0) await this.settled();
       if (!client.isOpen) {
         const isCause = name === "me" && this.#answer !== "";
-        if (!ends && !isCause) this.#note(name, "is ended");
+        const isInDoubt = ["doubtful", ...IN_DOUBT].includes(this.#answer);
+        const mayEnd = ends || (isInDoubt && this.#ending.has(name));
+        if (!mayEnd && !isCause) this.#note(name, "is ended");
         return;
       }
       // New connections of others enter the room meanwhile.

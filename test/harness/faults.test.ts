@@ -16,9 +16,6 @@ const inAllWays = process.env.FAULTS === "all";
 
 /** Why a fault is expected; false if it is not. */
 function reasonFor(kind: Kind, fault: string): string | false {
-  if (kind === "doubtful" && /^\((server\.)?doubtful\)/.test(fault)) {
-    return "a write in doubt has no pushes, before all follow the log";
-  }
   return kind === "throw" && fault.startsWith("(done)")
     ? "what is no fault of the store is repeated for rights only"
     : false;

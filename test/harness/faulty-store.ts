@@ -10,8 +10,8 @@ export type Kind = (typeof kinds)[number];
 
 const READS = [
   ...["get", "at", "list", "issuing", "export", "all", "find", "getMany"],
-  ...["byPretalx", "search", "blocked", "has", "keys", "size", "lastId"],
-  ...["channel", "events", "event", "deliveries", "activeSince", "isMember"],
+  ...["byPretalx", "search", "blocked", "has", "keys", "size", "heads"],
+  ...["channel", "events", "event", "deliveries", "since", "isMember"],
   ...["members", "memberships", "unread", "seen", "ballots", "voters"],
 ];
 
