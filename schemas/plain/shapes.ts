@@ -85,22 +85,24 @@ export const isMapOf =
  * @param required the shape of each property.
  * @param optional the shapes of fields that may be missing.
  */
-export const isRecord =
-  (
-    required: Readonly<Record<string, Shape>>,
-    optional: Readonly<Record<string, Shape>> = {},
-  ): Shape =>
-  (value) =>
+export function isRecord(
+  required: Readonly<Record<string, Shape>>,
+  optional: Readonly<Record<string, Shape>> = {},
+): Shape {
+  const present = Object.entries(required);
+  const possible = Object.entries(optional);
+  return (value) =>
     isObject(value) &&
-    Object.entries(required).every(
+    present.every(
       ([name, shape]) => Object.hasOwn(value, name) && shape(value[name]),
     ) &&
-    Object.entries(optional).every(
+    possible.every(
       ([name, shape]) =>
         !Object.hasOwn(value, name) ||
         value[name] === undefined ||
         shape(value[name]),
     );
+}
 
 /** One of some kinds of objects, each with a shape. @param name of the property that says which. */
 export const isKindOf =
