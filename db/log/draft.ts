@@ -36,7 +36,7 @@ const processStamps: Stamps = {
 export interface Mark {
   readonly entries: number;
   readonly votes: number;
-  readonly heads: ReadonlyMap<string, Position>;
+  readonly moves: number;
 }
 
 /** A vote that is not an entry yet. */
@@ -54,7 +54,9 @@ export class Draft {
   readonly #headOf: (world: string) => Position;
   readonly #stamps: Stamps;
   /** The last entry of each world, these included. */
-  #heads = new Map<string, Position>();
+  readonly #heads = new Map<string, Position>();
+  /** What the heads were before each of their changes. */
+  readonly #moves: { readonly world: string; readonly before: Position }[] = [];
   readonly #hints: Hint<Entry>[] = [];
   readonly #votes: Pending[] = [];
 
@@ -99,7 +101,7 @@ export class Draft {
   put(entry: Entry): void {
     const { world, seq, tag } = entry;
     this.#hints.push({ entry, previous: this.#head(world).tag });
-    this.#heads.set(world, { seq, tag });
+    this.#move(world, { seq, tag });
   }
 
   /**
@@ -109,7 +111,7 @@ export class Draft {
    */
   skip(world: string, count: number): number {
     const { seq, tag } = this.#head(world);
-    this.#heads.set(world, { seq: seq + count, tag });
+    this.#move(world, { seq: seq + count, tag });
     return seq + 1;
   }
 
@@ -118,15 +120,18 @@ export class Draft {
     return {
       entries: this.#hints.length,
       votes: this.#votes.length,
-      heads: new Map(this.#heads),
+      moves: this.#moves.length,
     };
   }
 
   /** Forgets what was appended since. */
-  back({ entries, votes, heads }: Mark): void {
+  back({ entries, votes, moves }: Mark): void {
     this.#votes.length = votes;
     this.#hints.length = entries;
-    this.#heads = new Map(heads);
+    while (this.#moves.length > moves) {
+      const { world, before } = this.#moves.pop()!;
+      this.#heads.set(world, before);
+    }
   }
 
   /**
@@ -161,6 +166,11 @@ export class Draft {
     return this.#hints.flatMap(({ entry }) =>
       entry.type === "chat.event" ? [] : [entryRow(entry)],
     );
+  }
+
+  #move(world: string, to: Position): void {
+    this.#moves.push({ world, before: this.#head(world) });
+    this.#heads.set(world, to);
   }
 
   #head(world: string): Position {

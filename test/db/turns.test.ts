@@ -39,3 +39,28 @@ for (const [name, enter] of PHASES) {
     }
   });
 }
+
+void t.test("reads of the log share no earlier state", async (t) => {
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
+  const db = new Database(join(dataDir, "foyer.db"));
+  t.teardown(() => db.close());
+  await store.worlds.create(worldOf("demo"));
+  const title = async () => (await store.worlds.get("demo"))?.value.title;
+  const write = db.transaction((n: number) => {
+    db.prepare("UPDATE worlds SET title = ?").run(`Title ${n}`);
+    db.prepare("UPDATE log_heads SET seq = ?, tag = seq").run(n);
+  });
+  for (let n = 100; n < 110; n++) {
+    const before = title();
+    write(n);
+    const [[head], { tag }, after] = await Promise.all([
+      store.log.heads(["demo"]),
+      store.log.since("demo", n, 9),
+      title(),
+    ]);
+    t.equal(head!.seq, n);
+    t.not(tag, undefined);
+    t.equal(await before, after, "as other reads of a turn do");
+  }
+});

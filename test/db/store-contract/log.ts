@@ -294,6 +294,26 @@ export async function logContract(contract: Contract): Promise<void> {
     await eraseHidden(t, store);
   });
 
+  await contract("an import that fails leaves no gap", async (t, store) => {
+    const { elsewhere, say } = await chatting(store);
+    const { worlds, polls } = store;
+    await say("one");
+    await polls.create("other", elsewhere.room, { content: "p", options: [] });
+    const copy = (await worlds.export("demo", { history: true }))!;
+    const { polls: taken } = (await worlds.export("other"))!;
+    await worlds.delete("demo");
+    const head = await headOf(store);
+    // Its chat has numbers before it fails.
+    await Promise.all([
+      fails(t, worlds.import({ ...copy, polls: taken! }), "taken", "polls"),
+      worlds.create(worldOf("demo")),
+    ]);
+    t.match((await store.log.since("demo", head, 9)).entries, [
+      { type: "world.created", seq: head + 1 },
+    ]);
+    t.equal(await headOf(store), head + 1);
+  });
+
   await contract("an import is in the log", async (t, store) => {
     const { room, ada, say } = await chatting(store);
     await say("one");
