@@ -67,11 +67,6 @@ const WORDS = {
     `${plural(count, "reaction")} of chat without a user`,
   notificationsWithoutEvent: ({ count }) =>
     `${plural(count, "notification")} of chat without an event`,
-  eventIdsAgain: ({ count }) =>
-    `the event ${count} of chat has an id that is given again`,
-  lastIdWrong: ({ count }) =>
-    `the event ${count} of chat is newer than the last one that is known`,
-
   headMissing: ({ id }) => `the world ${id} has no last entry in its log`,
   headTooLow: ({ id, count }) =>
     `${logOf(id)} names ${count} as its last entry and has a later one`,

@@ -3,12 +3,19 @@ import { Failure } from "../../failure.js";
 import { addressOf } from "../choice.js";
 import { type TableSource, type TableTarget, UnfitRow } from "../dump.js";
 import { StoreError } from "../store.js";
-import { type Row, SEQUENCES, type Table, TABLES } from "../tables.js";
+import {
+  FORMER_SEQUENCE,
+  type Row,
+  SEQUENCES,
+  type Table,
+  TABLES,
+} from "../tables.js";
 import { withDerived } from "../user-fields.js";
 import { end } from "./client.js";
 import { connect, connectToTables } from "./connect.js";
 import { explain } from "./errors.js";
 import { NODES } from "./locks.js";
+import { beginLogs } from "./migrations/0004-log.js";
 import { sqlOn, types } from "./sql.js";
 import { commit } from "./transaction.js";
 import { upgrade, versionOf } from "./upgrade.js";
@@ -22,7 +29,8 @@ const FIRST_ROWS = 50;
 /** Only events that are not of a deleted channel. */
 const ALIVE = (event: string) =>
   `EXISTS (SELECT 1 FROM chat_events AS e JOIN chat_channels AS c
-     ON c.world_id = e.world_id AND c.number = e.channel WHERE e.id + 0 = ${event})`;
+     ON c.world_id = e.world_id AND c.number = e.channel
+   WHERE e.world_id = t.world_id AND e.id + 0 = ${event})`;
 
 const CONDITIONS: Readonly<Record<string, string>> = {
   chat_events: `WHERE EXISTS (SELECT 1 FROM chat_channels AS c
@@ -31,19 +39,9 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   chat_reactions: `WHERE ${ALIVE("t.event")}`,
 };
 
-/** The columns whose numbers are never given again, by their tables. */
-const NUMBERED: Record<(typeof SEQUENCES)[number], string> = {
-  chat_channels: "number",
-  chat_events: "id",
-  questions: "number",
-};
-
 /** The last number that a table was given. */
-const lastOf = (name: (typeof SEQUENCES)[number]): string =>
-  name === "chat_events"
-    ? "(SELECT id FROM chat_last)"
-    : `coalesce(pg_sequence_last_value(
-         pg_get_serial_sequence('${name}', '${NUMBERED[name]}')::regclass), 0)`;
+const lastOf = (name: string): string =>
+  `coalesce(pg_sequence_last_value(pg_get_serial_sequence('${name}', 'number')::regclass), 0)`;
 
 function selectionOf(table: Table): string {
   if (table.name === "sequences") {
@@ -150,6 +148,8 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
   const client = await connect(url);
   const sql = sqlOn((query) => client.query(query));
   let begun = false;
+  /** The last id of an event that an older backup names. */
+  let lastId = 0;
 
   /** Creates the tables if there are none, and begins the transaction. */
   async function begin(): Promise<void> {
@@ -162,13 +162,15 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
     if (await hasRows()) {
       throw new Failure(`${addressOf(url)} is not empty`);
     }
+    // The logs come with the rows.
+    await client.query("DELETE FROM log; DELETE FROM log_heads");
   }
 
   async function hasRows(): Promise<boolean> {
-    const tables = TABLES.filter(({ name }) => name !== "sequences");
-    const found = [...tables.map(({ name }) => name), "chat_remains"].map(
-      (name) => `EXISTS (SELECT 1 FROM ${name})`,
-    );
+    // A log says what happened to rows that may be gone.
+    const found = [...TABLES.map(({ name }) => name), "chat_remains"]
+      .filter((name) => !/^(sequences|log|log_heads)$/.test(name))
+      .map((name) => `EXISTS (SELECT 1 FROM ${name})`);
     return (await sql.value<boolean>(`SELECT ${found.join(" OR ")}`))!;
   }
 
@@ -218,10 +220,7 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
              (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id)`,
         );
         await passSequences();
-        await sql.run(
-          `UPDATE chat_last SET id = coalesce(pg_sequence_last_value(
-             pg_get_serial_sequence('chat_events', 'id')::regclass), 0)`,
-        );
+        await client.query(beginLogs("SELECT id FROM worlds", `${lastId}`));
         await client.query("ANALYZE");
         await commit(client);
       } catch (error) {
@@ -235,15 +234,16 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
 
   async function setSequences(rows: readonly Row[]): Promise<void> {
     for (const [name, last] of rows) {
-      const column = NUMBERED[name as keyof typeof NUMBERED] as
-        string | undefined;
-      if (column === undefined) {
+      if (name === FORMER_SEQUENCE) {
+        lastId = last as number;
+        continue;
+      }
+      if (!SEQUENCES.some((one) => one === name)) {
         throw new UnfitRow(`there is no sequence ${String(name)}`);
       }
       if ((last as number) < 1) continue;
-      await sql.run("SELECT setval(pg_get_serial_sequence($1, $2), $3)", [
+      await sql.run("SELECT setval(pg_get_serial_sequence($1, 'number'), $2)", [
         name,
-        column,
         last,
       ]);
     }

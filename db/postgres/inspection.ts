@@ -79,8 +79,8 @@ export const RULES: Rules = {
   ),
   editsOfNothing: events(
     `e.replaces IS NOT NULL AND (e.replaces >= e.id OR EXISTS
-       (SELECT 1 FROM chat_events AS o WHERE o.id = e.replaces AND (o.world_id <> e.world_id
-        OR o.channel <> e.channel OR o.type <> 0 OR o.replaces IS NOT NULL)))`,
+       (SELECT 1 FROM chat_events AS o WHERE o.world_id = e.world_id AND o.id = e.replaces
+        AND (o.channel <> e.channel OR o.type <> 0 OR o.replaces IS NOT NULL)))`,
   ),
   editsWithoutEvent: all(
     "chat_edits",
@@ -96,10 +96,21 @@ export const RULES: Rules = {
     "chat_notifications",
     "e.channel = t.channel",
   ),
-  eventIdsAgain: `SELECT '' AS id, max(id) AS count FROM chat_events HAVING max(id) >
-    coalesce(pg_sequence_last_value(pg_get_serial_sequence('chat_events', 'id')::regclass), 0)`,
-  lastIdWrong: `SELECT '' AS id, max(id) AS count FROM chat_events HAVING max(id) >
-    (SELECT coalesce(max(id), 0) FROM chat_last)`,
+
+  headMissing: `SELECT id FROM worlds
+    WHERE NOT EXISTS (SELECT FROM log_heads WHERE world_id = worlds.id) ORDER BY id`,
+  headTooLow: `SELECT last.world_id AS id, coalesce(h.seq, 0) AS count
+    FROM (SELECT world_id, max(seq) AS seq FROM
+      (SELECT world_id, seq FROM log UNION ALL SELECT world_id, id FROM chat_events) AS entries
+      GROUP BY world_id) AS last
+    LEFT JOIN log_heads AS h ON h.world_id = last.world_id
+    WHERE last.seq > coalesce(h.seq, 0) ORDER BY id`,
+  numbersTwice: `SELECT log.world_id AS id, count(*) AS count FROM log
+    JOIN chat_events AS e ON e.world_id = log.world_id AND e.id = log.seq
+    GROUP BY log.world_id ORDER BY id`,
+  entriesUnreadable: `SELECT world_id AS id, count(*) AS count FROM log
+    WHERE NOT (foyer_is_json(author) AND foyer_is_json(detail) AND foyer_is_json(coalesce(data, '{}')))
+    GROUP BY world_id ORDER BY id`,
 
   questionsOfStrangers: strangers(
     `(SELECT world_id, id, sender AS user_id FROM questions

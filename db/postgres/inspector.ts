@@ -17,7 +17,6 @@ const PAGE = 1000;
 const HELD = [
   ...TABLES.map(({ name }) => name).filter((name) => name !== "sequences"),
   "chat_remains",
-  "chat_last",
   "cluster",
 ];
 

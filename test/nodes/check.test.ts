@@ -114,7 +114,7 @@ const CASES: [breaking: string, finding: string][] = [
     `1 event of the channel ${ROOM} were sent by nobody`,
   ],
   [
-    "UPDATE chat_events SET replaces = 1 WHERE type <> 1",
+    "UPDATE chat_events SET replaces = (SELECT min(id) FROM chat_events) WHERE type <> 1",
     `1 event of the channel ${ROOM} replace what is no message of it`,
   ],
   [
@@ -134,12 +134,20 @@ const CASES: [breaking: string, finding: string][] = [
     "1 notification of chat without an event",
   ],
   [
-    "SELECT setval(pg_get_serial_sequence('chat_events', 'id'), 1)",
-    `the event ${event.id} of chat has an id that is given again`,
+    "INSERT INTO worlds VALUES ('new', '', '{}', '{}', 'new.example.org')",
+    "the world new has no last entry in its log",
   ],
   [
-    "UPDATE chat_last SET id = 0",
-    `the event ${event.id} of chat is newer than the last one that is known`,
+    "UPDATE log_heads SET seq = 1 WHERE world_id = 'demo'",
+    "the log of the world demo names 1 as its last entry and has a later one",
+  ],
+  [
+    `UPDATE log SET seq = ${event.id} WHERE world_id = 'demo' AND type = 'chat.memberships'`,
+    "the log of the world demo has 1 number twice",
+  ],
+  [
+    "UPDATE log SET detail = 'x' WHERE world_id = '' AND type = 'log.began'",
+    "the log of all worlds has 1 entry that cannot be read",
   ],
   [
     `UPDATE questions SET moderator = '${EVE}'`,

@@ -3,8 +3,26 @@ import type { Migration } from "./index.js";
 /** A new tag of an entry, as `Draft.newTag` makes it. */
 const TAG = "1 + floor(random() * (2 ^ 47 - 1))::bigint";
 
-// What is kept of a world has numbers up to the last id of all worlds, which also are those
-// of a world that is gone, as long as some of its events are not erased yet.
+/**
+ * Statements that begin the log of each world that has none, above the ids of its events.
+ * @param worlds selects the ids of worlds.
+ * @param lastId the last id of an event of any world.
+ */
+export const beginLogs = (worlds: string, lastId: string) => /* sql */ `
+INSERT INTO log (world_id, seq, tag, at, type, author, detail)
+  SELECT id, first, ${TAG}, floor(extract(epoch FROM now()) * 1000)::bigint,
+    'log.began', '{"kind":"server"}', '{}'
+  FROM (
+    SELECT '', 1
+    UNION ALL SELECT id, 1 + greatest(${lastId}, (
+      SELECT max(e.id) FROM chat_events AS e WHERE e.world_id = known.id))
+    FROM (${worlds}) AS known (id)) AS begun (id, first)
+  WHERE NOT EXISTS (SELECT FROM log_heads WHERE world_id = begun.id);
+INSERT INTO log_heads (world_id, seq, tag)
+  SELECT world_id, seq, tag FROM log WHERE type = 'log.began'
+    AND NOT EXISTS (SELECT FROM log_heads AS h WHERE h.world_id = log.world_id);
+`;
+
 const migration: Migration = {
   tables: /* sql */ `
 -- The last entry of each world, which outlives the world. The empty id stands for all worlds.
@@ -31,14 +49,8 @@ CREATE TABLE log (
 );
 CREATE INDEX log_with_data ON log (world_id) WHERE data IS NOT NULL;
 
-INSERT INTO log_heads (world_id, seq, tag) SELECT '', 1, ${TAG};
-INSERT INTO log_heads (world_id, seq, tag)
-  SELECT world_id, chat_last.id + 1, ${TAG} FROM chat_last, (
-    SELECT id AS world_id FROM worlds UNION SELECT world_id FROM chat_remains) AS known;
-INSERT INTO log (world_id, seq, tag, at, type, author, detail)
-  SELECT world_id, seq, tag, floor(extract(epoch FROM now()) * 1000)::bigint,
-    'log.began', '{"kind":"server"}', '{}'
-  FROM log_heads;
+-- A world may be gone, and some of its events not erased yet.
+${beginLogs("SELECT id FROM worlds UNION SELECT world_id FROM chat_remains", "(SELECT id FROM chat_last)")}
 
 -- The id of an event is its number in the log of its world.
 DROP TABLE chat_last;

@@ -59,7 +59,7 @@ export const searching: Part = async (t, server) => {
        VALUES ('demo', '', '{"JWT_secrets":[]}', '{}', 'a.example.org');
      INSERT INTO users (world_id, id, token_id, profile, traits, last_seen)
        SELECT 'demo', i, i, CASE i WHEN 1 THEN '{"fields":'
-         ELSE '{"fields":{"about":"Berlin","city":"a\\u0000 Straße"}}' END, '[]', 1
+         ELSE '{"fields":{"about":"' || repeat('Berlin ', 500) || '","city":"a\\u0000 Straße"}}' END, '[]', 1
        FROM generate_series(1, ${USERS}) AS i`,
   );
   t.strictSame(await count(older.url), all, "after an upgrade");

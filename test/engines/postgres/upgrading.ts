@@ -42,9 +42,9 @@ export const upgrading: Part = async (t, server) => {
     for (const [i, world] of ["demo", "quiet", INDEX].entries()) {
       const { seq, tag } = heads[i]!;
       t.ok(tag > 0);
-      const { entries } = await log.since(world, seq - 1, 10);
-      t.match(entries, [{ ...began, world, seq, tag }]);
-      t.ok(Date.now() - entries[0]!.at < 600_000);
+      const entry = (await log.since(world, 0, 10)).entries.at(-1)!;
+      t.match(entry, { ...began, world, seq, tag });
+      t.ok(Date.now() - entry.at < 600_000);
     }
     t.equal(new Set(heads.map(({ tag }) => tag)).size, 5);
     const events = await chat.events("demo", "hall", { limit: 10 });
