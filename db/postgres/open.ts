@@ -21,11 +21,29 @@ type SharedOptions = EngineOptions & {
   onFault: OnFault;
 };
 
+/** A bus, and the name of what carries its messages; undefined for a process that is no node. */
+interface Carrier {
+  bus: Bus;
+  identity?: string;
+}
+
 /**
  * Opens engines that several machines share. A process that serves takes part as a node.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
-export async function openShared(options: SharedOptions): Promise<Engines> {
+export const openShared = (options: SharedOptions): Promise<Engines> =>
+  openOn(options, (db) => openBus(db, options));
+
+/** The same with a given bus, but without a look at whether other nodes share it. */
+export const openSharedWith = (
+  bus: Bus,
+  options: SharedOptions,
+): Promise<Engines> => openOn(options, async () => ({ bus }));
+
+async function openOn(
+  options: SharedOptions,
+  openCarrier: (db: Database) => Promise<Carrier>,
+): Promise<Engines> {
   const { database, dataDir, bucket, log, warn, onFault } = options;
   const { create = true, upgrade = true, serves = true } = options;
   const opened: { close(): Promise<void> }[] = [];
@@ -40,7 +58,7 @@ export async function openShared(options: SharedOptions): Promise<Engines> {
     );
     const store = postgresStore(db);
     opened.push(store);
-    const { bus, identity } = await openBus(db, options);
+    const { bus, identity } = await openCarrier(db);
     const events = new LogEvents({
       ...{ bus, log: store.log, onFault },
       // A lost connection is said already.
@@ -54,7 +72,7 @@ export async function openShared(options: SharedOptions): Promise<Engines> {
     if (serves) db.follow(events);
     const files = await openFiles(dataDir, bucket);
     opened.push(files);
-    if (serves) {
+    if (serves && identity !== undefined) {
       const common = { events: identity, files: await files.identify() };
       await db.join(common, database.url);
     }
@@ -76,11 +94,11 @@ export async function openShared(options: SharedOptions): Promise<Engines> {
 
 const messageOf = (error: unknown) => (error as Error).message;
 
-/** The bus of a process, and the name of what carries it. A command beside the servers needs none. */
+/** The bus of a process. A command beside the servers needs none. */
 async function openBus(
   db: Database,
   { valkeyUrl, serves = true, worker, warn, onFault }: SharedOptions,
-): Promise<{ bus: Bus; identity: string }> {
+): Promise<Carrier> {
   if (valkeyUrl !== undefined && serves) {
     const bus = await ValkeyBus.open({
       ...{ url: valkeyUrl, namespace: db.id, onFault },

@@ -68,7 +68,7 @@ export const failover: Part = async (t) => {
   execFileSync("cp", ["-a", data, copy]);
   await postgres.start();
   await until(() =>
-    store.chat.lastId().then(
+    store.log.heads(["demo"]).then(
       () => true,
       () => false,
     ),
@@ -78,15 +78,14 @@ export const failover: Part = async (t) => {
   let last = 0;
   for (let i = 0; i < 40; i++) last = await say(ada, `lost ${i}`);
   await heard(ben, "lost 39");
-  await until(() => layer.chat.channels.lastDelivered(channel) === last);
+  await until(
+    () => layer.chat.channels.lastDelivered("demo", channel) === last,
+  );
   await postgres.stop("immediate");
   execFileSync("rm", ["-r", data]);
   execFileSync("mv", [copy, data]);
-  const calls = t.capture(
-    store.chat,
-    "lastId",
-    store.chat.lastId.bind(store.chat),
-  );
+  const { log } = store;
+  const calls = t.capture(log, "heads", log.heads);
   await postgres.start();
   await until(() => layer.store.worlds.get("demo").then(Boolean, () => false));
   // It compares the end of the channel with the last delivery.
