@@ -1,5 +1,11 @@
 import type { Delivery, MessageDraft } from "../chat.js";
-import { type ChannelRow, MEMBER, MESSAGE, toEvents } from "../chat-rows.js";
+import {
+  type ChannelRow,
+  type EventRow,
+  MEMBER,
+  MESSAGE,
+  toEvents,
+} from "../chat-rows.js";
 import { channelWrites } from "./chat-channels.js";
 import { senderCheck } from "./chat-senders.js";
 import type { Connection } from "./database.js";
@@ -55,10 +61,10 @@ export function eventWriter(db: Connection, log: WriteLog) {
   return (
     worldId: string,
     channel: ChannelRow,
-    event: NewEvent,
+    given: NewEvent,
     { notified = [], appeared = [] }: Recipients = {},
   ): Delivery => {
-    const { type, sender, content, replaces = null, deleted = 0 } = event;
+    const { type, sender, content, replaces = null, deleted = 0 } = given;
     const timestamp = Date.now();
     const [id, tag] = [log.next(worldId), log.newTag()];
     insert.run(
@@ -77,12 +83,18 @@ export function eventWriter(db: Connection, log: WriteLog) {
     channel.last_event = id;
     if (type !== MEMBER) channel.last_message = id;
     note.run(id, channel.last_message, channel.number);
-    const row = { id, type, sender, timestamp, replaces, deleted, content };
-    const [made] = toEvents(channel.id, [{ ...row, edited: null }]);
-    const delivery = {
-      ...{ event: made!, previous, previousMessage },
-      ...{ notified, appeared },
+    const row: EventRow = {
+      id,
+      type,
+      sender,
+      timestamp,
+      replaces,
+      deleted,
+      content,
+      edited: null,
     };
+    const event = toEvents(channel.id, [row])[0]!;
+    const delivery = { event, previous, previousMessage, notified, appeared };
     log.deliver(worldId, tag, delivery);
     return delivery;
   };

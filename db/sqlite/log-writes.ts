@@ -1,11 +1,6 @@
 import type { Delivery } from "../chat.js";
 import { Draft, type Given } from "../log/draft.js";
-import {
-  type Author,
-  chatEntry,
-  type Entry,
-  type EntryRow,
-} from "../log/entries.js";
+import { type Author, chatEntry, type Entry } from "../log/entries.js";
 import type { Hint, Position } from "../log/log.js";
 import type { Connection } from "./database.js";
 import { blankOf } from "./scrub.js";
@@ -38,9 +33,10 @@ export class WriteLog {
     );
     this.#headOf = (world) => selectHead.get(world) ?? { seq: 0, tag: 0 };
     this.#draft = new Draft(this.#headOf);
-    this.#insert = db.prepare<EntryRow>(
+    // By position: by name, it would take twice the time.
+    this.#insert = db.prepare<unknown[]>(
       `INSERT INTO log (world_id, seq, tag, at, type, author, detail, data)
-       VALUES (@world_id, @seq, @tag, @at, @type, @author, @detail, @data)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#saveHead = db.prepare<Position & { world: string }>(
       `INSERT INTO log_heads (world_id, seq, tag) VALUES (@world, @seq, @tag)
@@ -130,8 +126,9 @@ export class WriteLog {
       if (this.#blank.run(world).changes > 0) this.#options.erases();
     }
     for (const row of this.#draft.rows()) {
-      const isErased = this.#erased.has(row.world_id);
-      this.#insert.run(isErased ? { ...row, data: null } : row);
+      const { world_id, seq, tag, at, type, author, detail } = row;
+      const data = this.#erased.has(world_id) ? null : row.data;
+      this.#insert.run(world_id, seq, tag, at, type, author, detail, data);
     }
     for (const head of this.#draft.heads()) this.#saveHead.run(head);
     return hints;
