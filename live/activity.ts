@@ -1,231 +1,241 @@
 import type { Events } from "../db/events.js";
-import {
-  isCount,
-  isId,
-  isKindOf,
-  isListOf,
-  isNumber,
-  isRecord,
-  isTupleOf,
-} from "../schemas/plain/shapes.js";
+import type { Clock } from "../db/log/clock.js";
+import { isCount, isNumber, isRecord } from "../schemas/plain/shapes.js";
+import type { Gone } from "./replica/copies.js";
+import type { Replica } from "./replica/replica.js";
+import { EVERYWHERE, type ForeignItem, type Topic } from "./replica/topic.js";
 
-/** What is counted of one world since its server started. */
+/** What is counted of one world. */
 export interface Totals {
   /** Chat messages that were sent, without edits. */
   messages: number;
   /** Websockets that were dropped because they did not read. */
   slowReaders: number;
-}
-
-/** What one process has counted. Its numbers only grow. */
-interface Tally {
   /** When it began, in milliseconds since 1970. */
-  readonly since: number;
-  readonly worlds: Map<string, Totals>;
-}
-
-/** A tally as processes send it. */
-interface SentTally {
-  process: string;
   since: number;
-  worlds: [world: string, totals: Totals][];
-  /** In the {@link FOLDED} tally: the names of its processes. */
-  folded?: string[];
 }
 
-/** The name of the tally of all processes that ended long ago. */
-const FOLDED = "ended";
-
-/** How many processes that ended keep their own tallies, as reports of them may come late. */
-const MAX_ENDED = 16;
-
-/** How many names of folded processes are kept. */
-const MAX_FOLDED = 1000;
-
-/** What processes tell each other. */
-type Report =
-  | /** A process tells what it has counted, and asks for what the others know. */ {
-      report: "hello";
-      tally: SentTally;
-    }
-  | { report: "tallies"; tallies: SentTally[] };
-
-const isTally = isRecord(
-  {
-    process: isId,
-    since: isNumber,
-    worlds: isListOf(
-      isTupleOf(isId, isRecord({ messages: isCount, slowReaders: isCount })),
-    ),
-  },
-  { folded: isListOf(isId) },
-);
-
-const isReport = isKindOf("report", {
-  hello: isRecord({ tally: isTally }),
-  tallies: isRecord({ tallies: isListOf(isTally) }),
+const isTotals = isRecord({
+  messages: isCount,
+  slowReaders: isCount,
+  since: isNumber,
 });
 
-const TOPIC = "activity";
+/** What one process has counted in a world. Its numbers only grow. */
+interface Tally {
+  totals: Totals;
+  /** The processes that tell of it: the one that counted, or others after its end. */
+  readonly tellers: Set<string>;
+  /** When the last of them ended. */
+  lostAt: number;
+}
+
+/** How many processes that ended keep tallies of their own. Those of earlier ones are added up. */
+const MAX_ENDED = 16;
 
 /** After how many milliseconds other processes are told, together. */
 const REPORT_DELAY = 500;
 
+/** For how long a process tells of a tally before it adds it to its own, in milliseconds. */
+const SETTLED = 60_000;
+
+/** How long a process waits for each of those before it to tell what ended processes counted, in milliseconds. */
+const TURN = 2000;
+
 /**
- * Counts what happens in each world, in all processes that share events. Each process
- * keeps what every process has counted, also after one has ended. To count is one
- * lookup and one addition.
+ * Counts what happens in each world, in all processes. What a process has counted
+ * outlives it, for as long as any process goes on: the first of the others adopts it. To
+ * count is one lookup and one addition.
  */
 export class Activity {
-  readonly #events: Events;
-  readonly #own: Tally = { since: Date.now(), worlds: new Map() };
-  /** By the name of a process. */
-  readonly #tallies: Map<string, Tally>;
-  /** The worlds that other processes are to be told of. */
-  readonly #changed = new Set<string>();
-  /** The processes that ended and have tallies; the first to end come first. */
-  readonly #ended = new Set<string>();
-  /** The processes whose tallies are part of the {@link FOLDED} one. */
-  readonly #folded = new Set<string>();
+  readonly #clock: Clock;
+  readonly #replica: Replica;
+  readonly #topic: Topic<Totals>;
+  readonly #since: number;
+  /** By world and process. */
+  readonly #worlds = new Map<string, Map<string, Tally>>();
+  /** The ended processes of whose tallies this one tells. The first comes first. */
+  readonly #adopted = new Set<string>();
   readonly #unsubscribe: () => void;
-  #timer: NodeJS.Timeout | undefined;
+  #stopAdopting: (() => void) | undefined;
 
-  constructor(events: Events) {
-    this.#events = events;
-    this.#tallies = new Map([[events.process, this.#own]]);
-    this.#unsubscribe = events.subscribe((event) => {
-      if (event.type === "process.began") {
-        this.#ended.delete(event.process);
-        this.#greet();
-      } else if (event.type === "events.missed") this.#greet();
-      else if (event.type === "process.ended") this.#end(event.process);
-      else if (event.type === "world.deleted") this.#forget(event.world);
-      else if (event.type === "live" && event.topic === TOPIC) {
-        if (isReport(event.data)) this.#receive(event.data as Report);
-      }
+  constructor(
+    events: Pick<Events, "subscribe">,
+    clock: Clock,
+    replica: Replica,
+  ) {
+    this.#clock = clock;
+    this.#replica = replica;
+    this.#since = clock.date();
+    this.#topic = replica.topic<Totals>({
+      name: "activity",
+      delay: REPORT_DELAY,
+      isValue: isTotals,
+      put: (item, totals) => this.#take(item, totals),
+      gone: (item, why) => this.#lose(item, why),
     });
-    this.#greet();
+    this.#unsubscribe = events.subscribe((event) => {
+      if (event.type === "world.deleted") this.#forget(event.world);
+    });
+    // The others learn since when this process counts.
+    this.#share(EVERYWHERE, replica.process);
   }
 
   /** Counts one more. */
-  count(world: string, what: keyof Totals): void {
-    this.#totalsOf(this.#own, world)[what]++;
-    this.#changed.add(world);
-    this.#timer ??= setTimeout(this.#report, REPORT_DELAY).unref();
+  count(world: string, what: "messages" | "slowReaders"): void {
+    const { process } = this.#replica;
+    this.#tallyOf(world, process).totals[what]++;
+    this.#share(world, process);
   }
 
   /** What all processes have counted, and when the first of them began. */
-  of(world: string): Totals & { since: number } {
-    const sum = { messages: 0, slowReaders: 0, since: this.#own.since };
-    for (const { since, worlds } of this.#tallies.values()) {
-      sum.since = Math.min(sum.since, since);
-      const totals = worlds.get(world);
-      sum.messages += totals?.messages ?? 0;
-      sum.slowReaders += totals?.slowReaders ?? 0;
+  of(world: string): Totals {
+    const sum = { messages: 0, slowReaders: 0, since: this.#since };
+    for (const { totals } of this.#worlds.get(EVERYWHERE)!.values()) {
+      sum.since = Math.min(sum.since, totals.since);
+    }
+    for (const { totals } of this.#worlds.get(world)?.values() ?? []) {
+      add(sum, totals);
     }
     return sum;
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#stopAdopting?.();
     this.#unsubscribe();
   }
 
-  #totalsOf({ worlds }: Tally, world: string): Totals {
-    let totals = worlds.get(world);
-    if (!totals) worlds.set(world, (totals = { messages: 0, slowReaders: 0 }));
-    return totals;
-  }
-
-  #greet(): void {
-    this.#send({ report: "hello", tally: this.#sent(this.#events.process) });
-  }
-
-  readonly #report = (): void => {
-    this.#timer = undefined;
-    const worlds = [...this.#changed];
-    this.#changed.clear();
-    const tallies = [this.#sent(this.#events.process, worlds)];
-    this.#send({ report: "tallies", tallies });
-  };
-
-  #sent(process: string, only?: string[]): SentTally {
-    const { since, worlds } = this.#tallies.get(process)!;
-    const ids = only ?? [...worlds.keys()];
-    return {
-      process,
-      since,
-      worlds: ids.flatMap((id) => {
-        const totals = worlds.get(id);
-        return totals ? [[id, totals] as [string, Totals]] : [];
-      }),
-      ...(process === FOLDED && { folded: [...this.#folded] }),
-    };
-  }
-
-  #forget(world: string): void {
-    for (const { worlds } of this.#tallies.values()) worlds.delete(world);
-  }
-
-  #end(process: string): void {
-    if (!this.#tallies.has(process)) return;
-    this.#ended.add(process);
-    if (this.#ended.size <= MAX_ENDED) return;
-    const [oldest] = this.#ended;
-    const { since, worlds } = this.#tallies.get(oldest!)!;
-    const all = this.#tallyOf(FOLDED, since);
-    for (const [world, { messages, slowReaders }] of worlds) {
-      const totals = this.#totalsOf(all, world);
-      totals.messages += messages;
-      totals.slowReaders += slowReaders;
-    }
-    this.#fold(oldest!);
-  }
-
-  /** The tally of a process is now part of the {@link FOLDED} one. */
-  #fold(process: string): void {
-    this.#ended.delete(process);
-    this.#tallies.delete(process);
-    this.#folded.add(process);
-    if (this.#folded.size <= MAX_FOLDED) return;
-    const [oldest] = this.#folded;
-    this.#folded.delete(oldest!);
-  }
-
-  #tallyOf(process: string, since: number): Tally {
-    let tally = this.#tallies.get(process);
+  #tallyOf(world: string, process: string): Tally {
+    let tallies = this.#worlds.get(world);
+    if (!tallies) this.#worlds.set(world, (tallies = new Map<string, Tally>()));
+    let tally = tallies.get(process);
     if (!tally) {
-      this.#tallies.set(process, (tally = { since, worlds: new Map() }));
+      const totals = { messages: 0, slowReaders: 0, since: this.#since };
+      tally = { totals, tellers: new Set(), lostAt: 0 };
+      tallies.set(process, tally);
     }
     return tally;
   }
 
-  #send(data: Report): void {
-    this.#events.publish({ type: "live", topic: TOPIC, data });
+  /** Tells the others what a process has counted. */
+  #share(world: string, process: string): void {
+    const { totals, tellers } = this.#tallyOf(world, process);
+    tellers.add(this.#replica.process);
+    this.#topic.put(EVERYWHERE, keyOf(world, process), { ...totals });
   }
 
-  #receive(report: Report): void {
-    if (report.report === "tallies") {
-      for (const tally of report.tallies) this.#take(tally);
-      return;
-    }
-    if (report.tally.process === this.#events.process) return;
-    this.#take(report.tally);
-    // Also what those counted that have ended: nobody else can tell it.
-    const tallies = [...this.#tallies.keys()].map((name) => this.#sent(name));
-    this.#send({ report: "tallies", tallies });
+  /** Several processes may tell of one. Of each number, the largest is the latest. */
+  #take({ process: teller, key }: ForeignItem, totals: Totals): void {
+    const [world, process] = partsOf(key);
+    if (process === this.#replica.process) return;
+    const tally = this.#tallyOf(world, process);
+    tally.tellers.add(teller);
+    const before = tally.totals;
+    tally.totals = {
+      messages: Math.max(before.messages, totals.messages),
+      slowReaders: Math.max(before.slowReaders, totals.slowReaders),
+      since: Math.min(before.since, totals.since),
+    };
   }
 
-  /** Reports may come twice, and late: of each number, the largest is the latest. */
-  #take({ process, since, worlds, folded = [] }: SentTally): void {
-    const own = this.#events.process;
-    if (process === own || this.#folded.has(process)) return;
-    for (const one of folded) if (one !== own) this.#fold(one);
-    const tally = this.#tallyOf(process, since);
-    for (const [world, { messages, slowReaders }] of worlds) {
-      const totals = this.#totalsOf(tally, world);
-      totals.messages = Math.max(totals.messages, messages);
-      totals.slowReaders = Math.max(totals.slowReaders, slowReaders);
+  #lose({ process: teller, key }: ForeignItem, why: Gone): void {
+    const [world, process] = partsOf(key);
+    const tally = this.#worlds.get(world)?.get(process);
+    if (!tally?.tellers.delete(teller) || tally.tellers.size > 0) return;
+    tally.lostAt = this.#clock.now();
+    if (why === "deleted") this.#drop(world, process);
+    else this.#adoptLater(this.#turn());
+  }
+
+  #drop(world: string, process: string): void {
+    const tallies = this.#worlds.get(world);
+    if (!tallies?.delete(process) || tallies.size > 0) return;
+    this.#worlds.delete(world);
+  }
+
+  /** After how many milliseconds this process adopts what has no teller: the first one does so at once. */
+  #turn(): number {
+    const { process } = this.#replica;
+    const others = this.#replica.othersIn(EVERYWHERE);
+    return TURN * others.filter((other) => other < process).length;
+  }
+
+  #adoptLater(delay: number): void {
+    this.#stopAdopting ??= this.#clock.after(delay, () => {
+      this.#stopAdopting = undefined;
+      this.#adopt();
+    });
+  }
+
+  #adopt(): void {
+    const turn = this.#turn();
+    for (const [world, tallies] of this.#worlds) {
+      for (const [process, { tellers, lostAt }] of tallies) {
+        if (tellers.size > 0) continue;
+        const wait = lostAt + turn - this.#clock.now();
+        if (wait > 0) {
+          this.#adoptLater(wait);
+          continue;
+        }
+        this.#adopted.add(process);
+        this.#share(world, process);
+      }
+    }
+    // Until then the others know who has adopted them, or whether they live.
+    if (this.#adopted.size > MAX_ENDED) {
+      this.#clock.after(SETTLED, () => this.#addUpOldest());
     }
   }
+
+  #addUpOldest(): void {
+    // The others may live, and only be out of reach.
+    if (this.#replica.othersIn(EVERYWHERE).length === 0) return;
+    for (const process of this.#adopted) {
+      if (this.#adopted.size <= MAX_ENDED) return;
+      this.#adopted.delete(process);
+      this.#addUp(process);
+    }
+  }
+
+  /** Counts as its own what a process has counted that ended long ago. */
+  #addUp(process: string): void {
+    const own = this.#replica.process;
+    const isBack = this.#replica.othersIn(EVERYWHERE).includes(process);
+    for (const [world, tallies] of this.#worlds) {
+      const tally = tallies.get(process);
+      if (!tally?.tellers.delete(own)) continue;
+      this.#topic.delete(EVERYWHERE, keyOf(world, process));
+      // Others still tell of it.
+      if (isBack || tally.tellers.size > 0) continue;
+      this.#drop(world, process);
+      add(this.#tallyOf(world, own).totals, tally.totals);
+      this.#share(world, own);
+    }
+  }
+
+  #forget(world: string): void {
+    // It stands for all worlds.
+    if (world === EVERYWHERE) return;
+    const own = this.#replica.process;
+    for (const [process, { tellers }] of this.#worlds.get(world) ?? []) {
+      if (!tellers.has(own)) continue;
+      this.#topic.delete(EVERYWHERE, keyOf(world, process));
+    }
+    this.#worlds.delete(world);
+  }
+}
+
+/** Adds what was counted to a sum. */
+function add(sum: Totals, { messages, slowReaders, since }: Totals): void {
+  sum.messages += messages;
+  sum.slowReaders += slowReaders;
+  sum.since = Math.min(sum.since, since);
+}
+
+/** The names of processes have no spaces. */
+const keyOf = (world: string, process: string) => `${process} ${world}`;
+
+function partsOf(key: string): [world: string, process: string] {
+  const end = key.indexOf(" ");
+  return [key.slice(end + 1), key.slice(0, end)];
 }

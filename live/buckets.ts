@@ -1,3 +1,4 @@
+import type { Clock } from "../db/log/clock.js";
 import { TokenBucket } from "./token-bucket.js";
 
 /** How many buckets are kept at most. Beyond it, the older half goes. */
@@ -21,6 +22,7 @@ export class Buckets {
    * @param burst how many times the rate may come at once.
    */
   constructor(
+    readonly clock: Clock,
     readonly rate: number,
     readonly burst: number,
   ) {}
@@ -35,16 +37,16 @@ export class Buckets {
     return this.#of(key).take(count);
   }
 
-  /** Takes tokens that may not be there yet: what comes next waits for them. */
+  /** Takes tokens, at most a burst, that may not be there yet: what comes next waits for them. */
   spend(key: string, count: number): void {
-    this.#of(key).spend(count);
+    this.#of(key).spend(Math.min(count, this.rate * this.burst));
   }
 
   #of(key: string): TokenBucket {
     let bucket = this.#buckets.get(key);
     if (!bucket) {
       if (this.#buckets.size >= this.#sweepAt) this.#sweep();
-      bucket = new TokenBucket(this.rate, this.burst);
+      bucket = new TokenBucket(this.rate, this.burst, this.clock);
       this.#buckets.set(key, bucket);
     }
     return bucket;

@@ -1,3 +1,4 @@
+import type { Clock } from "../db/log/clock.js";
 import { TokenBucket } from "./token-bucket.js";
 
 /** How often the crowd of a room may change in a second, and how often at once. */
@@ -15,10 +16,12 @@ export class CrowdBoard<T> {
   readonly #due = new Set<string>();
   /** How often each room may still change. */
   readonly #rates = new Map<string, TokenBucket>();
+  readonly #clock: Clock;
   readonly #shownFor: (count: number) => T;
 
   /** @param shownFor gives the value to show for a number of people. */
-  constructor(shownFor: (count: number) => T) {
+  constructor(clock: Clock, shownFor: (count: number) => T) {
+    this.#clock = clock;
     this.#shownFor = shownFor;
   }
 
@@ -51,7 +54,8 @@ export class CrowdBoard<T> {
    */
   take(countIn: (room: string) => number): string[] {
     return [...this.#due].filter((room) => {
-      const rate = this.#rates.get(room) ?? new TokenBucket(RATE, BURST);
+      const rate =
+        this.#rates.get(room) ?? new TokenBucket(RATE, BURST, this.#clock);
       this.#rates.set(room, rate);
       const isTaken = rate.take();
       if (isTaken) this.set(room, countIn(room));

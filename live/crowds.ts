@@ -44,8 +44,8 @@ interface Known {
   quiet: number;
   /** Numbers for the sent states; see {@link SentCrowds.changes}. */
   readonly changes: Record<Counting, number>;
-  /** Until crowds may be sent again. */
-  timer?: NodeJS.Timeout;
+  /** Prevents the next pass; undefined if crowds may be sent at once. */
+  stop?: () => void;
 }
 
 /** Pushes to the people of a world how many people its rooms have. */
@@ -75,9 +75,10 @@ export class Crowds {
 
   /** Somebody entered or left a room. */
   changed(world: string, room: string): void {
+    const { clock } = this.#live;
     const known = this.#worlds.get(world) ?? {
-      words: new CrowdBoard(wordFor),
-      counts: new CrowdBoard(roundedCount),
+      words: new CrowdBoard(clock, wordFor),
+      counts: new CrowdBoard(clock, roundedCount),
       quiet: 0,
       changes: { words: 0, counts: 0 },
     };
@@ -86,7 +87,7 @@ export class Crowds {
     const isOtherCount = known.counts.changed(room, count);
     if (!isOtherWord && !isOtherCount) return;
     this.#worlds.set(world, known);
-    if (!known.timer) this.#pass(world, known);
+    if (!known.stop) this.#pass(world, known);
   }
 
   /** Sends the crowds that are due, and looks again later. */
@@ -107,13 +108,14 @@ export class Crowds {
       counts.isSettled &&
       ++known.quiet >= FORGOTTEN / INTERVAL
     ) {
-      delete known.timer;
+      delete known.stop;
       words.forgetRates();
       counts.forgetRates();
       if (words.isEmpty && counts.isEmpty) this.#worlds.delete(world);
       return;
     }
-    known.timer = setTimeout(() => this.#pass(world, known), INTERVAL).unref();
+    const pass = () => this.#pass(world, known);
+    known.stop = this.#live.clock.after(INTERVAL, pass);
   }
 
   #tell(
@@ -173,6 +175,6 @@ export class Crowds {
   }
 
   close(): void {
-    for (const { timer } of this.#worlds.values()) clearTimeout(timer);
+    for (const { stop } of this.#worlds.values()) stop?.();
   }
 }

@@ -109,6 +109,7 @@ export default fp<{ limits: LiveLimits }>(
       own.close();
       live.close();
       await live.chat.close();
+      live.replica.close();
     });
   },
   { name: "live", dependencies: ["engines", "auth", "guests", "http"] },

@@ -24,6 +24,7 @@ import { Pump } from "./pump.js";
 import { QuestionPushes } from "./questions/pushes.js";
 import { Rates } from "./rates.js";
 import { Reactions } from "./reactions.js";
+import { Replica } from "./replica/replica.js";
 import { RoomWatch } from "./room-watch.js";
 import { Searches } from "./searches.js";
 import { type View, type WorldState, WorldStates } from "./world-state.js";
@@ -61,6 +62,7 @@ export class Live {
   /** Every open socket, logged in or not, by the id of its connection. */
   readonly sockets = new Map<string, Connection>();
   readonly hub = new Hub();
+  readonly replica: Replica;
   readonly rates: Rates;
   readonly effects: Effects;
   readonly states: WorldStates;
@@ -93,6 +95,7 @@ export class Live {
     this.limits = limits;
     this.log = log;
     this.metrics = metrics;
+    this.replica = new Replica(events, clock);
     this.rates = new Rates(this);
     this.searches = new Searches(this.rates);
     this.effects = new Effects(clock, log);
@@ -111,14 +114,14 @@ export class Live {
         log.debug({ connection: connection.id }, "websocket ended for memory");
       },
     });
-    this.activity = new Activity(events);
+    this.activity = new Activity(events, clock, this.replica);
     this.crowds = new Crowds(this);
     this.reactions = new Reactions(this);
     this.notifier = new Notifier(this);
     this.chat = new Chat(this);
     this.questions = new QuestionPushes(this);
     this.polls = new PollPushes(this);
-    this.presence = new Presence(events, new RoomWatch(this));
+    this.presence = new Presence(clock, this.replica, new RoomWatch(this));
     this.#unsubscribe = events.subscribe((event) => {
       if (event.type === "world.reset") this.#reset(event.world);
     });
@@ -167,13 +170,17 @@ export class Live {
       const fault = new StoreError("unusable", "The log cannot be read.");
       stop = this.clock.after(FOLLOW_TIMEOUT, () => reject(fault));
     });
-    await Promise.race([this.events.follow(world), late]).finally(() => stop());
+    const followed = Promise.all([
+      this.events.follow(world),
+      this.replica.follow(world),
+    ]);
+    await Promise.race([followed, late]).finally(() => stop());
   }
 
   #unfollow(connection: Connection): void {
-    if (this.#following.delete(connection)) {
-      this.events.unfollow(connection.world);
-    }
+    if (!this.#following.delete(connection)) return;
+    this.events.unfollow(connection.world);
+    this.replica.unfollow(connection.world);
   }
 
   /** A login that failed after all. */

@@ -2,16 +2,9 @@ import type { UserRecord } from "../db/store.js";
 import type { Connection } from "./connection.js";
 import type { Live } from "./live.js";
 import type { Identity } from "../plugins/auth/identity.js";
-import {
-  isId,
-  isListOf,
-  isNumber,
-  isRecord,
-  isText,
-  isTupleOf,
-} from "../schemas/plain/shapes.js";
 import { Buckets } from "./buckets.js";
 import { sizeOfProfile } from "./sizes.js";
+import { Spent } from "./spent.js";
 import { TokenBucket } from "./token-bucket.js";
 
 /** A burst of messages, or of reactions and votes, is this many times the rate. */
@@ -62,10 +55,15 @@ const TOLD_BURST = 4;
 /** The size of a question that counts as one more that is told, in characters. */
 const TOLD_SIZE = 1000;
 
-/** After how many milliseconds other processes learn what users have spent, together. */
-const REPORT_DELAY = 100;
+/** The longest time in which a bucket fills, in seconds. */
+const LONGEST_BURST = Math.max(
+  LOGIN_BURST,
+  ENTRY_BURST,
+  JOIN_BURST,
+  SHOW_BURST,
+);
 
-type RatesParts = Pick<Live, "hub" | "limits" | "events">;
+type RatesParts = Pick<Live, "clock" | "hub" | "limits" | "replica">;
 
 /** What of a user is bounded. */
 type Kind =
@@ -77,24 +75,6 @@ type Kind =
   | "shows"
   | "searches";
 
-/** What a user has spent. */
-type Spent = [kind: Kind, key: string, count: number];
-
-/** What processes tell each other. */
-interface Report {
-  process: string;
-  spent: Spent[];
-}
-
-const isReport = isRecord({
-  process: isId,
-  spent: isListOf(
-    isTupleOf(isId, isText, (count) => isNumber(count) && Number(count) >= 0),
-  ),
-});
-
-const TOPIC = "rates";
-
 /**
  * How much each user may still do, counted in all processes and over all connections,
  * whether one is open or not. And how much may still happen in each room.
@@ -105,41 +85,40 @@ export class Rates {
   readonly #rates: Record<Kind, Buckets>;
   /** Of each room, by the set of the connections in it. */
   readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
-  /** Spent tokens that other processes do not know yet. */
-  readonly #spent = new Map<string, Spent>();
-  #timer: NodeJS.Timeout | undefined;
-  readonly #unsubscribe: () => void;
+  /** What users have spent here, for the other processes: their next connection may be there. */
+  readonly #spent: Spent;
 
   constructor(live: RatesParts) {
     this.#live = live;
+    const { clock, replica } = live;
     const { commandsPerSecond, messagesPerSecond } = live.limits;
+    const buckets = (rate: number, burst: number) =>
+      new Buckets(clock, rate, burst);
     this.#rates = {
-      logins: new Buckets(commandsPerSecond, LOGIN_BURST),
-      messages: new Buckets(messagesPerSecond, MESSAGE_BURST),
+      logins: buckets(commandsPerSecond, LOGIN_BURST),
+      messages: buckets(messagesPerSecond, MESSAGE_BURST),
       // A user who has sent many messages may still vote.
-      reactions: new Buckets(messagesPerSecond, MESSAGE_BURST),
-      entries: new Buckets(ENTERED_BYTES, ENTRY_BURST),
-      joins: new Buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
-      searches: new Buckets(SEARCHES_PER_SECOND, SEARCH_BURST),
-      shows: new Buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
+      reactions: buckets(messagesPerSecond, MESSAGE_BURST),
+      entries: buckets(ENTERED_BYTES, ENTRY_BURST),
+      joins: buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
+      searches: buckets(SEARCHES_PER_SECOND, SEARCH_BURST),
+      shows: buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
     };
-    this.#unsubscribe = live.events.subscribe((event) => {
-      if (event.type === "live" && event.topic === TOPIC) {
-        if (isReport(event.data)) this.#receive(event.data as Report);
-      }
+    this.#spent = new Spent(clock, replica, {
+      kept: 1000 * LONGEST_BURST,
+      onSpent: (world, key, count) => this.#spend(world, key, count),
     });
   }
 
   close(): void {
-    clearTimeout(this.#timer);
-    this.#unsubscribe();
+    this.#spent.close();
   }
 
   /** Whether a client may log in once more. It may have no user yet. */
   mayLogIn(world: string, { tokenId, clientId }: Identity): boolean {
     const name =
       tokenId === undefined ? `client ${clientId}` : `token ${tokenId}`;
-    return this.#take("logins", `${world} ${name}`, 1);
+    return this.#take("logins", world, name, 1);
   }
 
   /**
@@ -202,50 +181,31 @@ export class Rates {
     if (people.size === 0) return true;
     let bucket = this.#told.get(people);
     if (!bucket) {
-      this.#told.set(people, (bucket = new TokenBucket(TOLD, TOLD_BURST)));
+      bucket = new TokenBucket(TOLD, TOLD_BURST, this.#live.clock);
+      this.#told.set(people, bucket);
     }
     const cost = people.size * (1 + size / TOLD_SIZE);
     return bucket.take(Math.min(cost, TOLD * TOLD_BURST));
   }
 
   #takeOf({ world, login }: Connection, kind: Kind, count: number): boolean {
-    return this.#take(kind, `${world} ${login!.user}`, count);
+    return this.#take(kind, world, login!.user, count);
   }
 
-  #take(kind: Kind, key: string, count: number): boolean {
-    if (!this.#rates[kind].take(key, count)) return false;
-    this.#share(kind, key, count);
+  /** @param name of the user or client. */
+  #take(kind: Kind, world: string, name: string, count: number): boolean {
+    if (!this.#rates[kind].take(`${world} ${name}`, count)) return false;
+    this.#spent.add(world, `${kind} ${name}`, count);
     return true;
   }
 
-  /** Reports a user's spending to other processes soon: the next connection may be there. */
-  #share(kind: Kind, key: string, count: number): void {
-    const name = `${kind} ${key}`;
-    const spent = this.#spent.get(name);
-    if (spent) spent[2] += count;
-    else this.#spent.set(name, [kind, key, count]);
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.#report();
-    }, REPORT_DELAY).unref();
-  }
-
-  #report(): void {
-    const { events } = this.#live;
-    const data: Report = {
-      process: events.process,
-      spent: [...this.#spent.values()],
-    };
-    this.#spent.clear();
-    events.publish({ type: "live", topic: TOPIC, data });
-  }
-
-  #receive({ process, spent }: Report): void {
-    if (process === this.#live.events.process) return;
-    for (const [kind, key, count] of spent) {
-      // Another version may know other kinds.
-      if (!Object.hasOwn(this.#rates, kind)) continue;
-      this.#rates[kind].spend(key, count);
-    }
+  /** A user has spent something in another process. */
+  #spend(world: string, key: string, count: number): void {
+    const end = key.indexOf(" ");
+    const kind = key.slice(0, end);
+    // Another version of Foyer may know other kinds.
+    if (!Object.hasOwn(this.#rates, kind)) return;
+    const name = key.slice(end + 1);
+    this.#rates[kind as Kind].spend(`${world} ${name}`, count);
   }
 }

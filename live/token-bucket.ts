@@ -1,4 +1,4 @@
-import { type Clock, processClock } from "../db/log/clock.js";
+import type { Clock } from "../db/log/clock.js";
 
 /** Bounds a rate: a bucket that refills at a rate and holds a burst. */
 export class TokenBucket {
@@ -12,7 +12,7 @@ export class TokenBucket {
   constructor(
     readonly rate: number,
     readonly burst: number,
-    readonly clock: Clock = processClock,
+    readonly clock: Clock,
   ) {
     this.#tokens = rate * burst;
     this.#at = clock.now();

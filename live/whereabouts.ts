@@ -1,14 +1,14 @@
 import {
-  isFlag,
+  isCount,
   isId,
-  isKindOf,
   isListOf,
   isNumber,
   isRecord,
+  isTupleOf,
 } from "../schemas/plain/shapes.js";
 import { Places } from "./places.js";
 
-/** A step in who is where. It is applied alike in every process. */
+/** A step in who is where. */
 export type Step =
   | { do: "open"; connection: string; user: string; at: number }
   | { do: "close"; connection: string }
@@ -18,29 +18,15 @@ export type Step =
   | { do: "subscribe" | "unsubscribe"; connection: string; channel: string }
   /** It makes its user a member of the channel for as long as it listens. */
   | { do: "attend"; connection: string; channel: string }
-  /** It does so no longer. */
-  | { do: "quit"; connection: string; channel: string }
-  /**
-   * No connection of its user does so any longer; `silent` if the user is a member who
-   * stays now.
-   */
-  | { do: "absent"; connection: string; channel: string; silent: boolean };
+  /** No connection of its user does so any longer. */
+  | ({ do: "absent"; connection: string } & Absence);
 
-const inRoom = isRecord({ connection: isId, room: isId });
-const ofChannel = isRecord({ connection: isId, channel: isId });
-
-/** Whether something is a {@link Step}. */
-export const isStep = isKindOf("do", {
-  open: isRecord({ connection: isId, user: isId, at: isNumber }),
-  close: isRecord({ connection: isId }),
-  enter: inRoom,
-  leave: inRoom,
-  subscribe: ofChannel,
-  unsubscribe: ofChannel,
-  attend: ofChannel,
-  quit: ofChannel,
-  absent: isRecord({ connection: isId, channel: isId, silent: isFlag }),
-} satisfies Record<Step["do"], unknown>);
+/** The end of a membership that lasts for as long as a user listens. */
+export interface Absence {
+  readonly channel: string;
+  /** Whether the user is a member who stays now. */
+  readonly silent: boolean;
+}
 
 interface Entry {
   readonly process: string;
@@ -52,30 +38,31 @@ interface Entry {
   readonly channels: Set<string>;
   /** Those of which it makes its user a member; undefined if it never did. */
   attending: Set<string> | undefined;
+  /** The room that it entered again last, and how often it has entered one again. */
+  again: readonly [room: string, count: number] | undefined;
 }
 
 /** Where a connection is, as its process tells others. */
 export interface Stay {
-  readonly world: string;
-  readonly connection: string;
   readonly user: string;
   readonly at: number;
   readonly rooms: readonly string[];
-  readonly channels: readonly string[];
-  /** Those of the channels of which it makes its user a member. */
+  /** The channels of which it makes its user a member. */
   readonly attending: readonly string[];
+  /** As in {@link Entry}. */
+  readonly again?: readonly [room: string, count: number];
 }
 
 /** Whether something is a {@link Stay}. */
-export const isStay = isRecord({
-  world: isId,
-  connection: isId,
-  user: isId,
-  at: isNumber,
-  rooms: isListOf(isId),
-  channels: isListOf(isId),
-  attending: isListOf(isId),
-});
+export const isStay = isRecord(
+  {
+    user: isId,
+    at: isNumber,
+    rooms: isListOf(isId),
+    attending: isListOf(isId),
+  },
+  { again: isTupleOf(isId, isCount) },
+);
 
 /** A connection of a user, in any process. */
 export interface KnownConnection {
@@ -166,32 +153,28 @@ export class Whereabouts {
   }
 
   /**
-   * The connections of a process that listen to a channel, of the same user as another
-   * connection.
+   * The connections of a user in one process that listen to a channel.
    * @param attending whether they make the user a member.
    */
   listening(
     process: string,
-    connection: string,
-    channel: string,
+    { world, user, channel }: { world: string; user: string; channel: string },
     attending: boolean,
   ): string[] {
-    const entry = this.#entries.get(connection);
-    if (!entry) return [];
-    const all = this.#worldOf(entry.world).users.get(entry.user) ?? [];
+    const all = this.#worlds.get(world)?.users.get(user) ?? [];
     return [...all].filter((id) => {
-      const other = this.#entries.get(id)!;
+      const entry = this.#entries.get(id)!;
       return (
-        other.process === process &&
-        other.channels.has(channel) &&
-        (other.attending?.has(channel) ?? false) === attending
+        entry.process === process &&
+        entry.channels.has(channel) &&
+        (entry.attending?.has(channel) ?? false) === attending
       );
     });
   }
 
-  /** The user of a connection; undefined if it is not known. */
-  userOf(connection: string): string | undefined {
-    return this.#entries.get(connection)?.user;
+  /** The user of a connection, and its process; undefined if it is not known. */
+  ownerOf(connection: string): { user: string; process: string } | undefined {
+    return this.#entries.get(connection);
   }
 
   /** The connections of a user in all processes, the newest first. */
@@ -205,61 +188,46 @@ export class Whereabouts {
       .sort((a, b) => b.at - a.at || (a.connection < b.connection ? 1 : -1));
   }
 
-  /** The connections of a process. */
-  connectionsIn(process: string): string[] {
-    const ids: string[] = [];
-    for (const [id, entry] of this.#entries) {
-      if (entry.process === process) ids.push(id);
-    }
-    return ids;
-  }
-
   /** Where a connection is; undefined if it is not known. */
   stayOf(connection: string): Stay | undefined {
     const entry = this.#entries.get(connection);
     if (!entry) return undefined;
-    const { world, user, at, rooms, channels, attending } = entry;
+    const { user, at, rooms, attending, again } = entry;
     return {
-      world,
-      connection,
       user,
       at,
       rooms: [...rooms],
-      channels: [...channels],
       attending: [...(attending ?? [])],
+      ...(again && { again }),
     };
   }
 
   /** The steps that lead from where a connection is known to be to where it is. */
-  stepsTo(stay: Stay): Step[] {
-    const { connection, user, at } = stay;
+  stepsTo(connection: string, stay: Stay): Step[] {
+    const { user, at, again } = stay;
     const entry = this.#entries.get(connection);
     const steps: Step[] = [];
     if (!entry) steps.push({ do: "open", connection, user, at });
     const rooms = changes(entry?.rooms, stay.rooms);
-    for (const room of rooms.gone)
+    for (const room of rooms.gone) {
       steps.push({ do: "leave", connection, room });
+    }
     for (const room of rooms.added) {
       steps.push({ do: "enter", connection, room });
     }
-    const channels = changes(entry?.channels, stay.channels);
-    const attending = changes(entry?.attending, stay.attending);
-    const step = (what: ChannelStep["do"], all: readonly string[]) => {
-      for (const channel of all) steps.push({ do: what, connection, channel });
-    };
-    step("unsubscribe", channels.gone);
-    step("quit", attending.gone);
-    step("subscribe", channels.added);
-    step("attend", attending.added);
-    return steps;
-  }
-
-  /** Removes what a process had. */
-  remove(process: string): void {
-    for (const [connection, entry] of this.#entries) {
-      if (entry.process !== process) continue;
-      this.apply(process, entry.world, { do: "close", connection });
+    if (again && entry && again[1] !== (entry.again?.[1] ?? 0)) {
+      const [room] = again;
+      if (entry.rooms.has(room)) steps.push({ do: "enter", connection, room });
     }
+    const attending = changes(entry?.attending, stay.attending);
+    for (const channel of attending.gone) {
+      steps.push({ do: "unsubscribe", connection, channel });
+    }
+    for (const channel of attending.added) {
+      steps.push({ do: "subscribe", connection, channel });
+      steps.push({ do: "attend", connection, channel });
+    }
+    return steps;
   }
 
   /** Takes a step of a connection of a process. */
@@ -277,6 +245,7 @@ export class Whereabouts {
         rooms: new Set(),
         channels: new Set(),
         attending: undefined,
+        again: undefined,
       });
       const { users } = this.#worldOf(worldId);
       const connections = users.get(user);
@@ -298,8 +267,6 @@ export class Whereabouts {
         return this.#quit(connection, connection, step.channel, false);
       case "attend":
         return this.#attend(connection, entry, step.channel);
-      case "quit":
-        return this.#quit(connection, connection, step.channel, false);
       case "absent":
         for (const id of this.#worldOf(worldId).users.get(entry.user) ?? []) {
           this.#quit(id, connection, step.channel, step.silent);
@@ -310,10 +277,20 @@ export class Whereabouts {
     }
   }
 
+  /** A connection makes its user a member of a channel no longer, because of another connection. */
+  protected quit(
+    connection: string,
+    by: string,
+    { channel, silent }: Absence,
+  ): void {
+    this.#quit(connection, by, channel, silent);
+  }
+
   #enter(connection: string, entry: Entry, room: string): void {
     const { world, user, rooms } = entry;
     const again = rooms.has(room);
-    if (!again) {
+    if (again) entry.again = [room, (entry.again?.[1] ?? 0) + 1];
+    else {
       rooms.add(room);
       this.#worldOf(world).rooms.enter(room, user);
     }
@@ -376,11 +353,6 @@ export class Whereabouts {
     return world;
   }
 }
-
-type ChannelStep = Extract<
-  Step,
-  { do: "subscribe" | "unsubscribe" | "attend" | "quit" }
->;
 
 /** What is new in a list, and what is not there any more. */
 function changes(

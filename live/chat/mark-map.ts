@@ -1,10 +1,9 @@
 import type { Mark } from "../../db/chat.js";
 import {
   isCount,
-  isId,
   isNullOr,
   isNumber,
-  isRecord,
+  isTupleOf,
 } from "../../schemas/plain/shapes.js";
 
 /** A mark as somebody made it. It is never changed, only replaced. */
@@ -19,16 +18,35 @@ export interface Made extends Mark {
   readonly at: number;
 }
 
-/** Whether something is a {@link Made}. */
-export const isMade = isRecord({
-  world: isId,
-  user: isId,
-  channel: isId,
-  pointer: isCount,
-  listed: isNullOr(isCount),
-  cleared: isCount,
-  at: isNumber,
-});
+/** A mark as processes tell each other: the numbers of a {@link Made}. */
+export type Told = readonly [
+  pointer: number,
+  listed: number | null,
+  cleared: number,
+  at: number,
+];
+
+/** Whether something is a {@link Told}. */
+export const isTold = isTupleOf(isCount, isNullOr(isCount), isCount, isNumber);
+
+export const toldOf = ({ pointer, listed, cleared, at }: Made): Told => [
+  pointer,
+  listed,
+  cleared,
+  at,
+];
+
+/** Names the user and the channel of a mark. Ids have no spaces. */
+export const keyOf = ({ user, channel, world }: Made): string =>
+  `${user} ${channel} ${world}`;
+
+/** The mark of a key; undefined for a key that no process makes. */
+export function madeOf(key: string, told: Told): Made | undefined {
+  const [user, channel, world, ...rest] = key.split(" ");
+  if (!user || !channel || !world || rest.length > 0) return undefined;
+  const [pointer, listed, cleared, at] = told;
+  return { world, user, channel, pointer, listed, cleared, at };
+}
 
 /** The last mark of each user in each channel. */
 export class MarkMap {
@@ -49,13 +67,14 @@ export class MarkMap {
     marks.set(mark.channel, mark);
   }
 
-  /** Removes a mark, unless another one has replaced it. */
-  delete(mark: Made): void {
+  /** Removes a mark. @returns false if another one has replaced it. */
+  delete(mark: Made): boolean {
     const marks = this.#byUser.get(mark.user);
-    if (marks?.get(mark.channel) !== mark) return;
+    if (marks?.get(mark.channel) !== mark) return false;
     marks.delete(mark.channel);
     if (marks.size === 0) this.#byUser.delete(mark.user);
     this.size--;
+    return true;
   }
 
   of(user: string): Iterable<Made> {

@@ -1,41 +1,19 @@
-import { setTimeout as delay } from "node:timers/promises";
-import type { Events } from "../../db/events.js";
+import { sleep } from "../../db/log/clock.js";
 import { StoreError } from "../../db/store.js";
-import {
-  isId,
-  isKindOf,
-  isListOf,
-  isNumber,
-  isRecord,
-} from "../../schemas/plain/shapes.js";
 import type { Live } from "../live.js";
 import { LiveError } from "../problems.js";
-import { isMade, type Made, MarkMap, rowsOf } from "./mark-map.js";
-
-/** What processes tell each other. */
-type Report = { process: string } & (
-  | /** A process asks the others, or one of them, for the marks that are not written yet. */ {
-      report: "hello";
-      to?: string;
-    }
-  | /** Marks since the last report; with `to`, all that are not written yet. */ {
-      report: "marks";
-      marks: Made[];
-      to?: string;
-    }
-  | /** All marks of this process up to a time are written. */ {
-      report: "written";
-      until: number;
-    }
-);
-
-const isReport = isKindOf("report", {
-  hello: isRecord({ process: isId }, { to: isId }),
-  marks: isRecord({ process: isId, marks: isListOf(isMade) }, { to: isId }),
-  written: isRecord({ process: isId, until: isNumber }),
-});
-
-const TOPIC = "marks";
+import type { Gone } from "../replica/copies.js";
+import { EVERYWHERE, type ForeignItem, type Topic } from "../replica/topic.js";
+import {
+  isTold,
+  keyOf,
+  type Made,
+  madeOf,
+  MarkMap,
+  rowsOf,
+  type Told,
+  toldOf,
+} from "./mark-map.js";
 
 /** After how many milliseconds marks are reported to other processes, together. */
 const REPORT_DELAY = 20;
@@ -49,9 +27,6 @@ const MAX_FAULTS = 10;
 /** How many marks are written at a time. */
 const SLICE = 200;
 
-/** How many marks are told of in one message. */
-const REPORTED = 1000;
-
 /** How many marks may wait when the store does not take any. Then marking is refused. */
 const MAX_PENDING = 200_000;
 
@@ -59,45 +34,45 @@ const MAX_PENDING = 200_000;
 const CLOSE_PATIENCE = 3000;
 const CLOSE_PAUSE = 100;
 
+type MarksParts = Pick<Live, "clock" | "log" | "replica" | "store">;
+
 /**
  * How far people have read, until it is written. A room full of people marks every
  * message, so marks stay in memory, and the last one of each user in each channel is
- * written about a second later. Other processes learn of a mark at once, and take
- * over the marks of a process that ends.
+ * written about a second later. Other processes with people in the world learn of a mark at
+ * once. If there are none, one other process does, so that it can write the mark if this one
+ * ends.
  */
 export class Marks {
-  readonly #live: Live;
-  readonly #events: Events;
+  readonly #live: MarksParts;
   readonly #onForeign: (mark: Made) => void;
   readonly #own = new MarkMap();
-  /** The marks that other processes will write. */
+  readonly #topic: Topic<Told>;
+  /** The marks that other processes will write, by their names and scopes. */
   readonly #foreign = new Map<string, MarkMap>();
-  readonly #unsubscribe: () => void;
-  #unreported: Made[] = [];
+  /** The processes that got marks of worlds in which they have no people. */
+  readonly #guardians = new Set<string>();
   #lastAt = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #reporting: NodeJS.Timeout | undefined;
+  #stopWriting: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
   /** How often in a row some marks could not be written by a fault of the server. */
   #faults = 0;
   #closed = false;
 
-  /** @param onForeign is told of each mark that was made in another process. */
-  constructor(live: Live, onForeign: (mark: Made) => void) {
+  /** @param onForeign gets each mark that was made in another process. */
+  constructor(live: MarksParts, onForeign: (mark: Made) => void) {
     this.#live = live;
-    this.#events = live.events;
     this.#onForeign = onForeign;
-    this.#unsubscribe = live.events.subscribe((event) => {
-      if (event.type === "process.ended") this.#adopt(event.process);
-      else if (event.type === "process.began") this.#ask(event.process);
-      else if (event.type === "events.missed") {
-        this.#ask();
-        this.#reportAll();
-      } else if (event.type === "live" && event.topic === TOPIC) {
-        if (isReport(event.data)) this.#receive(event.data as Report);
-      }
+    this.#topic = live.replica.topic<Told>({
+      name: "marks",
+      delay: REPORT_DELAY,
+      isValue: isTold,
+      put: (item, told) => {
+        const mark = madeOf(item.key, told);
+        if (mark) this.#take(item, mark);
+      },
+      gone: (item, why) => this.#lose(item, why),
     });
-    this.#ask();
   }
 
   /** How many marks of this process are not written yet. */
@@ -119,8 +94,6 @@ export class Marks {
     const at = this.#now();
     const made = { world, user, channel, pointer, listed, cleared, at };
     this.#keep(made);
-    this.#unreported.push(made);
-    this.#reporting ??= setTimeout(() => this.#report(), REPORT_DELAY).unref();
     return made;
   }
 
@@ -147,23 +120,56 @@ export class Marks {
   }
 
   #now(): number {
-    const now = performance.timeOrigin + performance.now();
+    const { clock } = this.#live;
+    const now = clock.origin + clock.now();
     return (this.#lastAt = Math.max(now, this.#lastAt + 0.001));
   }
 
   #keep(mark: Made): void {
     this.#own.set(mark);
+    this.#share(mark);
     this.#writeSoon();
+  }
+
+  /** Tells others of a mark that they may have to write. */
+  #share(mark: Made): void {
+    const key = keyOf(mark);
+    const guardian = this.#guardianIn(mark.world);
+    this.#topic.put(mark.world, key, toldOf(mark));
+    if (guardian === undefined) return;
+    this.#guardians.add(guardian);
+    this.#topic.put(guardian, key, toldOf(mark));
+  }
+
+  /** Others need not write a mark. */
+  #unshare(mark: Made): void {
+    for (const scope of [mark.world, ...this.#guardians]) {
+      this.#topic.delete(scope, keyOf(mark));
+    }
+  }
+
+  /** The process that gets the marks of a world, if no other has people there: the next by name. */
+  #guardianIn(world: string): string | undefined {
+    const { replica } = this.#live;
+    if (replica.othersIn(world).length > 0) return undefined;
+    let first: string | undefined;
+    let next: string | undefined;
+    for (const name of replica.othersIn(EVERYWHERE)) {
+      if (first === undefined || name < first) first = name;
+      if (name < replica.process) continue;
+      if (next === undefined || name < next) next = name;
+    }
+    return next ?? first;
   }
 
   #writeSoon(): void {
     if (this.#closed) return;
-    this.#timer ??= setTimeout(() => {
+    this.#stopWriting ??= this.#live.clock.after(WRITE_DELAY, () => {
       this.#writing = this.#write().finally(() => {
-        this.#timer = undefined;
+        this.#stopWriting = undefined;
         if (this.pending > 0) this.#writeSoon();
       });
-    }, WRITE_DELAY).unref();
+    });
   }
 
   /** Writes what there is now. What fails stays. */
@@ -187,131 +193,95 @@ export class Marks {
         // It must not hold up the others, nor be repeated for ever.
         if (this.#faults < MAX_FAULTS) continue;
       }
-      for (const mark of slice) this.#own.delete(mark);
+      for (const mark of slice) {
+        if (this.#own.delete(mark)) this.#unshare(mark);
+      }
     }
     this.#faults = hasFault ? this.#faults + 1 : 0;
-    this.#report();
-    this.#reportWritten();
+    this.#shareLeft();
   }
 
-  #reportWritten(): void {
-    let until = this.#lastAt;
-    for (const { at } of this.#own.all()) until = Math.min(until, at - 0.001);
-    const { process } = this.#events;
-    this.#send({ report: "written", process, until });
-  }
-
-  /** Tells the others, or one of them, of all marks that are not written yet. */
-  #reportAll(to?: string): void {
-    this.#report();
-    const { process } = this.#events;
-    const marks = [...this.#own.all()];
-    for (let i = 0; i < marks.length; i += REPORTED) {
-      this.#send({
-        report: "marks",
-        process,
-        marks: marks.slice(i, i + REPORTED),
-        ...(to !== undefined && { to }),
-      });
-    }
-    this.#reportWritten();
-  }
-
-  #ask(to?: string): void {
-    const { process } = this.#events;
-    this.#send({ report: "hello", process, ...(to !== undefined && { to }) });
-  }
-
-  #report(): void {
-    clearTimeout(this.#reporting);
-    this.#reporting = undefined;
-    const marks = this.#unreported;
-    if (marks.length === 0) return;
-    this.#unreported = [];
-    this.#send({ report: "marks", process: this.#events.process, marks });
-  }
-
-  #send(data: Report): void {
-    this.#events.publish({ type: "live", topic: TOPIC, data });
-  }
-
-  #receive(report: Report): void {
-    const { process } = report;
-    const own = this.#events.process;
-    if (process === own) return;
-    if (report.report === "hello") {
-      if (report.to === undefined || report.to === own) {
-        this.#reportAll(process);
-      }
-    } else if (report.report === "written") {
-      // A read of this turn may still see the store as it was before.
-      const forget = () => this.#forget(process, report.until);
-      setTimeout(forget, REPORT_DELAY).unref();
-    } else if (report.to === undefined || report.to === own) {
-      for (const mark of report.marks) this.#take(process, mark);
+  /** Those that know of marks may have gone, while the store takes none. */
+  #shareLeft(): void {
+    if (this.pending === 0) return this.#guardians.clear();
+    for (const mark of this.#own.all()) {
+      const guardian = this.#guardianIn(mark.world) ?? mark.world;
+      if (!this.#topic.has(guardian, keyOf(mark))) this.#share(mark);
     }
   }
 
-  /** The marks of another process up to a time are written. */
-  #forget(process: string, until: number): void {
-    const marks = this.#foreign.get(process);
-    for (const mark of marks?.all() ?? []) {
-      if (mark.at <= until) marks!.delete(mark);
-    }
-    if (marks?.size === 0) this.#foreign.delete(process);
-  }
-
-  #take(process: string, mark: Made): void {
-    let marks = this.#foreign.get(process);
-    if (!marks) this.#foreign.set(process, (marks = new MarkMap()));
-    const known = marks.get(mark.user, mark.channel);
-    if (known && known.at >= mark.at) return;
+  #take({ process, scope }: ForeignItem, mark: Made): void {
+    const { user, channel } = mark;
+    const name = `${process} ${scope}`;
+    let marks = this.#foreign.get(name);
+    if (!marks) this.#foreign.set(name, (marks = new MarkMap()));
     marks.set(mark);
-    const own = this.#own.get(mark.user, mark.channel);
+    // It may come twice: to those with people in the world, and to this process alone.
+    const other =
+      scope === mark.world ? this.#live.replica.process : mark.world;
+    const known = this.#foreign.get(`${process} ${other}`)?.get(user, channel);
+    if (known && known.at >= mark.at) return;
+    const own = this.#own.get(user, channel);
     if (own) {
       const isLater =
         mark.at > own.at ||
-        (mark.at === own.at && process > this.#events.process);
-      // Only the process with the last mark writes. What the other one removes, it removes, too.
-      if (isLater) this.#own.delete(own);
-      else {
+        (mark.at === own.at && process > this.#live.replica.process);
+      if (!isLater) {
         const cleared = Math.max(own.cleared, mark.cleared);
         this.#own.set({ ...own, cleared });
         return;
       }
+      // Only the process with the last mark writes. What the other one removes, it removes, too.
+      this.#own.delete(own);
+      this.#unshare(own);
     }
     this.#onForeign(mark);
+  }
+
+  /** Another process tells of a mark no longer. */
+  #lose({ process, scope, key }: ForeignItem, why: Gone): void {
+    const name = `${process} ${scope}`;
+    const [user, channel] = key.split(" ");
+    const mark = this.#foreign.get(name)?.get(user!, channel!);
+    if (!mark) return;
+    const forget = () => {
+      const marks = this.#foreign.get(name);
+      marks?.delete(mark);
+      if (marks?.size === 0) this.#foreign.delete(name);
+    };
+    // A read of this turn may still see the store as it was before the mark was written.
+    if (why === "deleted") {
+      this.#live.clock.after(REPORT_DELAY, forget);
+      return;
+    }
+    forget();
+    if (why === "ended") this.#adopt(mark);
   }
 
   /**
    * Takes over what a process has not written. Several may do so; it is the same. A process
    * that was only silent may have written later marks, and these must not go back.
    */
-  #adopt(process: string): void {
-    const marks = this.#foreign.get(process);
-    this.#foreign.delete(process);
-    for (const mark of marks?.all() ?? []) {
-      const own = this.#own.get(mark.user, mark.channel);
-      if (!own || own.at < mark.at) this.#keep({ ...mark, forward: true });
-    }
+  #adopt(mark: Made): void {
+    const own = this.#own.get(mark.user, mark.channel);
+    if (!own || own.at < mark.at) this.#keep({ ...mark, forward: true });
   }
 
   /** Writes everything. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#stopWriting?.();
     await this.#writing;
-    const ends = performance.now() + CLOSE_PATIENCE;
+    const { clock } = this.#live;
+    const ends = clock.now() + CLOSE_PATIENCE;
     while (this.pending > 0) {
       await this.#write();
       if (this.pending === 0) break;
-      if (performance.now() >= ends) {
+      if (clock.now() >= ends) {
         this.#live.log.error({ marks: this.pending }, "marks are lost");
         break;
       }
-      await delay(CLOSE_PAUSE);
+      await sleep(clock, CLOSE_PAUSE);
     }
-    this.#report();
-    this.#unsubscribe();
   }
 }

@@ -58,6 +58,7 @@ export class Copies {
   /** @param time for how long this process has run, in milliseconds. */
   hear(report: Report, time: number): void {
     const { process } = report;
+    if (report.kind === "bye") return this.end(process, "deleted");
     const known = this.#of(process);
     if (!known) return;
     const { copy } = known;
@@ -69,6 +70,11 @@ export class Copies {
       known.askAt = this.#parts.clock.now() + ASK_PAUSE;
     }
     if (copy.isBehind && !known.isAsking) this.#askLater(process, known);
+  }
+
+  /** Whether all is here that a process has told of. */
+  isWhole(process: string): boolean {
+    return !this.#known.get(process)?.copy.isBehind;
   }
 
   /** Forgets the processes that were silent for too long. */

@@ -1,9 +1,9 @@
-import type { Changes, Slice } from "./messages.js";
+import type { Changes, Item, Slice } from "./messages.js";
 
 /** How many items of one process are kept in one scope at most. */
 const MAX_ITEMS = 1_000_000;
 
-/** Gets what changes in a {@link Copy}. */
+/** Gets each change in a {@link Copy} once. */
 export interface CopyListener {
   put(key: string, value: unknown): void;
   gone(key: string): void;
@@ -18,12 +18,12 @@ interface Whole {
 }
 
 /**
- * What a process knows of the {@link Part} of another one. It keeps the keys of the items;
- * its listener keeps the values.
+ * What a process knows of the {@link Part} of another one. It keeps the keys of the items
+ * and their versions. Its listener keeps the values.
  */
 export class Copy {
   readonly #listener: CopyListener;
-  readonly #keys = new Set<string>();
+  readonly #items = new Map<string, number>();
   /** It has all changes up to this version; 0 for none. */
   #known = 0;
   /** The highest version of which it has heard. */
@@ -54,7 +54,7 @@ export class Copy {
     this.hear(version);
     if (since > this.#known || version <= this.#known) return;
     this.#known = version;
-    for (const [key, value] of put) this.#put(key, value);
+    for (const item of put) this.#put(item);
     for (const key of gone) this.#remove(key);
   }
 
@@ -75,34 +75,36 @@ export class Copy {
     }
     if (whole.slices.has(slice)) return;
     whole.slices.add(slice);
-    for (const [key, value] of put) {
-      whole.keys.add(key);
-      this.#put(key, value);
+    for (const item of put) {
+      whole.keys.add(item[0]);
+      this.#put(item);
     }
     if (whole.slices.size < of) return;
     this.#whole = undefined;
     this.#known = version;
-    for (const key of this.#keys) {
+    for (const key of this.#items.keys()) {
       if (!whole.keys.has(key)) this.#remove(key);
     }
   }
 
   /** Forgets everything. @returns the keys of the items. */
   clear(): string[] {
-    const keys = [...this.#keys];
-    this.#keys.clear();
+    const keys = [...this.#items.keys()];
+    this.#items.clear();
     this.#known = 0;
     this.#whole = undefined;
     return keys;
   }
 
-  #put(key: string, value: unknown): void {
-    if (this.#keys.size >= MAX_ITEMS && !this.#keys.has(key)) return;
-    this.#keys.add(key);
+  #put([key, version, value]: Item): void {
+    const before = this.#items.get(key);
+    if (before === undefined && this.#items.size >= MAX_ITEMS) return;
+    if (before !== undefined && before >= version) return;
+    this.#items.set(key, version);
     this.#listener.put(key, value);
   }
 
   #remove(key: string): void {
-    if (this.#keys.delete(key)) this.#listener.gone(key);
+    if (this.#items.delete(key)) this.#listener.gone(key);
   }
 }

@@ -10,8 +10,8 @@ import {
   type Shape,
 } from "../../schemas/plain/shapes.js";
 
-/** An item, with a key that begins with its topic. */
-export type Item = readonly [key: string, value: unknown];
+/** An item, with a key that begins with its topic, and the version of its last change. */
+export type Item = readonly [key: string, version: number, value: unknown];
 
 /** What an owner changed after one version, up to another. */
 export interface Changes {
@@ -42,6 +42,9 @@ export type Report = {
       readonly kind: "beat";
       readonly version: number;
     }
+  | /** It follows the scope no longer, and has nothing in it. */ {
+      readonly kind: "bye";
+    }
   | /** It asks a process, or all, for what changed after a version. */ {
       readonly kind: "want";
       readonly of?: string;
@@ -70,7 +73,7 @@ const isShort =
     isListOf(shape)(value) && (value as unknown[]).length <= MOST_ITEMS;
 
 // The topic checks the values.
-const isPut = isShort(isTupleOf(isKey, isJson));
+const isPut = isShort(isTupleOf(isKey, isCount, isJson));
 
 const isSlice = isRecord({
   version: isCount,
@@ -81,6 +84,7 @@ const isSlice = isRecord({
 
 const isOfKind = isKindOf("kind", {
   beat: isRecord({ version: isCount }),
+  bye: isRecord({}),
   want: isRecord({ since: isCount }, { of: isId }),
   changes: isRecord({
     since: isCount,

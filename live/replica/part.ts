@@ -49,6 +49,10 @@ export class Part {
     return this.#items.size === 0;
   }
 
+  has(key: string): boolean {
+    return this.#items.has(key);
+  }
+
   put(key: string, value: unknown): void {
     this.#change(key);
     this.#items.set(key, { version: this.#version, value });
@@ -94,7 +98,11 @@ export class Part {
 
   /** All that there is. */
   whole(): Slice[] {
-    const all = [...this.#items].map(([key, { value }]): Item => [key, value]);
+    const all = [...this.#items].map(([key, { version, value }]): Item => [
+      key,
+      version,
+      value,
+    ]);
     const of = Math.max(1, Math.ceil(all.length / MOST_ITEMS));
     return Array.from({ length: of }, (_, slice) => ({
       version: this.#version,
@@ -121,7 +129,7 @@ export class Part {
       const gone: string[] = [];
       for (const key of some) {
         const item = this.#items.get(key);
-        if (item) put.push([key, item.value]);
+        if (item) put.push([key, item.version, item.value]);
         else gone.push(key);
       }
       const isLast = i + MOST_ITEMS >= keys.length;

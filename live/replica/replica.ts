@@ -1,14 +1,16 @@
 import type { LiveMessage } from "../../db/bus/bus.js";
 import type { Events } from "../../db/events.js";
-import { type Clock, processClock } from "../../db/log/clock.js";
-import type { Shape } from "../../schemas/plain/shapes.js";
+import type { Clock } from "../../db/log/clock.js";
 import { Copies, type Gone, TIME_TO_LIVE } from "./copies.js";
 import { isReport, type Report } from "./messages.js";
 import { Part } from "./part.js";
 import { type Told, Teller } from "./teller.js";
-
-/** The scope that every process follows. */
-export const EVERYWHERE = "";
+import {
+  EVERYWHERE,
+  type ForeignItem,
+  type Topic,
+  type TopicParts,
+} from "./topic.js";
 
 const TOPIC = "replica";
 
@@ -21,37 +23,14 @@ const BEAT = 750;
 /** How much time one tick counts for at most, in milliseconds: a process may have slept. */
 const LONGEST_TICK = 1000;
 
+/** How long others may take to tell what they have in a scope, in milliseconds. */
+const PATIENCE = 250;
+
 /** For how long a scope is still followed that was left, in milliseconds. */
-const LINGER = 5000;
+const LINGER = 10_000;
 
 /** For how long an empty part stays, so that all learn that it is empty, in milliseconds. */
 const EMPTY_TIME = 2 * TIME_TO_LIVE;
-
-/** An item of another process. */
-export interface ForeignItem {
-  readonly process: string;
-  readonly scope: string;
-  readonly key: string;
-}
-
-/** What processes share under one name. The functions may not throw. */
-export interface TopicParts<V> {
-  /** Without spaces. */
-  readonly name: string;
-  /** After how many milliseconds changes are published, together. */
-  readonly delay: number;
-  /** Whether something that another process sent is a value. */
-  readonly isValue: Shape;
-  /** Another process put an item. The value may be the same as before. */
-  put(item: ForeignItem, value: V): void;
-  gone(item: ForeignItem, why: Gone): void;
-}
-
-/** Changes what this process shares under one name. */
-export interface Topic<V> {
-  put(scope: string, key: string, value: V): void;
-  delete(scope: string, key: string): void;
-}
 
 /** What a {@link Replica} needs of the events. */
 export type ReplicaBus = Pick<
@@ -65,6 +44,11 @@ interface Followed {
   /** When it was first followed, or last left. */
   since: number;
   readonly copies: Copies;
+  /** The processes that have not told yet what they have. */
+  readonly awaited: Set<string>;
+  /** Resolves when all have, or after a moment. */
+  readonly ready: Promise<void>;
+  readonly onReady: () => void;
 }
 
 /** A scope in which this process tells what it has. */
@@ -95,7 +79,7 @@ export class Replica {
   #tickedAt: number;
   #closed = false;
 
-  constructor(bus: ReplicaBus, clock: Clock = processClock) {
+  constructor(bus: ReplicaBus, clock: Clock) {
     this.#bus = bus;
     this.#clock = clock;
     this.#tickedAt = clock.now();
@@ -103,9 +87,9 @@ export class Replica {
       if (event.type === "live") this.#hear(event);
       else if (event.type === "process.ended") this.#end(event.process);
     });
-    this.follow(EVERYWHERE);
+    this.#hold(EVERYWHERE);
     // What others say to this process alone.
-    this.follow(bus.process);
+    this.#hold(bus.process);
     this.#tickLater();
   }
 
@@ -117,39 +101,30 @@ export class Replica {
   /** Begins to share items under a name. */
   topic<V>(parts: TopicParts<V>): Topic<V> {
     const { name, delay } = parts;
-    this.#topics.set(name, parts as TopicParts<unknown>);
+    this.#topics.set(name, parts);
     return {
-      put: (scope, key, value) => {
+      put: (scope, key, value, within = delay) => {
         const { teller } = this.#ownIn(scope);
         teller.part.put(`${name} ${key}`, value);
-        teller.publishWithin(delay);
+        teller.publishWithin(within);
       },
       delete: (scope, key) => {
         const own = this.#own.get(scope);
         if (!own?.teller.part.delete(`${name} ${key}`, this.#time)) return;
         own.teller.publishWithin(delay);
       },
+      has: (scope, key) =>
+        this.#own.get(scope)?.teller.part.has(`${name} ${key}`) ?? false,
     };
   }
 
-  /** Follows a scope, once more if it is followed already. */
-  follow(scope: string): void {
-    const followed = this.#followed.get(scope);
-    if (followed) {
-      followed.holders++;
-      return;
-    }
-    const copies = new Copies({
-      clock: this.#clock,
-      put: (process, key, value) => this.#put({ process, scope, key }, value),
-      gone: (process, key, why) => this.#gone({ process, scope, key }, why),
-      ask: (of, since) => this.#say(scope, { kind: "want", of, since }, of),
-    });
-    this.#followed.set(scope, { holders: 1, since: this.#time, copies });
-    if (scope !== EVERYWHERE) this.#bus.join(scope);
-    if (scope === this.process) return;
-    this.#ownIn(scope);
-    this.#say(scope, { kind: "want", since: 0 });
+  /**
+   * Follows a scope, once more if it is followed already.
+   * @returns when this process has copies of everything, or some process takes too long to
+   *   tell what it has.
+   */
+  follow(scope: string): Promise<void> {
+    return this.#hold(scope).ready;
   }
 
   /** Takes back one {@link follow}. After the last one, the scope is followed for some seconds more. */
@@ -178,6 +153,40 @@ export class Replica {
     this.#closed = true;
     this.#stopTick();
     this.#unsubscribe();
+  }
+
+  #hold(scope: string): Followed {
+    const before = this.#followed.get(scope);
+    if (before) {
+      before.holders++;
+      return before;
+    }
+    const followed = this.#begin(scope);
+    this.#followed.set(scope, followed);
+    if (scope !== EVERYWHERE) this.#bus.join(scope);
+    if (scope === this.process) return followed;
+    this.#ownIn(scope);
+    // All answer, so that it is known when no answer is missing.
+    this.#say(scope, { kind: "want", since: 0 }, EVERYWHERE);
+    return followed;
+  }
+
+  #begin(scope: string): Followed {
+    const copies = new Copies({
+      clock: this.#clock,
+      put: (process, key, value) => this.#put({ process, scope, key }, value),
+      gone: (process, key, why) => this.#gone({ process, scope, key }, why),
+      ask: (of, since) => this.#say(scope, { kind: "want", of, since }, of),
+    });
+    const awaited = new Set(
+      scope === this.process ? [] : this.othersIn(EVERYWHERE),
+    );
+    let onReady = () => {};
+    const ready = new Promise<void>((resolve) => (onReady = resolve));
+    if (awaited.size === 0) onReady();
+    else this.#clock.after(PATIENCE, onReady);
+    const since = this.#time;
+    return { holders: 1, since, copies, awaited, ready, onReady };
   }
 
   #ownIn(scope: string): Own {
@@ -209,7 +218,7 @@ export class Replica {
 
   #say(
     scope: string,
-    said: Told | { kind: "want"; of?: string; since: number },
+    said: Told | { kind: "want"; of?: string; since: number } | { kind: "bye" },
     to = scope,
   ): void {
     if (this.#closed) return;
@@ -226,11 +235,23 @@ export class Replica {
     if (topic !== TOPIC || !isReport(data)) return;
     if (data.process === this.process) return;
     const scope = data.in ?? world;
-    this.#followed.get(scope)?.copies.hear(data, this.#time);
-    if (data.kind !== "want") return;
-    const { of = this.process, process, since } = data;
+    const { process } = data;
+    const followed = this.#followed.get(scope);
+    followed?.copies.hear(data, this.#time);
+    if (data.kind !== "want") {
+      if (followed?.copies.isWhole(process)) this.#told(followed, process);
+      return;
+    }
+    const { of = this.process, since } = data;
     if (of !== this.process) return;
-    this.#own.get(scope)?.teller.answer(process, since);
+    const own = this.#own.get(scope);
+    if (own) own.teller.answer(process, since);
+    else this.#say(scope, { kind: "bye" }, process);
+  }
+
+  /** A process has told all that it has, or has ended. */
+  #told({ awaited, onReady }: Followed, process: string): void {
+    if (awaited.delete(process) && awaited.size === 0) onReady();
   }
 
   #put({ process, scope, key }: ForeignItem, value: unknown): void {
@@ -280,14 +301,17 @@ export class Replica {
 
   /** A process has ended. If it has not, it will be heard again. */
   #end(process: string): void {
-    for (const { copies } of this.#followed.values()) {
-      copies.end(process, "ended");
+    for (const followed of this.#followed.values()) {
+      followed.copies.end(process, "ended");
+      this.#told(followed, process);
     }
   }
 
   #leave(scope: string): void {
     const { copies } = this.#followed.get(scope)!;
     this.#followed.delete(scope);
+    const isEmpty = this.#own.get(scope)?.teller.part.isEmpty ?? true;
+    if (isEmpty) this.#say(scope, { kind: "bye" });
     this.#bus.leave(scope);
     copies.clear();
   }

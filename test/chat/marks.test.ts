@@ -1,15 +1,13 @@
 import { pino } from "pino";
 import t from "tap";
 import type { Mark } from "../../db/chat.js";
-import type { AnyEvent, Events } from "../../db/events.js";
-import { LocalEvents } from "../db/bus/local.js";
 import { StoreError } from "../../db/store.js";
-import type { Live } from "../../live/live.js";
 import type { Made } from "../../live/chat/mark-map.js";
 import { Marks } from "../../live/chat/marks.js";
-import { until } from "../helper.js";
+import type { Live } from "../../live/live.js";
+import { Wire } from "../live/wire.js";
 
-// Marks of several processes, which share a store and events.
+// Marks of several processes, which share a store and a bus.
 
 type Row = Mark & { world: string };
 
@@ -18,28 +16,13 @@ class Machine {
   readonly written: Row[] = [];
   /** What the next writes fail with. */
   readonly failures: Error[] = [];
-  readonly #processes = new Map<string, LocalEvents>();
+  readonly wire = new Wire();
 
-  /** Starts a process. Events between processes arrive one turn later. */
-  start(name: string) {
-    const local = new LocalEvents((error) => t.fail(String(error)), name);
-    const others = () =>
-      [...this.#processes].filter(([other]) => other !== name);
-    const events: Events = {
-      process: name,
-      lossy: false,
-      publish: (event) => {
-        for (const [, other] of others()) {
-          setImmediate(() => other.publish(structuredClone(event)));
-        }
-        local.publish(event);
-      },
-      tell: (event) => local.tell(event),
-      subscribe: (listener) => local.subscribe(listener),
-      count: (key, window) => local.count(key, window),
-      close: () => local.close(),
-    };
-    this.#processes.set(name, local);
+  /** Starts a process, with people in the world unless it says so. */
+  start(name: string, hasPeople = true) {
+    const process = this.wire.start(name);
+    const { clock, replica } = process;
+    if (hasPeople) void replica.follow("w");
     const store = {
       chat: {
         mark: async (rows: readonly Row[]) => {
@@ -49,19 +32,24 @@ class Machine {
         },
       },
     };
-    const live = { store, events, log: pino({ level: "silent" }) };
+    const log = pino({ level: "silent" });
     const foreign: Made[] = [];
-    const marks = new Marks(live as unknown as Live, (mark) => {
+    const live = { clock, log, replica, store } as unknown as Live;
+    const marks = new Marks(live, (mark) => {
       foreign.push(mark);
     });
-    return { marks, foreign };
+    return { marks, foreign, process };
   }
 
-  /** A process ends without a word. */
-  kill(name: string): void {
-    this.#processes.delete(name);
-    const event: AnyEvent = { type: "process.ended", process: name };
-    for (const other of this.#processes.values()) other.publish(event);
+  wait(duration: number): Promise<void> {
+    return this.wire.wait(duration);
+  }
+
+  /** Closes marks, while time passes. */
+  async close(...all: { marks: Marks }[]): Promise<void> {
+    const closed = Promise.all(all.map(({ marks }) => marks.close()));
+    await this.wait(5_000);
+    await closed;
   }
 
   /** How far somebody has read, as it is written. */
@@ -89,19 +77,19 @@ void t.test("the last mark is written, once", async (t) => {
   marks.make(mark("bob", 3));
   t.equal(marks.pending, 3);
   t.equal(marks.of("ann").get("c")?.pointer, 100, "until then it is here");
-  await until(() => marks.pending === 0);
+  await machine.wait(1_100);
+  t.equal(marks.pending, 0);
   t.equal(machine.written.length, 3);
   t.same(machine.pointer("ann"), 100);
   t.equal(marks.of("ann").size, 0);
-  await marks.close();
 });
 
 void t.test("going back removes the same notifications", async (t) => {
   const machine = new Machine();
-  const { marks } = machine.start("a");
-  marks.make(mark("ann", 12));
-  marks.make(mark("ann", 5));
-  await marks.close();
+  const a = machine.start("a");
+  a.marks.make(mark("ann", 12));
+  a.marks.make(mark("ann", 5));
+  await machine.close(a);
   t.same(
     machine.written.map(({ pointer }) => pointer),
     [12, 5],
@@ -110,16 +98,18 @@ void t.test("going back removes the same notifications", async (t) => {
 
 void t.test("a store that takes nothing for a while", async (t) => {
   const machine = new Machine();
-  const { marks } = machine.start("a");
+  const a = machine.start("a");
+  const { marks } = a;
   machine.failures.push(
     new StoreError("busy", "busy"),
     new StoreError("full", "full"),
   );
   for (let i = 0; i < 500; i++) marks.make(mark(`u${i}`, i + 1));
-  await until(() => machine.failures.length === 0);
+  await machine.wait(2_100);
+  t.equal(machine.failures.length, 0);
   t.equal(machine.written.length, 0);
   marks.make(mark("u0", 1000));
-  await marks.close();
+  await machine.close(a);
   t.equal(marks.pending, 0);
   t.equal(machine.pointer("u0"), 1000);
   t.equal(machine.pointer("u499"), 500);
@@ -127,11 +117,12 @@ void t.test("a store that takes nothing for a while", async (t) => {
 
 void t.test("marks that are made while others are written", async (t) => {
   const machine = new Machine();
-  const { marks } = machine.start("a");
-  marks.make(mark("ann", 1));
-  await until(() => machine.written.length === 1);
-  marks.make(mark("ann", 2));
-  await marks.close();
+  const a = machine.start("a");
+  a.marks.make(mark("ann", 1));
+  await machine.wait(1_100);
+  t.equal(machine.written.length, 1);
+  a.marks.make(mark("ann", 2));
+  await machine.close(a);
   t.equal(machine.pointer("ann"), 2);
 });
 
@@ -139,21 +130,25 @@ void t.test("several processes", async (t) => {
   const machine = new Machine();
   const a = machine.start("a");
   const b = machine.start("b");
+  await machine.wait(100);
   a.marks.make(mark("ann", 1));
-  await until(() => b.foreign.length === 1);
+  await machine.wait(30);
+  t.equal(b.foreign.length, 1);
   t.equal(b.marks.of("ann").get("c")?.pointer, 1, "a login in b sees it");
   b.marks.make(mark("ann", 2));
-  await until(() => a.foreign.length === 1);
+  await machine.wait(30);
+  t.equal(a.foreign.length, 1);
   t.equal(a.marks.pending, 0, "only the process of the last mark writes");
   t.equal(a.marks.of("ann").get("c")?.pointer, 2);
   const late = machine.start("late");
-  await until(() => late.foreign.length === 1);
+  await machine.wait(100);
+  t.equal(late.foreign.length, 1);
   t.equal(late.marks.of("ann").get("c")?.pointer, 2, "for a new process, too");
-  await b.marks.close();
+  await machine.close(b);
   t.equal(machine.pointer("ann"), 2);
-  await until(() => a.marks.of("ann").size === 0);
-  await until(() => late.marks.of("ann").size === 0);
-  await Promise.all([a.marks.close(), late.marks.close()]);
+  t.equal(a.marks.of("ann").size, 0);
+  t.equal(late.marks.of("ann").size, 0);
+  await machine.close(a, late);
   t.equal(machine.written.length, 1);
 });
 
@@ -161,11 +156,13 @@ void t.test("marks at the same time in two processes", async (t) => {
   const machine = new Machine();
   const a = machine.start("a");
   const b = machine.start("b");
+  await machine.wait(100);
   a.marks.make(mark("ann", 9));
   b.marks.make(mark("ann", 4));
-  await until(() => a.foreign.length === 1);
-  t.equal(b.foreign.length, 0, "the earlier one is told to nobody");
-  await Promise.all([a.marks.close(), b.marks.close()]);
+  await machine.wait(30);
+  t.equal(a.foreign.length, 1);
+  t.equal(b.foreign.length, 0, "nobody gets the earlier one");
+  await machine.close(a, b);
   t.same(
     machine.written.map(({ pointer }) => pointer),
     [9, 4],
@@ -174,27 +171,106 @@ void t.test("marks at the same time in two processes", async (t) => {
 });
 
 void t.test("a process is killed", async (t) => {
+  for (const silently of [false, true]) {
+    const machine = new Machine();
+    const a = machine.start("a");
+    const b = machine.start("b");
+    await machine.wait(100);
+    a.marks.make(mark("ann", 1));
+    await machine.wait(30);
+    a.process.kill(silently);
+    await machine.wait(silently ? 4_500 : 1);
+    t.equal(b.marks.pending, 1, "another one writes what it knows");
+    await machine.close(b);
+    t.equal(machine.pointer("ann"), 1);
+    t.match(machine.written, [{ forward: true }], "it may live, and have more");
+  }
+});
+
+void t.test("a process is killed that alone has people there", async (t) => {
   const machine = new Machine();
-  const a = machine.start("a");
-  const b = machine.start("b");
+  const [a, b, c] = [
+    machine.start("a"),
+    machine.start("b", false),
+    machine.start("c", false),
+  ];
+  await machine.wait(100);
   a.marks.make(mark("ann", 1));
-  await until(() => b.foreign.length === 1);
-  machine.kill("a");
-  t.equal(b.marks.pending, 1, "another one writes what it knows");
-  await b.marks.close();
+  await machine.wait(30);
+  t.equal(b.marks.of("ann").get("c")?.pointer, 1, "the next one has it");
+  t.equal(c.marks.of("ann").size, 0, "it costs no other one");
+  a.process.kill();
+  await machine.wait(1_100);
   t.equal(machine.pointer("ann"), 1);
-  t.match(machine.written, [{ forward: true }], "it may live, and have more");
+  t.equal(machine.written.length, 1);
+
+  void b.process.replica.follow("w");
+  await machine.wait(100);
+  machine.failures.push(...Array<Error>(3).fill(new StoreError("busy", "x")));
+  b.marks.make(mark("bob", 2));
+  await machine.wait(30);
+  t.equal(c.marks.of("bob").get("c")?.pointer, 2);
+  c.process.kill();
+  const d = machine.start("d", false);
+  await machine.wait(1_100);
+  t.equal(d.marks.of("bob").get("c")?.pointer, 2, "another one gets it then");
+  await machine.wait(3_000);
+  t.equal(machine.pointer("bob"), 2);
+  t.equal(d.marks.of("bob").size, 0);
+});
+
+void t.test("a process that leaves a world keeps no marks", async (t) => {
+  const machine = new Machine();
+  const [a, b] = [machine.start("a"), machine.start("b")];
+  await machine.wait(100);
+  machine.failures.push(...Array<Error>(20).fill(new StoreError("busy", "x")));
+  a.marks.make(mark("ann", 1));
+  b.process.replica.unfollow("w");
+  await machine.wait(11_500);
+  t.equal(b.marks.pending, 0, "its process goes on");
+  t.equal(b.marks.of("ann").size, 1, "but it alone can write them now");
+  a.process.kill();
+  await machine.wait(15_000);
+  t.equal(machine.pointer("ann"), 1);
+});
+
+void t.test("marks that reports lost or made up", async (t) => {
+  const machine = new Machine();
+  const [a, b] = [machine.start("a"), machine.start("b")];
+  await machine.wait(100);
+  machine.wire.link = () => [];
+  a.marks.make(mark("ann", 1));
+  await machine.wait(100);
+  machine.wire.link = (message) => [message, message];
+  t.equal(b.foreign.length, 0);
+  await machine.wait(900);
+  t.equal(b.foreign.length, 1, "within a second");
+  const put = [
+    ["marks ann c w x", 1, [1, 1, 1, 1]],
+    ["marks ann", 2, [1, 1, 1, 1]],
+    ["marks eve c w", 3, [1, 1, 1, "now"]],
+    ["marks eve c w", 4, ["all", 1, 1, 1]],
+    ["marks eve c w", 5, [1, 1, 1]],
+  ];
+  const data = {
+    process: "bad",
+    ...{ kind: "changes", since: 0, version: 5, put, gone: [] },
+  };
+  b.process.hear({ type: "live", topic: "replica", world: "w", data });
+  t.equal(b.foreign.length, 1);
+  t.equal(b.marks.of("eve").size, 0);
 });
 
 void t.test("joining and leaving since the mark", async (t) => {
   const machine = new Machine();
-  const { marks } = machine.start("a");
+  const a = machine.start("a");
+  const { marks } = a;
   marks.make(mark("ann", 5));
   marks.relist("ann", "c", 6, null);
   marks.make(mark("bob", 5));
   marks.relist("bob", "c", 4, null);
   marks.relist("cyd", "c", 4, null);
-  await marks.close();
+  await machine.close(a);
   t.match(machine.written, [
     { user: "ann", pointer: 5, listed: null },
     { user: "bob", pointer: 5, listed: 5 },

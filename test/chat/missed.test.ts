@@ -232,7 +232,7 @@ void t.test("what was missed is made good", async (t) => {
       await annToo.do("room.enter", { room: annex });
       annToo.close();
       await annToo.closed;
-      await until(() => lost.some((text) => text.includes('"close"')));
+      await until(() => lost.some((text) => text.includes('"gone":["pres')));
     });
     const expected = [ann.id, bob.id, mod.id].sort().join();
     await until(

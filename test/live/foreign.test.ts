@@ -2,58 +2,28 @@ import t from "tap";
 import pino from "pino";
 import { serve, worldOf } from "../helper.js";
 
-/** Messages of each topic that no process sends; each lacks a field, or has a wrong one. */
-const said: Record<string, readonly unknown[]> = {
-  activity: [
-    { report: "hello" },
-    { report: "hello", tally: { process: "x", since: 1, worlds: [null] } },
-    { report: "tallies", tallies: [{ process: "x", since: 1, worlds: {} }] },
-    {
-      report: "tallies",
-      tallies: [{ process: "x", since: 1, worlds: [["demo", null]] }],
-    },
-  ],
+const stay = { user: "u", at: 1, rooms: ["a"], attending: [] };
+
+/** Items that no process has; each lacks something, or has a wrong value. */
+const items: Record<string, readonly unknown[]> = {
+  activity: [{ messages: 1, slowReaders: -1, since: 1 }, { since: 1 }, [1, 1]],
   presence: [
-    { report: "steps", process: "x", steps: [["demo"]] },
-    { report: "steps", process: "x", steps: [["demo", { do: "open" }]] },
-    { report: "steps", process: "x", steps: [["demo", null]] },
-    {
-      report: "steps",
-      process: "x",
-      steps: [["demo", { do: "__proto__", connection: "c" }]],
-    },
-    { report: "state", process: "x", isFirst: true, isLast: true },
-    {
-      report: "state",
-      process: "x",
-      isFirst: true,
-      isLast: true,
-      stays: [{ world: "demo", connection: "c", user: "u", at: 1, rooms: 1 }],
-    },
+    {},
+    { ...stay, rooms: 1 },
+    { ...stay, rooms: [1] },
+    { ...stay, attending: null },
+    { ...stay, again: "a" },
+    { ...stay, at: "now" },
   ],
-  marks: [
-    { report: "marks", process: "x" },
-    { report: "marks", process: "x", marks: [null] },
-    {
-      report: "marks",
-      process: "x",
-      marks: [{ world: "demo", user: "u", channel: "c", pointer: "all" }],
-    },
-    { report: "written", process: "x", until: "now" },
-  ],
-  rates: [
-    { process: "x" },
-    { process: "x", spent: [null] },
-    { process: "x", spent: [["__proto__", "k", 1]] },
-    { process: "x", spent: [["messages", "k", -1e9]] },
-  ],
-  reaction: [
-    { world: "demo" },
-    { world: "demo", room: "a", reactions: null },
-    { world: "demo", room: "a", reactions: { clap: "x" } },
-  ],
+  absent: [{}, { by: 1, silent: true }, { by: "c", silent: "yes" }],
+  marks: [[], ["all", 1, 1, 1], [1, 1, 1], [1, 1, 1, null], { pointer: 1 }],
+  spent: [-1e9, "1", {}, [1]],
+  reactions: [{ clap: "x" }, { clap: -1 }, [1]],
+  "": [stay],
+  __proto__: [stay],
+  constructor: [stay],
 };
-const always = [undefined, null, 1, "text", [], {}, { report: "unknown" }];
+const always = [undefined, null, 1, "text", [], {}, { kind: "unknown" }];
 
 void t.test("messages that no process sends", async (t) => {
   const lines: string[] = [];
@@ -65,20 +35,35 @@ void t.test("messages that no process sends", async (t) => {
   t.teardown(() => {
     process.off("uncaughtException", note).off("unhandledRejection", note);
   });
-  for (const [topic, all] of Object.entries(said)) {
-    for (const data of [...always, ...all]) {
-      app.events.publish({ type: "live", topic, data });
+  const hear = async (data: unknown, name: string) => {
+    const world = { world: "demo" };
+    for (const place of [world, {}, { world: app.events.process }]) {
+      app.events.publish({ type: "live", topic: "replica", ...place, data });
       await new Promise((resolve) => setImmediate(resolve));
-      const name = `${topic}: ${JSON.stringify(data)}`;
       t.strictSame([...lines.splice(0), ...faults.splice(0)], [], name);
     }
-  }
-  const tally = {
-    process: "x",
-    since: 1,
-    worlds: [["demo", { messages: 2, slowReaders: 0 }]],
   };
-  const data = { report: "tallies", tallies: [tally] };
-  app.events.publish({ type: "live", topic: "activity", data });
+  void app.live.replica.follow("demo");
+  let version = 0;
+  for (const [topic, values] of Object.entries(items)) {
+    for (const value of [...always, ...values]) {
+      const put = ["", "a", "a b", "a b c", "a b c d"].map((key) => [
+        topic && `${topic} ${key}`,
+        version + 1,
+        value,
+      ]);
+      version++;
+      const data = { process: "x", kind: "changes", since: 0, version, put };
+      const name = `${topic}: ${JSON.stringify(value)}`;
+      await hear({ ...data, gone: [] }, name);
+      await hear({ ...data, gone: put.map(([key]) => key) }, name);
+    }
+  }
+  for (const data of always) await hear(data, JSON.stringify(data));
+  t.match(app.live.presence.in("demo"), { connections: 0 });
+  const counted = { messages: 2, slowReaders: 0, since: 1 };
+  const put = [["activity x demo", version + 1, counted]];
+  const data = { process: "x", kind: "changes", since: 0, put, gone: [] };
+  await hear({ ...data, version: version + 1 }, "a good one");
   t.equal(app.live.activity.of("demo").messages, 2, "what one says is heard");
 });

@@ -1,10 +1,11 @@
 import t from "tap";
 import { Foyer } from "../../client/index.js";
-import type { AnyEvent, Events } from "../../db/events.js";
+import type { AnyEvent } from "../../db/events.js";
 import { Activity } from "../../live/activity.js";
 import { message, say, text } from "../chat/talk.js";
 import { until } from "../helper.js";
 import { makeRoom, startLive } from "../live/client.js";
+import { Wire } from "../live/wire.js";
 
 const chat = { module_config: [{ type: "chat.native", config: {} }] };
 
@@ -98,100 +99,111 @@ void t.test("a reader that is dropped is counted", async (t) => {
   });
 });
 
-/** Processes in one: what one publishes reaches all, as late as a test wants. */
-class Wire {
-  readonly #listeners = new Set<(event: AnyEvent) => void>();
-  readonly #underWay: AnyEvent[] = [];
-
-  connect(process: string): Events {
-    return {
-      process,
-      lossy: false,
-      publish: (event) => void this.#underWay.push(event),
-      tell: () => {},
-      subscribe: (listener) => {
-        this.#listeners.add(listener);
-        return () => this.#listeners.delete(listener);
-      },
-      count: async () => ({ count: 1, ttl: 0 }),
-      close: async () => {},
-    };
-  }
-
-  /** Delivers everything, also what follows from it. */
-  deliver(): void {
-    for (let event; (event = this.#underWay.shift());) {
-      const copy = structuredClone(event);
-      for (const listener of this.#listeners) listener(copy);
-    }
-  }
+/** Starts a process that counts. */
+function startCounting(wire: Wire, name: string) {
+  const process = wire.start(name);
+  const { events, clock, replica } = process;
+  return { process, counted: new Activity(events, clock, replica) };
 }
 
 void t.test("processes add up, those that ended as well", async (t) => {
   const wire = new Wire();
-  const a = new Activity(wire.connect("a"));
-  const b = new Activity(wire.connect("b"));
-  wire.deliver();
-  for (let i = 0; i < 3; i++) a.count("fair", "messages");
-  b.count("fair", "messages");
-  b.count("other", "slowReaders");
-  t.match(a.of("fair"), { messages: 3 }, "the others hear of it soon");
-  await until(() => {
-    wire.deliver();
-    return a.of("fair").messages === 4 && b.of("fair").messages === 4;
-  });
-  for (const each of [a, b]) {
-    t.match(each.of("other"), { messages: 0, slowReaders: 1 });
-    t.match(each.of("none"), { messages: 0, slowReaders: 0 });
+  const [a, b] = [startCounting(wire, "a"), startCounting(wire, "b")];
+  await wire.wait(100);
+  for (let i = 0; i < 3; i++) a.counted.count("fair", "messages");
+  b.counted.count("fair", "messages");
+  b.counted.count("other", "slowReaders");
+  t.match(a.counted.of("fair"), { messages: 3 }, "the others hear of it soon");
+  await wire.wait(600);
+  for (const { counted } of [a, b]) {
+    t.match(counted.of("fair"), { messages: 4 });
+    t.match(counted.of("other"), { messages: 0, slowReaders: 1 });
+    t.match(counted.of("none"), { messages: 0, slowReaders: 0 });
   }
-  b.close();
-  const late = new Activity(wire.connect("c"));
-  wire.deliver();
-  t.match(late.of("fair"), { messages: 4 }, "one that comes later knows all");
-  t.equal(late.of("fair").since, a.of("fair").since, "the first that began");
-  late.count("fair", "messages");
-  await until(() => {
-    wire.deliver();
-    return a.of("fair").messages === 5;
-  });
-  a.close();
-  late.close();
+  b.process.kill();
+  const late = startCounting(wire, "c");
+  await wire.wait(600);
+  t.match(late.counted.of("fair"), { messages: 4 }, "a late one knows all");
+  t.equal(
+    late.counted.of("fair").since,
+    a.counted.of("fair").since,
+    "the first that began",
+  );
+  late.counted.count("fair", "messages");
+  await wire.wait(600);
+  t.match(a.counted.of("fair"), { messages: 5 });
+  a.process.kill(true);
+  await wire.wait(6_000);
+  t.match(late.counted.of("fair"), { messages: 5 });
+});
+
+void t.test("a process that was only silent counts once", async (t) => {
+  const wire = new Wire();
+  const [a, b] = [startCounting(wire, "a"), startCounting(wire, "b")];
+  await wire.wait(100);
+  b.counted.count("fair", "messages");
+  await wire.wait(600);
+  b.process.clock.pause(10_000);
+  await wire.wait(8_000);
+  t.match(a.counted.of("fair"), { messages: 1 });
+  await wire.wait(5_000);
+  b.counted.count("fair", "messages");
+  await wire.wait(600);
+  for (const { counted } of [a, b]) {
+    t.match(counted.of("fair"), { messages: 2 });
+  }
+});
+
+void t.test("processes that lose the bus for long count once", async (t) => {
+  const wire = new Wire();
+  const all = Array.from({ length: 30 }, (_, i) =>
+    startCounting(wire, `p${i}`),
+  );
+  await wire.wait(100);
+  for (const { counted } of all) counted.count("fair", "messages");
+  await wire.wait(600);
+  wire.link = () => [];
+  await wire.wait(100_000);
+  wire.link = (message) => [message];
+  await wire.wait(3_000);
+  for (const { counted } of all) t.equal(counted.of("fair").messages, 30);
 });
 
 void t.test("many processes that end leave one tally", async (t) => {
   const wire = new Wire();
-  const a = new Activity(wire.connect("a"));
-  const hub = wire.connect("hub");
-  const sizes: number[] = [];
-  hub.subscribe((event) => {
-    if (event.type !== "live") return;
-    const { tallies } = event.data as { tallies?: unknown[] };
-    if (tallies) sizes.push(tallies.length);
-  });
-  const tally = (process: string) => ({
-    ...{ process, since: 1 },
-    worlds: [["fair", { messages: 1, slowReaders: 0 }]],
-  });
-  const tell = (report: object) => {
-    hub.publish({ type: "live", topic: "activity", data: report });
-    wire.deliver();
-  };
+  const [a, z] = [startCounting(wire, "a"), startCounting(wire, "z")];
   for (let i = 0; i < 100; i++) {
-    tell({ report: "tallies", tallies: [tally(`p${i}`)] });
-    hub.publish({ type: "process.ended", process: `p${i}` });
-    wire.deliver();
+    const one = startCounting(wire, `p${i}`);
+    one.counted.count("fair", "messages");
+    await wire.wait(600);
+    one.process.kill();
+    await wire.wait(600);
   }
-  // A report that comes late counts no process twice.
-  tell({ report: "tallies", tallies: [tally("p0")] });
-  t.equal(a.of("fair").messages, 100);
-  sizes.length = 0;
-  const late = new Activity(wire.connect("b"));
-  wire.deliver();
-  t.ok(Math.max(...sizes) <= 20, `${Math.max(...sizes)} tallies`);
-  t.equal(late.of("fair").messages, 100);
-  hub.publish({ type: "world.deleted", world: "fair" });
-  wire.deliver();
-  t.equal(a.of("fair").messages, 0, "a deleted world is not kept");
-  a.close();
-  late.close();
+  await wire.wait(60_000);
+  t.equal(a.counted.of("fair").messages, 100);
+  t.equal(z.counted.of("fair").messages, 100);
+  let items = 0;
+  wire.link = (message) => {
+    if (message.type === "live") {
+      const { put } = message.data as { put?: unknown[] };
+      items += put?.length ?? 0;
+    }
+    return [message];
+  };
+  const late = startCounting(wire, "b");
+  await wire.wait(600);
+  t.equal(late.counted.of("fair").messages, 100);
+  // Each says since when it counts, and what it counted.
+  t.ok(items <= 2 * 20, `${items} items`);
+  a.process.kill();
+  for (const wait of [100, 6_000, 100_000]) {
+    await wire.wait(wait);
+    t.equal(z.counted.of("fair").messages, 100);
+    t.equal(late.counted.of("fair").messages, 100);
+  }
+  for (const { process } of [late, z]) {
+    process.hear({ type: "world.deleted", world: "fair" } as AnyEvent);
+  }
+  await wire.wait(600);
+  t.equal(z.counted.of("fair").messages, 0, "a deleted world is not kept");
 });

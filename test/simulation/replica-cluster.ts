@@ -1,6 +1,7 @@
 import type { LiveMessage } from "../../db/bus/bus.js";
 import type { Listener } from "../../db/events.js";
-import { Replica, type Topic } from "../../live/replica/replica.js";
+import { Replica } from "../../live/replica/replica.js";
+import type { Topic } from "../../live/replica/topic.js";
 import { isCount } from "../../schemas/plain/shapes.js";
 import type { Random } from "./random.js";
 import { ProcessTime, type Timeline } from "./timeline.js";
@@ -22,7 +23,7 @@ class Scopes {
 
   in(scope: string): Values {
     let values = this.#scopes.get(scope);
-    if (!values) this.#scopes.set(scope, (values = new Map()));
+    if (!values) this.#scopes.set(scope, (values = new Map<string, number>()));
     return values;
   }
 
@@ -138,7 +139,7 @@ export class ReplicaProcess {
       put: ({ process, scope, key }, value) => {
         const values = this.#of(process).in(scope);
         const before = values.get(key) ?? 0;
-        if (value < before) this.#complain(`${key} went back to ${value}`);
+        if (value <= before) this.#complain(`${key} went back to ${value}`);
         values.set(key, value);
       },
       gone: ({ process, scope, key }) => {
@@ -178,7 +179,7 @@ export class ReplicaProcess {
   follow(scope: string): void {
     this.#time.whenAwake(() => {
       this.#followed.set(scope, (this.#followed.get(scope) ?? 0) + 1);
-      this.#replica.follow(scope);
+      void this.#replica.follow(scope);
     });
   }
 
@@ -240,5 +241,5 @@ export class ReplicaProcess {
   }
 }
 
-const textOf = (values: Values): string =>
+const textOf = (values: ReadonlyMap<string, number>): string =>
   JSON.stringify([...values].sort(([a], [b]) => (a < b ? -1 : 1)));
