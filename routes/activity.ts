@@ -27,6 +27,7 @@ const getActivity = endpoint(
     const { live, store } = request.server;
     const { caller, world } = request;
     const { world_id } = request.params;
+    await live.presence.visit(world_id);
     const { connections, users, rooms } = live.presence.in(world_id);
     const seen = await Promise.all(
       rooms.map(async (room) => {

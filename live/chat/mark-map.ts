@@ -1,6 +1,7 @@
 import type { Mark } from "../../db/chat.js";
 import {
   isCount,
+  isFlag,
   isNullOr,
   isNumber,
   isTupleOf,
@@ -24,17 +25,18 @@ export type Told = readonly [
   listed: number | null,
   cleared: number,
   at: number,
+  isWritten: boolean,
 ];
 
 /** Whether something is a {@link Told}. */
-export const isTold = isTupleOf(isCount, isNullOr(isCount), isCount, isNumber);
+export const isTold = isTupleOf(
+  ...[isCount, isNullOr(isCount), isCount, isNumber, isFlag],
+);
 
-export const toldOf = ({ pointer, listed, cleared, at }: Made): Told => [
-  pointer,
-  listed,
-  cleared,
-  at,
-];
+export const toldOf = (
+  { pointer, listed, cleared, at }: Made,
+  isWritten: boolean,
+): Told => [pointer, listed, cleared, at, isWritten];
 
 /** Names the user and the channel of a mark. Ids have no spaces. */
 export const keyOf = ({ user, channel, world }: Made): string =>

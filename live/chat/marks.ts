@@ -3,7 +3,8 @@ import { StoreError } from "../../db/store.js";
 import type { Live } from "../live.js";
 import { LiveError } from "../problems.js";
 import type { Gone } from "../replica/copies.js";
-import { EVERYWHERE, type ForeignItem, type Topic } from "../replica/topic.js";
+import type { ForeignItem, Topic } from "../replica/topic.js";
+import { guardianIn } from "./guardian.js";
 import {
   isTold,
   keyOf,
@@ -23,6 +24,12 @@ const WRITE_DELAY = 1000;
 
 /** After how many faults of the server in a row marks are given up. */
 const MAX_FAULTS = 10;
+
+/**
+ * For how long others can learn of a mark after it was written, in milliseconds. Messages
+ * may be lost, and people have to see how far they have read elsewhere.
+ */
+const TOLD_TIME = 5000;
 
 /** How many marks are written at a time. */
 const SLICE = 200;
@@ -47,6 +54,8 @@ export class Marks {
   readonly #live: MarksParts;
   readonly #onForeign: (mark: Made) => void;
   readonly #own = new MarkMap();
+  /** Those of which others can still learn that were written. */
+  readonly #written = new MarkMap();
   readonly #topic: Topic<Told>;
   /** The marks that other processes will write, by their names and scopes. */
   readonly #foreign = new Map<string, MarkMap>();
@@ -69,7 +78,7 @@ export class Marks {
       isValue: isTold,
       put: (item, told) => {
         const mark = madeOf(item.key, told);
-        if (mark) this.#take(item, mark);
+        if (mark) this.#take(item, mark, told[4]);
       },
       gone: (item, why) => this.#lose(item, why),
     });
@@ -134,32 +143,36 @@ export class Marks {
   /** Tells others of a mark that they may have to write. */
   #share(mark: Made): void {
     const key = keyOf(mark);
-    const guardian = this.#guardianIn(mark.world);
-    this.#topic.put(mark.world, key, toldOf(mark));
+    const guardian = guardianIn(mark.world, this.#live.replica);
+    const told = toldOf(mark, false);
+    this.#topic.put(mark.world, key, told);
     if (guardian === undefined) return;
     this.#guardians.add(guardian);
-    this.#topic.put(guardian, key, toldOf(mark));
+    this.#topic.put(guardian, key, told);
   }
 
-  /** Others need not write a mark. */
+  /** Others need not write these marks. */
+  #wrote(marks: readonly Made[]): void {
+    for (const mark of marks) {
+      const key = keyOf(mark);
+      for (const guardian of this.#guardians) this.#topic.delete(guardian, key);
+      this.#topic.put(mark.world, key, toldOf(mark, true));
+      this.#written.set(mark);
+    }
+    this.#live.clock.after(TOLD_TIME, () => {
+      for (const mark of marks) {
+        const isLast = this.#written.delete(mark);
+        const isMarked = this.#own.get(mark.user, mark.channel) !== undefined;
+        if (isLast && !isMarked) this.#topic.delete(mark.world, keyOf(mark));
+      }
+    });
+  }
+
+  /** Another process has a later mark. */
   #unshare(mark: Made): void {
     for (const scope of [mark.world, ...this.#guardians]) {
       this.#topic.delete(scope, keyOf(mark));
     }
-  }
-
-  /** The process that gets the marks of a world, if no other has people there: the next by name. */
-  #guardianIn(world: string): string | undefined {
-    const { replica } = this.#live;
-    if (replica.othersIn(world).length > 0) return undefined;
-    let first: string | undefined;
-    let next: string | undefined;
-    for (const name of replica.othersIn(EVERYWHERE)) {
-      if (first === undefined || name < first) first = name;
-      if (name < replica.process) continue;
-      if (next === undefined || name < next) next = name;
-    }
-    return next ?? first;
   }
 
   #writeSoon(): void {
@@ -193,9 +206,7 @@ export class Marks {
         // It must not hold up the others, nor be repeated for ever.
         if (this.#faults < MAX_FAULTS) continue;
       }
-      for (const mark of slice) {
-        if (this.#own.delete(mark)) this.#unshare(mark);
-      }
+      this.#wrote(slice.filter((mark) => this.#own.delete(mark)));
     }
     this.#faults = hasFault ? this.#faults + 1 : 0;
     this.#shareLeft();
@@ -205,17 +216,20 @@ export class Marks {
   #shareLeft(): void {
     if (this.pending === 0) return this.#guardians.clear();
     for (const mark of this.#own.all()) {
-      const guardian = this.#guardianIn(mark.world) ?? mark.world;
+      const guardian = guardianIn(mark.world, this.#live.replica) ?? mark.world;
       if (!this.#topic.has(guardian, keyOf(mark))) this.#share(mark);
     }
   }
 
-  #take({ process, scope }: ForeignItem, mark: Made): void {
+  #take({ process, scope }: ForeignItem, mark: Made, isWritten: boolean) {
     const { user, channel } = mark;
     const name = `${process} ${scope}`;
+    const before = this.#foreign.get(name)?.get(user, channel);
     let marks = this.#foreign.get(name);
     if (!marks) this.#foreign.set(name, (marks = new MarkMap()));
     marks.set(mark);
+    if (isWritten) this.#forgetSoon(name, mark);
+    if (before && before.at >= mark.at) return;
     // It may come twice: to those with people in the world, and to this process alone.
     const other =
       scope === mark.world ? this.#live.replica.process : mark.world;
@@ -244,18 +258,20 @@ export class Marks {
     const [user, channel] = key.split(" ");
     const mark = this.#foreign.get(name)?.get(user!, channel!);
     if (!mark) return;
-    const forget = () => {
-      const marks = this.#foreign.get(name);
-      marks?.delete(mark);
-      if (marks?.size === 0) this.#foreign.delete(name);
-    };
-    // A read of this turn may still see the store as it was before the mark was written.
-    if (why === "deleted") {
-      this.#live.clock.after(REPORT_DELAY, forget);
-      return;
-    }
-    forget();
+    if (why === "deleted") return this.#forgetSoon(name, mark);
+    this.#forget(name, mark);
     if (why === "ended") this.#adopt(mark);
+  }
+
+  /** A read of this turn may still see the store as it was before the mark was written. */
+  #forgetSoon(name: string, mark: Made): void {
+    this.#live.clock.after(REPORT_DELAY, () => this.#forget(name, mark));
+  }
+
+  #forget(name: string, mark: Made): void {
+    const marks = this.#foreign.get(name);
+    marks?.delete(mark);
+    if (marks?.size === 0) this.#foreign.delete(name);
   }
 
   /**

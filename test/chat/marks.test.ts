@@ -234,6 +234,42 @@ void t.test("a process that leaves a world keeps no marks", async (t) => {
   t.equal(machine.pointer("ann"), 1);
 });
 
+void t.test("marks that were written while reports were lost", async (t) => {
+  const machine = new Machine();
+  const [a, b] = [machine.start("a"), machine.start("b")];
+  await machine.wait(100);
+  machine.wire.link = () => [];
+  a.marks.make(mark("ann", 1));
+  await machine.wait(2_000);
+  t.equal(machine.pointer("ann"), 1);
+  machine.wire.link = (message) => [message];
+  await machine.wait(1_200);
+  t.match(
+    b.foreign,
+    [{ user: "ann", pointer: 1 }],
+    "people see it all the same",
+  );
+  t.equal(b.marks.of("ann").size, 0);
+  a.process.kill();
+  await machine.wait(100);
+  t.equal(b.marks.pending, 0, "and no process writes it again");
+});
+
+void t.test("a mark soon after one that was written", async (t) => {
+  const machine = new Machine();
+  const [a, b] = [machine.start("a"), machine.start("b")];
+  await machine.wait(100);
+  a.marks.make(mark("ann", 1));
+  await machine.wait(5_500);
+  machine.failures.push(...Array<Error>(9).fill(new StoreError("busy", "x")));
+  a.marks.make(mark("ann", 2));
+  await machine.wait(1_500);
+  t.equal(b.marks.of("ann").get("c")?.pointer, 2);
+  a.process.kill();
+  await machine.wait(20_000);
+  t.equal(machine.pointer("ann"), 2);
+});
+
 void t.test("marks that reports lost or made up", async (t) => {
   const machine = new Machine();
   const [a, b] = [machine.start("a"), machine.start("b")];
@@ -246,11 +282,11 @@ void t.test("marks that reports lost or made up", async (t) => {
   await machine.wait(900);
   t.equal(b.foreign.length, 1, "within a second");
   const put = [
-    ["marks ann c w x", 1, [1, 1, 1, 1]],
-    ["marks ann", 2, [1, 1, 1, 1]],
-    ["marks eve c w", 3, [1, 1, 1, "now"]],
-    ["marks eve c w", 4, ["all", 1, 1, 1]],
-    ["marks eve c w", 5, [1, 1, 1]],
+    ["marks ann c w x", 1, [1, 1, 1, 1, false]],
+    ["marks ann", 2, [1, 1, 1, 1, false]],
+    ["marks eve c w", 3, [1, 1, 1, "now", false]],
+    ["marks eve c w", 4, ["all", 1, 1, 1, false]],
+    ["marks eve c w", 5, [1, 1, 1, 1]],
   ];
   const data = {
     process: "bad",

@@ -205,6 +205,7 @@ void t.test("what was missed is made good", async (t) => {
     });
     const pointers = await ann.next("chat.read_pointers");
     t.strictSame(pointers, { [channel]: event.event_id });
+    await ann.next("chat.notification_counts");
     await fence();
     t.notOk((await ann.names()).some((name) => name.startsWith("chat.")));
   });

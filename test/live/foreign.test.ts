@@ -16,7 +16,14 @@ const items: Record<string, readonly unknown[]> = {
     { ...stay, at: "now" },
   ],
   absent: [{}, { by: 1, silent: true }, { by: "c", silent: "yes" }],
-  marks: [[], ["all", 1, 1, 1], [1, 1, 1], [1, 1, 1, null], { pointer: 1 }],
+  marks: [
+    ...[[], [1, 1, 1, 1], { pointer: 1 }],
+    ...[
+      ["all", 1, 1, 1, true],
+      [1, 1, 1, null, true],
+      [1, 1, 1, 1, 1],
+    ],
+  ],
   spent: [-1e9, "1", {}, [1]],
   reactions: [{ clap: "x" }, { clap: -1 }, [1]],
   "": [stay],
