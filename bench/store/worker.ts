@@ -34,7 +34,7 @@ await store.worlds.create({
   domain: `${id}.example.org`,
   config: { JWT_secrets: [{ issuer: "a", audience: "b", secret: "c" }] },
   permission_config: {},
-} as Parameters<typeof store.worlds.create>[0]);
+});
 const { value: room } = await store.rooms.create(id, {
   name: "Hall",
   module_config: [{ type: "chat.native", config: {} }],

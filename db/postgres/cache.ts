@@ -1,4 +1,5 @@
 import { Cache } from "../cache.js";
+import { detach } from "../detach.js";
 import type { AnyEvent } from "../events.js";
 import { type Clock, processClock } from "../log/clock.js";
 import { INDEX } from "../log/entries.js";
@@ -79,7 +80,7 @@ class FollowedWorlds {
     this.#events = events;
     this.#clock = clock;
     this.#gaveUp = gaveUp;
-    void events.follow(INDEX);
+    detach(events.follow(INDEX));
     this.#giveUpLater();
   }
 
@@ -94,7 +95,7 @@ class FollowedWorlds {
   follow(world: string): void {
     if (world === INDEX || this.#read.has(world)) return;
     this.#touch(world);
-    void this.#events.follow(world);
+    detach(this.#events.follow(world));
     const [oldest] = this.#read.keys();
     if (this.#read.size > MAX_FOLLOWED) this.#giveUp(oldest!);
   }

@@ -85,7 +85,8 @@ export async function transact(
     if (rowCount! > 0) noted.erased.add("log");
   }
   if (noted.index.length > 0) {
-    const { rows } = await client.query(LOCKED_INDEX);
+    const { rows } =
+      await client.query<Record<"seq" | "tag", unknown>>(LOCKED_INDEX);
     heads.set(INDEX, positionIn(rows[0]));
     for (const { change, by } of noted.index) draft.append(INDEX, change, by);
   }
@@ -107,7 +108,7 @@ async function begin(client: pg.ClientBase, world: string, all: boolean) {
       [begin, ...locks, headOf(world)].join("; "),
       DEADLINES.locks(locks.length),
     ),
-  )) as unknown as pg.QueryResult[];
+  )) as unknown as pg.QueryResult<Record<"seq" | "tag", unknown>>[];
   return positionIn(results.at(-1)!.rows[0]);
 }
 

@@ -85,7 +85,7 @@ export const failover: Part = async (t) => {
   execFileSync("rm", ["-r", data]);
   execFileSync("mv", [copy, data]);
   const { log } = store;
-  const calls = t.capture(log, "heads", log.heads);
+  const calls = t.capture(log, "heads", log.heads.bind(log));
   await postgres.start();
   await until(() => layer.store.worlds.get("demo").then(Boolean, () => false));
   // It compares the end of the channel with the last delivery.

@@ -25,14 +25,15 @@ export const following: Part = async (t, server) => {
     await events.close();
   });
   const followed = new Set<string>();
-  const { follow, unfollow } = events;
+  const follow = events.follow.bind(events);
+  const unfollow = events.unfollow.bind(events);
   events.follow = (world) => {
     followed.add(world);
-    return follow.call(events, world);
+    return follow(world);
   };
   events.unfollow = (world) => {
     followed.delete(world);
-    unfollow.call(events, world);
+    unfollow(world);
   };
   // A clock that a test moves on.
   let now = 0;

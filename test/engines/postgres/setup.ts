@@ -64,9 +64,9 @@ export async function olderDatabase(server: PostgresServer, version: number) {
        INSERT INTO cluster VALUES ('id', 'old'), ('version', '${version}')`,
     );
     const sql = sqlOn((query) => client.query(query));
-    for (const { tables, fill } of migrations.slice(0, version)) {
-      await client.query(tables);
-      await fill?.(sql);
+    for (const migration of migrations.slice(0, version)) {
+      await client.query(migration.tables);
+      await migration.fill?.(sql);
     }
   } finally {
     await client.end();

@@ -220,7 +220,11 @@ export const staleness: Part = async (t, server) => {
     }));
     await writer.worlds.create(worldOf("demo"));
     await follow(reader);
-    const statements = t.capture(reader.db.sql, "one", reader.db.sql.one);
+    const statements = t.capture(
+      reader.db.sql,
+      "one",
+      reader.db.sql.one.bind(reader.db.sql),
+    );
     const title = async () => (await reader.worlds.get("demo"))?.value.title;
     const asked = async () => {
       await title();
