@@ -18,7 +18,7 @@ RUN npm run -s build \
   && npm install --no-save --save-prod --omit=dev $(node -p 'const { devDependencies: tested, peerDependencies } = require("./package.json"); \
     Object.keys(peerDependencies).map((name) => `${name}@${tested[name]}`).join(" ")') \
   && rm -rf node_modules/foyer-client \
-  && rm -rf dist/.tsbuildinfo dist/.built dist/.built-pages dist/.built-guides
+  && rm -rf dist/.tsbuildinfo dist/.built*
 
 FROM node:22.16.0-bookworm-slim
 ENV NODE_ENV=production \
