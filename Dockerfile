@@ -12,10 +12,13 @@ COPY package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
 RUN npm ci
 COPY . .
+# With the optional packages, in the versions that were tested.
+# hadolint ignore=SC2046
 RUN npm run -s build \
-  && npm prune --omit=dev \
+  && npm install --no-save --save-prod --omit=dev $(node -p 'const { devDependencies: tested, peerDependencies } = require("./package.json"); \
+    Object.keys(peerDependencies).map((name) => `${name}@${tested[name]}`).join(" ")') \
   && rm -rf node_modules/foyer-client \
-  && rm -rf dist/.tsbuildinfo dist/.built dist/.built-pages dist/.built-guides
+  && rm -rf dist/.tsbuildinfo dist/.built*
 
 FROM node:22.16.0-bookworm-slim
 ENV NODE_ENV=production \

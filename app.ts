@@ -135,8 +135,8 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
     app.register(media);
-    app.register(openapiRoute);
-    app.register(asyncapiRoute);
+    app.register(openapiRoute, { publicUrl });
+    app.register(asyncapiRoute, { publicUrl });
     // With a port of their own, server.ts serves them there.
     if (metrics.token !== undefined && metrics.port === undefined) {
       const { token } = metrics;

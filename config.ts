@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { EngineChoice } from "./db/choice.js";
+import { type EngineChoice, refuseMissingPackages } from "./db/choice.js";
 import { Failure } from "./failure.js";
 import { fileTypes } from "./schemas/plain/file-types.js";
 import { checkNames } from "./schemas/plain/variable-names.js";
@@ -391,7 +391,10 @@ export function loadConfig(
   };
 }
 
-/** @throws {ConfigError} if one variable needs another that is not set. */
+/**
+ * @throws {ConfigError} if one variable needs another that is not set.
+ * @throws {StoreError} if one needs a package that is not installed.
+ */
 function engineChoice(values: Values): EngineChoice {
   const { DATABASE_URL, VALKEY_URL, S3_BUCKET, S3_ENDPOINT } = values;
   if (VALKEY_URL !== undefined && DATABASE_URL === undefined) {
@@ -402,7 +405,7 @@ function engineChoice(values: Values): EngineChoice {
   if (S3_ENDPOINT !== undefined && S3_BUCKET === undefined) {
     throw new ConfigError("S3_ENDPOINT: Needs S3_BUCKET.");
   }
-  return {
+  const choice: EngineChoice = {
     ...(DATABASE_URL !== undefined && {
       database: { url: DATABASE_URL, pool: values.DATABASE_POOL },
     }),
@@ -417,6 +420,8 @@ function engineChoice(values: Values): EngineChoice {
       },
     }),
   };
+  refuseMissingPackages(choice);
+  return choice;
 }
 
 /** Variables that have no effect without another one. */

@@ -1688,12 +1688,15 @@ export interface operations {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          ETag: components["headers"]["ETag"];
+          "Cache-Control": components["headers"]["Cache-Control"];
           [name: string]: unknown;
         };
         content: {
           "application/json": Record<string, never>;
         };
       };
+      304: components["responses"]["NotModified"];
       400: components["responses"]["Malformed"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
@@ -1713,12 +1716,15 @@ export interface operations {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          ETag: components["headers"]["ETag"];
+          "Cache-Control": components["headers"]["Cache-Control"];
           [name: string]: unknown;
         };
         content: {
           "application/json": Record<string, never>;
         };
       };
+      304: components["responses"]["NotModified"];
       400: components["responses"]["Malformed"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];

@@ -1,3 +1,6 @@
+import { createRequire } from "node:module";
+import { StoreError } from "./store.js";
+
 /** The engines that several machines share. What is left out is embedded. */
 export interface EngineChoice {
   database?: DatabaseOptions;
@@ -33,4 +36,48 @@ export interface SchemaVersions {
 export function addressOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `the database ${pathname.slice(1)} at ${host}`;
+}
+
+const { resolve } = createRequire(import.meta.url);
+
+/** The packages that engines need beyond the embedded ones, as npm installs them. */
+const PACKAGES = {
+  DATABASE_URL: ["pg@8"],
+  VALKEY_URL: ["@redis/client@6"],
+  S3_BUCKET: ["@aws-sdk/client-s3@3", "@aws-sdk/s3-request-presigner@3"],
+};
+
+/**
+ * Refuses engines whose packages are missing. They are optional, as one machine needs none.
+ * @throws {StoreError} `unusable`, with one line that has the command to install them.
+ */
+export function refuseMissingPackages(choice: EngineChoice): void {
+  const { database, valkeyUrl, bucket } = choice;
+  const chosen = {
+    DATABASE_URL: database,
+    VALKEY_URL: valkeyUrl,
+    S3_BUCKET: bucket,
+  };
+  const variables = Object.keys(PACKAGES) as (keyof typeof PACKAGES)[];
+  const refused = variables.filter(
+    (name) => chosen[name] && !PACKAGES[name].every(isInstalled),
+  );
+  if (refused.length === 0) return;
+  const packages = refused.flatMap((name) => PACKAGES[name]).join(" ");
+  throw new StoreError(
+    "unusable",
+    `${refused.join(", ")}: needs packages that are not installed; run npm install ${packages} where foyer-server is, with -g if it is global`,
+  );
+}
+
+function isInstalled(spec: string): boolean {
+  try {
+    resolve(spec.replace(/@\d+$/, ""));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "MODULE_NOT_FOUND") {
+      return false;
+    }
+    throw error;
+  }
 }

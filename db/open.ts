@@ -1,4 +1,4 @@
-import type { EngineChoice } from "./choice.js";
+import { type EngineChoice, refuseMissingPackages } from "./choice.js";
 import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
 import { LocalBus } from "./bus/local.js";
@@ -79,6 +79,7 @@ function rethrow(error: unknown): void {
  */
 export async function openEngines(options: EngineOptions): Promise<Engines> {
   const { database, dataDir, create = true } = options;
+  refuseMissingPackages(options);
   if (database) {
     const { openShared } = await import("./postgres/open.js");
     return openShared({ onFault: rethrow, ...options, database });

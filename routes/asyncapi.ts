@@ -1,10 +1,13 @@
 import type { FastifyPluginAsync } from "fastify";
-import { headerRefs } from "../plugins/openapi/parts.js";
+import { serverOf } from "../plugins/asyncapi/document.js";
+import { documentHandler } from "../plugins/docs/document.js";
+import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
 
 /** The websocket, for programs. */
-const asyncapi: FastifyPluginAsync = async (app) => {
-  let document: string | undefined;
-
+const asyncapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
+  app,
+  { publicUrl },
+) => {
   app.get(
     "/api/v1/asyncapi.json",
     {
@@ -13,9 +16,10 @@ const asyncapi: FastifyPluginAsync = async (app) => {
         answers: {
           200: {
             description: "An AsyncAPI document.",
-            headers: headerRefs(),
+            headers: headerRefs("ETag", "Cache-Control"),
             content: { "application/json": { schema: { type: "object" } } },
           },
+          304: responseRef("NotModified"),
         },
       },
       schema: {
@@ -24,10 +28,13 @@ const asyncapi: FastifyPluginAsync = async (app) => {
         tags: ["server"],
       },
     },
-    async (_, reply) => {
-      document ??= JSON.stringify(app.asyncapi());
-      return reply.type("application/json; charset=utf-8").send(document);
-    },
+    documentHandler("asyncapi.json", {
+      adapt: (built) =>
+        publicUrl === undefined
+          ? built
+          : { ...built, servers: { foyer: serverOf(publicUrl) } },
+      make: () => app.asyncapi(),
+    }),
   );
 };
 

@@ -1,10 +1,13 @@
 import type { FastifyPluginAsync } from "fastify";
-import { headerRefs } from "../plugins/openapi/parts.js";
+import { documentHandler } from "../plugins/docs/document.js";
+import { serversOf } from "../plugins/openapi/index.js";
+import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
 
 /** The interface, for programs. */
-const openapi: FastifyPluginAsync = async (app) => {
-  let document: string | undefined;
-
+const openapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
+  app,
+  { publicUrl },
+) => {
   app.get(
     "/api/v1/openapi.json",
     {
@@ -13,9 +16,10 @@ const openapi: FastifyPluginAsync = async (app) => {
         answers: {
           200: {
             description: "This document.",
-            headers: headerRefs(),
+            headers: headerRefs("ETag", "Cache-Control"),
             content: { "application/json": { schema: { type: "object" } } },
           },
+          304: responseRef("NotModified"),
         },
       },
       schema: {
@@ -24,10 +28,15 @@ const openapi: FastifyPluginAsync = async (app) => {
         tags: ["server"],
       },
     },
-    async (_, reply) => {
-      document ??= JSON.stringify(app.openapi());
-      return reply.type("application/json; charset=utf-8").send(document);
-    },
+    documentHandler("openapi.json", {
+      adapt(built) {
+        // A program that has Foyer in its process may add routes.
+        if (!app.isOpenapi(built)) return undefined;
+        if (publicUrl === undefined) return built;
+        return { ...built, servers: serversOf(publicUrl) };
+      },
+      make: () => app.openapi(),
+    }),
   );
 };
 

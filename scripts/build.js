@@ -7,13 +7,13 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
-// `npm run build` compiles what tsconfig.json includes into dist/, and the pages of web/
-// into dist/pages/, unless they are up to date. The compiler takes seconds to find that
+// `npm run build` compiles what tsconfig.json includes into dist/, and makes what else is
+// served and packed, unless that is up to date. The compiler takes seconds to find that
 // out; this script takes a fraction of one. It is not TypeScript, because it runs before
 // anything is compiled. The project is the current folder.
 
@@ -22,19 +22,7 @@ const OUT = "dist";
 const MEMORY = join(OUT, ".tsbuildinfo");
 /** The fingerprint of the last build that succeeded. */
 const STAMP = join(OUT, ".built");
-/** The pages, which Vite builds. */
-const WEB = "web";
-const PAGES = join(OUT, "pages");
-/** The fingerprint of the pages. */
-const WEB_STAMP = join(OUT, ".built-pages");
-/** The guides, which scripts/guides.js renders. */
-const DOCS = "docs";
-const GUIDES = join(OUT, "guides");
-const GUIDES_STAMP = join(OUT, ".built-guides");
-/** The package of the client, which scripts/client.js makes. */
-const CLIENT = "packages/client";
-const CLIENT_STAMP = join(OUT, ".built-client");
-/** Those of the other sources from which the pages are built. */
+/** Those of the other sources from which the pages and the client are built. */
 const SHARED = ["client", "schemas"];
 
 /** The packages, and those that are installed, with their types. */
@@ -45,98 +33,112 @@ const LOCK = [
 ];
 
 const sources = sourcesOf(JSON.parse(readFileSync("tsconfig.json", "utf8")));
+
+/**
+ * What is made beside the compiler's output, in this order.
+ * - `source`: it is made where this is. An image of the server lacks some of them.
+ * - `out`: the folder that it fills.
+ * - `inputs`: all files that it depends on, beside the installed packages.
+ */
+const parts = [
+  {
+    name: "client",
+    source: "packages/client/README.md",
+    out: "packages/client/dist",
+    inputs: () => [script("client.js"), ...SHARED.flatMap(filesBelow)],
+    make: () => import("./client.js"),
+  },
+  {
+    name: "pages",
+    source: "web",
+    out: join(OUT, "pages"),
+    inputs: () => ["web", ...SHARED].flatMap(filesBelow),
+    async make() {
+      const { build } = await import("vite");
+      await build({ configFile: "web/vite.config.ts", logLevel: "warn" });
+      compress(join(OUT, "pages/web"));
+    },
+  },
+  {
+    name: "manual",
+    source: "docs",
+    out: join(OUT, "manual"),
+    inputs: () => [
+      ...[script("guides.js"), script("api-page.js")],
+      ...filesBelow("docs").filter((path) => /\.(md|svg)$/.test(path)),
+      ...["docs/grafana-dashboard.json", "CHANGELOG.md", "SECURITY.md"],
+    ],
+    async make(out) {
+      const { buildGuides } = await import("./guides.js");
+      const { buildApiPage } = await import("./api-page.js");
+      rmSync(out, { recursive: true, force: true });
+      buildGuides(out);
+      buildApiPage(out);
+      compress(out);
+    },
+  },
+  {
+    name: "documents",
+    source: "scripts/documents.ts",
+    out: join(OUT, "documents"),
+    inputs: () => sources.filter((path) => !/^(test|bench|web)\//.test(path)),
+    make(out) {
+      run(join(OUT, "scripts/documents.js"), out);
+      compress(out);
+    },
+  },
+];
+
+const made = parts.map(({ out }) => out + sep);
 const expected = new Set(sources.flatMap(outputsOf));
 const before = filesBelow(OUT).filter(
-  (path) =>
-    isOutput(path) && !path.startsWith(PAGES) && !path.startsWith(GUIDES),
+  (path) => isOutput(path) && !made.some((folder) => path.startsWith(folder)),
 );
 const extra = before.filter((path) => !expected.has(path));
 const isWhole = before.length - extra.length === expected.size;
 
 if (read(STAMP) === undefined) {
   // Not on stdout, where the result of a command may follow.
-  process.stderr.write("Building Foyer, which takes about a minute.\n");
+  process.stderr.write(
+    "Building Foyer (the server, its pages, manual and API documents), which takes about a minute.\n",
+  );
 }
 if (extra.length > 0 || !isWhole || read(STAMP) !== fingerprint()) build();
-// An image of the server has the manifest and no more, for the sake of `npm ci`.
-if (
-  !process.exitCode &&
-  existsSync(join(CLIENT, "README.md")) &&
-  read(CLIENT_STAMP) !== clientFingerprint()
-)
-  await buildClient();
-if (
-  !process.exitCode &&
-  existsSync(WEB) &&
-  read(WEB_STAMP) !== webFingerprint()
-)
-  await buildPages();
-if (
-  !process.exitCode &&
-  existsSync(DOCS) &&
-  existsSync(WEB) &&
-  read(GUIDES_STAMP) !== guidesFingerprint()
-)
-  await buildGuides();
-
-async function buildGuides() {
-  rmSync(GUIDES_STAMP, { force: true });
-  const guides = await import("./guides.js");
-  guides.buildGuides(GUIDES);
-  writeFileSync(GUIDES_STAMP, guidesFingerprint());
+for (const part of parts) {
+  if (!process.exitCode && existsSync(part.source)) await bring(part);
 }
 
-/** A hash of the sources of the guides, and the names of their files. */
-function guidesFingerprint() {
-  const script = fileURLToPath(import.meta.resolve("./guides.js"));
-  const texts = filesBelow(DOCS).filter((path) => /\.(md|svg)$/.test(path));
-  const inputs = [script, ...texts.sort(), "CHANGELOG.md", "SECURITY.md"];
-  return `${hashOf(inputs)} ${filesBelow(GUIDES).sort().join()}\n`;
+/** Makes a part, unless it is there and what it depends on is the same. */
+async function bring({ name, out, inputs, make }) {
+  const stamp = join(OUT, `.built-${name}`);
+  const hash = hashOf([script("build.js"), ...LOCK, ...inputs().sort()]);
+  const fingerprintOfPart = () => `${hash} ${hashOf(filesBelow(out).sort())}\n`;
+  if (read(stamp) === fingerprintOfPart()) return;
+  rmSync(stamp, { force: true });
+  await make(out);
+  // If a source has changed meanwhile, the next build makes it again.
+  if (!process.exitCode) writeFileSync(stamp, fingerprintOfPart());
 }
 
-async function buildClient() {
-  rmSync(CLIENT_STAMP, { force: true });
-  const inputs = clientInputs();
-  await import("./client.js");
-  writeFileSync(CLIENT_STAMP, clientFingerprint(inputs));
+/** A script beside this one. */
+function script(name) {
+  return fileURLToPath(import.meta.resolve(`./${name}`));
 }
 
-/** Identifies the built package: a hash of its inputs, and the names of its files. */
-function clientFingerprint(inputs = clientInputs()) {
-  return `${inputs} ${hashOf(filesBelow(join(CLIENT, "dist")).sort())}\n`;
+/** Writes what clients get that take Brotli or gzip, so that the server compresses nothing. */
+function compress(folder) {
+  for (const path of filesBelow(folder)) {
+    if (!/\.(js|css|svg|json|html)$/.test(path)) continue;
+    const bytes = readFileSync(path);
+    writeFileSync(`${path}.br`, brotliCompressSync(bytes));
+    writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+  }
 }
 
-function clientInputs() {
-  const script = fileURLToPath(import.meta.resolve("./client.js"));
-  return hashOf([script, ...LOCK, ...SHARED.flatMap(filesBelow).sort()]);
-}
-
-async function buildPages() {
-  rmSync(WEB_STAMP, { force: true });
-  const inputs = webInputs();
-  const { build } = await import("vite");
-  await build({ configFile: join(WEB, "vite.config.ts"), logLevel: "warn" });
-  for (const path of filesBelow(join(PAGES, "web"))) compress(path);
-  writeFileSync(WEB_STAMP, webFingerprint(inputs));
-}
-
-/** Writes what browsers get that take Brotli or gzip, so that the server compresses nothing. */
-function compress(path) {
-  if (!/\.(js|css|svg|json)$/.test(path)) return;
-  const bytes = readFileSync(path);
-  writeFileSync(`${path}.br`, brotliCompressSync(bytes));
-  writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
-}
-
-/** Identifies built pages: a hash of their inputs, and the names of the files. */
-function webFingerprint(inputs = webInputs()) {
-  return `${inputs} ${hashOf(filesBelow(PAGES).sort())}\n`;
-}
-
-/** A hash of everything that the pages depend on. */
-function webInputs() {
-  const sources = [WEB, ...SHARED].flatMap(filesBelow).sort();
-  return hashOf([fileURLToPath(import.meta.url), ...LOCK, ...sources]);
+/** Runs a program. If it fails, so does the build. */
+function run(...args) {
+  const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
+  if (status !== 0) process.exitCode = status ?? 1;
 }
 
 function build() {
@@ -146,13 +148,8 @@ function build() {
   // The compiler assumes that its earlier output still exists.
   if (!isWhole) rmSync(MEMORY, { force: true });
   const inputs = inputsOf();
-  const { status } = spawnSync(process.execPath, [compiler()], {
-    stdio: "inherit",
-  });
-  if (status !== 0) {
-    process.exitCode = status ?? 1;
-    return;
-  }
+  run(compiler());
+  if (process.exitCode) return;
   // If a source has changed meanwhile, the next build starts again.
   writeFileSync(STAMP, fingerprint(inputs));
 }
@@ -173,12 +170,7 @@ function fingerprint(inputs = inputsOf()) {
 
 /** A hash of everything that the output depends on. */
 function inputsOf() {
-  return hashOf([
-    fileURLToPath(import.meta.url),
-    "tsconfig.json",
-    ...LOCK,
-    ...sources,
-  ]);
+  return hashOf([script("build.js"), "tsconfig.json", ...LOCK, ...sources]);
 }
 
 function hashOf(paths) {

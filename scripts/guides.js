@@ -3,7 +3,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -88,10 +87,10 @@ input.addEventListener("input", search);
 if (location.hash.startsWith("#/")) location.replace(new URL("../api" + location.hash, base));
 `;
 
-/** Makes the pages, their style, their script and the index in a folder. */
+/** Makes the manual in a folder: its start, and below `guides/` the pages and what they need. */
 export function buildGuides(out) {
-  rmSync(out, { recursive: true, force: true });
-  mkdirSync(out, { recursive: true });
+  const folder = join(out, "guides");
+  mkdirSync(folder, { recursive: true });
   const names = readdirSync(DOCS)
     .filter((name) => name.endsWith(".md"))
     .map((name) => name.slice(0, -".md".length))
@@ -102,17 +101,17 @@ export function buildGuides(out) {
   ];
   for (const { name, title, html } of guides) {
     const page = pageOf({ title, html, guides, current: name, to: "" });
-    writeFileSync(join(out, `${name}.html`), page);
+    writeFileSync(join(folder, `${name}.html`), page);
   }
   writeFileSync(
     join(out, "index.html"),
     pageOf({ title: "Foyer", html: homeOf(guides), guides, to: "guides/" }),
   );
   const sections = guides.flatMap((guide) => guide.sections);
-  writeFileSync(join(out, "search.json"), JSON.stringify(sections));
-  writeFileSync(join(out, "guides.css"), STYLE);
-  writeFileSync(join(out, "guides.js"), SCRIPT);
-  for (const file of FILES) copyFileSync(join(DOCS, file), join(out, file));
+  writeFileSync(join(folder, "search.json"), JSON.stringify(sections));
+  writeFileSync(join(folder, "guides.css"), STYLE);
+  writeFileSync(join(folder, "guides.js"), SCRIPT);
+  for (const file of FILES) copyFileSync(join(DOCS, file), join(folder, file));
 }
 
 const placeOf = (name) => ORDER.indexOf(name) + 1 || Infinity;

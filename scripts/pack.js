@@ -42,11 +42,13 @@ try {
   const root = manifestOf(readJson(join(folder, "package.json")));
   writeJson(join(folder, "package.json"), root);
   for (const path of Object.keys(shipped)) bundle(folder, path, shipped);
-  const { name, version, dependencies, license, bin, engines } = root;
+  const { name, version, license, bin, engines } = root;
+  const { dependencies, peerDependencies, peerDependenciesMeta } = root;
+  const peers = { peerDependencies, peerDependenciesMeta };
   writeJson(join(folder, "npm-shrinkwrap.json"), {
     ...lock,
     packages: {
-      "": { name, version, license, dependencies, bin, engines },
+      "": { name, version, license, dependencies, ...peers, bin, engines },
       ...shipped,
     },
   });

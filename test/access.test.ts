@@ -57,10 +57,11 @@ const table: Record<string, string> = {
   "GET /docs/": all200,
   "GET /docs/:name": all302,
   "GET /docs/api": all200,
-  "GET /docs/guides/*": all200,
+  "GET /docs/guides/:name": all200,
   "GET /docs/live": all200,
+  "GET /docs/live.css": all200,
   "GET /docs/start.js": all200,
-  "GET /docs/static/*": all200,
+  "GET /docs/static/:name": all200,
   "GET /api/v1/openapi.json": all200,
   "GET /api/v1/asyncapi.json": all200,
   // It only says that a websocket is expected; the login is a message.
@@ -126,8 +127,8 @@ const urlOf = (
     .replace(":room_id", room)
     .replace(":file_id", file)
     .replace("/docs/:name", "/docs/configure.md")
-    .replace("/docs/guides/*", "/docs/guides/configure")
-    .replace("/docs/static/*", "/docs/static/swagger-ui.css")
+    .replace("/docs/guides/:name", "/docs/guides/configure")
+    .replace("/docs/static/:name", "/docs/static/swagger-ui.css")
     .replace("/web/*", "/web/icon.svg")
     .replace("/demo/*", "/demo/init.mp4")
     .replace("/media/pub/:world/:name", media)

@@ -48,6 +48,8 @@ void t.test("the package", async (t) => {
     "deploy/nodes/compose.yaml",
     "deploy/nodes/kubernetes.yaml",
     "dist/cli/main.js",
+    "dist/documents/openapi.json.br",
+    "dist/manual/guides/configure.html",
     "dist/pages/index.html",
     "dist/pages/web/icon.svg.br",
     "docs/asyncapi.json",
@@ -102,13 +104,13 @@ void t.test("the image is built from all that the server is", async (t) => {
   const { include } = JSON.parse(
     readFileSync(join(root, "tsconfig.json"), "utf8"),
   ) as { include: string[] };
-  // What tests and measures it is no part of it, nor are the scripts but one.
-  const others = ["test", "bench", "scripts"];
+  // What tests and measures it is no part of it.
+  const others = ["test", "bench"];
   const parts = include
     .map((path) => path.split("/")[0]!)
     .filter((path) => !others.includes(path));
   const needed = [
-    ...["demo", "package-lock.json", "scripts/build.js", "web"],
+    ...["demo", "package-lock.json", "scripts", "web"],
     "packages/client/package.json",
   ];
   for (const path of [...parts, ...needed]) t.ok(kept.has(path), path);

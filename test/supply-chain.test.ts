@@ -27,6 +27,8 @@ const lock = read("package-lock.json") as {
 const manifest = read("package.json") as {
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
+  peerDependencies: Record<string, string>;
+  peerDependenciesMeta: Record<string, { optional: boolean }>;
   allowScripts: Record<string, boolean>;
 };
 // Without the packages of this repository.
@@ -127,6 +129,16 @@ void t.test("nothing is installed but what was looked at", (t) => {
   t.end();
 });
 
+void t.test("what only several machines need is optional", (t) => {
+  for (const [name, range] of Object.entries(manifest.peerDependencies)) {
+    t.equal(range, `^${manifest.devDependencies[name]}`, `${name} is tested`);
+    t.strictSame(manifest.peerDependenciesMeta[name], { optional: true }, name);
+    const { dev } = lock.packages[`node_modules/${name}`]!;
+    t.ok(dev, `nothing that is installed with Foyer brings ${name}`);
+  }
+  t.end();
+});
+
 const root = new URL("../../", import.meta.url);
 
 /** The packages that a file names in an import, of values or of types. */
@@ -163,6 +175,7 @@ void t.test("whatever is imported is declared", (t) => {
     );
     const declared = {
       ...manifest.dependencies,
+      ...manifest.peerDependencies,
       ...(!isShipped && manifest.devDependencies),
     };
     return importedBy(path)

@@ -1,19 +1,24 @@
 import { Readable } from "node:stream";
-import type {
+import {
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
   PutObjectCommand,
-  PutObjectCommandInput,
-  S3Client,
+  type PutObjectCommandInput,
+  type S3Client,
+  UploadPartCommand,
 } from "@aws-sdk/client-s3";
-import { Upload } from "@aws-sdk/lib-storage";
 import { malformed } from "./listing.js";
 
 /** The size of the parts of an upload, in bytes; S3 takes no smaller ones. */
 const PART = 5 * 1024 * 1024;
 
+/** How many parts are sent at a time, while the next one is read. */
+const SENDING = 2;
+
 /**
  * Stores a stream as an object that appears when it is complete. The parts of a failed
  * upload are left.
- * @throws what the client throws first.
+ * @throws what the client or the source throws first.
  */
 export async function upload(
   client: S3Client,
@@ -21,34 +26,89 @@ export async function upload(
   source: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const ending = new AbortController();
-  const { signal: abortSignal } = ending;
-  let failure: unknown;
-  // The library neither cancels its requests, nor ends because one of them failed.
-  const send = async (command: PutObjectCommand): Promise<unknown> => {
-    try {
-      return await client.send(command, { abortSignal });
-    } catch (error) {
-      failure ??= error;
-      ending.abort();
-      throw error;
-    }
-  };
-  const body = Readable.from(source, { objectMode: false });
-  const parts = new Upload({
-    client: Object.create(client, { send: { value: send } }) as S3Client,
-    params: { ...object, Body: body },
-    partSize: PART,
-    queueSize: 2,
-    leavePartsOnError: true,
-    abortController: ending,
+  const { signal } = ending;
+  const failed = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error));
   });
+  // The first error ends all other requests.
+  const send = ((command: PutObjectCommand) =>
+    client.send(command, { abortSignal: signal }).catch((error: unknown) => {
+      ending.abort(error);
+      throw error;
+    })) as S3Client["send"];
+  const body = Readable.from(source, { objectMode: false });
   try {
+    // A failed request does not wait for the source, which may be slow.
+    const stored = store(send, object, partsOf(body));
+    const { ETag } = await Promise.race([stored, failed]);
     // Every S3 server names the stored object.
-    if (!(await parts.done()).ETag) throw malformed();
+    if (!ETag) throw malformed();
   } catch (error) {
-    ending.abort();
-    throw failure ?? error;
+    ending.abort(error);
+    throw signal.reason;
   } finally {
     body.destroy();
   }
+}
+
+interface Stored {
+  ETag?: string | undefined;
+}
+
+/** Stores an object as it is, or in several parts. */
+async function store(
+  send: S3Client["send"],
+  object: Omit<PutObjectCommandInput, "Body">,
+  parts: AsyncGenerator<Buffer, undefined>,
+): Promise<Stored> {
+  const Body = (await parts.next()).value ?? Buffer.alloc(0);
+  return Body.length < PART
+    ? send(new PutObjectCommand({ ...object, Body }))
+    : storeInParts(send, object, Body, parts);
+}
+
+async function storeInParts(
+  send: S3Client["send"],
+  object: Omit<PutObjectCommandInput, "Body">,
+  first: Buffer,
+  others: AsyncIterable<Buffer>,
+): Promise<Stored> {
+  const { UploadId } = await send(new CreateMultipartUploadCommand(object));
+  const { Bucket, Key } = object;
+  const upload = { Bucket, Key, UploadId };
+  const sent: Promise<{ PartNumber: number; ETag: string | undefined }>[] = [];
+  const sendPart = (Body: Buffer) => {
+    const PartNumber = sent.length + 1;
+    const part = new UploadPartCommand({ ...upload, PartNumber, Body });
+    const answer = send(part).then(({ ETag }) => ({ PartNumber, ETag }));
+    // Its error has ended the upload.
+    answer.catch(() => {});
+    sent.push(answer);
+  };
+  sendPart(first);
+  for await (const part of others) {
+    await sent.at(-SENDING);
+    sendPart(part);
+  }
+  const MultipartUpload = { Parts: await Promise.all(sent) };
+  return send(
+    new CompleteMultipartUploadCommand({ ...upload, MultipartUpload }),
+  );
+}
+
+/** Cuts a stream into parts. Only the last one is smaller, and there may be none. */
+async function* partsOf(body: Readable): AsyncGenerator<Buffer, undefined> {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    while (size >= PART) {
+      const whole = Buffer.concat(chunks);
+      yield whole.subarray(0, PART);
+      chunks = [whole.subarray(PART)];
+      size -= PART;
+    }
+  }
+  if (size > 0) yield Buffer.concat(chunks);
 }

@@ -76,7 +76,7 @@ function operations(requirements: Requirements | undefined): JsonObject {
 }
 
 /** The server as clients see it; a variable where its address is not known. */
-function serverOf(publicUrl: string | undefined): JsonObject {
+export function serverOf(publicUrl: string | undefined): JsonObject {
   if (publicUrl === undefined) {
     return {
       host: "{host}",

@@ -1,4 +1,3 @@
-import rateLimit from "@fastify/rate-limit";
 import type {
   FastifyInstance,
   FastifyRequest,
@@ -7,7 +6,6 @@ import type {
 } from "fastify";
 import fp from "fastify-plugin";
 import type { LoadLimits } from "../../config.js";
-import type { Events } from "../../db/events.js";
 import { Refusal } from "../http/errors.js";
 
 declare module "fastify" {
@@ -17,34 +15,8 @@ declare module "fastify" {
   }
 }
 
-/** A client only needs `Retry-After`. */
-const quiet = {
-  "x-ratelimit-limit": false,
-  "x-ratelimit-remaining": false,
-  "x-ratelimit-reset": false,
-};
-
-/** Lets the events count, so that the calls to all nodes add up. */
-const countsOf = (events: Events) =>
-  class Counts {
-    incr(
-      key: string,
-      done: (
-        error: Error | null,
-        result?: { current: number; ttl: number },
-      ) => void,
-      window: number,
-    ): void {
-      events.count(key, window).then(
-        ({ count, ttl }) => done(null, { current: count, ttl }),
-        (error: unknown) => done(error as Error),
-      );
-    }
-
-    child(): Counts {
-      return this;
-    }
-  };
+/** How long the calls of a caller add up, in milliseconds. */
+const MINUTE = 60_000;
 
 /** What is limited for whom. */
 export interface RateLimit {
@@ -55,33 +27,27 @@ export interface RateLimit {
   keyOf: (request: FastifyRequest) => string;
 }
 
-/** Makes a hook of a route that answers 429 to whoever sends more. */
+/**
+ * Makes a hook of a route that answers 429 to a caller who sends more. With Valkey, the calls
+ * to all nodes add up.
+ */
 export function limitRate(
-  app: FastifyInstance,
+  { events }: Pick<FastifyInstance, "events">,
   { perMinute, what, keyOf }: RateLimit,
 ): onRequestAsyncHookHandler {
-  const hook = app.rateLimit({
-    max: perMinute,
-    timeWindow: "1 minute",
-    keyGenerator: (request) => `${what} ${keyOf(request)}`,
-    errorResponseBuilder: (_, { ttl }) =>
-      new Refusal(429, `Too many ${what}. Try again later.`, {
-        "retry-after": String(Math.ceil(ttl / 1000)),
-      }),
-  });
-  // For those who print the hooks of a route.
-  return Object.defineProperty(hook, "name", { value: "limitRate" });
+  return async function limitRate(request) {
+    const key = `${what} ${keyOf(request)}`;
+    const { count, ttl } = await events.count(key, MINUTE);
+    if (count <= perMinute) return;
+    throw new Refusal(429, `Too many ${what}. Try again later.`, {
+      "retry-after": String(Math.ceil(ttl / 1000)),
+    });
+  };
 }
 
 /** Bounds the API calls of one token in a minute. */
 export default fp<{ load?: LoadLimits | undefined }>(
   async (app, { load }) => {
-    await app.register(rateLimit, {
-      global: false,
-      store: countsOf(app.events),
-      addHeaders: quiet,
-      addHeadersOnExceeding: quiet,
-    });
     const perMinute = load?.perMinute;
     if (!perMinute) return;
     const limitCaller = limitRate(app, {

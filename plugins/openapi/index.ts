@@ -13,8 +13,16 @@ declare module "fastify" {
   interface FastifyInstance {
     /** The whole API as an OpenAPI 3.1 document; call it when all routes are registered. */
     openapi(): JsonObject;
+    /** Whether a document has the same operations. */
+    isOpenapi(document: JsonObject): boolean;
   }
 }
+
+/** The servers of a document: one, where clients find it. */
+export const serversOf = (publicUrl = "/") => [{ url: publicUrl }];
+
+/** The paths of a document, as far as this code reads them. */
+type Paths = Record<string, Record<string, { operationId?: string }>>;
 
 const info = {
   title: "Foyer",
@@ -39,13 +47,24 @@ const tags = [
  * names of permission keys.
  */
 export default fp<{ publicUrl: string | undefined }>(
-  async (app, { publicUrl = "/" }) => {
+  async (app, { publicUrl }) => {
     const routes: RouteOptions[] = [];
     app.addHook("onRoute", (route) => {
       // HEAD follows from GET. Routes without an operationId are pages for people.
       if (route.method !== "HEAD" && route.schema?.operationId) {
         routes.push(route);
       }
+    });
+
+    app.decorate("isOpenapi", ({ paths }) => {
+      const operations = Object.values(paths as Paths).flatMap((path) =>
+        Object.values(path),
+      );
+      const ids = new Set(operations.map(({ operationId }) => operationId));
+      return (
+        routes.length === operations.length &&
+        routes.every(({ schema }) => ids.has(schema?.operationId))
+      );
     });
 
     app.decorate("openapi", () => {
@@ -62,7 +81,7 @@ export default fp<{ publicUrl: string | undefined }>(
       return {
         openapi: "3.1.0",
         info,
-        servers: [{ url: publicUrl }],
+        servers: serversOf(publicUrl),
         tags,
         paths,
         components: {

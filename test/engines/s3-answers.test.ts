@@ -155,6 +155,28 @@ void t.test("a server that takes all and keeps nothing", async (t) => {
   await t.rejects(put, refused);
 });
 
+void t.test(
+  "a part is refused while the next one has yet to come",
+  async (t) => {
+    const { files, say } = await open(t);
+    const begun = text(
+      "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>",
+    );
+    say((response, request) => {
+      if (/[?&]uploads/.test(request.url!)) return begun(response, request);
+      if (!request.url!.includes("partNumber")) return void response.end();
+      response.writeHead(403).end("<Error><Code>AccessDenied</Code></Error>");
+    });
+    let goOn = () => {};
+    const source = async function* () {
+      yield Buffer.alloc(6 * 1024 * 1024);
+      await new Promise<void>((resolve) => (goOn = resolve));
+    };
+    await t.rejects(files.put("a", source(), untold), refused);
+    goOn();
+  },
+);
+
 void t.test("a note that no Foyer has written", async (t) => {
   const { files, say } = await open(t);
   say(object(`<Key>work/a/%E0%A4%A.note</Key>${SIZE}${TIME}`));

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { buffer, text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -124,6 +125,28 @@ side("a client that vanishes leaves nothing", async (t) => {
   await t.rejects(files.put("a", source(), untold), gone);
   await files.close();
   t.strictSame(await contentOf(options), []);
+});
+
+side("files of every size around that of a part", async (t) => {
+  const files = await filesIn(t, await server.newBucket());
+  const part = 5 * 1024 * 1024;
+  const sizes = [0, 1, part - 1, part, part + 1, 2 * part, 3 * part + 1];
+  for (const size of sizes) {
+    const bytes = randomBytes(size);
+    for (const pieceSize of [100_000, size + 1]) {
+      const source = async function* () {
+        for (let at = 0; at < size; at += pieceSize) {
+          yield bytes.subarray(at, at + pieceSize);
+        }
+      };
+      await files.put("a", source(), async (stored) => {
+        t.equal(stored.size, size);
+      });
+      const file = (await files.open("a"))!;
+      t.equal(file.size, size);
+      t.ok((await buffer((await file.read())!)).equals(bytes), `${size} bytes`);
+    }
+  }
 });
 
 side("a doubtful record is left to a sweep", async (t) => {

@@ -1,15 +1,13 @@
 import { readdirSync } from "node:fs";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { Type } from "@sinclair/typebox";
 import t from "tap";
 import {
   asyncapiDocument,
   type Requirements,
 } from "../../plugins/asyncapi/document.js";
-import { livePage } from "../../plugins/docs/live-page.js";
-import {
-  schemaHtml,
-  type DocumentSchema,
-} from "../../plugins/docs/schema-html.js";
+import { livePage } from "../../scripts/live-page.js";
+import { schemaHtml, type DocumentSchema } from "../../scripts/schema-html.js";
 import { commands, type CommandName } from "../../schemas/live/index.js";
 import { serve } from "../helper.js";
 
@@ -83,6 +81,72 @@ void t.test("the guides, as npm run build renders them", async (t) => {
   }
 });
 
+void t.test(
+  "what the build made, in the coding that a client takes",
+  async (t) => {
+    const { app } = await serve(t);
+    const get = async (url: string, headers: Record<string, string> = {}) => {
+      const answer = await app.inject({ url, headers });
+      t.equal(answer.headers.vary, "accept-encoding", url);
+      t.equal(answer.headers["cache-control"], "no-cache", url);
+      return answer;
+    };
+    for (const url of [
+      "/docs/",
+      "/docs/api",
+      "/docs/live",
+      "/docs/guides/configure",
+      "/docs/static/swagger-ui.css",
+      "/api/v1/openapi.json",
+      "/api/v1/asyncapi.json",
+    ]) {
+      const plain = await get(url);
+      t.notOk(plain.headers["content-encoding"], url);
+      const { etag } = plain.headers as { etag: string };
+      t.match(etag, /^W\/"[\w-]{22}"$/);
+      const cases: [accepted: string, coding: string | undefined][] = [
+        ["gzip, deflate, br", "br"],
+        ["gzip", "gzip"],
+        ["br;q=0, gzip;q=0.5", "gzip"],
+        ["zstd, identity", undefined],
+        ["br;q=0, gzip;q=0", undefined],
+      ];
+      for (const [accepted, coding] of cases) {
+        const headers = { "accept-encoding": accepted };
+        const coded = await get(url, headers);
+        t.equal(coded.headers["content-encoding"], coding, accepted);
+        const { "content-type": type } = plain.headers;
+        t.match(coded.headers, { etag, "content-type": type });
+        const { rawPayload: bytes } = coded;
+        const text =
+          coding === "br"
+            ? brotliDecompressSync(bytes)
+            : coding === "gzip"
+              ? gunzipSync(bytes)
+              : bytes;
+        t.ok(text.equals(plain.rawPayload), `${url}: ${accepted}`);
+        if (coding) t.ok(bytes.length < text.length, `${bytes.length}`);
+        const known = await get(url, { ...headers, "if-none-match": etag });
+        t.match(known, { statusCode: 304, body: "", headers: { etag } });
+      }
+      const head = await app.inject({ method: "HEAD", url });
+      t.match(head, { statusCode: 200, body: "", headers: { etag } });
+    }
+  },
+);
+
+void t.test("with origins that may call, too", async (t) => {
+  const { app } = await serve(t, [], {
+    config: { corsOrigins: ["https://a.org"] },
+  });
+  const headers = { origin: "https://a.org" };
+  const { headers: got } = await app.inject({ url: "/docs/", headers });
+  t.match(got, {
+    vary: "Origin, accept-encoding",
+    "access-control-allow-origin": "https://a.org",
+  });
+});
+
 void t.test("the page about the websocket", async (t) => {
   const { app, call } = await serve(t);
   const page = await call({ url: "/docs/live" });
@@ -90,10 +154,15 @@ void t.test("the page about the websocket", async (t) => {
     status: 200,
     headers: {
       "content-type": "text/html; charset=utf-8",
-      "content-security-policy": /^default-src 'none'; style-src 'sha256-/,
+      "content-security-policy": /^default-src 'none'; style-src 'self';/,
     },
   });
   t.notMatch(page.text, /(src|href)="(\/|https?:)/, "each address is relative");
+  t.notMatch(page.text, /<style|style="|<script/, "its style is a file");
+  t.match(await call({ url: "/docs/live.css" }), {
+    status: 200,
+    headers: { "content-type": "text/css; charset=utf-8" },
+  });
   const links = [...page.text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
   t.ok(links.length > 100, `${links.length} links within it`);
   const ids = [...page.text.matchAll(/id="([^"]+)"/g)].map(([, id]) => id!);
@@ -113,8 +182,11 @@ void t.test("the page about the websocket", async (t) => {
   for (const code of ["room.unknown", "user.unsupported_command"]) {
     t.ok(ids.includes(`code-${code}`), code);
   }
-  const moved = await call({ url: "/docs/live/" });
-  t.match(moved, { status: 302, headers: { location: "../live" } });
+  for (const path of ["live", "guides/configure"]) {
+    const moved = await call({ url: `/docs/${path}/` });
+    const location = `../${path.split("/").at(-1)}`;
+    t.match(moved, { status: 302, headers: { location } });
+  }
 });
 
 void t.test("what the page makes of a schema", async (t) => {

@@ -1,5 +1,6 @@
 import { configOf } from "../stack.js";
 import { readFile } from "node:fs/promises";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import t from "tap";
@@ -18,6 +19,54 @@ void t.test("the document is served, and is the one committed", async (t) => {
   t.equal(status, 200);
   const committed = await readFile("docs/openapi.json", "utf8");
   t.same(body, JSON.parse(committed), "npm run openapi brings it up to date");
+});
+
+void t.test("a server at another address", async (t) => {
+  const { app } = await serve(t, [], {
+    config: { publicUrl: "https://a.org/foyer" },
+  });
+  for (const [name, servers] of [
+    ["openapi", [{ url: "https://a.org/foyer" }]],
+    [
+      "asyncapi",
+      { foyer: { host: "a.org", pathname: "/foyer", protocol: "wss" } },
+    ],
+  ] as const) {
+    const url = `/api/v1/${name}.json`;
+    const plain = await app.inject({ url });
+    t.same(plain.json(), app[name]());
+    t.same(plain.json<JsonObject>().servers, servers);
+    for (const [coding, decode] of [
+      ["br", brotliDecompressSync],
+      ["gzip", gunzipSync],
+    ] as const) {
+      const headers = { "accept-encoding": coding };
+      const coded = await app.inject({ url, headers });
+      t.equal(coded.headers["content-encoding"], coding);
+      t.equal(coded.headers.etag, plain.headers.etag);
+      t.ok(decode(coded.rawPayload).equals(plain.rawPayload));
+    }
+  }
+});
+
+void t.test("a program that adds routes has them in it", async (t) => {
+  const app = createApp({
+    config: { ...loadConfig({}), ...(await configOf(testdir(t))) },
+  });
+  t.teardown(() => app.close());
+  app.register(async (scope) => {
+    scope.get(
+      "/mine",
+      {
+        config: { requires: "public" },
+        schema: { operationId: "getMine", summary: "Mine", tags: ["server"] },
+      },
+      async () => ({}),
+    );
+  });
+  const document = (await app.inject(url)).json<{ paths: JsonObject }>();
+  t.match(document.paths["/mine"], { get: { operationId: "getMine" } });
+  t.ok(document.paths["/healthz"]);
 });
 
 void t.test("every route is in it, and has a name of its own", async (t) => {

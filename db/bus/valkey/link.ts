@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { createClient } from "@redis/client";
 import { detach } from "../../detach.js";
 
 /** How long a connection may take until it is used, in milliseconds. */
@@ -15,7 +14,9 @@ export const SILENT = "No answer.";
 /** How many commands may wait for their answers. */
 const MAX_COMMANDS = 20_000;
 
-const connectTo = (url: string) =>
+type CreateClient = (typeof import("@redis/client"))["createClient"];
+
+const connectTo = (createClient: CreateClient, url: string) =>
   createClient({
     // Valkey has schemes of its own for the same protocol.
     url: url.replace(/^valkey/, "redis"),
@@ -76,9 +77,11 @@ export class Link {
   }
 
   async #keep(): Promise<void> {
+    // It is installed only where VALKEY_URL is set.
+    const { createClient } = await import("@redis/client");
     let pause = FIRST_PAUSE;
     while (!this.#closed) {
-      const wasUp = await this.#connection();
+      const wasUp = await this.#connection(createClient);
       pause = wasUp ? FIRST_PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
       if (this.#closed) return;
       // Many nodes lose their connections at the same time.
@@ -88,12 +91,12 @@ export class Link {
   }
 
   /** Connects, and waits for the end of the connection. @returns whether it was used. */
-  async #connection(): Promise<boolean> {
+  async #connection(createClient: CreateClient): Promise<boolean> {
     const { url } = this.#parts;
     let client: Client | undefined;
     let timer: NodeJS.Timeout | undefined;
     try {
-      const opened = (client = connectTo(url));
+      const opened = (client = connectTo(createClient, url));
       await new Promise<never>((_, reject) => {
         this.#cut = reject;
         const late = () => reject(new Error(SILENT));
