@@ -129,6 +129,8 @@ export interface EventSelection {
  * checked.
  */
 export interface ChatStore {
+  /** The highest id of an event of a world; 0 for none. */
+  lastId(worldId: string): Promise<number>;
   /** A channel; undefined for that of a room in which nothing has happened yet. */
   channel(worldId: string, id: string): Promise<Channel | undefined>;
   /**

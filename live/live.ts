@@ -156,6 +156,7 @@ export class Live {
     // The client may have gone while its user was written: then nobody would remove it.
     if (connection.ended) return;
     await this.#follow(connection);
+    await this.chat.channels.begin(connection.world);
     if (connection.ended) return this.#unfollow(connection);
     this.hub.add(connection, login.user);
     await this.notifier.watch(connection.world);
@@ -246,6 +247,7 @@ export class Live {
     this.states.forget(world);
     this.polls.forget(world);
     this.chat.pages.forget(world);
+    this.chat.channels.forget(world);
   }
 
   close(): void {

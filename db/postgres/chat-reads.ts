@@ -9,6 +9,9 @@ import {
 } from "./chat-events.js";
 import type { Sql } from "./sql.js";
 
+// By the index of this expression.
+const LAST = "SELECT max(id + 0) FROM chat_events WHERE world_id = $1";
+
 const CHANNEL = `SELECT ${CHANNEL_COLUMNS} FROM chat_channels AS c
   WHERE c.world_id = $1 AND c.id = $2`;
 
@@ -58,6 +61,7 @@ export const chatReads = (
   sql: Sql,
 ): Pick<
   ChatStore,
+  | "lastId"
   | "channel"
   | "events"
   | "event"
@@ -67,6 +71,8 @@ export const chatReads = (
   | "memberships"
   | "unread"
 > => ({
+  lastId: async (worldId) =>
+    (await sql.value<number | null>(LAST, [worldId])) ?? 0,
   async channel(worldId, id) {
     const row = await sql.one<ChannelRow>(CHANNEL, [worldId, id]);
     return row && toChannel(row);

@@ -54,10 +54,17 @@ export function chatReads(db: Connection) {
      WHERE chat_notifications.user_id = ? AND chat_channels.world_id = ?
      ORDER BY chat_notifications.event DESC LIMIT ?`,
   );
+  const lastId = db
+    .prepare<[string], number>(
+      "SELECT coalesce(max(id), 0) FROM chat_events WHERE world_id = ?",
+    )
+    .pluck();
   const selectRemains = db.prepare<[]>("SELECT 1 FROM chat_remains LIMIT 1");
 
   return {
     hasRemains: (): boolean => selectRemains.get() !== undefined,
+
+    lastId: (worldId: string): number => lastId.get(worldId)!,
 
     channel(worldId: string, id: string): Channel | undefined {
       const row = find(worldId, id);

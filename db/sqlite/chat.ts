@@ -15,6 +15,7 @@ export function chatStore(
   erasing: <T>(write: () => Promise<T>) => Promise<T>,
 ): ChatStore {
   return {
+    lastId: async (worldId) => read(() => reads.lastId(worldId)),
     channel: async (...args) => read(() => reads.channel(...args)),
     events: async (...args) => read(() => reads.events(...args)),
     event: async (...args) => read(() => reads.event(...args)),

@@ -85,7 +85,7 @@ export class Channels {
     const cursor = this.lastDelivered(world, channel);
     try {
       // Later entries have not come here yet, so their events will be delivered.
-      const last = since ?? this.#live.events.reached(world);
+      const last = since ?? this.#feed.lastOf(world);
       const state = await this.#stateOf(context, last);
       const missed = await read?.(last);
       if (since !== undefined) {
@@ -160,6 +160,16 @@ export class Channels {
     what: "subscribe" | "unsubscribe",
   ): void {
     this.#live.presence.note(world, { do: what, connection: id, channel });
+  }
+
+  /** Begins with a world that is followed now. */
+  begin(world: string): Promise<void> {
+    return this.#feed.begin(world);
+  }
+
+  /** A world is followed no longer. */
+  forget(world: string): void {
+    this.#feed.forget(world);
   }
 
   /** A connection has ended. Presence learns of it by itself. */

@@ -56,6 +56,8 @@ export class Feed {
   readonly #parts: FeedParts;
   /** Of a channel without a stream, everything that came from the log was delivered. */
   readonly #streams = new Map<string, Stream>();
+  /** The last event of each followed world. */
+  readonly #last = new Map<string, number>();
   #closed = false;
   readonly #unsubscribe: () => void;
 
@@ -68,6 +70,27 @@ export class Feed {
   close(): void {
     this.#closed = true;
     this.#unsubscribe();
+  }
+
+  /** Begins with a world that is followed now. */
+  async begin(world: string): Promise<void> {
+    if (this.#last.has(world)) return;
+    const last = await this.#live.store.chat.lastId(world);
+    this.#note(world, last);
+  }
+
+  /** A world is followed no longer. */
+  forget(world: string): void {
+    this.#last.delete(world);
+  }
+
+  /** The id of the last event of a world that came here; 0 for none. Later ones will be delivered. */
+  lastOf(world: string): number {
+    return this.#last.get(world) ?? 0;
+  }
+
+  #note(world: string, event: number): void {
+    this.#last.set(world, Math.max(event, this.lastOf(world)));
   }
 
   /** The id up to which all events of a channel were delivered. */
@@ -117,6 +140,7 @@ export class Feed {
     }
     if (event.type !== "chat.event") return;
     const { world, channel, delivery, seq } = event;
+    this.#note(world, seq);
     const stream = this.#streamOf(world, channel, seq - 1);
     if (stream.skipped > 0 || stream.waiting.length >= MAX_WAITING) {
       stream.skipped = seq;

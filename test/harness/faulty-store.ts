@@ -10,7 +10,16 @@ export type Kind = (typeof kinds)[number];
 
 const READS = [
   ...["get", "at", "list", "issuing", "export", "all", "find", "getMany"],
-  ...["byPretalx", "search", "blocked", "has", "keys", "size", "heads"],
+  ...[
+    "byPretalx",
+    "search",
+    "blocked",
+    "has",
+    "keys",
+    "size",
+    "heads",
+    "lastId",
+  ],
   ...["channel", "events", "event", "deliveries", "since", "isMember"],
   ...["members", "memberships", "unread", "seen", "ballots", "voters"],
 ];
