@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { detach } from "../detach.js";
 
 /** How long after an erasure its tables are vacuumed, in milliseconds, so that several erasures cost one. */
@@ -5,6 +6,10 @@ const DELAY = 1000;
 
 /** The pause after a failure, or while somebody still reads what was erased, in milliseconds. */
 const RETRY = 5000;
+
+/** How often a process that ends tries again, and the pause before, in milliseconds. */
+const LAST_TRIES = 5;
+const LAST_PAUSE = 100;
 
 /** What {@link Vacuum} asks of the database. */
 interface VacuumAccess {
@@ -33,12 +38,16 @@ export class Vacuum {
     if (this.#tables.size > 0) this.#schedule(DELAY);
   }
 
-  /** Vacuums what is left. */
+  /** Vacuums what is left. It waits a moment for those who still read it. */
   async close(): Promise<void> {
     await this.#working;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#start(0);
+    for (let tries = 0; this.#tables.size > 0 && tries < LAST_TRIES; tries++) {
+      await sleep(LAST_PAUSE);
+      await this.#start(0);
+    }
   }
 
   #schedule(delay: number): void {
