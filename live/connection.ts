@@ -66,6 +66,8 @@ export interface Login extends Bearer {
   view?: View;
   /** The last state of the world that the client got, if it asked for changes. */
   told?: Told;
+  /** The view by which the client's list of channels was made last. */
+  listed?: View;
   /** How many bytes they may get of the states of the world. */
   states?: TokenBucket;
 }

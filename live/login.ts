@@ -186,6 +186,7 @@ async function answerOf(
   const { changes } = connection.login!;
   // From here on, pushes hold the differences from this view.
   if (changes) connection.login!.told = view.told;
+  connection.login!.listed = view;
   const chat = await live.chat.readers.enter(connection, user, view);
   const config = view.json(live.crowds.in(id, changes ? "counts" : "words"));
   const after = jsonOf({

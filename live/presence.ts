@@ -2,14 +2,8 @@ import type { Clock } from "../db/log/clock.js";
 import { isFlag, isId, isRecord } from "../schemas/plain/shapes.js";
 import type { Replica } from "./replica/replica.js";
 import type { ForeignItem, Topic } from "./replica/topic.js";
-import {
-  type Absence,
-  isStay,
-  type PresenceListener,
-  type Stay,
-  type Step,
-  Whereabouts,
-} from "./whereabouts.js";
+import { type Absence, isStay, type Stay, type Step } from "./stays.js";
+import { type PresenceListener, Whereabouts } from "./whereabouts.js";
 
 /** After how many milliseconds other processes learn of steps, together. */
 const REPORT_DELAY = 20;

@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { detach } from "../db/detach.js";
 import type { Clock } from "../db/log/clock.js";
 import type { Connection, Login } from "./connection.js";
 import type { Counting, SentCrowds } from "./crowds.js";
@@ -26,8 +27,26 @@ class Pass {
     max: FRAMES,
   });
 
+  /** Those who may read the chat of some room again. */
+  readonly regaining: Connection[] = [];
+  readonly #regains = new Map<View, Map<View, boolean>>();
+
   /** @param hints whether users who may change settings get a push even if they see no difference. */
   constructor(readonly hints: boolean) {}
+
+  /** Notes by which view a client knows its channels. */
+  list(connection: Connection, login: Login, view: View): void {
+    const { listed = view } = login;
+    login.listed = view;
+    if (listed === view) return;
+    const known = this.#regains.get(view) ?? new Map<View, boolean>();
+    this.#regains.set(view, known);
+    let regains = known.get(listed);
+    if (regains === undefined) {
+      known.set(listed, (regains = view.regains(listed)));
+    }
+    if (regains) this.regaining.push(connection);
+  }
 }
 
 /**
@@ -78,6 +97,7 @@ export class WorldPushes {
         this.#push(connection, login, view, pass);
       else this.#wait(connection);
     });
+    detach(live.chat.readers.listAgain(pass.regaining));
   }
 
   /** Whether a client that asked for changes has got a room, or is about to get it. */
@@ -106,12 +126,8 @@ export class WorldPushes {
     if (login?.told) login.told = login.told.with(room, json);
   }
 
-  #push(
-    connection: Connection,
-    login: Login,
-    view: View,
-    { states, changes, hints }: Pass,
-  ): void {
+  #push(connection: Connection, login: Login, view: View, pass: Pass): void {
+    const { states, changes, hints } = pass;
     const { told } = login;
     let frame: Buffer | undefined;
     if (login.changes) {
@@ -128,6 +144,7 @@ export class WorldPushes {
       frame = states.get(view);
       if (!frame) states.set(view, (frame = this.#state(view)));
     }
+    pass.list(connection, login, view);
     this.#waiting.get(connection.world)?.delete(connection);
     if (!frame) return;
     login.states!.spend(frame.length);

@@ -123,6 +123,13 @@ export class View {
     return this.#chatOf(room).joins;
   }
 
+  /** Whether they may read the chat of a room again that existed before. */
+  regains(before: View): boolean {
+    return this.rooms.some(
+      (id) => this.reads(id) && before.state.room(id) && !before.reads(id),
+    );
+  }
+
   #chatOf(id: string): { reads: boolean; joins: boolean } {
     let chat = this.#chats.get(id);
     if (!chat) {

@@ -20,7 +20,7 @@ const MAX_FOLLOWED = 1000;
 /** How long a world is followed after the last read of it, in milliseconds. */
 const IDLE = 60_000;
 
-/** How often idle worlds are looked for, in milliseconds. */
+/** How often idle worlds are looked for, and how long a world stays at least, in milliseconds. */
 const PATROL = 10_000;
 
 /** For how long others who ask get the answer of a read that is under way, in milliseconds. */
@@ -91,13 +91,16 @@ class FollowedWorlds {
     return this.#read.delete(world) && this.#touch(world);
   }
 
-  /** Follows a world from now on. */
+  /** Follows a world from now on, unless too many are read all the time. */
   follow(world: string): void {
     if (world === INDEX || this.#read.has(world)) return;
+    if (this.#read.size >= MAX_FOLLOWED) {
+      const [[oldest, time]] = this.#read as unknown as [[string, number]];
+      if (this.#clock.now() - time < PATROL) return;
+      this.#giveUp(oldest);
+    }
     this.#touch(world);
     detach(this.#events.follow(world));
-    const [oldest] = this.#read.keys();
-    if (this.#read.size > MAX_FOLLOWED) this.#giveUp(oldest!);
   }
 
   close(): void {

@@ -220,7 +220,8 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
              (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id)`,
         );
         await passSequences();
-        await client.query(beginLogs("SELECT id FROM worlds", `${lastId}`));
+        const last = `(SELECT greatest(${lastId}, max(id)) FROM chat_events)`;
+        await client.query(beginLogs("SELECT id FROM worlds", last));
         await client.query("ANALYZE");
         await commit(client);
       } catch (error) {

@@ -1,3 +1,4 @@
+import { detach } from "../../db/detach.js";
 import type { Commands } from "../../schemas/live/index.js";
 import { uuid } from "../../schemas/plain/texts.js";
 import type { ChannelContext, Context } from "../commands.js";
@@ -30,10 +31,11 @@ export async function createDirect(
   for (const { event } of created) live.metrics?.chatted(event.type);
   const { readers, channels } = live.chat;
   const isNew = created.length > 0;
+  const tell = () => detach(readers.tellOne(connection));
   if (appeared.includes(me.id)) {
     // The caller hears of a new one by the answer, unless everybody is told.
     if (isNew && hide) readers.knows(me.id, channel.id);
-    else readers.tellOne(connection).catch((error) => live.log.error(error));
+    else tell();
   }
   const target: ChannelContext = {
     ...context,
@@ -43,8 +45,14 @@ export async function createDirect(
     isUnused: channel.lastMessage === 0,
   };
   const since = created[0] && created[0].event.id - 1;
-  const state = await channels.subscribe(target, since);
-  return { ...state, id: channel.id };
+  try {
+    const state = await channels.subscribe(target, since);
+    return { ...state, id: channel.id };
+  } catch (error) {
+    // The caller does not hear of the channel by the answer.
+    tell();
+    throw error;
+  }
 }
 
 /**

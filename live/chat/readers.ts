@@ -1,5 +1,7 @@
 import type { ChatEvent, Delivery, Membership } from "../../db/chat.js";
 import type { AnyEvent } from "../../db/events.js";
+import { detach } from "../../db/detach.js";
+import { nextTurn } from "../../db/log/clock.js";
 import type { UserRecord } from "../../db/store.js";
 import type { Authenticated } from "../../schemas/live/index.js";
 import type { ChannelContext } from "../commands.js";
@@ -285,6 +287,15 @@ export class Readers {
   async tellOne(connection: Connection): Promise<void> {
     const reader = this.#readers.get(connection.login!.user);
     if (reader) await this.#own.tell(reader, [connection]);
+  }
+
+  /** {@link tell} for connections that may read more rooms again, one after the other. */
+  async listAgain(connections: readonly Connection[]): Promise<void> {
+    for (const connection of connections) {
+      if (connection.ended || !connection.login) continue;
+      detach(this.tellOne(connection));
+      await nextTurn(this.#live.clock);
+    }
   }
 
   #try(act: () => Promise<void>): void {

@@ -3,14 +3,9 @@ import type { Entry } from "../../db/log/entries.js";
 import type { Poll } from "../../db/polls.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { Connection } from "../connection.js";
+import { pushFrame } from "../frame.js";
 import type { Live } from "../live.js";
-import {
-  type Authors,
-  nothingSent,
-  Paced,
-  type Sent,
-  type Subject,
-} from "../paced.js";
+import { type Authors, Paced, type Sent, type Subject } from "../paced.js";
 import {
   authorsOf,
   concernsAnybody,
@@ -36,9 +31,9 @@ type Saved = Extract<Entry, { poll: string; wasPublic: boolean }>;
 const audienceOf = (isPublic: boolean): PermissionKey =>
   isPublic ? "poll.read" : "poll.manage";
 
-/** Chooses what somebody gets of a poll; undefined for nothing. */
+/** Chooses what somebody gets of a poll; undefined for nothing. There may be no such poll. */
 type Choose = (
-  poll: Poll,
+  poll: Poll | undefined,
   voters: ReadonlySet<string>,
 ) => (connection: Connection, view: View) => Buffer | undefined;
 
@@ -140,16 +135,19 @@ export class PollPushes {
     wasPublic,
     hidden,
   }: Omit<Saved, "type">): Promise<void> {
-    await this.#push(world, room, id, (poll, voters) => {
-      const now = new PollFrames(poll);
-      // A manager may have changed it once more since it was hidden. If another change
-      // hid it, that one says so.
-      const last = isPublic(poll) ? now : hidden && new PollFrames(hidden);
-      const key = audienceOf(wasPublic || isPublic(poll));
+    const gone = pushFrame("poll.deleted", { room, id });
+    const choose: Choose = (poll, voters) => {
+      const now = poll && new PollFrames(poll);
+      const isRead = poll !== undefined && isPublic(poll);
+      // A manager may have changed it once more since it was hidden. If the log no longer
+      // has what readers saw, it is gone for them: so it is if it was deleted meanwhile.
+      const last = isRead ? now : hidden && new PollFrames(hidden);
+      const key = audienceOf(wasPublic || isRead);
       return (connection, view) => {
         if (!view.may(key, room)) return undefined;
-        const frames = view.may("poll.manage", room) ? now : last;
-        if (!frames) return undefined;
+        const manages = view.may("poll.manage", room);
+        const frames = manages ? now : last;
+        if (!frames) return manages ? undefined : gone;
         const seesResults =
           isOver(frames.poll) ||
           seesAllResults(view, room) ||
@@ -157,7 +155,8 @@ export class PollPushes {
             !this.#isVoting(connection, id));
         return frames.of(seesResults);
       };
-    });
+    };
+    await this.#push(world, room, id, choose);
   }
 
   #pushVotes(
@@ -165,6 +164,7 @@ export class PollPushes {
     authors: Authors,
   ): Promise<Sent> {
     const choose: Choose = (poll, voters) => {
+      if (!poll) return () => undefined;
       const frames = new PollFrames(poll);
       return (connection, view) => {
         if (view.may("poll.manage", room)) return frames.of(true);
@@ -195,7 +195,6 @@ export class PollPushes {
     this.#votedSince.set(id, new Set());
     try {
       const poll = await this.#live.store.polls.get(world, room, id);
-      if (!poll) return nothingSent;
       // After the poll: whoever withdraws a vote in between sees no results.
       const voters = await this.#voters.of(world, room, id);
       const frameFor = choose(poll, voters);

@@ -93,32 +93,32 @@ export class QuestionPushes {
     }
   }
 
-  /** @returns the question as it is now. */
   async #pushSaved({
     world,
     room,
     question: id,
     wasVisible,
     hidden,
-  }: Omit<Saved, "type">): Promise<Question | undefined> {
+  }: Omit<Saved, "type">): Promise<void> {
     const question = await this.#find(world, room, id);
-    if (!question) return undefined;
-    const now = frameOf(question);
-    if (isVisible(question) || !wasVisible) {
+    const now = question && frameOf(question);
+    if (!wasVisible || (question && isVisible(question))) {
+      if (!question) return;
       const key = audienceOf(isVisible(question));
       await pushInRoom(this.#live, world, room, (_, view) =>
         view.may(key, room) ? now : undefined,
       );
-      return question;
+      return;
     }
-    // A moderator may have changed it once more since it was hidden. If another change
-    // hid it, that one says so.
-    const last = hidden && frameOf(hidden);
+    // A moderator may have changed it once more since it was hidden. If the log no longer
+    // has what readers saw, it is gone for them: so it is if it was deleted meanwhile.
+    const last = hidden
+      ? frameOf(hidden)
+      : pushFrame("question.deleted", { room, id });
     await pushInRoom(this.#live, world, room, (_, view) => {
       if (!view.may("question.read", room)) return undefined;
       return view.may("question.moderate", room) ? now : last;
     });
-    return question;
   }
 
   async #pushVotes(

@@ -1,6 +1,7 @@
 import t from "tap";
 import { Presence } from "../../live/presence.js";
-import type { PresenceListener, Step } from "../../live/whereabouts.js";
+import type { Step } from "../../live/stays.js";
+import type { PresenceListener } from "../../live/whereabouts.js";
 import { Wire } from "./wire.js";
 
 const world = "demo";

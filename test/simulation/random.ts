@@ -28,6 +28,16 @@ export class Random {
     return this.next() < probability;
   }
 
+  /** A UUID, as far as one can tell. */
+  uuid(): string {
+    const hex = Array.from({ length: 4 }, () =>
+      this.below(2 ** 32)
+        .toString(16)
+        .padStart(8, "0"),
+    ).join("");
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  }
+
   pick<T>(from: readonly T[]): T {
     return from[this.below(from.length)]!;
   }

@@ -4,7 +4,7 @@ import type { Migration } from "./index.js";
 const TAG = "1 + floor(random() * (2 ^ 47 - 1))::bigint";
 
 /**
- * Statements that begin the log of each world that has none, above the ids of its events.
+ * Statements that begin the log of each world that has none, above the ids of events.
  * @param worlds selects the ids of worlds.
  * @param lastId the last id of an event of any world.
  */
@@ -14,9 +14,7 @@ INSERT INTO log (world_id, seq, tag, at, type, author, detail)
     'log.began', '{"kind":"server"}', '{}'
   FROM (
     SELECT '', 1
-    UNION ALL SELECT id, 1 + greatest(${lastId}, (
-      SELECT max(e.id) FROM chat_events AS e WHERE e.world_id = known.id))
-    FROM (${worlds}) AS known (id)) AS begun (id, first)
+    UNION ALL SELECT id, 1 + ${lastId} FROM (${worlds}) AS known (id)) AS begun (id, first)
   WHERE NOT EXISTS (SELECT FROM log_heads WHERE world_id = begun.id);
 INSERT INTO log_heads (world_id, seq, tag)
   SELECT world_id, seq, tag FROM log WHERE type = 'log.began'
@@ -30,7 +28,7 @@ CREATE TABLE log_heads (
   world_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   seq BIGINT NOT NULL,
   tag BIGINT NOT NULL
-);
+) WITH (fillfactor = 50);
 
 -- All entries but chat events.
 CREATE TABLE log (

@@ -22,6 +22,7 @@ const TABLES = [
   "chat_members",
   "chat_readers",
   "chat_notifications",
+  "log",
 ];
 
 /** A store, and a user of whom there is something in every table. */
@@ -51,6 +52,10 @@ async function opened(t: Test, server: PostgresServer) {
   const asked = { sender: ada, content: "x", state: "visible" } as const;
   const question = await questions.ask("demo", room, asked);
   await questions.vote("demo", room, question.id, ada, true, false);
+  // Its entry has the question, until something is erased.
+  const hidden = await questions.ask("demo", room, asked);
+  const changes = { state: "archived" } as const;
+  await questions.update("demo", room, hidden.id, changes, bob);
   const poll = await polls.create("demo", room, {
     content: "x",
     options: [{ content: "a" }],
@@ -86,7 +91,7 @@ export const erasing: Part = async (t, server) => {
       t,
       server,
     );
-    const tables = ["users", "blocks", "files", "questions"];
+    const tables = ["users", "blocks", "files", "questions", "log"];
     // Nothing vacuums them before they are looked at, however long that takes.
     const holder = new pg.Client({ connectionString: url });
     await holder.connect();

@@ -1,0 +1,37 @@
+import t from "tap";
+import { likeFirst, run, scenarioOf } from "./live/scenario.js";
+import { shrink } from "./shrink.js";
+
+/** How many scenarios are tried, and the seed of the first. SEEDS and SEED change them. */
+const SEEDS = Number(process.env.SEEDS ?? 60);
+const FIRST = Number(process.env.SEED ?? 1);
+
+/** Neighboring seeds give similar numbers, so they are far from each other. */
+const seedOf = (index: number): number => index * 1_000_003;
+
+void t.test(
+  "nobody gets what they may not see, and everything settles",
+  { timeout: 0 },
+  async (t) => {
+    for (let index = FIRST; index < FIRST + SEEDS; index++) {
+      const scenario = scenarioOf(seedOf(index));
+      const { violations } = await run(scenario);
+      if (violations.length === 0) continue;
+      const smallest = await shrink(scenario, await likeFirst(scenario));
+      t.fail(`SEED=${index} SEEDS=1`, {
+        violations: violations.slice(0, 5),
+        smallest: smallest.steps.map((step) => JSON.stringify(step)),
+        then: (await run(smallest)).violations.slice(0, 5),
+      });
+      return;
+    }
+    t.pass(`${SEEDS} scenarios`);
+  },
+);
+
+void t.test("everything that is sent is sent again", async (t) => {
+  for (const index of [FIRST, FIRST + SEEDS]) {
+    const scenario = scenarioOf(seedOf(index));
+    t.same(await run(scenario), await run(scenario), `SEED=${index}`);
+  }
+});

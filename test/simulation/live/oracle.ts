@@ -1,0 +1,254 @@
+import type { PermissionConfig } from "../../../schemas/rules.js";
+import type { PermissionKey } from "../../../schemas/plain/permissions.js";
+import { type Bearer, mayInRoom, mayInWorld } from "../../../live/rights.js";
+import type { Past } from "../store/database.js";
+import type { Client } from "./client.js";
+import type { House } from "./house.js";
+import type { Node } from "./node.js";
+
+/**
+ * For how long a process may go by rights that it knows to be over, in milliseconds in which
+ * it is awake: changes of a world are collected for 300 ms, and pushes are held after 700 ms.
+ */
+const GRACE = 1_000;
+
+/** How long a message waits at most for the pushes that earlier ones have caused. */
+const OWN_WAIT = 240;
+
+/** A text that the simulation made. Each is used once, so it names what it is in. */
+const SECRET = /«([a-z])\d+»/g;
+
+/** What a banned user may still get. */
+const FAREWELLS: ReadonlySet<string> = new Set([
+  ...["connection.reload", "error", "success", "pong", "authenticated"],
+]);
+
+/** A message in a channel. */
+interface Said {
+  readonly channel: string;
+  readonly sender: string | null;
+  readonly commit: number;
+}
+
+/** A connection's own message that was not pushed to it yet. */
+interface Own {
+  readonly event: number;
+  readonly awake: number;
+}
+
+const parsed = new Map<string, PermissionConfig>();
+
+function rulesIn(json: string): PermissionConfig {
+  let rules = parsed.get(json);
+  if (!rules) parsed.set(json, (rules = JSON.parse(json) as PermissionConfig));
+  return rules;
+}
+
+/** Complains about everything that a client must not get. */
+export class Oracle {
+  readonly #house: House;
+  readonly #said = new Map<string, Said>();
+  readonly #own = new Map<Client, Own>();
+
+  constructor(house: House) {
+    this.#house = house;
+    house.database.onCommit = (hints) => {
+      for (const { entry } of hints) {
+        if (entry.type !== "chat.event") continue;
+        const { channel, sender, content } = entry.delivery.event;
+        const { commit } = house.database;
+        for (const [secret] of content.matchAll(SECRET)) {
+          this.#said.set(secret, { channel, sender, commit });
+        }
+      }
+    };
+  }
+
+  /** A process writes a frame to a client. */
+  written(client: Client, node: Node, text: string): void {
+    const [, name = ""] = /^\["([^"]*)"/.exec(text) ?? [];
+    this.#checkBan(client, node, name);
+    const { world } = this.#house;
+    const oldest = node.oldest(world, GRACE);
+    for (const [secret, kind] of text.matchAll(SECRET)) {
+      if (this.#mayKnow(client, secret, kind!, oldest)) continue;
+      this.#house.complain(
+        `${client.name} got ${secret} from ${node.name}: ${text.slice(0, 300)}`,
+      );
+    }
+    this.#checkOwn(client, node, name, text);
+  }
+
+  /** From the moment when a process knows of a ban, the user gets nothing any more. */
+  #checkBan(client: Client, node: Node, name: string): void {
+    if (FAREWELLS.has(name)) return;
+    const oldest = node.oldest(this.#house.world, 1);
+    const isBanned = (past: Past) =>
+      this.#bearer(client, past).state === "banned";
+    if (this.#some(oldest, (past) => !isBanned(past))) return;
+    this.#house.complain(`${client.name} is banned and got ${name}`);
+  }
+
+  /** A connection gets its own message before the answer to its next command. */
+  #checkOwn(client: Client, node: Node, name: string, text: string): void {
+    const own = this.#own.get(client);
+    if (name === "chat.event") {
+      const { event_id } = (
+        JSON.parse(text) as [string, { event_id: number }]
+      )[1];
+      if (event_id === own?.event) this.#own.delete(client);
+    }
+    if (name === "authenticated") this.#own.delete(client);
+    if (name !== "success" && name !== "error") return;
+    if (own && node.time.awake - own.awake < OWN_WAIT) {
+      this.#house.complain(
+        `${client.name} got an answer before its event ${own.event}: ${text.slice(0, 200)}`,
+      );
+    }
+    this.#own.delete(client);
+    const [, , result] = JSON.parse(text) as [
+      string,
+      number,
+      { event?: { event_id: number; channel: string } }?,
+    ];
+    if (name !== "success" || !result?.event) return;
+    const { event_id: event, channel } = result.event;
+    if (!client.channels.listening.has(channel) || client.isQuitting) return;
+    this.#own.set(client, { event, awake: node.time.awake });
+  }
+
+  /** Whether a client may know a text by what held since a commit. */
+  #mayKnow(
+    client: Client,
+    secret: string,
+    kind: string,
+    oldest: number,
+  ): boolean {
+    switch (kind) {
+      case "m":
+        return this.#mayRead(client, secret, oldest);
+      case "q":
+        return this.#maySeeQuestion(client, secret, oldest);
+      case "p":
+        return this.#maySeePoll(client, secret, oldest);
+      case "a":
+        return this.#maySeeAnnouncement(client, secret, oldest);
+      case "r":
+        return this.#maySeeRoom(client, secret, oldest);
+      default:
+        return true;
+    }
+  }
+
+  /** Whoever may change every room sees all of them in lists of settings. */
+  #maySeeRoom(client: Client, secret: string, oldest: number): boolean {
+    return this.#some(oldest, (past) => {
+      const who = this.#bearer(client, past);
+      if (mayInWorld(who, "room.update", this.#rules(past))) return true;
+      return [...past.rooms.values()].some(
+        ({ id, name }) =>
+          name === secret && this.#may(client, "room.view", id, past),
+      );
+    });
+  }
+
+  #mayRead(client: Client, secret: string, oldest: number): boolean {
+    const said = this.#said.get(secret);
+    if (!said) return false;
+    const { channel, sender, commit } = said;
+    if (sender !== null && sender === client.userId) return true;
+    return this.#some(Math.max(oldest, commit), (past) =>
+      this.mayRead(client, channel, past),
+    );
+  }
+
+  /** Whether a client may read a channel in some state. */
+  mayRead(client: Client, channel: string, past: Past): boolean {
+    const direct = past.channels.get(channel)?.direct ?? null;
+    if (direct === null) return this.#may(client, "chat.read", channel, past);
+    const user = client.userId;
+    return user !== undefined && direct.split(",").includes(user);
+  }
+
+  #maySeeQuestion(client: Client, secret: string, oldest: number): boolean {
+    const found = (past: Past) =>
+      [...past.questions.values()].filter(({ content }) => content === secret);
+    const isPublic = this.#some(0, (past) =>
+      found(past).some(({ state }) => state === "visible"),
+    );
+    return this.#some(0, (past) =>
+      found(past).some(
+        ({ room, sender }) =>
+          (sender !== null && sender === client.userId) ||
+          this.#some(
+            oldest,
+            (now) =>
+              this.#may(client, "question.moderate", room, now) ||
+              (isPublic && this.#may(client, "question.read", room, now)),
+          ),
+      ),
+    );
+  }
+
+  #maySeePoll(client: Client, secret: string, oldest: number): boolean {
+    const found = (past: Past) =>
+      [...past.polls.values()].filter(
+        ({ content, options }) =>
+          content === secret || options.some((it) => it.content === secret),
+      );
+    const isPublic = this.#some(0, (past) =>
+      found(past).some(({ state }) => state === "open" || state === "closed"),
+    );
+    return this.#some(0, (past) =>
+      found(past).some(({ room }) =>
+        this.#some(
+          oldest,
+          (now) =>
+            this.#may(client, "poll.manage", room, now) ||
+            (isPublic && this.#may(client, "poll.read", room, now)),
+        ),
+      ),
+    );
+  }
+
+  #maySeeAnnouncement(client: Client, secret: string, oldest: number): boolean {
+    const isPublic = this.#some(0, (past) =>
+      [...past.announcements.values()].some(
+        ({ text, state }) => text === secret && state === "active",
+      ),
+    );
+    return this.#some(oldest, (past) => {
+      const rules = this.#rules(past);
+      const who = this.#bearer(client, past);
+      return (
+        mayInWorld(who, "world.announce", rules) ||
+        (isPublic && mayInWorld(who, "world.view", rules))
+      );
+    });
+  }
+
+  /** Whether something held in any state from a commit on, the newest first. */
+  #some(from: number, holds: (past: Past) => boolean): boolean {
+    const { past, commit } = this.#house.database;
+    for (let i = commit; i >= from; i--) if (holds(past[i]!)) return true;
+    return false;
+  }
+
+  #rules({ worlds }: Past) {
+    const row = worlds.get(this.#house.world)!;
+    return { permission_config: rulesIn(row.permission_config) };
+  }
+
+  #bearer({ traits, userId }: Client, { users }: Past): Bearer {
+    const { moderation_state: state = "" } = users.get(userId ?? "") ?? {};
+    return { traits, state };
+  }
+
+  #may(client: Client, key: PermissionKey, id: string, past: Past): boolean {
+    const room = past.rooms.get(id);
+    if (!room) return false;
+    const permission_config = rulesIn(room.permission_config);
+    const who = this.#bearer(client, past);
+    return mayInRoom(who, key, this.#rules(past), { permission_config });
+  }
+}

@@ -1,0 +1,219 @@
+import { Random } from "../random.js";
+import type { Tables } from "../store/tables.js";
+import { type Action, actionOf, actions, PRIVILEGED } from "./actions.js";
+import { Client } from "./client.js";
+import { type Faults, House, NO_FAULTS } from "./house.js";
+import { differences, pictureOf } from "./pictures.js";
+
+/** For how long there is trouble, and how long everything may then take to settle, in milliseconds. */
+const TROUBLE = 20_000;
+const SETTLING = 10_000;
+
+/** How long new clients may take to log in and to list, in milliseconds. */
+const LOGIN = 2_000;
+
+/** A thing that happens at some time. */
+export type Step = { at: number } & (
+  | { do: "act"; action: Action; client: number; seed: number }
+  | { do: "pause"; node: number; duration: number }
+  | { do: "kill"; node: number; duration: number }
+  | { do: "go back"; duration: number }
+  | { do: "drop"; client: number; silent: boolean }
+  | { do: "stall"; client: number; duration: number }
+  | { do: "break"; faults: Faults }
+);
+
+/** Everything that happens in one run. It follows from a seed. */
+export interface Scenario {
+  seed: number;
+  nodes: number;
+  clients: number;
+  steps: Step[];
+}
+
+export function scenarioOf(seed: number): Scenario {
+  const random = new Random(seed);
+  const nodes = 1 + random.below(3);
+  const clients = 4 + random.below(6);
+  const length = 40 + random.below(120);
+  const goesBack = random.chance(0.3);
+  const steps = Array.from({ length }, (): Step => {
+    const at = random.between(500, TROUBLE);
+    const node = random.below(nodes);
+    const client = random.below(clients);
+    const kind = random.next();
+    if (kind < 0.86) {
+      const action = actionOf(random);
+      // The third client is an administrator, and the fourth a moderator.
+      const isFor = PRIVILEGED.has(action) && random.chance(0.85);
+      const who = isFor ? 2 + random.below(2) : client;
+      const seed = random.below(2 ** 32);
+      return { at, do: "act", action, client: who, seed };
+    }
+    if (kind < 0.88) {
+      const isLong = random.chance(0.15);
+      const duration = random.between(10, isLong ? 60_000 : 1_500);
+      return { at, do: "pause", node, duration };
+    }
+    if (kind < 0.9) {
+      return { at, do: "kill", node, duration: random.between(50, 3_000) };
+    }
+    if (kind < 0.91 && goesBack) {
+      return { at, do: "go back", duration: random.between(0, 3_000) };
+    }
+    if (kind < 0.94) {
+      return { at, do: "drop", client, silent: random.chance(0.3) };
+    }
+    if (kind < 0.95) {
+      return { at, do: "stall", client, duration: random.between(10, 3_000) };
+    }
+    return { at, do: "break", faults: faultsOf(random) };
+  });
+  return { seed, nodes, clients, steps: steps.sort((a, b) => a.at - b.at) };
+}
+
+function faultsOf(random: Random): Faults {
+  const some = () => (random.chance(0.5) ? random.next() ** 2 : 0);
+  return {
+    ...{ failed: 0.7 * some(), doubtful: 0.5 * some(), slow: some() },
+    ...{ lost: some(), doubled: some(), late: some() },
+  };
+}
+
+/** What came of a run. */
+export interface Outcome {
+  readonly violations: string[];
+  /** A digest of everything that was sent to clients. */
+  readonly digest: number;
+}
+
+/**
+ * Runs a scenario.
+ * @param trace gets a line for each frame that a client sends or gets.
+ */
+export async function run(
+  { seed, nodes, clients, steps }: Scenario,
+  trace: (line: string) => void = () => {},
+): Promise<Outcome> {
+  const house = new House({ seed: ~seed, nodes, clients }, trace);
+  let end = TROUBLE;
+  for (const step of steps) {
+    if (step.do === "pause") end = Math.max(end, step.at + step.duration);
+    plan(house, step);
+  }
+  const { timeline } = house;
+  await timeline.runUntil(TROUBLE);
+  house.faults = NO_FAULTS;
+  await timeline.runUntil(end + SETTLING);
+  await checkSettled(house);
+  for (const node of house.nodes) node.close();
+  const { violations, digest } = house;
+  return { violations, digest };
+}
+
+function plan(house: House, step: Step): void {
+  const { timeline, database } = house;
+  if (step.do !== "go back") {
+    timeline.at(step.at, () => perform(house, step));
+    return;
+  }
+  let earlier: Tables;
+  timeline.at(step.at - step.duration, () => {
+    earlier = database.tables.copy();
+  });
+  timeline.at(step.at, () => database.goBack(earlier));
+}
+
+function perform(house: House, step: Exclude<Step, { do: "go back" }>): void {
+  const { nodes, clients } = house;
+  switch (step.do) {
+    case "act": {
+      const client = clients[step.client % clients.length]!;
+      actions[step.action](client, new Random(step.seed), house);
+      break;
+    }
+    case "pause":
+      nodes[step.node]!.pause(step.duration);
+      break;
+    case "kill":
+      house.kill(step.node, step.duration);
+      break;
+    case "drop":
+      clients[step.client]!.drop(step.silent);
+      break;
+    case "stall":
+      clients[step.client]!.stall(step.duration);
+      break;
+    case "break":
+      house.faults = step.faults;
+  }
+}
+
+/** After some quiet time, each client knows what a new one of the same user learns. */
+async function checkSettled(house: House): Promise<void> {
+  const { clients, timeline } = house;
+  const twins = clients.map((client, i) => {
+    const name = `twin of ${client.name}`;
+    return new Client(house, name, client.who, true, i, client);
+  });
+  for (const twin of twins) twin.connect();
+  await timeline.runUntil(timeline.now + LOGIN);
+  clients.forEach((client, i) => checkClient(house, client, twins[i]!));
+}
+
+function checkClient(house: House, client: Client, twin: Client): void {
+  const { clients, database } = house;
+  const { tables } = database;
+  const { userId } = client;
+  const isBanned =
+    tables.users.get(userId ?? "")?.moderation_state === "banned";
+  if (isBanned && client.state) {
+    house.complain(`${client.name} is banned and still connected`);
+  }
+  if (!client.state !== !twin.state) {
+    house.complain(
+      `${client.name} is ${client.state ? "" : "not "}connected, and its twin is ${twin.state ? "" : "not"}`,
+    );
+  }
+  if (!client.state || !twin.state) return;
+  const { changes, who } = client;
+  const isAlone = clients.filter((other) => other.who === who).length === 1;
+  const [actual, expected] = [client, twin].map((it) =>
+    pictureOf(it, { isAlone, changes }),
+  );
+  for (const difference of differences(actual, expected)) {
+    house.complain(`${client.name} (${client.node?.name}): ${difference}`);
+  }
+  for (const [channel, { from, events }] of client.channels.listening) {
+    const said = (tables.events.get(channel) ?? []).flatMap(({ event }) =>
+      event.id >= from && house.mayAlwaysRead(client, channel, event.id)
+        ? [event.id]
+        : [],
+    );
+    const missed = said.filter((id) => !events.includes(id));
+    const known = tables.events.get(channel) ?? [];
+    const gone = events.filter((id) => !known.some((it) => it.event.id === id));
+    if (missed.length + gone.length === 0) continue;
+    house.complain(
+      `${client.name} (${client.node?.name}) missed ${missed.join()} of ${channel}, and has ${gone.join()} that are not there`,
+    );
+  }
+}
+
+/** A violation without what differs between runs. */
+const kindOf = (violation = ""): string =>
+  violation
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "id")
+    .replace(/\d+/g, "n")
+    .slice(0, 70);
+
+/** {@link run}, for the violations that are like the first one of a scenario. */
+export async function likeFirst(
+  scenario: Scenario,
+): Promise<(scenario: Scenario) => Promise<string[]>> {
+  const kind = kindOf((await run(scenario)).violations[0]);
+  return async (other) => {
+    const { violations } = await run(other);
+    return violations.filter((violation) => kindOf(violation) === kind);
+  };
+}
