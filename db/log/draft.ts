@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import {
   type Author,
   type Change,
@@ -28,7 +27,8 @@ export interface Stamps {
 }
 
 const processStamps: Stamps = {
-  tag: () => randomInt(1, TAGS),
+  // Nobody gains by guessing one, and random bytes take ten times as long.
+  tag: () => 1 + Math.floor(Math.random() * (TAGS - 1)),
   date: () => Date.now(),
 };
 

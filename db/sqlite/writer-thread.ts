@@ -19,6 +19,7 @@ import { pollWrites } from "./poll-writes.js";
 import { questionWrites } from "./question-writes.js";
 import { roomWrites } from "./room-writes.js";
 import { rewriteTable, withoutForeignKeys } from "./scrub.js";
+import { toSent } from "./sent-hints.js";
 import { userWrites } from "./user-writes.js";
 import { copyWrites } from "./world-export-import.js";
 import { worldWrites } from "./world-writes.js";
@@ -83,7 +84,7 @@ port.on("message", (received: Message) => {
   const others = calls.filter(({ write }) => write !== "eraseUser");
   const [first, second] = [commit(others), erase(users)];
   const answers = [...first.answers, ...second.answers];
-  const hints = [...first.hints, ...second.hints];
+  const hints = [...first.hints, ...second.hints].map(toSent);
   erasing.after(calls, answers);
   port.postMessage({ answers, hints } satisfies BatchReport);
   if (message !== "close") return;
@@ -94,7 +95,7 @@ port.on("message", (received: Message) => {
 
 erasing.start();
 // Reports that the thread has started.
-port.postMessage(NOTHING satisfies BatchReport);
+port.postMessage({ answers: [], hints: [] } satisfies BatchReport);
 
 /** The next message that has arrived; undefined if there is none. */
 function next(): Message | undefined {

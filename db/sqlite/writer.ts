@@ -3,7 +3,7 @@ import type { Author, OnAppended } from "../log/entries.js";
 import { StoreError, type StoreProblem } from "../store.js";
 import { frozen } from "../versions.js";
 import type { announcementWrites } from "./announcements.js";
-import { type Batch, toFault } from "./batches.js";
+import { toFault } from "./batches.js";
 import type { memberWrites } from "./chat-members.js";
 import type { messageWrites } from "./chat-messages.js";
 import type { chatErasures } from "./chat-remains.js";
@@ -13,6 +13,7 @@ import type { logPruning } from "./log-pruning.js";
 import type { pollWrites } from "./poll-writes.js";
 import type { questionWrites } from "./question-writes.js";
 import type { roomWrites } from "./room-writes.js";
+import { fromSent, type SentHint } from "./sent-hints.js";
 import type { userWrites } from "./user-writes.js";
 import type { copyWrites } from "./world-export-import.js";
 import type { worldWrites } from "./world-writes.js";
@@ -56,7 +57,10 @@ export type WriteAnswer =
  * A message of the thread after its transactions. A delivery of chat is the same object in
  * an answer and in a hint, so it is copied once.
  */
-export type BatchReport = Batch;
+export interface BatchReport {
+  answers: WriteAnswer[];
+  hints: SentHint[];
+}
 
 /** What the thread starts with. */
 export interface ThreadData {
@@ -195,10 +199,11 @@ export class Writer {
     });
     let begun = false;
     let reason = "The store is closed.";
-    worker.on("message", ({ answers, hints }: BatchReport) => {
+    worker.on("message", ({ answers, hints: sent }: BatchReport) => {
       begun = true;
       onWritten();
       const settle = () => answers.forEach(this.#settle);
+      const hints = sent.map(fromSent);
       for (const { entry } of hints) {
         if (entry.type === "chat.event") frozen(entry.delivery);
       }
