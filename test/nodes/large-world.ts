@@ -190,6 +190,7 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
           i % 50 === 0
             ? null
             : JSON.stringify({ type: "text", body: oddText(i) }),
+        tag: 2 ** 40 + i,
       })),
     chat_edits: () => [],
     chat_reactions: () =>
@@ -275,6 +276,22 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
         changed: 1,
       })),
     poll_votes: () => times(few, (i) => ({ world_id, ballot: i, option: i })),
+    // Of a world that is gone, and of all worlds, too.
+    log_heads: () => [
+      { world_id: "", seq: 1, tag: 7 },
+      { world_id: "gone", seq: 3, tag: 8 },
+      { world_id, seq: events + few + 10, tag: 9 },
+    ],
+    log: () =>
+      times(few, (i) => ({
+        world_id,
+        seq: events + i,
+        tag: 2 ** 47 - i,
+        at: EPOCH + i,
+        type: "user.updated",
+        author: '{"kind":"api"}',
+        detail: JSON.stringify({ user: userId(i) }),
+      })),
     // More were given than are left.
     sequences: () =>
       times(SEQUENCES.length, (i) => ({
