@@ -1,4 +1,5 @@
-import type { Announcement, Store } from "../store.js";
+import { isVisible } from "../../schemas/plain/announcements.js";
+import type { Store } from "../store.js";
 import type { EventsOf } from "./published.js";
 
 export const worldEvents: EventsOf<Store["worlds"]> = {
@@ -113,9 +114,6 @@ export const announcementEvents: EventsOf<Store["announcements"]> = {
     };
   },
 };
-
-const isVisible = ({ state, show_until }: Announcement): boolean =>
-  state === "active" && (show_until === null || show_until > Date.now());
 
 export const fileEvents: EventsOf<Store["files"]> = {
   add: (_, world) => ({ type: "file.added", world }),
