@@ -22,12 +22,14 @@ import {
   type LiveState,
 } from "./live/state.js";
 
-export type { Channel, HistoryOptions } from "./live/channel.js";
+export type { Channel, HistoryOptions, Message } from "./live/channel.js";
+export { persist } from "./live/client.js";
+export type { MessageContent } from "./live/delivery.js";
 export { LiveError } from "./live/error.js";
 export type { ClientEvents, EventName, LiveEvents } from "./live/events.js";
 export type { JoinOptions } from "./live/membership.js";
 export type { CallOptions, LiveOptions } from "./live/options.js";
-export type { Message, MessageContent } from "./live/outbox.js";
+export type { Outbox, WaitingMessage } from "./live/outbox.js";
 export type { PollChanges, PollDraft, Polls } from "./live/polls.js";
 export type { QuestionChanges, Questions } from "./live/questions.js";
 export type { Socket, SocketClass } from "./live/socket.js";

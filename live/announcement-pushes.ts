@@ -1,8 +1,9 @@
 import type { Announcement } from "../db/store.js";
+import { isVisible } from "../schemas/plain/announcements.js";
 import { broadcast } from "./hub.js";
 import type { Live } from "./live.js";
 import { mayInWorld } from "./rights.js";
-import { isVisible, sentAnnouncement } from "./shapes.js";
+import { sentAnnouncement } from "./shapes.js";
 
 /** The longest time that a timer can wait, in milliseconds. */
 const LONGEST_WAIT = 2 ** 31 - 1;

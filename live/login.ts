@@ -1,5 +1,6 @@
 import type { UserRecord } from "../db/store.js";
 import { type Identified, IdentityError } from "../plugins/auth/identity.js";
+import { isVisible } from "../schemas/plain/announcements.js";
 import type { World } from "../schemas/worlds.js";
 import { forceJoins } from "./chat/forced.js";
 import type { Connection, Login } from "./connection.js";
@@ -15,7 +16,7 @@ import {
 } from "./problems.js";
 import { MESSAGE_BURST } from "./rates.js";
 import { mayInWorld } from "./rights.js";
-import { isVisible, ownUser, sentAnnouncement } from "./shapes.js";
+import { ownUser, sentAnnouncement } from "./shapes.js";
 
 /** How far ahead the clock of an issuer may be, in seconds. */
 const CLOCK_SKEW = 5;

@@ -1,6 +1,7 @@
 import type { RoomValue, UserRecord } from "../db/store.js";
+import { permissionStrings as strings } from "../schemas/plain/permission-strings.js";
 import {
-  allows,
+  grants,
   type PermissionConfig,
   type PermissionKey,
   permissionKeys,
@@ -29,46 +30,6 @@ const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
   "poll.read",
 ]);
 
-/** The strings that clients know a key by. Keys without any are not listed. */
-const strings: Partial<
-  Record<PermissionKey, { world?: readonly string[]; room?: string }>
-> = {
-  "world.view": { world: ["world:view"] },
-  "chat.direct": { world: ["world:chat.direct"] },
-  "room.view": { room: "room:view" },
-  "chat.read": { room: "room:chat.read" },
-  "chat.join": { room: "room:chat.join" },
-  "chat.send": { room: "room:chat.send" },
-  "question.read": { room: "room:question.read" },
-  "question.ask": { room: "room:question.ask" },
-  "question.vote": { room: "room:question.vote" },
-  "poll.read": { room: "room:poll.read" },
-  "poll.vote": { room: "room:poll.vote" },
-  "chat.moderate": both("room:chat.moderate"),
-  "question.moderate": both("room:question.moderate"),
-  "poll.manage": both("room:poll.manage"),
-  "poll.results": both("room:poll.early_results"),
-  "room.viewers": both("room:viewers"),
-  "room.announce": both("room:announce"),
-  "room.update": both("room:update"),
-  "room.delete": both("room:delete"),
-  "world.announce": { world: ["world:announce"] },
-  "room.create": {
-    world: ["world:rooms.create.stage", "world:rooms.create.chat"],
-  },
-  "world.update": { world: ["world:update"] },
-  "user.list": { world: ["world:users.list"] },
-  "user.manage": { world: ["world:users.manage"] },
-  "world.connections": { world: ["world:connections.unlimited"] },
-  "world.secrets": { world: ["world:secrets"] },
-  "world.api": { world: ["world:api"] },
-};
-
-/** An administrative key of a room, which the list of the world names as well. */
-function both(string: string) {
-  return { world: [string], room: string };
-}
-
 /** The strings of each key, in the order of the keys. */
 const listed = permissionKeys.map((key) => ({ key, ...strings[key] }));
 
@@ -89,32 +50,24 @@ export const isSilenced = ({
 }: Pick<UserRecord, "moderation_state">): boolean =>
   moderation_state === "silenced";
 
+/** Whether moderation takes a key away from a user. */
+const isKept = ({ state }: Bearer, key: PermissionKey): boolean =>
+  state === "banned" || (state === "silenced" && !SILENCED.has(key));
+
 /** Whether somebody may do on the world what a key stands for. */
-export function mayInWorld(
-  { traits, state }: Bearer,
+export const mayInWorld = (
+  who: Bearer,
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
-): boolean {
-  if (state === "banned") return false;
-  if (state === "silenced" && !SILENCED.has(key)) return false;
-  return allows("world.view", traits, rules) && allows(key, traits, rules);
-}
+): boolean => !isKept(who, key) && grants(key, who.traits, rules);
 
 /** Whether somebody may do in a room what a key stands for. It takes `room.view`, too. */
-export function mayInRoom(
+export const mayInRoom = (
   who: Bearer,
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
   { permission_config: own }: Pick<RoomValue, "permission_config">,
-): boolean {
-  if (!mayInWorld(who, "world.view", { permission_config: rules }))
-    return false;
-  if (who.state === "silenced" && !SILENCED.has(key)) return false;
-  return (
-    allows("room.view", who.traits, rules, own) &&
-    allows(key, who.traits, rules, own)
-  );
-}
+): boolean => !isKept(who, key) && grants(key, who.traits, rules, own);
 
 /** The strings of all that somebody may do on a world. */
 export const stringsInWorld = (who: Bearer, world: World): string[] =>

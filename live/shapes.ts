@@ -7,6 +7,7 @@ import type {
   SentAnnouncement,
   SentWorld,
 } from "../schemas/live/index.js";
+import { isVisible } from "../schemas/plain/announcements.js";
 import type { Rule } from "../schemas/rules.js";
 import type { World, WorldConfig } from "../schemas/worlds.js";
 import { Json } from "./encoding.js";
@@ -204,12 +205,6 @@ export const roomSettings = (
   force_join: room.extras.force_join,
   schedule_data: scheduleOf(room),
 });
-
-/** Whether everybody sees an announcement. @param now in milliseconds since 1970. */
-export const isVisible = (
-  { state, show_until }: Announcement,
-  now: number,
-): boolean => state === "active" && (show_until === null || show_until > now);
 
 /** An announcement as clients get it. */
 export const sentAnnouncement = (

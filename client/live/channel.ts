@@ -5,9 +5,11 @@ import type {
   SentEvent,
 } from "../../schemas/live/index.js";
 import type { Client } from "./client.js";
+import { stamped, type Delivery, type MessageContent } from "./delivery.js";
+import type { Line } from "./line.js";
 import type { JoinOptions, Membership } from "./membership.js";
 import type { CallOptions } from "./options.js";
-import type { Message, MessageContent, Outbox } from "./outbox.js";
+import type { Outbox, Posts } from "./outbox.js";
 import { eventsBefore, NEWEST } from "./pages.js";
 import type { ReadMark } from "./read-mark.js";
 import type { KnownUsers } from "./users.js";
@@ -21,11 +23,20 @@ export interface HistoryOptions {
   count?: number;
 }
 
+/** A message on its way. It resolves to its event, as the server has stored it. */
+export interface Message extends Promise<SentEvent> {
+  /** Also `local_id` in the content of the event. */
+  readonly localId: string;
+  readonly content: MessageContent;
+}
+
 /** The work behind a {@link Channel}. */
 export interface ChannelParts {
   readonly subscription: Subscription;
   readonly membership: Membership;
-  readonly outbox: Outbox;
+  readonly line: Line;
+  readonly delivery: Delivery;
+  readonly outbox: Posts;
   readonly readMark: ReadMark;
   readonly users: KnownUsers;
 }
@@ -71,6 +82,19 @@ export class Channel implements AsyncIterable<SentEvent> {
   /** How many mentions and direct messages the user has not read. */
   get notifications(): number {
     return this.#client.state?.notificationCounts[this.id] ?? 0;
+  }
+
+  /** The messages that a page shows while they are on their way. */
+  get outbox(): Outbox {
+    return this.#parts.outbox;
+  }
+
+  /**
+   * What the user is in the channel, as far as is known: a member until they leave, which
+   * everybody in a direct channel is; a member until the connections end; or none.
+   */
+  get membership(): "lasting" | "volatile" | "none" {
+    return this.#parts.membership.kind;
   }
 
   /** The events that come from now on. */
@@ -122,7 +146,7 @@ export class Channel implements AsyncIterable<SentEvent> {
    * @param options.timeout no limit by default.
    */
   send(content: string | MessageContent, options?: CallOptions): Message {
-    return this.#parts.outbox.add(contentOf(content), undefined, options);
+    return this.#send(content, undefined, options);
   }
 
   /** Replaces the content of an own message, like {@link send}. */
@@ -131,12 +155,12 @@ export class Channel implements AsyncIterable<SentEvent> {
     content: string | MessageContent,
     options?: CallOptions,
   ): Message {
-    return this.#parts.outbox.add(contentOf(content), event, options);
+    return this.#send(content, event, options);
   }
 
   /** Deletes an own message, or, as a moderator, anybody's; like {@link send}. */
   delete(event: number, options?: CallOptions): Promise<SentEvent> {
-    return this.#parts.outbox.add({ type: "deleted" }, event, options);
+    return this.#send({ type: "deleted" }, event, options);
   }
 
   /** @param emoji exactly one. */
@@ -179,6 +203,11 @@ export class Channel implements AsyncIterable<SentEvent> {
     return this.#parts.membership.join(options);
   }
 
+  /** Becomes a member unless the user is one. It waits for connections. */
+  ensureMember(): Promise<void> {
+    return this.#parts.membership.ensure();
+  }
+
   /** Ends the membership, or hides a direct channel. */
   async leave(): Promise<void> {
     await this.#parts.membership.leave();
@@ -186,11 +215,23 @@ export class Channel implements AsyncIterable<SentEvent> {
     this.#parts.subscription.renew();
   }
 
+  #send(
+    given: string | MessageContent,
+    replaces?: number,
+    options?: CallOptions,
+  ): Message {
+    const { line, delivery } = this.#parts;
+    const content = stamped(given);
+    const message = line.add(
+      (isOver, timeLeft) =>
+        delivery.deliver({ content, replaces, isOver, timeLeft }),
+      options,
+    );
+    return Object.assign(message, { localId: content.local_id, content });
+  }
+
   #react(event: number, reaction: string, remove: boolean) {
     const payload = { channel: this.id, event, reaction, delete: remove };
     return this.#client.call("chat.react", payload);
   }
 }
-
-const contentOf = (content: string | MessageContent): MessageContent =>
-  typeof content === "string" ? { type: "text", body: content } : content;

@@ -6,9 +6,11 @@ import type {
 } from "../../schemas/live/index.js";
 import { Channel, type ChannelParts } from "./channel.js";
 import type { Client } from "./client.js";
+import { Delivery } from "./delivery.js";
 import { LiveError } from "./error.js";
+import { Line } from "./line.js";
 import { Membership } from "./membership.js";
-import { Outbox } from "./outbox.js";
+import { Posts } from "./outbox.js";
 import { Pace } from "./pace.js";
 import { ReadMark } from "./read-mark.js";
 import { isOfWorld, type LiveState } from "./state.js";
@@ -59,10 +61,19 @@ export class Channels {
       if (!this.#ended) this.#report(error);
     };
     const membership = new Membership(client, id, report);
+    const lastId = () => this.#lastId;
+    const delivery = new Delivery(client, id, lastId, this.#pace, membership);
+    const line = new Line();
     const parts = {
       subscription: new Subscription(client, id, () => membership.isVolatile),
       membership,
-      outbox: new Outbox(client, id, () => this.#lastId, this.#pace),
+      line,
+      delivery,
+      outbox: new Posts(
+        client,
+        (post) => line.add(() => delivery.deliver(post)),
+        this.#report,
+      ),
       readMark: new ReadMark(client, id, report),
       users: this.#users,
     };
@@ -133,20 +144,23 @@ export class Channels {
     if (typeof sender === "object" && sender) this.#users.add([sender]);
     this.#lastId = Math.max(this.#lastId, next_event_id - 1);
     const { results = [], events = [], event = heard as SentEvent } = heard;
-    for (const { event_id, channel } of [...results, ...events, event]) {
+    for (const each of [...results, ...events, event]) {
+      const { event_id, channel } = each;
       if (event_id === undefined) continue;
       this.#lastId = Math.max(this.#lastId, event_id);
-      this.#byId.get(channel)?.readMark.saw(event_id);
+      const entry = this.#byId.get(channel);
+      entry?.readMark.saw(event_id);
+      entry?.outbox.saw(each);
     }
   }
 }
 
 /** Ends what a channel does, in silence if the client was closed on purpose. */
 function end(entry: Entry, error: LiveError): void {
-  const { subscription, membership, outbox, readMark } = entry;
+  const { subscription, membership, line, readMark } = entry;
   subscription.close(error.code === "client.closed" ? undefined : error);
   membership.disconnected();
-  outbox.end(error);
+  line.end(error);
   readMark.end();
 }
 

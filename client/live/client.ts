@@ -8,6 +8,7 @@ import type { LiveState } from "./state.js";
 export interface Client {
   readonly state: LiveState | undefined;
   readonly isConnected: boolean;
+  connected(options?: CallOptions): Promise<LiveState>;
   call<N extends CommandName>(
     name: N,
     payload: Commands[N]["payload"],
@@ -23,7 +24,12 @@ const MAX_PAUSE = 30_000;
 /** The server doubts whether it executed the call, and may know in a moment. */
 const DOUBTFUL = "server.doubtful";
 /** The call may have been executed. Unless the server says so, another one waits for the next connection. */
-const IN_DOUBT = ["client.disconnected", "client.timeout", DOUBTFUL];
+const IN_DOUBT = [
+  "client.disconnected",
+  "client.timeout",
+  "client.unconfirmed",
+  DOUBTFUL,
+];
 /** The call was not executed. */
 const NO_CAPACITY = [
   "client.overloaded",
@@ -51,14 +57,15 @@ export const isTransient = (error: LiveError): boolean =>
   NO_CAPACITY.includes(error.code);
 
 /**
- * Repeats a call that may be executed twice until it succeeds.
+ * Repeats a call that may be executed twice until the server answers it: after a broken
+ * connection on the next one, and with a growing pause while the server is too busy.
  * @param isOver whether nobody waits for it any longer; it then gives up.
  * @param isRepeated after which errors it is repeated.
  * @throws {LiveError} if the server refuses it for good, or the client ended.
  */
 export async function persist<T>(
   call: () => Promise<T>,
-  isOver: () => boolean,
+  isOver: () => boolean = () => false,
   isRepeated: (error: LiveError) => boolean = isTransient,
 ): Promise<T> {
   for (let delay = PAUSE; ; delay = Math.min(2 * delay, MAX_PAUSE)) {

@@ -10,6 +10,7 @@ import type { LiveProblem } from "../../schemas/live/index.js";
  * - `client.unreachable`: there is no connection. Nothing was sent.
  * - `client.timeout`: no answer came in time. The server may still execute the call.
  * - `client.overloaded`: too many calls are open. Nothing was sent.
+ * - `client.unconfirmed`: an earlier visit sent a message, and ended before the answer.
  * - `client.invalid_frame`: the server sent something that is not of its protocol.
  */
 export class LiveError extends Error {
@@ -40,6 +41,7 @@ type ClientReason =
   | "unreachable"
   | "timeout"
   | "overloaded"
+  | "unconfirmed"
   | "invalid_frame";
 
 /** An error of the client itself. */

@@ -16,6 +16,7 @@ export class Membership {
   #renewal: JoinOptions | undefined;
   /** Counts up whenever the attempt to join again that is under way no longer counts. */
   #attempt = 0;
+  #ensuring: Promise<void> | undefined;
 
   /** @param report takes why the user could not join again. */
   constructor(
@@ -31,6 +32,36 @@ export class Membership {
   /** Whether it ends when the last connection unsubscribes. */
   get isVolatile(): boolean {
     return this.#renewal !== undefined;
+  }
+
+  get kind(): "lasting" | "volatile" | "none" {
+    if (this.#lasts()) return "lasting";
+    if (this.isVolatile) return "volatile";
+    // There are no others in a direct channel.
+    return this.#client.state && !this.#isOfRoom ? "lasting" : "none";
+  }
+
+  get #isOfRoom(): boolean {
+    const { rooms = [] } = this.#client.state ?? {};
+    return rooms.some(({ id }) => id === this.#channel);
+  }
+
+  /** Joins unless the user is a member. It waits for connections. */
+  ensure(): Promise<void> {
+    const join = async () => {
+      await this.#client.connected();
+      if (this.kind === "none") await this.join({});
+    };
+    this.#ensuring ??= persist(join).finally(
+      () => (this.#ensuring = undefined),
+    );
+    return this.#ensuring;
+  }
+
+  /** The server says that the user is no member. @returns whether joining may help. */
+  lost(): boolean {
+    this.#forget();
+    return this.#isOfRoom;
   }
 
   async join(options: JoinOptions): Promise<ChannelState> {

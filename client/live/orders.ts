@@ -1,25 +1,13 @@
 import type { CommandName, Commands } from "../../schemas/live/index.js";
-import {
-  isInDoubt,
-  isTransient,
-  isUnsent,
-  persist,
-  type Client,
-} from "./client.js";
-import { clientError, LiveError } from "./error.js";
+import { isInDoubt, isUnsent, persist, type Client } from "./client.js";
+import { LiveError } from "./error.js";
+import { Line } from "./line.js";
 import type { CallOptions } from "./options.js";
-
-/** How many commands of one list may wait. */
-const MAX_WAITING = 200;
-
-/** By how many milliseconds timers may be early. */
-const TOLERANCE = 2;
 
 /** Executes the commands on a list one after the other. They wait for connections. */
 export class Orders {
   readonly #client: Client;
-  #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  readonly #line = new Line();
 
   constructor(client: Client) {
     this.#client = client;
@@ -31,7 +19,7 @@ export class Orders {
     payload: Commands[N]["payload"],
     options?: CallOptions,
   ): Promise<Commands[N]["result"]> {
-    return this.#add(
+    return this.#line.add(
       (isOver, timeLeft) =>
         persist(() => this.#send(name, payload, timeLeft), isOver),
       options,
@@ -48,7 +36,7 @@ export class Orders {
     payload: Commands[N]["payload"],
     options?: CallOptions,
   ): Promise<Commands[N]["result"]> {
-    return this.#add(
+    return this.#line.add(
       (isOver, timeLeft) =>
         persist(
           () => this.#send(name, payload, timeLeft),
@@ -71,7 +59,7 @@ export class Orders {
   ): Promise<void> {
     const unknown = name.replace("delete", "unknown");
     let isPerhapsDone = false;
-    return this.#add(
+    return this.#line.add(
       (isOver, timeLeft) =>
         persist(async () => {
           try {
@@ -93,43 +81,5 @@ export class Orders {
     timeLeft: () => CallOptions,
   ): Promise<Commands[N]["result"]> {
     return this.#client.call(name, payload, timeLeft());
-  }
-
-  /** Does something after what was added before, within a time. */
-  #add<T>(
-    work: (isOver: () => boolean, timeLeft: () => CallOptions) => Promise<T>,
-    { timeout }: CallOptions = {},
-  ): Promise<T> {
-    if (this.#waiting >= MAX_WAITING) {
-      const message = `${MAX_WAITING} commands wait already.`;
-      return Promise.reject(clientError("overloaded", message));
-    }
-    const deadline = performance.now() + (timeout ?? Infinity);
-    const isOver = () => deadline - performance.now() < TOLERANCE;
-    const late = (cause?: LiveError) => {
-      const message = `It was not confirmed within ${timeout} ms.`;
-      return clientError("timeout", message, cause);
-    };
-    const timeLeft = () =>
-      timeout === undefined ? {} : { timeout: deadline - performance.now() };
-    this.#waiting++;
-    const done = this.#last.then(async () => {
-      // Nobody waits for it any longer.
-      if (isOver()) throw late();
-      return work(isOver, timeLeft).catch((error: LiveError) => {
-        // A call that began late may end at the same moment.
-        throw isOver() && isTransient(error) ? late(error) : error;
-      });
-    });
-    this.#last = done.then(
-      () => this.#waiting--,
-      () => this.#waiting--,
-    );
-    if (timeout === undefined) return done;
-    let timer: ReturnType<typeof setTimeout>;
-    const expired = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(late()), timeout);
-    });
-    return Promise.race([done, expired]).finally(() => clearTimeout(timer));
   }
 }

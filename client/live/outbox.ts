@@ -1,239 +1,222 @@
 import type { SentEvent } from "../../schemas/live/index.js";
+import { isInDoubt, type Client } from "./client.js";
 import {
-  decided,
-  isInDoubt,
-  isUnsent,
-  persist,
-  type Client,
-} from "./client.js";
+  isEventOf,
+  stamped,
+  type Draft,
+  type MessageContent,
+} from "./delivery.js";
 import { clientError, type LiveError } from "./error.js";
-import type { CallOptions } from "./options.js";
-import type { Pace } from "./pace.js";
-import { eventsAfter, eventsBefore, NEWEST } from "./pages.js";
+import { Listeners } from "./events.js";
+import { plainEvent } from "./pages.js";
 
-/** How many messages of a channel may wait. */
-const MAX_WAITING = 200;
-
-/** What a message says: its type, and what belongs to it. Other keys are kept. */
-export type MessageContent = { readonly type: string } & Readonly<
-  Record<string, unknown>
->;
-
-/** A message on its way. It resolves to its event, as the server has stored it. */
-export interface Message extends Promise<SentEvent> {
-  /** Also `local_id` in the content of the event. */
+/** A message that the server has not confirmed. It is plain data, but for `error`. */
+export interface WaitingMessage {
+  /** Also `local_id` in the content. It stays when the message is sent again. */
   readonly localId: string;
   readonly content: MessageContent;
-}
-
-/** A message that waits for its turn, or for its answer. */
-interface Draft {
-  readonly content: MessageContent;
-  /** The id of the event that it edits or deletes. */
-  readonly replaces: number | undefined;
-  readonly settle: (event: SentEvent) => void;
-  readonly refuse: (error: Error) => void;
-  /** Until when it must be confirmed, on the clock of `performance`. */
-  readonly deadline: number | undefined;
-  isOver: boolean;
+  /**
+   * - `waiting`: for its turn, or for a connection.
+   * - `sending`: for the answer of the server.
+   * - `failed`: for `retry` or `cancel`.
+   */
+  readonly state: "waiting" | "sending" | "failed";
+  /** Why it failed. */
+  readonly error?: LiveError;
+  /**
+   * The id of an event before it, once it was sent: the client looks for the message among
+   * later ones.
+   */
+  readonly after?: number;
 }
 
 /**
- * Sends the messages of a channel one after the other, as fast as the server takes them.
- * When the connection breaks before the answer, or the server doubts whether it stored the
- * message, it looks for the message in the channel before it sends it again.
+ * The messages of a page that are on their way to a channel. What cannot be sent stays until
+ * the user decides.
  */
-export class Outbox {
-  readonly #client: Client;
-  readonly #channel: string;
-  readonly #lastId: () => number;
-  readonly #pace: Pace;
-  readonly #drafts: Draft[] = [];
-  #isBusy = false;
+export interface Outbox {
+  /** In the order in which they are sent. A new list after each change. */
+  readonly messages: readonly WaitingMessage[];
 
   /**
-   * @param lastId the highest id of any event of the server that is known; 0 if none is.
-   * @param pace of all messages of the user.
+   * Listens to changes of `messages`.
+   * @param listener gets the event of a message that arrived, which `messages` no longer has.
+   * @returns ends it.
+   */
+  onChange(listener: (sent: SentEvent | undefined) => unknown): () => void;
+
+  /**
+   * Sends a message after those sent before. The user becomes a member if need be.
+   * @param content a text, or the content of a message of any type.
+   */
+  post(content: string | MessageContent): WaitingMessage;
+
+  /**
+   * Sends a message that failed once more. If the message may have arrived, the client looks
+   * for it first.
+   */
+  retry(localId: string): void;
+
+  /**
+   * Gives up a message. One that is being sent may arrive nevertheless.
+   * @returns the message; undefined if it is not in the list.
+   */
+  cancel(localId: string): WaitingMessage | undefined;
+
+  /**
+   * Takes the `messages` of an earlier visit, which failed with `client.unconfirmed`: the
+   * user decides about them. Those that arrived leave the list when the client gets their
+   * events.
+   */
+  restore(messages: readonly Pick<WaitingMessage, "content" | "after">[]): void;
+}
+
+interface Post extends Draft {
+  readonly localId: string;
+  isUnderWay: boolean;
+  error?: LiveError | undefined;
+}
+
+/** The messages of an {@link Outbox}. */
+export class Posts implements Outbox {
+  readonly #client: Client;
+  readonly #send: (post: Draft) => Promise<SentEvent>;
+  readonly #listeners: Listeners;
+  #posts: readonly Post[] = [];
+  #messages: readonly WaitingMessage[] = [];
+
+  /**
+   * @param send brings a message to the server, after those before.
+   * @param report takes what listeners throw.
    */
   constructor(
     client: Client,
-    channel: string,
-    lastId: () => number,
-    pace: Pace,
+    send: (post: Draft) => Promise<SentEvent>,
+    report: (error: unknown) => void,
   ) {
     this.#client = client;
-    this.#channel = channel;
-    this.#lastId = lastId;
-    this.#pace = pace;
+    this.#send = send;
+    this.#listeners = new Listeners(report);
   }
 
-  /** @param replaces the id of the event to edit or to delete. */
-  add(
-    content: MessageContent,
-    replaces?: number,
-    { timeout }: CallOptions = {},
-  ): Message {
-    const localId = randomId();
-    // The caller may change the original.
-    const copy = JSON.parse(
-      JSON.stringify({ ...content, local_id: localId }),
-    ) as MessageContent;
-    const promise = new Promise<SentEvent>((resolve, reject) => {
-      if (this.#drafts.length >= MAX_WAITING) {
-        const message = `${MAX_WAITING} messages wait already.`;
-        throw clientError("overloaded", message);
-      }
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const over = () => {
-        draft.isOver = true;
-        clearTimeout(timer);
-      };
-      const draft: Draft = {
-        content: copy,
-        replaces,
-        settle: (event) => (over(), resolve(event)),
-        refuse: (error) => (over(), reject(error)),
-        deadline: timeout && performance.now() + timeout,
-        isOver: false,
-      };
-      const expire = () => {
-        const message = `The message was not confirmed within ${timeout} ms.`;
-        draft.refuse(clientError("timeout", message));
-      };
-      if (timeout !== undefined) timer = setTimeout(expire, timeout);
-      this.#drafts.push(draft);
-    });
-    void this.#run();
-    return Object.assign(promise, { localId, content: copy });
+  get messages(): readonly WaitingMessage[] {
+    return this.#messages;
   }
 
-  /** Rejects all messages. */
-  end(error: LiveError): void {
-    for (const draft of this.#drafts) draft.refuse(error);
-  }
-
-  async #run(): Promise<void> {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    for (let draft = this.#drafts[0]; draft; draft = this.#drafts[0]) {
-      try {
-        if (!draft.isOver) draft.settle(await this.#deliver(draft));
-      } catch (error) {
-        draft.refuse(error as Error);
-      }
-      this.#drafts.shift();
-    }
-    this.#isBusy = false;
-  }
-
-  async #deliver(draft: Draft): Promise<SentEvent> {
-    const { content, replaces } = draft;
-    const isOver = () => draft.isOver;
-    const payload = {
-      channel: this.#channel,
-      event_type: "channel.message",
-      content,
-      ...(replaces !== undefined && { replaces }),
-    };
-    const before = await this.#newest(isOver);
-    const send = async () => {
-      if (!isOver()) await this.#pace.turn();
-      // Nobody learns of this error.
-      if (isOver()) throw clientError("timeout", "Too late.");
-      return this.#client.call("chat.send", payload, timeLeft(draft));
-    };
-    const isRepeated = (error: LiveError) => {
-      const isTooMany = error.code === "protocol.rate_limited";
-      if (isTooMany) this.#pace.refused();
-      return isTooMany || isUnsent(error);
-    };
-    for (;;) {
-      try {
-        const { event } = await persist(send, isOver, isRepeated);
-        return event;
-      } catch (cause) {
-        const error = cause as LiveError;
-        if (isOver() || !isInDoubt(error) || before === undefined) throw error;
-        await decided(error);
-        const event = await this.#find(draft, before, error);
-        if (event) return event;
-        if (isOver()) throw error;
-      }
-    }
-  }
-
-  /** The id of an event that is older than the next message; undefined if nobody may know. */
-  async #newest(isOver: () => boolean): Promise<number | undefined> {
-    const known = this.#lastId();
-    if (known > 0) return known;
-    const fetch = () => eventsBefore(this.#client, this.#channel, NEWEST, 1);
-    return persist(fetch, isOver).then(
-      ([event]) => event?.event_id ?? 0,
-      () => undefined,
+  onChange(listener: (sent: SentEvent | undefined) => unknown): () => void {
+    return this.#listeners.add(
+      "change",
+      listener as (sent: unknown) => unknown,
     );
   }
 
-  /**
-   * Looks for a message that may have arrived. The server has executed what came before
-   * on the same connection, or was lost with an earlier one.
-   * @param before the id of an event before it.
-   * @param doubt why nobody knows, thrown if nobody can know.
-   */
-  async #find(
-    draft: Draft,
-    before: number,
-    doubt: LiveError,
-  ): Promise<SentEvent | undefined> {
-    let isUnclear = false;
-    for (let after = before; ;) {
-      const { events, isLast } = await eventsAfter(
-        this.#client,
-        this.#channel,
-        after,
-        () => draft.isOver,
-      ).catch(() => {
-        throw doubt;
-      });
-      for (const event of events) {
-        if (event.sender !== this.#client.state?.user.id) continue;
-        if (isEventOf(draft, event)) return event;
-        isUnclear ||= isChanged(draft, event);
-      }
-      after = events.at(-1)?.event_id ?? after;
-      if (isLast) break;
+  post(content: string | MessageContent): WaitingMessage {
+    const post = this.#postOf(stamped(content));
+    this.#add(post);
+    return messageOf(post);
+  }
+
+  retry(localId: string): void {
+    const post = this.#find(localId);
+    if (!post?.error) return;
+    // What was refused did not arrive; events may have come meanwhile.
+    if (!post.doubt) post.after = undefined;
+    post.error = undefined;
+    this.#add(post);
+  }
+
+  cancel(localId: string): WaitingMessage | undefined {
+    const message = this.#messages.find((it) => it.localId === localId);
+    this.#remove(this.#find(localId));
+    return message;
+  }
+
+  restore(
+    messages: readonly Pick<WaitingMessage, "content" | "after">[],
+  ): void {
+    for (const { content, after } of messages) {
+      const localId = content["local_id"] as string | undefined;
+      const post = this.#postOf(stamped(content, localId), after);
+      if (this.#find(post.localId)) continue;
+      this.#posts = [...this.#posts, post];
+      const message = "An earlier visit ended before it was confirmed.";
+      this.#fail(post, clientError("unconfirmed", message));
     }
-    if (isUnclear) throw doubt;
-    return undefined;
+  }
+
+  /** Takes note of an event of the channel. */
+  saw(event: SentEvent): void {
+    if (event.sender !== this.#client.state?.user.id) return;
+    this.#remove(
+      this.#posts.find((post) => isEventOf(post, event)),
+      event,
+    );
+  }
+
+  #find(localId: string): Post | undefined {
+    return this.#posts.find((post) => post.localId === localId);
+  }
+
+  #postOf(
+    content: MessageContent & { readonly local_id: string },
+    after?: number,
+  ): Post {
+    const post: Post = {
+      localId: content.local_id,
+      content,
+      after,
+      joins: true,
+      isUnderWay: false,
+      isOver: () => post.error !== undefined || !this.#posts.includes(post),
+      attempt: (isUnderWay) => {
+        post.isUnderWay = isUnderWay;
+        this.#changed();
+      },
+    };
+    return post;
+  }
+
+  /** Puts a message at the end of the list, and sends it. */
+  #add(post: Post): void {
+    this.#posts = [...this.#posts.filter((it) => it !== post), post];
+    this.#changed();
+    this.#send(post).then(
+      (event) => this.#remove(post, event),
+      (error: LiveError) => this.#fail(post, error),
+    );
+  }
+
+  #fail(post: Post, error: LiveError): void {
+    // A page that closes keeps what was not sent.
+    if (post.isOver() || error.code === "client.closed") return;
+    post.isUnderWay = false;
+    post.error = error;
+    post.doubt = isInDoubt(error) ? error : undefined;
+    this.#changed();
+  }
+
+  #remove(post: Post | undefined, sent?: SentEvent): void {
+    if (!post || !this.#posts.includes(post)) return;
+    this.#posts = this.#posts.filter((it) => it !== post);
+    this.#changed(sent && plainEvent(sent));
+  }
+
+  #changed(sent?: SentEvent): void {
+    this.#messages = this.#posts.map(messageOf);
+    this.#listeners.emit("change", sent);
   }
 }
 
-const timeLeft = ({ deadline }: Draft): CallOptions =>
-  deadline === undefined
-    ? {}
-    : { timeout: Math.max(0, deadline - performance.now()) };
-
-const isDeletion = ({ content }: Pick<Draft, "content">): boolean =>
-  content.type === "deleted";
-
-/** The server keeps nothing of the content of a deletion. */
-const isEventOf = (draft: Draft, event: SentEvent): boolean =>
-  isDeletion(draft)
-    ? event.replaces === draft.replaces && event.content.type === "deleted"
-    : isSameKind(draft, event) &&
-      event.content.local_id === draft.content.local_id;
-
-/** An edit keeps the `local_id` neither of the message nor of another edit. */
-const isChanged = (draft: Draft, event: SentEvent): boolean =>
-  !isDeletion(draft) &&
-  isSameKind(draft, event) &&
-  (event.edited !== null || event.content.type === "deleted");
-
-/** An edit of an edit replaces the message, so the ids may differ. */
-const isSameKind = ({ replaces }: Draft, event: SentEvent): boolean =>
-  (replaces === undefined) === (event.replaces === null);
-
-/** Browsers offer `crypto.randomUUID` to secure pages only. */
-const randomId = (): string =>
-  [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
+const messageOf = ({
+  localId,
+  content,
+  isUnderWay,
+  error,
+  after,
+}: Post): WaitingMessage => ({
+  localId,
+  content,
+  state: error ? "failed" : isUnderWay ? "sending" : "waiting",
+  ...(error && { error }),
+  ...(after !== undefined && { after }),
+});

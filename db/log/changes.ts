@@ -1,3 +1,4 @@
+import { isVisible as isShown } from "../../schemas/plain/announcements.js";
 import type { Poll } from "../polls.js";
 import type { Question } from "../questions.js";
 import type { Announcement } from "../store.js";
@@ -20,9 +21,6 @@ export function updatedAnnouncement(
       !isShown(after, now) && { hidden: { ...after, text: before.text } }),
   };
 }
-
-const isShown = ({ state, show_until }: Announcement, now: number): boolean =>
-  state === "active" && (show_until === null || show_until > now);
 
 /** A question was changed. */
 export function updatedQuestion(before: Question, after: Question): Given {

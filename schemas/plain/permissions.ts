@@ -107,6 +107,20 @@ export function allows(
     : allows(otherwise as PermissionKey, traits, world, room);
 }
 
+/**
+ * Whether these traits let people do what a key stands for, in the live layer: they have to
+ * see the world, and the room if it is about one.
+ */
+export const grants = (
+  key: PermissionKey,
+  traits: ReadonlySet<string>,
+  world: PermissionConfig,
+  room?: PermissionConfig,
+): boolean =>
+  allows("world.view", traits, world) &&
+  (!room || allows("room.view", traits, world, room)) &&
+  allows(key, traits, world, room);
+
 /** What every call of `/api/v1/` needs. */
 export const CALL: readonly PermissionKey[] = ["world.api"];
 

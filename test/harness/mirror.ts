@@ -41,6 +41,7 @@ export class Mirror {
     const port = {
       state: undefined,
       isConnected: true,
+      connected: () => Promise.resolve(this.state),
       call: (name: string, payload: object) => client.do(name, payload),
       on: () => () => {},
     } as Port;

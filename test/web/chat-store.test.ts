@@ -116,12 +116,14 @@ void t.test(
     };
     store.send({ type: "text", body: "a" });
     store.send({ type: "text", body: "b" });
-    await until(() => get(store).waiting.every(({ failure }) => failure));
+    await until(() =>
+      get(store).waiting.every(({ state }) => state === "failed"),
+    );
     t.same(bodies(get(store)), ["a", "b"]);
     isRefused = false;
     const [first, second] = get(store).waiting;
-    t.equal(store.remove(second!.key)?.["body"], "b");
-    store.retry(first!.key);
+    t.equal(store.remove(second!.localId)?.["body"], "b");
+    store.retry(first!.localId);
     await until(() => get(store).waiting.length === 0);
     t.same(bodies(get(store)), ["a"]);
   },
@@ -147,8 +149,10 @@ void t.test(
     chat.intercept = () => false;
     const { store: next } = await storeOn(t, server, shelf);
     t.same(bodies(get(next)), ["arrives", "is lost"]);
-    t.match(get(next).waiting, [{ failure: "unsent" }]);
-    next.retry(get(next).waiting[0]!.key);
+    t.match(get(next).waiting, [
+      { state: "failed", error: { code: "client.unconfirmed" } },
+    ]);
+    next.retry(get(next).waiting[0]!.localId);
     await until(() => get(next).waiting.length === 0);
     t.same(bodies(get(next)), ["arrives", "is lost"]);
   },

@@ -3,7 +3,6 @@ import { de } from "../../web/i18n/de.js";
 import { en } from "../../web/i18n/en.js";
 import { memoryShelf } from "../../web/lib/storage.js";
 import {
-  localIdIn,
   memberIn,
   partsIn,
   reactionsIn,
@@ -75,7 +74,6 @@ void t.test("other contents may be anything as well", (t) => {
   });
   for (const content of [null, 1, {}, { membership: 1, user: 2 }]) {
     t.equal(memberIn(of(content)), undefined);
-    t.equal(localIdIn(of(content)), "");
   }
   const strange = JSON.parse(
     '{"👍":["a"],"__proto__":["b"],"x":"y","z":[],"":["c"]}',
@@ -172,7 +170,7 @@ void t.test("drafts survive, and nothing that is kept breaks them", (t) => {
       mentions: [{ label: "Ada", id: ADA }],
       files: [{ url: "u", name: "n", type: "t" }],
     },
-    unconfirmed: [{ localId: "1", content: { type: "text", body: "Hello" } }],
+    unconfirmed: [{ content: { type: "text", body: "Hello" }, after: 5 }],
   };
   drafts.write(kept);
   t.same(new Drafts(shelf, "key").read(), kept);
@@ -185,7 +183,7 @@ void t.test("drafts survive, and nothing that is kept breaks them", (t) => {
     "null",
     "[]",
     '{"draft":5,"unconfirmed":{}}',
-    '{"draft":{"text":1,"mentions":[1,null],"files":[{}]},"unconfirmed":[1,{"localId":1},{"localId":"a","content":{"type":"call"}}]}',
+    '{"draft":{"text":1,"mentions":[1,null],"files":[{}]},"unconfirmed":[1,{"after":1},{"content":{"type":"call"}}]}',
   ]) {
     shelf.setItem("key", json);
     t.same(drafts.read(), { draft: emptyDraft, unconfirmed: [] }, json);

@@ -68,10 +68,6 @@ export function memberIn({
 export const pollStateIn = ({ content }: Pick<SentEvent, "content">): string =>
   textOf(partsOf(content)["state"]);
 
-/** The key by which a sender recognizes a message; empty without one. */
-export const localIdIn = ({ content }: Pick<SentEvent, "content">): string =>
-  textOf(partsOf(content)["local_id"]);
-
 /** The reactions to an event, the first ones first: an emoji, and who reacted. */
 export const reactionsIn = ({
   reactions,

@@ -1,4 +1,4 @@
-import type { MessageContent } from "../../client/index.js";
+import type { MessageContent, WaitingMessage } from "../../client/index.js";
 import type { Shelf } from "../lib/storage.js";
 import { saidIn, type SharedFile } from "./chat-content.js";
 import type { Mentioned } from "./chat-mentions.js";
@@ -12,11 +12,7 @@ export interface Draft {
 }
 
 /** A message of which the server has not confirmed that it got it. */
-export interface Unconfirmed {
-  /** By which its event is recognized; empty before it was sent. */
-  readonly localId: string;
-  readonly content: MessageContent;
-}
+export type Unconfirmed = Pick<WaitingMessage, "content" | "after">;
 
 /** What is kept of a channel in this browser. */
 export interface Kept {
@@ -93,8 +89,13 @@ function draftIn(value: unknown): Draft {
 }
 
 function unconfirmedIn(value: unknown): Unconfirmed[] {
-  const { localId, content } = partsOf(value);
+  const { content, after } = partsOf(value);
   const { is } = saidIn(content);
-  if (!isText(localId) || (is !== "text" && is !== "files")) return [];
-  return [{ localId, content: content as MessageContent }];
+  if (is !== "text" && is !== "files") return [];
+  return [
+    {
+      content: content as MessageContent,
+      ...(typeof after === "number" && { after }),
+    },
+  ];
 }

@@ -1,16 +1,17 @@
 import { writable, type Readable } from "svelte/store";
-import type {
-  Channel,
-  Live,
-  MessageContent,
-  SentEvent,
-  SentRoom,
+import {
+  persist,
+  type Channel,
+  type Live,
+  type MessageContent,
+  type SentEvent,
+  type SentRoom,
+  type WaitingMessage,
 } from "../../client/index.js";
 import { moduleOf } from "../lib/rights.js";
 import type { Shelf } from "../lib/storage.js";
-import { localIdIn, reactionsIn, saidIn } from "./chat-content.js";
+import { reactionsIn, saidIn } from "./chat-content.js";
 import { Drafts, type Draft } from "./chat-drafts.js";
-import { ChatOutbox, type Waiting } from "./chat-outbox.js";
 import { ChatPeople } from "./chat-people.js";
 import { rowsOf, type Row } from "./chat-rows.js";
 import { MAX_KEPT, MAX_LIVE, Timeline } from "./chat-timeline.js";
@@ -22,8 +23,6 @@ import { codeOf } from "./session.js";
 const PAGE = 50;
 /** Crowds are shown this often, in milliseconds. */
 const PACE = 50;
-/** After how long a call is repeated that found no connection, in milliseconds. */
-const PAUSE = 1000;
 
 /** What a chat shows. */
 export interface ChatView {
@@ -31,7 +30,8 @@ export interface ChatView {
   readonly is: "loading" | "ready" | "lost";
   readonly problem?: string;
   readonly rows: readonly Row[];
-  readonly waiting: readonly Waiting[];
+  /** The own messages on their way, and those that failed. */
+  readonly waiting: readonly WaitingMessage[];
   readonly hasOlder: boolean;
   readonly hasNewer: boolean;
   /** Which way more is being loaded. */
@@ -78,7 +78,6 @@ export class ChatStore implements Readable<ChatView> {
   readonly #parts: ChatParts;
   readonly #channel: Channel;
   readonly #timeline = new Timeline();
-  readonly #outbox: ChatOutbox;
   readonly #drafts: Drafts;
   readonly #store = writable<ChatView>(empty);
   readonly subscribe = this.#store.subscribe;
@@ -99,8 +98,6 @@ export class ChatStore implements Readable<ChatView> {
   #run = 0;
   /** What comes while newer events are being loaded. */
   #held: SentEvent[] | undefined;
-  #hasJoined = false;
-  #joining: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #published = 0;
 
@@ -112,24 +109,17 @@ export class ChatStore implements Readable<ChatView> {
     this.#met = new ChatPeople(parts.people, this.#channel);
     const key = `foyer:${world}:chat:${live.state?.user.id ?? ""}:${id}`;
     this.#drafts = new Drafts(shelf, key);
-    this.#outbox = new ChatOutbox({
-      channel: this.#channel,
-      join: () => this.join(),
-      lost: () => {
-        this.#hasJoined = false;
-        return this.#room !== undefined;
-      },
-      changed: () => {
-        this.#keep();
-        this.#publishNow();
-        this.#leaveIfOver();
-      },
-      sent: (event) => this.#take([event]),
-    });
     const { draft, unconfirmed } = this.#drafts.read();
     this.#draft = draft;
     this.draft = writable<Draft>(draft);
-    this.#outbox.restore(unconfirmed);
+    const { outbox } = this.#channel;
+    outbox.restore(unconfirmed);
+    outbox.onChange((sent) => {
+      this.#keep();
+      if (sent) this.#take(sent);
+      this.#publishNow();
+      this.#leaveIfOver();
+    });
     const { upload, maxBytes } = parts;
     this.uploads = new Uploads({
       upload,
@@ -206,35 +196,37 @@ export class ChatStore implements Readable<ChatView> {
   /** Sends a message. It is kept until the server has it. */
   send(content: MessageContent): void {
     this.#readUpTo = undefined;
-    this.#outbox.send(content);
+    this.#channel.outbox.post(content);
   }
 
-  retry(key: string): void {
-    this.#outbox.retry(key);
+  retry(localId: string): void {
+    this.#channel.outbox.retry(localId);
   }
 
   /** Gives up a message that could not be sent. @returns its content. */
-  remove(key: string): MessageContent | undefined {
-    return this.#outbox.remove(key)?.content;
+  remove(localId: string): MessageContent | undefined {
+    return this.#channel.outbox.cancel(localId)?.content;
   }
 
   /** Changes the text of an own message. */
   async edit(id: number, body: string): Promise<void> {
     const content = this.#timeline.get(id)?.content ?? {};
     const { type, files } = content;
-    await this.join();
+    await this.#channel.ensureMember();
     const edit = this.#channel.edit(
       id,
       type === "files" ? { type, files, body } : { type: "text", body },
     );
-    this.#take([await edit]);
+    this.#take(await edit);
+    this.#publish();
   }
 
   /** Deletes an own message, or, as a moderator, anybody's. */
   async delete(id: number): Promise<void> {
     // The server takes a deletion for something that is sent.
-    await this.join();
-    this.#take([await this.#channel.delete(id)]);
+    await this.#channel.ensureMember();
+    this.#take(await this.#channel.delete(id));
+    this.#publish();
   }
 
   /** Adds a reaction, or takes the own one back. */
@@ -242,7 +234,7 @@ export class ChatStore implements Readable<ChatView> {
     const me = this.#me ?? "";
     const event = this.#timeline.get(id);
     const mine = event && reactionsIn(event).find(([it]) => it === emoji);
-    await this.join();
+    await this.#channel.ensureMember();
     const answer = mine?.[1].includes(me)
       ? await this.#channel.unreact(id, emoji)
       : await this.#channel.react(id, emoji);
@@ -259,32 +251,21 @@ export class ChatStore implements Readable<ChatView> {
     );
   }
 
-  /** Becomes a member, if that is needed to send. */
-  async join(): Promise<void> {
-    if (this.#isMember) return;
-    this.#joining ??= this.#persist(() => this.#channel.join())
-      .then(() => void (this.#hasJoined = true))
-      .finally(() => (this.#joining = undefined));
-    return this.#joining;
-  }
-
   /** Loads what was said before. Its failure is as if nothing was asked. */
   async loadOlder(): Promise<void> {
     if (this.#is !== "ready" || this.#isLoading || !this.#timeline.hasOlder) {
       return;
     }
-    await this.#load("older", async (isOver) => {
-      const before = this.#timeline.oldest;
-      const page = await this.#channel.history({
-        ...(before > 0 && { before }),
-        count: PAGE,
-      });
-      if (isOver()) return;
-      this.#timeline.addPage(page);
-      this.#timeline.hasOlder = page.length === PAGE;
-      this.#timeline.dropNewest(MAX_KEPT);
-      this.#meet(page);
-    });
+    const { oldest: before } = this.#timeline;
+    await this.#load(
+      "older",
+      () => this.#channel.history({ before, count: PAGE }),
+      (page) => {
+        this.#timeline.addPage(page);
+        this.#timeline.hasOlder = page.length === PAGE;
+        this.#timeline.dropNewest(MAX_KEPT);
+      },
+    );
   }
 
   /** Loads what comes behind the last message of the list. */
@@ -292,31 +273,27 @@ export class ChatStore implements Readable<ChatView> {
     if (this.#is !== "ready" || this.#isLoading || !this.#timeline.hasNewer) {
       return;
     }
-    await this.#load("newer", async (isOver) => {
-      const { results } = await this.#parts.live.call("chat.fetch", {
-        channel: this.id,
-        count: PAGE,
-        after_id: this.#timeline.newest,
-      });
-      if (isOver()) return;
-      this.#timeline.addPage(results);
-      this.#timeline.hasNewer = results.length === PAGE;
-      this.#timeline.dropOldest(MAX_KEPT);
-      this.#meet(results);
-    });
+    const { newest: after_id } = this.#timeline;
+    const payload = { channel: this.id, count: PAGE, after_id };
+    await this.#load(
+      "newer",
+      async () => (await this.#parts.live.call("chat.fetch", payload)).results,
+      (page) => {
+        this.#timeline.addPage(page);
+        this.#timeline.hasNewer = page.length === PAGE;
+        this.#timeline.dropOldest(MAX_KEPT);
+      },
+    );
   }
 
   /** Shows the newest messages again, after others were loaded in their place. */
   async loadNewest(): Promise<void> {
     if (this.#is !== "ready" || !this.#timeline.hasNewer) return;
-    await this.#load("newer", async (isOver) => {
-      const page = await this.#channel.history({ count: PAGE });
-      if (isOver()) return;
-      this.#timeline.clear();
-      this.#timeline.addPage(page);
-      this.#timeline.hasOlder = page.length === PAGE;
-      this.#meet(page);
-    });
+    await this.#load(
+      "newer",
+      () => this.#channel.history({ count: PAGE }),
+      (page) => this.#begin(page),
+    );
   }
 
   get #me(): string | undefined {
@@ -332,14 +309,6 @@ export class ChatStore implements Readable<ChatView> {
     const room = this.#room;
     const chat = room && moduleOf(room, "chat.native");
     return chat?.config["volatile"] === true;
-  }
-
-  get #isMember(): boolean {
-    return (
-      !this.#room ||
-      this.#hasJoined ||
-      (this.#parts.live.state?.channels ?? []).some(({ id }) => id === this.id)
-    );
   }
 
   #open(): void {
@@ -359,7 +328,10 @@ export class ChatStore implements Readable<ChatView> {
       this.#room?.permissions.includes("room:chat.join")
     ) {
       // Who cannot join still reads; sending says why.
-      this.join().catch(() => {});
+      this.#channel.ensureMember().then(
+        () => this.#leaveIfOver(),
+        () => {},
+      );
     }
     void this.#read(() => run !== this.#run);
   }
@@ -383,20 +355,20 @@ export class ChatStore implements Readable<ChatView> {
 
   /** A volatile membership ends with the visit, when nothing is on its way any longer. */
   #leaveIfOver(): void {
-    if (this.#views > 0 || this.#outbox.isBusy || !this.#hasJoined) return;
-    this.#hasJoined = false;
-    if (this.#isVolatile) this.#channel.leave().catch(() => {});
+    const { membership, outbox } = this.#channel;
+    if (this.#views > 0 || membership !== "volatile") return;
+    if (outbox.messages.some(({ state }) => state !== "failed")) return;
+    this.#channel.leave().catch(() => {});
   }
 
   async #read(isOver: () => boolean): Promise<void> {
     try {
-      const page = await this.#persist(
+      const page = await persist(
         () => this.#channel.history({ count: PAGE }),
         isOver,
       );
       if (isOver()) return;
-      this.#timeline.addPage(page);
-      this.#timeline.hasOlder = page.length === PAGE;
+      this.#begin(page);
       this.#is = "ready";
       this.#meet(page);
       this.#publish();
@@ -415,36 +387,29 @@ export class ChatStore implements Readable<ChatView> {
     }
   }
 
-  /** Repeats a call that may be executed twice for as long as there is no connection. */
-  async #persist<T>(
-    call: () => Promise<T>,
-    isOver: () => boolean = () => false,
-  ): Promise<T> {
-    for (;;) {
-      try {
-        return await call();
-      } catch (error) {
-        if (isOver() || !TRANSIENT.includes(codeOf(error) ?? "")) throw error;
-        await new Promise((done) => setTimeout(done, PAUSE));
-      }
-    }
+  /** Shows the newest page. */
+  #begin(page: readonly SentEvent[]): void {
+    this.#timeline.clear();
+    this.#timeline.addPage(page);
+    this.#timeline.hasOlder = page.length === PAGE;
   }
 
   async #load(
     which: "older" | "newer",
-    work: (isOver: () => boolean) => Promise<void>,
+    fetch: () => Promise<readonly SentEvent[]>,
+    take: (page: readonly SentEvent[]) => void,
   ): Promise<void> {
     const run = this.#run;
-    const isOver = () => run !== this.#run;
     this.#isLoading = which;
     if (which === "newer") this.#held = [];
     this.#publishNow();
-    try {
-      await work(isOver);
-    } catch {
-      // The button that asks for it stays.
+    // After a failure, the button that asks for it stays.
+    const page = await fetch().catch(() => undefined);
+    if (run !== this.#run) return;
+    if (page) {
+      take(page);
+      this.#meet(page);
     }
-    if (isOver()) return;
     this.#isLoading = undefined;
     const held = this.#held ?? [];
     this.#held = undefined;
@@ -487,11 +452,10 @@ export class ChatStore implements Readable<ChatView> {
   }
 
   /** Shows what the server answered. */
-  #take(events: readonly SentEvent[]): void {
-    // A message can be confirmed when nobody looks any longer.
-    if (this.#is !== "ready") return;
-    this.#add(events);
-    this.#publish();
+  #take(event: SentEvent): void {
+    // The chat may be closed, and an old event comes with its page.
+    if (this.#is !== "ready" || event.event_id < this.#timeline.oldest) return;
+    this.#add([event]);
   }
 
   /** @returns the events that were not known. */
@@ -517,15 +481,9 @@ export class ChatStore implements Readable<ChatView> {
     this.#publish();
   }
 
-  /** Learns the names of those who occur in events, and what was sent. */
+  /** Learns the names of those who occur in events. */
   #meet(events: readonly SentEvent[]): void {
-    const me = this.#me;
-    for (const event of events) {
-      if (event.sender === me && this.#outbox.arrived(localIdIn(event))) {
-        this.#keep();
-      }
-    }
-    this.#met.meet(events, me);
+    this.#met.meet(events, this.#me);
   }
 
   #markRead(): void {
@@ -542,10 +500,7 @@ export class ChatStore implements Readable<ChatView> {
   #keep(): void {
     this.#drafts.write({
       draft: this.#draft,
-      unconfirmed: this.#outbox.all.map(({ localId, content }) => ({
-        localId,
-        content: localId ? { ...content, local_id: localId } : content,
-      })),
+      unconfirmed: this.#channel.outbox.messages,
     });
   }
 
@@ -575,7 +530,7 @@ export class ChatStore implements Readable<ChatView> {
       is: this.#is,
       ...(this.#problem !== undefined && { problem: this.#problem }),
       rows: this.#rows,
-      waiting: this.#outbox.all,
+      waiting: this.#channel.outbox.messages,
       hasOlder,
       hasNewer,
       isLoading: this.#isLoading,
@@ -583,14 +538,3 @@ export class ChatStore implements Readable<ChatView> {
     });
   }
 }
-
-/** Codes after which a call is repeated. */
-const TRANSIENT = [
-  "client.disconnected",
-  "client.timeout",
-  "client.unreachable",
-  "client.overloaded",
-  "protocol.rate_limited",
-  "server.unavailable",
-  "server.doubtful",
-];

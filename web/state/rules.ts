@@ -1,7 +1,8 @@
+import { roomKeys } from "../../schemas/plain/permission-strings.js";
 import {
-  allows,
   defaultPermissionConfig,
   fallbackOf,
+  grants,
   type PermissionConfig,
   type PermissionKey,
   permissionKeys,
@@ -11,18 +12,8 @@ import { textFault, trait as traitText } from "../../schemas/plain/texts.js";
 
 // Rules as the table of permissions shows them, by the code that the server uses.
 
-export { fallbackOf, permissionKeys };
+export { fallbackOf, permissionKeys, roomKeys };
 export type { PermissionConfig, PermissionKey, Rule };
-
-/** The keys that a room may have rules of its own for. The others count on the world only. */
-export const roomKeys: readonly PermissionKey[] = [
-  "room.view",
-  ...(["chat.read", "chat.join", "chat.send", "chat.moderate"] as const),
-  ...(["question.read", "question.ask", "question.vote"] as const),
-  "question.moderate",
-  ...(["poll.read", "poll.vote", "poll.manage", "poll.results"] as const),
-  ...(["room.viewers", "room.announce", "room.update", "room.delete"] as const),
-];
 
 export const isRoomKey = (key: string): boolean =>
   (roomKeys as readonly string[]).includes(key);
@@ -37,14 +28,7 @@ export const holdsKey = (
   traits: readonly string[],
   world: PermissionConfig,
   room?: PermissionConfig,
-): boolean => {
-  const held = new Set(traits);
-  return (
-    allows("world.view", held, world) &&
-    (!room || allows("room.view", held, world, room)) &&
-    allows(key, held, world, room)
-  );
-};
+): boolean => grants(key, new Set(traits), world, room);
 
 /** All traits that rules ask for, sorted. */
 export const traitsIn = (...configs: readonly PermissionConfig[]): string[] =>

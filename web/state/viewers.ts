@@ -1,14 +1,11 @@
 import { writable, type Readable } from "svelte/store";
-import type { Live, PublicUser } from "../../client/index.js";
+import {
+  persist,
+  type Live,
+  type LiveError,
+  type PublicUser,
+} from "../../client/index.js";
 import { codeOf } from "./session.js";
-
-/** Errors after which entering is tried again: nothing is wrong with the room. */
-const TRANSIENT =
-  /^(client\.(timeout|disconnected|unreachable|overloaded)|protocol\.rate_limited|server\.unavailable)$/;
-
-/** The first pause before entering is tried again, in milliseconds. It doubles. */
-const PAUSE = 1000;
-const MAX_PAUSE = 30_000;
 
 /** What somebody in a room knows of it. */
 export interface Presence {
@@ -28,20 +25,16 @@ export interface Presence {
 export class Visit implements Readable<Presence> {
   readonly #live: Live;
   readonly #room: string;
-  readonly #pause: number;
   readonly #store = writable<Presence>({});
   readonly subscribe = this.#store.subscribe;
   readonly #ends: (() => void)[];
   #viewers: ReadonlyMap<string, PublicUser> | undefined;
   #isEntering = false;
   #isOver = false;
-  #retry: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param pause the first pause before entering is tried again, in milliseconds. */
-  constructor(live: Live, room: string, pause = PAUSE) {
+  constructor(live: Live, room: string) {
     this.#live = live;
     this.#room = room;
-    this.#pause = pause;
     this.#ends = [
       live.on("room.viewer.added", ({ user }) => {
         if (this.#viewers) this.#set([...this.#viewers.values(), user]);
@@ -58,7 +51,7 @@ export class Visit implements Readable<Presence> {
         if (room === this.#room) this.#entered(viewers);
       }),
       live.on("client.room_lost", ({ room, error }) => {
-        if (room === this.#room) this.#failed(error, this.#pause);
+        if (room === this.#room) void this.#enter(error);
       }),
     ];
     this.enter();
@@ -66,29 +59,35 @@ export class Visit implements Readable<Presence> {
 
   /** Enters, or asks again who is there: after the user has got the right to know. */
   enter(): void {
-    void this.#enter(this.#pause);
+    void this.#enter();
   }
 
   /** Leaves the room. */
   leave(): void {
     this.#isOver = true;
-    clearTimeout(this.#retry);
     for (const end of this.#ends) end();
     // A room that is not left costs a few frames, until the connection ends.
     this.#live.call("room.leave", { room: this.#room }).catch(() => {});
   }
 
-  async #enter(pause: number): Promise<void> {
+  /** @param refusal why the client could not enter after a reconnection. */
+  async #enter(refusal?: LiveError): Promise<void> {
     if (this.#isEntering || this.#isOver) return;
-    clearTimeout(this.#retry);
     this.#isEntering = true;
+    const payload = { room: this.#room };
+    let failure = refusal;
+    const enter = async () => {
+      if (!failure) return this.#live.call("room.enter", payload);
+      const error = failure;
+      failure = undefined;
+      throw error;
+    };
     try {
-      const { viewers } = await this.#live.call("room.enter", {
-        room: this.#room,
-      });
+      const { viewers } = await persist(enter, () => this.#isOver);
       if (!this.#isOver) this.#entered(viewers);
     } catch (error) {
-      this.#failed(error, pause);
+      const lost = codeOf(error) ?? "client.closed";
+      if (!this.#isOver) this.#store.set({ lost });
     } finally {
       this.#isEntering = false;
     }
@@ -100,14 +99,6 @@ export class Visit implements Readable<Presence> {
       this.#viewers = undefined;
       this.#store.set({});
     }
-  }
-
-  #failed(error: unknown, pause: number): void {
-    if (this.#isOver) return;
-    const code = codeOf(error) ?? "client.closed";
-    if (!TRANSIENT.test(code)) return this.#store.set({ lost: code });
-    const next = Math.min(2 * pause, MAX_PAUSE);
-    this.#retry = setTimeout(() => void this.#enter(next), pause);
   }
 
   /** Somebody with two browsers enters twice, and is there once. */

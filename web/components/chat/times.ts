@@ -37,14 +37,3 @@ export function namesOf(names: readonly string[], most = 5): string {
   const all = rest > 0 ? [...shown, t("chat.others", { n: rest })] : shown;
   return new Intl.ListFormat(currentLanguage()).format(all);
 }
-
-/** A number of bytes, such as 10 MB. */
-export function sizeOf(bytes: number): string {
-  const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
-  const power = Math.min(3, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
-  return new Intl.NumberFormat(currentLanguage(), {
-    style: "unit",
-    unit: units[power]!,
-    maximumFractionDigits: 1,
-  }).format(bytes / 1024 ** power);
-}

@@ -1,0 +1,12 @@
+/** What decides whether people see an announcement. */
+interface Announcement {
+  readonly state: string;
+  /** In milliseconds since 1970; null for no end. */
+  readonly show_until: number | null;
+}
+
+/** Whether everybody sees an announcement at a time. */
+export const isVisible = (
+  { state, show_until }: Announcement,
+  now = Date.now(),
+): boolean => state === "active" && (show_until === null || show_until > now);
