@@ -188,27 +188,59 @@ export class Activity {
   }
 
   #addUpOldest(): void {
+    const others = this.#replica.othersIn(EVERYWHERE);
     // The others may live, and only be out of reach.
-    if (this.#replica.othersIn(EVERYWHERE).length === 0) return;
+    if (others.length === 0) return;
     for (const process of this.#adopted) {
       if (this.#adopted.size <= MAX_ENDED) return;
-      this.#adopted.delete(process);
-      this.#addUp(process);
+      if (others.includes(process)) this.#abandon(process);
+      else if (!this.#isShared(process)) this.#addUp(process);
+      // Of several that have adopted it, all but the first forget it.
+      else if (this.#isAfterAnother(process)) this.#abandon(process);
+    }
+  }
+
+  /** The tallies of a process of which this one tells. */
+  *#adoptedOf(process: string): Iterable<[world: string, tally: Tally]> {
+    const own = this.#replica.process;
+    for (const [world, tallies] of this.#worlds) {
+      const tally = tallies.get(process);
+      if (tally?.tellers.has(own)) yield [world, tally];
+    }
+  }
+
+  /** Whether other processes tell of what a process has counted, too. */
+  #isShared(process: string): boolean {
+    return [...this.#adoptedOf(process)].some(
+      ([, { tellers }]) => tellers.size > 1,
+    );
+  }
+
+  /** Whether one of them comes before this one. */
+  #isAfterAnother(process: string): boolean {
+    const own = this.#replica.process;
+    return [...this.#adoptedOf(process)].every(([, { tellers }]) =>
+      [...tellers].some((teller) => teller < own),
+    );
+  }
+
+  /** Tells no longer of what a process has counted. */
+  #abandon(process: string): void {
+    this.#adopted.delete(process);
+    for (const [world, { tellers }] of [...this.#adoptedOf(process)]) {
+      tellers.delete(this.#replica.process);
+      this.#topic.delete(EVERYWHERE, keyOf(world, process));
     }
   }
 
   /** Counts as its own what a process has counted that ended long ago. */
   #addUp(process: string): void {
     const own = this.#replica.process;
-    const isBack = this.#replica.othersIn(EVERYWHERE).includes(process);
-    for (const [world, tallies] of this.#worlds) {
-      const tally = tallies.get(process);
-      if (!tally?.tellers.delete(own)) continue;
-      this.#topic.delete(EVERYWHERE, keyOf(world, process));
-      // Others still tell of it.
-      if (isBack || tally.tellers.size > 0) continue;
+    const tallies = [...this.#adoptedOf(process)];
+    this.#abandon(process);
+    for (const [world, { totals }] of tallies) {
       this.#drop(world, process);
-      add(this.#tallyOf(world, own).totals, tally.totals);
+      add(this.#tallyOf(world, own).totals, totals);
       this.#share(world, own);
     }
   }

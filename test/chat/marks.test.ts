@@ -219,6 +219,21 @@ void t.test("a process is killed that alone has people there", async (t) => {
   t.equal(d.marks.of("bob").size, 0);
 });
 
+void t.test("a mark comes as one of a world, too", async (t) => {
+  const machine = new Machine();
+  const [a, b] = [machine.start("a"), machine.start("b", false)];
+  await machine.wait(100);
+  a.marks.make(mark("ann", 1));
+  await machine.wait(30);
+  t.equal(b.foreign.length, 1);
+  void b.process.replica.follow("w");
+  await machine.wait(100);
+  t.equal(b.foreign.length, 1);
+  t.equal(b.marks.of("ann").size, 1);
+  await machine.wait(1_100);
+  t.equal(b.marks.of("ann").size, 0);
+});
+
 void t.test("a process that leaves a world keeps no marks", async (t) => {
   const machine = new Machine();
   const [a, b] = [machine.start("a"), machine.start("b")];
@@ -261,8 +276,11 @@ void t.test("a mark soon after one that was written", async (t) => {
   await machine.wait(100);
   a.marks.make(mark("ann", 1));
   await machine.wait(5_500);
+  t.equal(b.foreign.length, 1, "it is news only once");
   machine.failures.push(...Array<Error>(9).fill(new StoreError("busy", "x")));
   a.marks.make(mark("ann", 2));
+  await machine.wait(600);
+  t.equal(b.marks.of("ann").get("c")?.pointer, 2);
   await machine.wait(1_500);
   t.equal(b.marks.of("ann").get("c")?.pointer, 2);
   a.process.kill();

@@ -5,6 +5,7 @@ import { Part } from "../../live/replica/part.js";
 import { Random } from "../simulation/random.js";
 import { ReplicaCluster } from "../simulation/replica-cluster.js";
 import { Timeline } from "../simulation/timeline.js";
+import { Wire, type WiredProcess } from "./wire.js";
 
 // What the simulation would not miss, as it comes right in the end.
 
@@ -54,6 +55,26 @@ void t.test(
     t.equal(two.copyOf(one.name, "hall").size, 0);
   },
 );
+
+void t.test("following begins when all others have answered", async (t) => {
+  const wire = new Wire();
+  const [one, two, three] = ["one", "two", "three"].map((name) =>
+    wire.start(name),
+  ) as [WiredProcess, WiredProcess, WiredProcess];
+  await wire.wait(100);
+  await Promise.all([one.replica.follow("hall"), wire.wait(30)]);
+  const follow = async (process: WiredProcess, scope: string) => {
+    let isReady = false;
+    void process.replica.follow(scope).then(() => (isReady = true));
+    await wire.wait(60);
+    const isSoon = isReady;
+    await wire.wait(250);
+    return [isSoon, isReady];
+  };
+  t.strictSame(await follow(two, "hall"), [true, true]);
+  three.clock.pause(1_000);
+  t.strictSame(await follow(two, "foyer"), [false, true], "but not for long");
+});
 
 void t.test("a scope costs only those who follow it", async (t) => {
   const { cluster, processes, wait } = clusterOf(3);

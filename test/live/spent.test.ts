@@ -47,6 +47,17 @@ void t.test("what is spent counts once elsewhere", async (t) => {
   t.equal(two.total(), 14, "a sum that was forgotten begins again");
 });
 
+void t.test("a sum begins again at once", async (t) => {
+  const wire = new Wire();
+  const [one, two] = [start(wire, "one"), start(wire, "two")];
+  await wire.wait(100);
+  one.spend(5);
+  await wire.wait(KEPT);
+  one.spend(3);
+  await wire.wait(200);
+  t.strictSame(two.heard, [5, 3]);
+});
+
 void t.test("sums are forgotten", async (t) => {
   const wire = new Wire();
   const one = start(wire, "one");

@@ -169,6 +169,29 @@ void t.test("processes that lose the bus for long count once", async (t) => {
   for (const { counted } of all) t.equal(counted.of("fair").messages, 30);
 });
 
+void t.test(
+  "processes that adopt the same ones add them up once",
+  async (t) => {
+    const wire = new Wire();
+    const [a, b] = [startCounting(wire, "a"), startCounting(wire, "b")];
+    const others = Array.from({ length: 30 }, (_, i) =>
+      startCounting(wire, `p${i}`),
+    );
+    await wire.wait(100);
+    for (const { counted } of others) counted.count("fair", "messages");
+    await wire.wait(600);
+    wire.link = () => [];
+    for (const { process } of others) process.kill();
+    await wire.wait(10_000);
+    wire.link = (message) => [message];
+    for (let i = 0; i < 20; i++) {
+      await wire.wait(10_000);
+      t.equal(a.counted.of("fair").messages, 30);
+      t.equal(b.counted.of("fair").messages, 30);
+    }
+  },
+);
+
 void t.test("many processes that end leave one tally", async (t) => {
   const wire = new Wire();
   const [a, z] = [startCounting(wire, "a"), startCounting(wire, "z")];
