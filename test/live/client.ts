@@ -1,10 +1,10 @@
 import { configOf } from "../stack.js";
-import { setTimeout as delay } from "node:timers/promises";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import type { Test } from "tap";
 import { type ClientOptions, WebSocket } from "ws";
 import { type LiveLimits, loadConfig } from "../../config.js";
+import { Client, type Json } from "../../conformance/client.js";
 import {
   startTestServer,
   type TestServer,
@@ -15,230 +15,12 @@ import { keyOf, tokenOf } from "../helper.js";
 import { Conversation, type LiveContract, liveContractOf } from "./contract.js";
 import { testdir } from "../testdir.js";
 
-/** How long a test waits for a frame, in milliseconds. */
-const DEADLINE = 30_000;
-
-/** A frame as JSON.parse gave it. */
-export type Frame = [name: string, ...rest: unknown[]];
-
-/** An object of JSON, whose fields a test looks into. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type Json = any;
-
-/** How a connection ended. */
-export interface Closed {
-  code: number;
-}
-
-/** One websocket of a test. */
-export class Client {
-  /** What `authenticated` said. */
-  hello: Json;
-  /** The id of the user who logged in. */
-  id = "";
-  /** When the connection ended. */
-  readonly closed: Promise<Closed>;
-  /** What came and no test has taken yet. */
-  readonly #queue: { frame: Frame; text: string }[] = [];
-  /** Those who wait for a frame. */
-  readonly #waiting = new Set<() => void>();
-  #isClosed = false;
-  #count = 0;
-
-  constructor(
-    readonly ws: WebSocket,
-    /** Holds every frame against the AsyncAPI document. */
-    readonly conversation: Conversation,
-    /** Called when the server sends something that it should not. */
-    public onFault: (message: string) => void,
-  ) {
-    ws.on("message", (data) => {
-      const text = (data as Buffer).toString();
-      try {
-        this.conversation.received(text);
-      } catch (error) {
-        this.onFault((error as Error).message);
-      }
-      this.#queue.push({ frame: JSON.parse(text) as Frame, text });
-      this.#wake();
-    });
-    ws.on("error", () => {});
-    this.closed = new Promise((resolve) => {
-      ws.once("close", (code) => {
-        this.#isClosed = true;
-        this.#wake();
-        resolve({ code });
-      });
-    });
-  }
-
-  /** Whether the connection has not ended. */
-  get isOpen(): boolean {
-    return !this.#isClosed;
-  }
-
-  /** Sends a message as it is. */
-  send(data: string | Buffer): void {
-    try {
-      this.conversation.sent(data);
-    } catch {
-      // Nested too deep to be echoed: it is answered like a message without an id.
-      this.conversation.sent(Buffer.alloc(0));
-    }
-    this.ws.send(data);
-  }
-
-  /** Sends an array as JSON. */
-  sendFrame(...elements: unknown[]): void {
-    this.send(JSON.stringify(elements));
-  }
-
-  /** Sends a command, and waits for its answer: the whole frame. */
-  async call(action: string, payload: unknown = null): Promise<Frame> {
-    const id = ++this.#count;
-    this.sendFrame(action, id, payload);
-    return this.#take(
-      `the answer to ${action}`,
-      ({ length, 0: name, 1: echoed }) =>
-        length === 3 &&
-        (name === "success" || name === "error") &&
-        echoed === id,
-    );
-  }
-
-  /** The answer to a command that was sent with an id. */
-  answered(id: unknown): Promise<Frame> {
-    return this.#take(
-      `the answer with ${JSON.stringify(id)}`,
-      (frame) => frame.length === 3 && frame[1] === id,
-    );
-  }
-
-  /** The result of a command that must succeed. */
-  async do(action: string, payload: unknown = null): Promise<Json> {
-    const [name, , result] = await this.call(action, payload);
-    if (name === "success") return result;
-    throw new Error(`${action}: ${JSON.stringify(result)}`);
-  }
-
-  /** The code of a command that must fail; `ok` if it does not. */
-  async code(action: string, payload: unknown = null): Promise<string> {
-    const [name, , result] = await this.call(action, payload);
-    return name === "success" ? "ok" : (result as { code: string }).code;
-  }
-
-  /** Logs in. @returns the answer: `authenticated` or an error. */
-  async login(payload: object): Promise<Frame> {
-    this.sendFrame("authenticate", payload);
-    const answer = await this.#take("the answer to authenticate", ([name]) =>
-      ["authenticated", "error"].includes(name),
-    );
-    if (answer[0] === "authenticated") {
-      this.hello = answer[1];
-      this.id = this.hello["user.config"].id as string;
-    }
-    return answer;
-  }
-
-  /** The next frame, of whatever kind. */
-  frame(): Promise<Frame> {
-    return this.#take("a frame", () => true);
-  }
-
-  /** The next frames, of whatever kind. */
-  async frames(count: number): Promise<Frame[]> {
-    const frames: Frame[] = [];
-    while (frames.length < count) frames.push(await this.frame());
-    return frames;
-  }
-
-  /** The text of the next frame. */
-  async text(): Promise<string> {
-    const take = () => this.#queue.shift()!.text;
-    return this.#until("a frame", () => true, take);
-  }
-
-  /** The data of the next push of a name; others stay for later. */
-  async next(
-    name: string,
-    matches: (data: Json) => boolean = () => true,
-  ): Promise<Json> {
-    const [, data] = await this.#take(
-      name,
-      (frame) =>
-        frame.length === 2 && frame[0] === name && matches(frame[1] as Json),
-    );
-    return data;
-  }
-
-  /**
-   * Takes everything that has come. What the server has decided to send before comes
-   * before the answer to a ping.
-   */
-  async all(): Promise<Frame[]> {
-    const mark = `mark ${++this.#count}`;
-    this.sendFrame("ping", mark);
-    const before = await this.#until(
-      "pong",
-      ([name, data]) => name === "pong" && data === mark,
-      (at) => this.#queue.splice(0, at + 1).slice(0, -1),
-    );
-    return before.map(({ frame }) => frame);
-  }
-
-  /** Takes everything that has come by now, for a connection that has ended. */
-  rest(): Frame[] {
-    return this.#queue.splice(0).map(({ frame }) => frame);
-  }
-
-  /** The names of what has come; see {@link all}. */
-  async names(): Promise<string[]> {
-    return (await this.all()).map(([name]) => name);
-  }
-
-  close(): void {
-    this.ws.close();
-  }
-
-  async #take(what: string, is: (frame: Frame) => boolean): Promise<Frame> {
-    return this.#until(what, is, (at) => this.#queue.splice(at, 1)[0]!.frame);
-  }
-
-  /**
-   * Waits for a frame.
-   * @param take gets where it is in the queue. It is called at once, as others may
-   *   wait as well.
-   */
-  async #until<T>(
-    what: string,
-    is: (frame: Frame) => boolean,
-    take: (at: number) => T,
-  ): Promise<T> {
-    const ends = Date.now() + DEADLINE;
-    for (;;) {
-      const at = this.#queue.findIndex(({ frame }) => is(frame));
-      if (at >= 0) return take(at);
-      const left = ends - Date.now();
-      if (this.#isClosed || left <= 0) {
-        const why = this.#isClosed ? "closed" : "too late";
-        const came = this.#queue.map(({ text }) => text.slice(0, 200));
-        throw new Error(`${what} did not come (${why}); but ${came.join()}`);
-      }
-      const signal = new AbortController();
-      await Promise.race([
-        new Promise<void>((resolve) => this.#waiting.add(resolve)),
-        delay(left, undefined, signal).catch(() => {}),
-      ]);
-      signal.abort();
-    }
-  }
-
-  #wake(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const resolve of waiting) resolve();
-  }
-}
+export {
+  Client,
+  type Frame,
+  type Json,
+  soon,
+} from "../../conformance/client.js";
 
 /** Somebody with a token. */
 export interface Person {
@@ -436,21 +218,4 @@ export function holdRates(t: Test): () => void {
   const now = performance.now();
   const { restore } = t.intercept(performance, "now", { value: () => now });
   return restore;
-}
-
-/** Fails unless a promise settles soon. */
-export async function soon<T>(
-  promise: Promise<T>,
-  milliseconds = DEADLINE,
-): Promise<T> {
-  const signal = new AbortController();
-  const late = delay(milliseconds, undefined, signal).then(() => {
-    throw new Error(`not within ${milliseconds} ms`);
-  });
-  late.catch(() => {});
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    signal.abort();
-  }
 }
