@@ -159,8 +159,7 @@ export class Client {
   ): Promise<Json> {
     const [, data] = await this.#take(
       name,
-      (frame) =>
-        frame.length === 2 && frame[0] === name && matches(frame[1] as Json),
+      (frame) => frame.length === 2 && frame[0] === name && matches(frame[1]),
     );
     return data;
   }

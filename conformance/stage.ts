@@ -1,12 +1,6 @@
 import type { PermissionConfig } from "../schemas/plain/permissions.js";
 import type { Json } from "./client.js";
-import {
-  type Other,
-  partOf,
-  type Person,
-  type Role,
-  traitsOf,
-} from "./cast.js";
+import { partOf, type Person, type Role, traitsOf } from "./cast.js";
 
 /** Marks a profile, a text or a name that others may not see. */
 export const SECRET = "conformance-secret";
@@ -85,6 +79,9 @@ export abstract class Stage {
   /** Makes the rooms and the users. */
   abstract furnish(): Promise<void>;
 
+  /** Ends the preparations, before any audience connects. */
+  async ready(): Promise<void> {}
+
   /** Makes a member of the room's channel, also of a user who cannot see the room. */
   abstract join(name: Person): Promise<void>;
 
@@ -149,6 +146,6 @@ export abstract class Stage {
 
   /** The traits of a person's token. */
   protected traitsOf(name: Person | "foreigner"): readonly string[] {
-    return name === "me" ? traitsOf(this.role) : partOf(name as Other).traits;
+    return name === "me" ? traitsOf(this.role) : partOf(name).traits;
   }
 }

@@ -1,0 +1,343 @@
+import { type AddressInfo, createServer } from "node:net";
+import pLimit from "p-limit";
+import t, { type Test } from "tap";
+import { openStoreIn } from "../stack.js";
+import { putDatabase } from "../database.js";
+import {
+  type Finished,
+  foyer,
+  keyOf,
+  rules,
+  spawnFoyer,
+  startFoyer,
+  until,
+  worldOf,
+} from "../helper.js";
+import { testdir } from "../testdir.js";
+import { type Corrupt, startCorrupting } from "./corrupting-proxy.js";
+
+/** How many runs there are at a time: each waits for most of the time. */
+const AT_ONCE = 4;
+
+/** A port at which nothing listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** What the world has before a run, to be had again after it. */
+const SETTINGS = {
+  title: "Before",
+  permission_config: rules({ "world.view": ["attendee"] }),
+};
+
+const config = (id: string) => ({
+  JWT_secrets: [keyOf(id)],
+  theme: { color: "red" },
+  connection_limit: 1,
+});
+
+/** Starts a server with worlds for the suite, and one beside them. */
+async function start(t: Test, ...worlds: string[]) {
+  const dataDir = testdir(t);
+  await putDatabase(dataDir, [
+    ...worlds.map((id) => worldOf(id, { ...SETTINGS, config: config(id) })),
+    worldOf("other"),
+  ]);
+  const server = await startFoyer(t, dataDir);
+  return { dataDir, ...server };
+}
+
+/** The variables of a run. */
+const variables = (world: string): Record<string, string> => {
+  const { issuer, audience, secret } = keyOf(world);
+  const other = keyOf("other");
+  return {
+    CONFORMANCE_WORLD: world,
+    CONFORMANCE_ISSUER: issuer,
+    CONFORMANCE_AUDIENCE: audience,
+    CONFORMANCE_SECRET: secret,
+    CONFORMANCE_FOREIGN_WORLD: "other",
+    CONFORMANCE_FOREIGN_ISSUER: other.issuer,
+    CONFORMANCE_FOREIGN_AUDIENCE: other.audience,
+    CONFORMANCE_FOREIGN_SECRET: other.secret,
+  };
+};
+
+/** Nothing is left of a run but tombstones and archived announcements. */
+async function expectRestored(t: Test, dataDir: string, id: string) {
+  const store = await openStoreIn(t, dataDir);
+  const world = (await store.worlds.get(id))!.value;
+  t.match(world, SETTINGS);
+  t.strictSame(world.permission_config, SETTINGS.permission_config);
+  t.strictSame(world.config, config(id));
+  const page = { page: 1, pageSize: 500 };
+  t.same(await store.rooms.all(id, page), [], "no room is left");
+  for (const each of [id, "other"]) {
+    t.same((await store.users.list(each, page)).users, [], "no user is left");
+  }
+  for (const { state } of await store.announcements.list(id)) {
+    t.not(state, "active");
+  }
+}
+
+interface Report {
+  passed: number;
+  failed: number;
+  skipped: number;
+  rows: { name: string; status: string; faults?: string[]; reason?: string }[];
+}
+
+void t.test("a server that conforms", async (t) => {
+  const { dataDir, address } = await start(t, "mine");
+  const args = ["conformance", address, "--json"];
+  for (const only of [
+    "poll.vote: withdrawn",
+    "announcement.list",
+    "a key",
+    "a world that is deleted",
+  ]) {
+    args.push("--only", only);
+  }
+  const ended = await spawnFoyer(t, args, variables("mine")).finished;
+  t.equal(ended.code, 0, ended.stderr);
+  const report = JSON.parse(ended.stdout) as Report;
+  t.match(report, { passed: 3, failed: 0, skipped: 1 });
+  const skipped = report.rows.find(({ status }) => status === "skipped");
+  t.match(skipped, { name: "a world that is deleted", reason: /no request/ });
+  for (const says of [address, "the world mine", "messages", "archived"]) {
+    t.match(ended.stderr, says, "says what it changes");
+  }
+  t.notMatch(ended.stderr + ended.stdout, keyOf("mine").secret);
+  await expectRestored(t, dataDir, "mine");
+
+  const store = await openStoreIn(t, dataDir);
+  await store.rooms.create("mine", { name: "Hall" });
+  const again = await foyer(dataDir, args, variables("mine"));
+  t.match(again, { code: 1, stdout: "", stderr: /mine has rooms.*Hall/ });
+  t.match((await store.worlds.get("mine"))!.value, SETTINGS);
+});
+
+void t.test("a run that is stopped cleans up", async (t) => {
+  const { dataDir, address } = await start(t, "mine");
+  const args = ["conformance", address, "--only", "question"];
+  const running = spawnFoyer(t, args, variables("mine"));
+  await until(() => running.said.stdout.includes("passed  question.ask\n"));
+  running.signal("SIGINT");
+  const ended = await running.finished;
+  t.match(ended, { code: 1, stderr: /Stopped after \d+ rows/ });
+  t.match(ended.stdout, /\n\d+ passed, 0 failed, 0 skipped; \d+ connections/);
+  await expectRestored(t, dataDir, "mine");
+});
+
+void t.test("what a killed run left is deleted", async (t) => {
+  const { dataDir, address } = await start(t, "mine");
+  const args = ["conformance", address, "--only", "room.config.list"];
+  const running = spawnFoyer(t, args, variables("mine"));
+  const store = await openStoreIn(t, dataDir);
+  const page = { page: 1, pageSize: 500 };
+  await until(
+    async () => (await store.users.list("mine", page)).users.length > 5,
+  );
+  running.signal("SIGKILL");
+  await running.finished;
+  t.not((await store.rooms.all("mine", page)).length, 0);
+  const ended = await foyer(dataDir, args, variables("mine"));
+  t.equal(ended.code, 0, ended.stdout);
+  t.same(await store.rooms.all("mine", page), []);
+  t.same((await store.users.list("mine", page)).users, []);
+  const { config } = (await store.worlds.get("mine"))!.value;
+  t.same(config.JWT_secrets, [keyOf("mine")], "its key, too");
+});
+
+const asIs: Corrupt = ({ text }) => [text];
+
+/** Holds back the answer to a vote until its push has passed. */
+function swapping(): Corrupt {
+  let held: string[] = [];
+  return ({ name, command, to, text }) => {
+    if (to !== "me" || command !== "question.vote") return [text];
+    if (name === "success") held = [text];
+    return name === "success" ? [] : [text, ...held.splice(0)];
+  };
+}
+
+/** What a server may do wrong in the row of question.vote, and how the report names it. */
+const corruptions: Record<string, { corrupt: Corrupt; says: RegExp }> = {
+  "a push is lost": {
+    corrupt: ({ name, to, text }) =>
+      name === "question.created_or_updated" && to === "neighbor" ? [] : [text],
+    says: /neighbor: gets \[\], not \[question.created_or_updated\]/,
+  },
+  "a push comes twice": {
+    corrupt: ({ name, to, text }) =>
+      name === "question.created_or_updated" && to === "silenced"
+        ? [text, text]
+        : [text],
+    says: /silenced: gets \[\["question.*\["question.*\], not \[question/,
+  },
+  "a push goes to an outsider": {
+    corrupt: ({ name, to, text, send }) => {
+      if (name === "question.created_or_updated" && to === "moderator") {
+        send("outsider", text);
+      }
+      return [text];
+    },
+    says: /outsider: gets \[\["question.created_or_updated".*\], not \[\]/,
+  },
+  "a push has another value": {
+    corrupt: ({ name, to, text }) =>
+      name === "question.created_or_updated" && to === "me"
+        ? [text.replace('"score":1', '"score":2')]
+        : [text],
+    says: /me: question.created_or_updated: question.score is 2, not 1/,
+  },
+  "a push has another type": {
+    corrupt: ({ name, text }) => [
+      name === "question.created_or_updated"
+        ? text.replace('"score":1', '"score":"1"')
+        : text,
+    ],
+    says: /push.question.created_or_updated: .*score must be integer/,
+  },
+  "an answer has another value": {
+    corrupt: ({ name, command, text }) =>
+      name === "success" && command === "question.vote"
+        ? [text.replace('"score":1', '"score":0')]
+        : [text],
+    says: /me: the answer: question.score is 0, not 1/,
+  },
+  "an answer has another id": {
+    corrupt: ({ name, command, to, text }) =>
+      name === "success" && command === "question.vote" && to === "me"
+        ? [text.replace(/^\["success","[^"]*"/, '["success","other"')]
+        : [text],
+    says: /me: the answer to question.vote has another id/,
+  },
+  "an answer comes after its push": {
+    corrupt: swapping(),
+    says: /me: \["question.created_or_updated",.*score":1/,
+  },
+  "an error comes unasked": {
+    corrupt: ({ name, to, text }) =>
+      name === "question.created_or_updated" && to === "neighbor"
+        ? [text, '["error",{"code":"server.fatal"}]']
+        : [text],
+    says: /neighbor: gets \[\["error",.*server.fatal.*\], not \[\]/,
+  },
+  "a refusal has another code": {
+    corrupt: ({ name, command, to, text }) =>
+      name === "error" && command === "question.vote" && to === "outsider"
+        ? [text.replace("protocol.denied", "room.unknown")]
+        : [text],
+    says: /outsider: is answered .*room.unknown.*, not protocol.denied/,
+  },
+  "a refusal says what is there": {
+    corrupt: ({ name, command, to, text }) =>
+      name === "error" && command === "question.vote" && to === "outsider"
+        ? [text.replace("Permission denied.", "No conformance-secret for you")]
+        : [text],
+    says: /outsider: is shown .*conformance-secret/,
+  },
+  "a person without the right may": {
+    corrupt: ({ name, command, to, frame, text }) =>
+      name === "error" && command === "question.vote" && to === "silenced"
+        ? [JSON.stringify(["success", frame[1], {}])]
+        : [text],
+    says: /silenced: is answered {}, not protocol.denied/,
+  },
+  "a person with the right may not": {
+    corrupt: ({ name, command, to, frame, text }) =>
+      name === "success" && command === "question.vote" && to === "neighbor"
+        ? [JSON.stringify(["error", frame[1], { code: "protocol.denied" }])]
+        : [text],
+    says: /neighbor: gets protocol.denied/,
+  },
+  "a banned user may log in": {
+    corrupt: ({ name, to, text }) =>
+      name === "error" && to === "banned" && text.includes("auth.denied")
+        ? ['["authenticated",{"user.config":{}}]']
+        : [text],
+    says: /banned: may log in/,
+  },
+  "a login knows less than the pushes told": {
+    corrupt: ({ command, to, text }) =>
+      command === "question.list" && to === "moderator"
+        ? [text.replace('"score":1', '"score":0')]
+        : [text],
+    says: /moderator: by its pushes, questions.0.score is 1, not 0/,
+  },
+  "a frame is no JSON": {
+    corrupt: ({ name, to, text }) =>
+      name === "question.created_or_updated" && to === "moderator"
+        ? ["{", text]
+        : [text],
+    says: /moderator: .*JSON/,
+  },
+  "a frame has spaces": {
+    corrupt: ({ name, to, text }) =>
+      name === "question.created_or_updated" && to === "moderator"
+        ? [` ${text}`]
+        : [text],
+    says: /moderator: not compact/,
+  },
+};
+
+void t.test("a server that does not conform is found out", async (t) => {
+  const names = Object.keys(corruptions);
+  const worlds = names.map((_, i) => `mine-${i}`);
+  const { dataDir, port } = await start(t, "control", ...worlds);
+  const run = async (world: string, corrupt: Corrupt): Promise<Finished> => {
+    const url = await startCorrupting(t, port, corrupt);
+    const args = ["conformance", url, "--only", "question.vote"];
+    return foyer(dataDir, args, variables(world));
+  };
+  const control = await run("control", asIs);
+  t.match(control, { code: 0, stdout: "passed  question.vote\n1 passed" });
+  const limit = pLimit(AT_ONCE);
+  await Promise.all(
+    names.map((name, i) =>
+      limit(async () => {
+        const { corrupt, says } = corruptions[name]!;
+        const { code, stdout, stderr } = await run(`mine-${i}`, corrupt);
+        t.equal(code, 1, name);
+        t.match(stdout, /^failed {2}question.vote\n/, name);
+        t.match(stdout, says, name);
+        t.match(stderr, "foyer: 1 of 1 rows failed\n", name);
+      }),
+    ),
+  );
+});
+
+void t.test("wrong usage, and a server that cannot be used", async (t) => {
+  const { dataDir, address } = await start(t, "mine");
+  const all = variables("mine");
+  const cases: [string[], Record<string, string>, number, RegExp][] = [
+    [["ftp://x"], all, 2, /must begin with http/],
+    [["http://a:b@c"], all, 2, /free of a password/],
+    [[address], {}, 2, /name a world/],
+    [[address, "--world", "A b"], {}, 2, /a-z, 0-9/],
+    [[address, "--world", "mine"], {}, 2, /set CONFORMANCE_SECRET/],
+    [
+      [address],
+      { ...all, CONFORMANCE_FOREIGN_SECRET: "" },
+      2,
+      /set CONFORMANCE_FOREIGN_SECRET/,
+    ],
+    [[address, "--only", "x.y"], all, 2, /no row begins with 'x.y'/],
+    [[address, "--audience", "x"], all, 1, /answered with 401/],
+    [[address, "--world", "none"], all, 1, /worlds\/none\/.* 403/],
+    [[`http://127.0.0.1:${await closedPort()}`], all, 1, /ECONNREFUSED/],
+  ];
+  for (const [args, env, code, says] of cases) {
+    const ended = await foyer(dataDir, ["conformance", ...args], env);
+    t.equal(ended.code, code, args.join(" "));
+    t.match(ended.stderr, says);
+    t.match(ended.stderr, /^foyer: [^\n]+\n$/);
+    t.equal(ended.stdout, "");
+  }
+  await expectRestored(t, dataDir, "mine");
+});
