@@ -6,7 +6,7 @@ import {
 } from "commander";
 import type { Access } from "../conformance/remote/access.js";
 import type { Target } from "../conformance/remote/site.js";
-import type { Outcome, Suite } from "../conformance/remote/suite.js";
+import type { Outcome, rowsNamed, Suite } from "../conformance/remote/suite.js";
 import { Failure } from "../failure.js";
 import { worldId } from "../schemas/plain/texts.js";
 import { checked, command } from "./command.js";
@@ -106,7 +106,7 @@ stay, archived. Take a world that nobody uses.`,
       await suite.open();
       announce(target, chosen.length);
       const began = Date.now();
-      const outcomes = await runAll(suite, chosen, (outcome) => {
+      const { outcomes, fault } = await runAll(suite, chosen, (outcome) => {
         if (!json) printLines(linesOf(outcome));
       });
       const counts = countsOf(outcomes);
@@ -124,6 +124,7 @@ stay, archived. Take a world that nobody uses.`,
           `${passed} passed, ${failed} failed, ${skipped} skipped; ${connections} connections and ${requests} requests in ${Math.round(milliseconds / 1000)} s.`,
         ],
       );
+      if (fault) throw fault;
       if (outcomes.length < chosen.length) {
         throw new Failure(`Stopped after ${outcomes.length} rows.`);
       }
@@ -201,17 +202,22 @@ function announce({ urls, access, foreign }: Target, rows: number): void {
 /**
  * Runs rows one after the other, until all have run or the operator stops it, and cleans up.
  * @param report gets each outcome.
+ * @returns also why the run could not go on, or the world is not as it was.
  */
 async function runAll(
   suite: Suite,
-  chosen: readonly (readonly [string, Parameters<Suite["run"]>[1]])[],
+  chosen: ReturnType<typeof rowsNamed>,
   report: (outcome: Outcome) => void,
-): Promise<Outcome[]> {
+): Promise<{ outcomes: Outcome[]; fault?: Error | undefined }> {
   const outcomes: Outcome[] = [];
   let stopped = false;
-  const stop = () => void (stopped = true);
+  const stop = () => {
+    stopped = true;
+    warn("stopping after this row");
+  };
   // A second signal ends the process where it is.
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
+  let fault: Error | undefined;
   try {
     await suite.start();
     for (const [name, row] of chosen) {
@@ -220,11 +226,13 @@ async function runAll(
       outcomes.push(outcome);
       report(outcome);
     }
-  } finally {
-    for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stop);
-    await suite.close();
+  } catch (error) {
+    fault = error as Error;
   }
-  return outcomes;
+  // What went wrong first says more.
+  await suite.close().catch((error: Error) => void (fault ??= error));
+  for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stop);
+  return { outcomes, fault };
 }
 
 const linesOf = ({ name, status, faults = [], reason }: Outcome): Line[] => [

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Frame, type Json, soon } from "./client.js";
+import type { Frame, Json } from "./client.js";
 import {
   type Audience,
   audienceOf,
@@ -20,6 +20,7 @@ import {
 } from "./row.js";
 import { citizens, Seats } from "./seats.js";
 import type { Site } from "./site.js";
+import { soon } from "./soon.js";
 import { SECRET, type Stage } from "./stage.js";
 
 /** How many differences of one part of a state are shown. */

@@ -1,21 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { Failure } from "../../failure.js";
 import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
-import { compileValidator } from "../../schemas/validate.js";
-import { World, type WorldKey } from "../../schemas/worlds.js";
+import type { Room } from "../../schemas/rooms.js";
+import type { World, WorldKey } from "../../schemas/worlds.js";
 import { NAME, SECRET, type WorldChanges } from "../stage.js";
+import { roomIn, worldIn } from "./answers.js";
 import type { Rest } from "./rest.js";
 
 /** The issuer of the key that the people of the rows log in with. */
 const ISSUER = "foyer-conformance";
-
-const checkWorld = compileValidator(World);
-
-/** A room as the list of rooms has it. */
-interface ListedRoom {
-  id: string;
-  name: string;
-}
 
 /**
  * The world of a run. It gets the settings of a new world and one more key, and has its own
@@ -45,13 +38,7 @@ export class BorrowedWorld {
    * @throws {Failure} if it cannot be read, or has rooms that no earlier run made.
    */
   static async open(rest: Rest): Promise<BorrowedWorld> {
-    const world = (await rest.send("GET", "")) as World;
-    const fault = checkWorld(world);
-    if (fault) {
-      throw new Failure(
-        `the answer to GET world is no world: ${JSON.stringify(fault.faults)}`,
-      );
-    }
+    const world = worldIn(await rest.send("GET", ""));
     const borrowed = new BorrowedWorld(rest, world);
     const foreign = (await borrowed.#rooms()).filter(
       ({ name }) => !isOfSuite(name),
@@ -74,7 +61,7 @@ export class BorrowedWorld {
   }
 
   async change(changes: WorldChanges): Promise<void> {
-    await this.#rest.send("PATCH", "", changes);
+    worldIn(await this.#rest.send("PATCH", "", changes));
   }
 
   /** Removes the key of the people. */
@@ -121,9 +108,11 @@ export class BorrowedWorld {
     });
   }
 
-  async #rooms(): Promise<readonly ListedRoom[]> {
-    const { results } = await this.#rest.send("GET", "rooms/?page_size=1000");
-    return results as ListedRoom[];
+  async #rooms(): Promise<readonly Room[]> {
+    const answer = await this.#rest.send("GET", "rooms/?page_size=1000");
+    const results: unknown = answer?.results;
+    if (Array.isArray(results)) return results.map(roomIn);
+    throw new Failure("the list of rooms has no results");
   }
 }
 

@@ -111,7 +111,8 @@ function parsed(name: string, text: string): Json {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Failure(`${name} was answered with ${text.slice(0, 300)}`);
+    // Without the text, in which there may be keys.
+    throw new Failure(`${name} was answered with what is no JSON`);
   }
 }
 

@@ -51,7 +51,7 @@ export class RemoteSite implements Site {
   #world: BorrowedWorld | undefined;
   #administrator: Client | undefined;
   #turns = 0;
-  /** Whether a change of the world reaches all who are connected. */
+  /** Whether a change of the world is pushed at all. */
   #hasMarks = true;
 
   constructor(target: Target) {
@@ -155,7 +155,7 @@ export class RemoteSite implements Site {
           client.sees("world.updated", (data) => data?.world?.title === title),
         ),
       );
-      this.#hasMarks = seen.every(Boolean);
+      this.#hasMarks = seen.some(Boolean);
     }
     await this.settled(stage, clients);
   }
@@ -179,12 +179,24 @@ export class RemoteSite implements Site {
     }
   }
 
-  /** Erases the administrator, and gives the world its settings back. */
+  /**
+   * Erases the administrator, and gives the world its settings back.
+   * @throws {Failure} that says that the world is not as it was.
+   */
   async close(): Promise<void> {
     this.#administrator?.ws.terminate();
-    await this.world.clear();
-    await this.world.erase(`${this.#run}-admin`);
-    await this.world.restore();
+    const steps = [
+      () => this.world.clear(),
+      () => this.world.erase(`${this.#run}-admin`),
+      () => this.world.restore(),
+    ];
+    let fault: Error | undefined;
+    for (const step of steps) {
+      await step().catch((error: Error) => void (fault ??= error));
+    }
+    if (!fault) return;
+    const { world } = this.#target.access;
+    throw new Failure(`the world ${world} is not as it was: ${fault.message}`);
   }
 }
 

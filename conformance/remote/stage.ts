@@ -13,6 +13,7 @@ import {
   type WorldChanges,
 } from "../stage.js";
 import { type Access, ADMINISTRATOR, sign } from "./access.js";
+import { roomIn } from "./answers.js";
 import type { RemoteSite } from "./site.js";
 
 /** How long clients take to connect at most, in milliseconds. */
@@ -93,8 +94,7 @@ export class RemoteStage extends Stage {
   }
 
   async #create(draft: object): Promise<string> {
-    const { id } = await this.#site.rest.send("POST", "rooms/", draft);
-    return String(id);
+    return roomIn(await this.#site.rest.send("POST", "rooms/", draft)).id;
   }
 
   /** The connection of a user. It is closed before the row begins. */
@@ -241,7 +241,7 @@ export class RemoteStage extends Stage {
     permission_config: PermissionConfig,
   ): Promise<void> {
     const path = `rooms/${this.room}/`;
-    await this.#site.rest.send("PATCH", path, { permission_config });
+    roomIn(await this.#site.rest.send("PATCH", path, { permission_config }));
   }
 
   override async deleteRoom(): Promise<void> {

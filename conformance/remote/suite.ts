@@ -7,7 +7,7 @@ import { RemoteSite, type Target } from "./site.js";
 export interface Outcome {
   name: string;
   status: "passed" | "failed" | "skipped";
-  /** What was expected, and what came; of rows that failed. */
+  /** What was expected, and what came. */
   faults?: readonly string[];
   /** Why it was skipped. */
   reason?: string;
@@ -76,7 +76,7 @@ export class Suite {
       return { name, status: "failed", faults, milliseconds };
     }
     const reason = `Foyer does not pass it yet, either: ${row.todo}`;
-    return { name, status: "skipped", reason, milliseconds };
+    return { name, status: "skipped", reason, faults, milliseconds };
   }
 
   async #faultsOf(name: string, row: Row): Promise<string[]> {
@@ -90,7 +90,10 @@ export class Suite {
     return [...faults, ...this.#site.takeFaults()];
   }
 
-  /** Cleans up, and gives the world its settings back. Only after `open`. */
+  /**
+   * Cleans up, and gives the world its settings back. Only after `open`.
+   * @throws {Failure} that says that the world is not as it was.
+   */
   close(): Promise<void> {
     return this.#site.close();
   }

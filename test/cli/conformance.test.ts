@@ -17,7 +17,7 @@ import { testdir } from "../testdir.js";
 import { type Corrupt, startCorrupting } from "./corrupting-proxy.js";
 
 /** How many runs there are at a time: each waits for most of the time. */
-const AT_ONCE = 4;
+const AT_ONCE = 6;
 
 /** A port at which nothing listens. */
 async function closedPort(): Promise<number> {
@@ -132,6 +132,41 @@ void t.test("a run that is stopped cleans up", async (t) => {
   t.match(ended.stdout, /\n\d+ passed, 0 failed, 0 skipped; \d+ connections/);
   await expectRestored(t, dataDir, "mine");
 });
+
+void t.test("a run whose server ends says so", async (t) => {
+  const server = await start(t, "mine");
+  const args = ["conformance", server.address, "--only", "question"];
+  const running = spawnFoyer(t, args, variables("mine"));
+  await until(() => running.said.stdout.includes("passed  question.ask\n"));
+  server.signal("SIGKILL");
+  const ended = await running.finished;
+  t.match(ended, {
+    code: 1,
+    stderr: /\nfoyer: the world mine is not as it was/,
+  });
+  t.match(ended.stdout, /failed {2}question.unpin\n.*ECONNREFUSED/);
+  t.match(ended.stdout, /\n\d+ passed, \d+ failed, 0 skipped; /);
+});
+
+void t.test(
+  "a key that may not change the world changes nothing",
+  async (t) => {
+    const { dataDir, address } = await start(t, "mine");
+    const store = await openStoreIn(t, dataDir);
+    const permission_config = rules({ "world.update": ["orga"] });
+    await store.worlds.update("mine", { permission_config });
+    const args = ["conformance", address, "--only", "poll"];
+    const ended = await foyer(dataDir, args, variables("mine"));
+    t.match(ended, { code: 1, stdout: /^0 passed, 0 failed, 0 skipped; / });
+    t.match(
+      ended.stderr,
+      /\nfoyer: PATCH worlds\/mine\/ was answered with 403/,
+    );
+    const { value } = (await store.worlds.get("mine"))!;
+    t.strictSame(value.permission_config, permission_config);
+    t.strictSame(value.config, config("mine"));
+  },
+);
 
 void t.test("what a killed run left is deleted", async (t) => {
   const { dataDir, address } = await start(t, "mine");
@@ -290,12 +325,16 @@ void t.test("a server that does not conform is found out", async (t) => {
   const names = Object.keys(corruptions);
   const worlds = names.map((_, i) => `mine-${i}`);
   const { dataDir, port } = await start(t, "control", ...worlds);
-  const run = async (world: string, corrupt: Corrupt): Promise<Finished> => {
-    const url = await startCorrupting(t, port, corrupt);
+  const run = async (
+    world: string,
+    corrupt: Corrupt,
+    busy?: number,
+  ): Promise<Finished> => {
+    const url = await startCorrupting(t, port, corrupt, busy);
     const args = ["conformance", url, "--only", "question.vote"];
     return foyer(dataDir, args, variables(world));
   };
-  const control = await run("control", asIs);
+  const control = await run("control", asIs, 2);
   t.match(control, { code: 0, stdout: "passed  question.vote\n1 passed" });
   const limit = pLimit(AT_ONCE);
   await Promise.all(

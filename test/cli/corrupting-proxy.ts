@@ -39,12 +39,14 @@ function audienceOf(text: string): string | undefined {
  * Starts a proxy before a server, which corrupts what the server sends over websockets. It
  * ends with the test.
  * @param port that of the server.
+ * @param busy how many requests are answered with a 429 before the first one passes.
  * @returns its address.
  */
 export async function startCorrupting(
   t: Test,
   port: number,
   corrupt: Corrupt,
+  busy = 0,
 ): Promise<string> {
   const lines = new Set<Line>();
   const send = (audience: string, text: string) => {
@@ -84,6 +86,10 @@ export async function startCorrupting(
   const sockets = new WebSocketServer({ noServer: true });
   const server = createServer((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
+    if (busy-- > 0) {
+      outgoing.writeHead(429, { "retry-after": "1" }).end();
+      return;
+    }
     const passed = request({ port, method, path, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers);
       answer.pipe(outgoing);

@@ -15,12 +15,8 @@ import { keyOf, tokenOf } from "../helper.js";
 import { Conversation, type LiveContract, liveContractOf } from "./contract.js";
 import { testdir } from "../testdir.js";
 
-export {
-  Client,
-  type Frame,
-  type Json,
-  soon,
-} from "../../conformance/client.js";
+export { Client, type Frame, type Json } from "../../conformance/client.js";
+export { soon } from "../../conformance/soon.js";
 
 /** Somebody with a token. */
 export interface Person {
