@@ -12,6 +12,7 @@ import { worldId } from "../schemas/plain/texts.js";
 import { checked, command } from "./command.js";
 import { context } from "./context.js";
 import {
+  counted,
   type JsonOption,
   type Line,
   print,
@@ -183,11 +184,12 @@ function accessOf(
 /** Says what the run changes, before it changes anything. */
 function announce({ urls, access, foreign }: Target, rows: number): void {
   const { world } = access;
+  const what = counted("rows", rows);
   warn(
-    `${rows} rows run in the world ${world} of ${urls[0]}, one after the other; each takes about a second`,
+    `${what} to run in the world ${world} of ${urls[0]}, about a second each`,
   );
   warn(
-    `they create rooms, users, messages, questions and polls with "conformance" in their names, and delete them; announcements stay, archived`,
+    `the run creates rooms, users, messages, questions and polls with "conformance" in their names, and deletes them; announcements stay, archived`,
   );
   warn(
     `meanwhile ${world} has another title, the config and rules of a new world, and one key more; at the end it has its own again`,
