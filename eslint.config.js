@@ -117,8 +117,8 @@ export default tseslint.config(
     },
   },
   {
-    // These tests look into JSON that was held against the AsyncAPI document.
-    files: ["test/{live,chat,votes,engines,harness}/**"],
+    // These look into JSON that was held against the AsyncAPI document.
+    files: ["test/{live,chat,votes,engines,harness}/**", "conformance/**"],
     rules: Object.fromEntries(
       ["argument", "assignment", "call", "member-access", "return"].map(
         (name) => [`@typescript-eslint/no-unsafe-${name}`, "off"],

@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { StoreError } from "../db/store.js";
 import { archiveCommands } from "./archive.js";
 import { chatCommand } from "./chat.js";
+import { conformanceCommand } from "./conformance.js";
 import { connectionsCommand } from "./connections.js";
 import { type Context, context, within } from "./context.js";
 import { Failure } from "../failure.js";
@@ -37,6 +38,7 @@ const foyer = new Command("foyer")
     "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads: foyer help serve",
   );
 archiveCommands.forEach((archiving) => foyer.addCommand(archiving));
+foyer.addCommand(conformanceCommand);
 addHelp(foyer);
 letThrow(foyer);
 

@@ -59,12 +59,22 @@ void t.test("the package", async (t) => {
     t.ok(files.has(path), `has ${path}`);
   }
   const strange =
-    /^packages|^dist\/((test|bench|client|scripts|web)\/|\.)|\.map$|\.db/;
+    /^packages|^dist\/((test|bench|client\/(?!live\/)|scripts|web)\/|\.)|\.map$|\.db/;
   t.same(
     [...files].filter((path) => strange.test(path)),
     [],
     "has nothing that nobody needs",
   );
+
+  for (const path of [...files].filter((path) => path.endsWith(".js"))) {
+    const text = readFileSync(join(root, path), "utf8");
+    for (const [, name] of text.matchAll(
+      /(?:from|import\() ?"(\.[^"]+\.js)"/g,
+    )) {
+      const target = normalize(join(dirname(path), name!));
+      if (!files.has(target)) t.fail(`${path} imports ${target}`);
+    }
+  }
 
   const documents = [...files].filter((path) => path.endsWith(".md"));
   t.ok(documents.length > 10);

@@ -26,9 +26,13 @@ const TESTS = [
   ].map((name) => `${name}.test.js`),
   "chat/all.js",
   "votes/all.js",
-  ...["chat-client", "chat-workers", "cluster", "live-workers"].map(
-    (name) => `system/${name}.test.js`,
-  ),
+  ...[
+    "chat-client",
+    "chat-workers",
+    "cluster",
+    "conformance",
+    "live-workers",
+  ].map((name) => `system/${name}.test.js`),
 ].map((file) => join(import.meta.dirname, file));
 
 /** After how many seconds a file hangs; a busy machine takes several times as long as a free one. */

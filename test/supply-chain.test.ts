@@ -163,7 +163,16 @@ function filesUnder(folder: string): string[] {
 
 void t.test("whatever is imported is declared", (t) => {
   const files = [
-    ...["cli", "client", "db", "live", "plugins", "routes", "schemas"],
+    ...[
+      "cli",
+      "client",
+      "conformance",
+      "db",
+      "live",
+      "plugins",
+      "routes",
+      "schemas",
+    ],
     ...["test", "bench", "scripts", "web", "dist"],
   ].flatMap((folder) => filesUnder(`${folder}/`));
   files.push(...readdirSync(root).filter((name) => /\.(ts|js)$/.test(name)));

@@ -23,8 +23,10 @@ interface Row {
   makes?: boolean;
   /** Whether it runs until it is stopped. */
   stays?: boolean;
-  /** Whether it needs a server that runs; connections.test.ts has one. */
+  /** Whether it needs a server that runs; its own tests have one. */
   served?: boolean;
+  /** Whether it uses no database. */
+  elsewhere?: boolean;
 }
 
 const naming = (domain: string) => ["--title", "T", "--domain", domain];
@@ -56,6 +58,12 @@ const rows: Row[] = [
   { name: "connections list", args: () => ["demo"], served: true },
   { name: "connections drop", args: () => ["demo"], served: true },
   { name: "connections reload", args: () => ["demo"], served: true },
+  {
+    name: "conformance",
+    args: () => ["http://127.0.0.1"],
+    served: true,
+    elsewhere: true,
+  },
   { name: "backup", args: ({ dir }) => [join(dir, "all.tar")] },
   {
     name: "restore",
@@ -104,7 +112,8 @@ void t.test(
   async (t) => {
     const missing = join(testdir(t), "missing");
     const stderr = `foyer: there is no database in ${missing}\n`;
-    for (const row of commands.filter(({ makes }) => !makes)) {
+    for (const row of commands) {
+      if (row.makes || row.elsewhere) continue;
       const got = await foyer(missing, argsOf(row, nowhere));
       t.same(got, { code: 1, stdout: "", stderr }, row.name);
       t.notOk(existsSync(missing), row.name);

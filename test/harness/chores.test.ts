@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { Seats } from "../../conformance/seats.js";
 import type { Client } from "../live/client.js";
 import { embedded } from "../shared.js";
-import { Seats } from "./seats.js";
 import { openFaultyHouse } from "./faulty-house.js";
 import { Faults, type Kind, kinds } from "./faulty-store.js";
 import type { House } from "./house.js";
-import { Stage } from "./stage.js";
+import { StoreStage } from "./store-stage.js";
 
 // Each call of the store that no command waits for fails once: at logins, by timers, and in
 // periodic reads of a process.
@@ -20,9 +20,9 @@ const MOST = 40;
 let worlds = 0;
 
 /** A world with its people, before any of them connects. */
-async function furnished({ servers }: House): Promise<Stage> {
+async function furnished({ servers }: House): Promise<StoreStage> {
   const { store } = servers[0].app;
-  const stage = new Stage(store, `chore-${++worlds}`, "member");
+  const stage = new StoreStage(store, `chore-${++worlds}`, "member");
   await stage.furnish();
   await stage.join("me");
   return stage;
@@ -144,7 +144,7 @@ void t.test("a login whose n-th call fails", options, async (t) => {
 /** A message without an event in this process. */
 async function written(
   { servers }: House,
-  { world, room, ids }: Stage,
+  { world, room, ids }: StoreStage,
   body: string,
 ): Promise<void> {
   const { dataDir } = servers[0];
@@ -156,9 +156,9 @@ async function written(
 }
 
 /** Logs in. @returns the code of the error; empty if there is none. */
-async function attempt({ servers }: House, stage: Stage) {
+async function attempt({ servers }: House, stage: StoreStage) {
   const client = await servers[0].connect(stage.world);
-  const token = servers[0].tokenOf(stage.claimsOf("outsider"), stage.world);
+  const token = stage.tokenOf("outsider");
   const answer = await client.login({ token });
   const { code = "" } = answer[1] as { code?: string };
   return { client, code };
@@ -167,7 +167,7 @@ async function attempt({ servers }: House, stage: Stage) {
 /** A client that is logged in gets the next change. */
 async function hears(
   t: Test,
-  { store, world }: Stage,
+  { store, world }: StoreStage,
   client: Client,
   what: string,
 ): Promise<void> {

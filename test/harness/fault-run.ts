@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Frame, Json } from "../live/client.js";
-import { type Audience, audienceOf } from "./cast.js";
-import { differences } from "./differences.js";
+import { type Audience, audienceOf } from "../../conformance/cast.js";
+import type { Frame, Json } from "../../conformance/client.js";
+import { differences } from "../../conformance/differences.js";
+import { commandOf, type Row } from "../../conformance/row.js";
+import { Seats } from "../../conformance/seats.js";
+import type { Stage } from "../../conformance/stage.js";
 import type { Faults, Kind } from "./faulty-store.js";
 import type { House } from "./house.js";
-import { commandOf, type Row } from "./row.js";
-import { Seats } from "./seats.js";
-import { Stage } from "./stage.js";
+import { StoreStage } from "./store-stage.js";
 
 /** The audiences. */
 const CAST: readonly Audience[] = [
@@ -51,7 +52,7 @@ export async function runWithFault(
   kind: Kind,
 ): Promise<Outcome> {
   const { store } = house.servers[0].app;
-  const stage = new Stage(store, `fault-${++worlds}`, row.as ?? "member");
+  const stage = new StoreStage(store, `fault-${++worlds}`, row.as ?? "member");
   const run = new FaultRun(house, stage, name, row);
   try {
     await run.prepare();

@@ -1,10 +1,10 @@
 import pLimit from "p-limit";
 import t from "tap";
+import { rows } from "../../conformance/rows/index.js";
 import { embedded } from "../shared.js";
 import { runWithFault } from "./fault-run.js";
 import { openFaultyHouse } from "./faulty-house.js";
 import { Faults, type Kind, kinds } from "./faulty-store.js";
-import { rows } from "./rows/index.js";
 
 // Each call of the store that a row causes fails once: in its command, and in all
 // listeners to its writes.

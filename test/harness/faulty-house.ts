@@ -9,8 +9,7 @@ import { listen } from "../helper.js";
 import { serveLive } from "../live/client.js";
 import { testdir } from "../testdir.js";
 import type { Faults } from "./faulty-store.js";
-import { Fence } from "./fence.js";
-import type { House } from "./house.js";
+import { type House, houseOf } from "./house.js";
 
 /** Starts a server on a store that fails as planned. */
 const starting =
@@ -59,8 +58,5 @@ const starting =
 export async function openFaultyHouse(t: Test, faults: Faults): Promise<House> {
   const limits = { authTimeout: 600_000 };
   const start = starting(faults);
-  const servers = [
-    await serveLive(t, testdir(t), limits, start, true),
-  ] as const;
-  return { servers, fence: await Fence.open(servers) };
+  return houseOf([await serveLive(t, testdir(t), limits, start, true)]);
 }

@@ -1,8 +1,8 @@
 import t from "tap";
 import { asyncapiDocument } from "../../plugins/asyncapi/document.js";
-import { Conversation, LiveContract } from "./contract.js";
+import { Conversation, strictContract } from "./contract.js";
 
-const contract = new LiveContract(asyncapiDocument({ version: "1.0.0" }));
+const contract = strictContract(asyncapiDocument({ version: "1.0.0" }));
 
 const room = "5ad5b0a4-2d0c-4c63-a2a8-1c63b3f0a9d7";
 const announcement = {

@@ -76,13 +76,14 @@ export class Client {
     const port = {
       state: undefined,
       isConnected: true,
+      connected: async () => this.state,
       on: () => () => {},
       call: async (name: string, payload: object) => {
         const { result, error } = await this.call(name, payload);
         if (error !== undefined) throw new Error(error);
         return result;
       },
-    } as Port;
+    } as unknown as Port;
     Object.defineProperty(port, "state", { get: () => this.state });
     this.lists = new Lists(this, port);
   }

@@ -52,7 +52,10 @@ export const userRows: Rows = {
   },
   "user.list.search": {
     requires: "login",
-    payload: () => ({ search_term: "neighb", page: 1 }),
+    payload: (it) => ({
+      search_term: it.nameOf("neighbor").slice(0, -2).toUpperCase(),
+      page: 1,
+    }),
     answer: ({ ids }) => ({
       results: [{ id: ids.neighbor }],
       isLastPage: true,
@@ -60,7 +63,7 @@ export const userRows: Rows = {
   },
   "user.list.search: the banned are not found": {
     requires: "login",
-    payload: () => ({ search_term: "banned", page: 1 }),
+    payload: (it) => ({ search_term: it.nameOf("banned"), page: 1 }),
     answer: { results: [] },
   },
   "user.online_status": {
@@ -118,16 +121,16 @@ export const userRows: Rows = {
   "user.unblock": {
     requires: "login",
     refused: UNKNOWN,
-    payload: async ({ store, world, ids }) => {
-      await store.users.block(world, ids.me, ids.elsewhere);
-      return { id: ids.elsewhere };
+    payload: async (it) => {
+      await it.block("me", "elsewhere");
+      return { id: it.ids.elsewhere };
     },
     answer: {},
   },
   "user.list.blocked": {
     requires: "login",
-    payload: async ({ store, world, ids }) => {
-      await store.users.block(world, ids.me, ids.elsewhere);
+    payload: async (it) => {
+      await it.block("me", "elsewhere");
       return null;
     },
     answer: ({ ids }) => ({ users: [{ id: ids.elsewhere }] }),

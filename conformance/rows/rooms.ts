@@ -1,4 +1,5 @@
 import type { Rows } from "../row.js";
+import { NAME } from "../stage.js";
 
 export const roomRows: Rows = {
   "room.enter": {
@@ -24,13 +25,9 @@ export const roomRows: Rows = {
   },
   "room.enter: the first one": {
     inRoom: "room.view",
-    payload: async ({ store, world }) => {
-      const made = await store.rooms.create(world, {
-        name: "Attic",
-        permission_config: { "room.view": ["inside"] },
-      });
-      return { room: made.value.id };
-    },
+    payload: async (it) => ({
+      room: await it.addRoom(`${NAME} attic`, { "room.view": ["inside"] }),
+    }),
     pushes: [
       [
         "world.user_count_change",
@@ -61,12 +58,12 @@ export const roomRows: Rows = {
     as: "admin",
     requires: "room.create",
     payload: () => ({
-      name: "Den",
+      name: `${NAME} den`,
       description: "",
       modules: [{ type: "chat.native" }],
     }),
     answer: {},
-    pushes: [["room.create", "world", { name: "Den" }]],
+    pushes: [["room.create", "world", { name: `${NAME} den` }]],
   },
   "room.delete": {
     as: "admin",
@@ -84,8 +81,12 @@ export const roomRows: Rows = {
   "room.config.patch": {
     as: "admin",
     inRoom: "room.update",
-    payload: ({ room }) => ({ room, name: "Big stage", picture: "/p.png" }),
-    answer: { name: "Big stage", picture: "/p.png" },
+    payload: ({ room }) => ({
+      room,
+      name: `${NAME} stage`,
+      picture: "/p.png",
+    }),
+    answer: { name: `${NAME} stage`, picture: "/p.png" },
     pushes: [["world.updated", "world"]],
   },
   "room.config.patch: hidden from all but administrators": {

@@ -168,7 +168,7 @@ export const pollRows: Rows = {
     inRoom: "poll.manage",
     payload: async (it) => {
       const [id] = await it.poll();
-      await it.store.polls.pin(it.world, it.room, id);
+      await it.pinPoll(id);
       return { room: it.room };
     },
     answer: {},

@@ -1,4 +1,4 @@
-import type { PermissionKey } from "../../schemas/plain/permissions.js";
+import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { Audience, Other, Role } from "./cast.js";
 import type { Stage } from "./stage.js";
 
@@ -28,8 +28,10 @@ interface Happening {
   late?: true;
   /** Whose connection ends. */
   ends?: string;
-  /** Why the row fails, for as long as a fault of the server is not mended. */
+  /** Why Foyer fails the row, for as long as this fault is not mended. */
   todo?: string;
+  /** Why only the harness can run the row: it has no request that does the same. */
+  inside?: string;
   /** The changes that an audience does not learn by pushes, and the reason. */
   unaware?: Partial<Record<Audience, { of: string; because: string }>>;
 }

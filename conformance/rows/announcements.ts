@@ -42,6 +42,6 @@ export const announcementRows: Rows = {
       await it.announcement({ state: "draft" });
       return null;
     },
-    answer: [{ state: "draft" }],
+    answer: ({ former }) => [...former, { state: "draft" }],
   },
 };

@@ -1,27 +1,29 @@
-import { keyOf, rules } from "../../helper.js";
+import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Rows } from "../row.js";
+import { NAME, ROOM_RULES } from "../stage.js";
 
 // Changes without a command: by REST, by an operator, or by time.
 
 export const eventRows: Rows = {
   "a world that REST changes": {
-    act: ({ store, world }) => store.worlds.update(world, { title: "Other" }),
-    pushes: [["world.updated", "world", { world: { title: "Other" } }]],
+    act: (it) => it.changeWorld({ title: `${NAME}: other` }),
+    pushes: [
+      ["world.updated", "world", { world: { title: `${NAME}: other` } }],
+    ],
   },
   "a room that REST deletes": {
-    act: ({ store, world, room }) => store.rooms.delete(world, room),
+    act: (it) => it.deleteRoom(),
     pushes: [
       ["room.delete", "world -outsider", ({ room }) => ({ id: room })],
       ["world.updated", "world"],
     ],
   },
   "a room that becomes visible to a member": {
-    prepare: ({ store, world, room, ids }) =>
-      store.chat.join(world, room, ids.outsider),
-    act: ({ store, world, room }) =>
-      store.rooms.update(world, room, {
-        permission_config: { "chat.moderate": [["moderator", "admin"]] },
-      }),
+    prepare: (it) => it.join("outsider"),
+    act: (it) => {
+      const { "room.view": _, ...rules } = ROOM_RULES;
+      return it.changeRoom(rules);
+    },
     pushes: [
       ["world.updated", "world"],
       ["chat.channels", "outsider"],
@@ -29,15 +31,17 @@ export const eventRows: Rows = {
     todo: "the channel of a room that becomes visible is not listed before the next login",
   },
   "a key that is removed": {
-    act: ({ store, world }) =>
-      store.worlds.update(world, { config: { JWT_secrets: [keyOf("other")] } }),
+    act: (it) => it.removeKey(),
     pushes: [["error", "world", { code: "auth.invalid_token" }]],
     ends: "world",
   },
   "a world that closes for some": {
-    act: ({ store, world }) =>
-      store.worlds.configure(world, {
-        permission_config: rules({ "world.view": ["inside"] }),
+    act: (it) =>
+      it.changeWorld({
+        permission_config: {
+          ...defaultPermissionConfig,
+          "world.view": ["inside"],
+        },
       }),
     pushes: [
       ["world.updated", "world -outsider"],
@@ -46,18 +50,18 @@ export const eventRows: Rows = {
     ends: "outsider",
   },
   "a world that is deleted": {
-    act: ({ store, world }) => store.worlds.delete(world),
+    inside: "no request deletes a world",
+    act: (it) => it.deleteWorld(),
     pushes: [["error", "world", { code: "world.unknown_world" }]],
     ends: "world",
   },
   "a user whom REST erases": {
-    act: ({ store, world, ids }) =>
-      store.users.erase(world, { user_id: ids.elsewhere }),
+    act: (it) => it.erase("elsewhere"),
     pushes: [["connection.reload", "elsewhere"]],
     ends: "elsewhere",
   },
   "an announcement whose time is over": {
-    prepare: (it) => it.announcement({ show_until: Date.now() + 3000 }),
+    prepare: (it) => it.announcement({ show_until: it.soon() }),
     act: async () => {},
     late: true,
     pushes: [

@@ -1,8 +1,7 @@
-import { tokenOf } from "../helper.js";
-import type { Client } from "../live/client.js";
 import { type Audience, audiences, partOf, type Person } from "./cast.js";
-import type { House } from "./house.js";
+import type { Client } from "./client.js";
 import { Mirror } from "./mirror.js";
+import type { Site } from "./site.js";
 import type { Stage } from "./stage.js";
 
 /** A connection, and the state of its client; none if it is not logged in. */
@@ -11,14 +10,17 @@ export interface Watcher {
   readonly mirror: Mirror | undefined;
 }
 
+/** The audiences that are not logged in. */
+const unknown: readonly Audience[] = ["banned", "stranger"];
+
 /** The users of the world, who may log in again. */
 export const citizens: readonly Audience[] = audiences.filter(
-  (name) => !["foreigner", "banned", "stranger"].includes(name),
+  (name) => name !== "foreigner" && !unknown.includes(name),
 );
 
 /** The connections of a row. */
 export class Seats {
-  readonly #house: House;
+  readonly #site: Site;
   readonly #stage: Stage;
   readonly #callerEnters: boolean;
   readonly #note: (audience: Audience, fault: string) => void;
@@ -30,12 +32,12 @@ export class Seats {
    * @param note takes the faults.
    */
   constructor(
-    house: House,
+    site: Site,
     stage: Stage,
     callerEnters: boolean,
     note: (audience: Audience, fault: string) => void,
   ) {
-    this.#house = house;
+    this.#site = site;
     this.#stage = stage;
     this.#callerEnters = callerEnters;
     this.#note = note;
@@ -47,30 +49,35 @@ export class Seats {
 
   /** Connects audiences, and waits until each has got the pushes about the others. */
   async fill(names: readonly Audience[] = audiences): Promise<void> {
-    await Promise.all(
-      names.map(async (name) => {
-        const watcher = await this.seat(name);
-        this.#watchers.set(name, watcher);
-      }),
-    );
-    await this.settled();
+    await this.#fill(names.filter((name) => !unknown.includes(name)));
+    const clients = names
+      .filter((name) => citizens.includes(name))
+      .map((name) => this.of(name).client);
+    await this.#site.gathered(this.#stage, clients);
+    // Last, because servers end connections that do not log in.
+    await this.#fill(names.filter((name) => unknown.includes(name)));
     for (const { client, mirror } of this.#watchers.values()) {
       for (const frame of await client.all()) mirror?.pushed(frame);
     }
+  }
+
+  async #fill(names: readonly Audience[]): Promise<void> {
+    await Promise.all(
+      names.map(async (name) => {
+        this.#watchers.set(name, await this.seat(name));
+      }),
+    );
   }
 
   /** Connects an audience, once more if it is connected. */
   async seat(name: Audience): Promise<Watcher> {
     const { world, foreignWorld, room } = this.#stage;
     const isForeign = name === "foreigner";
-    const client = await this.#connect(isForeign ? foreignWorld : world);
+    const client = await this.#connect(isForeign ? foreignWorld! : world);
     client.onFault = (fault) => this.#note(name, fault);
     if (name === "stranger") return { client, mirror: undefined };
     const person: Person | "foreigner" = name === "second" ? "me" : name;
-    const token = tokenOf(
-      this.#stage.keyFor(person),
-      this.#stage.claimsOf(person),
-    );
+    const token = this.#stage.tokenOf(person);
     const [answer] = await client.login({ token });
     if (name === "banned") {
       if (answer !== "error") this.#note(name, "may log in");
@@ -82,11 +89,8 @@ export class Seats {
     return { client, mirror };
   }
 
-  /** The nodes take turns. */
   async #connect(world: string): Promise<Client> {
-    const { servers } = this.#house;
-    const at = this.#clients.length % servers.length;
-    const client = await servers[at]!.connect(world);
+    const client = await this.#site.connect(world, this.#clients.length);
     this.#clients.push(client);
     return client;
   }
@@ -105,7 +109,8 @@ export class Seats {
 
   /** Waits until the consequences of earlier actions are sent. */
   settled(): Promise<void> {
-    return this.#house.fence.passed(this.#stage.world);
+    const open = this.#clients.filter((client) => client.isOpen);
+    return this.#site.settled(this.#stage, open);
   }
 
   clear(): void {

@@ -1,18 +1,18 @@
-import { PollKind } from "../../client/live/poll-kind.js";
-import { QuestionKind } from "../../client/live/question-kind.js";
-import type { Client as Port } from "../../client/live/client.js";
+import { PollKind } from "../client/live/poll-kind.js";
+import { QuestionKind } from "../client/live/question-kind.js";
+import type { Client as Port } from "../client/live/client.js";
 import {
   firstState,
   type LiveState,
   nextState,
   stateAfter,
-} from "../../client/live/state.js";
+} from "../client/live/state.js";
 import type {
   ListedPoll,
   ListedQuestion,
   PublicUser,
-} from "../../schemas/live/index.js";
-import type { Client, Frame, Json } from "../live/client.js";
+} from "../schemas/live/index.js";
+import type { Client, Frame, Json } from "./client.js";
 
 /** More events than any row has. */
 const ALL = 1000;

@@ -1,4 +1,5 @@
 import type { Rows } from "../row.js";
+import { NAME } from "../stage.js";
 
 export const worldRows: Rows = {
   "world.config.get": {
@@ -9,9 +10,11 @@ export const worldRows: Rows = {
   "world.config.patch": {
     as: "admin",
     requires: "world.update",
-    payload: () => ({ title: "Renamed" }),
-    answer: { title: "Renamed" },
-    pushes: [["world.updated", "world", { world: { title: "Renamed" } }]],
+    payload: () => ({ title: `${NAME}: renamed` }),
+    answer: { title: `${NAME}: renamed` },
+    pushes: [
+      ["world.updated", "world", { world: { title: `${NAME}: renamed` } }],
+    ],
   },
   "world.config.patch: the schedule": {
     as: "admin",

@@ -1,0 +1,250 @@
+import { type AddressInfo, createServer } from "node:net";
+import pLimit from "p-limit";
+import t, { type Test } from "tap";
+import { openStoreIn } from "../stack.js";
+import { putDatabase } from "../database.js";
+import {
+  type Finished,
+  foyer,
+  keyOf,
+  rules,
+  spawnFoyer,
+  startFoyer,
+  until,
+  worldOf,
+} from "../helper.js";
+import { testdir } from "../testdir.js";
+import { type Corrupt, startCorrupting } from "./corrupting-proxy.js";
+import { asIs, corruptions } from "./corruptions.js";
+
+/** How many runs there are at a time: each waits for most of the time. */
+const AT_ONCE = 6;
+
+/** A port at which nothing listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** What the world has before a run, to be had again after it. */
+const SETTINGS = {
+  title: "Before",
+  permission_config: rules({ "world.view": ["attendee"] }),
+};
+
+const config = (id: string) => ({
+  JWT_secrets: [keyOf(id)],
+  theme: { color: "red" },
+  connection_limit: 1,
+});
+
+/** Starts a server with worlds for the suite, and one beside them. */
+async function start(t: Test, ...worlds: string[]) {
+  const dataDir = testdir(t);
+  await putDatabase(dataDir, [
+    ...worlds.map((id) => worldOf(id, { ...SETTINGS, config: config(id) })),
+    worldOf("other"),
+  ]);
+  const server = await startFoyer(t, dataDir);
+  return { dataDir, ...server };
+}
+
+/** The variables of a run. */
+const variables = (world: string): Record<string, string> => {
+  const { issuer, audience, secret } = keyOf(world);
+  const other = keyOf("other");
+  return {
+    CONFORMANCE_WORLD: world,
+    CONFORMANCE_ISSUER: issuer,
+    CONFORMANCE_AUDIENCE: audience,
+    CONFORMANCE_SECRET: secret,
+    CONFORMANCE_FOREIGN_WORLD: "other",
+    CONFORMANCE_FOREIGN_ISSUER: other.issuer,
+    CONFORMANCE_FOREIGN_AUDIENCE: other.audience,
+    CONFORMANCE_FOREIGN_SECRET: other.secret,
+  };
+};
+
+/** Nothing is left of a run but tombstones and archived announcements. */
+async function expectRestored(t: Test, dataDir: string, id: string) {
+  const store = await openStoreIn(t, dataDir);
+  const world = (await store.worlds.get(id))!.value;
+  t.match(world, SETTINGS);
+  t.strictSame(world.permission_config, SETTINGS.permission_config);
+  t.strictSame(world.config, config(id));
+  const page = { page: 1, pageSize: 500 };
+  t.same(await store.rooms.all(id, page), [], "no room is left");
+  for (const each of [id, "other"]) {
+    t.same((await store.users.list(each, page)).users, [], "no user is left");
+  }
+  for (const { state } of await store.announcements.list(id)) {
+    t.not(state, "active");
+  }
+}
+
+interface Report {
+  passed: number;
+  failed: number;
+  skipped: number;
+  rows: { name: string; status: string; faults?: string[]; reason?: string }[];
+}
+
+void t.test("a server that conforms", async (t) => {
+  const { dataDir, address } = await start(t, "mine");
+  const args = ["conformance", address, "--json"];
+  for (const only of [
+    "poll.vote: withdrawn",
+    "announcement.list",
+    "a key",
+    "a world that is deleted",
+  ]) {
+    args.push("--only", only);
+  }
+  const ended = await spawnFoyer(t, args, variables("mine")).finished;
+  t.equal(ended.code, 0, ended.stderr);
+  const report = JSON.parse(ended.stdout) as Report;
+  t.match(report, { passed: 3, failed: 0, skipped: 1 });
+  const skipped = report.rows.find(({ status }) => status === "skipped");
+  t.match(skipped, { name: "a world that is deleted", reason: /no request/ });
+  for (const says of [address, "the world mine", "messages", "archived"]) {
+    t.match(ended.stderr, says, "says what it changes");
+  }
+  t.notMatch(ended.stderr + ended.stdout, keyOf("mine").secret);
+  await expectRestored(t, dataDir, "mine");
+
+  const store = await openStoreIn(t, dataDir);
+  await store.rooms.create("mine", { name: "Hall" });
+  const again = await foyer(dataDir, args, variables("mine"));
+  t.match(again, { code: 1, stdout: "", stderr: /mine has rooms.*Hall/ });
+  t.match((await store.worlds.get("mine"))!.value, SETTINGS);
+});
+
+void t.test("a run that is stopped cleans up", async (t) => {
+  const { dataDir, address } = await start(t, "mine");
+  const args = ["conformance", address, "--only", "question"];
+  const running = spawnFoyer(t, args, variables("mine"));
+  await until(() => running.said.stdout.includes("passed  question.ask\n"));
+  running.signal("SIGINT");
+  const ended = await running.finished;
+  t.match(ended, { code: 1, stderr: /Stopped after \d+ rows/ });
+  t.match(ended.stdout, /\n\d+ passed, 0 failed, 0 skipped; \d+ connections/);
+  await expectRestored(t, dataDir, "mine");
+});
+
+void t.test("a run whose server ends says so", async (t) => {
+  const server = await start(t, "mine");
+  const args = ["conformance", server.address, "--only", "question"];
+  const running = spawnFoyer(t, args, variables("mine"));
+  await until(() => running.said.stdout.includes("passed  question.ask\n"));
+  server.signal("SIGKILL");
+  const ended = await running.finished;
+  t.match(ended, {
+    code: 1,
+    stderr: /\nfoyer: the world mine is not as it was/,
+  });
+  t.match(ended.stdout, /failed {2}question.unpin\n.*ECONNREFUSED/);
+  t.match(ended.stdout, /\n\d+ passed, \d+ failed, 0 skipped; /);
+});
+
+void t.test(
+  "a key that may not change the world changes nothing",
+  async (t) => {
+    const { dataDir, address } = await start(t, "mine");
+    const store = await openStoreIn(t, dataDir);
+    const permission_config = rules({ "world.update": ["orga"] });
+    await store.worlds.update("mine", { permission_config });
+    const args = ["conformance", address, "--only", "poll"];
+    const ended = await foyer(dataDir, args, variables("mine"));
+    t.match(ended, { code: 1, stdout: /^0 passed, 0 failed, 0 skipped; / });
+    t.match(
+      ended.stderr,
+      /\nfoyer: PATCH worlds\/mine\/ was answered with 403/,
+    );
+    const { value } = (await store.worlds.get("mine"))!;
+    t.strictSame(value.permission_config, permission_config);
+    t.strictSame(value.config, config("mine"));
+  },
+);
+
+void t.test("what a killed run left is deleted", async (t) => {
+  const { dataDir, address } = await start(t, "mine");
+  const args = ["conformance", address, "--only", "room.config.list"];
+  const running = spawnFoyer(t, args, variables("mine"));
+  const store = await openStoreIn(t, dataDir);
+  const page = { page: 1, pageSize: 500 };
+  await until(
+    async () => (await store.users.list("mine", page)).users.length > 5,
+  );
+  running.signal("SIGKILL");
+  await running.finished;
+  t.not((await store.rooms.all("mine", page)).length, 0);
+  const ended = await foyer(dataDir, args, variables("mine"));
+  t.equal(ended.code, 0, ended.stdout);
+  t.same(await store.rooms.all("mine", page), []);
+  t.same((await store.users.list("mine", page)).users, []);
+  const { config } = (await store.worlds.get("mine"))!.value;
+  t.same(config.JWT_secrets, [keyOf("mine")], "its key, too");
+});
+
+void t.test("a server that does not conform is found out", async (t) => {
+  const names = Object.keys(corruptions);
+  const worlds = names.map((_, i) => `mine-${i}`);
+  const { dataDir, port } = await start(t, "control", ...worlds);
+  const run = async (
+    world: string,
+    corrupt: Corrupt,
+    busy?: number,
+  ): Promise<Finished> => {
+    const url = await startCorrupting(t, port, corrupt, busy);
+    const args = ["conformance", url, "--only", "question.vote"];
+    return foyer(dataDir, args, variables(world));
+  };
+  const control = await run("control", asIs, 2);
+  t.match(control, { code: 0, stdout: "passed  question.vote\n1 passed" });
+  const limit = pLimit(AT_ONCE);
+  await Promise.all(
+    names.map((name, i) =>
+      limit(async () => {
+        const { corrupt, says } = corruptions[name]!;
+        const { code, stdout, stderr } = await run(`mine-${i}`, corrupt);
+        t.equal(code, 1, name);
+        t.match(stdout, /^failed {2}question.vote\n/, name);
+        t.match(stdout, says, name);
+        t.match(stderr, "foyer: 1 of 1 rows failed\n", name);
+      }),
+    ),
+  );
+});
+
+void t.test("wrong usage, and a server that cannot be used", async (t) => {
+  const { dataDir, address } = await start(t, "mine");
+  const all = variables("mine");
+  const cases: [string[], Record<string, string>, number, RegExp][] = [
+    [["ftp://x"], all, 2, /must begin with http/],
+    [["http://a:b@c"], all, 2, /free of a password/],
+    [[address], {}, 2, /name a world/],
+    [[address, "--world", "A b"], {}, 2, /a-z, 0-9/],
+    [[address, "--world", "mine"], {}, 2, /set CONFORMANCE_SECRET/],
+    [
+      [address],
+      { ...all, CONFORMANCE_FOREIGN_SECRET: "" },
+      2,
+      /set CONFORMANCE_FOREIGN_SECRET/,
+    ],
+    [[address, "--only", "x.y"], all, 2, /no row begins with 'x.y'/],
+    [[address, "--audience", "x"], all, 1, /answered with 401/],
+    [[address, "--world", "none"], all, 1, /worlds\/none\/.* 403/],
+    [[`http://127.0.0.1:${await closedPort()}`], all, 1, /ECONNREFUSED/],
+  ];
+  for (const [args, env, code, says] of cases) {
+    const ended = await foyer(dataDir, ["conformance", ...args], env);
+    t.equal(ended.code, code, args.join(" "));
+    t.match(ended.stderr, says);
+    t.match(ended.stderr, /^foyer: [^\n]+\n$/);
+    t.equal(ended.stdout, "");
+  }
+  await expectRestored(t, dataDir, "mine");
+});
