@@ -628,7 +628,8 @@ export interface UserStore {
 export interface FileRecords {
   /**
    * Records a file whose bytes are in place, and lets the uploader enter as
-   * {@link UserStore.enter} does. If it fails, no user is created or refreshed.
+   * {@link UserStore.enter} does. If it fails, no user is created or refreshed. The author
+   * of its entries is the uploader.
    * @param file its key is new in the store, and names this world.
    * @param quota how many bytes the files of the world may have together, this
    *   one included.

@@ -161,23 +161,29 @@ async function addHistory(
     .pluck();
   const [large, small] = [numberOf.get(many)!, numberOf.get(few)!];
   const insert = db.prepare(
-    `INSERT INTO chat_events (channel, type, sender, timestamp, content)
+    `INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, content)
      WITH RECURSIVE counter (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter LIMIT ?)
-     SELECT ?, 0, ?, ? + n, json_object('type', 'text', 'body', 'Message ' || n || ', of people who chat.')
+     SELECT 'bench', ? + n, 1, ?, 0, ?, ? + n, json_object('type', 'text', 'body', 'Message ' || n || ', of people who chat.')
      FROM counter`,
   );
   const perStep = Math.ceil(MANY / FEW);
+  const head = db
+    .prepare<[], number>("SELECT seq FROM log_heads WHERE world_id = 'bench'")
+    .pluck();
+  let last = head.get()!;
   for (let step = 0; step < FEW; step++) {
     const time = Date.now() - MANY + step * perStep;
-    insert.run(perStep, large, sender, time);
-    insert.run(1, small, sender, time);
+    insert.run(perStep, last, large, sender, time);
+    insert.run(1, last + perStep, small, sender, time);
+    last += perStep + 1;
     // The websockets of this process have to answer pings.
     await setImmediate();
   }
   db.exec(
     `UPDATE chat_channels SET last_event = last, last_message = last
      FROM (SELECT channel, max(id) AS last FROM chat_events GROUP BY channel)
-     WHERE channel = number AND last > last_event`,
+     WHERE channel = number AND last > last_event;
+     UPDATE log_heads SET seq = ${last}, tag = 1 WHERE world_id = 'bench'`,
   );
   const page = db
     .prepare<[number, number], number>(

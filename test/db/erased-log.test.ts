@@ -30,7 +30,7 @@ async function opened(t: Test) {
 
 type Opened = Awaited<ReturnType<typeof opened>>;
 
-/** Hides a question with a text, and then gives it another one as far as it is asked to. */
+/** Hides a question with a text, which then is in the log as well. @returns its id. */
 async function hide(
   { store, rooms, users }: Pick<Opened, "store" | "rooms" | "users">,
   content: string,

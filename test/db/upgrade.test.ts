@@ -3,7 +3,13 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t from "tap";
 import { check } from "../../db/maintenance/check.js";
-import { foyer, foyerProcess, startFoyer, worldOf } from "../helper.js";
+import {
+  foyer,
+  foyerProcess,
+  spawnFoyer,
+  startFoyer,
+  worldOf,
+} from "../helper.js";
 import {
   copiesIn,
   latest,
@@ -409,6 +415,45 @@ void t.test("logs begin behind the chat of version 9", async (t) => {
   const { findings } = await check({ dataDir }, () => {});
   t.strictSame(findings, []);
 });
+
+void t.test(
+  "an upgrade that is killed leaves the one or the other",
+  async (t) => {
+    const COUNT = 60_000;
+    const dataDir = versionOf(
+      t,
+      9,
+      `${FURNISHED}
+    WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ${COUNT})
+      INSERT INTO chat_events (id, channel, type, sender, timestamp, content)
+      SELECT id, 1, 0, 'ada', id, '${body("message")}' FROM n;
+    UPDATE chat_channels SET last_event = ${COUNT}, last_message = ${COUNT};`,
+    );
+    const versions: unknown[] = [];
+    let code: number | null = null;
+    // So that it is killed in each phase, on any machine.
+    for (let patience = 50; code !== 0; patience *= 1.25) {
+      const upgrade = spawnFoyer(t, ["upgrade"], { DATA_DIR: dataDir });
+      const timer = setTimeout(() => upgrade.signal("SIGKILL"), patience);
+      ({ code } = await upgrade.finished);
+      clearTimeout(timer);
+      const { version, sound } = look(dataDir);
+      t.equal(sound, "ok");
+      versions.push(version);
+    }
+    t.ok(versions.length > 3, "it was killed");
+    t.strictSame(new Set(versions), new Set([9, latest]));
+    t.equal(copiesIn(dataDir).length, 1);
+    const store = openStore(t, dataDir);
+    const { event } = await store.chat.send("old", ROOM, message("ada"));
+    t.equal(event.id, COUNT + 2);
+    const { entries } = await store.log.since("old", 0, COUNT + 9);
+    t.equal(entries.length, COUNT + 2);
+    await store.close();
+    const { findings } = await check({ dataDir }, () => {});
+    t.strictSame(findings, []);
+  },
+);
 
 void t.test("a new database has nothing to copy", async (t) => {
   const dataDir = testdir(t);
