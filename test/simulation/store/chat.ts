@@ -22,6 +22,12 @@ import { expectUser } from "./users.js";
 // The chat in a simulated store.
 
 export const chatStore: Sync<ChatStore> = {
+  lastId({ tables }, world) {
+    const last = [...tables.events].map(([channel, events]) =>
+      find(tables, world, channel) ? (events.at(-1)?.event.id ?? 0) : 0,
+    );
+    return Math.max(0, ...last);
+  },
   channel({ tables }, world, id) {
     const row = find(tables, world, id);
     return row && toChannel(row);

@@ -58,7 +58,15 @@ const parts = {
 
 const READS: ReadonlySet<string> = new Set([
   ...["get", "find", "getMany", "all", "list", "heads", "since"],
-  ...["channel", "events", "event", "deliveries", "isMember", "members"],
+  ...[
+    "lastId",
+    "channel",
+    "events",
+    "event",
+    "deliveries",
+    "isMember",
+    "members",
+  ],
   ...["memberships", "unread", "seen", "ballots", "voters"],
 ]);
 
