@@ -17,10 +17,10 @@ import { answerError } from "./plugins/http/error-handler.js";
 import http, { composeRoutes } from "./plugins/http/index.js";
 import { originForm, requestIds } from "./plugins/http/protocol.js";
 import { QuietRequests } from "./plugins/http/request-log.js";
-import { requirementsOf } from "./live/commands.js";
+import { requirementsOf } from "./live/dispatch.js";
 import guests from "./plugins/limits/guests.js";
 import live, { commands } from "./live/index.js";
-import { isTaken } from "./live/upgrade.js";
+import { isTaken } from "./live/socket/upgrade.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/index.js";
@@ -46,9 +46,9 @@ import worlds from "./routes/worlds.js";
  */
 export { default as Fastify } from "fastify";
 export * from "./db/open.js";
-export type * from "./db/events.js";
-export type * from "./db/files.js";
-export type * from "./db/store.js";
+export type * from "./db/contract/events.js";
+export type * from "./db/contract/files.js";
+export type * from "./db/contract/store.js";
 export type { Identify, Identity } from "./plugins/auth/identity.js";
 export {
   type Admission,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import type { Store } from "./db/store.js";
+import type { Store } from "./db/contract/store.js";
 import type { ChatCopy, EventCopy } from "./schemas/chat-history.js";
 import type { PollCopy, QuestionCopy } from "./schemas/votes-copy.js";
 import type {

@@ -80,7 +80,7 @@ export default tseslint.config(
         ...["timers", "timers/promises", "perf_hooks", "crypto"].flatMap(
           (name) => [name, `node:${name}`],
         ),
-        ...["..", "../.."].map((path) => ({
+        ...["..", "../..", "../../..", "../../../.."].map((path) => ({
           name: `${path}/db/log/clock.js`,
           importNames: ["processClock"],
           message: "Only the plugin passes the time of the process.",

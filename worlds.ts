@@ -1,6 +1,10 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Engines } from "./db/open.js";
-import { type Store, StoreError, type WorldStore } from "./db/store.js";
+import {
+  type Store,
+  StoreError,
+  type WorldStore,
+} from "./db/contract/store.js";
 import { defaultPermissionConfig } from "./schemas/plain/permissions.js";
 import type { WorldCopy } from "./schemas/world-document.js";
 import type { World, WorldChanges, WorldKey } from "./schemas/worlds.js";

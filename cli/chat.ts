@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import type { ChatEvent } from "../db/chat.js";
-import { type Store, StoreError } from "../db/store.js";
+import type { ChatEvent } from "../db/contract/chat.js";
+import { type Store, StoreError } from "../db/contract/store.js";
 import { pages } from "./lists.js";
 import { displayNames } from "./names.js";
 import {

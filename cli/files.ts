@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { command, withStore } from "./command.js";
-import type { FileRecord } from "../db/store.js";
+import type { FileRecord } from "../db/contract/store.js";
 import { Failure } from "../failure.js";
 import { pages, printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";

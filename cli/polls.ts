@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import type { Poll } from "../db/polls.js";
-import type { Store } from "../db/store.js";
+import type { Poll } from "../db/contract/polls.js";
+import type { Store } from "../db/contract/store.js";
 import {
   printRecords,
   recordsCommand,

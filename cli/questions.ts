@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import type { Question } from "../db/questions.js";
-import type { Store } from "../db/store.js";
+import type { Question } from "../db/contract/questions.js";
+import type { Store } from "../db/contract/store.js";
 import { pages } from "./lists.js";
 import { displayNames } from "./names.js";
 import {

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import type { Store } from "../db/store.js";
+import type { Store } from "../db/contract/store.js";
 import { findWorld } from "../worlds.js";
 import { command, withStore } from "./command.js";
 import { type Cell, csvRow } from "./csv.js";

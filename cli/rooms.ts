@@ -1,4 +1,4 @@
-import type { Store } from "../db/store.js";
+import type { Store } from "../db/contract/store.js";
 import { Failure } from "../failure.js";
 import { pages } from "./lists.js";
 

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { StoreError } from "../db/store.js";
+import { StoreError } from "../db/contract/store.js";
 import { archiveCommands } from "./archive.js";
 import { chatCommand } from "./chat.js";
 import { conformanceCommand } from "./conformance.js";

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { Store } from "../db/store.js";
+import type { Store } from "../db/contract/store.js";
 import { command, withStore } from "./command.js";
 import { pages, printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";

@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from "commander";
-import type { Store } from "../db/store.js";
+import type { Store } from "../db/contract/store.js";
 import {
   domain as domainText,
   title as titleText,

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { StoreError } from "./store.js";
+import { StoreError } from "./contract/store.js";
 
 /** The engines that several machines share. What is left out is embedded. */
 export interface EngineChoice {

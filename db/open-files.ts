@@ -1,6 +1,6 @@
 import type { BucketOptions } from "./choice.js";
-import type { FileStore } from "./files.js";
-import { LocalFiles } from "./local/files.js";
+import type { FileStore } from "./contract/files.js";
+import { LocalFiles } from "./blobs/folder/files.js";
 
 /** Opens the store of bytes: a bucket, or the folder in `dataDir`. */
 export async function openFiles(
@@ -8,6 +8,6 @@ export async function openFiles(
   bucket: BucketOptions | undefined,
 ): Promise<FileStore> {
   if (!bucket) return new LocalFiles(dataDir);
-  const { S3Files } = await import("./s3/files.js");
+  const { S3Files } = await import("./blobs/bucket/files.js");
   return S3Files.open(bucket, dataDir);
 }

@@ -1,11 +1,11 @@
 import { type EngineChoice, refuseMissingPackages } from "./choice.js";
-import type { Events } from "./events.js";
-import type { FileStore } from "./files.js";
+import type { Events } from "./contract/events.js";
+import type { FileStore } from "./contract/files.js";
 import { LocalBus } from "./bus/local.js";
 import { openFiles } from "./open-files.js";
-import { hasDatabase, refuseMissing } from "./sqlite/database.js";
+import { hasDatabase, refuseMissing } from "./sqlite/engine/database.js";
 import { openSqliteStore } from "./sqlite/index.js";
-import type { Store } from "./store.js";
+import type { Store } from "./contract/store.js";
 import { ClusterBus } from "./bus/cluster.js";
 import { LogEvents } from "./log/log-events.js";
 
@@ -81,7 +81,7 @@ export async function openEngines(options: EngineOptions): Promise<Engines> {
   const { database, dataDir, create = true } = options;
   refuseMissingPackages(options);
   if (database) {
-    const { openShared } = await import("./postgres/open.js");
+    const { openShared } = await import("./postgres/engine/open.js");
     return openShared({ onFault: rethrow, ...options, database });
   }
   if (!create) refuseMissing(dataDir);
@@ -137,6 +137,6 @@ export async function hasStore({
   database,
 }: Pick<EngineOptions, "dataDir" | "database">): Promise<boolean> {
   if (!database) return hasDatabase(dataDir);
-  const { hasTables } = await import("./postgres/open.js");
+  const { hasTables } = await import("./postgres/engine/open.js");
   return hasTables(database);
 }

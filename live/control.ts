@@ -6,8 +6,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyBaseLogger } from "fastify";
 import { Failure } from "../failure.js";
-import type { Connection } from "./connection.js";
-import { reload } from "./endings.js";
+import type { Connection } from "./socket/connection.js";
+import { reload } from "./people/endings.js";
 import type { Live } from "./live.js";
 
 // Each process of a server listens on a Unix socket in DATA_DIR, for the commands

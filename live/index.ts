@@ -4,20 +4,20 @@ import type { LiveLimits } from "../config.js";
 import { processClock } from "../db/log/clock.js";
 import { processRandom } from "../db/log/random.js";
 import { Refusal } from "../plugins/http/errors.js";
-import { announcements } from "./announcements.js";
-import { chat } from "./chat/commands.js";
-import { dispatcher } from "./commands.js";
-import { MAX_FRAME } from "./connection.js";
+import { announcements } from "./modules/announcements/commands.js";
+import { chat } from "./modules/chat/commands.js";
+import { dispatcher } from "./dispatch.js";
+import { MAX_FRAME } from "./socket/connection.js";
 import { Live } from "./live.js";
 import { liveMetrics } from "./metrics.js";
-import { polls } from "./polls/commands.js";
-import { questions } from "./questions/commands.js";
-import { rooms } from "./rooms.js";
-import { Sockets } from "./sockets.js";
-import { closeAll } from "./stop.js";
-import { acceptUpgrades } from "./upgrade.js";
-import { users } from "./users.js";
-import { world } from "./world.js";
+import { polls } from "./modules/polls/commands.js";
+import { questions } from "./modules/questions/commands.js";
+import { rooms } from "./modules/rooms/commands.js";
+import { Sockets } from "./socket/sockets.js";
+import { closeAll } from "./socket/stop.js";
+import { acceptUpgrades } from "./socket/upgrade.js";
+import { users } from "./modules/users/commands.js";
+import { world } from "./modules/world/commands.js";
 
 declare module "fastify" {
   interface FastifyInstance {

@@ -1,33 +1,37 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../config.js";
-import type { Events } from "../db/events.js";
+import type { Events } from "../db/contract/events.js";
 import type { Clock } from "../db/log/clock.js";
 import type { Random } from "../db/log/random.js";
-import { type Store, StoreError } from "../db/store.js";
+import { type Store, StoreError } from "../db/contract/store.js";
 import type { Identify } from "../plugins/auth/identity.js";
 import type { Guests } from "../plugins/limits/guests.js";
-import { Activity } from "./activity.js";
-import { Backlog } from "./backlog.js";
-import { Chat } from "./chat/chat.js";
-import { type Connection, type Login, MAX_FRAME } from "./connection.js";
-import { followOwnEvents } from "./own-events.js";
-import { Crowds } from "./crowds.js";
-import { Effects } from "./effects.js";
-import { reload } from "./endings.js";
-import { Hub } from "./hub.js";
+import { Activity } from "./people/activity.js";
+import { Backlog } from "./socket/backlog.js";
+import { Chat } from "./modules/chat/chat.js";
+import { type Connection, type Login, MAX_FRAME } from "./socket/connection.js";
+import { followOwnEvents } from "./delivery/own-events.js";
+import { Crowds } from "./modules/rooms/crowds.js";
+import { Effects } from "./delivery/effects.js";
+import { reload } from "./people/endings.js";
+import { Hub } from "./people/hub.js";
 import type { LiveMetrics } from "./metrics.js";
-import { Notifier } from "./notifier.js";
-import { Passes } from "./passes.js";
-import { PollPushes } from "./polls/pushes.js";
-import { Presence } from "./presence.js";
-import { Pump } from "./pump.js";
-import { QuestionPushes } from "./questions/pushes.js";
-import { Rates } from "./rates.js";
-import { Reactions } from "./reactions.js";
-import { Replica } from "./replica/replica.js";
-import { RoomWatch } from "./room-watch.js";
-import { Searches } from "./searches.js";
-import { type View, type WorldState, WorldStates } from "./world-state.js";
+import { Notifier } from "./modules/world/notifier.js";
+import { Passes } from "./delivery/passes.js";
+import { PollPushes } from "./modules/polls/pushes.js";
+import { Presence } from "./people/presence.js";
+import { Pump } from "./delivery/pump.js";
+import { QuestionPushes } from "./modules/questions/pushes.js";
+import { Rates } from "./socket/rates.js";
+import { Reactions } from "./modules/reactions/reactions.js";
+import { Replica } from "./people/replica/replica.js";
+import { RoomWatch } from "./modules/rooms/watch.js";
+import { Searches } from "./modules/users/searches.js";
+import {
+  type View,
+  type WorldState,
+  WorldStates,
+} from "./rules/world-state.js";
 
 /** How often timeouts, expiries and pings are looked for, in milliseconds. */
 export const TICK = 250;

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { ChatEventType } from "../db/chat.js";
+import type { ChatEventType } from "../db/contract/chat.js";
 import type { Live } from "./live.js";
 
 /** What the live layer counts. */

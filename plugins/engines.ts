@@ -1,8 +1,8 @@
 import fp from "fastify-plugin";
-import type { Events } from "../db/events.js";
-import type { FileStore } from "../db/files.js";
+import type { Events } from "../db/contract/events.js";
+import type { FileStore } from "../db/contract/files.js";
 import type { Engines, SharedHealth } from "../db/open.js";
-import type { Store } from "../db/store.js";
+import type { Store } from "../db/contract/store.js";
 
 declare module "fastify" {
   interface FastifyInstance {

@@ -8,7 +8,7 @@ import {
   Registry,
 } from "prom-client";
 import type { SharedHealth } from "../db/open.js";
-import type { Counts } from "../db/store.js";
+import type { Counts } from "../db/contract/store.js";
 import { version } from "../version.js";
 
 /** Turns the counts of this process, and perhaps of others, into text for Prometheus. */

@@ -1,5 +1,5 @@
 import type { LoggerOptions } from "pino";
-import { StoreError, type StoreProblem } from "../db/store.js";
+import { StoreError, type StoreProblem } from "../db/contract/store.js";
 
 /** How long a problem of all requests is not logged again, in milliseconds. */
 const PAUSE = 60_000;

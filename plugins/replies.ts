@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
-import type { Versioned } from "../db/store.js";
+import type { Versioned } from "../db/contract/store.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fp from "fastify-plugin";
 import { INDEX } from "../db/log/entries.js";
-import { type Store, StoreError } from "../db/store.js";
+import { type Store, StoreError } from "../db/contract/store.js";
 import type { WorldConfig } from "../schemas/worlds.js";
 
 /** The server looks for what is too old this long after the start, in milliseconds. */

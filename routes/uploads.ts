@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import multipart from "@fastify/multipart";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
-import type { StoredBytes } from "../db/files.js";
+import type { StoredBytes } from "../db/contract/files.js";
 import { uploader } from "../plugins/auth/uploader.js";
 import { clientGone } from "../plugins/http/connections.js";
 import { FileRefusal, Refusal } from "../plugins/http/errors.js";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
-import type { ListedUser } from "../db/store.js";
+import type { ListedUser } from "../db/contract/store.js";
 import { PageQuery } from "../schemas/pages.js";
 import { UserList, UserName } from "../schemas/users.js";
 import { ref } from "../schemas/values.js";

@@ -33,7 +33,7 @@ const ChannelCopy = Type.Object(
           { additionalProperties: false },
         ),
       ),
-      /** How far somebody has read: see `Mark` of db/chat.ts. */
+      /** How far somebody has read: see `Mark` of db/contract/chat.ts. */
       readers: Type.Array(
         Type.Object(
           { user: Uuid, ...optional({ pointer: Mark, listed: Mark }) },

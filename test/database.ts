@@ -12,7 +12,7 @@ import { join } from "node:path";
 import type { Test } from "tap";
 import { openEngines } from "../db/open.js";
 import { openSqliteStore, type SqliteOptions } from "../db/sqlite/index.js";
-import type { Store } from "../db/store.js";
+import type { Store } from "../db/contract/store.js";
 import type { World } from "../schemas/worlds.js";
 import { shared } from "./shared.js";
 import { enginesOf } from "./stack.js";

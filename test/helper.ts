@@ -11,7 +11,7 @@ import { putDatabase } from "./database.js";
 import { loadConfig, type Config } from "../config.js";
 import { run } from "../cli/run.js";
 import { type Engines, openEngines } from "../db/open.js";
-import type { Store } from "../db/store.js";
+import type { Store } from "../db/contract/store.js";
 import {
   defaultPermissionConfig,
   type PermissionConfig,

@@ -1,4 +1,9 @@
-import type { FileRecord, ListedUser, RoomValue, Store } from "../db/store.js";
+import type {
+  FileRecord,
+  ListedUser,
+  RoomValue,
+  Store,
+} from "../db/contract/store.js";
 import type { Room } from "../schemas/rooms.js";
 
 const all = { page: 1, pageSize: 10_000 };

@@ -6,7 +6,7 @@ import { LogEvents } from "../db/log/log-events.js";
 import { type EngineOptions, type Engines, openEngines } from "../db/open.js";
 import { openFiles } from "../db/open-files.js";
 import { openSqliteStore } from "../db/sqlite/index.js";
-import type { Store } from "../db/store.js";
+import type { Store } from "../db/contract/store.js";
 import { shared } from "./shared.js";
 
 // The engines of tests: the embedded ones, or those of the servers that
@@ -54,7 +54,7 @@ export async function openIn(
 export async function openWith(bus: Bus, dataDir: string): Promise<Engines> {
   const { database, bucket } = await enginesOf(dataDir);
   if (database) {
-    const { openSharedWith } = await import("../db/postgres/open.js");
+    const { openSharedWith } = await import("../db/postgres/engine/open.js");
     return openSharedWith(bus, { database, dataDir, bucket, onFault: rethrow });
   }
   const files = await openFiles(dataDir, bucket);

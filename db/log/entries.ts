@@ -1,8 +1,8 @@
 import type { PermissionConfig } from "../../schemas/rules.js";
-import type { Delivery } from "../chat.js";
-import type { Poll } from "../polls.js";
-import type { Question } from "../questions.js";
-import type { Announcement } from "../store.js";
+import type { Delivery } from "../contract/chat.js";
+import type { Poll } from "../contract/polls.js";
+import type { Question } from "../contract/questions.js";
+import type { Announcement } from "../contract/store.js";
 import type { Hint, LogReads, Position } from "./log.js";
 
 /** Who acted. */

@@ -1,5 +1,5 @@
 import type { Bus, BusMessage, Counted, LiveMessage } from "../bus/bus.js";
-import type { AnyEvent, Events, Listener } from "../events.js";
+import type { AnyEvent, Events, Listener } from "../contract/events.js";
 import { type Clock, processClock } from "./clock.js";
 import type { Entry } from "./entries.js";
 import { Follower } from "./follower.js";

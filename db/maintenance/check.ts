@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { compareKeys, type FileStore } from "../files.js";
+import { compareKeys, type FileStore } from "../contract/files.js";
 import { openFiles } from "../open-files.js";
-import { NO_ROWS, type RowCounts } from "../sqlite/inspection.js";
-import { sqliteInspector } from "../sqlite/inspector.js";
-import { type FileDigest, StoreError } from "../store.js";
+import { NO_ROWS, type RowCounts } from "../sqlite/inspection/inspection.js";
+import { sqliteInspector } from "../sqlite/inspection/inspector.js";
+import { type FileDigest, StoreError } from "../contract/store.js";
 import type { Inspector } from "./inspector.js";
 import type { Place } from "./open.js";
 import type { Report } from "./progress.js";
@@ -42,7 +42,8 @@ export async function check(place: Place, report: Report): Promise<Inspection> {
 
 async function openInspector({ dataDir, database }: Place): Promise<Inspector> {
   if (!database) return sqliteInspector(dataDir);
-  const { postgresInspector } = await import("../postgres/inspector.js");
+  const { postgresInspector } =
+    await import("../postgres/inspection/inspector.js");
   return postgresInspector(database.url);
 }
 

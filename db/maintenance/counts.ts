@@ -1,4 +1,4 @@
-import { NO_ROWS, type RowCounts } from "../sqlite/inspection.js";
+import { NO_ROWS, type RowCounts } from "../sqlite/inspection/inspection.js";
 import type { TableRows } from "./manifest.js";
 
 /** How many rows there are of what people count. */

@@ -1,5 +1,5 @@
-import type { TableTarget } from "../dump.js";
-import type { FileStore } from "../files.js";
+import type { TableTarget } from "../copies/dump.js";
+import type { FileStore } from "../contract/files.js";
 
 /** Where a restore brings a backup. It is empty at first. */
 export interface Destination {

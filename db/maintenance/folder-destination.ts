@@ -1,11 +1,11 @@
 import { access, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileStore } from "../files.js";
+import type { FileStore } from "../contract/files.js";
 import { syncFolder } from "../local/disk.js";
-import { LocalFiles } from "../local/files.js";
+import { LocalFiles } from "../blobs/folder/files.js";
 import { holdLock } from "../local/process-lock.js";
-import { DATABASE } from "../sqlite/database.js";
-import { sqliteTarget } from "../sqlite/dump.js";
+import { DATABASE } from "../sqlite/engine/database.js";
+import { sqliteTarget } from "../sqlite/copies/dump.js";
 import type { Destination } from "./destination.js";
 import { ArchiveError } from "./manifest.js";
 import { refuseStrangers } from "./shared-destination.js";

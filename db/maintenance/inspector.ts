@@ -1,5 +1,5 @@
-import type { RowCounts } from "../sqlite/inspection.js";
-import type { FileDigest } from "../store.js";
+import type { RowCounts } from "../sqlite/inspection/inspection.js";
+import type { FileDigest } from "../contract/store.js";
 
 /** What a check asks a database. Others may write to it meanwhile. */
 export interface Inspector {

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Failure } from "../../failure.js";
-import { LATER_TABLES, type Table, TABLES } from "../tables.js";
+import { LATER_TABLES, type Table, TABLES } from "../copies/tables.js";
 
 // A backup is a tar archive that any tar can unpack: the files, then the rows of
 // all tables, and at the end a manifest with their checksums. An incomplete one

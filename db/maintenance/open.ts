@@ -1,12 +1,12 @@
-import { refuseMissing } from "../sqlite/database.js";
-import { sqliteSource } from "../sqlite/dump.js";
+import { refuseMissing } from "../sqlite/engine/database.js";
+import { sqliteSource } from "../sqlite/copies/dump.js";
 import {
   addressOf,
   type DatabaseOptions,
   type EngineChoice,
 } from "../choice.js";
-import type { TableSource } from "../dump.js";
-import type { FileStore } from "../files.js";
+import type { TableSource } from "../copies/dump.js";
+import type { FileStore } from "../contract/files.js";
 import { openFiles } from "../open-files.js";
 import { folderDestination } from "./folder-destination.js";
 import type { Destination } from "./destination.js";
@@ -58,12 +58,12 @@ const shared = (
 ): Maintenance => ({
   name: addressOf(url),
   async source() {
-    const { postgresSource } = await import("../postgres/dump.js");
+    const { postgresSource } = await import("../postgres/copies/dump.js");
     return postgresSource(url);
   },
   files: () => openFiles(dataDir, bucket),
   async destination() {
-    const { postgresTarget } = await import("../postgres/dump.js");
+    const { postgresTarget } = await import("../postgres/copies/dump.js");
     const files = await openFiles(dataDir, bucket);
     return closingUpon(files, async () =>
       sharedDestination(addressOf(url), await postgresTarget(url), files),

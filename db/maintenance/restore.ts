@@ -3,13 +3,17 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { ReadEntry } from "tar";
 import { Failure } from "../../failure.js";
-import { UnfitRow } from "../dump.js";
+import { UnfitRow } from "../copies/dump.js";
 import { openMaintenance, type Place } from "./open.js";
-import { storeErrorOf } from "../sqlite/database.js";
-import { sourceOfFile } from "../sqlite/dump.js";
-import { countRows, openCopy, type RowCounts } from "../sqlite/inspection.js";
-import { StoreError } from "../store.js";
-import { type Row, type Table, TABLES } from "../tables.js";
+import { storeErrorOf } from "../sqlite/engine/database.js";
+import { sourceOfFile } from "../sqlite/copies/dump.js";
+import {
+  countRows,
+  openCopy,
+  type RowCounts,
+} from "../sqlite/inspection/inspection.js";
+import { StoreError } from "../contract/store.js";
+import { type Row, type Table, TABLES } from "../copies/tables.js";
 import { entriesOf } from "./archive.js";
 import { rowCountsOf } from "./counts.js";
 import type { Destination } from "./destination.js";

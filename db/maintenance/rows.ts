@@ -1,4 +1,4 @@
-import type { Row, Table, Value } from "../tables.js";
+import type { Row, Table, Value } from "../copies/tables.js";
 import { ArchiveError } from "./manifest.js";
 
 // Rows in an archive: one JSON array on each line, with the values in the order of

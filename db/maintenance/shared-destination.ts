@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TableTarget } from "../dump.js";
-import type { FileStore } from "../files.js";
+import type { TableTarget } from "../copies/dump.js";
+import type { FileStore } from "../contract/files.js";
 import type { Destination } from "./destination.js";
 import { ArchiveError } from "./manifest.js";
 

@@ -1,5 +1,5 @@
 import type { SchemaVersions } from "../choice.js";
-import { upgradeIn, versionsIn } from "../sqlite/database.js";
+import { upgradeIn, versionsIn } from "../sqlite/engine/database.js";
 import type { Place } from "./open.js";
 
 /**
@@ -11,7 +11,7 @@ export async function versionsOf({
   database,
 }: Place): Promise<SchemaVersions> {
   if (!database) return versionsIn(dataDir);
-  const shared = await import("../postgres/open.js");
+  const shared = await import("../postgres/engine/open.js");
   return shared.versionsIn(database);
 }
 
@@ -25,6 +25,6 @@ export async function upgrade(
   log: (line: string) => void,
 ): Promise<void> {
   if (!database) return upgradeIn(dataDir, log);
-  const shared = await import("../postgres/open.js");
+  const shared = await import("../postgres/engine/open.js");
   await shared.upgradeTables(database, log);
 }

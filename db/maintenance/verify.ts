@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { ReadEntry } from "tar";
-import { type Table, TABLES } from "../tables.js";
+import { type Table, TABLES } from "../copies/tables.js";
 import { entriesOf } from "./archive.js";
 import {
   ArchiveError,

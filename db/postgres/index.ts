@@ -1,17 +1,17 @@
-import type { Store } from "../store.js";
-import { announcementStore } from "./announcements.js";
-import { ChatChores } from "./chat-chores.js";
-import { chatStore } from "./chat.js";
-import { counts } from "./counts.js";
-import type { Database } from "./database.js";
-import { fileRecords } from "./files.js";
-import { logStore } from "./log-store.js";
-import { pollStore } from "./polls.js";
-import { questionStore } from "./questions.js";
-import { roomStore } from "./rooms.js";
-import { userStore } from "./users.js";
-import { worldCopies } from "./world-copies.js";
-import { worldStore } from "./worlds.js";
+import type { Store } from "../contract/store.js";
+import { announcementStore } from "./worlds/announcements.js";
+import { ChatChores } from "./chat/chat-chores.js";
+import { chatStore } from "./chat/chat.js";
+import { counts } from "./inspection/counts.js";
+import type { Database } from "./engine/database.js";
+import { fileRecords } from "./files/files.js";
+import { logStore } from "./log/log-store.js";
+import { pollStore } from "./polls/polls.js";
+import { questionStore } from "./questions/questions.js";
+import { roomStore } from "./rooms/rooms.js";
+import { userStore } from "./users/users.js";
+import { worldCopies } from "./copies/world-copies.js";
+import { worldStore } from "./worlds/worlds.js";
 
 /**
  * The store in a PostgreSQL database. What it reads of worlds and rooms is cached for as

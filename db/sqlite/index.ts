@@ -6,35 +6,35 @@ import {
   StoreError,
   type Versioned,
   type Visitor,
-} from "../store.js";
-import { announcementReads } from "./announcements.js";
-import { chatReads } from "./chat-reads.js";
-import { chatStore } from "./chat.js";
-import { countReads } from "./count-reads.js";
+} from "../contract/store.js";
+import { announcementReads } from "./worlds/announcements.js";
+import { chatReads } from "./chat/chat-reads.js";
+import { chatStore } from "./chat/chat.js";
+import { countReads } from "./inspection/count-reads.js";
 import {
   LOCK_TIMEOUT,
   openForReading,
   openForWriting,
   type OpeningOptions,
   storeErrorOf,
-} from "./database.js";
-import { marksIn } from "./erasure-marks.js";
-import { fileReads } from "./file-reads.js";
-import { logReads } from "./log-reads.js";
-import { pollReads } from "./poll-reads.js";
-import { pollStore } from "./polls.js";
-import { questionReads } from "./question-reads.js";
-import { questionStore } from "./questions.js";
-import { ReadCache } from "./read-cache.js";
-import { roomListCache } from "./room-list-cache.js";
-import { roomReads } from "./room-reads.js";
-import { readWholeRoom, readWorld, toUser } from "../rows.js";
-import { Searcher } from "./searcher.js";
-import { userReads } from "./user-reads.js";
-import type { SentVisitor } from "./user-writes.js";
-import { copyReads } from "./world-export-import.js";
-import { worldReads } from "./world-reads.js";
-import { Writer } from "./writer.js";
+} from "./engine/database.js";
+import { marksIn } from "./erasure/erasure-marks.js";
+import { fileReads } from "./files/file-reads.js";
+import { logReads } from "./log/log-reads.js";
+import { pollReads } from "./polls/poll-reads.js";
+import { pollStore } from "./polls/polls.js";
+import { questionReads } from "./questions/question-reads.js";
+import { questionStore } from "./questions/questions.js";
+import { ReadCache } from "./engine/read-cache.js";
+import { roomListCache } from "./rooms/room-list-cache.js";
+import { roomReads } from "./rooms/room-reads.js";
+import { readWholeRoom, readWorld, toUser } from "../rules/rows.js";
+import { Searcher } from "./engine/searcher.js";
+import { userReads } from "./users/user-reads.js";
+import type { SentVisitor } from "./users/user-writes.js";
+import { copyReads } from "./copies/world-export-import.js";
+import { worldReads } from "./worlds/world-reads.js";
+import { Writer } from "./engine/writer.js";
 
 export interface SqliteOptions extends OpeningOptions {
   /** The author of writes that name none; the server by default. */

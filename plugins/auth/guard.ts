@@ -4,7 +4,7 @@ import type {
   onRequestAsyncHookHandler,
   RouteOptions,
 } from "fastify";
-import type { Versioned } from "../../db/store.js";
+import type { Versioned } from "../../db/contract/store.js";
 import {
   CALL,
   may,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Cache } from "../../db/cache.js";
-import type { Versioned, WorldStore } from "../../db/store.js";
+import type { Versioned, WorldStore } from "../../db/contract/store.js";
 import type { World, WorldKey } from "../../schemas/worlds.js";
 import {
   type Claims,

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import type { Versioned, Visitor } from "../../db/store.js";
+import type { Versioned, Visitor } from "../../db/contract/store.js";
 import { may, UPLOAD } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 import { Refusal } from "../http/errors.js";

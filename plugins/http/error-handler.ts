@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
-import { StoreError, type StoreProblem } from "../../db/store.js";
+import { StoreError, type StoreProblem } from "../../db/contract/store.js";
 import { InvalidData } from "../../schemas/validate.js";
 import {
   FileRefusal,

@@ -2,8 +2,8 @@ import { isIPv4, isIPv6 } from "node:net";
 import type { IncomingMessage } from "node:http";
 import proxyAddress from "@fastify/proxy-addr";
 import fp from "fastify-plugin";
-import type { Events } from "../../db/events.js";
-import type { UserStore } from "../../db/store.js";
+import type { Events } from "../../db/contract/events.js";
+import type { UserStore } from "../../db/contract/store.js";
 
 declare module "fastify" {
   interface FastifyInstance {

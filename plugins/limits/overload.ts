@@ -59,7 +59,7 @@ export default fp<{ load?: LoadLimits | undefined }>(
     const boundUploads = uploads && boundBy(uploads, "uploads", tooBusy);
     app.decorate("slotOf", (route: RouteOptions) => {
       // A read needs no slot: it is answered in one turn of the event loop, and
-      // searches have a queue of their own (db/sqlite/searcher.ts).
+      // searches have a queue of their own (db/sqlite/engine/searcher.ts).
       if (route.method === "GET" || route.method === "HEAD") return undefined;
       const requires = route.config?.requires;
       if (Array.isArray(requires) && boundWrites) return boundWrites(route);

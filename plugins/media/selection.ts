@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { ByteRange } from "../../db/files.js";
+import type { ByteRange } from "../../db/contract/files.js";
 
 /** What conditions on a file are compared with. */
 export interface Validators {

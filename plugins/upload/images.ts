@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import pLimit from "p-limit";
-import { StoreError } from "../../db/store.js";
+import { StoreError } from "../../db/contract/store.js";
 import { FileRefusal, Refusal } from "../http/errors.js";
 import type { ImageFormat } from "../../schemas/plain/file-types.js";
 import type { Box } from "./form.js";

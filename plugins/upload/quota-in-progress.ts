@@ -1,4 +1,4 @@
-import type { FileRecords } from "../../db/store.js";
+import type { FileRecords } from "../../db/contract/store.js";
 import { FileRefusal } from "../http/errors.js";
 
 /** The bytes of one world. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import type { BusMessage } from "../../db/bus/bus.js";
-import { StoreError } from "../../db/store.js";
+import { StoreError } from "../../db/contract/store.js";
 import {
   type Client,
   type Json,

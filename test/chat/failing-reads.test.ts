@@ -1,5 +1,9 @@
 import t from "tap";
-import { type Store, StoreError, type StoreProblem } from "../../db/store.js";
+import {
+  type Store,
+  StoreError,
+  type StoreProblem,
+} from "../../db/contract/store.js";
 import { until } from "../helper.js";
 import { type Client, type Json, soon } from "../live/client.js";
 import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";

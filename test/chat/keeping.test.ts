@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { check } from "../../db/maintenance/check.js";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
 import { databaseBytes, openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";

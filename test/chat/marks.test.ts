@@ -1,9 +1,9 @@
 import { pino } from "pino";
 import t from "tap";
-import type { Mark } from "../../db/chat.js";
-import { StoreError } from "../../db/store.js";
-import type { Made } from "../../live/chat/mark-map.js";
-import { Marks } from "../../live/chat/marks.js";
+import type { Mark } from "../../db/contract/chat.js";
+import { StoreError } from "../../db/contract/store.js";
+import type { Made } from "../../live/modules/chat/unread/mark-map.js";
+import { Marks } from "../../live/modules/chat/unread/marks.js";
 import type { Live } from "../../live/live.js";
 import { Wire } from "../live/wire.js";
 

@@ -7,7 +7,7 @@ import { loadConfig } from "../../config.js";
 import type { Bus, BusMessage } from "../../db/bus/bus.js";
 import { LocalBus } from "../../db/bus/local.js";
 import { received } from "../../db/bus/shapes.js";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import { keyOf, tokenOf, worldOf } from "../helper.js";
 import { Client, type Person } from "../live/client.js";
 import { Conversation, liveContractOf } from "../live/contract.js";

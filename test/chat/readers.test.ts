@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { StoreError } from "../../db/store.js";
+import { StoreError } from "../../db/contract/store.js";
 import { rules, until } from "../helper.js";
 import {
   type Client,

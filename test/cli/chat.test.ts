@@ -3,7 +3,7 @@ import { openIn, openStoreIn } from "../stack.js";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
 import { textsBelow } from "../files.js";
 import { placesIn, renumbered } from "../renumbered.js";

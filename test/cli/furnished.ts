@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Test } from "tap";
-import type { LocalFiles } from "../../db/local/files.js";
+import type { LocalFiles } from "../../db/blobs/folder/files.js";
 import { worldOf } from "../helper.js";
 import { openIn } from "../stack.js";
 import { testdir } from "../testdir.js";

@@ -14,7 +14,7 @@ import Database from "better-sqlite3";
 import t from "tap";
 import { ArchiveError } from "../../db/maintenance/manifest.js";
 import { restore } from "../../db/maintenance/restore.js";
-import { TABLES } from "../../db/tables.js";
+import { TABLES } from "../../db/copies/tables.js";
 import { Failure } from "../../failure.js";
 import { openStore } from "../database.js";
 import {

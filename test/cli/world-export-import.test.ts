@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import type { World } from "../../schemas/worlds.js";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import { admin, foyer, rules, serve, worldOf } from "../helper.js";
 
 /** Gives a world what only the live layer makes. */

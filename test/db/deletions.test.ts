@@ -5,8 +5,8 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { check } from "../../db/maintenance/check.js";
-import { LocalFiles } from "../../db/local/files.js";
-import { type Store, StoreError } from "../../db/store.js";
+import { LocalFiles } from "../../db/blobs/folder/files.js";
+import { type Store, StoreError } from "../../db/contract/store.js";
 import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { finished, textsBelow, unfinished } from "../files.js";
 import { until, worldOf } from "../helper.js";
@@ -173,7 +173,7 @@ for (const [moment, isGone] of [
         "--input-type=module",
         "-e",
         `import { deleteFile } from ${module("../worlds.js")};
-         import { LocalFiles } from ${module("local/files.js")};
+         import { LocalFiles } from ${module("blobs/folder/files.js")};
          import { openSqliteStore } from ${module("sqlite/index.js")};
          const dataDir = ${JSON.stringify(dataDir)};
          const store = openSqliteStore(dataDir);

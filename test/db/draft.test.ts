@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Delivery } from "../../db/chat.js";
+import type { Delivery } from "../../db/contract/chat.js";
 import { Draft } from "../../db/log/draft.js";
 import {
   type Author,

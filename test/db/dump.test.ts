@@ -2,16 +2,16 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import type { TableSource } from "../../db/dump.js";
+import type { TableSource } from "../../db/copies/dump.js";
 import { rowsIn, partsOf } from "../../db/maintenance/rows.js";
 import {
   sourceOfFile,
   sqliteSource,
   sqliteTarget,
-} from "../../db/sqlite/dump.js";
-import { contradictionsIn } from "../../db/sqlite/inspection.js";
-import type { Store } from "../../db/store.js";
-import { type Row, TABLES } from "../../db/tables.js";
+} from "../../db/sqlite/copies/dump.js";
+import { contradictionsIn } from "../../db/sqlite/inspection/inspection.js";
+import type { Store } from "../../db/contract/store.js";
+import { type Row, TABLES } from "../../db/copies/tables.js";
 import { openStore } from "../database.js";
 import { worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";

@@ -3,7 +3,7 @@ import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { check } from "../../db/maintenance/check.js";
 import { INDEX } from "../../db/log/entries.js";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { LocalFiles } from "../../db/local/files.js";
+import { LocalFiles } from "../../db/blobs/folder/files.js";
 import { finished, unfinished } from "../files.js";
 import { fileStoreContract, pieces, untold } from "./file-contract.js";
 import { testdir } from "../testdir.js";
@@ -83,7 +83,7 @@ void t.test("what another process works on is left alone", async (t) => {
   const dataDir = testdir(t);
   const files = filesIn(t, dataDir);
   const module = JSON.stringify(
-    new URL("../../db/local/files.js", import.meta.url),
+    new URL("../../db/blobs/folder/files.js", import.meta.url),
   );
   const child = spawn(
     process.execPath,

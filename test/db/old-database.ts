@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { Test } from "tap";
 import { migrations } from "../../db/sqlite/migrations/index.js";
-import { addFunctions } from "../../db/sqlite/upgrade.js";
+import { addFunctions } from "../../db/sqlite/engine/upgrade.js";
 import { keyOf, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
 

@@ -4,7 +4,7 @@ import Database from "better-sqlite3";
 import t from "tap";
 import { check } from "../../db/maintenance/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
-import type { ListedUser } from "../../db/store.js";
+import type { ListedUser } from "../../db/contract/store.js";
 import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";
 import { usersOf } from "../listed.js";

@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
-import { Database } from "../../db/postgres/database.js";
+import { Database } from "../../db/postgres/engine/database.js";
 import { postgresStore } from "../../db/postgres/index.js";
 import { type Entry, INDEX } from "../../db/log/entries.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
-import { type Store, StoreError, type Visitor } from "../../db/store.js";
+import {
+  type Store,
+  StoreError,
+  type Visitor,
+} from "../../db/contract/store.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { UserCopy, WorldCopy } from "../../schemas/world-document.js";
 import { worldOf } from "../helper.js";

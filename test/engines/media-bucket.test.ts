@@ -3,7 +3,7 @@ import t, { type Test } from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
 import { openEngines } from "../../db/open.js";
-import { S3Files } from "../../db/s3/files.js";
+import { S3Files } from "../../db/blobs/bucket/files.js";
 import { putDatabase } from "../database.js";
 import {
   type Form,

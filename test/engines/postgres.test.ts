@@ -4,7 +4,7 @@ import { LocalBus } from "../../db/bus/local.js";
 import type { Entry, OnAppended } from "../../db/log/entries.js";
 import type { Hint } from "../../db/log/log.js";
 import { LogEvents } from "../../db/log/log-events.js";
-import { Database } from "../../db/postgres/database.js";
+import { Database } from "../../db/postgres/engine/database.js";
 import { postgresStore } from "../../db/postgres/index.js";
 import { startPostgres } from "../servers/postgres.js";
 import { erasing } from "./postgres/erasing.js";

@@ -6,7 +6,7 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
-import { S3Files } from "../../db/s3/files.js";
+import { S3Files } from "../../db/blobs/bucket/files.js";
 import { testdir } from "../testdir.js";
 import { pieces, untold } from "../db/file-contract.js";
 

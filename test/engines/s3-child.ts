@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { loadConfig } from "../../config.js";
-import { S3Files } from "../../db/s3/files.js";
-import type { StoreError } from "../../db/store.js";
+import { S3Files } from "../../db/blobs/bucket/files.js";
+import type { StoreError } from "../../db/contract/store.js";
 
 // A process that is killed at some moment, or that reports on itself. Its arguments are
 // the moment and the folder for its work; the bucket is in the environment.

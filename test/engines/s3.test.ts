@@ -11,8 +11,8 @@ import {
 import t, { type Test } from "tap";
 import type { BucketOptions } from "../../db/choice.js";
 import { check } from "../../db/maintenance/check.js";
-import { S3Files } from "../../db/s3/files.js";
-import { StoreError } from "../../db/store.js";
+import { S3Files } from "../../db/blobs/bucket/files.js";
+import { StoreError } from "../../db/contract/store.js";
 import { openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";
 import { type S3Server, startS3 } from "../servers/s3.js";

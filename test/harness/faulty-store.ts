@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type Store, StoreError } from "../../db/store.js";
+import { type Store, StoreError } from "../../db/contract/store.js";
 
 /**
  * How a call fails: `doubtful` after the write was made, and `lost` before; the caller sees

@@ -16,7 +16,7 @@ import {
   Stage,
   type WorldChanges,
 } from "../../conformance/stage.js";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import { keyOf, rules, tokenOf, worldOf } from "../helper.js";
 

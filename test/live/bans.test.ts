@@ -1,5 +1,5 @@
 import t, { type Test } from "tap";
-import type { UserStore } from "../../db/store.js";
+import type { UserStore } from "../../db/contract/store.js";
 import { bodiesOf, say, startTalk } from "../chat/talk.js";
 import type { Client, LiveServer } from "./client.js";
 

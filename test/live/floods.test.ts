@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
-import type { Connection } from "../../live/connection.js";
+import type { Connection } from "../../live/socket/connection.js";
 import { rawRequest, until } from "../helper.js";
 import { type Client, type LiveServer, soon, startLive } from "./client.js";
 

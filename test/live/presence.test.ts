@@ -1,7 +1,7 @@
 import t from "tap";
-import { Presence } from "../../live/presence.js";
-import type { Step } from "../../live/stays.js";
-import type { PresenceListener } from "../../live/whereabouts.js";
+import { Presence } from "../../live/people/presence.js";
+import type { Step } from "../../live/people/stays.js";
+import type { PresenceListener } from "../../live/people/whereabouts.js";
 import { Wire } from "./wire.js";
 
 const world = "demo";

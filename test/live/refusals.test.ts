@@ -1,5 +1,5 @@
 import t from "tap";
-import { StoreError, type StoreProblem } from "../../db/store.js";
+import { StoreError, type StoreProblem } from "../../db/contract/store.js";
 import { message, text } from "../chat/talk.js";
 import { type Json, makeRoom, startLive } from "./client.js";
 

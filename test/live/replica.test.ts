@@ -1,7 +1,7 @@
 import t from "tap";
-import { Copy } from "../../live/replica/copy.js";
-import { isReport, MOST_ITEMS } from "../../live/replica/messages.js";
-import { Part } from "../../live/replica/part.js";
+import { Copy } from "../../live/people/replica/copy.js";
+import { isReport, MOST_ITEMS } from "../../live/people/replica/messages.js";
+import { Part } from "../../live/people/replica/part.js";
 import { Random } from "../simulation/random.js";
 import { ReplicaCluster } from "../simulation/replica-cluster.js";
 import { Timeline } from "../simulation/timeline.js";

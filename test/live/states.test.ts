@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { processClock } from "../../db/log/clock.js";
-import { StoreError } from "../../db/store.js";
-import { inSlices } from "../../live/slices.js";
-import type { View } from "../../live/world-state.js";
+import { StoreError } from "../../db/contract/store.js";
+import { inSlices } from "../../live/delivery/slices.js";
+import type { View } from "../../live/rules/world-state.js";
 import { until } from "../helper.js";
 import { type Json, makeRoom, soon, startLive } from "./client.js";
 

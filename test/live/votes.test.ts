@@ -1,5 +1,5 @@
 import t, { type Test } from "tap";
-import type { Poll } from "../../db/polls.js";
+import type { Poll } from "../../db/contract/polls.js";
 import {
   type Client,
   demo,

@@ -1,6 +1,6 @@
 import type { BusMessage } from "../../db/bus/bus.js";
-import type { AnyEvent, Listener } from "../../db/events.js";
-import { Replica, type ReplicaBus } from "../../live/replica/replica.js";
+import type { AnyEvent, Listener } from "../../db/contract/events.js";
+import { Replica, type ReplicaBus } from "../../live/people/replica/replica.js";
 import { ProcessTime, Timeline } from "../simulation/timeline.js";
 
 /** A process on a {@link Wire}. */

@@ -1,6 +1,6 @@
 import t from "tap";
 import { check } from "../../db/maintenance/check.js";
-import { Database } from "../../db/postgres/database.js";
+import { Database } from "../../db/postgres/engine/database.js";
 import { postgresStore } from "../../db/postgres/index.js";
 import { worldOf } from "../helper.js";
 import { startPostgres } from "../servers/postgres.js";

@@ -1,9 +1,14 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
-import type { TableTarget } from "../../db/dump.js";
-import type { FileStore } from "../../db/files.js";
-import { foldCase } from "../../db/rows.js";
-import { type Row, SEQUENCES, TABLES, type Value } from "../../db/tables.js";
+import type { TableTarget } from "../../db/copies/dump.js";
+import type { FileStore } from "../../db/contract/files.js";
+import { foldCase } from "../../db/rules/rows.js";
+import {
+  type Row,
+  SEQUENCES,
+  TABLES,
+  type Value,
+} from "../../db/copies/tables.js";
 import { keyOf, worldOf } from "../helper.js";
 
 /** How much a large world has. */

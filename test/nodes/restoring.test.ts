@@ -8,7 +8,7 @@ import { entriesOf, oldArchive, tarOf, withRows } from "../cli/tar.js";
 import { openFiles } from "../../db/open-files.js";
 import { backup } from "../../db/maintenance/backup.js";
 import { restore } from "../../db/maintenance/restore.js";
-import { NODES } from "../../db/postgres/locks.js";
+import { NODES } from "../../db/postgres/engine/locks.js";
 import { versionOne } from "../db/old-database.js";
 import { startPostgres } from "../servers/postgres.js";
 import { startS3 } from "../servers/s3.js";

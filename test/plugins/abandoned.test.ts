@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import t from "tap";
-import { type Store, StoreError } from "../../db/store.js";
+import { type Store, StoreError } from "../../db/contract/store.js";
 import { admin, dial, listen, rawRequest, serve, until } from "../helper.js";
 
 const as = admin("demo");

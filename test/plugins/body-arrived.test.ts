@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import {
   dial,
   keyOf,

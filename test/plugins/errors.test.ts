@@ -5,7 +5,11 @@ import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
 import { outageHooks } from "../../plugins/outages.js";
-import { StoreError, type Store, type StoreProblem } from "../../db/store.js";
+import {
+  StoreError,
+  type Store,
+  type StoreProblem,
+} from "../../db/contract/store.js";
 import {
   admin,
   call as callApp,

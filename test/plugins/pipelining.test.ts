@@ -1,7 +1,7 @@
 import t, { type Test } from "tap";
 import { loadConfig } from "../../config.js";
-import type { ByteRange } from "../../db/files.js";
-import type { Store } from "../../db/store.js";
+import type { ByteRange } from "../../db/contract/files.js";
+import type { Store } from "../../db/contract/store.js";
 import {
   admin,
   dial,

@@ -1,6 +1,6 @@
 import t, { type Test } from "tap";
 import { loadConfig } from "../../config.js";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import { admin, dial, listen, rawRequest, serve, until } from "../helper.js";
 
 const as = admin("demo");

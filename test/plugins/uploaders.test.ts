@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import t from "tap";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import { fileForm, finished, PDF, upload } from "../files.js";
 import {
   dial,

@@ -1,7 +1,7 @@
 import t from "tap";
 import { Foyer } from "../../client/index.js";
-import type { AnyEvent } from "../../db/events.js";
-import { Activity } from "../../live/activity.js";
+import type { AnyEvent } from "../../db/contract/events.js";
+import { Activity } from "../../live/people/activity.js";
 import { message, say, text } from "../chat/talk.js";
 import { until } from "../helper.js";
 import { makeRoom, startLive } from "../live/client.js";

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { RoomDraft } from "../../schemas/rooms.js";
-import type { Store } from "../../db/store.js";
+import type { Store } from "../../db/contract/store.js";
 import {
   admin,
   bearer,

@@ -1,7 +1,7 @@
 import type { LiveMessage } from "../../db/bus/bus.js";
-import type { Listener } from "../../db/events.js";
-import { Replica } from "../../live/replica/replica.js";
-import type { Topic } from "../../live/replica/topic.js";
+import type { Listener } from "../../db/contract/events.js";
+import { Replica } from "../../live/people/replica/replica.js";
+import type { Topic } from "../../live/people/replica/topic.js";
 import { isCount } from "../../schemas/plain/shapes.js";
 import type { Random } from "./random.js";
 import { ProcessTime, type Timeline } from "./timeline.js";

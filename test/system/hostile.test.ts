@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import fc from "fast-check";
 import t, { type Test } from "tap";
-import { LocalFiles } from "../../db/local/files.js";
+import { LocalFiles } from "../../db/blobs/folder/files.js";
 import { conversation } from "../hostile-requests.js";
 import { answersIn, checkAnswer, converse } from "../hostile.js";
 import { fileForm, PDF } from "../files.js";

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import t from "tap";
-import { addFunctions } from "../../db/sqlite/upgrade.js";
+import { addFunctions } from "../../db/sqlite/engine/upgrade.js";
 import {
   copiesIn,
   latest,

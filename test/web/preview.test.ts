@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t, { type Test } from "tap";
 import { Foyer, Live } from "../../client/index.js";
-import { stringOf } from "../../live/rights.js";
+import { stringOf } from "../../live/rules/rights.js";
 import {
   defaultPermissionConfig,
   type PermissionConfig,

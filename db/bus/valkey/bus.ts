@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { detach } from "../../detach.js";
-import { StoreError } from "../../store.js";
+import { StoreError } from "../../contract/store.js";
 import type {
   Bus,
   BusListener,

@@ -1,5 +1,5 @@
-import { foldedFieldsIn } from "../../user-fields.js";
-import type { Sql } from "../sql.js";
+import { foldedFieldsIn } from "../../rules/user-fields.js";
+import type { Sql } from "../engine/sql.js";
 import type { Migration } from "./index.js";
 
 /** How many users are read at a time. */

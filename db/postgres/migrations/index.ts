@@ -1,4 +1,4 @@
-import type { Sql } from "../sql.js";
+import type { Sql } from "../engine/sql.js";
 import everything from "./0001-everything.js";
 import erasedEdits from "./0002-erased-edits.js";
 import foldedFields from "./0003-folded-fields.js";

@@ -1,4 +1,4 @@
-import type { PollChanges } from "../../../db/polls.js";
+import type { PollChanges } from "../../../db/contract/polls.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 
 /** A write says what is absent: the live layer answers each with another code. */

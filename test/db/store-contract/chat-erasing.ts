@@ -1,4 +1,4 @@
-import type { ChatStore } from "../../../db/chat.js";
+import type { ChatStore } from "../../../db/contract/chat.js";
 import {
   allEvents,
   chatting,

@@ -1,4 +1,4 @@
-import type { ChatEvent, EventSelection } from "../../../db/chat.js";
+import type { ChatEvent, EventSelection } from "../../../db/contract/chat.js";
 import {
   allEvents,
   chatting,

@@ -1,6 +1,6 @@
 import type { Test } from "tap";
-import type { Delivery } from "../../../db/chat.js";
-import type { Store } from "../../../db/store.js";
+import type { Delivery } from "../../../db/contract/chat.js";
+import type { Store } from "../../../db/contract/store.js";
 import { allEvents, chatting, DELETED, message, stored } from "./chat-setup.js";
 import { deliveryOf, LogReader } from "./log-reader.js";
 import type { Contract } from "./setup.js";

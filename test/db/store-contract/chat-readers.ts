@@ -1,4 +1,4 @@
-import type { Mark } from "../../../db/chat.js";
+import type { Mark } from "../../../db/contract/chat.js";
 import { chatting, DELETED } from "./chat-setup.js";
 import { ABSENT, type Contract } from "./setup.js";
 

@@ -1,4 +1,4 @@
-import type { MessageDraft } from "../../../db/chat.js";
+import type { MessageDraft } from "../../../db/contract/chat.js";
 import { allEvents, chatting, DELETED, message, stored } from "./chat-setup.js";
 import { ABSENT, type Contract, fails, headOf } from "./setup.js";
 

@@ -1,5 +1,5 @@
-import type { Delivery, MessageDraft } from "../../../db/chat.js";
-import type { Store } from "../../../db/store.js";
+import type { Delivery, MessageDraft } from "../../../db/contract/chat.js";
+import type { Store } from "../../../db/contract/store.js";
 import { worldOf } from "../../helper.js";
 
 /** A world `other` and, in `demo`, a room and five users; the first three are its members. */

@@ -78,7 +78,7 @@ const parts = [
   logVoteContract,
 ];
 
-/** What every store keeps to, whatever it is made of: `db/store.ts` as tests. */
+/** What every store keeps to, whatever it is made of: `db/contract/store.ts` as tests. */
 export async function storeContract(t: Test, place: Place): Promise<void> {
   for (const part of parts) await part(contractOn(t, place));
 }

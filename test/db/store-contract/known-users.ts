@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { UserRecord } from "../../../db/store.js";
+import type { UserRecord } from "../../../db/contract/store.js";
 import { worldOf } from "../../helper.js";
 import { ABSENT, ada, type Contract, fails, file, guest } from "./setup.js";
 

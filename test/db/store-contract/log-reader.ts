@@ -1,7 +1,7 @@
-import type { Delivery } from "../../../db/chat.js";
+import type { Delivery } from "../../../db/contract/chat.js";
 import type { Change, Entry } from "../../../db/log/entries.js";
 import type { Position } from "../../../db/log/log.js";
-import type { Store } from "../../../db/store.js";
+import type { Store } from "../../../db/contract/store.js";
 
 /** How many entries a {@link LogReader} reads at a time. */
 const STRETCH = 7;

@@ -1,7 +1,7 @@
 import type { Author, Entry } from "../../../db/log/entries.js";
-import type { PollChanges } from "../../../db/polls.js";
-import type { QuestionChanges } from "../../../db/questions.js";
-import type { Store } from "../../../db/store.js";
+import type { PollChanges } from "../../../db/contract/polls.js";
+import type { QuestionChanges } from "../../../db/contract/questions.js";
+import type { Store } from "../../../db/contract/store.js";
 import { Expecting, type Logged, me } from "./logged.js";
 import { type Contract, headOf } from "./setup.js";
 

@@ -1,7 +1,7 @@
 import type { Test } from "tap";
 import { type Entry, INDEX } from "../../../db/log/entries.js";
 import type { Hint } from "../../../db/log/log.js";
-import type { Store } from "../../../db/store.js";
+import type { Store } from "../../../db/contract/store.js";
 import { keyOf, worldOf } from "../../helper.js";
 import { chatting, message, text } from "./chat-setup.js";
 import { asStored, LogReader } from "./log-reader.js";

@@ -1,7 +1,7 @@
 import type { Test } from "tap";
 import type { Author, Change, Entry } from "../../../db/log/entries.js";
 import type { Hint } from "../../../db/log/log.js";
-import type { Store, StoreProblem } from "../../../db/store.js";
+import type { Store, StoreProblem } from "../../../db/contract/store.js";
 import { asStored, changeOf } from "./log-reader.js";
 import type { Open } from "./setup.js";
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { RoomSelection } from "../../../db/store.js";
+import type { RoomSelection } from "../../../db/contract/store.js";
 import type { WorldChanges } from "../../../schemas/worlds.js";
 import { keyOf, worldOf } from "../../helper.js";
 import { filesOf, usersOf } from "../../listed.js";

@@ -4,7 +4,7 @@ import type {
   PollSelection,
   PollOption,
   PollState,
-} from "../../../db/polls.js";
+} from "../../../db/contract/polls.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 import { voting } from "./vote-setup.js";
 

@@ -3,7 +3,7 @@ import type {
   QuestionChanges,
   QuestionState,
   QuestionStore,
-} from "../../../db/questions.js";
+} from "../../../db/contract/questions.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 import { crowd, onlyActive, persistent, voting } from "./vote-setup.js";
 

@@ -1,4 +1,4 @@
-import type { RoomExtras } from "../../../db/store.js";
+import type { RoomExtras } from "../../../db/contract/store.js";
 import { worldOf } from "../../helper.js";
 import { shown } from "../../listed.js";
 import { ABSENT, type Contract, fails, sees, selection } from "./setup.js";

@@ -1,4 +1,4 @@
-import type { RoomSelection } from "../../../db/store.js";
+import type { RoomSelection } from "../../../db/contract/store.js";
 import { worldOf } from "../../helper.js";
 import { shown } from "../../listed.js";
 import { type Contract, fails, selection } from "./setup.js";

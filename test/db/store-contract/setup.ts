@@ -10,7 +10,7 @@ import type {
   StoreProblem,
   UserRecord,
   Visitor,
-} from "../../../db/store.js";
+} from "../../../db/contract/store.js";
 import { worldOf } from "../../helper.js";
 
 /**

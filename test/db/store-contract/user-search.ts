@@ -1,4 +1,4 @@
-import type { StoreError, UserSearch } from "../../../db/store.js";
+import type { StoreError, UserSearch } from "../../../db/contract/store.js";
 import { type Contract } from "./setup.js";
 
 /** A user, by a display name, with what else counts in a search. */

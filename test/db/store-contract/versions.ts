@@ -1,4 +1,4 @@
-import type { RoomPage, Versioned } from "../../../db/store.js";
+import type { RoomPage, Versioned } from "../../../db/contract/store.js";
 import { worldOf } from "../../helper.js";
 import { type Contract, fails, selection } from "./setup.js";
 

@@ -1,5 +1,5 @@
 import type { Test } from "tap";
-import { StoreError, type Store } from "../../../db/store.js";
+import { StoreError, type Store } from "../../../db/contract/store.js";
 import { worldOf } from "../../helper.js";
 import { ABSENT, fails } from "./setup.js";
 

@@ -1,5 +1,5 @@
-import type { Poll, PollState, PollType } from "../../../db/polls.js";
-import type { Store } from "../../../db/store.js";
+import type { Poll, PollState, PollType } from "../../../db/contract/polls.js";
+import type { Store } from "../../../db/contract/store.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 import { crowd, onlyActive, persistent, voting } from "./vote-setup.js";
 

@@ -1,4 +1,4 @@
-import type { WorldSelection } from "../../../db/store.js";
+import type { WorldSelection } from "../../../db/contract/store.js";
 import type { World } from "../../../schemas/worlds.js";
 import { keyOf, worldOf } from "../../helper.js";
 import { type Contract, fails, selection } from "./setup.js";

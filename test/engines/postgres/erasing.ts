@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Test } from "tap";
-import { Database } from "../../../db/postgres/database.js";
+import { Database } from "../../../db/postgres/engine/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
 import type { PostgresServer } from "../../servers/postgres.js";
 import { until, worldOf } from "../../helper.js";

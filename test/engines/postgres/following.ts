@@ -3,7 +3,7 @@ import { type Clock, processClock } from "../../../db/log/clock.js";
 import { LocalBus } from "../../../db/bus/local.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { LogEvents } from "../../../db/log/log-events.js";
-import { Database } from "../../../db/postgres/database.js";
+import { Database } from "../../../db/postgres/engine/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
 import type { Part } from "./setup.js";
 

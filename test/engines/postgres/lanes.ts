@@ -1,5 +1,5 @@
 import pg from "pg";
-import { lockOfWorld } from "../../../db/postgres/locks.js";
+import { lockOfWorld } from "../../../db/postgres/engine/locks.js";
 import { keyOf, until, worldOf } from "../../helper.js";
 import { openNode, type Part, problemOf } from "./setup.js";
 

@@ -1,4 +1,4 @@
-import { Database } from "../../../db/postgres/database.js";
+import { Database } from "../../../db/postgres/engine/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
 import { worldOf } from "../../helper.js";
 import { type Part, problemOf } from "./setup.js";

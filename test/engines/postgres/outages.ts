@@ -1,6 +1,6 @@
-import type { AnyEvent } from "../../../db/events.js";
+import type { AnyEvent } from "../../../db/contract/events.js";
 import { INDEX } from "../../../db/log/entries.js";
-import { Database } from "../../../db/postgres/database.js";
+import { Database } from "../../../db/postgres/engine/database.js";
 import { until, worldOf } from "../../helper.js";
 import { startPostgres } from "../../servers/postgres.js";
 import { startProxy, through } from "../../servers/proxy.js";

@@ -1,6 +1,6 @@
 import pg from "pg";
-import { pageSql } from "../../../db/postgres/room-reads.js";
-import { addRooms } from "../../../db/postgres/room-writes.js";
+import { pageSql } from "../../../db/postgres/rooms/room-reads.js";
+import { addRooms } from "../../../db/postgres/rooms/room-writes.js";
 import type { RoomOrdering } from "../../../schemas/rooms.js";
 import { worldOf } from "../../helper.js";
 import { selection } from "../../db/store-contract/setup.js";

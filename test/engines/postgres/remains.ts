@@ -1,6 +1,6 @@
-import { Database } from "../../../db/postgres/database.js";
+import { Database } from "../../../db/postgres/engine/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
-import type { Store } from "../../../db/store.js";
+import type { Store } from "../../../db/contract/store.js";
 import { until, worldOf } from "../../helper.js";
 import {
   type Chatting,

@@ -1,7 +1,10 @@
-import { postgresSource, postgresTarget } from "../../../db/postgres/dump.js";
-import { Database } from "../../../db/postgres/database.js";
+import {
+  postgresSource,
+  postgresTarget,
+} from "../../../db/postgres/copies/dump.js";
+import { Database } from "../../../db/postgres/engine/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
-import { TABLES } from "../../../db/tables.js";
+import { TABLES } from "../../../db/copies/tables.js";
 import { worldOf } from "../../helper.js";
 import { olderDatabase, type Part } from "./setup.js";
 

@@ -3,11 +3,11 @@ import type { Test } from "tap";
 import { LocalBus } from "../../../db/bus/local.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { LogEvents } from "../../../db/log/log-events.js";
-import { Database } from "../../../db/postgres/database.js";
+import { Database } from "../../../db/postgres/engine/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
 import { migrations } from "../../../db/postgres/migrations/index.js";
-import { sqlOn } from "../../../db/postgres/sql.js";
-import { type Store, StoreError } from "../../../db/store.js";
+import { sqlOn } from "../../../db/postgres/engine/sql.js";
+import { type Store, StoreError } from "../../../db/contract/store.js";
 import { until } from "../../helper.js";
 import type { PostgresServer } from "../../servers/postgres.js";
 

@@ -1,9 +1,9 @@
 import pg from "pg";
 import type { Test } from "tap";
-import { Database } from "../../../db/postgres/database.js";
-import { NODES } from "../../../db/postgres/locks.js";
-import { sharedEvents } from "../../../db/postgres/membership.js";
-import { LATEST } from "../../../db/postgres/upgrade.js";
+import { Database } from "../../../db/postgres/engine/database.js";
+import { NODES } from "../../../db/postgres/engine/locks.js";
+import { sharedEvents } from "../../../db/postgres/users/membership.js";
+import { LATEST } from "../../../db/postgres/engine/upgrade.js";
 import { foyer, until } from "../../helper.js";
 import { testdir } from "../../testdir.js";
 import { openNode, type Part } from "./setup.js";

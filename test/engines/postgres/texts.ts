@@ -1,4 +1,4 @@
-import { decodedText, encodedText } from "../../../db/postgres/sql.js";
+import { decodedText, encodedText } from "../../../db/postgres/engine/sql.js";
 import { worldOf } from "../../helper.js";
 import { selection } from "../../db/store-contract/setup.js";
 import { openNode, type Part } from "./setup.js";

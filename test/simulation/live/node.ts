@@ -1,12 +1,12 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../../../config.js";
-import type { AnyEvent } from "../../../db/events.js";
+import type { AnyEvent } from "../../../db/contract/events.js";
 import { LogEvents } from "../../../db/log/log-events.js";
-import { type Store, StoreError } from "../../../db/store.js";
-import { dispatcher } from "../../../live/commands.js";
+import { type Store, StoreError } from "../../../db/contract/store.js";
+import { dispatcher } from "../../../live/dispatch.js";
 import { commands } from "../../../live/index.js";
 import { Live } from "../../../live/live.js";
-import { Sockets } from "../../../live/sockets.js";
+import { Sockets } from "../../../live/socket/sockets.js";
 import {
   type Identified,
   IdentityError,

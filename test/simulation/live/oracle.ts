@@ -1,6 +1,10 @@
 import type { PermissionConfig } from "../../../schemas/rules.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import { type Bearer, mayInRoom, mayInWorld } from "../../../live/rights.js";
+import {
+  type Bearer,
+  mayInRoom,
+  mayInWorld,
+} from "../../../live/rules/rights.js";
 import type { Past } from "../store/database.js";
 import type { Client } from "./client.js";
 import type { House } from "./house.js";

@@ -1,7 +1,11 @@
-import type { ChatEvent, Delivery, MessageDraft } from "../../../db/chat.js";
+import type {
+  ChatEvent,
+  Delivery,
+  MessageDraft,
+} from "../../../db/contract/chat.js";
 import type { Author } from "../../../db/log/entries.js";
-import { absent, denied } from "../../../db/preconditions.js";
-import { frozen } from "../../../db/versions.js";
+import { absent, denied } from "../../../db/rules/preconditions.js";
+import { frozen } from "../../../db/rules/versions.js";
 import { keyOf, type StoredEvent, type Tables } from "./tables.js";
 import type { Transaction } from "./transaction.js";
 

@@ -1,7 +1,7 @@
-import { directOf, toChannel } from "../../../db/chat-rows.js";
-import type { ChatStore } from "../../../db/chat.js";
-import { absent, denied } from "../../../db/preconditions.js";
-import { frozen } from "../../../db/versions.js";
+import { directOf, toChannel } from "../../../db/rules/chat-rows.js";
+import type { ChatStore } from "../../../db/contract/chat.js";
+import { absent, denied } from "../../../db/rules/preconditions.js";
+import { frozen } from "../../../db/rules/versions.js";
 import {
   expectChannel,
   expectSender,

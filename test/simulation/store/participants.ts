@@ -1,5 +1,5 @@
 import type { Author } from "../../../db/log/entries.js";
-import { absent, denied } from "../../../db/preconditions.js";
+import { absent, denied } from "../../../db/rules/preconditions.js";
 import type { Tables } from "./tables.js";
 import type { Transaction } from "./transaction.js";
 import { expectUser } from "./users.js";

@@ -1,4 +1,4 @@
-import { absent, expectVersion } from "../../../db/preconditions.js";
+import { absent, expectVersion } from "../../../db/rules/preconditions.js";
 import {
   movedRooms,
   newRoomRow,
@@ -6,7 +6,7 @@ import {
   priorityBehind,
   roomChanges,
   takenName,
-} from "../../../db/room-rows.js";
+} from "../../../db/rules/room-rows.js";
 import {
   foldCase,
   readWholeRoom,
@@ -14,7 +14,7 @@ import {
   sameValues,
   type WholeRoomRow,
   type WorldRow,
-} from "../../../db/rows.js";
+} from "../../../db/rules/rows.js";
 import type {
   AnnouncementStore,
   RoomStore,
@@ -22,18 +22,18 @@ import type {
   RoomValue,
   Versioned,
   WorldStore,
-} from "../../../db/store.js";
+} from "../../../db/contract/store.js";
 import {
   changedAnnouncement,
   newAnnouncement,
-} from "../../../db/announcements.js";
+} from "../../../db/contract/announcements.js";
 import { updatedAnnouncement } from "../../../db/log/changes.js";
 import type { Author } from "../../../db/log/entries.js";
 import {
   changedWorld,
   configuredWorld,
   newWorldRow,
-} from "../../../db/world-rows.js";
+} from "../../../db/rules/world-rows.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Sync } from "./sync.js";
 import type { Tables } from "./tables.js";

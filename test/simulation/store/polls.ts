@@ -10,10 +10,14 @@ import {
   isOpened,
   newPoll,
   openingOf,
-} from "../../../db/poll-changes.js";
-import { type OptionRow, toPoll, votesIn } from "../../../db/poll-rows.js";
-import type { Poll, PollStore } from "../../../db/polls.js";
-import { absent } from "../../../db/preconditions.js";
+} from "../../../db/rules/poll-changes.js";
+import {
+  type OptionRow,
+  toPoll,
+  votesIn,
+} from "../../../db/rules/poll-rows.js";
+import type { Poll, PollStore } from "../../../db/contract/polls.js";
+import { absent } from "../../../db/rules/preconditions.js";
 import { post } from "./channels.js";
 import {
   appendOf,

@@ -3,15 +3,15 @@ import {
   savedQuestion,
   updatedQuestion,
 } from "../../../db/log/changes.js";
-import { absent } from "../../../db/preconditions.js";
+import { absent } from "../../../db/rules/preconditions.js";
 import {
   changedQuestion,
   newQuestionRow,
   seesQuestion,
   toQuestion,
-} from "../../../db/question-rows.js";
-import type { QuestionStore } from "../../../db/questions.js";
-import { sameValues } from "../../../db/rows.js";
+} from "../../../db/rules/question-rows.js";
+import type { QuestionStore } from "../../../db/contract/questions.js";
+import { sameValues } from "../../../db/rules/rows.js";
 import {
   appendOf,
   expectActive,

@@ -1,6 +1,6 @@
 import type { Entry, LogStore, OnAppended } from "../../../db/log/entries.js";
 import type { Position } from "../../../db/log/log.js";
-import { type Store, StoreError } from "../../../db/store.js";
+import { type Store, StoreError } from "../../../db/contract/store.js";
 import type { Random } from "../random.js";
 import type { ProcessTime, Timeline } from "../timeline.js";
 import { chatStore } from "./chat.js";

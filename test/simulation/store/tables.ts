@@ -1,12 +1,12 @@
-import type { Announcement } from "../../../db/store.js";
-import type { ChannelRow } from "../../../db/chat-rows.js";
-import type { ChatEvent, Delivery, Mark } from "../../../db/chat.js";
+import type { Announcement } from "../../../db/contract/store.js";
+import type { ChannelRow } from "../../../db/rules/chat-rows.js";
+import type { ChatEvent, Delivery, Mark } from "../../../db/contract/chat.js";
 import type { Entry } from "../../../db/log/entries.js";
 import type { Position } from "../../../db/log/log.js";
-import type { OptionRow, PollRow } from "../../../db/poll-rows.js";
-import type { QuestionRow } from "../../../db/question-rows.js";
-import type { OwnRoomRow } from "../../../db/room-rows.js";
-import type { UserRow, WorldRow } from "../../../db/rows.js";
+import type { OptionRow, PollRow } from "../../../db/rules/poll-rows.js";
+import type { QuestionRow } from "../../../db/rules/question-rows.js";
+import type { OwnRoomRow } from "../../../db/rules/room-rows.js";
+import type { UserRow, WorldRow } from "../../../db/rules/rows.js";
 
 /** Something of a world. */
 type Of<T> = Readonly<T & { world: string }>;

@@ -5,7 +5,7 @@ import {
   type Entry,
   SERVER,
 } from "../../../db/log/entries.js";
-import type { Delivery } from "../../../db/chat.js";
+import type { Delivery } from "../../../db/contract/chat.js";
 import type { Hint } from "../../../db/log/log.js";
 import type { Random } from "../random.js";
 import type { Tables } from "./tables.js";

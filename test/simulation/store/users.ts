@@ -1,7 +1,11 @@
-import { absent } from "../../../db/preconditions.js";
-import { toUser, type UserRow } from "../../../db/rows.js";
-import type { UserRecord, UserStore, Visitor } from "../../../db/store.js";
-import { stateJson } from "../../../db/user-rows.js";
+import { absent } from "../../../db/rules/preconditions.js";
+import { toUser, type UserRow } from "../../../db/rules/rows.js";
+import type {
+  UserRecord,
+  UserStore,
+  Visitor,
+} from "../../../db/contract/store.js";
+import { stateJson } from "../../../db/rules/user-rows.js";
 import type { Sync } from "./sync.js";
 import { keyOf, type Tables } from "./tables.js";
 import type { Transaction } from "./transaction.js";

@@ -10,7 +10,7 @@ import {
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
-import { LocalFiles } from "../../../db/local/files.js";
+import { LocalFiles } from "../../../db/blobs/folder/files.js";
 import { openSqliteStore } from "../../../db/sqlite/index.js";
 import { migrations } from "../../../db/sqlite/migrations/index.js";
 import { finished, unfinished } from "../../files.js";

@@ -1,0 +1,274 @@
+import { Readable } from "node:stream";
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  PutObjectCommand,
+  type S3Client,
+} from "@aws-sdk/client-s3";
+import type { BucketOptions } from "../../choice.js";
+import type { ByteRange, FileLink, LinkHeaders } from "../../contract/files.js";
+import {
+  readingClient,
+  statusOf,
+  toStoreError,
+  writingClient,
+} from "./client.js";
+import { isCount } from "../../../schemas/plain/shapes.js";
+import { withDeadline } from "./deadline.js";
+import { isTime, listPage, malformed, type ObjectPage } from "./listing.js";
+import { exactly } from "./reading.js";
+import { signedLink } from "./signing.js";
+import { upload } from "./upload.js";
+
+/** How long a request without a file may take with its repetition, in milliseconds. */
+const DEADLINE = 4000;
+
+/** How long a page of a list may take, in milliseconds: some servers read many folders for it. */
+const LIST_DEADLINE = 20_000;
+
+/** The most bytes of an object that is read as a text: the keys of a world with 100,000 files. */
+const MAX_TEXT = 64 * 1024 * 1024;
+
+/** What is known of an object without reading it. */
+export interface ObjectHead {
+  size: number;
+  modified: Date;
+  metadata: Record<string, string>;
+}
+
+/**
+ * The requests that are made to a bucket. Each has an end, also if the server hangs.
+ * All throw {@link StoreError} `unusable` or `full`.
+ */
+export class Bucket {
+  readonly #options: BucketOptions;
+  readonly #name: string;
+  readonly #writes: S3Client;
+  readonly #reads: S3Client;
+
+  constructor(options: BucketOptions) {
+    this.#options = options;
+    this.#name = options.bucket;
+    this.#writes = writingClient(options);
+    this.#reads = readingClient(options);
+  }
+
+  /** @returns undefined if there is no such object. */
+  async head(key: string): Promise<ObjectHead | undefined> {
+    return this.#run(async (abortSignal) => {
+      const command = new HeadObjectCommand(this.#at(key));
+      const found = await this.#reads
+        .send(command, { abortSignal })
+        .catch(async (error: unknown) => {
+          if (statusOf(error) !== 404) throw error;
+          // The answer has no body that says whether the bucket or the object is missing.
+          const bucket = new HeadBucketCommand({ Bucket: this.#name });
+          await this.#reads.send(bucket, { abortSignal });
+          return undefined;
+        });
+      if (!found) return undefined;
+      const { ContentLength, LastModified: modified, Metadata = {} } = found;
+      if (!isCount(ContentLength) || !isTime(modified)) throw malformed();
+      return { size: ContentLength as number, modified, metadata: Metadata };
+    });
+  }
+
+  /**
+   * Opens a part of an object.
+   * @returns its bytes, as a stream that fails if they end early or stop coming;
+   *   undefined if there is no such object.
+   */
+  async read(
+    key: string,
+    { start, end }: ByteRange,
+  ): Promise<Readable | undefined> {
+    if (end < start) return Readable.from([]);
+    const Range = `bytes=${start}-${end}`;
+    const command = new GetObjectCommand({ ...this.#at(key), Range });
+    const body = await this.#run(async (abortSignal) => {
+      try {
+        const got = await this.#reads.send(command, { abortSignal });
+        const { Body, ContentLength: length } = got;
+        // A server that does not know ranges sends the whole object.
+        const isPart = length !== undefined && length <= end - start + 1;
+        if (Body instanceof Readable && isPart) return Body;
+        if (Body instanceof Readable) Body.destroy();
+        throw malformed();
+      } catch (error) {
+        if ((error as Error).name === "NoSuchKey") return undefined;
+        if (statusOf(error) === 416) return Readable.from([]);
+        throw error;
+      }
+    });
+    return body && exactly(body, end - start + 1);
+  }
+
+  /** The text of a small object; undefined if there is none. */
+  async text(key: string): Promise<string | undefined> {
+    return this.#run(async (abortSignal) => {
+      try {
+        const command = new GetObjectCommand(this.#at(key));
+        const got = await this.#reads.send(command, { abortSignal });
+        const { Body, ContentLength: length = 0 } = got;
+        if (!(Body instanceof Readable) || length > MAX_TEXT) {
+          if (Body instanceof Readable) Body.destroy();
+          throw malformed();
+        }
+        return await Body.transformToString();
+      } catch (error) {
+        if ((error as Error).name === "NoSuchKey") return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** Stores a small object. */
+  async write(key: string, text: string): Promise<void> {
+    const command = new PutObjectCommand({ ...this.#at(key), Body: text });
+    await this.#run((abortSignal) =>
+      this.#writes.send(command, { abortSignal }),
+    );
+  }
+
+  /**
+   * Stores a small object unless there is one. Of servers that do not know the
+   * condition, the last writer wins.
+   */
+  async writeOnce(key: string, text: string): Promise<void> {
+    const put = new PutObjectCommand({
+      ...this.#at(key),
+      Body: text,
+      IfNoneMatch: "*",
+    });
+    const plain = await this.#run(async (abortSignal) => {
+      try {
+        await this.#writes.send(put, { abortSignal });
+        return false;
+      } catch (error) {
+        const status = statusOf(error);
+        // It is there, or somebody writes it right now.
+        if (status === 412 || status === 409) return false;
+        if (status === 400 || status === 501) return true;
+        throw error;
+      }
+    });
+    if (plain) await this.write(key, text);
+  }
+
+  /**
+   * Stores a stream as an object that appears when it is complete. What is stored of a
+   * failed one is left, and {@link erase} removes it.
+   */
+  async upload(
+    key: string,
+    source: AsyncIterable<Uint8Array>,
+    metadata: Record<string, string>,
+  ): Promise<void> {
+    const object = { ...this.#at(key), Metadata: metadata };
+    try {
+      await upload(this.#writes, object, source);
+    } catch (error) {
+      throw toStoreError(this.#options, error);
+    }
+  }
+
+  /** Removes an object, if there is one. */
+  async remove(key: string): Promise<void> {
+    const command = new DeleteObjectCommand(this.#at(key));
+    await this.#run((abortSignal) =>
+      this.#writes.send(command, { abortSignal }),
+    );
+  }
+
+  /** Removes an object, and the parts of uploads that never became one. */
+  async erase(key: string): Promise<void> {
+    const ofKey = new ListMultipartUploadsCommand({
+      Bucket: this.#name,
+      Prefix: key,
+    });
+    await this.#run(async (abortSignal) => {
+      const { Uploads = [] } = await this.#writes
+        .send(ofKey, { abortSignal })
+        .catch((error: unknown) => {
+          // A server that cannot list them.
+          if (statusOf(error) === 501) return { Uploads: [] };
+          throw error;
+        });
+      for (const { Key, UploadId } of Uploads) {
+        if (Key !== key || UploadId === undefined) continue;
+        const abort = new AbortMultipartUploadCommand({
+          ...this.#at(key),
+          UploadId,
+        });
+        await this.#writes.send(abort, { abortSignal });
+      }
+    });
+    await this.remove(key);
+  }
+
+  /**
+   * Lists objects in the order of the UTF-8 bytes of their keys, page by page.
+   * @param prefix how their keys begin.
+   * @param after a key: only those beyond it.
+   */
+  async *list(prefix: string, after = ""): AsyncGenerator<ObjectPage> {
+    for (let token: string | undefined, more = true; more;) {
+      const input = {
+        Bucket: this.#name,
+        Prefix: prefix,
+        ...(after !== "" && { StartAfter: after }),
+        ...(token !== undefined && { ContinuationToken: token }),
+      };
+      const page = await this.#run(
+        (abortSignal) => listPage(this.#writes, input, abortSignal),
+        prefix === "" ? LIST_DEADLINE : DEADLINE,
+      );
+      yield page;
+      token = page.next;
+      more = token !== undefined;
+    }
+  }
+
+  /**
+   * An address at which anybody can read an object.
+   * @param seconds for how long; less if the credentials end before.
+   */
+  async link(
+    key: string,
+    seconds: number,
+    { type, cacheControl }: LinkHeaders,
+  ): Promise<FileLink> {
+    const object = {
+      ...this.#at(key),
+      ResponseContentType: type,
+      ResponseCacheControl: cacheControl,
+    };
+    return this.#run(() => signedLink(this.#reads, object, seconds));
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#writes.destroy();
+    this.#reads.destroy();
+  }
+
+  #at(key: string) {
+    return { Bucket: this.#name, Key: key };
+  }
+
+  /** Makes requests within a time, in milliseconds. */
+  async #run<T>(
+    requests: (signal: AbortSignal) => Promise<T>,
+    deadline = DEADLINE,
+  ): Promise<T> {
+    try {
+      return await withDeadline(requests, deadline);
+    } catch (error) {
+      throw toStoreError(this.#options, error);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import {
+  ListObjectsV2Command,
+  type ListObjectsV2CommandInput,
+  type S3Client,
+} from "@aws-sdk/client-s3";
+import { isCount } from "../../../schemas/plain/shapes.js";
+
+/** An object as a list has it. */
+export interface ListedObject {
+  key: string;
+  size: number;
+  modified: Date;
+}
+
+/** A page of a list. */
+export interface ObjectPage {
+  objects: ListedObject[];
+  /** By the clock of the server. */
+  now: Date;
+}
+
+/**
+ * Reads a page of a list of objects.
+ * @returns it, and the token of the next one; undefined if there is none.
+ * @throws what the client throws.
+ */
+export async function listPage(
+  client: S3Client,
+  input: ListObjectsV2CommandInput,
+  abortSignal: AbortSignal,
+): Promise<ObjectPage & { next: string | undefined }> {
+  const command = new ListObjectsV2Command(input);
+  let now = new Date();
+  command.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args);
+      const { headers } = result.response as {
+        headers: Record<string, string>;
+      };
+      if (headers["date"] !== undefined) now = new Date(headers["date"]);
+      return result;
+    },
+    { step: "deserialize", priority: "high" },
+  );
+  const answer = await client.send(command, { abortSignal });
+  const { Contents = [], IsTruncated, NextContinuationToken } = answer;
+  // Without these it is some other page, and no empty list.
+  if ((answer.Name ?? answer.KeyCount ?? IsTruncated) === undefined) {
+    throw malformed();
+  }
+  const objects = Contents.map(({ Key, Size, LastModified: modified }) => {
+    if (!Key || !isCount(Size) || !isTime(modified)) throw malformed();
+    return { key: Key, size: Size as number, modified };
+  });
+  const next = IsTruncated ? NextContinuationToken : undefined;
+  // A list must come to its end.
+  const isStuck = IsTruncated && (!next || next === input.ContinuationToken);
+  if (isStuck || !isTime(now)) throw malformed();
+  return { objects, now, next };
+}
+
+/** Whether a server told the time. */
+export const isTime = (time: Date | undefined): time is Date =>
+  time !== undefined && !Number.isNaN(time.getTime());
+
+/** The error about an answer that lacks something, or has it wrongly. */
+export const malformed = (): Error =>
+  new Error("it does not answer like an S3 server");

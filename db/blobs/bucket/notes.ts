@@ -1,0 +1,245 @@
+import { randomUUID } from "node:crypto";
+import { detach } from "../../detach.js";
+import { StoreError } from "../../contract/store.js";
+import type { Bucket } from "./bucket.js";
+import type { ListedObject } from "./listing.js";
+
+// Notes are small objects. They name the keys that are about to be recorded or to be
+// removed, so that the remains of a crash are found by one list and not by reading the
+// bucket: work/<life>/<key>.note for one key, and work/<life>/<id>.keys for several.
+// A life is a time in which a process has notes. During it, the process renews
+// work/<life>/alive. When that is not renewed, the notes are remains.
+
+const WORK = "work/";
+const ALIVE = "alive";
+const NOTE = ".note";
+const KEYS = ".keys";
+
+/** The time between two renewals, in milliseconds. */
+const RENEWAL = 2000;
+
+/** The age of the last sign of life, in milliseconds, at which others sweep. */
+const DEAD = 10_000;
+
+/**
+ * The age of the last renewal, in milliseconds, at which a process itself gives a life
+ * up. It is well before {@link DEAD}, so that nothing is recorded that others sweep.
+ */
+const LAPSED = 5000;
+
+/** Whether a key is of this file and not of a stored file. */
+export const isOfWork = (key: string): boolean => key.startsWith(WORK);
+
+/** A note that is in the bucket. */
+export interface Note {
+  /** @throws {StoreError} `unusable` if others may take its process for dead. */
+  confirm(): void;
+  /** Removes it: the keys are settled. It never fails; what stays is swept. */
+  settle(): Promise<void>;
+  /** Leaves it to a sweep. */
+  leave(): void;
+}
+
+/** The notes of one process. */
+export class Notes {
+  readonly #bucket: Bucket;
+  #life: Promise<Life> | undefined;
+  readonly #lives = new Set<Life>();
+
+  constructor(bucket: Bucket) {
+    this.#bucket = bucket;
+  }
+
+  /** Notes one key. */
+  ofKey(key: string): Promise<Note> {
+    return this.#note(`${encodeURIComponent(key)}${NOTE}`, "");
+  }
+
+  /** Notes several keys. */
+  ofKeys(keys: readonly string[]): Promise<Note> {
+    return this.#note(`${randomUUID()}${KEYS}`, keys.join("\n"));
+  }
+
+  /** Ends the signs of life. Notes that are left are for a sweep. */
+  async close(): Promise<void> {
+    await this.#life?.catch(() => {});
+    await Promise.all([...this.#lives].map((life) => life.end()));
+  }
+
+  async #note(name: string, text: string): Promise<Note> {
+    const life = await this.#living();
+    return life.note(name, text);
+  }
+
+  async #living(): Promise<Life> {
+    const known = this.#life;
+    const life = await known?.catch(() => undefined);
+    if (life?.isUsable) return life;
+    // Another caller may have begun a new one meanwhile.
+    if (this.#life === known) this.#life = this.#begin();
+    return this.#life!;
+  }
+
+  async #begin(): Promise<Life> {
+    const life = await Life.begin(this.#bucket, () => this.#lives.delete(life));
+    this.#lives.add(life);
+    return life;
+  }
+}
+
+/** A time in which a process has notes. */
+class Life {
+  readonly #bucket: Bucket;
+  readonly #folder = `${WORK}${randomUUID()}/`;
+  readonly #ended: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #open = 0;
+  /** Whether notes are left for a sweep; then nothing new is noted. */
+  #hasRemains = false;
+  #isOver = false;
+  #hasLapsed = false;
+  #renewed = clocks();
+
+  private constructor(bucket: Bucket, ended: () => void) {
+    this.#bucket = bucket;
+    this.#ended = ended;
+  }
+
+  /** The first sign of life comes before the first note. */
+  static async begin(bucket: Bucket, ended: () => void): Promise<Life> {
+    const life = new Life(bucket, ended);
+    await bucket.write(life.#folder + ALIVE, "");
+    life.#timer = setInterval(() => detach(life.#renew()), RENEWAL).unref();
+    return life;
+  }
+
+  /** Whether new notes may be made in it. */
+  get isUsable(): boolean {
+    return !this.#isOver && !this.#hasRemains && !this.#isLapsed();
+  }
+
+  async note(name: string, text: string): Promise<Note> {
+    const path = this.#folder + name;
+    this.#open++;
+    let isOpen = true;
+    const close = () => {
+      if (isOpen) this.#open--;
+      isOpen = false;
+    };
+    const leave = () => {
+      this.#hasRemains = true;
+      close();
+    };
+    try {
+      await this.#bucket.write(path, text);
+    } catch (error) {
+      // It may have been written all the same.
+      leave();
+      throw error;
+    }
+    return {
+      confirm: () => {
+        if (!this.#isLapsed()) return;
+        throw new StoreError("unusable", "the bucket was away for too long");
+      },
+      settle: async () => {
+        try {
+          await this.#bucket.remove(path);
+          close();
+        } catch {
+          leave();
+        }
+      },
+      leave,
+    };
+  }
+
+  /** Ends it. What has no remains leaves nothing behind. */
+  async end(): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearInterval(this.#timer);
+    if (this.#open === 0 && !this.#hasRemains) {
+      await this.#bucket.remove(this.#folder + ALIVE).catch(() => {});
+    }
+    this.#ended();
+  }
+
+  /** Once others may take it for dead, a renewal does not help: they may be at it. */
+  #isLapsed(): boolean {
+    const now = clocks();
+    // One of them stands still while a machine sleeps, the other one is set at times.
+    const age = Math.max(
+      now.steady - this.#renewed.steady,
+      now.wall - this.#renewed.wall,
+    );
+    this.#hasLapsed ||= age >= LAPSED;
+    return this.#hasLapsed;
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#open === 0) return this.end();
+    const now = clocks();
+    try {
+      await this.#bucket.write(this.#folder + ALIVE, "");
+    } catch {
+      return;
+    }
+    if (!this.#isLapsed()) this.#renewed = now;
+  }
+}
+
+const clocks = () => ({ steady: performance.now(), wall: Date.now() });
+
+/** The notes of a life, of any process. */
+interface NotesOfLife {
+  notes: string[];
+  /** The age of its last sign of life, in milliseconds, by the clock of the server. */
+  age: number;
+  isOver: boolean;
+  /** The path of its sign of life. */
+  alive: string;
+}
+
+/** The notes of all processes. It is one request, unless there are a thousand. */
+export async function allNotes(bucket: Bucket): Promise<NotesOfLife[]> {
+  const lives = new Map<string, ListedObject[]>();
+  let now = new Date(0);
+  for await (const page of bucket.list(WORK)) {
+    now = page.now;
+    for (const object of page.objects) {
+      const folder = object.key.slice(0, object.key.lastIndexOf("/") + 1);
+      const found = lives.get(folder);
+      if (found) found.push(object);
+      else lives.set(folder, [object]);
+    }
+  }
+  return [...lives].map(([folder, objects]) => {
+    const alive = folder + ALIVE;
+    const last = Math.max(...objects.map(({ modified }) => modified.getTime()));
+    const age = now.getTime() - last;
+    const notes = objects.map(({ key }) => key).filter((key) => key !== alive);
+    return { notes, age, isOver: age > DEAD, alive };
+  });
+}
+
+/** In how many milliseconds a life that is not over may be. */
+export const untilOver = ({ age }: NotesOfLife): number =>
+  // Servers tell the time in whole seconds.
+  Math.max(0, DEAD - age) + 1000;
+
+/** The keys that a note names. */
+export async function keysOf(bucket: Bucket, note: string): Promise<string[]> {
+  if (note.endsWith(NOTE)) {
+    const name = note.slice(note.lastIndexOf("/") + 1, -NOTE.length);
+    try {
+      return [decodeURIComponent(name)];
+    } catch {
+      // No Foyer has written it.
+      return [];
+    }
+  }
+  if (!note.endsWith(KEYS)) return [];
+  const text = await bucket.text(note);
+  return (text ?? "").split("\n").filter((key) => key !== "");
+}

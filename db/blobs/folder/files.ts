@@ -1,0 +1,282 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import {
+  link,
+  mkdir,
+  readdir,
+  rename,
+  rmdir,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import {
+  asStoreError,
+  readPart,
+  readText,
+  syncFolder,
+  unlessMissing,
+  unlinked,
+  write,
+} from "../../local/disk.js";
+import {
+  compareKeys,
+  type FileEntry,
+  type FileStore,
+  identityOf,
+  identityText,
+  isDoubtful,
+  type StoredBytes,
+  type ReadableFile,
+} from "../../contract/files.js";
+import { StoreError } from "../../contract/store.js";
+import { WorkFolder } from "../../local/work-folder.js";
+
+/** The time between two sweeps, in milliseconds. */
+const SWEEP_INTERVAL = 10 * 60_000;
+
+/** The file that names the folder. No key is equal to it. */
+const IDENTITY = ".foyer.json";
+
+const NOTE = ".note";
+
+const isNote = (name: string) => name.endsWith(NOTE);
+
+/** The name of the note of one key, and back. It is encoded, because a key contains slashes. */
+const noteOf = (key: string) => `${encodeURIComponent(key)}${NOTE}`;
+const keyIn = (note: string) => decodeURIComponent(note.slice(0, -NOTE.length));
+
+/**
+ * Files in a folder. Each process writes in a work folder of its own, beside the
+ * folder of files. A file is written there until it is complete. Notes there name
+ * the files that are in place but not yet recorded, and those that are about to
+ * be deleted. So the remains of a crash are found by reading the notes, and not by
+ * reading all files. A lock beside the work folder tells whether its process is
+ * alive. It is created before the folder and deleted after it.
+ */
+export class LocalFiles implements FileStore {
+  /** The folder of all files. */
+  readonly root: string;
+  readonly #work: WorkFolder;
+  readonly #settled = new Set<string>();
+
+  /** @param dataDir has the files in `media`, by their keys, and the work folders in `work`. */
+  constructor(dataDir: string) {
+    this.root = resolve(dataDir, "media");
+    this.#work = new WorkFolder(dataDir);
+    mkdirSync(this.root, { recursive: true, mode: 0o700 });
+  }
+
+  async put(
+    key: string,
+    source: AsyncIterable<Uint8Array>,
+    record: (stored: StoredBytes) => Promise<void>,
+    modified?: Date,
+  ): Promise<void> {
+    const path = join(this.root, key);
+    const part = await this.#work.newPath();
+    const note = join(this.#work.path, noteOf(key));
+    let inPlace = false;
+    try {
+      const [noted, written] = await Promise.allSettled([
+        asStoreError(async () => {
+          await mkdir(note);
+          // The note must survive a power cut as well as the file does.
+          await syncFolder(this.#work.path);
+        }),
+        write(part, source, modified),
+      ]);
+      if (noted.status === "rejected") throw noted.reason;
+      if (written.status === "rejected") throw written.reason;
+      await asStoreError(async () => {
+        await this.#move(part, path);
+        await syncFolder(dirname(path));
+      });
+      inPlace = true;
+      await record(written.value);
+    } catch (error) {
+      await unlinked(part);
+      if (!(inPlace && isDoubtful(error))) {
+        await unlinked(path);
+        await unlessMissing(() => rmdir(note), undefined);
+      }
+      throw error;
+    }
+    await unlessMissing(() => rmdir(note), undefined);
+  }
+
+  async open(key: string): Promise<ReadableFile | undefined> {
+    const path = join(this.root, key);
+    const found = await unlessMissing(() => stat(path), undefined);
+    if (!found?.isFile()) return undefined;
+    const { size, mtime: modified } = found;
+    return {
+      size,
+      modified,
+      read: (range = { start: 0, end: size - 1 }) => readPart(path, range),
+    };
+  }
+
+  async remove(key: string): Promise<void> {
+    await unlinked(join(this.root, key));
+  }
+
+  async discard(
+    keys: readonly string[],
+    forget: () => Promise<readonly string[]>,
+  ): Promise<void> {
+    const note = `${await this.#work.newPath()}${NOTE}`;
+    let forgotten: readonly string[];
+    try {
+      await asStoreError(async () => {
+        await writeFile(note, keys.join("\n"), { flush: true });
+        await syncFolder(this.#work.path);
+      });
+      forgotten = await forget();
+    } catch (error) {
+      if (!isDoubtful(error)) await unlinked(note);
+      throw error;
+    }
+    // If this fails, the note stays, and the next sweep continues.
+    for (const key of forgotten) await this.remove(key);
+    await unlinked(note);
+  }
+
+  async *keys(after = ""): AsyncGenerator<FileEntry> {
+    yield* this.#keysBelow("", after);
+  }
+
+  async *#keysBelow(folder: string, after: string): AsyncGenerator<FileEntry> {
+    const entries = await unlessMissing(
+      () => readdir(join(this.root, folder), { withFileTypes: true }),
+      [],
+    );
+    // A folder sorts by the slash that follows its name in keys.
+    const keys = entries
+      .map((entry) => folder + entry.name + (entry.isDirectory() ? "/" : ""))
+      .filter((key) => key !== IDENTITY && isBeyond(key, after))
+      .sort(compareKeys);
+    for (const key of keys) {
+      if (key.endsWith("/")) {
+        yield* this.#keysBelow(key, after);
+        continue;
+      }
+      const path = join(this.root, key);
+      const found = await unlessMissing(() => stat(path), undefined);
+      if (found) yield { key, size: found.size };
+    }
+  }
+
+  async unsettled(): Promise<ReadonlySet<string>> {
+    const keys = new Set<string>();
+    for (const folder of await this.#work.all()) {
+      for (const key of await notedIn(folder)) keys.add(key);
+    }
+    return keys;
+  }
+
+  withScratch<T>(
+    source: AsyncIterable<Uint8Array>,
+    use: (path: string) => Promise<T>,
+  ): Promise<T> {
+    return this.#work.withScratch(source, use);
+  }
+
+  async sweep(isRecorded: (key: string) => Promise<boolean>): Promise<number> {
+    await this.#work.sweep(async (folder) => {
+      for (const key of await notedIn(folder)) {
+        if (!(await isRecorded(key))) await this.remove(key);
+      }
+    });
+    return SWEEP_INTERVAL;
+  }
+
+  async identify(): Promise<string> {
+    const path = join(this.root, IDENTITY);
+    return (await identityIn(path)) ?? asStoreError(() => this.#name(path));
+  }
+
+  /** Writes a name, unless another process did so meanwhile. */
+  async #name(path: string): Promise<string> {
+    const part = await this.#work.newPath();
+    await writeFile(part, identityText(randomUUID()), {
+      flush: true,
+      mode: 0o600,
+    });
+    try {
+      // Unlike a rename, a link never replaces a file.
+      await link(part, path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw error;
+      });
+      await syncFolder(this.root);
+    } finally {
+      await unlinked(part);
+    }
+    const identity = await identityIn(path);
+    if (identity !== undefined) return identity;
+    throw new StoreError("unusable", `${path} vanished`);
+  }
+
+  /** Releases the work folder. Notes that are left in it are for the next sweep. */
+  close(): Promise<void> {
+    return this.#work.close((names) => names.some(isNote));
+  }
+
+  /** Moves a file into a folder, and creates the folder if needed. */
+  async #move(from: string, to: string): Promise<void> {
+    const folder = dirname(to);
+    // Once in each process: another one may have created it and crashed before the sync.
+    if (!this.#settled.has(folder)) await this.#makeFolder(folder);
+    try {
+      await rename(from, to);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      // Somebody removed the folder.
+      await this.#makeFolder(folder);
+      await rename(from, to);
+    }
+  }
+
+  /** Creates a folder that survives a power cut. */
+  async #makeFolder(path: string): Promise<void> {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    for (let at = path; at !== dirname(this.root); at = dirname(at)) {
+      await syncFolder(dirname(at));
+    }
+    this.#settled.add(path);
+  }
+}
+
+/** Whether a key, or some key below a folder, comes after another one. */
+const isBeyond = (key: string, after: string): boolean =>
+  compareKeys(key, after) > 0 || (key.endsWith("/") && after.startsWith(key));
+
+/** The name in a file that names a folder; undefined if there is no file. */
+async function identityIn(path: string): Promise<string | undefined> {
+  const text = await asStoreError(() => readText(path));
+  if (text === "") return undefined;
+  const identity = identityOf(text);
+  if (identity !== undefined) return identity;
+  throw new StoreError("unusable", `${path} is not Foyer's`);
+}
+
+/**
+ * The keys in the notes of a work folder. The note of one key is an empty folder
+ * with the key as its name, because that is created in one step. The note of
+ * several keys is a file with one key on each line.
+ */
+async function notedIn(folder: string): Promise<string[]> {
+  const entries = await unlessMissing(
+    () => readdir(folder, { withFileTypes: true }),
+    [],
+  );
+  const keys = entries
+    .filter(({ name }) => isNote(name))
+    .map(async (entry) => {
+      const { name } = entry;
+      if (entry.isDirectory()) return [keyIn(name)];
+      const text = await readText(join(folder, name));
+      return text.split("\n").filter((key) => key !== "");
+    });
+  return (await Promise.all(keys)).flat();
+}

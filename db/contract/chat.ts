@@ -1,0 +1,277 @@
+// Part of db/contract/store.ts: what the store keeps of chat. `Store` says what holds for
+// every method.
+
+import type { Author } from "../log/entries.js";
+
+/** What an event of a channel is. */
+export type ChatEventType =
+  "channel.message" | "channel.member" | "channel.poll";
+
+/** An event of a channel, frozen. */
+export interface ChatEvent {
+  /**
+   * The number of its entry in the log of its world: ids count up over all channels of
+   * the world in the order of the commits, and an id is never used again. Other entries
+   * have numbers, too, so ids have gaps.
+   */
+  readonly id: number;
+  /** The id of the channel. */
+  readonly channel: string;
+  /** The id of a user, who may be erased; null if nobody sent it. */
+  readonly sender: string | null;
+  /** In milliseconds since 1970. */
+  readonly timestamp: number;
+  readonly type: ChatEventType;
+  /**
+   * JSON of an object, as it is stored: it is sent as it is, and parsing it may take
+   * a hundred times as long as copying it. Of a message that was edited, and of all
+   * its edits, the content of the last edit; of one that was deleted, and of all its
+   * edits, `{"type":"deleted"}`. Of a member event only `membership`: the user is the
+   * sender.
+   */
+  readonly content: string;
+  /** When it was edited or deleted last; null if never. */
+  readonly edited: number | null;
+  /** The id of the message that this one edits or deletes. It is never itself one that does. */
+  readonly replaces: number | null;
+  /** The ids of the users who reacted, by reaction, in the order in which they did. */
+  readonly reactions: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A new event, with what its delivery needs. Frozen, and plain JSON: it travels with the event of the store. */
+export interface Delivery {
+  readonly event: ChatEvent;
+  /** The id of the event of this channel before it, of any type; 0 if it is the first. */
+  readonly previous: number;
+  /** The id of the last event before it that is no member event; 0 for none. */
+  readonly previousMessage: number;
+  /** Who has got a notification of it, as is stored. */
+  readonly notified: readonly string[];
+  /** The members of a direct channel who had put it away, and see it again. */
+  readonly appeared: readonly string[];
+}
+
+/** A channel. */
+export interface Channel {
+  readonly id: string;
+  /** The ids of the members of a direct channel, erased ones included, sorted; undefined if it is the channel of a room. */
+  readonly direct: readonly string[] | undefined;
+  /** The id of the last event that is no member event; 0 for none. */
+  readonly lastMessage: number;
+}
+
+/** A membership that lasts. */
+export interface Membership extends Channel {
+  /** Whether the member has put away this direct channel until its next message. */
+  readonly hidden: boolean;
+}
+
+/** How far a user has read a channel. */
+export interface Mark {
+  readonly user: string;
+  readonly channel: string;
+  /** The id of the event that was marked as read last; null for none. */
+  readonly pointer: number | null;
+  /**
+   * The id of the last event of the channel when the user came onto its unread list;
+   * null if the user is not on it. Whoever has at least the `previousMessage` of a
+   * new message here is on the list when it arrives.
+   */
+  readonly listed: number | null;
+}
+
+/** A mark to note. */
+export interface NewMark extends Mark {
+  readonly world: string;
+  /** Whether it is skipped where a later event is marked already; false by default. */
+  readonly forward?: boolean | undefined;
+}
+
+/** What a user has not read. */
+export interface Unread {
+  readonly marks: readonly Mark[];
+  /** The stored notifications in ascending order of their events: the last 10,000 if there are more. */
+  readonly notifications: readonly { channel: string; event: number }[];
+}
+
+/** A message to send. */
+export interface MessageDraft {
+  readonly sender: string;
+  readonly content: Record<string, unknown>;
+  /** The id of the event that it edits; it deletes it if the type of the content is `deleted`. */
+  readonly replaces?: number | undefined;
+  /** Whether the sender may delete messages of others in this room. */
+  readonly moderates?: boolean | undefined;
+  /** Whether the sender is a member for as long as they are connected. */
+  readonly volatile?: boolean | undefined;
+  /** The users whom a message in a room notifies: of them, those who are members. Edits notify nobody. */
+  readonly mentioned?: readonly string[] | undefined;
+  /** Whether those mentioned are notified even if they are no members. */
+  readonly notifiesAll?: boolean | undefined;
+}
+
+/** Which events of a channel are read: those after or before an id, but not both. */
+export interface EventSelection {
+  /** The newest events before this id. */
+  before?: number | undefined;
+  /** The oldest events after this id. */
+  after?: number | undefined;
+  /** How many at most. */
+  limit: number;
+  /** Whether member events are left out. */
+  withoutMembers?: boolean | undefined;
+}
+
+/**
+ * Chat. The channel of a room has the id of the room, and exists as soon as the room
+ * does. A write to a channel that does not exist fails with `absent` on `room`. A
+ * user who is banned, silenced or erased is `denied` where it says that rights are
+ * checked.
+ */
+export interface ChatStore {
+  /** The highest id of an event of a world; 0 for none. */
+  lastId(worldId: string): Promise<number>;
+  /** A channel; undefined for that of a room in which nothing has happened yet. */
+  channel(worldId: string, id: string): Promise<Channel | undefined>;
+  /**
+   * Some events of a channel, oldest first.
+   * @throws {StoreError} `large` when they would take more than 4 MiB; 25 events never do.
+   */
+  events(
+    worldId: string,
+    channel: string,
+    selection: EventSelection,
+  ): Promise<ChatEvent[]>;
+  /** One event of a channel. */
+  event(
+    worldId: string,
+    channel: string,
+    id: number,
+  ): Promise<ChatEvent | undefined>;
+  /**
+   * The oldest events of a channel after an id, for a process that missed them. `appeared`
+   * is empty.
+   */
+  deliveries(
+    worldId: string,
+    channel: string,
+    after: number,
+    limit: number,
+  ): Promise<Delivery[]>;
+  /** Whether a user is a lasting member of a channel. */
+  isMember(worldId: string, channel: string, user: string): Promise<boolean>;
+  /** The ids of the lasting members of a channel, those who joined last first. Erased users are left out of rooms. */
+  members(worldId: string, channel: string, limit: number): Promise<string[]>;
+  /** The lasting memberships of a user, the oldest first. */
+  memberships(worldId: string, user: string): Promise<Membership[]>;
+  /** What a user has not read. */
+  unread(worldId: string, user: string): Promise<Unread>;
+
+  /**
+   * Sends, edits or deletes a message, and notifies who is to be notified: in a room
+   * those mentioned, in a direct channel all other members, except for an edit. The
+   * sender of a message leaves the unread list of a room. A direct channel appears
+   * again to members who had put it away.
+   * @param draft what it replaces may be an edit: then the edited message is meant.
+   * @returns the new event.
+   * @throws {StoreError} `absent` on `room`, or on `event` if it replaces none of this
+   *   channel or no message; `denied` if the sender is banned, silenced or erased, is no member, is blocked by
+   *   a member of a direct channel, or replaces a message of somebody else without
+   *   the right to, edits one that was deleted, or moderates in a direct channel.
+   */
+  send(
+    worldId: string,
+    channel: string,
+    draft: MessageDraft,
+    by?: Author,
+  ): Promise<Delivery>;
+  /**
+   * Makes a user a lasting member of the channel of a room, who comes onto the unread list.
+   * @returns the join event; undefined if they are a member already.
+   * @throws {StoreError} `absent` on `room` or `user`; `denied` if banned.
+   */
+  join(
+    worldId: string,
+    channel: string,
+    user: string,
+    by?: Author,
+  ): Promise<Delivery | undefined>;
+  /**
+   * Ends the membership of a user in the channel of a room, or puts a direct channel
+   * away. In both, the user leaves the unread list of a room.
+   * @param silent make no leave event.
+   * @returns the leave event; undefined if there is none.
+   * @throws {StoreError} `absent` on `room`; `denied` if the user is no member of a direct channel.
+   */
+  leave(
+    worldId: string,
+    channel: string,
+    user: string,
+    silent: boolean,
+    by?: Author,
+  ): Promise<Delivery | undefined>;
+  /**
+   * Adds or removes a reaction of a user. Doing it twice changes nothing.
+   * @param isMember whether the user is a volatile member.
+   * @returns the event with all reactions.
+   * @throws {StoreError} `absent` on `room` or `event`; `denied` as in {@link send};
+   *   `quota` on `reactions` when the event has 1,000 already.
+   */
+  react(
+    worldId: string,
+    channel: string,
+    event: number,
+    reaction: {
+      user: string;
+      reaction: string;
+      remove: boolean;
+      volatile: boolean;
+    },
+    by?: Author,
+  ): Promise<ChatEvent>;
+  /**
+   * Finds or creates the direct channel of a set of users. It makes it visible to the
+   * caller, and to the others unless it hides from them; a new one has a join event of each member.
+   * @param users all members, the caller included: 2 to 100 distinct ids.
+   * @param hide whether a new channel stays hidden from the others until its first message.
+   * @returns the channel; the join events of a new one; and to whom it became visible now.
+   * @throws {StoreError} `denied` if one of them is unknown, erased or banned, if one blocks
+   *   another, or if the caller is silenced.
+   */
+  direct(
+    worldId: string,
+    caller: string,
+    users: readonly string[],
+    hide: boolean,
+    by?: Author,
+  ): Promise<{
+    channel: Channel;
+    created: readonly Delivery[];
+    appeared: readonly string[];
+  }>;
+  /**
+   * Notes how far users have read, all at once. A `pointer` removes the notifications up to
+   * it. A mark of a channel or a user that does not exist any more is skipped.
+   * @param marks at most a few hundred.
+   */
+  mark(marks: readonly NewMark[]): Promise<void>;
+  /**
+   * Erases the content of a slice of the messages of a user, who may be erased, as if each had been deleted.
+   * @param after look at events after this id.
+   * @returns the id up to which they were looked at, and how many were emptied;
+   *   undefined if that was the last slice.
+   * @throws {StoreError} `absent` on `user`.
+   */
+  empty(
+    worldId: string,
+    user: string,
+    after: number,
+  ): Promise<{ next: number | undefined; emptied: number }>;
+  /**
+   * Removes a slice of the events of a world that are older than a time, with their
+   * bytes. Member events, too.
+   * @param before in milliseconds since 1970.
+   * @returns whether there may be more.
+   */
+  expire(worldId: string, before: number): Promise<boolean>;
+}

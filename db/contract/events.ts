@@ -1,0 +1,58 @@
+import type {
+  Counted,
+  LiveMessage,
+  ProcessBegan,
+  ProcessEnded,
+} from "../bus/bus.js";
+import type { Entry } from "../log/entries.js";
+
+/**
+ * A process has to drop all that it knows of a world: the database went back to an earlier
+ * state, or the process lagged by too much.
+ */
+export interface WorldReset {
+  type: "world.reset";
+  world: string;
+}
+
+/** Everything that listeners get. */
+export type AnyEvent =
+  Entry | WorldReset | LiveMessage | ProcessBegan | ProcessEnded;
+
+/** Called for each event. What it throws goes to `onFault` and does not affect other listeners. */
+export type Listener = (event: AnyEvent) => void;
+
+/**
+ * What happens in the worlds that this process follows, whichever process wrote it, and
+ * what processes tell each other.
+ */
+export interface Events {
+  /** The name of this process: no other that shares these events has or had it. */
+  readonly process: string;
+  /**
+   * Follows a world, once more if it is followed already. Listeners get each entry of its
+   * log once and in order, from the moment when this resolves. It waits for as long as
+   * the store cannot be read.
+   */
+  follow(world: string): Promise<void>;
+  /** Takes back one {@link follow}. */
+  unfollow(world: string): void;
+  /** This process wants the messages of a world, but not its log. See `Bus`. */
+  join(world: string): void;
+  /** Takes back one {@link join}. */
+  leave(world: string): void;
+  /** Whether listeners have got all entries of a world that were committed a second ago. */
+  isCurrent(world: string): boolean;
+  /** The last entry of a world that listeners have got, as a number; 0 for none. */
+  reached(world: string): number;
+  /** How many entries this process has read from the log, because no message about them came in time. */
+  readonly caughtUp: number;
+  /** Sends a message to the listeners of all processes that joined its world, if it has one. */
+  publish(message: LiveMessage): void;
+  /** @returns a function that ends the subscription. */
+  subscribe(listener: Listener): () => void;
+  /** See `Bus`. */
+  count(key: string, window: number): Promise<Counted>;
+  /** Stops delivery: no listener is called any more. */
+  close(): Promise<void>;
+}

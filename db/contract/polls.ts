@@ -1,0 +1,190 @@
+import type { Author } from "../log/entries.js";
+import type { Delivery } from "./chat.js";
+
+// Part of db/contract/store.ts: what the store keeps of polls. `Store` says what holds for
+// every method.
+
+/** Any state may follow any. Only an open poll takes votes. */
+export type PollState = "draft" | "open" | "closed" | "archived";
+
+/** Whether a user may choose one option or any number of them. */
+export type PollType = "choice" | "multi";
+
+export interface PollOption {
+  id: string;
+  content: string;
+  /** Options are sorted by it, and those with the same by their age. */
+  order: number;
+}
+
+/** A poll in a room. */
+export interface Poll {
+  id: string;
+  /** The id of the room. */
+  room: string;
+  content: string;
+  state: PollState;
+  poll_type: PollType;
+  /** At most one poll of a room is. */
+  is_pinned: boolean;
+  /** When it was created, in milliseconds since 1970. */
+  timestamp: number;
+  /** In their order. */
+  options: PollOption[];
+  /**
+   * How many users chose each option, by its id. Of a closed or archived poll, what
+   * it was when it was closed or archived, whatever happened to the options since.
+   */
+  results: Record<string, number>;
+}
+
+/** What one user chose in a poll. Without a choice, the user did not vote. */
+export interface Ballot {
+  poll: string;
+  /** The ids of options, in the order of the options. */
+  options: string[];
+}
+
+/** Who has voted in a poll. */
+export interface Voters {
+  /** Grows with every change of a ballot. */
+  changed: number;
+  /** The users whose ballots changed, and whether they vote for anything now. */
+  users: { id: string; voted: boolean }[];
+}
+
+/** An option without an order comes last: its order is one more than the highest, and 1 if there is none. */
+export interface OptionDraft {
+  content: string;
+  order?: number | undefined;
+}
+
+export interface PollDraft {
+  content: string;
+  options: readonly OptionDraft[];
+  state?: PollState | undefined;
+  poll_type?: PollType | undefined;
+}
+
+export interface PollChanges {
+  content?: string | undefined;
+  state?: PollState | undefined;
+  poll_type?: PollType | undefined;
+  /** True also ends the pin of another poll. */
+  is_pinned?: boolean | undefined;
+  /**
+   * All options from now on: those with an id are changed, those without are added,
+   * and those that are missing are deleted with their votes. An empty list changes none.
+   */
+  options?:
+    | readonly {
+        id?: string | undefined;
+        content?: string | undefined;
+        order?: number | undefined;
+      }[]
+    | undefined;
+}
+
+/** Which polls are listed. */
+export interface PollSelection {
+  limit: number;
+  /**
+   * How many characters of text they may have together, each poll and each option
+   * counting a hundred more. By default any number.
+   */
+  size?: number;
+  /** Only those that are open or closed. By default all. */
+  isPublic?: boolean;
+}
+
+/**
+ * The polls of rooms. Beside its own errors, each write fails with a
+ * {@link StoreError} `absent` when the room (`field` is `room`) or the poll (`poll`)
+ * does not exist, or the user is unknown or erased (`user`).
+ */
+export interface PollStore {
+  /** A poll of a room; undefined if the room has none of this id. */
+  get(worldId: string, room: string, id: string): Promise<Poll | undefined>;
+  /** The newest polls of a room, the oldest first. A pinned one is always among them. */
+  list(
+    worldId: string,
+    room: string,
+    selection: PollSelection,
+  ): Promise<Poll[]>;
+  /** What a user chose in the polls of a room; polls in which the user has no choice are left out. */
+  ballots(worldId: string, room: string, user: string): Promise<Ballot[]>;
+  /**
+   * Whose ballots in a poll changed since another call; all users with a ballot since 0.
+   * @returns undefined if there is no such poll.
+   */
+  voters(
+    worldId: string,
+    room: string,
+    id: string,
+    since: number,
+  ): Promise<Voters | undefined>;
+  /**
+   * Stores a poll and its options with new UUIDs as their ids. By default it is a
+   * draft with a choice of one.
+   * @throws {StoreError} `quota` on `options` when there would be more than 100.
+   */
+  create(
+    worldId: string,
+    room: string,
+    draft: PollDraft,
+    by?: Author,
+  ): Promise<Poll>;
+  /**
+   * Replaces the named fields. Becoming closed or archived freezes the results, after
+   * the options have changed; a state that takes votes, or is a draft, ends that.
+   *
+   * A draft that is opened in a room with a chat makes an event `channel.poll` there.
+   * @param user who does so, and sends that event.
+   * @returns the poll as it was before and as it is now, the event, and the id of the
+   *   poll whose pin that ended.
+   * @throws {StoreError} `absent` on `option` when an id is that of no option of this
+   *   poll, or is named twice, or a new option has no content; `quota` on `options`
+   *   when there would be more than 100.
+   */
+  update(
+    worldId: string,
+    room: string,
+    id: string,
+    changes: PollChanges,
+    user: string,
+    by?: Author,
+  ): Promise<{
+    before: Poll;
+    after: Poll;
+    delivery?: Delivery;
+    unpinned?: string;
+  }>;
+  /** Deletes a poll with its votes. @returns the poll as it was. */
+  delete(worldId: string, room: string, id: string, by?: Author): Promise<Poll>;
+  /**
+   * Replaces the ballot of a user, by none if the list is empty. Ids that are those of
+   * no option of the poll are skipped, and if no others are named, the ballot stays; one
+   * that is named twice counts once.
+   * @returns the poll as it is now, and what the user chose.
+   * @throws {StoreError} `denied` when the user is banned or silenced, and on `poll`
+   *   when the poll is not open, or has a choice of one and several are named.
+   */
+  vote(
+    worldId: string,
+    room: string,
+    id: string,
+    user: string,
+    options: readonly string[],
+    by?: Author,
+  ): Promise<{ poll: Poll; options: string[] }>;
+  /**
+   * Pins a poll, and ends the pin of another; with null, only that.
+   * @returns the poll that is pinned now.
+   */
+  pin(
+    worldId: string,
+    room: string,
+    id: string | null,
+    by?: Author,
+  ): Promise<Poll | undefined>;
+}

@@ -1,0 +1,691 @@
+import type { PermissionConfig } from "../../schemas/plain/permissions.js";
+import type { ChatStore } from "./chat.js";
+import type { Author, LogStore } from "../log/entries.js";
+import type { PollStore } from "./polls.js";
+import type { QuestionStore } from "./questions.js";
+import type { WorldCopy } from "../../schemas/world-document.js";
+import type {
+  Room,
+  RoomChanges,
+  RoomDraft,
+  RoomOrdering,
+} from "../../schemas/rooms.js";
+import type { User, UserName } from "../../schemas/users.js";
+import type { World, WorldChanges } from "../../schemas/worlds.js";
+
+// An engine is written from this file and tested by
+// test/db/store-contract/. `Store` says what holds for every method.
+
+/**
+ * A record and its version. db/rules/versions.ts computes the version from the values
+ * that a reader sees and from the revision, which counts the changes of the
+ * record from 1. So equal versions mean equal values, on every server and every
+ * engine, and a change followed by its reversal gives a third version. Nothing
+ * else identifies a state: the same record read twice may be two objects. The
+ * value is frozen with all that it holds, as readers share it.
+ */
+export interface Versioned<T> {
+  readonly value: T;
+  /** Of characters that an ETag may hold: no quotation mark and no comma. */
+  readonly version: string;
+  /**
+   * The value as compact JSON, its properties in the order of their schema. An
+   * engine that keeps JSON need not parse it to give this, so whoever only sends
+   * a record never pays for the objects in it.
+   */
+  readonly json: string;
+}
+
+/** Selects worlds. */
+export interface WorldSelection {
+  /** Only worlds whose id comes after this one. */
+  after?: string;
+  /** How many worlds at most. */
+  limit: number;
+}
+
+/** Selects a page of a list. A page past the end is empty. */
+export interface PageSelection {
+  /** From 1. `page * pageSize` is a safe integer. */
+  page: number;
+  pageSize: number;
+}
+
+/** Selects a page of the rooms of a world. */
+export interface RoomSelection extends PageSelection {
+  /** The traits of the caller. Rooms whose `room.view` refuses them are left out. */
+  traits: ReadonlySet<string>;
+  /**
+   * A minus sign reverses the named field only. Ties are broken by the other one of
+   * `sorting_priority` and `name`, ascending, and then by `id`.
+   */
+  ordering: RoomOrdering;
+  /** Only rooms with a module of exactly this type; any room if empty. */
+  type?: string | undefined;
+  /**
+   * Only rooms whose name or description contains this; any room if empty. Case
+   * is ignored as `text.toLowerCase().toUpperCase()` does, on both sides.
+   */
+  search?: string | undefined;
+  /** Aborts when nobody waits for the list any longer. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What REST does not show of a room; the live layer does. */
+export interface RoomExtras {
+  /** The address of an image; null by default, like all that may be null. */
+  picture: string | null;
+  import_id: string | null;
+  /** 0 by default. */
+  pretalx_id: number;
+  /** Whether everybody who enters the world joins the room. */
+  force_join: boolean;
+  /** What is on at the moment. */
+  schedule_data: Record<string, unknown> | null;
+}
+
+/** A room with its extras. They are no part of the JSON of its record, and a part of its revision. */
+export interface RoomValue extends Room {
+  readonly extras: Readonly<RoomExtras>;
+  /** The JSON of what may be large, as in a {@link UserRecord}. */
+  readonly stored: {
+    readonly module_config: string;
+    readonly permission_config: string;
+    readonly schedule_data: string;
+  };
+}
+
+/** The fields of a room to replace. Of the extras, those that are not named stay. */
+export interface RoomUpdate extends RoomChanges {
+  extras?: Partial<RoomExtras> | undefined;
+}
+
+/** A page of rooms; the JSON of its record is that of `rooms` alone. */
+export interface RoomPage {
+  /** The number of rooms on all pages. */
+  readonly count: number;
+  readonly rooms: readonly Room[];
+}
+
+/**
+ * Somebody who comes to a world, named by exactly one of the `uid` of a token and
+ * the client ID of a guest. With both, the token counts. A `uid` and a client ID
+ * of the same text name two users, and case matters in both.
+ */
+export interface Visitor {
+  tokenId?: string | undefined;
+  clientId?: string | undefined;
+  traits: ReadonlySet<string>;
+  /** Any JSON object; none if the token has none. Counts when the user is created. */
+  profile?: Record<string, unknown> | undefined;
+  /** The user's id in pretalx. Counts when the user is created. */
+  pretalxId?: string | undefined;
+  /** Whether this is a login, which sets `last_login`. */
+  login?: boolean | undefined;
+}
+
+/** What a moderator has decided about a user; empty for nothing. */
+export type ModerationState = "" | "silenced" | "banned";
+
+/**
+ * A user of a world, frozen. `traits` are in the order in which they came. A
+ * tombstone is what is left of an erased user: its id, with everything else at
+ * its default.
+ */
+export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
+  /** When the user last entered or uploaded, in milliseconds since 1970. */
+  readonly last_seen: number;
+  readonly moderation_state: ModerationState;
+  /** What the clients of the user keep here; `{}` by default. */
+  readonly client_state: Record<string, unknown>;
+  readonly pretalx_id: string | null;
+  /** In milliseconds since 1970; null before the first login. */
+  readonly last_login: number | null;
+  /** Whether it is a tombstone. */
+  readonly deleted: boolean;
+  /**
+   * The JSON of what may be large, as it is stored, to be sent without a parse. Not
+   * enumerable: copies of the record do not have it.
+   */
+  readonly stored: {
+    readonly profile: string | null;
+    readonly client_state: string;
+  };
+}
+
+/** A user in a list for administrators, which leaves out what may be large. */
+export type ListedUser = Omit<UserRecord, "client_state" | "deleted">;
+
+export interface UserPage {
+  /** The number of users on all pages. */
+  count: number;
+  users: ListedUser[];
+}
+
+/** The fields of a user to replace, each as a whole. */
+export interface UserChanges {
+  profile?: Record<string, unknown> | undefined;
+  client_state?: Record<string, unknown> | undefined;
+  pretalx_id?: string | null | undefined;
+}
+
+/** Selects a page of the users of a world. */
+export interface UserSearch extends PageSelection {
+  /**
+   * Only users whose `profile.display_name` contains this; any user if empty. Case
+   * is ignored as in {@link RoomSelection.search}.
+   */
+  term?: string | undefined;
+  /** The names in `profile.fields` whose texts may contain the term instead. */
+  fields?: readonly string[] | undefined;
+  /** Only users with at least one of these traits, so nobody if it is empty. */
+  traits?: readonly string[] | undefined;
+  /** Whether banned users are included. */
+  banned?: boolean | undefined;
+  /** Only users with a display name that is not empty. */
+  named?: boolean | undefined;
+}
+
+/** A page of found users. */
+export interface FoundUsers {
+  /** The number of users on all pages. */
+  count: number;
+  users: UserRecord[];
+}
+
+/** An announcement changes its state from a draft to active, and then to archived. */
+export type AnnouncementState = "draft" | "active" | "archived";
+
+/** A message to everybody in a world. */
+export interface Announcement {
+  id: string;
+  text: string;
+  /** Until when it is visible, in milliseconds since 1970; null for ever. */
+  show_until: number | null;
+  state: AnnouncementState;
+}
+
+/** A new announcement: by default a draft without an end. */
+export interface AnnouncementDraft {
+  text: string;
+  show_until?: number | null | undefined;
+  state?: AnnouncementState | undefined;
+}
+
+/** The key of a file, with the size and the checksum of its bytes. */
+export interface FileDigest {
+  /** Names the bytes in the `FileStore`: `pub/<world>/<id>.<secret>.<extension>`. */
+  key: string;
+  /** In bytes. */
+  size: number;
+  /** The SHA-256 of its bytes, in lower-case hexadecimal. */
+  sha256: string;
+}
+
+/** The record of an uploaded file. Its bytes are in the `FileStore`. */
+export interface FileRecord extends FileDigest {
+  /** Names the file in its world. It follows from the key (`fileIdOf`). */
+  id: string;
+  /** Its MIME type. It follows from the key (`mimeTypeOf`). */
+  type: string;
+  /** Who uploaded it; null once that user is erased. */
+  userId: string | null;
+  /** In milliseconds since 1970. */
+  uploadedAt: number;
+}
+
+export interface FilePage {
+  /** The number of files on all pages. */
+  count: number;
+  files: FileRecord[];
+}
+
+/** Why the store did not do what it was asked. */
+export type StoreProblem =
+  /** The record to change, or its world, does not exist; `field` says which: `world`, `room`, `user`, `file`, `announcement`, `event`, `question`, `poll` or `option`. */
+  | "absent"
+  /** The record exists, but not in a version that the caller named. */
+  | "changed"
+  /** Another record has the same; `field` says what: such as `id`, `domain`, `name` or `rooms`. */
+  | "taken"
+  /** Another process held the lock for too long, or too many reads wait; try again soon. */
+  | "busy"
+  /** The user is banned or silenced, or may not do this in a channel; or the poll does not take this vote (`field` is `poll`). */
+  | "denied"
+  /** The files of the world would exceed their quota, a user blocks too many others (`field` is `blocks`), an event has too many reactions (`reactions`), or a poll too many options (`options`). */
+  | "quota"
+  /** The commit failed in a way that leaves open whether it happened. */
+  | "doubtful"
+  /** The answer would be too large to read at once; a smaller page may do. */
+  | "large"
+  /** The disk is full. */
+  | "full"
+  /** The store cannot be used: damaged, of a newer version, unreachable, or closed. */
+  | "unusable";
+
+/** The only error that a store throws on purpose. Any other error is a bug. */
+export class StoreError extends Error {
+  constructor(
+    readonly problem: StoreProblem,
+    message: string,
+    readonly field?: string,
+  ) {
+    super(message);
+    this.name = "StoreError";
+  }
+}
+
+/** How much a store holds, for its operator. It is cheap to ask for, however much that is. */
+export interface Counts {
+  worlds: number;
+  rooms: number;
+  /** Without erased users. */
+  users: number;
+  /** The size of all uploaded files, as recorded. */
+  fileBytes: number;
+  /** The size of the database on its disk, with its log. */
+  databaseBytes: number;
+}
+
+/**
+ * Everything the service keeps, except the bytes of files.
+ *
+ * **Atomicity.** Each method is one atomic operation: a method that fails changes
+ * nothing, and a method that returns several values returns those of one moment.
+ *
+ * **Errors.** Beside the errors that a method names, any method may reject with
+ * a {@link StoreError} `busy` or `unusable`, and a write with `full` or `doubtful`.
+ * Where a write has several reasons to fail, it reports the first of `absent`,
+ * `denied`, `changed`, `taken` (`id` before `domain` before `rooms` before `users`
+ * before `announcements` before `chat` before `questions` before `polls`) and `quota`.
+ *
+ * **Reads** see every write of this store that has resolved, and every write of
+ * other processes that was committed a second ago. On the embedded engine they see
+ * those that were committed before the present turn of the event loop, and reads of
+ * one turn may share one state. No engine answers with anything older: one that cannot
+ * tell whether it is out of date reads anew, or rejects with `unusable`. A write
+ * always decides on what is committed. A read of a world that does not exist
+ * gives undefined, 0, or an empty list, and never fails for that.
+ *
+ * **Writes** are durable once they resolve. An engine may run a write more than
+ * once before it commits, so a write touches nothing but the database. A write
+ * that leaves all values of a world or a room as they are keeps its version.
+ *
+ * **Log.** Each write appends an entry to the log of its world in the same transaction
+ * (`db/log/entries.ts`), also one that leaves all values as they are: people get the push
+ * that a command causes. Marks do not, nor does a user who enters with the same traits. The
+ * parameter `by` names who wrote; without it, that is the author
+ * with which the store was opened.
+ *
+ * **Values** are those that the schemas accept; the store does not validate them.
+ * Every string, number and JSON value reads back as it was written. That includes
+ * the order of the names in an object, on which versions depend.
+ *
+ * **Text** is compared and sorted by its code points (the bytes of UTF-8), and
+ * never by the rules of a language.
+ *
+ * **Results** other than frozen ones belong to the caller, who may change them.
+ */
+export interface Store {
+  readonly worlds: WorldStore;
+  readonly rooms: RoomStore;
+  readonly users: UserStore;
+  readonly files: FileRecords;
+  readonly announcements: AnnouncementStore;
+  readonly chat: ChatStore;
+  readonly questions: QuestionStore;
+  readonly polls: PollStore;
+  readonly log: LogStore;
+  /** How much there is now. */
+  counts(): Promise<Counts>;
+  /**
+   * Finishes the writes under way, then closes the database. Methods that are
+   * called later reject with `unusable`. A second call does nothing.
+   */
+  close(): Promise<void>;
+}
+
+/** What {@link WorldStore.configure} replaces. */
+export interface WorldSettings extends Pick<
+  WorldChanges,
+  "title" | "permission_config"
+> {
+  config?: Record<string, unknown> | undefined;
+}
+
+export interface WorldStore {
+  get(id: string): Promise<Versioned<World> | undefined>;
+  /**
+   * The world that a host name stands for: the one with exactly this domain, or
+   * else the one with this domain without the port, or else the only world of the
+   * store if it has only one.
+   * @param host as in a Host header, in lower case, with or without a port.
+   */
+  at(host: string): Promise<Versioned<World> | undefined>;
+  /** Worlds in the order of the code points of their ids. They are frozen. */
+  list(selection: WorldSelection): Promise<World[]>;
+  /** The worlds that have a key with exactly this issuer and audience, in any order. */
+  issuing(
+    issuer: string,
+    audience: string,
+  ): Promise<readonly Versioned<World>[]>;
+  /**
+   * Creates a world. Two worlds may share a host name only if the domains of
+   * both name different ports.
+   * @throws {StoreError} `taken` on `id` or `domain`.
+   */
+  create(world: World, by?: Author): Promise<Versioned<World>>;
+  /**
+   * Replaces the named fields as a whole. A `config` without `JWT_secrets` keeps
+   * the present keys, which then come first in it. An `id` must be the present one.
+   * @param versions change the world only if it is in one of these versions; an
+   *   empty list never matches, and without a list any version does.
+   * @throws {StoreError} `absent`, `changed`, or `taken` on `domain`.
+   */
+  update(
+    id: string,
+    changes: WorldChanges,
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<Versioned<World>>;
+  /**
+   * Replaces the named fields, and of `config` only the named keys. They keep their
+   * places; new keys come last. The keys of tokens always stay as they are.
+   * @param versions see {@link WorldStore.update}.
+   * @throws {StoreError} `absent` or `changed`.
+   */
+  configure(
+    id: string,
+    changes: WorldSettings,
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<Versioned<World>>;
+  /**
+   * Deletes a world with its rooms, users and file records. What identifies its
+   * users and its files, and what was said in it, is also overwritten in the storage
+   * of the database, soon after.
+   * @param noted the keys that its files may have; any by default.
+   * @returns the keys of its files, in any order. No record names them any more.
+   * @throws {StoreError} `absent`, or `changed` if it has a file that is not noted.
+   */
+  delete(id: string, noted?: readonly string[], by?: Author): Promise<string[]>;
+  /**
+   * The world with all its rooms in the order of `sorting_priority`, each with its
+   * revision, its users by id without tombstones, and its announcements, questions
+   * and polls, the oldest first. A room has a `domain` only if it has one of its own.
+   * What has its default is left out, and so is an empty list of anything but rooms.
+   * @param options.history include the chat, with direct channels and the ids of erased users.
+   * @param options.votes include who voted for a question or in a poll; true by default.
+   * @throws {StoreError} `large` if a document cannot hold the history, or the votes.
+   */
+  export(
+    id: string,
+    options?: { history?: boolean; votes?: boolean },
+  ): Promise<WorldCopy | undefined>;
+  /**
+   * Creates a world with all that it holds, ids and revisions included. A missing
+   * revision is 1. The ids of blocked users are those of users of the copy. Events
+   * of chat get new ids, in the same order, and marks follow them. A closed or
+   * archived poll without results gets those of its ballots.
+   * @param options.dryRun create nothing, but fail where the import would fail.
+   * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms`, `users`,
+   *   `announcements`, `chat` (its direct channels), `questions` or `polls` (also
+   *   their options) if any world has one with the id of one of them, or if two users
+   *   of the copy have the same name.
+   */
+  import(
+    copy: WorldCopy,
+    options?: { dryRun?: boolean },
+    by?: Author,
+  ): Promise<Versioned<World>>;
+}
+
+/**
+ * The rooms of worlds. The `domain` of a room that has none of its own is that of
+ * its world, so its version changes with it.
+ */
+export interface RoomStore {
+  /** The room with an id, if it is in this world. */
+  get(worldId: string, id: string): Promise<Versioned<RoomValue> | undefined>;
+  /**
+   * The rooms that the caller may see, in the order that is asked for: by priority,
+   * then by name, or by name, then by priority, and in the end by id. Texts compare
+   * by code point. The version is that of the page's content.
+   * @throws {StoreError} `large` when the page would take more than a few MiB.
+   */
+  list(worldId: string, selection: RoomSelection): Promise<Versioned<RoomPage>>;
+  /**
+   * A page of all rooms, whoever may see them, by priority, name and id. It is not
+   * bounded by size, so ask for at most a few hundred rooms.
+   */
+  all(
+    worldId: string,
+    selection: PageSelection,
+  ): Promise<Versioned<RoomValue>[]>;
+  /**
+   * Creates a room with a new UUID as its id, unique in the store. Fields that are
+   * not given get the defaults of the interface.
+   * @throws {StoreError} `absent` when the world does not exist.
+   */
+  create(
+    worldId: string,
+    draft: RoomDraft,
+    by?: Author,
+  ): Promise<Versioned<RoomValue>>;
+  /**
+   * Creates a room behind all others: its priority is one more than the highest,
+   * which may be 0, as long as a priority can be.
+   * @throws {StoreError} `absent` when the world does not exist, or `taken` on
+   *   `name` if the world has a room of this name. Case is ignored as in
+   *   {@link RoomSelection.search}.
+   */
+  open(
+    worldId: string,
+    draft: RoomDraft,
+    by?: Author,
+  ): Promise<Versioned<RoomValue>>;
+  /**
+   * Replaces the named fields as a whole. A `domain` of null removes the room's
+   * own. An `id` must be the present one.
+   * @param versions see {@link WorldStore.update}.
+   * @throws {StoreError} `absent` or `changed`.
+   */
+  update(
+    worldId: string,
+    id: string,
+    changes: RoomUpdate,
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<Versioned<RoomValue>>;
+  /**
+   * Sets the `schedule_data` of a room.
+   * @throws {StoreError} `absent`.
+   */
+  schedule(
+    worldId: string,
+    id: string,
+    data: Record<string, unknown> | null,
+    by?: Author,
+  ): Promise<Versioned<RoomValue>>;
+  /**
+   * Numbers the priorities of all rooms from 1: the named rooms come first, in
+   * this order, and the others follow in their present one. Ids that no room of
+   * the world has are skipped.
+   */
+  reorder(worldId: string, ids: readonly string[], by?: Author): Promise<void>;
+  /**
+   * Deletes a room with its chat, its polls, and every byte of its questions, soon after.
+   * @param versions see {@link WorldStore.update}.
+   * @returns the rules that the room had.
+   * @throws {StoreError} `absent` or `changed`.
+   */
+  delete(
+    worldId: string,
+    id: string,
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<PermissionConfig>;
+}
+
+export interface UserStore {
+  /**
+   * Lets somebody into a world. The first entry creates a user, with a new UUID
+   * as its id; later ones refresh its traits and `last_seen`, never its profile.
+   * A banned user stays as it is, and is returned all the same.
+   * Of first entries at the same time, in any processes, one creates the user.
+   * An erased user is not found again: the same name then creates a new one.
+   * @returns the user as it is now.
+   * @throws {StoreError} `absent` if the world does not exist.
+   */
+  enter(worldId: string, visitor: Visitor, by?: Author): Promise<UserRecord>;
+  /** The user with an id, if it is in this world; also a tombstone. */
+  get(worldId: string, id: string): Promise<UserRecord | undefined>;
+  /** The user that {@link enter} would refresh; undefined if it would create one. */
+  find(
+    worldId: string,
+    name: Pick<Visitor, "tokenId" | "clientId">,
+  ): Promise<UserRecord | undefined>;
+  /**
+   * The users with some ids, in any order, tombstones included. Ids that no user
+   * of the world has are left out.
+   * @param ids at most a few hundred.
+   */
+  getMany(worldId: string, ids: readonly string[]): Promise<UserRecord[]>;
+  /**
+   * The users with some ids in pretalx, in any order. Several users may have one.
+   * @param ids at most a few hundred.
+   */
+  byPretalx(worldId: string, ids: readonly string[]): Promise<UserRecord[]>;
+  /**
+   * A page of the users that are searched for, without tombstones: by display name,
+   * with the same case, and then by id.
+   * @param signal aborts when nobody waits for the answer any longer.
+   * @throws {StoreError} `busy` when too many searches wait, or if it is aborted
+   *   before its turn; `large` as in {@link list}.
+   */
+  search(
+    worldId: string,
+    search: UserSearch,
+    signal?: AbortSignal,
+  ): Promise<FoundUsers>;
+  /**
+   * Replaces the named fields.
+   * @throws {StoreError} `absent`, also if the user is erased.
+   */
+  update(
+    worldId: string,
+    id: string,
+    changes: UserChanges,
+    by?: Author,
+  ): Promise<UserRecord>;
+  /**
+   * Decides about a user. A banned user who is silenced stays banned.
+   * @throws {StoreError} `absent`, also if the user is erased.
+   */
+  moderate(
+    worldId: string,
+    id: string,
+    state: ModerationState,
+    by?: Author,
+  ): Promise<UserRecord>;
+  /**
+   * Notes that one user blocks another, if it is not noted yet.
+   * @throws {StoreError} `absent`, also if one of them is erased; `quota` on
+   *   `blocks` if the user blocks a thousand others already.
+   */
+  block(worldId: string, id: string, other: string, by?: Author): Promise<void>;
+  /** Ends a block, if there is one. @throws {StoreError} `absent` as {@link block}. */
+  unblock(
+    worldId: string,
+    id: string,
+    other: string,
+    by?: Author,
+  ): Promise<void>;
+  /**
+   * The users that a user blocks, in the order of {@link search}: only the first if
+   * their profiles take more than a MiB together.
+   */
+  blocked(worldId: string, id: string): Promise<UserRecord[]>;
+  /**
+   * The users of a world, without erased ones: the last seen first, and users of
+   * the same millisecond in ascending order of their ids.
+   * @throws {StoreError} `large` when the page would take more than a few MiB. A
+   *   page with one user is never refused.
+   */
+  list(worldId: string, selection: PageSelection): Promise<UserPage>;
+  /**
+   * Erases a user but for its tombstone: its names, its profile, its traits, all
+   * other fields, and the blocks by it and of it. They are also overwritten in the
+   * storage of the database, and in its log as soon as nobody reads that. The files
+   * and the questions of the user stay, without an owner, and so do the votes.
+   * @param name exactly one of the id and the `uid`.
+   * @returns the id of the user.
+   * @throws {StoreError} `absent`, also if the user is erased already.
+   */
+  erase(worldId: string, name: UserName, by?: Author): Promise<string>;
+}
+
+export interface FileRecords {
+  /**
+   * Records a file whose bytes are in place, and lets the uploader enter as
+   * {@link UserStore.enter} does. If it fails, no user is created or refreshed. The author
+   * of its entries is the uploader.
+   * @param file its key is new in the store, and names this world.
+   * @param quota how many bytes the files of the world may have together, this
+   *   one included.
+   * @throws {StoreError} `absent` when the world does not exist, `denied` when the
+   *   uploader is banned or silenced, or `quota`.
+   */
+  add(
+    worldId: string,
+    uploader: Visitor,
+    file: FileDigest,
+    quota: number,
+  ): Promise<void>;
+  /** Whether a file of any world has this key. */
+  has(key: string): Promise<boolean>;
+  /** The file with an id, if it is in this world. */
+  get(worldId: string, id: string): Promise<FileRecord | undefined>;
+  /**
+   * The files of a world: the newest first, and of files of the same millisecond
+   * the one that was recorded last.
+   */
+  list(worldId: string, selection: PageSelection): Promise<FilePage>;
+  /** The keys of all files of a world, in any order. */
+  keys(worldId: string): Promise<string[]>;
+  /**
+   * Deletes the record of a file. Its key is also overwritten in the storage of
+   * the database, soon after.
+   * @returns the key of the file. No record names it any more.
+   * @throws {StoreError} `absent`.
+   */
+  delete(worldId: string, id: string, by?: Author): Promise<string>;
+  /** How many bytes the files of a world have together, as recorded. */
+  size(worldId: string): Promise<number>;
+}
+
+export interface AnnouncementStore {
+  /** All announcements of a world, in any state, the oldest first. */
+  list(worldId: string): Promise<Announcement[]>;
+  /**
+   * Creates an announcement with a new UUID as its id.
+   * @throws {StoreError} `absent` when the world does not exist.
+   */
+  create(
+    worldId: string,
+    draft: AnnouncementDraft,
+    by?: Author,
+  ): Promise<Announcement>;
+  /**
+   * Replaces the named fields. Of changes of the state, those from a draft to active
+   * and from active to archived take effect, and others are ignored.
+   * @returns the announcement as it was before and as it is now.
+   * @throws {StoreError} `absent`.
+   */
+  update(
+    worldId: string,
+    id: string,
+    changes: Partial<AnnouncementDraft>,
+    by?: Author,
+  ): Promise<{ before: Announcement; after: Announcement }>;
+}

@@ -1,0 +1,62 @@
+import { setImmediate } from "node:timers/promises";
+import { Failure } from "../../failure.js";
+import type { Row, Table } from "./tables.js";
+
+/** What became of a file that a source names, as the live store says. */
+export type FileFate = "recorded" | "deleted" | "gone with its world";
+
+/** All rows of a store, as they are at one moment. Others may write to the store meanwhile. */
+export interface TableSource {
+  /** The rows of a table in the order of its key, in batches of bounded size. */
+  rows(table: Table): AsyncIterable<readonly Row[]>;
+  /** About how many rows a table has, to show progress. */
+  count(table: Table): Promise<number>;
+  /** Asks the live store, because a file of the source may have been deleted since. */
+  fateOf(key: string): Promise<FileFate>;
+  close(): Promise<void>;
+}
+
+/** A row cannot be in a store. The message is one line. */
+export class UnfitRow extends Failure {}
+
+/** An empty store that gets all rows or none. */
+export interface TableTarget {
+  /** Whether nothing would be lost. */
+  isEmpty(): Promise<boolean>;
+  /**
+   * Loads the rows of a table. The tables come in the order of `TABLES`, each once.
+   * @throws {UnfitRow} if one cannot be in the store.
+   */
+  load(table: Table, rows: AsyncIterable<readonly Row[]>): Promise<void>;
+  /**
+   * Checks that no row refers to a missing one, and makes all rows visible and durable.
+   * @throws {UnfitRow} if one does.
+   */
+  finish(): Promise<void>;
+  /** Ends. Without {@link finish}, the store is as it was. */
+  close(): Promise<void>;
+}
+
+/** How many rows a batch has at most, and about how many characters. */
+const BATCH_ROWS = 500;
+const BATCH_CHARACTERS = 1024 * 1024;
+
+/** Puts rows into batches of bounded size. Others run between two batches. */
+export async function* inBatches(
+  rows: Iterable<Row>,
+): AsyncGenerator<readonly Row[]> {
+  let batch: Row[] = [];
+  let characters = 0;
+  for (const row of rows) {
+    batch.push(row);
+    for (const value of row) {
+      if (typeof value === "string") characters += value.length;
+    }
+    if (batch.length < BATCH_ROWS && characters < BATCH_CHARACTERS) continue;
+    yield batch;
+    await setImmediate();
+    batch = [];
+    characters = 0;
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,132 @@
+import type { PollCopy, QuestionCopy } from "../../schemas/votes-copy.js";
+import { isFrozen, type PollRow } from "../rules/poll-rows.js";
+import type { PollOption } from "../contract/polls.js";
+import type { QuestionRow } from "../rules/question-rows.js";
+import type { Value } from "./tables.js";
+import { timeOf } from "./world-copies.js";
+
+// What engines share that put questions and polls into a document, or take them out.
+
+/** @param votes who votes for it; null for each erased user. */
+export const toQuestionCopy = (
+  { id, room, content, state, timestamp, ...row }: QuestionRow,
+  votes: (string | null)[] = [],
+): QuestionCopy => ({
+  id,
+  room,
+  content,
+  state,
+  timestamp: timeOf(timestamp),
+  ...(row.sender !== null && { sender: row.sender }),
+  ...(row.moderator !== null && { moderator: row.moderator }),
+  ...(row.answered && { answered: true }),
+  ...(row.is_pinned && { is_pinned: true }),
+  ...(votes.length > 0 && { votes }),
+});
+
+/** The columns of a question that {@link questionValues} fills. */
+export const COPIED_QUESTION_COLUMNS =
+  "id, room_id, sender, moderator, content, state, answered, is_pinned, timestamp, score";
+
+/** The values of {@link COPIED_QUESTION_COLUMNS}, in their order. */
+export const questionValues = (question: QuestionCopy): Value[] => [
+  question.id,
+  question.room,
+  question.sender ?? null,
+  question.moderator ?? null,
+  question.content,
+  question.state,
+  Number(question.answered ?? false),
+  Number(question.is_pinned ?? false),
+  Date.parse(question.timestamp),
+  question.votes?.length ?? 0,
+];
+
+/** One option that a ballot has. */
+export interface Choice {
+  ballot: number;
+  user: string | null;
+  option: string;
+}
+
+type BallotCopy = NonNullable<PollCopy["ballots"]>[number];
+
+/** @param choices in the order of the ballots, and of the options. */
+export function toBallots(choices: Iterable<Choice>): BallotCopy[] {
+  const ballots = new Map<number, BallotCopy>();
+  for (const { ballot, user, option } of choices) {
+    const found = ballots.get(ballot);
+    if (found) found.options.push(option);
+    else {
+      ballots.set(ballot, {
+        ...(user !== null && { user }),
+        options: [option],
+      });
+    }
+  }
+  return [...ballots.values()];
+}
+
+/** @param options in their order. */
+export const toPollCopy = (
+  { id, room, content, state, poll_type, timestamp, ...row }: PollRow,
+  options: readonly PollOption[],
+  ballots: BallotCopy[],
+): PollCopy => ({
+  id,
+  room,
+  content,
+  state,
+  poll_type,
+  timestamp: timeOf(timestamp),
+  ...(row.is_pinned && { is_pinned: true }),
+  options: options.map(({ id, content, order }) => ({ id, content, order })),
+  ...(row.results !== null && {
+    results: JSON.parse(row.results) as Record<string, number>,
+  }),
+  ...(ballots.length > 0 && { ballots }),
+});
+
+/** What a poll in a document counts. */
+interface PollTotals {
+  /** The votes of the ballots, by the id of the option. */
+  votes: ReadonlyMap<string, number>;
+  /** JSON of the results of a closed or archived poll; null for others. */
+  results: string | null;
+}
+
+/** Counts the ballots of a poll. Results that the document lacks follow from them. */
+export function totalsOf({
+  state,
+  options,
+  ballots = [],
+  results,
+}: PollCopy): PollTotals {
+  const votes = new Map(options.map(({ id }) => [id, 0]));
+  for (const id of ballots.flatMap((ballot) => ballot.options)) {
+    votes.set(id, votes.get(id)! + 1);
+  }
+  return {
+    votes,
+    results: isFrozen(state)
+      ? JSON.stringify(results ?? Object.fromEntries(votes))
+      : null,
+  };
+}
+
+/** The columns of a poll that {@link pollValues} fills. */
+export const COPIED_POLL_COLUMNS =
+  "id, room_id, content, state, poll_type, is_pinned, timestamp, changed, results";
+
+/** The values of {@link COPIED_POLL_COLUMNS}, in their order. @param totals of the poll. */
+export const pollValues = (poll: PollCopy, totals: PollTotals): Value[] => [
+  poll.id,
+  poll.room,
+  poll.content,
+  poll.state,
+  poll.poll_type,
+  Number(poll.is_pinned ?? false),
+  Date.parse(poll.timestamp),
+  poll.ballots?.length ?? 0,
+  totals.results,
+];

@@ -1,0 +1,136 @@
+import type pg from "pg";
+import { Draft } from "../../log/draft.js";
+import { type Author, type Entry, INDEX } from "../../log/entries.js";
+import type { Hint } from "../../log/log.js";
+import { StoreError } from "../../contract/store.js";
+import { limited } from "./client.js";
+import { storeErrorOf } from "./errors.js";
+import { LOCK_OF_WORLDS, lockOfWorld } from "./locks.js";
+import {
+  eraseData,
+  headOf,
+  Log,
+  LOCKED_INDEX,
+  Noted,
+  positionIn,
+  storing,
+  type Writer,
+} from "../log/log.js";
+import { DEADLINES } from "./pool.js";
+import { type Sql, sqlOn } from "./sql.js";
+
+/** A write that waits for its transaction. */
+export interface Job {
+  readonly run: (sql: Sql, log: Log) => Promise<unknown>;
+  /** Who writes; undefined for the author of the store. */
+  readonly by: Writer;
+  /** Whether writes of all worlds have to wait for it. Then it runs alone. */
+  readonly all: boolean;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A transaction that was committed, or in which everything failed. */
+export interface Done {
+  /** The entries that it appended. */
+  readonly hints: readonly Hint<Entry>[];
+  /** Gives each job its answer. */
+  readonly settle: () => void;
+}
+
+/**
+ * Runs some writes of a world in one transaction, each of which succeeds or fails alone.
+ * @param author of jobs that name nobody.
+ * @param noted gets the notes of the jobs, also if the commit is doubtful.
+ * @throws {StoreError} `doubtful` if the connection was lost during the commit, and what
+ *   pg throws: then none of the jobs has an answer.
+ */
+export async function transact(
+  client: pg.ClientBase,
+  world: string,
+  jobs: readonly Job[],
+  author: Author,
+  noted: Noted,
+): Promise<Done> {
+  const sql = sqlOn((query) => client.query(query));
+  const answers: (() => void)[] = [];
+  const heads = new Map([[world, await begin(client, world, jobs[0]!.all)]]);
+  const draft = new Draft((one) => heads.get(one)!);
+  for (const job of jobs) {
+    const { resolve, reject } = job;
+    // A failed statement ends the whole transaction, unless there is a savepoint.
+    if (jobs.length > 1) await client.query("SAVEPOINT job");
+    const mark = draft.mark();
+    const own = new Noted();
+    try {
+      const log = new Log({ draft, world, noted: own }, job.by, author);
+      const result = await job.run(sql, log);
+      noted.add(own);
+      answers.push(() => resolve(result));
+    } catch (error) {
+      const fault = storeErrorOf(error);
+      // With the connection, all is lost.
+      if (fault?.problem === "unusable") throw error;
+      if (jobs.length === 1) {
+        await client.query("ROLLBACK");
+        return { hints: [], settle: () => reject(fault ?? error) };
+      }
+      await client.query("ROLLBACK TO SAVEPOINT job");
+      draft.back(mark);
+      answers.push(() => reject(fault ?? error));
+    }
+  }
+  if (noted.isDataErased) {
+    const { rowCount } = await client.query(eraseData(world));
+    if (rowCount! > 0) noted.erased.add("log");
+  }
+  if (noted.index.length > 0) {
+    const { rows } =
+      await client.query<Record<"seq" | "tag", unknown>>(LOCKED_INDEX);
+    heads.set(INDEX, positionIn(rows[0]));
+    for (const { change, by } of noted.index) draft.append(INDEX, change, by);
+  }
+  const hints = draft.finish();
+  await commit(client, {
+    before: storing(draft, !noted.isDataErased),
+    deadline: DEADLINES.commit,
+  });
+  return { hints, settle: () => answers.forEach((answer) => answer()) };
+}
+
+/** Begins, and waits for the lock of a world. @returns its last entry. */
+async function begin(client: pg.ClientBase, world: string, all: boolean) {
+  const locks = [...(all ? [LOCK_OF_WORLDS] : []), lockOfWorld(world)];
+  // Each statement sees what was committed before it, also after the wait for the lock.
+  const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+  const results = (await client.query(
+    limited(
+      [begin, ...locks, headOf(world)].join("; "),
+      DEADLINES.locks(locks.length),
+    ),
+  )) as unknown as pg.QueryResult<Record<"seq" | "tag", unknown>>[];
+  return positionIn(results.at(-1)!.rows[0]);
+}
+
+/**
+ * Commits.
+ * @param options.before statements that run just before.
+ * @param options.deadline how long the answer may take, in milliseconds.
+ * @throws {StoreError} `doubtful` if nobody knows whether it is committed.
+ */
+export async function commit(
+  client: pg.ClientBase,
+  {
+    before = [],
+    deadline,
+  }: { before?: readonly string[]; deadline?: number } = {},
+): Promise<void> {
+  try {
+    await client.query(limited([...before, "COMMIT"].join("; "), deadline));
+  } catch (error) {
+    // PostgreSQL refuses a commit with a code. Without one, its answer is unknown.
+    const { code = "", message } = error as Error & { code?: string };
+    const isRefused = /^(?!57P|08)[0-9A-Z]{5}$/.test(code);
+    throw isRefused ? error : new StoreError("doubtful", message);
+  }
+}

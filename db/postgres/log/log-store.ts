@@ -1,0 +1,104 @@
+import { chatEntry, entryOf, INDEX, type LogStore } from "../../log/entries.js";
+import type { Position } from "../../log/log.js";
+import { readNewDeliveries } from "../chat/chat-events.js";
+import type { Database } from "../engine/database.js";
+import type { Sql } from "../engine/sql.js";
+
+/**
+ * How long a read may take, in milliseconds. It is repeated on another connection, as one
+ * that has died in silence must not stop what follows the logs.
+ */
+const DEADLINE = 3000;
+
+/** How many entries one transaction deletes. */
+const SLICE = 1000;
+
+/** For how long the log keeps what entries hid, and the log of a deleted world, in milliseconds. */
+const KEPT = 3_600_000;
+
+const HEADS = `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag
+  FROM unnest($1::text[]) WITH ORDINALITY AS named (world, place)
+  LEFT JOIN log_heads ON world_id = world ORDER BY place`;
+
+/** The last entry, and the tag of another one, which may be gone. */
+const PLACE = `SELECT seq, CASE WHEN $2::bigint = 0 THEN 0 WHEN $2::bigint = seq THEN tag ELSE coalesce(
+    (SELECT tag FROM log WHERE world_id = $1 AND seq = $2::bigint),
+    (SELECT tag FROM chat_events WHERE world_id = $1 AND id + 0 = $2::bigint)) END AS tag
+  FROM log_heads WHERE world_id = $1`;
+
+const SINCE = `SELECT world_id AS world, seq, tag, at, type, author, detail, data
+  FROM log WHERE world_id = $1 AND seq > $2::bigint ORDER BY seq LIMIT $3::bigint`;
+
+const ERASE_OLD_DATA = `UPDATE log SET data = NULL
+  WHERE world_id = $1 AND data IS NOT NULL AND at < $2::bigint`;
+
+const PRUNE = `DELETE FROM log WHERE world_id = $1 AND at < $2::bigint AND seq IN (
+  SELECT seq FROM log WHERE world_id = $1 ORDER BY seq LIMIT ${SLICE})`;
+
+/** The deleted worlds that have entries. */
+const GONE = `SELECT world_id FROM log_heads WHERE world_id <> ''
+  AND NOT EXISTS (SELECT FROM worlds WHERE id = world_id)
+  AND EXISTS (SELECT FROM log WHERE log.world_id = log_heads.world_id)`;
+
+/** The logs in a PostgreSQL database. */
+export const logStore = (db: Database): LogStore => ({
+  heads: (worlds) => db.soon(DEADLINE).all<Position>(HEADS, [worlds]),
+
+  since: (world, seq, limit) =>
+    db.snapshot(async (sql) => {
+      const values = [world, seq];
+      const place = await sql.one<{ seq: number; tag: number | null }>(
+        PLACE,
+        values,
+      );
+      const tag = place ? (place.tag ?? undefined) : seq === 0 ? 0 : undefined;
+      const isNew = place && tag !== undefined && place.seq > seq;
+      const last = place?.seq ?? 0;
+      return {
+        tag,
+        entries: isNew ? await readEntries(sql, world, seq, limit, last) : [],
+      };
+    }, DEADLINE),
+
+  async prune(world, before) {
+    let count = await pruneLog(db, world, before);
+    if (world !== INDEX) return count === SLICE;
+    // Nobody follows the logs of deleted worlds for long, and nobody lists those worlds.
+    for (const gone of await db.sql.column<string>(GONE)) {
+      count = Math.max(count, await pruneLog(db, gone, Date.now() - KEPT));
+    }
+    return count === SLICE;
+  },
+});
+
+/** Prunes a slice. @returns how many entries are gone. */
+const pruneLog = (db: Database, world: string, before: number) =>
+  db.write(world, async (sql, log) => {
+    const erased = await sql.run(ERASE_OLD_DATA, [world, Date.now() - KEPT]);
+    if (erased > 0) log.erased("log");
+    return sql.run(PRUNE, [world, Math.ceil(before)]);
+  });
+
+/** @param head the number of the last entry. */
+async function readEntries(
+  sql: Sql,
+  world: string,
+  seq: number,
+  limit: number,
+  head: number,
+) {
+  const rows = await sql.all<Parameters<typeof entryOf>[0]>(SINCE, [
+    world,
+    seq,
+    limit,
+  ]);
+  const entries = rows.map(entryOf);
+  const last = rows.length === limit ? rows.at(-1)!.seq : head;
+  // All numbers that are missing may be those of chat events.
+  if (rows.length === last - seq) return entries;
+  const events = await readNewDeliveries(sql, world, seq, last, limit);
+  for (const { tag, delivery } of events) {
+    entries.push(chatEntry(world, tag, delivery));
+  }
+  return entries.sort((a, b) => a.seq - b.seq).slice(0, limit);
+}

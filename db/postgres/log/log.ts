@@ -1,0 +1,169 @@
+import { escapeLiteral } from "pg";
+import type { Delivery } from "../../contract/chat.js";
+import type { Draft, Given } from "../../log/draft.js";
+import {
+  type Author,
+  chatEntry,
+  type EntryRow,
+  INDEX,
+  SERVER,
+} from "../../log/entries.js";
+import type { Position } from "../../log/log.js";
+import { encodedText } from "../engine/sql.js";
+
+/** What the writes of a transaction leave to do beside their statements. */
+export class Noted {
+  /** Tables with rows that hold what was erased. They are vacuumed within seconds. */
+  readonly erased = new Set<string>();
+  /** Entries for {@link INDEX}, whose head is read last. */
+  readonly index: { change: Given; by: Author }[] = [];
+  /** Whether what entries hid is erased. */
+  isDataErased = false;
+
+  add({ erased, index, isDataErased }: Noted): void {
+    for (const table of erased) this.erased.add(table);
+    this.index.push(...index);
+    this.isDataErased ||= isDataErased;
+  }
+}
+
+/** Who writes, if the caller does not say. */
+export type Writer = Author | undefined;
+
+/** The log of a world, as one write of it appends to it. */
+export class Log {
+  readonly #draft: Draft;
+  readonly #world: string;
+  readonly #noted: Noted;
+  readonly #writer: Writer;
+  readonly #by: Author;
+
+  /** @param by the author of entries, if the write has no writer. */
+  constructor(
+    of: { draft: Draft; world: string; noted: Noted },
+    writer: Writer,
+    by: Author = SERVER,
+  ) {
+    this.#draft = of.draft;
+    this.#world = of.world;
+    this.#noted = of.noted;
+    this.#writer = writer;
+    this.#by = writer ?? by;
+  }
+
+  /** Appends an entry. */
+  append(change: Given): void {
+    this.#draft.append(this.#world, change, this.#by);
+  }
+
+  /** Appends an entry about what only the user could do, such as to vote. */
+  appendOf(user: string, change: Given): void {
+    const { connection } = this.#by;
+    const by = {
+      kind: "user",
+      user,
+      ...(connection && { connection }),
+    } as const;
+    this.#draft.append(this.#world, change, by);
+  }
+
+  /** Appends an entry to the log of the world and, later, to that of all worlds. */
+  appendToAll(change: Given): void {
+    this.append(change);
+    this.#noted.index.push({ change, by: this.#by });
+  }
+
+  /** The id and the tag of the chat event that is stored next, and then {@link posted}. */
+  nextEvent(): { id: number; tag: number } {
+    return { id: this.#draft.next(this.#world), tag: this.#draft.newTag() };
+  }
+
+  /** Appends the entry of a chat event that was stored. */
+  posted(tag: number, delivery: Delivery): void {
+    this.#draft.put(chatEntry(this.#world, tag, delivery, this.#writer));
+  }
+
+  /** Takes the ids of events that are imported. @returns the first of them. */
+  skip(count: number): number {
+    return this.#draft.skip(this.#world, count);
+  }
+
+  newTag(): number {
+    return this.#draft.newTag();
+  }
+
+  /** Rows of these tables hold what was erased. */
+  erased(...tables: string[]): void {
+    for (const table of tables) this.#noted.erased.add(table);
+  }
+
+  /** Something is erased that an entry may have hidden. */
+  erasedData(): void {
+    this.#noted.isDataErased = true;
+  }
+
+  /** Runs something whose changes the caller undoes, so that it appends nothing. */
+  async withoutTrace<T>(trial: () => Promise<T>): Promise<T> {
+    const mark = this.#draft.mark();
+    try {
+      return await trial();
+    } finally {
+      this.#draft.back(mark);
+    }
+  }
+}
+
+const literal = (value: string | number | null): string =>
+  typeof value === "string" ? escapeLiteral(encodedText(value)) : `${value}`;
+
+/** The statement that reads the last entry of a world. */
+export const headOf = (world: string): string =>
+  `SELECT seq, tag FROM log_heads WHERE world_id = ${literal(world)}`;
+
+/** The statement that reads the last entry of all worlds, which nothing else appends to until the commit. */
+export const LOCKED_INDEX = `INSERT INTO log_heads (world_id, seq, tag) VALUES ('${INDEX}', 0, 0)
+  ON CONFLICT (world_id) DO UPDATE SET seq = log_heads.seq RETURNING seq, tag`;
+
+/** The position in a row of {@link headOf}. */
+export const positionIn = (
+  row: Record<keyof Position, unknown> | undefined,
+): Position => ({ seq: Number(row?.seq ?? 0), tag: Number(row?.tag ?? 0) });
+
+/** The statement that erases what the entries of a world hid. */
+export const eraseData = (world: string): string =>
+  `UPDATE log SET data = NULL WHERE world_id = ${literal(world)} AND data IS NOT NULL`;
+
+const COLUMNS: (keyof EntryRow)[] = [
+  "world_id",
+  "seq",
+  "tag",
+  "at",
+  "type",
+  "author",
+  "detail",
+  "data",
+];
+
+/**
+ * The statements that store the entries of a finished draft.
+ * @param withData whether with what they hid.
+ */
+export function storing(draft: Draft, withData: boolean): string[] {
+  const heads = draft.heads();
+  if (heads.length === 0) return [];
+  const rows = draft
+    .rows()
+    .map((row) => (withData ? row : { ...row, data: null }))
+    .map((row) => COLUMNS.map((name) => literal(row[name])));
+  const stored = heads.map(({ world, seq, tag }) => [literal(world), seq, tag]);
+  return [
+    ...(rows.length > 0
+      ? [`INSERT INTO log (${COLUMNS.join()}) VALUES ${tuples(rows)}`]
+      : []),
+    `INSERT INTO log_heads (world_id, seq, tag) VALUES ${tuples(stored)}
+     ON CONFLICT (world_id) DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
+  ];
+}
+
+const tuples = (rows: readonly (readonly (string | number)[])[]): string =>
+  rows.map((row) => `(${row.join()})`).join();

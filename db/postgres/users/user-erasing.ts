@@ -1,0 +1,75 @@
+import type { UserName } from "../../../schemas/users.js";
+import { absent } from "../../rules/preconditions.js";
+import { IS_KNOWN } from "../../rules/rows.js";
+import { quitChat } from "../chat/chat-remains.js";
+import type { Log } from "../log/log.js";
+import type { Sql } from "../engine/sql.js";
+
+const FIND_BY_ID = `SELECT id FROM users WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN}`;
+const FIND_BY_TOKEN = `SELECT id FROM users
+  WHERE world_id = $1 AND foyer_digest(token_id) = foyer_digest($2) AND token_id = $2`;
+
+const ERASE = `UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL,
+    moderation_state = '', client_state = NULL, pretalx_id = NULL, last_login = NULL,
+    display_name_folded = '', fields_folded = ''
+  WHERE world_id = $1 AND id = $2`;
+
+// What others see stays, without its author. Votes still count.
+const OTHERS: readonly (readonly [table: string, statement: string])[] = [
+  [
+    "blocks",
+    "DELETE FROM blocks WHERE world_id = $1 AND (user_id = $2 OR blocked_id = $2)",
+  ],
+  [
+    "files",
+    "UPDATE files SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
+  ],
+  [
+    "questions",
+    `UPDATE questions SET sender = nullif(sender, $2), moderator = nullif(moderator, $2)
+     WHERE world_id = $1 AND (sender = $2 OR moderator = $2)`,
+  ],
+  [
+    "question_votes",
+    "UPDATE question_votes SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
+  ],
+  [
+    "poll_ballots",
+    "UPDATE poll_ballots SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
+  ],
+];
+
+/** What {@link quitChat} changes. */
+const CHAT_TABLES = [
+  "chat_channels",
+  "chat_members",
+  "chat_readers",
+  "chat_notifications",
+];
+
+/**
+ * Erases a user but for its tombstone.
+ * @returns the id of the user.
+ * @throws {StoreError} `absent`.
+ */
+export async function eraseUser(
+  sql: Sql,
+  log: Log,
+  worldId: string,
+  { user_id, token_id }: UserName,
+): Promise<string> {
+  const id = await (token_id === undefined
+    ? sql.value<string>(FIND_BY_ID, [worldId, user_id])
+    : sql.value<string>(FIND_BY_TOKEN, [worldId, token_id]));
+  if (id === undefined) throw absent("user");
+  await sql.run(ERASE, [worldId, id]);
+  log.erased("users");
+  for (const [table, statement] of OTHERS) {
+    if (await sql.run(statement, [worldId, id])) log.erased(table);
+  }
+  await quitChat(sql, worldId, id);
+  log.erased(...CHAT_TABLES);
+  log.append({ type: "user.erased", user: id });
+  log.erasedData();
+  return id;
+}

@@ -1,0 +1,136 @@
+import { pageTooLarge } from "../../rules/preconditions.js";
+import {
+  IS_KNOWN,
+  rangeOf,
+  toListed,
+  toUser,
+  USER_COLUMNS,
+  type UserRow,
+} from "../../rules/rows.js";
+import type {
+  PageSelection,
+  UserPage,
+  UserRecord,
+  Visitor,
+} from "../../contract/store.js";
+import {
+  BY_NAME,
+  MAX_BLOCKED_SIZE,
+  MAX_USER_PAGE,
+} from "../../rules/user-rows.js";
+import type { Sql } from "../engine/sql.js";
+
+/** A page of users, and the number of users on all pages. */
+interface FoundRows {
+  count: number;
+  rows: UserRow[];
+}
+
+/**
+ * A statement for {@link readPage}.
+ * @param from common table expressions, of which `page` has the users.
+ * @param count how many there are on all pages.
+ */
+export const pageStatement = (from: string, count: string, order: string) =>
+  `WITH ${from},
+   sized AS (SELECT count(*) > 1 AND sum(coalesce(length(profile), 0)
+       + coalesce(length(traits), 0)) > ${MAX_USER_PAGE} AS large FROM page)
+   SELECT sized.large, (${count}) AS count, page.*
+   FROM sized LEFT JOIN page ON NOT sized.large ORDER BY ${order}`;
+
+/**
+ * Reads a page of users. A page with one user is never refused.
+ * @param statement made by {@link pageStatement}.
+ * @throws {StoreError} `large`.
+ */
+export async function readPage(
+  sql: Sql,
+  statement: string,
+  params: readonly unknown[],
+): Promise<FoundRows> {
+  const rows = await sql.all<UserRow & { count: number; large: boolean }>(
+    statement,
+    params,
+  );
+  const [{ count, large }] = rows as [(typeof rows)[0]];
+  if (large) throw pageTooLarge();
+  // An empty page is a row of nulls.
+  return { count, rows: rows.filter(({ id }) => (id as unknown) !== null) };
+}
+
+const GET = `SELECT ${USER_COLUMNS} FROM users WHERE world_id = $1 AND id = ANY($2::text[])`;
+
+/** The users of a world with some ids, in any order. */
+export const getUsers = async (
+  sql: Sql,
+  worldId: string,
+  ids: readonly string[],
+): Promise<UserRecord[]> =>
+  (await sql.all<UserRow>(GET, [worldId, ids])).map(toUser);
+
+const finding = (name: "token_id" | "client_id") =>
+  `SELECT ${USER_COLUMNS} FROM users
+   WHERE world_id = $1 AND foyer_digest(${name}) = foyer_digest($2) AND ${name} = $2`;
+
+const FIND_BY_TOKEN = finding("token_id");
+const FIND_BY_CLIENT = finding("client_id");
+
+/** The user of a name; with both names, the `uid` counts. */
+export async function findUser(
+  sql: Sql,
+  worldId: string,
+  { tokenId, clientId }: Pick<Visitor, "tokenId" | "clientId">,
+): Promise<UserRecord | undefined> {
+  const row = await (tokenId === undefined
+    ? sql.one<UserRow>(FIND_BY_CLIENT, [worldId, clientId])
+    : sql.one<UserRow>(FIND_BY_TOKEN, [worldId, tokenId]));
+  return row && toUser(row);
+}
+
+const FIND_BY_PRETALX = `SELECT ${USER_COLUMNS} FROM users
+  WHERE world_id = $1 AND pretalx_id IS NOT NULL AND pretalx_id = ANY($2::text[])
+    AND foyer_digest(pretalx_id) = ANY(ARRAY(SELECT foyer_digest(name) FROM unnest($2::text[]) AS name))`;
+
+export const usersByPretalx = async (
+  sql: Sql,
+  worldId: string,
+  ids: readonly string[],
+): Promise<UserRecord[]> =>
+  (await sql.all<UserRow>(FIND_BY_PRETALX, [worldId, ids])).map(toUser);
+
+// Only ids are summed up, as profiles may be large.
+const BLOCKED = `SELECT ${USER_COLUMNS} FROM users
+  WHERE world_id = $1 AND id IN (
+    SELECT id FROM (
+      SELECT id, sum(coalesce(length(profile), 0)) OVER (ORDER BY ${BY_NAME}) AS size
+      FROM users WHERE world_id = $1 AND id IN (
+        SELECT blocked_id FROM blocks WHERE world_id = $1 AND user_id = $2)) AS sized
+    WHERE size <= ${MAX_BLOCKED_SIZE})
+  ORDER BY ${BY_NAME}`;
+
+export const blockedUsers = async (
+  sql: Sql,
+  worldId: string,
+  id: string,
+): Promise<UserRecord[]> =>
+  (await sql.all<UserRow>(BLOCKED, [worldId, id])).map(toUser);
+
+const LIST = pageStatement(
+  `page AS (
+     SELECT ${USER_COLUMNS.replace("client_state", "NULL AS client_state")} FROM users
+     WHERE world_id = $1 AND ${IS_KNOWN}
+     ORDER BY last_seen DESC, id LIMIT $2 OFFSET $3)`,
+  `SELECT count(*) FROM users WHERE world_id = $1 AND ${IS_KNOWN}`,
+  "last_seen DESC, id",
+);
+
+/** @throws {StoreError} `large`. */
+export async function listUsers(
+  sql: Sql,
+  worldId: string,
+  selection: PageSelection,
+): Promise<UserPage> {
+  const { limit, offset } = rangeOf(selection, Number.MAX_SAFE_INTEGER);
+  const { count, rows } = await readPage(sql, LIST, [worldId, limit, offset]);
+  return { count, users: rows.map(toListed) };
+}

@@ -1,0 +1,175 @@
+import { randomUUID } from "node:crypto";
+import { absent } from "../../rules/preconditions.js";
+import {
+  foldedNameOf,
+  IS_KNOWN,
+  USER_COLUMNS,
+  type UserRow,
+} from "../../rules/rows.js";
+import type {
+  ModerationState,
+  UserChanges,
+  Visitor,
+} from "../../contract/store.js";
+import { foldedFieldsOf } from "../../rules/user-fields.js";
+import {
+  MAX_BLOCKED,
+  stateJson,
+  tooManyBlocked,
+} from "../../rules/user-rows.js";
+import type { Log } from "../log/log.js";
+import type { Sql } from "../engine/sql.js";
+
+/** Writes nothing for a user who is banned, and so finds that one as it was. */
+const entering = (name: "token_id" | "client_id") =>
+  `WITH before AS (
+     SELECT traits FROM users WHERE world_id = $1
+       AND foyer_digest(${name}) = foyer_digest($3) AND ${name} = $3),
+   entered AS (
+     INSERT INTO users (world_id, id, ${name}, profile, traits, last_seen, last_login,
+       pretalx_id, display_name_folded, fields_folded)
+     SELECT id, $2, $3, $4, $5, $6::bigint, $7::bigint, $8, $9, $10 FROM worlds WHERE id = $1
+     ON CONFLICT (world_id, foyer_digest(${name})) WHERE ${name} IS NOT NULL DO UPDATE SET
+       traits = excluded.traits, last_seen = excluded.last_seen,
+       last_login = coalesce(excluded.last_login, users.last_login)
+       WHERE users.moderation_state <> 'banned'
+     RETURNING ${USER_COLUMNS})
+   SELECT entered.*, traits IS DISTINCT FROM (SELECT traits FROM before) AS changed FROM entered
+   UNION ALL
+   SELECT ${USER_COLUMNS}, FALSE FROM users WHERE world_id = $1 AND moderation_state = 'banned'
+     AND foyer_digest(${name}) = foyer_digest($3) AND ${name} = $3`;
+
+const ENTER_BY_TOKEN = entering("token_id");
+const ENTER_BY_CLIENT = entering("client_id");
+
+/**
+ * Creates or refreshes a user, inside a write of its world.
+ * @throws {StoreError} `absent` on `world`.
+ */
+export async function enterUser(
+  sql: Sql,
+  log: Log,
+  worldId: string,
+  { tokenId, clientId, traits, profile, login, pretalxId }: Visitor,
+): Promise<UserRow> {
+  const now = Date.now();
+  const found = await sql.one<UserRow & { changed: boolean }>(
+    tokenId === undefined ? ENTER_BY_CLIENT : ENTER_BY_TOKEN,
+    [
+      worldId,
+      randomUUID(),
+      tokenId ?? clientId,
+      profile ? JSON.stringify(profile) : null,
+      JSON.stringify([...traits]),
+      now,
+      login ? now : null,
+      pretalxId ?? null,
+      foldedNameOf(profile),
+      foldedFieldsOf(profile),
+    ],
+  );
+  if (!found) throw absent("world");
+  const { changed, ...row } = found;
+  if (changed) log.appendOf(row.id, { type: "user.entered", user: row.id });
+  return row;
+}
+
+const UPDATE = `UPDATE users SET
+    profile = coalesce($3, profile),
+    display_name_folded = CASE WHEN $3 IS NULL THEN display_name_folded ELSE $4 END,
+    fields_folded = CASE WHEN $3 IS NULL THEN fields_folded ELSE $9 END,
+    client_state = CASE WHEN $5 THEN $6 ELSE client_state END,
+    pretalx_id = CASE WHEN $7 THEN $8 ELSE pretalx_id END
+  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS}`;
+
+/** @throws {StoreError} `absent`. */
+export async function updateUser(
+  sql: Sql,
+  log: Log,
+  worldId: string,
+  id: string,
+  { profile, client_state, pretalx_id }: UserChanges,
+): Promise<UserRow> {
+  const row = await sql.one<UserRow>(UPDATE, [
+    worldId,
+    id,
+    profile ? JSON.stringify(profile) : null,
+    foldedNameOf(profile),
+    client_state !== undefined,
+    stateJson(client_state),
+    pretalx_id !== undefined,
+    pretalx_id ?? null,
+    foldedFieldsOf(profile),
+  ]);
+  if (!row) throw absent("user");
+  log.append({ type: "user.updated", user: id });
+  return row;
+}
+
+const MODERATE = `UPDATE users SET moderation_state =
+    CASE WHEN moderation_state = 'banned' AND $3 = 'silenced' THEN 'banned' ELSE $3 END
+  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS}`;
+
+/** @throws {StoreError} `absent`. */
+export async function moderateUser(
+  sql: Sql,
+  log: Log,
+  worldId: string,
+  id: string,
+  state: ModerationState,
+): Promise<UserRow> {
+  const row = await sql.one<UserRow>(MODERATE, [worldId, id, state]);
+  if (!row) throw absent("user");
+  log.append({ type: "user.moderated", user: id });
+  return row;
+}
+
+const isKnown = (id: string) =>
+  `EXISTS (SELECT FROM users WHERE world_id = $1 AND id = ${id} AND ${IS_KNOWN})`;
+
+const BOTH_ARE_KNOWN = `${isKnown("$2")} AND ${isKnown("$3")} AS known`;
+
+const FIND_BLOCK = `SELECT ${BOTH_ARE_KNOWN},
+  EXISTS (SELECT FROM blocks WHERE world_id = $1 AND user_id = $2 AND blocked_id = $3) AS blocked,
+  (SELECT count(*) FROM blocks WHERE world_id = $1 AND user_id = $2) AS count`;
+
+interface FoundBlock {
+  known: boolean;
+  blocked: boolean;
+  count: number;
+}
+
+/** @throws {StoreError} `absent`, or `quota` on `blocks`. */
+export async function blockUser(
+  sql: Sql,
+  log: Log,
+  ...users: [worldId: string, id: string, other: string]
+): Promise<void> {
+  const { known, blocked, count } = (await sql.one<FoundBlock>(
+    FIND_BLOCK,
+    users,
+  ))!;
+  if (!known) throw absent("user");
+  log.append({ type: "user.blocked", user: users[1] });
+  if (blocked) return;
+  if (count >= MAX_BLOCKED) throw tooManyBlocked();
+  await sql.run(
+    "INSERT INTO blocks (world_id, user_id, blocked_id) VALUES ($1, $2, $3)",
+    users,
+  );
+}
+
+const UNBLOCK = `WITH ended AS (
+    DELETE FROM blocks WHERE world_id = $1 AND user_id = $2 AND blocked_id = $3 RETURNING 1)
+  SELECT ${BOTH_ARE_KNOWN}`;
+
+/** @throws {StoreError} `absent`. */
+export async function unblockUser(
+  sql: Sql,
+  log: Log,
+  ...users: [worldId: string, id: string, other: string]
+): Promise<void> {
+  const known = await sql.value<boolean>(UNBLOCK, users);
+  if (!known) throw absent("user");
+  log.append({ type: "user.unblocked", user: users[1] });
+}

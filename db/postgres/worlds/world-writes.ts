@@ -1,0 +1,201 @@
+import type { WorldCopy } from "../../../schemas/world-document.js";
+import type { WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
+import {
+  absent,
+  expectNoted,
+  expectVersion,
+} from "../../rules/preconditions.js";
+import {
+  readWorld,
+  sameValues,
+  WORLD_COLUMNS,
+  type WorldRow,
+} from "../../rules/rows.js";
+import type { WorldSettings } from "../../contract/store.js";
+import {
+  changedWorld,
+  configuredWorld,
+  expectFreeDomain,
+  hostOf,
+  isFoundOtherwise,
+  newWorldRow,
+  takenWorld,
+} from "../../rules/world-rows.js";
+import { removeChannelsOfWorld } from "../chat/channel-removal.js";
+import type { Log } from "../log/log.js";
+import type { Sql } from "../engine/sql.js";
+
+// The writes of worlds. Each runs in a transaction of its caller.
+
+const SELECT = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = $1`;
+
+const INSERT = `INSERT INTO worlds (${WORLD_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)`;
+
+// What stays is not written again, as it may be large.
+const UPDATE = `UPDATE worlds SET title = $2, config = coalesce($3, config),
+    permission_config = coalesce($4, permission_config), domain = $5, revision = $6
+  WHERE id = $1`;
+
+// In ASCII, the semicolon follows the colon, so all ports are between them.
+const SELECT_RIVALS = `SELECT domain FROM worlds
+  WHERE id <> $1 AND (domain IN ($2, $3) OR (domain > $2 || ':' AND domain < $2 || ';'))`;
+
+const CLEAR_ISSUERS = "DELETE FROM world_issuers WHERE world_id = $1";
+
+const INSERT_ISSUERS = `INSERT INTO world_issuers (world_id, issuer, audience)
+  SELECT $1, issuer, audience FROM unnest($2::text[], $3::text[]) AS keys (issuer, audience)
+  ON CONFLICT DO NOTHING`;
+
+/** The tables that hold who was in a world and what was said there. */
+const ERASED = [
+  "announcements",
+  "blocks",
+  "chat_channels",
+  "chat_members",
+  "chat_notifications",
+  "chat_readers",
+  "files",
+  "poll_ballots",
+  "poll_options",
+  "poll_votes",
+  "polls",
+  "question_votes",
+  "questions",
+  "users",
+];
+
+/**
+ * Creates a world with a revision.
+ * @throws {StoreError} `taken` on `id` or `domain`.
+ */
+export async function createWorld(
+  sql: Sql,
+  world: WorldCopy["world"],
+): Promise<WorldRow> {
+  if (await sql.one("SELECT 1 FROM worlds WHERE id = $1", [world.id])) {
+    throw takenWorld(world.id);
+  }
+  const row = newWorldRow(world);
+  await claimDomain(sql, row);
+  const { id, title, config, permission_config, domain, revision } = row;
+  await sql.run(INSERT, [
+    id,
+    title,
+    config,
+    permission_config,
+    domain,
+    revision,
+  ]);
+  await insertIssuers(sql, id, world.config.JWT_secrets);
+  return row;
+}
+
+/** @see WorldStore.update */
+export async function updateWorld(
+  sql: Sql,
+  log: Log,
+  id: string,
+  changes: WorldChanges,
+  versions?: readonly string[],
+): Promise<WorldRow> {
+  const old = await find(sql, id, versions);
+  const row = changedWorld(old, changes);
+  const keys = changes.config?.JWT_secrets;
+  if (keys && isFoundOtherwise(old, row)) {
+    await sql.run(CLEAR_ISSUERS, [id]);
+    await insertIssuers(sql, id, keys);
+  }
+  return save(sql, log, old, row);
+}
+
+/** @see WorldStore.configure */
+export async function configureWorld(
+  sql: Sql,
+  log: Log,
+  id: string,
+  settings: WorldSettings,
+  versions?: readonly string[],
+): Promise<WorldRow> {
+  const old = await find(sql, id, versions);
+  return save(sql, log, old, configuredWorld(old, settings));
+}
+
+/** @see WorldStore.delete */
+export async function deleteWorld(
+  sql: Sql,
+  log: Log,
+  id: string,
+  noted?: readonly string[],
+): Promise<string[]> {
+  const keys = await sql.column<string>(
+    "SELECT key FROM files WHERE world_id = $1",
+    [id],
+  );
+  expectNoted(keys, noted);
+  await removeChannelsOfWorld(sql, id);
+  if ((await sql.run("DELETE FROM worlds WHERE id = $1", [id])) === 0) {
+    throw absent("world");
+  }
+  log.appendToAll({ type: "world.deleted" });
+  log.erased(...ERASED);
+  log.erasedData();
+  return keys;
+}
+
+/** @throws {StoreError} `absent` or `changed`. */
+async function find(
+  sql: Sql,
+  id: string,
+  versions: readonly string[] | undefined,
+): Promise<WorldRow> {
+  const row = await sql.one<WorldRow>(SELECT, [id]);
+  if (!row) throw absent("world");
+  expectVersion(() => readWorld(row).version, versions);
+  return row;
+}
+
+/** Writes a row if it has changed. */
+async function save(
+  sql: Sql,
+  log: Log,
+  old: WorldRow,
+  row: WorldRow,
+): Promise<WorldRow> {
+  const change = { type: "world.updated" as const };
+  if (sameValues(old, row)) {
+    log.append(change);
+    return old;
+  }
+  row.revision++;
+  if (row.domain !== old.domain) await claimDomain(sql, row);
+  const { config, permission_config } = row;
+  await sql.run(UPDATE, [
+    row.id,
+    row.title,
+    config === old.config ? null : config,
+    permission_config === old.permission_config ? null : permission_config,
+    row.domain,
+    row.revision,
+  ]);
+  if (isFoundOtherwise(old, row)) log.appendToAll(change);
+  else log.append(change);
+  return row;
+}
+
+function insertIssuers(
+  sql: Sql,
+  id: string,
+  keys: WorldConfig["JWT_secrets"],
+): Promise<number> {
+  return sql.run(INSERT_ISSUERS, [
+    id,
+    keys.map(({ issuer }) => issuer),
+    keys.map(({ audience }) => audience),
+  ]);
+}
+
+/** Refuses a domain that conflicts with another world's. */
+async function claimDomain(sql: Sql, { id, domain }: WorldRow): Promise<void> {
+  const params = [id, hostOf(domain), domain];
+  expectFreeDomain(domain, await sql.column<string>(SELECT_RIVALS, params));
+}

@@ -1,0 +1,44 @@
+import { fileIdOf, mimeTypeOf } from "../../schemas/plain/file-types.js";
+import type { FileRecord } from "../contract/store.js";
+
+/** A file as it is stored. */
+export interface FileRow {
+  key: string;
+  size: number;
+  sha256: string;
+  user_id: string | null;
+  created: number;
+}
+
+/** The columns of a {@link FileRow}. */
+export const FILE_COLUMNS = "key, size, sha256, user_id, created";
+
+/** The file in a row. */
+export const toFile = ({
+  key,
+  size,
+  sha256,
+  user_id,
+  created,
+}: FileRow): FileRecord => ({
+  id: fileIdOf(key),
+  key,
+  size,
+  sha256,
+  type: mimeTypeOf(key),
+  userId: user_id,
+  uploadedAt: created,
+});
+
+/**
+ * The keys of a file of a world are between these two texts, as they begin with its id.
+ * An `id` with a dot in it matches too much, so the key that is found has to be compared.
+ */
+export function keyRange(
+  world: string,
+  id: string,
+): [from: string, to: string] {
+  const start = `pub/${world}/${id}`;
+  // In ASCII, the slash follows the dot.
+  return [`${start}.`, `${start}/`];
+}

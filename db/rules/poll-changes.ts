@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import { POLL } from "./chat-rows.js";
+import { newOptions, type SavedOption } from "./poll-options.js";
+import {
+  isFrozen,
+  type OptionRow,
+  type PollRow,
+  toPoll,
+  votesIn,
+} from "./poll-rows.js";
+import type { Poll, PollChanges, PollDraft } from "../contract/polls.js";
+import { StoreError } from "../contract/store.js";
+
+// What engines share that write polls.
+
+/** A poll that is to be stored. */
+interface NewPoll {
+  row: Omit<PollRow, "number">;
+  /** In the order in which they get their numbers. */
+  options: SavedOption[];
+  /** What it looks like. */
+  poll: Poll;
+}
+
+/**
+ * A new poll, with new ids.
+ * @throws {StoreError} `quota` on `options`.
+ */
+export function newPoll(
+  room: string,
+  { content, options, state = "draft", poll_type = "choice" }: PollDraft,
+): NewPoll {
+  const saved = newOptions(options);
+  const shown = saved
+    .map((option) => ({ ...option, votes: 0 }))
+    .sort((a, b) => a.order - b.order);
+  const row = {
+    id: randomUUID(),
+    room,
+    content,
+    state,
+    poll_type,
+    is_pinned: 0,
+    timestamp: Date.now(),
+    results: isFrozen(state) ? frozenResults(shown) : null,
+  };
+  return { row, options: saved, poll: toPoll(row, shown) };
+}
+
+/** @param options of the poll after the change, in their order. */
+export function changedPoll(
+  row: PollRow,
+  { content, state, poll_type, is_pinned }: PollChanges,
+  options: readonly OptionRow[],
+): PollRow {
+  const changed = {
+    ...row,
+    content: content ?? row.content,
+    state: state ?? row.state,
+    poll_type: poll_type ?? row.poll_type,
+    is_pinned: Number(is_pinned ?? row.is_pinned),
+  };
+  if (isFrozen(changed.state) !== isFrozen(row.state)) {
+    changed.results = isFrozen(changed.state) ? frozenResults(options) : null;
+  }
+  return changed;
+}
+
+/** What the results of a poll are frozen to: JSON. */
+const frozenResults = (
+  options: readonly Pick<OptionRow, "id" | "votes">[],
+): string => JSON.stringify(votesIn(options));
+
+/** Whether a change opens a poll, which the chat of its room is told. */
+export const isOpened = (before: PollRow, after: PollRow): boolean =>
+  before.state === "draft" && after.state === "open";
+
+/** The event that tells the chat of a room that a poll is open. */
+export const openingOf = (poll: string, sender: string) => ({
+  type: POLL,
+  sender,
+  content: JSON.stringify({ poll_id: poll, state: "open" }),
+});
+
+/**
+ * The options that somebody votes for.
+ * @param options of the poll.
+ * @param ids of the chosen ones; unknown ones do not count. Only an empty list withdraws a vote.
+ * @param before the numbers of the options that the user has chosen.
+ * @throws {StoreError} `denied` on `poll`.
+ */
+export function chosenOptions(
+  { state, poll_type }: PollRow,
+  options: readonly OptionRow[],
+  ids: readonly string[],
+  before: ReadonlySet<number>,
+): OptionRow[] {
+  const named = new Set(ids);
+  const chosen = options.filter(({ id }) => named.has(id));
+  if (state !== "open") throw refused("The poll is not open.");
+  if (poll_type === "choice" && chosen.length > 1) {
+    throw refused("The poll has a choice of one.");
+  }
+  return ids.length > 0 && chosen.length === 0
+    ? options.filter(({ number }) => before.has(number))
+    : chosen;
+}
+
+const refused = (reason: string) => new StoreError("denied", reason, "poll");

@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import type {
+  Question,
+  QuestionChanges,
+  QuestionDraft,
+} from "../contract/questions.js";
+
+/** A question as it is stored. */
+export interface QuestionRow extends Omit<Question, "answered" | "is_pinned"> {
+  /** Names the question in the other tables, and counts up. */
+  number: number;
+  answered: number;
+  is_pinned: number;
+}
+
+/** The columns of a {@link QuestionRow}, of `questions AS q`. */
+export const QUESTION_COLUMNS =
+  "q.number, q.id, q.room_id AS room, q.sender, q.moderator, q.content, q.state, q.answered, q.is_pinned, q.timestamp, q.score";
+
+/**
+ * Whether a user sees a question.
+ * @param all whether the user sees those of every state.
+ */
+export const seesQuestion = (
+  { state, sender }: Pick<Question, "state" | "sender">,
+  user: string,
+  all: boolean,
+): boolean => all || state === "visible" || sender === user;
+
+/** The question in a row. */
+export const toQuestion = (row: Omit<QuestionRow, "number">): Question => ({
+  id: row.id,
+  room: row.room,
+  sender: row.sender,
+  moderator: row.moderator,
+  content: row.content,
+  state: row.state,
+  answered: row.answered === 1,
+  is_pinned: row.is_pinned === 1,
+  timestamp: row.timestamp,
+  score: row.score,
+});
+
+/** The row of a new question, with a new id. */
+export const newQuestionRow = (
+  room: string,
+  { sender, content, state }: QuestionDraft,
+): Omit<QuestionRow, "number"> => ({
+  id: randomUUID(),
+  room,
+  sender,
+  moderator: null,
+  content,
+  state,
+  answered: 0,
+  is_pinned: 0,
+  timestamp: Date.now(),
+  score: 0,
+});
+
+/** A question after a change. */
+export const changedQuestion = <R extends QuestionRow>(
+  row: R,
+  { content, state, answered, is_pinned }: QuestionChanges,
+  moderator: string,
+): R => ({
+  ...row,
+  moderator,
+  content: content ?? row.content,
+  state: state ?? row.state,
+  answered: Number(answered ?? row.answered),
+  is_pinned: Number(is_pinned ?? row.is_pinned),
+});

@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import type { PermissionConfig } from "../../schemas/plain/permissions.js";
+import type { RoomRecord } from "../../schemas/world-document.js";
+import { extrasJson, ownExtras, type WholeRoomRow } from "./rows.js";
+import { type RoomUpdate, StoreError } from "../contract/store.js";
+
+// What engines share that write rooms.
+
+/** A room as it is stored. Without a domain of its own, it shows the world's. */
+export type OwnRoomRow = Omit<WholeRoomRow, "domain"> & {
+  domain: string | null;
+};
+
+/** The columns of an {@link OwnRoomRow}, of `rooms`. */
+export const OWN_ROOM_COLUMNS =
+  "id, name, description, module_config, permission_config, sorting_priority, domain, revision, extras";
+
+/** The row of a new room. Its values are in the order of {@link OWN_ROOM_COLUMNS}. */
+export const newRoomRow = (record: RoomRecord): OwnRoomRow => ({
+  id: record.id,
+  name: record.name,
+  description: record.description ?? "",
+  module_config: JSON.stringify(record.module_config ?? []),
+  permission_config: JSON.stringify(record.permission_config ?? {}),
+  sorting_priority: record.sorting_priority ?? 0,
+  domain: record.domain ?? null,
+  revision: record.revision ?? 1,
+  extras: extrasJson(record),
+});
+
+/**
+ * A UUID that begins with the time (version 7, RFC 9562, section 5.7). Rooms that
+ * are created together are then close to each other in every index, so fewer
+ * pages are written.
+ */
+export function newRoomId(): string {
+  const time = Date.now().toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+}
+
+/**
+ * The columns that a change of a room replaces.
+ * @param old the room.
+ * @param ownDomain the domain of the room itself; null if it shows the world's.
+ * @returns none if the room stays as it is. The revision is not among them.
+ */
+export function roomChanges(
+  old: WholeRoomRow,
+  ownDomain: string | null,
+  { module_config, permission_config, extras, ...rest }: RoomUpdate,
+): Partial<OwnRoomRow> {
+  const asked: Partial<OwnRoomRow> = {
+    ...rest,
+    ...(module_config && { module_config: JSON.stringify(module_config) }),
+    ...(permission_config && {
+      permission_config: JSON.stringify(permission_config),
+    }),
+    ...(extras && {
+      extras: extrasJson({ ...ownExtras(old.extras), ...given(extras) }),
+    }),
+  };
+  const stored: Record<string, unknown> = { ...old, domain: ownDomain };
+  return Object.fromEntries(
+    Object.entries(given(asked)).filter(
+      ([name, value]) => value !== stored[name],
+    ),
+  );
+}
+
+/** The fields that have a value. */
+const given = <T extends object>(fields: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
+
+/** The rule by which rooms belong together, as JSON; empty if there is none. */
+export function viewRuleOf(permissions: PermissionConfig = {}): string {
+  const rule = permissions["room.view"];
+  return rule ? JSON.stringify(rule) : "";
+}
+
+/** The highest priority that a room can have. */
+const HIGHEST = 2 ** 31 - 1;
+
+/** The priority of a room behind all others. @param last the highest of theirs; 0 for none. */
+export const priorityBehind = (last: number): number =>
+  Math.min(last + 1, HIGHEST);
+
+/** A room in the order of its world. */
+export type PlacedRoom = Pick<OwnRoomRow, "id" | "sorting_priority">;
+
+/**
+ * The rooms whose priority changes when some rooms come first, with the new priorities.
+ * @param rooms all rooms of a world, in their order.
+ * @param ids the rooms that come first; unknown ones do not count.
+ */
+export function movedRooms(
+  rooms: readonly PlacedRoom[],
+  ids: readonly string[],
+): PlacedRoom[] {
+  const byId = new Map(rooms.map((room) => [room.id, room]));
+  const first = ids.flatMap((id) => byId.get(id) ?? []);
+  // A set keeps the first of equal elements in its place.
+  return [...new Set([...first, ...rooms])].flatMap((room, i) =>
+    room.sorting_priority === i + 1
+      ? []
+      : { id: room.id, sorting_priority: i + 1 },
+  );
+}
+
+/** The error about a room whose name another room of the world has. */
+export const takenName = (name: string): StoreError =>
+  new StoreError("taken", `The name ${name} is taken.`, "name");

@@ -1,0 +1,65 @@
+import type { User } from "../../schemas/users.js";
+import { foldCase } from "./rows.js";
+import type { Row, Table } from "../copies/tables.js";
+
+// The text fields of a profile are also stored as one text without differences of
+// case, such as "xcityzROMExjobzNURSE", so that a search parses no profile. Folded
+// text has no small letters from a to z, so they can separate names from values.
+
+/** Begins a field. */
+export const FIELD = "x";
+const VALUE = "z";
+
+/** The prefix of the value of a field with this name, which occurs nowhere else. */
+export const markerOf = (name: string): string =>
+  FIELD + name.replace(/[qxz]/g, (char) => `q${char.toUpperCase()}`) + VALUE;
+
+/** The text fields of a profile without differences of case; empty if there are none. */
+export function foldedFieldsOf(profile: User["profile"] | undefined): string {
+  const fields = profile?.fields;
+  if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
+    return "";
+  }
+  return Object.entries(fields)
+    .map(([name, value]) =>
+      typeof value === "string" ? markerOf(name) + foldCase(value) : "",
+    )
+    .join("");
+}
+
+/** The same of a stored profile. One that cannot be read has no fields. */
+export function foldedFieldsIn(profile: string | null): string {
+  if (!profile?.includes('"fields"')) return "";
+  try {
+    return foldedFieldsOf(JSON.parse(profile) as User["profile"]);
+  } catch {
+    return "";
+  }
+}
+
+/** Whether a folded term is in one of the folded fields. */
+export const isInField = (
+  folded: string,
+  marker: string,
+  term: string,
+): boolean =>
+  (folded.split(marker, 2)[1] ?? "").split(FIELD, 1)[0]!.includes(term);
+
+/**
+ * The table that a store loads the rows of a backup into.
+ * @returns the table with the columns that backups lack, and what adds their values to a row.
+ */
+export function withDerived(table: Table): [Table, (row: Row) => Row] {
+  if (table.name !== "users") return [table, (row) => row];
+  const { columns } = table;
+  const folded = {
+    name: "fields_folded",
+    kind: "text",
+    nullable: false,
+  } as const;
+  const profile = columns.findIndex(({ name }) => name === "profile");
+  return [
+    { ...table, columns: [...columns, folded] },
+    (row) => [...row, foldedFieldsIn(row[profile] as string | null)],
+  ];
+}

@@ -1,0 +1,49 @@
+import type { UserCopy } from "../../schemas/world-document.js";
+import { foldedNameOf } from "./rows.js";
+import { StoreError } from "../contract/store.js";
+import type { Value } from "../copies/tables.js";
+import { foldedFieldsOf } from "./user-fields.js";
+
+/** How many users one user may block. */
+export const MAX_BLOCKED = 1000;
+
+/**
+ * The largest page of users, in characters. A thousand profiles that fill a header
+ * each would block the event loop for too long.
+ */
+export const MAX_USER_PAGE = 4 * 1024 * 1024;
+
+/** How much of the blocked users is read, in characters of their profiles. */
+export const MAX_BLOCKED_SIZE = 1024 * 1024;
+
+/** The order in which users are shown to each other. */
+export const BY_NAME = "display_name_folded, id";
+
+/** The client state as it is stored. */
+export const stateJson = (
+  state: Record<string, unknown> | undefined,
+): string | null =>
+  state && Object.keys(state).length > 0 ? JSON.stringify(state) : null;
+
+/** The columns of a user that {@link copiedUserValues} fills. */
+export const COPIED_USER_COLUMNS =
+  "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login, display_name_folded, fields_folded";
+
+/** The values of {@link COPIED_USER_COLUMNS} for a user in a document, in their order. */
+export const copiedUserValues = (user: UserCopy): Value[] => [
+  user.id,
+  user.token_id,
+  user.client_id,
+  user.profile && JSON.stringify(user.profile),
+  JSON.stringify(user.traits),
+  Date.parse(user.last_seen),
+  user.moderation_state ?? "",
+  stateJson(user.client_state),
+  user.pretalx_id ?? null,
+  user.last_login == null ? null : Date.parse(user.last_login),
+  foldedNameOf(user.profile),
+  foldedFieldsOf(user.profile),
+];
+
+export const tooManyBlocked = () =>
+  new StoreError("quota", `A user may block ${MAX_BLOCKED} users.`, "blocks");

@@ -1,0 +1,93 @@
+import type { WorldCopy } from "../../schemas/world-document.js";
+import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
+import type { WorldRow } from "./rows.js";
+import { StoreError, type WorldSettings } from "../contract/store.js";
+
+// What engines share that write worlds.
+
+/** The row of a new world. Its revision is 1 if none is given. */
+export const newWorldRow = ({
+  revision = 1,
+  ...world
+}: WorldCopy["world"]): WorldRow => ({
+  ...world,
+  config: JSON.stringify(world.config),
+  permission_config: JSON.stringify(world.permission_config),
+  revision,
+});
+
+/** The row of a world after a change, with the revision of the old row. @see WorldStore.update */
+export function changedWorld(
+  old: WorldRow,
+  { config, permission_config, ...rest }: WorldChanges,
+): WorldRow {
+  const row: WorldRow = { ...old, ...rest };
+  if (permission_config) {
+    row.permission_config = JSON.stringify(permission_config);
+  }
+  if (config) {
+    const { JWT_secrets } = JSON.parse(old.config) as WorldConfig;
+    row.config = JSON.stringify({ JWT_secrets, ...config });
+  }
+  return row;
+}
+
+/** The row of a world with other settings, with the revision of the old row. @see WorldStore.configure */
+export function configuredWorld(
+  old: WorldRow,
+  { title, permission_config, config: settings = {} }: WorldSettings,
+): WorldRow {
+  const config = JSON.parse(old.config) as WorldConfig;
+  // An undefined value is no value, and must not remove the key.
+  const named = Object.entries(settings).filter(
+    ([name, value]) => name !== "JWT_secrets" && value !== undefined,
+  );
+  return {
+    ...old,
+    title: title ?? old.title,
+    config: JSON.stringify({ ...config, ...Object.fromEntries(named) }),
+    permission_config: permission_config
+      ? JSON.stringify(permission_config)
+      : old.permission_config,
+  };
+}
+
+/** A domain without its port. */
+export const hostOf = (domain: string): string => domain.split(":", 1)[0] ?? "";
+
+/**
+ * Refuses a domain that conflicts with another world's. Uploads find their world
+ * by the host of the request, first with its port and then without it. So two
+ * worlds may share a host name only if both name a port; otherwise one would get
+ * the uploads of the other on that port.
+ * @param rivals the domains of the other worlds with the same host.
+ * @throws {StoreError} `taken` on `domain`.
+ */
+export function expectFreeDomain(
+  domain: string,
+  rivals: readonly string[],
+): void {
+  const host = hostOf(domain);
+  const isTaken = rivals.some(
+    (other) => other === domain || other === host || domain === host,
+  );
+  if (isTaken) {
+    throw new StoreError("taken", `The domain ${domain} is taken.`, "domain");
+  }
+}
+
+/** The error about a world whose id another one has. */
+export const takenWorld = (id: string): StoreError =>
+  new StoreError("taken", `The id ${id} is taken.`, "id");
+
+/** Whether other host names or other issuers of tokens name a world after a change. */
+export const isFoundOtherwise = (old: WorldRow, row: WorldRow): boolean =>
+  old.domain !== row.domain ||
+  (old.config !== row.config && issuersIn(old) !== issuersIn(row));
+
+const issuersIn = ({ config }: WorldRow): string =>
+  JSON.stringify(
+    (JSON.parse(config) as WorldConfig).JWT_secrets.map(
+      ({ issuer, audience }) => [issuer, audience],
+    ),
+  );

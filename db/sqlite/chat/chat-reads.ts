@@ -1,0 +1,127 @@
+import type {
+  Channel,
+  ChatEvent,
+  Delivery,
+  EventSelection,
+  Mark,
+  Membership,
+  Unread,
+} from "../../contract/chat.js";
+import {
+  type ChannelRow,
+  MAX_NOTIFICATIONS,
+  toChannel,
+  toEvents,
+} from "../../rules/chat-rows.js";
+import { channelFinder, CHANNEL_COLUMNS } from "./chat-channels.js";
+import { deliveryReads, eventReads } from "./chat-events.js";
+import type { Connection } from "../engine/database.js";
+
+/** The reads of chat. */
+export function chatReads(db: Connection) {
+  const find = channelFinder(db);
+  const events = eventReads(db);
+  const deliveries = deliveryReads(db);
+  const isMember = db.prepare<[number, string]>(
+    "SELECT 1 FROM chat_members WHERE channel = ? AND user_id = ?",
+  );
+  const selectMembers = db
+    .prepare<[number, number], string>(
+      "SELECT user_id FROM chat_members WHERE channel = ? ORDER BY number DESC LIMIT ?",
+    )
+    .pluck();
+  const selectMemberships = db.prepare<
+    [string, string],
+    ChannelRow & { hidden: number }
+  >(
+    `SELECT ${CHANNEL_COLUMNS}, chat_members.hidden
+     FROM chat_members JOIN chat_channels ON chat_channels.number = chat_members.channel
+     WHERE chat_members.user_id = ? AND chat_channels.world_id = ?
+     ORDER BY chat_members.number`,
+  );
+  const selectMarks = db.prepare<[string, string], Mark>(
+    `SELECT chat_readers.user_id AS user, chat_channels.id AS channel,
+       chat_readers.pointer, chat_readers.listed
+     FROM chat_readers JOIN chat_channels ON chat_channels.number = chat_readers.channel
+     WHERE chat_readers.user_id = ? AND chat_channels.world_id = ?`,
+  );
+  const selectNotifications = db.prepare<
+    [string, string, number],
+    { channel: string; event: number }
+  >(
+    `SELECT chat_channels.id AS channel, chat_notifications.event
+     FROM chat_notifications JOIN chat_channels ON chat_channels.number = chat_notifications.channel
+     WHERE chat_notifications.user_id = ? AND chat_channels.world_id = ?
+     ORDER BY chat_notifications.event DESC LIMIT ?`,
+  );
+  const lastId = db
+    .prepare<[string], number>(
+      "SELECT coalesce(max(id), 0) FROM chat_events WHERE world_id = ?",
+    )
+    .pluck();
+  const selectRemains = db.prepare<[]>("SELECT 1 FROM chat_remains LIMIT 1");
+
+  return {
+    hasRemains: (): boolean => selectRemains.get() !== undefined,
+
+    lastId: (worldId: string): number => lastId.get(worldId)!,
+
+    channel(worldId: string, id: string): Channel | undefined {
+      const row = find(worldId, id);
+      return row && toChannel(row);
+    },
+
+    events(
+      worldId: string,
+      id: string,
+      selection: EventSelection,
+    ): ChatEvent[] {
+      const channel = find(worldId, id);
+      if (!channel) return [];
+      const { rows, reactions } = events.page(worldId, channel, selection);
+      return toEvents(id, rows, reactions);
+    },
+
+    event(worldId: string, id: string, event: number): ChatEvent | undefined {
+      const channel = find(worldId, id);
+      const row = channel && events.one(channel, event);
+      return row && toEvents(id, [row], events.reactionsTo(worldId, [row]))[0];
+    },
+
+    deliveries(
+      worldId: string,
+      id: string,
+      after: number,
+      limit: number,
+    ): Delivery[] {
+      const channel = find(worldId, id);
+      if (!channel) return [];
+      return deliveries
+        .ofChannel(worldId, channel.number, after, limit)
+        .map(({ delivery }) => delivery);
+    },
+
+    isMember(worldId: string, id: string, user: string): boolean {
+      const channel = find(worldId, id);
+      return !!channel && isMember.get(channel.number, user) !== undefined;
+    },
+
+    members(worldId: string, id: string, limit: number): string[] {
+      const channel = find(worldId, id);
+      return channel ? selectMembers.all(channel.number, limit) : [];
+    },
+
+    memberships: (worldId: string, user: string): Membership[] =>
+      selectMemberships.all(user, worldId).map((row) => ({
+        ...toChannel(row),
+        hidden: row.hidden === 1,
+      })),
+
+    unread: (worldId: string, user: string): Unread => ({
+      marks: selectMarks.all(user, worldId),
+      notifications: selectNotifications
+        .all(user, worldId, MAX_NOTIFICATIONS)
+        .reverse(),
+    }),
+  };
+}

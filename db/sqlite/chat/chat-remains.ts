@@ -1,0 +1,163 @@
+import type { Connection } from "../engine/database.js";
+import type { WriteLog } from "../log/log-writes.js";
+import { absent } from "../../rules/preconditions.js";
+import { BLANK } from "./chat-messages.js";
+import { IS_KNOWN } from "../../rules/rows.js";
+
+/** How many events one slice erases. */
+const SLICE = 200;
+
+/** How many events one slice looks at for those of a user. */
+const LOOKED_AT = 5000;
+
+/** Removes channels. What is left of their events is erased later. */
+export function channelRemoval(db: Connection) {
+  const removal = (condition: string) => {
+    const note = db.prepare<[string]>(
+      `INSERT INTO chat_remains SELECT number FROM chat_channels WHERE ${condition} AND last_event > 0`,
+    );
+    const remove = db.prepare<[string]>(
+      `DELETE FROM chat_channels WHERE ${condition}`,
+    );
+    return (id: string): void => {
+      note.run(id);
+      remove.run(id);
+    };
+  };
+  const remove = removal("id = ?");
+  const selectLonely = db.prepare<[string], { id: string; number: number }>(
+    `SELECT chat_channels.id, chat_channels.number
+       FROM chat_members AS own JOIN chat_channels ON chat_channels.number = own.channel
+       WHERE own.user_id = ? AND chat_channels.direct IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM chat_members AS other JOIN users ON users.id = other.user_id
+         WHERE other.channel = own.channel AND ${IS_KNOWN})`,
+  );
+  const clear = ["chat_members", "chat_readers", "chat_notifications"].map(
+    (table) => db.prepare<[number]>(`DELETE FROM ${table} WHERE channel = ?`),
+  );
+  const quit = [
+    `DELETE FROM chat_members WHERE user_id = ? AND EXISTS (
+       SELECT 1 FROM chat_channels WHERE number = channel AND direct IS NULL)`,
+    "UPDATE chat_members SET hidden = 0 WHERE user_id = ? AND hidden = 1",
+    "DELETE FROM chat_readers WHERE user_id = ?",
+    "DELETE FROM chat_notifications WHERE user_id = ?",
+  ].map((sql) => db.prepare<[string]>(sql));
+
+  return {
+    ofRoom: remove,
+
+    ofWorld: removal("world_id = ?"),
+
+    /**
+     * Ends what an erased user is in chat, but for the place in direct channels.
+     * Those in which everybody is erased are removed. Needs no foreign keys.
+     */
+    ofUser(user: string): void {
+      for (const statement of quit) statement.run(user);
+      for (const { id, number } of selectLonely.all(user)) {
+        for (const statement of clear) statement.run(number);
+        remove(id);
+      }
+    },
+  };
+}
+
+/** The writes that erase events. Each runs inside a transaction of its caller. */
+export function chatErasures(db: Connection, log: WriteLog) {
+  const findUser = db.prepare<[string, string]>(
+    "SELECT 1 FROM users WHERE id = ? AND world_id = ?",
+  );
+  const selectLast = db
+    .prepare<[string, number, number], number>(
+      "SELECT id FROM chat_events WHERE world_id = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?",
+    )
+    .pluck();
+  const empty = db.prepare<[string, number, number, string]>(
+    `UPDATE chat_events SET content = ${BLANK}, deleted = 1
+     WHERE world_id = ? AND id > ? AND id <= ? AND sender = ?
+       AND type = 0 AND deleted = 0 AND gone = 0`,
+  );
+  const channelsOf = db
+    .prepare<[string, number, number], number>(
+      `SELECT number FROM chat_channels WHERE world_id = ? AND (
+         SELECT timestamp FROM chat_events
+         WHERE channel = chat_channels.number AND gone = 0 ORDER BY id LIMIT 1
+       ) < ? LIMIT ?`,
+    )
+    .pluck();
+  const selectRemains = db
+    .prepare<[], number>("SELECT channel FROM chat_remains LIMIT 1")
+    .pluck();
+  const endRemains = db.prepare<[number]>(
+    "DELETE FROM chat_remains WHERE channel = ?",
+  );
+  const selectOldest = db.prepare<
+    [number, number],
+    { number: number; world_id: string; id: number; timestamp: number }
+  >(
+    "SELECT number, world_id, id, timestamp FROM chat_events WHERE channel = ? AND gone = 0 ORDER BY id LIMIT ?",
+  );
+  const isNamed = "IN (SELECT value FROM json_each(?))";
+  const erase = db.prepare<[string]>(
+    `UPDATE chat_events SET content = ${BLANK}, gone = 1 WHERE number ${isNamed}`,
+  );
+  // All events of a channel have one world.
+  const clear = ["chat_edits", "chat_reactions"].map((table) =>
+    db.prepare<[string, string]>(
+      `DELETE FROM ${table} WHERE world_id = ? AND event ${isNamed}`,
+    ),
+  );
+  const forget = db.prepare<[number, string]>(
+    `DELETE FROM chat_notifications WHERE channel = ? AND event ${isNamed}`,
+  );
+
+  /** Erases the oldest events of a channel that are older than a time. @returns how many. */
+  function eraseOldest(channel: number, limit: number, before = Infinity) {
+    const oldest = selectOldest.all(channel, limit);
+    const end = oldest.findIndex(({ timestamp }) => timestamp >= before);
+    const old = end === -1 ? oldest : oldest.slice(0, end);
+    if (old.length === 0) return 0;
+    const ids = JSON.stringify(old.map(({ id }) => id));
+    erase.run(JSON.stringify(old.map(({ number }) => number)));
+    for (const statement of clear) statement.run(old[0]!.world_id, ids);
+    forget.run(channel, ids);
+    return old.length;
+  }
+
+  return {
+    /** @see ChatStore.empty */
+    emptyMessages(
+      worldId: string,
+      user: string,
+      after: number,
+    ): { next: number | undefined; emptied: number } {
+      if (!findUser.get(user, worldId)) throw absent("user");
+      const next = selectLast.get(worldId, after, LOOKED_AT - 1);
+      const { changes } = empty.run(worldId, after, next ?? Infinity, user);
+      if (changes > 0) log.append(worldId, { type: "chat.erased" });
+      return { next, emptied: changes };
+    },
+
+    /** @see ChatStore.expire */
+    expireEvents(worldId: string, before: number): boolean {
+      let left = SLICE;
+      for (const channel of channelsOf.all(worldId, before, SLICE)) {
+        left -= eraseOldest(channel, left, before);
+        if (left === 0) break;
+      }
+      if (left < SLICE) log.append(worldId, { type: "chat.erased" });
+      return left === 0;
+    },
+
+    /**
+     * Erases a slice of the events of channels that were deleted.
+     * @returns whether there may be more.
+     */
+    eraseRemains(limit: number): boolean {
+      const channel = selectRemains.get();
+      if (channel === undefined) return false;
+      if (eraseOldest(channel, limit) < limit) endRemains.run(channel);
+      return true;
+    },
+  };
+}

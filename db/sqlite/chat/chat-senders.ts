@@ -1,0 +1,45 @@
+import type { ChannelRow } from "../../rules/chat-rows.js";
+import { denied } from "../../rules/preconditions.js";
+import type { Connection } from "../engine/database.js";
+import { IS_KNOWN } from "../../rules/rows.js";
+
+/** Checks who sends messages and reacts. */
+export function senderCheck(db: Connection) {
+  const select = db.prepare<
+    [number | undefined, string, string],
+    { state: string; isMember: number }
+  >(
+    `SELECT moderation_state AS state, chat_members.number IS NOT NULL AS isMember
+     FROM users LEFT JOIN chat_members ON chat_members.channel = ? AND chat_members.user_id = users.id
+     WHERE users.id = ? AND users.world_id = ? AND ${IS_KNOWN}`,
+  );
+  const findBlock = db.prepare<[string, number]>(
+    `SELECT 1 FROM chat_members CROSS JOIN blocks
+       ON blocks.user_id = chat_members.user_id AND blocks.blocked_id = ?
+     WHERE chat_members.channel = ? LIMIT 1`,
+  );
+
+  /**
+   * @param channel undefined for that of a room in which nothing has happened yet.
+   * @param volatile whether the user counts as a member of a room.
+   * @throws {StoreError} `denied` if the user is banned, silenced or erased, is no
+   *   member, or is blocked by a member of a direct channel.
+   */
+  return (
+    worldId: string,
+    channel: ChannelRow | undefined,
+    user: string,
+    volatile = false,
+  ): void => {
+    const found = select.get(channel?.number, user, worldId);
+    if (!found) throw denied("There is no such user.");
+    if (found.state !== "") throw denied("The user is banned or silenced.");
+    const isDirect = channel !== undefined && channel.direct !== null;
+    if (!found.isMember && (isDirect || !volatile)) {
+      throw denied("The user is no member of the channel.");
+    }
+    if (isDirect && findBlock.get(user, channel.number)) {
+      throw denied("A member blocks the user.");
+    }
+  };
+}

@@ -1,0 +1,291 @@
+import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { Failure } from "../../../failure.js";
+import {
+  inBatches,
+  type TableSource,
+  type TableTarget,
+  UnfitRow,
+} from "../../copies/dump.js";
+import {
+  FORMER_SEQUENCE,
+  type Row,
+  SEQUENCES,
+  type Table,
+} from "../../copies/tables.js";
+import { withDerived } from "../../rules/user-fields.js";
+import { beginLogs } from "../migrations/0010-log.js";
+import {
+  type Connection,
+  DATABASE,
+  openForInspection,
+  storeErrorOf,
+} from "../engine/database.js";
+import {
+  copyDatabase,
+  danglingIn,
+  openCopy,
+  whatBecameOf,
+} from "../inspection/inspection.js";
+import { LATEST, migrate, schemaVersionOf } from "../engine/upgrade.js";
+
+/** The rows of `t` with those of `w`, which have its world. A cross join keeps the order of `t`. */
+const withWorldOf = (table: string, condition: string) =>
+  `CROSS JOIN ${table} AS w ON ${condition}`;
+
+const OF_CHANNEL = withWorldOf("chat_channels", "w.number = t.channel");
+const OF_ROOM = withWorldOf("rooms", "w.id = t.room_id");
+const OF_USER = withWorldOf("users", "w.id = t.user_id");
+const ofVote = (table: string, id: string) =>
+  `CROSS JOIN ${table} AS v ON v.number = t.${id} CROSS JOIN rooms AS w ON w.id = v.room_id`;
+
+/** How the tables without a column for the world find it. */
+const WORLDS: Readonly<Record<string, string>> = {
+  room_modules: OF_ROOM,
+  blocks: OF_USER,
+  chat_members: OF_CHANNEL,
+  chat_readers: OF_CHANNEL,
+  chat_notifications: OF_CHANNEL,
+  questions: OF_ROOM,
+  question_votes: ofVote("questions", "question"),
+  polls: OF_ROOM,
+  poll_options: ofVote("polls", "poll"),
+  poll_ballots: ofVote("polls", "poll"),
+  poll_votes: `CROSS JOIN poll_ballots AS b ON b.number = t.ballot
+    CROSS JOIN polls AS v ON v.number = b.poll CROSS JOIN rooms AS w ON w.id = v.room_id`,
+};
+
+/** Whether an event is neither gone nor of a deleted channel. */
+const isAlive = (event: string) =>
+  `EXISTS (SELECT 1 FROM chat_events AS e JOIN chat_channels AS c ON c.number = e.channel
+     WHERE e.world_id = t.world_id AND e.id = ${event} AND e.gone = 0)`;
+
+/** Which rows of other tables are copied. */
+const CONDITIONS: Readonly<Record<string, string>> = {
+  chat_events:
+    "WHERE t.gone = 0 AND t.channel IN (SELECT number FROM chat_channels)",
+  chat_edits: `WHERE ${isAlive("t.event")} AND ${isAlive("t.edit")}`,
+  chat_reactions: `WHERE ${isAlive("t.event")}`,
+};
+
+/** What SQLite calls a column, if it differs. */
+const isOwn = (table: Table, column: string) =>
+  column !== "world_id" || !(table.name in WORLDS);
+const nameOf = (table: Table, column: string) =>
+  table.name === "files" && column === "number" ? "rowid" : column;
+
+function selectionOf(table: Table): string {
+  if (table.name === "sequences") {
+    const names = SEQUENCES.map((name) => `('${name}')`).join();
+    return `WITH names (name) AS (VALUES ${names})
+      SELECT name, coalesce(seq, 0) FROM names LEFT JOIN sqlite_sequence USING (name)`;
+  }
+  const columns = table.columns.map(({ name }) => {
+    if (!isOwn(table, name)) return "w.world_id";
+    // What is erased is a blob of zeros.
+    if (table.name === "chat_events" && name === "content") {
+      return "CASE typeof(t.content) WHEN 'text' THEN t.content END";
+    }
+    return `t.${nameOf(table, name)}`;
+  });
+  const order = table.key.map((name) => `t.${nameOf(table, name)}`);
+  const from = WORLDS[table.name] ?? CONDITIONS[table.name] ?? "";
+  return `SELECT ${columns.join()} FROM ${table.name} AS t ${from}
+    ORDER BY ${order.join()}`;
+}
+
+/**
+ * Copies the database of a folder, and gives the rows of the copy. A server may
+ * write meanwhile. Reading the original for long would keep its log from being
+ * emptied of what is erased.
+ * @param scratch an empty folder for the copy.
+ * @param report gets how much is copied, and of how much.
+ * @throws {StoreError} `unusable`, if the database is damaged.
+ */
+export async function sqliteSource(
+  dataDir: string,
+  scratch: string,
+  report: (copied: number, total: number) => void,
+): Promise<TableSource> {
+  const file = join(scratch, DATABASE);
+  await copyDatabase(dataDir, file, report);
+  return {
+    ...sourceOfFile(file),
+    async fateOf(key) {
+      const db = openForInspection(dataDir);
+      try {
+        return whatBecameOf(db, key);
+      } finally {
+        db.close();
+      }
+    },
+  };
+}
+
+/**
+ * The rows of a database that nobody else uses. An older one is upgraded.
+ * @throws {StoreError} `unusable` when it is damaged, not Foyer's, or of a newer Foyer.
+ */
+export function sourceOfFile(file: string): TableSource {
+  const db = openLatest(file);
+  const [dangling] = danglingIn(db);
+  if (dangling !== undefined) {
+    db.close();
+    throw new Failure(`the database is damaged: ${dangling}`);
+  }
+  return {
+    rows: (table) =>
+      inBatches(
+        db
+          .prepare<[], Row>(selectionOf(table))
+          .raw()
+          .iterate() as Iterable<Row>,
+      ),
+    async count({ name }) {
+      if (name === "sequences") return SEQUENCES.length;
+      return db
+        .prepare<[], number>(`SELECT count(*) FROM ${name}`)
+        .pluck()
+        .get()!;
+    },
+    fateOf: async () => "recorded",
+    async close() {
+      db.close();
+    },
+  };
+}
+
+function openLatest(file: string): Connection {
+  const db = openCopy(file);
+  if (schemaVersionOf(db) === LATEST) return db;
+  db.pragma("query_only = OFF");
+  try {
+    migrate(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/**
+ * A new database file that nobody uses before it is finished. Until then a crash
+ * may leave half of it, so the caller puts it into place afterwards.
+ */
+export function sqliteTarget(file: string): TableTarget {
+  let db: Connection | undefined;
+  /** The last id of an event that an older backup names. */
+  let lastId = 0;
+
+  const open = (): Connection => {
+    closeSync(openSync(file, "wx", 0o600));
+    const made = new Database(file);
+    made.pragma("journal_mode = OFF");
+    made.pragma("synchronous = OFF");
+    // In KiB. The indexes of a large table are written in any order.
+    made.pragma("cache_size = -65536");
+    migrate(made);
+    // Its log comes with the rows.
+    made.exec("DELETE FROM log; DELETE FROM log_heads");
+    // Checked at the end, all at once.
+    made.pragma("foreign_keys = OFF");
+    made.exec("BEGIN");
+    return made;
+  };
+
+  return {
+    isEmpty: async () => !existsSync(file),
+
+    async load(table, rows) {
+      db ??= open();
+      const insert = insertInto(db, table);
+      for await (const batch of rows) {
+        for (const row of batch) {
+          const [name, last] = row;
+          if (table.name === "sequences" && name === FORMER_SEQUENCE) {
+            lastId = last as number;
+          } else explained(table, () => insert(row));
+        }
+      }
+    },
+
+    async finish() {
+      // A whole database may have been put there in place of rows.
+      if (!db && existsSync(file)) return;
+      db ??= open();
+      db.exec(
+        `UPDATE worlds SET file_bytes =
+           (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id)`,
+      );
+      beginLogs(db, lastId);
+      const [dangling] = danglingIn(db);
+      if (dangling !== undefined) throw new UnfitRow(dangling);
+      db.exec("COMMIT");
+      db.pragma("journal_mode = WAL");
+      db.close();
+      db = undefined;
+      const written = openSync(file, "r+");
+      fsyncSync(written);
+      closeSync(written);
+    },
+
+    async close() {
+      db?.close();
+      db = undefined;
+    },
+  };
+}
+
+function insertInto(db: Connection, table: Table): (row: Row) => void {
+  if (table.name === "sequences") return sequenceWriter(db);
+  const [stored, complete] = withDerived(table);
+  const own = stored.columns
+    .map(({ name }, at) => ({ name, at }))
+    .filter(({ name }) => isOwn(table, name));
+  const names = own.map(({ name }) => nameOf(table, name));
+  const values = names.map((name) =>
+    table.name === "chat_events" && name === "content"
+      ? "coalesce(?, zeroblob(0))"
+      : "?",
+  );
+  const insert = db.prepare(
+    `INSERT INTO ${table.name} (${names.join()}) VALUES (${values.join()})`,
+  );
+  return (row) => {
+    const values = complete(row);
+    insert.run(own.map(({ at }) => values[at]));
+  };
+}
+
+/** SQLite itself has already noted the highest number that was loaded. */
+function sequenceWriter(db: Connection): (row: Row) => void {
+  const noted = db
+    .prepare<[string], number>("SELECT seq FROM sqlite_sequence WHERE name = ?")
+    .pluck();
+  const forget = db.prepare("DELETE FROM sqlite_sequence WHERE name = ?");
+  const note = db.prepare(
+    "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)",
+  );
+  return ([name, last]) => {
+    if (!SEQUENCES.includes(name as never)) {
+      throw new UnfitRow(`there is no sequence ${String(name)}`);
+    }
+    const highest = Math.max(noted.get(name as string) ?? 0, last as number);
+    forget.run(name);
+    note.run(name, highest);
+  };
+}
+
+/** Runs an insertion, and says in one line why a row cannot be in the database. */
+function explained(table: Table, insert: () => void): void {
+  try {
+    insert();
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    if (!code?.startsWith("SQLITE_CONSTRAINT")) {
+      throw storeErrorOf(error) ?? error;
+    }
+    throw new UnfitRow(`a row of ${table.name} cannot be stored: ${message}`);
+  }
+}

@@ -1,0 +1,42 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { toFault } from "./batches.js";
+import { openForReading, storeErrorOf } from "./database.js";
+import { ReadCache } from "./read-cache.js";
+import { roomReads } from "../rooms/room-reads.js";
+import type { Search, Searches, SearchResult } from "./searcher.js";
+import { userSearch } from "../users/user-search.js";
+import { worldReads } from "../worlds/world-reads.js";
+
+// The thread that reads lists which have to look at every room. It finds out by
+// itself what the caller may see, so that rights and rooms are of the same state.
+
+const port = parentPort!;
+const { dataDir } = workerData as { dataDir: string };
+const db = openForReading(dataDir);
+const cache = new ReadCache(db);
+const worlds = worldReads(db, cache);
+const rooms = roomReads(db, cache);
+const searches: Searches = {
+  rooms(worldId, selection) {
+    const world = worlds.get(worldId);
+    if (!world) return { count: 0, rows: [], size: 0 };
+    return rooms.readPage(rooms.query(world.value, selection));
+  },
+  users: userSearch(db),
+};
+
+port.on("message", (search: Search) => {
+  port.postMessage(runSearch(search));
+  // The next search must see what was written in the meantime.
+  cache.refresh();
+});
+
+function runSearch({ what, args }: Search): SearchResult {
+  try {
+    cache.enter();
+    return (searches[what] as (...args: unknown[]) => SearchResult)(...args);
+  } catch (error) {
+    const { problem, message } = storeErrorOf(error) ?? toFault(error);
+    return { problem, message };
+  }
+}

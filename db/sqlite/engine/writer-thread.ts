@@ -1,0 +1,153 @@
+import {
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+} from "node:worker_threads";
+import { StoreError } from "../../contract/store.js";
+import { announcementWrites } from "../worlds/announcements.js";
+import { type Batch, batches, toFault } from "./batches.js";
+import { chatCopyWrites } from "../copies/chat-import.js";
+import { memberWrites } from "../chat/chat-members.js";
+import { messageWrites } from "../chat/chat-messages.js";
+import { chatErasures } from "../chat/chat-remains.js";
+import { openForWriting, storeErrorOf } from "./database.js";
+import { Erasing } from "../erasure/erasing.js";
+import { fileWrites } from "../files/file-writes.js";
+import { logPruning } from "../log/log-pruning.js";
+import { WriteLog } from "../log/log-writes.js";
+import { pollWrites } from "../polls/poll-writes.js";
+import { questionWrites } from "../questions/question-writes.js";
+import { roomWrites } from "../rooms/room-writes.js";
+import { rewriteTable, withoutForeignKeys } from "../erasure/scrub.js";
+import { toSent } from "../log/sent-hints.js";
+import { userWrites } from "../users/user-writes.js";
+import { copyWrites } from "../copies/world-export-import.js";
+import { worldWrites } from "../worlds/world-writes.js";
+import type {
+  WriteAnswer,
+  WriteCall,
+  Message,
+  BatchReport,
+  ThreadData,
+  Writes,
+} from "./writer.js";
+
+// The only thread of this process that writes. All writes that arrive while the disk
+// is syncing go into the next transaction together and share one sync.
+
+/** The most writes in one transaction. The first waits for the last. */
+const MAX_BATCH = 500;
+
+const NOTHING: Batch = { answers: [], hints: [] };
+
+const port = parentPort!;
+const { dataDir, author, lockTimeout } = workerData as ThreadData;
+const db = openForWriting(dataDir, { upgrade: false, lockTimeout });
+const erasesLog = () => erasing.erasesLog();
+const log = new WriteLog(db, { author, erases: erasesLog });
+const erasures = chatErasures(db, log);
+const erasing = new Erasing(db, dataDir, (limit) =>
+  erasures.eraseRemains(limit),
+);
+const erasesQuestions = () => erasing.erasesQuestions();
+const worlds = worldWrites(db, log);
+const rooms = roomWrites(db, log, erasesQuestions);
+const users = userWrites(db, log);
+const announcements = announcementWrites(db, log);
+const writes: Writes = {
+  ...worlds,
+  ...rooms,
+  ...users,
+  ...announcements,
+  ...fileWrites(db, log, users),
+  ...messageWrites(db, log),
+  ...memberWrites(db, log),
+  ...erasures,
+  ...logPruning(db, erasesLog),
+  ...questionWrites(db, log, erasesQuestions),
+  ...pollWrites(db, log),
+  ...copyWrites(db, log, {
+    ...{ ...worlds, ...rooms, ...users, ...announcements },
+    ...chatCopyWrites(db, log),
+  }),
+};
+const attempt = batches(db, writes, log);
+
+port.on("message", (received: Message) => {
+  const calls: WriteCall[] = [];
+  let message: Message | undefined = received;
+  while (message && message !== "close") {
+    calls.push(...message);
+    message = calls.length < MAX_BATCH ? next() : undefined;
+  }
+  const users = calls.filter(({ write }) => write === "eraseUser");
+  const others = calls.filter(({ write }) => write !== "eraseUser");
+  const [first, second] = [commit(others), erase(users)];
+  const answers = [...first.answers, ...second.answers];
+  const hints = [...first.hints, ...second.hints].map(toSent);
+  erasing.after(calls, answers);
+  port.postMessage({ answers, hints } satisfies BatchReport);
+  if (message !== "close") return;
+  erasing.close();
+  db.close();
+  port.close();
+});
+
+erasing.start();
+// Reports that the thread has started.
+port.postMessage({ answers: [], hints: [] } satisfies BatchReport);
+
+/** The next message that has arrived; undefined if there is none. */
+function next(): Message | undefined {
+  const received = receiveMessageOnPort(port) as { message: Message } | null;
+  return received?.message;
+}
+
+/**
+ * Erases users and all their bytes in the same transaction. When the answer is sent,
+ * they are gone from the database file, and from its log as soon as nobody reads it.
+ */
+function erase(users: WriteCall[]): Batch {
+  // Switching foreign keys makes SQLite prepare every statement again.
+  if (users.length === 0) return NOTHING;
+  return withoutForeignKeys(db, () =>
+    commit(users, (answers) => {
+      if (answers.some((answer) => "result" in answer)) {
+        rewriteTable(db, "users");
+        rewriteTable(db, "blocks");
+      }
+    }),
+  );
+}
+
+/**
+ * Runs all calls in one transaction. Each succeeds or fails alone, unless the commit
+ * fails.
+ * @param finish runs at the end of the transaction.
+ */
+function commit(
+  batch: WriteCall[],
+  finish?: (answers: WriteAnswer[]) => void,
+): Batch {
+  if (batch.length === 0) return NOTHING;
+  try {
+    erasing.before(batch);
+    return attempt(batch, finish);
+  } catch (error) {
+    const { problem, message } =
+      asDoubtful(error) ?? storeErrorOf(error) ?? toFault(error);
+    const answers = batch.map(({ id }) => ({ id, problem, message }));
+    return { answers, hints: [] };
+  }
+}
+
+/**
+ * The error for a disk that failed during a commit. The log may have the whole
+ * transaction, which then takes effect after a crash although it has none now.
+ */
+function asDoubtful(error: unknown): StoreError | undefined {
+  const { code = "", message } = error as Error & { code?: string };
+  return code.startsWith("SQLITE_IOERR")
+    ? new StoreError("doubtful", message)
+    : undefined;
+}

@@ -1,0 +1,240 @@
+import { Worker } from "node:worker_threads";
+import type { Author, OnAppended } from "../../log/entries.js";
+import { StoreError, type StoreProblem } from "../../contract/store.js";
+import { frozen } from "../../rules/versions.js";
+import type { announcementWrites } from "../worlds/announcements.js";
+import { toFault } from "./batches.js";
+import type { memberWrites } from "../chat/chat-members.js";
+import type { messageWrites } from "../chat/chat-messages.js";
+import type { chatErasures } from "../chat/chat-remains.js";
+import type { fileWrites } from "../files/file-writes.js";
+import { Gathering } from "./gathering.js";
+import type { logPruning } from "../log/log-pruning.js";
+import type { pollWrites } from "../polls/poll-writes.js";
+import type { questionWrites } from "../questions/question-writes.js";
+import type { roomWrites } from "../rooms/room-writes.js";
+import { fromSent, type SentHint } from "../log/sent-hints.js";
+import type { userWrites } from "../users/user-writes.js";
+import type { copyWrites } from "../copies/world-export-import.js";
+import type { worldWrites } from "../worlds/world-writes.js";
+
+/** All writes, by name. */
+export type Writes = ReturnType<typeof worldWrites> &
+  ReturnType<typeof roomWrites> &
+  ReturnType<typeof userWrites> &
+  ReturnType<typeof fileWrites> &
+  ReturnType<typeof announcementWrites> &
+  ReturnType<typeof messageWrites> &
+  ReturnType<typeof memberWrites> &
+  Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
+  ReturnType<typeof logPruning> &
+  ReturnType<typeof questionWrites> &
+  ReturnType<typeof pollWrites> &
+  ReturnType<typeof copyWrites>;
+
+/** A write as it is sent to the writer thread. */
+export interface WriteCall {
+  id: number;
+  write: keyof Writes;
+  args: unknown[];
+  by: Author | undefined;
+}
+
+/** A message to the thread: writes, or the request to end. */
+export type Message = WriteCall[] | "close";
+
+/** The answer to a write: its result, or a problem. */
+export type WriteAnswer =
+  | { id: number; result: unknown }
+  | {
+      id: number;
+      problem: StoreProblem | "fault";
+      message: string;
+      field?: string;
+    };
+
+/**
+ * A message of the thread after its transactions. A delivery of chat is the same object in
+ * an answer and in a hint, so it is copied once.
+ */
+export interface BatchReport {
+  answers: WriteAnswer[];
+  hints: SentHint[];
+}
+
+/** What the thread starts with. */
+export interface ThreadData {
+  dataDir: string;
+  /** The author of writes that name none. */
+  author: Author;
+  /** How long a write waits for the lock of another process, in milliseconds. */
+  lockTimeout: number;
+}
+
+/** Options of a {@link Writer}. */
+interface WriterOptions extends ThreadData {
+  /** Called after each transaction, before the promises of its writes resolve. */
+  onWritten: () => void;
+  /** Gets what transactions appended, after {@link onWritten}. Answers wait for what it returns. */
+  onAppended: OnAppended;
+}
+
+interface PendingWrite {
+  resolve: (result: never) => void;
+  reject: (error: Error) => void;
+}
+
+/**
+ * What many people do in the same moment. These writes gather, because each
+ * transaction has a cost of its own. Marks are not among them: they come in batches.
+ */
+const OF_CROWDS: ReadonlySet<keyof Writes> = new Set([
+  "enterUser",
+  "updateUser",
+  "sendMessage",
+  "joinChannel",
+  "leaveChannel",
+  "react",
+  "voteQuestion",
+  "votePoll",
+]);
+
+/** Sends writes to the writer thread and receives their answers. */
+export class Writer {
+  readonly #options: WriterOptions;
+  readonly #waiting = new Map<number, PendingWrite>();
+  /** The writes that are not sent yet. A message to the thread costs as much as a small write. */
+  readonly #unsent = new Gathering<PendingWrite & { call: WriteCall }>(
+    (writes) => this.#send(writes),
+  );
+  #worker: Worker | undefined;
+  #lastId = 0;
+  #closed = false;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs one write. It is durable when the promise resolves.
+   * @param by who asked for it.
+   * @throws {StoreError} what the write throws, or a problem of the store.
+   */
+  run<W extends keyof Writes>(
+    write: W,
+    by: Author | undefined,
+    ...args: Parameters<Writes[W]>
+  ): Promise<ReturnType<Writes[W]>> {
+    if (this.#closed) {
+      const closed = new StoreError("unusable", "The store is closed.");
+      return Promise.reject(closed);
+    }
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      const call = { id, write, args, by };
+      this.#unsent.add(
+        { call, resolve, reject },
+        { patient: OF_CROWDS.has(write), busy: this.#waiting.size > 0 },
+      );
+    });
+  }
+
+  /** Starts the thread, which also finishes what a crash interrupted. */
+  begin(): void {
+    this.#worker ??= this.#start();
+  }
+
+  #send(unsent: (PendingWrite & { call: WriteCall })[]): void {
+    try {
+      // The next write replaces a thread that died, because a temporary fault of the
+      // disk must not end the service.
+      this.begin();
+    } catch (error) {
+      const { message } = error as Error;
+      for (const { reject } of unsent) {
+        reject(new StoreError("unusable", message));
+      }
+      return;
+    }
+    for (const { call, ...waiting } of unsent) {
+      this.#waiting.set(call.id, waiting);
+    }
+    const calls = unsent.map(({ call }) => call);
+    try {
+      this.#post(calls);
+    } catch {
+      // A write whose arguments cannot be copied to the thread must fail alone.
+      for (const call of calls) {
+        try {
+          this.#post([call]);
+        } catch (error) {
+          this.#settle({ id: call.id, ...toFault(error) });
+        }
+      }
+    }
+  }
+
+  #post(message: Message): void {
+    this.#worker!.postMessage(message);
+  }
+
+  /** Finishes the pending writes and ends the thread. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#unsent.flush();
+    const worker = this.#worker;
+    if (!worker) return;
+    const ended = new Promise((resolve) => worker.once("exit", resolve));
+    this.#post("close");
+    await ended;
+  }
+
+  #start(): Worker {
+    const { onWritten, onAppended, ...workerData } = this.#options;
+    const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
+      workerData: workerData satisfies ThreadData,
+      // Options of the process, such as what to preload, do not apply to this thread.
+      execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: "" },
+    });
+    let begun = false;
+    let reason = "The store is closed.";
+    worker.on("message", ({ answers, hints: sent }: BatchReport) => {
+      begun = true;
+      onWritten();
+      const settle = () => answers.forEach(this.#settle);
+      const hints = sent.map(fromSent);
+      for (const { entry } of hints) {
+        if (entry.type === "chat.event") frozen(entry.delivery);
+      }
+      const taken = hints.length > 0 && onAppended(hints);
+      if (taken) void taken.then(settle, settle);
+      else settle();
+    });
+    worker.on("error", ({ message }) => (reason = message));
+    worker.on("exit", () => {
+      this.#worker = undefined;
+      onWritten();
+      // It may have died between a commit and its answer.
+      const problem = begun ? "doubtful" : "unusable";
+      for (const { reject } of this.#waiting.values()) {
+        reject(new StoreError(problem, reason));
+      }
+      this.#waiting.clear();
+    });
+    return worker;
+  }
+
+  readonly #settle = (answer: WriteAnswer): void => {
+    const waiting = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if ("result" in answer) waiting?.resolve(answer.result as never);
+    else if (answer.problem === "fault") {
+      waiting?.reject(new Error(answer.message));
+    } else {
+      waiting?.reject(
+        new StoreError(answer.problem, answer.message, answer.field),
+      );
+    }
+  };
+}

@@ -1,0 +1,143 @@
+import { ChatChores, type ChoreHooks } from "../chat/chat-chores.js";
+import type { Connection } from "../engine/database.js";
+import { ERASED_TABLES, type ErasedTable } from "./scrub.js";
+import { Scrubber } from "./scrubber.js";
+import type { WriteAnswer, WriteCall, Writes } from "../engine/writer.js";
+
+/** Writes whose old bytes must not stay anywhere in the files of the database. */
+const ERASING = new Set<keyof Writes>([
+  "eraseUser",
+  "deleteWorld",
+  "deleteFile",
+  "editMessage",
+  "deleteMessage",
+  "emptyMessages",
+  "expireEvents",
+]);
+
+/**
+ * Writes whose old bytes leave the log soon, together with those of others, and not
+ * before their answers. There may be many of them. But a deleted message leaves it
+ * before the answer.
+ */
+const ERASING_SOON = new Set<keyof Writes>([
+  "editMessage",
+  "deleteMessage",
+  "emptyMessages",
+  "expireEvents",
+]);
+
+/** Writes that delete channels and leave their events. */
+const LEAVING = new Set<keyof Writes>([
+  "eraseUser",
+  "deleteWorld",
+  "deleteRoom",
+]);
+
+/** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
+const PATROL = 60_000;
+
+/** How long a thread that ends erases what deleted channels left, in milliseconds. */
+const LAST_CHORES = 2000;
+
+/** Sees to it that what writes erase leaves the files of the database. */
+export class Erasing {
+  readonly #scrubber: Scrubber;
+  readonly #chores: ChatChores;
+  #patrol: NodeJS.Timeout | undefined;
+  /** Whether the present writes delete or replace the content of questions. */
+  #erasedQuestions = false;
+  /** Whether they erase data of the log of a world. */
+  #erasedLog = false;
+
+  /** @param eraseRemains erases events of deleted channels, see {@link ChoreHooks}. */
+  constructor(
+    db: Connection,
+    dataDir: string,
+    eraseRemains: ChoreHooks["eraseRemains"],
+  ) {
+    this.#scrubber = new Scrubber(db, dataDir);
+    this.#chores = new ChatChores(db, {
+      eraseRemains,
+      begin: () => this.#scrubber.begin(),
+      end: () => this.#scrubber.scrubLog(),
+    });
+  }
+
+  /** Finishes what other processes left, now and from time to time. */
+  start(): void {
+    this.#takeOver();
+    this.#chores.rest();
+    this.#patrol = setInterval(() => this.#takeOver(), PATROL);
+  }
+
+  /** Is called before the transaction of some writes. */
+  before(calls: readonly WriteCall[]): void {
+    if (calls.some(({ write }) => ERASING.has(write))) this.#scrubber.begin();
+  }
+
+  /** Is called in a transaction that deletes or replaces the content of questions, before it commits. */
+  erasesQuestions(): void {
+    this.#scrubber.begin();
+    this.#erasedQuestions = true;
+  }
+
+  /** Is called in a transaction that erases data of the log of a world, before it commits. */
+  erasesLog(): void {
+    this.#scrubber.begin();
+    this.#erasedLog = true;
+  }
+
+  /** Is called after the commit of some writes, and before their answers are sent. */
+  after(calls: readonly WriteCall[], answers: readonly WriteAnswer[]): void {
+    const wrote = (name: keyof Writes) =>
+      calls.some(({ write }) => write === name);
+    const anyOf = (names: ReadonlySet<keyof Writes>) =>
+      calls.some(({ write }) => names.has(write));
+    const tables: ErasedTable[] = [];
+    if (wrote("deleteWorld")) tables.push(...ERASED_TABLES);
+    if (wrote("deleteFile")) tables.push("files");
+    if (this.#erasedQuestions) tables.push("questions");
+    this.#erasedQuestions = false;
+    if (wrote("deleteWorld") || wrote("eraseUser")) {
+      this.#scrubber.scrub(tables);
+    } else if (tables.length > 0) this.#scrubber.scrubInTime(tables);
+    // Anybody may ask to delete what is not theirs, and emptying the log costs a sync.
+    if (deleted(calls, answers)) this.#scrubber.scrubLog();
+    else if (anyOf(ERASING_SOON) || this.#erasedLog) {
+      this.#scrubber.scrubLogSoon();
+    }
+    this.#erasedLog = false;
+    if (anyOf(LEAVING)) this.#chores.start();
+    if (wrote("expireEvents")) this.#chores.rest();
+  }
+
+  /** Ends, and finishes what it can by then. */
+  close(): void {
+    clearInterval(this.#patrol);
+    this.#chores.close(performance.now() + LAST_CHORES);
+    this.#scrubber.close();
+  }
+
+  #takeOver(): void {
+    this.#scrubber.takeOver();
+    try {
+      this.#chores.start();
+    } catch {
+      // The next patrol tries it again.
+    }
+  }
+}
+
+/** Whether one of the calls has deleted a message. */
+function deleted(
+  calls: readonly WriteCall[],
+  answers: readonly WriteAnswer[],
+): boolean {
+  const ids = calls
+    .filter(({ write }) => write === "deleteMessage")
+    .map(({ id }) => id);
+  return answers.some(
+    (answer) => "result" in answer && ids.includes(answer.id),
+  );
+}

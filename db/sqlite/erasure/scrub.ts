@@ -1,0 +1,94 @@
+import type { Connection } from "../engine/database.js";
+
+// Deleting a row is not enough. SQLite overwrites what it deletes
+// (`secure_delete`). But when it moves a row to another page, the old page keeps
+// its bytes, and no deletion finds them there.
+
+/** The tables whose rows are erased: such as users, who have names, files, which have secret keys, and what people wrote. */
+export const ERASED_TABLES = [
+  "users",
+  "blocks",
+  "files",
+  "announcements",
+  "questions",
+  "polls",
+  "poll_options",
+] as const;
+export type ErasedTable = (typeof ERASED_TABLES)[number];
+
+/**
+ * Rewrites the rows of a table, and with them every page that ever held one. The
+ * cost depends on the size of the table, and not on that of the database. The rows
+ * keep their rowids, and ids of AUTOINCREMENT are not given again.
+ *
+ * Runs in a transaction and, unless nothing refers to the table, without foreign
+ * keys. With them, emptying the table of users would remove the owners of files.
+ * @param kept the condition for the rows that are kept; by default all are.
+ */
+export function rewriteTable(
+  db: Connection,
+  table: ErasedTable | "chat_events",
+  kept?: string,
+): void {
+  // With the same columns and indexes, SQLite copies from table to table without
+  // decoding rows and without inserting them into the indexes one by one.
+  const definitions = db
+    .prepare<[string], string>(
+      "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
+    )
+    .pluck()
+    .all(table);
+  for (const sql of definitions) {
+    db.exec(
+      sql
+        .replace(/^CREATE TABLE \w+/, "CREATE TEMP TABLE kept_rows")
+        // It would bring a table `sqlite_sequence` that hides the real one.
+        .replace("PRIMARY KEY AUTOINCREMENT", "PRIMARY KEY")
+        .replace(/ INDEX (\w+) ON \w+/, " INDEX temp.$1 ON kept_rows"),
+    );
+  }
+  // In the order of an index, a copy of some rows would take many times as long.
+  const rows = kept === undefined ? "" : `NOT INDEXED WHERE ${kept}`;
+  // A page that becomes empty is overwritten completely.
+  db.exec(`
+    INSERT INTO temp.kept_rows SELECT * FROM main.${table} ${rows};
+    DELETE FROM main.${table};
+    INSERT INTO main.${table} SELECT * FROM temp.kept_rows;
+    DROP TABLE temp.kept_rows;
+  `);
+}
+
+/**
+ * What is left of a text in a column: as many zero bytes. The row keeps its size, so SQLite
+ * overwrites the text in its place.
+ */
+export const blankOf = (column: string): string =>
+  `zeroblob(length(CAST(${column} AS BLOB)))`;
+
+/** Runs something with foreign keys off. They cannot be switched inside a transaction. */
+export function withoutForeignKeys<T>(db: Connection, work: () => T): T {
+  db.pragma("foreign_keys = OFF");
+  try {
+    return work();
+  } finally {
+    db.pragma("foreign_keys = ON");
+  }
+}
+
+/**
+ * Empties the write-ahead log, which holds pages as they were before.
+ * @param patience how many milliseconds to wait for readers. Other writes wait
+ *   with it, so nobody should wait for the end of a backup.
+ * @returns whether it is empty.
+ */
+export function emptyLog(db: Connection, patience: number): boolean {
+  const usual = db.pragma("busy_timeout", { simple: true }) as number;
+  db.pragma(`busy_timeout = ${patience}`);
+  try {
+    return db.pragma("wal_checkpoint(TRUNCATE)", { simple: true }) === 0;
+  } catch {
+    return false;
+  } finally {
+    db.pragma(`busy_timeout = ${usual}`);
+  }
+}

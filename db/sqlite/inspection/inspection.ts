@@ -1,0 +1,174 @@
+import Database from "better-sqlite3";
+import type { Rules } from "../../rules/contradictions.js";
+import type { FileFate } from "../../copies/dump.js";
+import { StoreError } from "../../contract/store.js";
+import { chatContradictions } from "./chat-inspection.js";
+import {
+  type Connection,
+  openForInspection,
+  storeErrorOf,
+} from "../engine/database.js";
+import { findContradictions } from "./rules.js";
+import { schemaVersionOf } from "../engine/upgrade.js";
+import { voteContradictions } from "./vote-inspection.js";
+
+/** How many pages of a database are copied between two reports. */
+const PAGES = 2500;
+
+/** Of each table that is counted, the rows that count: of chat, not the events that are over. */
+const COUNTED = {
+  worlds: "worlds",
+  rooms: "rooms",
+  files: "files",
+  chat_events: "chat_events WHERE gone = 0",
+  questions: "questions",
+  polls: "polls",
+};
+
+/** The numbers of rows in a database. */
+export type RowCounts = Record<keyof typeof COUNTED, number>;
+
+/** The numbers of rows in an empty database. */
+export const NO_ROWS = Object.fromEntries(
+  Object.keys(COUNTED).map((table) => [table, 0]),
+) as RowCounts;
+
+/**
+ * Copies the database of a folder to a new file, as it is at one moment. Other
+ * processes may write to it meanwhile.
+ * @param report gets the numbers of pages that are copied and of all pages.
+ */
+export async function copyDatabase(
+  dataDir: string,
+  target: string,
+  report: (copied: number, total: number) => void,
+): Promise<void> {
+  const db = openForInspection(dataDir);
+  try {
+    // Without a transaction around it, the copy would start over with every write
+    // of another process, and never end on a busy server.
+    db.exec("BEGIN");
+    countRows(db);
+    await db.backup(target, {
+      progress({ totalPages, remainingPages }) {
+        report(totalPages - remainingPages, totalPages);
+        return PAGES;
+      },
+    });
+  } catch (error) {
+    throw storeErrorOf(error) ?? error;
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Opens a database file that nobody else uses, and checks all of it.
+ * @throws {StoreError} `unusable` when it is damaged, not Foyer's, or of a newer Foyer.
+ */
+export function openCopy(file: string): Connection {
+  const db = new Database(file, { fileMustExist: true });
+  try {
+    schemaVersionOf(db);
+    const [fault] = damageOf(db);
+    if (fault !== undefined) {
+      throw new StoreError(
+        "unusable",
+        `the database is damaged: ${fault}; restore an earlier backup`,
+      );
+    }
+    db.pragma("query_only = ON");
+    return db;
+  } catch (error) {
+    db.close();
+    throw storeErrorOf(error) ?? error;
+  }
+}
+
+/** Counts rows. A backup may be older than some tables; they count as empty. */
+export function countRows(db: Connection): RowCounts {
+  const has = db.prepare<[string]>(
+    "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?",
+  );
+  const counts = Object.entries(COUNTED)
+    .filter(([table]) => has.get(table))
+    .map(([table, rows]) => `(SELECT count(*) FROM ${rows}) AS ${table}`);
+  const found = db
+    .prepare<[], Partial<RowCounts>>(`SELECT ${counts.join()}`)
+    .get();
+  return { ...NO_ROWS, ...found };
+}
+
+/** What happened to a file that a copy of the database names. */
+export function whatBecameOf(db: Connection, key: string): FileFate {
+  const [, worldId] = key.split("/");
+  const found = db
+    .prepare<[string, string | undefined], { world: number; file: number }>(
+      `SELECT EXISTS (SELECT 1 FROM files WHERE key = ?) AS file,
+         EXISTS (SELECT 1 FROM worlds WHERE id = ?) AS world`,
+    )
+    .get(key, worldId)!;
+  if (found.file) return "recorded";
+  return found.world ? "deleted" : "gone with its world";
+}
+
+/** What SQLite finds wrong with the structure of a database: at most the first ten problems. */
+export function damageOf(db: Connection): string[] {
+  const rows = db.pragma("integrity_check(10)") as {
+    integrity_check: string;
+  }[];
+  return rows
+    .flatMap(({ integrity_check }) => integrity_check.split("\n"))
+    .filter((line) => line !== "ok" && !line.startsWith("***"));
+}
+
+/** The references to missing rows. */
+export const danglingIn = (db: Connection): string[] =>
+  (db.pragma("foreign_key_check") as { table: string; parent: string }[]).map(
+    ({ table, parent }) =>
+      `a row of ${table} refers to a row of ${parent} that does not exist`,
+  );
+
+const RULES: Rules = {
+  worldsUnreadable: `SELECT id FROM worlds
+    WHERE NOT (json_valid(config) AND json_valid(permission_config))`,
+  roomsUnreadable: `SELECT id FROM rooms
+    WHERE NOT (json_valid(module_config) AND json_valid(permission_config)
+      AND json_valid(coalesce(extras, '{}')))`,
+  usersUnreadable: `SELECT id FROM users
+    WHERE NOT (json_valid(coalesce(profile, '{}')) AND json_valid(coalesce(traits, '[]'))
+      AND json_valid(coalesce(client_state, '{}')))`,
+  blocksOfStrangers: `SELECT user_id AS id, blocked_id AS other FROM blocks
+      JOIN users ON users.id = user_id JOIN users AS blocked ON blocked.id = blocked_id
+    WHERE users.world_id != blocked.world_id`,
+  roomsMiscounted: `SELECT world_id AS id, rooms AS count,
+      (SELECT count(*) FROM rooms WHERE view_group = view_groups.id) AS counted
+    FROM view_groups WHERE rooms != counted`,
+  bytesMiscounted: `SELECT id, file_bytes AS count,
+      (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id) AS counted
+    FROM worlds WHERE file_bytes != counted`,
+};
+
+const LOG_RULES: Rules = {
+  headMissing: `SELECT id FROM worlds WHERE id NOT IN (SELECT world_id FROM log_heads)`,
+  headTooLow: `SELECT last.world_id AS id, coalesce(h.seq, 0) AS count
+    FROM (SELECT world_id, max(seq) AS seq FROM
+      (SELECT world_id, seq FROM log UNION ALL SELECT world_id, id FROM chat_events)
+      GROUP BY world_id) AS last
+    LEFT JOIN log_heads AS h ON h.world_id = last.world_id
+    WHERE last.seq > coalesce(h.seq, 0)`,
+  numbersTwice: `SELECT log.world_id AS id, count(*) AS count FROM log
+    JOIN chat_events AS e ON e.world_id = log.world_id AND e.id = log.seq GROUP BY log.world_id`,
+  entriesUnreadable: `SELECT world_id AS id, count(*) AS count FROM log
+    WHERE NOT (json_valid(author) AND json_valid(detail)
+      AND CASE typeof(data) WHEN 'text' THEN json_valid(data) ELSE 1 END) GROUP BY world_id`,
+};
+
+/** Contradictions in the data: references to missing rows, JSON that does not parse, wrong counts. */
+export const contradictionsIn = (db: Connection): string[] => [
+  ...danglingIn(db),
+  ...findContradictions(db, RULES),
+  ...chatContradictions(db),
+  ...voteContradictions(db),
+  ...findContradictions(db, LOG_RULES),
+];

@@ -1,0 +1,72 @@
+import { INDEX } from "../../log/entries.js";
+import type { Connection } from "../engine/database.js";
+import { blankOf } from "../erasure/scrub.js";
+
+/** How many entries one slice deletes. */
+const SLICE = 1000;
+
+/** For how long the log keeps what entries hold beside ids, and the log of a deleted world, in milliseconds. */
+const KEPT = 60 * 60 * 1000;
+
+/**
+ * How far from an entry with data no row is deleted, in rows. SQLite merges pages that
+ * have become small with their neighbors, and leaves old bytes where the rows were. A page
+ * of 4 KiB has at most some 60 rows, and at most three pages are merged.
+ */
+const DISTANCE = 500;
+
+/**
+ * The write that deletes old entries. It runs inside a transaction of its caller.
+ * @param erases is called before a transaction commits that has erased data of the log.
+ */
+export function logPruning(db: Connection, erases: () => void) {
+  const blank = db.prepare<[number]>(
+    `UPDATE log SET data = ${blankOf("data")} WHERE typeof(data) = 'text' AND at < ?`,
+  );
+  const firstWithData = db
+    .prepare<[], number | null>(
+      "SELECT min(number) FROM log WHERE typeof(data) = 'text'",
+    )
+    .pluck();
+  const selectOldest = db.prepare<
+    [string, number],
+    { number: number; at: number }
+  >("SELECT number, at FROM log WHERE world_id = ? ORDER BY seq LIMIT ?");
+  const remove = db.prepare<[string]>(
+    "DELETE FROM log WHERE number IN (SELECT value FROM json_each(?))",
+  );
+  const selectDeleted = db
+    .prepare<[], string>(
+      `SELECT world_id FROM log_heads WHERE world_id != '${INDEX}'
+         AND NOT EXISTS (SELECT 1 FROM worlds WHERE id = world_id)
+         AND EXISTS (SELECT 1 FROM log WHERE log.world_id = log_heads.world_id)`,
+    )
+    .pluck();
+
+  /** @returns whether there may be more. */
+  function removeOldest(world: string, before: number): boolean {
+    const oldest = selectOldest.all(world, SLICE);
+    const end = firstWithData.get() ?? Infinity;
+    const keeps = oldest.findIndex(
+      ({ number, at }) => at >= before || number > end - DISTANCE,
+    );
+    const old = keeps === -1 ? oldest : oldest.slice(0, keeps);
+    if (old.length === 0) return false;
+    remove.run(JSON.stringify(old.map(({ number }) => number)));
+    return old.length === SLICE;
+  }
+
+  return {
+    /** @see LogStore.prune */
+    pruneLog(worldId: string, before: number): boolean {
+      const lately = Date.now() - KEPT;
+      if (blank.run(lately).changes > 0) erases();
+      let hasMore = removeOldest(worldId, before);
+      if (worldId !== INDEX) return hasMore;
+      for (const world of selectDeleted.all()) {
+        hasMore = removeOldest(world, lately) || hasMore;
+      }
+      return hasMore;
+    },
+  };
+}

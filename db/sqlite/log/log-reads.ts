@@ -1,0 +1,56 @@
+import {
+  chatEntry,
+  type Entry,
+  entryOf,
+  type EntryRow,
+} from "../../log/entries.js";
+import type { Position, Stretch } from "../../log/log.js";
+import { deliveryReads } from "../chat/chat-events.js";
+import type { Connection } from "../engine/database.js";
+
+/** The reads of the log. */
+export function logReads(db: Connection) {
+  const selectHeads = db.prepare<[string], Position>(
+    `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag
+     FROM json_each(?) AS asked LEFT JOIN log_heads ON world_id = asked.value
+     ORDER BY asked.key`,
+  );
+  // The last entry may be pruned, and then only the head has its tag.
+  const selectTag = db
+    .prepare<{ world: string; seq: number }, number>(
+      `SELECT tag FROM log_heads WHERE world_id = @world AND seq = @seq
+       UNION ALL SELECT tag FROM log WHERE world_id = @world AND seq = @seq
+       UNION ALL SELECT tag FROM chat_events WHERE world_id = @world AND id = @seq
+       LIMIT 1`,
+    )
+    .pluck();
+  const select = db.prepare<
+    [string, number, number],
+    Omit<EntryRow, "world_id"> & { world: string }
+  >(
+    `SELECT world_id AS world, seq, tag, at, type, author, detail,
+       CASE typeof(data) WHEN 'text' THEN data END AS data
+     FROM log WHERE world_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+  );
+  const deliveries = deliveryReads(db);
+
+  return {
+    heads: (worlds: readonly string[]): Position[] =>
+      selectHeads.all(JSON.stringify(worlds)),
+
+    since(world: string, seq: number, limit: number): Stretch<Entry> {
+      const tag = seq === 0 ? 0 : selectTag.get({ world, seq });
+      if (tag === undefined) return { tag, entries: [] };
+      const entries = select.all(world, seq, limit).map(entryOf);
+      const events = deliveries
+        .ofWorld(world, seq, limit)
+        .map((event) => chatEntry(world, event.tag, event.delivery));
+      return {
+        tag,
+        entries: [...entries, ...events]
+          .sort((a, b) => a.seq - b.seq)
+          .slice(0, limit),
+      };
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import type {
+  PageSelection,
+  UserPage,
+  UserRecord,
+  Visitor,
+} from "../../contract/store.js";
+import type { Connection } from "../engine/database.js";
+import type { ReadCache } from "../engine/read-cache.js";
+import { pageTooLarge } from "../../rules/preconditions.js";
+import {
+  IS_KNOWN,
+  rangeOf,
+  toListed,
+  toUser,
+  USER_COLUMNS,
+  type UserRow,
+} from "../../rules/rows.js";
+import {
+  BY_NAME,
+  MAX_BLOCKED_SIZE,
+  MAX_USER_PAGE,
+} from "../../rules/user-rows.js";
+
+/** The reads of users. */
+export function userReads(db: Connection, cache: ReadCache) {
+  const count = db
+    .prepare<[string], number>(
+      `SELECT count(*) FROM users WHERE world_id = ? AND ${IS_KNOWN}`,
+    )
+    .pluck();
+  const selectPage = db.prepare<[string, number, number], UserRow>(
+    `SELECT ${USER_COLUMNS.replace("client_state", "NULL AS client_state")} FROM users
+     WHERE world_id = ? AND ${IS_KNOWN}
+     ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
+  );
+  const select = db.prepare<string[], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND world_id = ?`,
+  );
+  const selectByPretalx = db.prepare<[string, string], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users
+     WHERE world_id = ? AND pretalx_id IN (SELECT value FROM json_each(?))`,
+  );
+  // Only ids are sorted: profiles may be large.
+  const selectBlocked = db
+    .prepare<[string, string], string>(
+      `SELECT id FROM users
+       WHERE id IN (SELECT blocked_id FROM blocks WHERE user_id = ?) AND world_id = ?
+       ORDER BY ${BY_NAME}`,
+    )
+    .pluck();
+  const find = userFinder(db);
+  const users = cache.rows<UserRow, { worldId: string; user: UserRecord }>(
+    select,
+  );
+
+  function get(worldId: string, id: string): UserRecord | undefined {
+    const found = users.read(id, [id, worldId], (row) => ({
+      worldId,
+      user: toUser(row),
+    }));
+    return found?.worldId === worldId ? found.user : undefined;
+  }
+
+  return {
+    get,
+
+    find(worldId: string, name: UserNames): UserRecord | undefined {
+      const row = find(worldId, name);
+      return row && toUser(row);
+    },
+
+    getMany: (worldId: string, ids: readonly string[]): UserRecord[] =>
+      [...new Set(ids)].flatMap((id) => get(worldId, id) ?? []),
+
+    byPretalx: (worldId: string, ids: readonly string[]): UserRecord[] =>
+      selectByPretalx.all(worldId, JSON.stringify(ids)).map(toUser),
+
+    blocked(worldId: string, id: string): UserRecord[] {
+      const blocked: UserRecord[] = [];
+      let size = 0;
+      for (const other of selectBlocked.all(id, worldId)) {
+        const row = select.get(other, worldId)!;
+        size += row.profile?.length ?? 0;
+        if (size > MAX_BLOCKED_SIZE) break;
+        blocked.push(toUser(row));
+      }
+      return blocked;
+    },
+
+    list(worldId: string, selection: PageSelection): UserPage {
+      const all = count.get(worldId)!;
+      const { limit, offset } = rangeOf(selection, all);
+      const rows = selectPage.iterate(worldId, limit, offset);
+      return { count: all, users: bounded(rows).map(toListed) };
+    },
+
+    /** Caches a user that was just written. */
+    written(worldId: string, row: UserRow): UserRecord {
+      const user = toUser(row);
+      users.keep(row.id, row, { worldId, user });
+      return user;
+    },
+  };
+}
+
+/** The names of a user; with both, the `uid` counts. */
+type UserNames = Pick<Visitor, "tokenId" | "clientId">;
+
+/** Finds a user of a world by its name. */
+export function userFinder(db: Connection) {
+  const by = (known: "token_id" | "client_id") =>
+    db.prepare<[string, string | undefined], UserRow>(
+      `SELECT ${USER_COLUMNS} FROM users WHERE world_id = ? AND ${known} = ?`,
+    );
+  const byToken = by("token_id");
+  const byClient = by("client_id");
+  return (
+    worldId: string,
+    { tokenId, clientId }: UserNames,
+  ): UserRow | undefined =>
+    tokenId === undefined
+      ? byClient.get(worldId, clientId)
+      : byToken.get(worldId, tokenId);
+}
+
+/**
+ * Reads rows up to a size. A single row is never refused, because no page is smaller.
+ * @throws {StoreError} `large`.
+ */
+export function bounded(rows: Iterable<UserRow>): UserRow[] {
+  const read: UserRow[] = [];
+  let size = 0;
+  for (const row of rows) {
+    size += (row.traits?.length ?? 0) + (row.profile?.length ?? 0);
+    if (size > MAX_USER_PAGE && read.length > 0) {
+      throw pageTooLarge();
+    }
+    read.push(row);
+  }
+  return read;
+}

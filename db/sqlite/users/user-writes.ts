@@ -1,0 +1,246 @@
+import { randomUUID } from "node:crypto";
+import type { UserName } from "../../../schemas/users.js";
+import type { UserCopy } from "../../../schemas/world-document.js";
+import {
+  type ModerationState,
+  StoreError,
+  type UserChanges,
+  type Visitor,
+} from "../../contract/store.js";
+import { channelRemoval } from "../chat/chat-remains.js";
+import type { Connection } from "../engine/database.js";
+import type { WriteLog } from "../log/log-writes.js";
+import { absent } from "../../rules/preconditions.js";
+import {
+  foldedNameOf,
+  IS_KNOWN,
+  USER_COLUMNS,
+  type UserRow,
+} from "../../rules/rows.js";
+import { foldedFieldsOf } from "../../rules/user-fields.js";
+import {
+  COPIED_USER_COLUMNS,
+  copiedUserValues,
+  MAX_BLOCKED,
+  stateJson,
+  tooManyBlocked,
+} from "../../rules/user-rows.js";
+import { userFinder } from "./user-reads.js";
+
+/** A visitor as it travels to the writer thread. */
+export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
+
+/** What changes when a user comes back. */
+type Refreshed = "traits" | "last_seen" | "last_login";
+
+/** The writes of users. Each runs inside a transaction of its caller. */
+export function userWrites(db: Connection, log: WriteLog) {
+  const create = db.prepare<unknown[], UserRow>(
+    `INSERT INTO users (id, world_id, token_id, client_id, profile, traits, last_seen, last_login,
+       pretalx_id, display_name_folded, fields_folded)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${USER_COLUMNS}`,
+  );
+  const findWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
+  const findNamed = userFinder(db);
+  const findId = db
+    .prepare<UserName & { world_id: string }, string>(
+      `SELECT id FROM users WHERE world_id = @world_id
+         AND (token_id = @token_id OR (id = @user_id AND ${IS_KNOWN}))`,
+    )
+    .pluck();
+  const isKnown = db.prepare<[string, string]>(
+    `SELECT 1 FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
+  );
+  const exists = db.prepare<[string]>("SELECT 1 FROM users WHERE id = ?");
+  const insert = db.prepare<unknown[]>(
+    `INSERT INTO users (${COPIED_USER_COLUMNS}, world_id)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const update = (set: string) =>
+    db.prepare<unknown[], UserRow>(
+      `UPDATE users SET ${set} WHERE id = ? AND world_id = ? AND ${IS_KNOWN}
+       RETURNING ${USER_COLUMNS}`,
+    );
+  const refresh = db.prepare<Pick<UserRow, "id" | Refreshed>>(
+    "UPDATE users SET traits = @traits, last_seen = @last_seen, last_login = @last_login WHERE id = @id",
+  );
+  const setProfile = update(
+    "profile = ?, display_name_folded = ?, fields_folded = ?",
+  );
+  const setClientState = update("client_state = ?");
+  const setPretalxId = update("pretalx_id = ?");
+  const moderate = update(
+    `moderation_state = CASE WHEN moderation_state = 'banned' AND ? = 'silenced'
+       THEN 'banned' ELSE ? END`,
+  );
+  const select = db.prepare<[string, string], UserRow>(
+    `SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
+  );
+  const block = db.prepare<[string, string]>(
+    "INSERT OR IGNORE INTO blocks (user_id, blocked_id) VALUES (?, ?)",
+  );
+  const isBlocked = db.prepare<[string, string]>(
+    "SELECT 1 FROM blocks WHERE user_id = ? AND blocked_id = ?",
+  );
+  const countBlocked = db
+    .prepare<[string], number>("SELECT count(*) FROM blocks WHERE user_id = ?")
+    .pluck();
+  const unblock = db.prepare<[string, string]>(
+    "DELETE FROM blocks WHERE user_id = ? AND blocked_id = ?",
+  );
+  const unblockAll = db.prepare<[string, string]>(
+    "DELETE FROM blocks WHERE user_id = ? OR blocked_id = ?",
+  );
+  const erase = db.prepare<[string]>(
+    `UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL,
+       moderation_state = '', client_state = NULL, pretalx_id = NULL, last_login = NULL,
+       display_name_folded = '', fields_folded = '' WHERE id = ?`,
+  );
+  const removeChannels = channelRemoval(db);
+  // What others see stays, without its author. Votes still count.
+  const disown = [
+    "UPDATE files SET user_id = NULL WHERE user_id = ?",
+    "UPDATE questions SET sender = NULL WHERE sender = ?",
+    "UPDATE questions SET moderator = NULL WHERE moderator = ?",
+    "UPDATE question_votes SET user_id = NULL WHERE user_id = ?",
+    "UPDATE poll_ballots SET user_id = NULL WHERE user_id = ?",
+  ].map((sql) => db.prepare<[string]>(sql));
+
+  /** @throws {StoreError} `absent` unless all are users of the world who are not erased. */
+  function expectKnown(worldId: string, ...ids: string[]): void {
+    if (!ids.every((id) => isKnown.get(id, worldId))) throw absent("user");
+  }
+
+  /**
+   * Notes that one user blocks another, as in a copy of a world.
+   * @returns whether that is new.
+   */
+  function addBlock(worldId: string, id: string, other: string): boolean {
+    expectKnown(worldId, id, other);
+    if (isBlocked.get(id, other)) return false;
+    if (countBlocked.get(id)! >= MAX_BLOCKED) throw tooManyBlocked();
+    block.run(id, other);
+    return true;
+  }
+
+  return {
+    /**
+     * Creates or refreshes a user.
+     * @param now in milliseconds since 1970.
+     */
+    enterUser(
+      worldId: string,
+      visitor: SentVisitor,
+      now = Date.now(),
+    ): UserRow {
+      const { tokenId, clientId, profile, login, pretalxId } = visitor;
+      const traits = JSON.stringify(visitor.traits);
+      const old = findNamed(worldId, visitor);
+      if (old?.moderation_state === "banned") return old;
+      if (old) {
+        const last_login = login ? now : old.last_login;
+        const { id } = old;
+        refresh.run({ id, traits, last_seen: now, last_login });
+        if (traits !== old.traits) {
+          log.appendOf(worldId, id, { type: "user.entered", user: id });
+        }
+        return { ...old, traits, last_seen: now, last_login };
+      }
+      if (!findWorld.get(worldId)) throw absent("world");
+      const id = randomUUID();
+      log.appendOf(worldId, id, { type: "user.entered", user: id });
+      return create.get(
+        id,
+        worldId,
+        tokenId ?? null,
+        tokenId === undefined ? clientId : null,
+        profile ? JSON.stringify(profile) : null,
+        traits,
+        now,
+        login ? now : null,
+        pretalxId ?? null,
+        foldedNameOf(profile),
+        foldedFieldsOf(profile),
+      )!;
+    },
+
+    /**
+     * Creates a user as it was copied.
+     * @throws {StoreError} `taken` on `users`.
+     */
+    addUser(worldId: string, user: UserCopy): void {
+      const { id, token_id, client_id } = user;
+      const name = {
+        tokenId: token_id ?? undefined,
+        clientId: client_id ?? undefined,
+      };
+      if (exists.get(id) || findNamed(worldId, name)) {
+        throw new StoreError(
+          "taken",
+          `The id ${id} of a user is taken, or its name.`,
+          "users",
+        );
+      }
+      insert.run(...copiedUserValues(user), worldId);
+    },
+
+    updateUser(
+      worldId: string,
+      id: string,
+      { profile, client_state, pretalx_id }: UserChanges,
+    ): UserRow {
+      expectKnown(worldId, id);
+      if (profile) {
+        setProfile.get(
+          JSON.stringify(profile),
+          foldedNameOf(profile),
+          foldedFieldsOf(profile),
+          id,
+          worldId,
+        );
+      }
+      if (client_state) {
+        setClientState.get(stateJson(client_state), id, worldId);
+      }
+      if (pretalx_id !== undefined) setPretalxId.get(pretalx_id, id, worldId);
+      log.append(worldId, { type: "user.updated", user: id });
+      return select.get(id, worldId)!;
+    },
+
+    moderateUser(worldId: string, id: string, state: ModerationState): UserRow {
+      const row = moderate.get(state, state, id, worldId);
+      if (!row) throw absent("user");
+      log.append(worldId, { type: "user.moderated", user: id });
+      return row;
+    },
+
+    addBlock,
+
+    blockUser(worldId: string, id: string, other: string): void {
+      addBlock(worldId, id, other);
+      log.append(worldId, { type: "user.blocked", user: id });
+    },
+
+    unblockUser(worldId: string, id: string, other: string): void {
+      expectKnown(worldId, id, other);
+      unblock.run(id, other);
+      log.append(worldId, { type: "user.unblocked", user: id });
+    },
+
+    eraseUser(worldId: string, { user_id, token_id }: UserName): string {
+      const id = findId.get({
+        world_id: worldId,
+        user_id,
+        token_id,
+      });
+      if (id === undefined) throw absent("user");
+      erase.run(id);
+      unblockAll.run(id, id);
+      for (const statement of disown) statement.run(id);
+      removeChannels.ofUser(id);
+      log.erase(worldId);
+      log.append(worldId, { type: "user.erased", user: id });
+      return id;
+    },
+  };
+}

@@ -1,0 +1,174 @@
+import type { Announcement } from "../../../db/contract/store.js";
+import { isVisible } from "../../../schemas/plain/announcements.js";
+import { broadcast } from "../../people/hub.js";
+import type { Live } from "../../live.js";
+import { mayInWorld } from "../../rules/rights.js";
+import { sentAnnouncement } from "../../rules/shapes.js";
+
+/** The longest time that a timer can wait, in milliseconds. */
+const LONGEST_WAIT = 2 ** 31 - 1;
+
+/** The announcements of a world that somebody is in. */
+interface Told {
+  /** The visible ones by id, as they were pushed last. */
+  readonly known: Map<string, Announcement>;
+  /** Rejects if they could not be read. */
+  loaded: Promise<void>;
+  /** All that expired up to this time were pushed. */
+  until: number;
+  /** Until the next one becomes invisible by itself. */
+  stopTimer: () => void;
+}
+
+/** Tells the people of a world what happens to its announcements. */
+export class AnnouncementPushes {
+  readonly #live: Live;
+  readonly #told = new Map<string, Told>();
+
+  constructor(live: Live) {
+    this.#live = live;
+  }
+
+  close(): void {
+    for (const { stopTimer } of this.#told.values()) stopTimer();
+  }
+
+  /** Watches a world that somebody is in: its announcements become invisible by time. */
+  async watch(world: string): Promise<void> {
+    let told = this.#told.get(world);
+    if (!told) {
+      told = {
+        known: new Map(),
+        loaded: Promise.resolve(),
+        until: this.#live.clock.date(),
+        stopTimer: () => {},
+      };
+      this.#told.set(world, told);
+      told.loaded = this.#load(world, told);
+    }
+    await told.loaded;
+  }
+
+  async #load(world: string, told: Told): Promise<void> {
+    try {
+      for (const each of await this.#list(world)) {
+        // A push in the meantime is newer.
+        if (!this.#isVisible(each) || told.known.has(each.id)) continue;
+        told.known.set(each.id, each);
+      }
+      this.#watch(world);
+    } catch (error) {
+      if (this.#told.get(world) === told) this.#told.delete(world);
+      throw error;
+    }
+  }
+
+  /** Nobody is in a world any more. */
+  unwatch(world: string): void {
+    this.#told.get(world)?.stopTimer();
+    this.#told.delete(world);
+  }
+
+  /**
+   * An announcement was created or changed.
+   * @param hidden its public form if it was hidden.
+   */
+  changed(
+    world: string,
+    id: string,
+    wasVisible: boolean,
+    hidden?: Announcement,
+  ): void {
+    this.#live.effects.inOrder(world, async () => {
+      const all = await this.#list(world);
+      const announcement = all.find((other) => other.id === id);
+      if (announcement) {
+        await this.#send(world, announcement, wasVisible, hidden);
+      }
+      this.#watch(world);
+    });
+  }
+
+  #list(world: string): Promise<Announcement[]> {
+    return this.#live.store.announcements.list(world);
+  }
+
+  async #send(
+    world: string,
+    announcement: Announcement,
+    wasVisible: boolean,
+    hidden?: Announcement,
+  ): Promise<void> {
+    const { hub, states } = this.#live;
+    const { id } = announcement;
+    const known = this.#told.get(world)?.known;
+    const name = "announcement.created_or_updated";
+    if (this.#isVisible(announcement)) {
+      known?.set(id, announcement);
+      const { is_visible, ...rest } = this.#sent(announcement);
+      const data = wasVisible ? { ...rest, is_visible } : rest;
+      broadcast(hub.in(world), name, data);
+      return;
+    }
+    const shown = known?.get(id) ?? hidden;
+    const state = shown && (await states.get(world));
+    if (!state) return;
+    known?.delete(id);
+    // Only users who make announcements get texts that are written into it now or later.
+    const { text } = shown;
+    for (const announces of [true, false]) {
+      const present = announces ? announcement : { ...announcement, text };
+      broadcast(
+        hub.in(world),
+        name,
+        this.#sent(present),
+        ({ login }) =>
+          mayInWorld(login!, "world.announce", state.world.value) === announces,
+      );
+    }
+  }
+
+  #watch(world: string): void {
+    const told = this.#told.get(world);
+    if (!told) return;
+    told.stopTimer();
+    const due = [...told.known.values()].flatMap(({ state, show_until }) =>
+      state === "active" && show_until !== null && show_until > told.until
+        ? [show_until]
+        : [],
+    );
+    if (due.length === 0) return;
+    const { clock } = this.#live;
+    const wait = Math.max(0, Math.min(...due) - clock.date());
+    told.stopTimer = clock.after(Math.min(wait, LONGEST_WAIT), () =>
+      this.#expire(world),
+    );
+  }
+
+  #isVisible(announcement: Announcement): boolean {
+    return isVisible(announcement, this.#live.clock.date());
+  }
+
+  #sent(announcement: Announcement) {
+    return sentAnnouncement(announcement, this.#live.clock.date());
+  }
+
+  /** Tells everybody that announcements are over. */
+  #expire(world: string): void {
+    this.#live.effects.inOrder(world, async () => {
+      const all = await this.#list(world);
+      const told = this.#told.get(world);
+      if (!told) return;
+      const now = this.#live.clock.date();
+      for (const announcement of all) {
+        const { state, show_until } = announcement;
+        if (state !== "active" || show_until === null) continue;
+        if (show_until > told.until && show_until <= now) {
+          await this.#send(world, announcement, true);
+        }
+      }
+      told.until = now;
+      this.#watch(world);
+    });
+  }
+}

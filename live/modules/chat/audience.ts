@@ -1,0 +1,212 @@
+import type { Connection } from "../../socket/connection.js";
+import type { Live } from "../../live.js";
+import { nothingSent, type Sent } from "../../delivery/paced.js";
+import { inSlices } from "../../delivery/slices.js";
+import type { WorldState } from "../../rules/world-state.js";
+import {
+  type Batch,
+  batchesOf,
+  type Framed,
+  type Piece,
+  type Pushed,
+} from "./batch.js";
+
+/** How many users of a channel are remembered as told of. */
+const MAX_INVOLVED = 5000;
+
+/** How many users of pages are remembered for one connection. */
+const MAX_TOLD = 2000;
+
+/** Counts up with all that people are told of users. */
+let moment = 0;
+
+/** A connection with its subscriptions. */
+export class Listener {
+  /** The ids of the channels. */
+  readonly channels = new Set<string>();
+  /** The moment before which it was told of nobody. */
+  #since = 0;
+  /** Whom it was told of since in answers. */
+  readonly #told = new Set<string>();
+
+  constructor(readonly connection: Connection) {}
+
+  /** From now on, nobody counts as told of. */
+  forget(): void {
+    this.#since = ++moment;
+    this.#told.clear();
+  }
+
+  /** An answer tells of these users. */
+  tell(users: Iterable<string>): void {
+    if (this.#told.size > MAX_TOLD) this.#told.clear();
+    for (const id of users) this.#told.add(id);
+  }
+
+  /** @param pushed the moment at which all subscribers of a channel were told last; -1 for never. */
+  knows(user: string, pushed: number): boolean {
+    return pushed > this.#since || this.#told.has(user);
+  }
+
+  /** @param pushed the earliest of the moments for several users; Infinity for no users. */
+  knowsAll(pushed: number): boolean {
+    return pushed > this.#since;
+  }
+}
+
+/** A connection that listens to a channel. */
+export class Subscription {
+  /** What came while the answer to the subscription was made. */
+  #waiting: Framed[] | undefined = [];
+  /** The id of the last event that is not pushed. */
+  #since = 0;
+
+  constructor(readonly listener: Listener) {}
+
+  /** Whether pushes wait. Some of them may then not be pushed at all. */
+  get isHeld(): boolean {
+    return this.#waiting !== undefined;
+  }
+
+  /** Begins again: pushes wait until {@link start}. */
+  hold(): void {
+    this.#waiting ??= [];
+  }
+
+  /** Pushes what came after an event, and whatever comes from now on. */
+  start(since = this.#since): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    this.#since = since;
+    waiting.sort((a, b) => a.id - b.id);
+    for (const { id, frame } of waiting) {
+      if (id > since) this.listener.connection.push(frame);
+    }
+  }
+
+  /**
+   * How many of some events it does not get, which are the first of them.
+   * @param ids in ascending order.
+   */
+  skipped(ids: readonly number[]): number {
+    if (this.listener.connection.ended) return ids.length;
+    if (this.#waiting || ids[0]! > this.#since) return 0;
+    const first = ids.findIndex((id) => id > this.#since);
+    return first < 0 ? ids.length : first;
+  }
+
+  /** @param skipped how many events of the piece it does not get. */
+  push(piece: Piece, skipped: number): void {
+    if (this.#waiting) this.#waiting.push(...piece.frames.slice(skipped));
+    else {
+      const frames = piece.frames.length - skipped;
+      this.listener.connection.push(piece.after(skipped), frames);
+    }
+  }
+}
+
+/** Those who listen to a channel in this process. */
+export class Audience {
+  readonly subscriptions = new Map<Connection, Subscription>();
+  /** When all subscribers were told last of each user; who was last is last. */
+  readonly #told = new Map<string, number>();
+
+  constructor(
+    readonly channel: string,
+    readonly isDirect: boolean,
+  ) {}
+
+  /**
+   * Pushes events to those who may read them now, with the users whom each was not
+   * told of.
+   * @param events in the order of their ids.
+   * @param only to whom, instead of all.
+   */
+  async push(
+    live: Live,
+    state: WorldState,
+    events: readonly Pushed[],
+    only?: Subscription,
+  ): Promise<Sent> {
+    // Two batches in one turn must not make anybody a slow reader.
+    const most = live.limits.maxUnsent / 4;
+    let sent = nothingSent;
+    for (const batch of batchesOf(
+      events,
+      state.world.value,
+      live.clock.date(),
+      most,
+    )) {
+      if (sent.total > 0) await live.pump.drained();
+      const to = only ? [only] : [...this.subscriptions.values()];
+      const began = ++moment;
+      const { total, each } = await this.#push(live, state, batch, to);
+      sent = { total: sent.total + total, each: sent.each + each };
+      if (!only) this.#note(batch.involved, began);
+    }
+    return sent;
+  }
+
+  async #push(
+    live: Live,
+    state: WorldState,
+    batch: Batch,
+    to: readonly Subscription[],
+  ): Promise<Sent> {
+    const { ids, involved } = batch;
+    const before = involved.map((user) => this.#told.get(user) ?? -1);
+    const earliest = Math.min(...before);
+    let total = 0;
+    let each = 0;
+    await inSlices(live.clock, to, (subscription) => {
+      const { listener } = subscription;
+      // It may have ended since the pass began, and its successor starts later.
+      if (this.subscriptions.get(listener.connection) !== subscription) return;
+      const skipped = subscription.skipped(ids);
+      // Whoever does not get all is not told of their users, as others are.
+      if (skipped > 0) listener.forget();
+      if (skipped === ids.length) return;
+      const view = live.viewOf(listener.connection, state);
+      if (!this.isDirect && !view.reads(this.channel)) {
+        listener.forget();
+        return;
+      }
+      const admin = view.managesUsers;
+      const isPart = skipped > 0 || subscription.isHeld;
+      const piece = isPart
+        ? batch.wholePiece(admin)
+        : batch.pieceFor(admin, unknownTo(listener));
+      total += piece.size;
+      each = Math.max(each, piece.size);
+      subscription.push(piece, skipped);
+    });
+    return { total, each };
+
+    function unknownTo(listener: Listener): string {
+      if (listener.knowsAll(earliest)) return "";
+      let unknown = "";
+      for (let i = 0; i < involved.length; i++) {
+        if (!listener.knows(involved[i]!, before[i]!))
+          unknown += String.fromCharCode(i);
+      }
+      return unknown;
+    }
+  }
+
+  /** When a subscriber was told of a user, as {@link Listener.knows} takes it. */
+  toldOf(user: string, by: Connection): number {
+    const at = this.subscriptions.has(by) ? this.#told.get(user) : undefined;
+    return at ?? -1;
+  }
+
+  #note(users: readonly string[], at: number): void {
+    for (const user of users) {
+      this.#told.delete(user);
+      this.#told.set(user, at);
+    }
+    for (const user of this.#told.keys()) {
+      if (this.#told.size <= MAX_INVOLVED) break;
+      this.#told.delete(user);
+    }
+  }
+}

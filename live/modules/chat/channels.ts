@@ -1,0 +1,307 @@
+import type { ChatEvent, Delivery } from "../../../db/contract/chat.js";
+import type { AnyEvent } from "../../../db/contract/events.js";
+import type { ChannelState } from "../../../schemas/live/index.js";
+import type { ChannelContext } from "../../dispatch.js";
+import type { Connection } from "../../socket/connection.js";
+import type { Sendable } from "../../rules/encoding.js";
+import type { Live } from "../../live.js";
+import { nothingSent, Paced, type Sent } from "../../delivery/paced.js";
+import { mayInRoom } from "../../rules/rights.js";
+import { hasModule } from "../../rules/targets.js";
+import type { View, WorldState } from "../../rules/world-state.js";
+import type { Subscription } from "./audience.js";
+import type { Pushed } from "./batch.js";
+import { Feed } from "./feed.js";
+import { Members } from "./members.js";
+import type { Readers } from "./unread/readers.js";
+import { Subscriptions } from "./subscriptions.js";
+import { fitting, readUsers, usersIn } from "./users.js";
+
+/** How many join events a new direct channel may have. */
+const MAX_CREATED = 200;
+
+/** A channel as a subscriber gets it, with large values as JSON. */
+type SentState = { [K in keyof ChannelState]: Sendable<ChannelState[K]> };
+
+/** The part of the state that a returning subscriber missed, and the ids of the users in it. */
+interface Missed {
+  readonly more: Partial<SentState>;
+  readonly told: readonly string[];
+}
+
+/** Who listens to which channel, and the delivery of events to them in order. */
+export class Channels {
+  readonly subscriptions = new Subscriptions();
+  readonly #live: Live;
+  readonly #readers: Readers;
+  readonly #feed: Feed;
+  readonly #reactions: Paced<number>;
+  readonly #members = new Members();
+  readonly #unsubscribe: () => void;
+
+  constructor(live: Live, readers: Readers) {
+    this.#live = live;
+    this.#readers = readers;
+    this.#feed = new Feed(live, {
+      prepare: (world, deliveries) => this.#prepare(world, deliveries),
+      sizeOf: (channel) => this.#sizeOf(channel),
+    });
+    this.#reactions = new Paced(live, {
+      send: ({ world, place, id }) => this.#pushReactions(world, place, id),
+      sizeOf: (_, channel) => this.#sizeOf(channel),
+    });
+    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#feed.close();
+    this.#reactions.close();
+  }
+
+  /**
+   * Subscribes the connection of a context to its channel. It gets every event from
+   * `next_event_id` on as a push, and none before; a connection that is subscribed
+   * already goes on getting every event.
+   * @param options.since the id of the last event that is not pushed; what came after
+   *   it is pushed. By default, pushes begin with what happens now.
+   * @param read reads more for the answer, which must not be newer than the event `last`.
+   * @throws {LiveError} `protocol.rate_limited` if it has too many subscriptions.
+   */
+  async subscribe(
+    context: ChannelContext,
+    since?: number,
+    read?: (last: number) => Promise<Missed>,
+  ): Promise<SentState> {
+    const { connection, channel, direct, room } = context;
+    const { subscription, isNew } = this.subscriptions.add(
+      connection,
+      channel,
+      direct !== undefined,
+    );
+    if (isNew && room) this.#note(connection, channel, "subscribe");
+    // What this process delivers from now on waits for the start of the subscription.
+    const { world } = connection;
+    const cursor = this.lastDelivered(world, channel);
+    try {
+      // Later entries have not come here yet, so their events will be delivered.
+      const last = since ?? this.#feed.lastOf(world);
+      const state = await this.#stateOf(context, last);
+      const missed = await read?.(last);
+      if (since !== undefined) {
+        await this.#pushMissed(context, subscription, since, cursor);
+      }
+      const { listener } = subscription;
+      listener.forget();
+      listener.tell(missed?.told ?? []);
+      // Of what a subscription that goes on was to get, nothing may be left out: its
+      // owner need not fetch what came before this answer.
+      subscription.start(isNew ? last : undefined);
+      return { ...state, ...missed?.more };
+    } catch (error) {
+      if (isNew) this.unsubscribe(connection, channel);
+      else subscription.start();
+      throw error;
+    }
+  }
+
+  /** How many connections of this process listen to a channel. */
+  #sizeOf(channel: string): number {
+    return this.subscriptions.of(channel)?.subscriptions.size ?? 0;
+  }
+
+  async #stateOf(context: ChannelContext, last: number): Promise<SentState> {
+    const { live, connection, login, world, channel, room } = context;
+    const state = { state: null, next_event_id: last + 1 };
+    const reads =
+      !room || mayInRoom(login, "chat.read", world.value, room.value);
+    // One may join a room that one may not read.
+    if (!reads) return { ...state, unread_pointer: 0, members: [] };
+    const members = await this.#members.of(context);
+    const found = await live.store.chat.channel(connection.world, channel);
+    return { ...state, unread_pointer: found?.lastMessage ?? 0, members };
+  }
+
+  /** Pushes what was delivered before a subscription began, and which it is to get all the same. */
+  async #pushMissed(
+    { live, connection: { world }, channel }: ChannelContext,
+    subscription: Subscription,
+    since: number,
+    cursor: number,
+  ): Promise<void> {
+    const state = await live.states.get(world);
+    if (!state) return;
+    const selection = { after: since, limit: MAX_CREATED };
+    const found = await live.store.chat.events(world, channel, selection);
+    const missed = found.filter(({ id }) => id <= cursor);
+    const pushed = await this.#pushed("chat.event", state, missed);
+    const audience = this.subscriptions.of(channel);
+    await audience?.push(live, state, pushed, subscription);
+  }
+
+  isSubscribed(connection: Connection, channel: string): boolean {
+    return (
+      this.subscriptions.of(channel)?.subscriptions.has(connection) ?? false
+    );
+  }
+
+  /** Ends a subscription. @returns whether there was one. */
+  unsubscribe(connection: Connection, channel: string): boolean {
+    this.subscriptions.listener(connection).forget();
+    const isDirect = this.subscriptions.of(channel)?.isDirect ?? false;
+    const ended = this.subscriptions.remove(connection, channel);
+    if (ended && !isDirect) this.#note(connection, channel, "unsubscribe");
+    return ended;
+  }
+
+  #note(
+    { world, id }: Connection,
+    channel: string,
+    what: "subscribe" | "unsubscribe",
+  ): void {
+    this.#live.presence.note(world, { do: what, connection: id, channel });
+  }
+
+  /** Begins with a world that is followed now. */
+  begin(world: string): Promise<void> {
+    return this.#feed.begin(world);
+  }
+
+  /** A world is followed no longer. */
+  forget(world: string): void {
+    this.#feed.forget(world);
+  }
+
+  /** A connection has ended. Presence learns of it by itself. */
+  leave(connection: Connection): void {
+    this.subscriptions.leave(connection);
+  }
+
+  /** Ends the subscriptions to rooms that somebody may not see any more, or that have no chat. */
+  keepRights(connection: Connection, view: View): void {
+    for (const channel of this.subscriptions.channelsOf(connection)) {
+      if (this.subscriptions.of(channel)?.isDirect) continue;
+      const room = view.state.room(channel);
+      const keeps =
+        room && view.sees(channel) && hasModule(room, "chat.native");
+      if (!keeps) this.unsubscribe(connection, channel);
+    }
+  }
+
+  /** The id of an event up to which this process has delivered all events of a channel. */
+  lastDelivered(world: string, channel: string): number {
+    return this.#feed.cursorOf(world, channel);
+  }
+
+  /**
+   * Resolves when this process has pushed an event, or has failed to.
+   * @returns undefined if it is done, or if a crowd listens.
+   */
+  sent(channel: string, event: number): Promise<void> | undefined {
+    const isCrowd = this.#live.passes.isCrowd(this.#sizeOf(channel));
+    return isCrowd ? undefined : this.#feed.sent(channel, event);
+  }
+
+  /** The id of an event up to which people are told of what they have not read. */
+  lastNoticed(world: string, channel: string): number {
+    return this.#feed.noticedOf(world, channel);
+  }
+
+  /** Whether a user is a member of a channel for as long as they are subscribed to it. */
+  isVolatileMember(world: string, channel: string, user: string): boolean {
+    return this.#live.presence.attends(world, channel, user);
+  }
+
+  /** Makes a user who is subscribed a member for as long as that lasts. */
+  attend({ world, id }: Connection, channel: string): void {
+    const step = { do: "attend", connection: id, channel } as const;
+    this.#live.presence.note(world, step);
+  }
+
+  /**
+   * Ends such a membership, if there is one.
+   * @param silent the user is a lasting member now, which is told otherwise.
+   */
+  absent({ world, id, login }: Connection, channel: string, silent: boolean) {
+    if (!this.isVolatileMember(world, channel, login!.user)) return;
+    const step = { do: "absent", connection: id, channel, silent } as const;
+    this.#live.presence.note(world, step);
+  }
+
+  #receive(event: AnyEvent): void {
+    switch (event.type) {
+      case "chat.reacted":
+        if (this.subscriptions.of(event.channel)) {
+          const { world, channel, event: id } = event;
+          this.#reactions.add({ world, place: channel, id });
+        }
+        break;
+      case "room.deleted":
+        this.#empty(event.room);
+        break;
+      case "chat.memberships":
+      case "user.updated":
+      case "user.moderated":
+      case "user.erased":
+      case "world.reset":
+        this.#members.forget();
+    }
+  }
+
+  /** Ends all subscriptions to a channel that is gone. */
+  #empty(channel: string): void {
+    const { subscriptions } = this.subscriptions.of(channel) ?? {};
+    for (const connection of [...(subscriptions?.keys() ?? [])]) {
+      this.unsubscribe(connection, channel);
+    }
+  }
+
+  async #prepare(
+    world: string,
+    deliveries: readonly Delivery[],
+  ): Promise<(() => Promise<unknown>)[]> {
+    const live = this.#live;
+    if (live.hub.in(world).size === 0) return [];
+    const state = await live.states.get(world);
+    if (!state) return [];
+    const events = deliveries.map(({ event }) => event);
+    const pushed = await this.#pushed("chat.event", state, events);
+    const { channel } = events[0]!;
+    return [
+      async () => this.subscriptions.of(channel)?.push(live, state, pushed),
+      ...deliveries.map((delivery) => () => {
+        this.#feed.notices(channel, delivery.event.id);
+        return this.#readers.delivered(state, delivery);
+      }),
+    ];
+  }
+
+  async #pushed(
+    name: Pushed["name"],
+    { world: { value: world } }: WorldState,
+    events: readonly ChatEvent[],
+  ): Promise<Pushed[]> {
+    const involved = events.map(usersIn);
+    const ids = [...new Set(involved.flat())];
+    const found = await readUsers(this.#live, world.id, ids);
+    return events.map((event, i) => {
+      const inOrder = involved[i]!.flatMap((id) => found.get(id) ?? []);
+      // Nobody counts as told of those who do not fit in.
+      const shown = fitting(inOrder, world, this.#live.clock.date());
+      const users = new Map(shown.map((user) => [user.id, user]));
+      return { name, event, users };
+    });
+  }
+
+  #pushReactions(world: string, channel: string, id: number): Promise<Sent> {
+    const live = this.#live;
+    return this.#feed.run(world, channel, async () => {
+      const audience = this.subscriptions.of(channel);
+      const state = audience && (await live.states.get(world));
+      const event = state && (await live.store.chat.event(world, channel, id));
+      if (!event) return nothingSent;
+      const pushed = await this.#pushed("chat.event.reaction", state, [event]);
+      return audience.push(live, state, pushed);
+    });
+  }
+}

@@ -1,0 +1,101 @@
+import { boundFault } from "../../../schemas/bounds.js";
+import { lengthOf } from "../../../schemas/plain/texts.js";
+import type { ChannelContext } from "../../dispatch.js";
+import { invalidPayload, LiveError } from "../../rules/problems.js";
+
+// What people may say, and with what they may react.
+
+/** The largest content of a message, in bytes of JSON. */
+const MAX_CONTENT = 64 * 1024;
+
+/** How many objects and lists of it may be in each other. */
+const MAX_LEVELS = 10;
+
+/** How many files a message may have. */
+const MAX_FILES = 100;
+
+/**
+ * What a message says.
+ * @throws {LiveError} if nobody can send that here.
+ */
+export function contentOf(
+  { live, direct }: ChannelContext,
+  content: Record<string, unknown>,
+  isEdit: boolean,
+): Record<string, unknown> {
+  const { type, body, files } = content;
+  switch (type) {
+    case "deleted":
+      if (!isEdit) throw unsupported();
+      return { type };
+    case "call":
+      // There are no calls yet; a client may tell of one that is elsewhere.
+      if (!direct || !body) throw unsupported();
+      if (typeof body !== "object" || Array.isArray(body)) {
+        throw invalidPayload({ "content.body": ["Must be an object."] });
+      }
+      break;
+    case "text":
+      if (!body) throw empty();
+      checkText(body, live.limits.maxText);
+      break;
+    case "files":
+      if (!files || (Array.isArray(files) && files.length === 0)) throw empty();
+      checkFiles(files);
+      if (body !== undefined && body !== null) {
+        checkText(body, live.limits.maxText);
+      }
+      break;
+    default:
+      throw unsupported();
+  }
+  const fault = boundFault(content, MAX_CONTENT, MAX_LEVELS);
+  if (fault) throw invalidPayload({ content: [fault] });
+  return content;
+}
+
+const unsupported = () =>
+  new LiveError(
+    "chat.unsupported_content_type",
+    "Nobody can send content of this type here.",
+  );
+
+const empty = () => new LiveError("chat.empty", "The message is empty.");
+
+function checkText(body: unknown, maxText: number): void {
+  const field = "content.body";
+  if (typeof body !== "string") {
+    throw invalidPayload({ [field]: ["Must be a string."] });
+  }
+  if (lengthOf(body) > maxText) {
+    throw invalidPayload({
+      [field]: [`Must be at most ${maxText} characters.`],
+    });
+  }
+}
+
+function checkFiles(files: unknown): void {
+  const isFile = (file: unknown): boolean => {
+    const { url, name } = (file ?? {}) as Record<string, unknown>;
+    return typeof url === "string" && typeof name === "string";
+  };
+  const areFiles =
+    Array.isArray(files) && files.length <= MAX_FILES && files.every(isFile);
+  if (areFiles) return;
+  throw invalidPayload({
+    "content.files": [
+      `Must be a list of at most ${MAX_FILES} objects with the texts url and name.`,
+    ],
+  });
+}
+
+/** One emoji of those that Unicode recommends for general interchange. */
+const EMOJI = new RegExp("^\\p{RGI_Emoji}$", "v");
+
+/** A character that is shown as an emoji only with a selector, and has none. */
+const BARE =
+  /(?!\p{Emoji_Presentation})\p{Extended_Pictographic}(?!\uFE0F|\p{Emoji_Modifier})/gu;
+
+/** Whether a text is one emoji. Many keyboards leave out selectors, as in U+2764. */
+export const isEmoji = (text: string): boolean =>
+  EMOJI.test(text) || EMOJI.test(text.replace(BARE, "$&\uFE0F"));

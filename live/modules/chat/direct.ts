@@ -1,0 +1,70 @@
+import { detach } from "../../../db/detach.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import { uuid } from "../../../schemas/plain/texts.js";
+import type { ChannelContext, Context } from "../../dispatch.js";
+import { chatDenied, rateLimited } from "../../rules/problems.js";
+
+/** How many people a direct channel has at most. */
+const MAX_MEMBERS = 100;
+
+const UUID = new RegExp(uuid.pattern, "i");
+
+/** Finds or creates the direct channel of some users, and subscribes the caller to it. */
+export async function createDirect(
+  context: Context,
+  { users, hide = true }: Commands["chat.direct.create"]["payload"],
+) {
+  const { live, connection, me } = context;
+  const members = membersIn(users, me.id);
+  if (!live.rates.mayMessage(connection)) throw rateLimited();
+  if (!hide && !live.rates.mayShow(connection, members.length - 1)) {
+    throw rateLimited();
+  }
+  const { world } = connection;
+  const { channel, created, appeared } = await live.store.chat.direct(
+    world,
+    me.id,
+    members,
+    hide,
+    connection.author,
+  );
+  for (const { event } of created) live.metrics?.chatted(event.type);
+  const { readers, channels } = live.chat;
+  const isNew = created.length > 0;
+  const tell = () => detach(readers.tellOne(connection));
+  if (appeared.includes(me.id)) {
+    // The caller hears of a new one by the answer, unless everybody is told.
+    if (isNew && hide) readers.knows(me.id, channel.id);
+    else tell();
+  }
+  const target: ChannelContext = {
+    ...context,
+    channel: channel.id,
+    room: undefined,
+    direct: channel.direct,
+    isUnused: channel.lastMessage === 0,
+  };
+  const since = created[0] && created[0].event.id - 1;
+  try {
+    const state = await channels.subscribe(target, since);
+    return { ...state, id: channel.id };
+  } catch (error) {
+    // The caller does not hear of the channel by the answer.
+    tell();
+    throw error;
+  }
+}
+
+/**
+ * The ids of all members, the caller included.
+ * @throws {LiveError}
+ */
+function membersIn(users: readonly unknown[], me: string): string[] {
+  const ids = new Set([me]);
+  for (const id of users) {
+    if (typeof id !== "string" || !UUID.test(id)) throw chatDenied();
+    ids.add(id.toLowerCase());
+  }
+  if (ids.size < 2 || ids.size > MAX_MEMBERS) throw chatDenied();
+  return [...ids];
+}

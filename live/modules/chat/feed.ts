@@ -1,0 +1,267 @@
+import type { Delivery } from "../../../db/contract/chat.js";
+import type { AnyEvent } from "../../../db/contract/events.js";
+import { nextTurn } from "../../../db/log/clock.js";
+import type { Live } from "../../live.js";
+
+/** How many events are read at a time. */
+const PAGE = 100;
+
+/** How many events are delivered together at most. */
+const MAX_BATCH = 100;
+
+/** How many events of a channel may wait in memory. Further ones are read when it is their turn. */
+const MAX_WAITING = 500;
+
+/** Something that runs between two events of a channel. */
+type Task = () => Promise<unknown>;
+
+/** A channel in which something waits. */
+interface Stream {
+  readonly world: string;
+  readonly channel: string;
+  /** All events up to this id were delivered. */
+  cursor: number;
+  /** The notices of all events up to this id were sent. */
+  noticed: number;
+  /** The id of the last event for which there was no space in memory; 0 for none. */
+  skipped: number;
+  readonly waiting: (Delivery | Task)[];
+  working: boolean;
+  /** The database has lost what it had, so nothing is delivered any more. */
+  isOver: boolean;
+  /** Those who wait until something was delivered. */
+  watchers: { id: number; resolve: () => void }[];
+}
+
+/** What a feed needs of those who send what it delivers. */
+export interface FeedParts {
+  /**
+   * Prepares to deliver events of a channel. If that fails, it is tried again. What it
+   * gives is done in this order, and the events count as delivered.
+   */
+  readonly prepare: (
+    world: string,
+    deliveries: readonly Delivery[],
+  ) => Promise<Task[]>;
+  /** How many connections a delivery goes to. */
+  readonly sizeOf: (channel: string) => number;
+}
+
+/**
+ * Delivers the events of each channel one after the other. They come from the log, once
+ * and in order. A channel waits for no other channel, and for as long as the store fails.
+ */
+export class Feed {
+  readonly #live: Live;
+  readonly #parts: FeedParts;
+  /** Of a channel without a stream, everything that came from the log was delivered. */
+  readonly #streams = new Map<string, Stream>();
+  /** The last event of each followed world. */
+  readonly #last = new Map<string, number>();
+  #closed = false;
+  readonly #unsubscribe: () => void;
+
+  constructor(live: Live, parts: FeedParts) {
+    this.#live = live;
+    this.#parts = parts;
+    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#unsubscribe();
+  }
+
+  /** Begins with a world that is followed now. */
+  async begin(world: string): Promise<void> {
+    if (this.#last.has(world)) return;
+    const last = await this.#live.store.chat.lastId(world);
+    this.#note(world, last);
+  }
+
+  /** A world is followed no longer. */
+  forget(world: string): void {
+    this.#last.delete(world);
+  }
+
+  /** The id of the last event of a world that came here; 0 for none. Later ones will be delivered. */
+  lastOf(world: string): number {
+    return this.#last.get(world) ?? 0;
+  }
+
+  #note(world: string, event: number): void {
+    this.#last.set(world, Math.max(event, this.lastOf(world)));
+  }
+
+  /** The id up to which all events of a channel were delivered. */
+  cursorOf(world: string, channel: string): number {
+    const stream = this.#streams.get(channel);
+    return stream?.cursor ?? this.#live.events.reached(world);
+  }
+
+  /** The id up to which notices of all events of a channel were sent. */
+  noticedOf(world: string, channel: string): number {
+    const stream = this.#streams.get(channel);
+    return stream?.noticed ?? this.#live.events.reached(world);
+  }
+
+  /** The notices of an event begin to be sent. */
+  notices(channel: string, event: number): void {
+    const stream = this.#streams.get(channel);
+    if (stream) stream.noticed = event;
+  }
+
+  /**
+   * Resolves when an event and its notices were sent.
+   * @returns undefined if it is done.
+   */
+  sent(channel: string, id: number): Promise<void> | undefined {
+    const stream = this.#streams.get(channel);
+    if (!stream?.working || stream.noticed > id) return undefined;
+    return new Promise((resolve) => stream.watchers.push({ id, resolve }));
+  }
+
+  /** Runs something between two events of a channel. */
+  run<T>(world: string, channel: string, act: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const stream = this.#streamOf(world, channel);
+      stream.waiting.push(() => act().then(resolve, reject));
+      this.#start(stream);
+    });
+  }
+
+  #receive(event: AnyEvent): void {
+    if (event.type === "world.reset") {
+      for (const [channel, stream] of this.#streams) {
+        if (stream.world !== event.world) continue;
+        stream.isOver = true;
+        this.#streams.delete(channel);
+      }
+    }
+    if (event.type !== "chat.event") return;
+    const { world, channel, delivery, seq } = event;
+    this.#note(world, seq);
+    const stream = this.#streamOf(world, channel, seq - 1);
+    if (stream.skipped > 0 || stream.waiting.length >= MAX_WAITING) {
+      stream.skipped = seq;
+    } else stream.waiting.push(delivery);
+    this.#start(stream);
+  }
+
+  /** @param delivered the id up to which everything was delivered, if the channel has no stream. */
+  #streamOf(
+    world: string,
+    channel: string,
+    delivered = this.#live.events.reached(world),
+  ): Stream {
+    let stream = this.#streams.get(channel);
+    if (!stream) {
+      stream = {
+        world,
+        channel,
+        cursor: delivered,
+        noticed: delivered,
+        skipped: 0,
+        waiting: [],
+        working: false,
+        isOver: false,
+        watchers: [],
+      };
+      this.#streams.set(channel, stream);
+    }
+    return stream;
+  }
+
+  #start(stream: Stream): void {
+    if (stream.working || this.#closed) return;
+    stream.working = true;
+    this.#work(stream).catch((error: unknown) => this.#live.log.error(error));
+  }
+
+  /** Delivers what waits, and then forgets the channel. */
+  async #work(stream: Stream): Promise<void> {
+    const { channel, waiting } = stream;
+    while (!this.#closed) {
+      const [next] = waiting;
+      if (typeof next === "function") {
+        // It may be about an event for which there was no space.
+        await this.#catchUp(stream);
+        waiting.shift();
+        await next();
+      } else if (stream.isOver) {
+        const tasks = waiting.filter((it) => typeof it === "function");
+        waiting.splice(0, Infinity, ...tasks);
+        stream.skipped = 0;
+        if (tasks.length === 0) break;
+      } else if (next) {
+        await this.#live.passes.turn(channel, this.#parts.sizeOf(channel));
+        await this.#send(stream, nextBatch(stream));
+      } else if (stream.skipped > 0) await this.#catchUp(stream);
+      else break;
+    }
+    stream.working = false;
+    if (this.#streams.get(channel) === stream) this.#streams.delete(channel);
+    release(stream, Infinity);
+  }
+
+  /** Delivers the events for which there was no space in memory. */
+  async #catchUp(stream: Stream): Promise<void> {
+    const { world, channel } = stream;
+    const live = this.#live;
+    while (stream.skipped > 0 && !stream.isOver && !this.#closed) {
+      const end = stream.skipped;
+      let found: Delivery[] = [];
+      await this.#persist(stream, async () => {
+        // Reads of one turn see one state. That of this turn may be older than the event.
+        await nextTurn(live.clock);
+        const { cursor } = stream;
+        found = await live.store.chat.deliveries(world, channel, cursor, PAGE);
+      });
+      await this.#send(
+        stream,
+        found.filter(({ event: { id } }) => id <= end),
+      );
+      if (found.length === PAGE && stream.cursor < end) continue;
+      // What is still missing does not exist any more.
+      stream.cursor = Math.max(stream.cursor, end);
+      stream.noticed = stream.cursor;
+      if (stream.skipped === end) stream.skipped = 0;
+    }
+  }
+
+  async #send(stream: Stream, batch: readonly Delivery[]): Promise<void> {
+    const last = batch.at(-1);
+    if (!last || stream.isOver) return;
+    let tasks: Task[] = [];
+    await this.#persist(stream, async () => {
+      tasks = await this.#parts.prepare(stream.world, batch);
+    });
+    stream.cursor = last.event.id;
+    // Each task reads before it sends, so it may be repeated.
+    for (const task of tasks) await this.#persist(stream, task);
+    stream.noticed = stream.cursor;
+    release(stream, stream.noticed);
+    // The next batch in the same turn could make somebody a slow reader.
+    if (batch.length > 1) await this.#live.pump.drained();
+  }
+
+  #persist(stream: Stream, act: Task): Promise<void> {
+    const isOver = () => this.#closed || stream.isOver;
+    return this.#live.effects.persist(act, { isOver });
+  }
+}
+
+/** Goes on with those who wait for events up to this one. */
+function release(stream: Stream, id: number): void {
+  if (stream.watchers.length === 0) return;
+  const done = stream.watchers.filter((watcher) => watcher.id <= id);
+  stream.watchers = stream.watchers.filter((watcher) => watcher.id > id);
+  for (const { resolve } of done) resolve();
+}
+
+/** Takes the deliveries that come next. */
+function nextBatch({ waiting }: Stream): Delivery[] {
+  const task = waiting.findIndex((next) => typeof next === "function");
+  const count = Math.min(task < 0 ? waiting.length : task, MAX_BATCH);
+  return waiting.splice(0, count) as Delivery[];
+}

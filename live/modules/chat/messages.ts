@@ -1,0 +1,165 @@
+import type { Commands, CommandName } from "../../../schemas/live/index.js";
+import type { ChannelContext, Module } from "../../dispatch.js";
+import type { Sendable } from "../../rules/encoding.js";
+import {
+  chatDenied,
+  invalidPayload,
+  LiveError,
+  rateLimited,
+  unknownEvent,
+} from "../../rules/problems.js";
+import { mayInRoom } from "../../rules/rights.js";
+import { contentOf, isEmoji } from "./content.js";
+import { sentEvent } from "./events.js";
+import { mentionsOf } from "./mentions.js";
+import { idOf, pageOf } from "./pages.js";
+import { readUsers, sharedUser } from "./users.js";
+
+type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.react">;
+
+/** What is said in channels. */
+export const messages: Module<Message> = {
+  "chat.send": {
+    inChannel: "chat.send",
+    direct: "members",
+    rounded: ["replaces"],
+    handler: send,
+  },
+  "chat.fetch": {
+    inChannel: "chat.read",
+    direct: "members",
+    rounded: ["before_id", "after_id"],
+    handler: fetch,
+  },
+  "chat.react": {
+    // The answer shows the event.
+    inChannel: ["chat.send", "chat.read"],
+    direct: "members",
+    rounded: ["event"],
+    handler: react,
+  },
+};
+
+/**
+ * Checks that the caller is a member who may say something.
+ * @returns whether the membership is a volatile one.
+ * @throws {LiveError}
+ */
+async function requireMember(context: ChannelContext): Promise<boolean> {
+  const { live, connection, channel, direct, me } = context;
+  const { world } = connection;
+  if (direct) {
+    if (me.moderation_state !== "") throw chatDenied();
+    return false;
+  }
+  const isVolatile = live.chat.channels.isVolatileMember(world, channel, me.id);
+  if (isVolatile || (await live.store.chat.isMember(world, channel, me.id))) {
+    return isVolatile;
+  }
+  throw chatDenied();
+}
+
+/**
+ * The id of an event, as a number or as decimal text.
+ * @throws {LiveError} if it cannot be one.
+ */
+function eventIdOf(value: unknown): number {
+  const isDecimal = typeof value === "string" && /^[0-9]{1,16}$/.test(value);
+  const id = isDecimal ? Number(value) : value;
+  if (Number.isSafeInteger(id) && (id as number) > 0) return id as number;
+  throw unknownEvent();
+}
+
+async function send(
+  context: ChannelContext,
+  payload: Commands["chat.send"]["payload"],
+): Promise<Sendable<Commands["chat.send"]["result"]>> {
+  const { live, connection, channel, room, login, world, me } = context;
+  const { direct, isUnused } = context;
+  const volatile = await requireMember(context);
+  if (payload.event_type !== "channel.message") {
+    throw new LiveError(
+      "chat.unsupported_event_type",
+      "Only messages can be sent.",
+    );
+  }
+  const isEdit = payload.replaces !== undefined && payload.replaces !== null;
+  const content = contentOf(context, payload.content, isEdit);
+  const replaces = isEdit ? eventIdOf(payload.replaces) : undefined;
+  const size = Buffer.byteLength(JSON.stringify(content));
+  if (!live.rates.mayMessage(connection, size)) throw rateLimited();
+  if (
+    direct &&
+    isUnused &&
+    !live.rates.mayShow(connection, direct.length - 1)
+  ) {
+    throw rateLimited();
+  }
+  const mentions = await mentionsOf(context, content, replaces);
+  const delivery = await live.store.chat.send(
+    connection.world,
+    channel,
+    {
+      sender: me.id,
+      content,
+      replaces,
+      moderates:
+        room && mayInRoom(login, "chat.moderate", world.value, room.value),
+      volatile,
+      mentioned: mentions.mentioned,
+      notifiesAll: mentions.notifiesAll,
+    },
+    connection.author,
+  );
+  live.metrics?.chatted(delivery.event.type);
+  if (!isEdit) live.activity.count(connection.world, "messages");
+  mentions.warn(delivery);
+  return { event: sentEvent(delivery.event, () => undefined) };
+}
+
+async function fetch(
+  context: ChannelContext,
+  { count, before_id, after_id }: Commands["chat.fetch"]["payload"],
+): Promise<Sendable<Commands["chat.fetch"]["result"]>> {
+  if ((before_id === undefined) === (after_id === undefined)) {
+    throw invalidPayload({
+      non_field_errors: ["Either before_id or after_id is required."],
+    });
+  }
+  const { results, users } = await pageOf(context, {
+    ...(before_id !== undefined && { before: idOf(before_id) }),
+    ...(after_id !== undefined && { after: idOf(after_id) }),
+    limit: Number(count),
+  });
+  return { results, users: users.json };
+}
+
+async function react(
+  context: ChannelContext,
+  payload: Commands["chat.react"]["payload"],
+): Promise<Sendable<Commands["chat.react"]["result"]>> {
+  const { live, connection, channel, me, world } = context;
+  const volatile = await requireMember(context);
+  const { reaction } = payload;
+  if (typeof reaction !== "string" || !isEmoji(reaction)) {
+    throw new LiveError("emoji.sadpanda", "The reaction must be one emoji.");
+  }
+  const id = eventIdOf(payload.event);
+  if (!live.rates.mayReact(connection)) throw rateLimited();
+  const event = await live.store.chat.react(
+    connection.world,
+    channel,
+    id,
+    { user: me.id, reaction, remove: payload.delete ?? false, volatile },
+    connection.author,
+  );
+  const users =
+    event.type === "channel.member"
+      ? await readUsers(live, connection.world, [event.sender ?? ""])
+      : undefined;
+  const sent = sentEvent(event, (id) => {
+    const user = users?.get(id);
+    return user && sharedUser(user, world.value, live.clock.date(), false);
+  });
+  return { ...sent, type: "chat.event.reaction" };
+}

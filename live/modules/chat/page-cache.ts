@@ -1,0 +1,143 @@
+import { LRUCache } from "lru-cache";
+import type { AnyEvent } from "../../../db/contract/events.js";
+import type { UserRecord } from "../../../db/contract/store.js";
+import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
+import type { Json } from "../../rules/encoding.js";
+import type { Live } from "../../live.js";
+
+/** How many pages are kept: each event of a user looks at all of them. */
+const MAX_PAGES = 256;
+
+/**
+ * How large they are, all together and each, in characters of JSON. No page is larger:
+ * the largest is the one that costs most to read.
+ */
+const MAX_SIZE = 16 * 1024 * 1024;
+const MAX_PAGE = 8 * 1024 * 1024;
+
+/** What a user of a page counts for, likewise. */
+const USER = 1000;
+
+/** A page of events, as everybody gets it. Do not change it. */
+export interface Page {
+  /** How large the results are, in characters of JSON. */
+  readonly size: number;
+  /** The ids of those of whom it tells. */
+  readonly involved: readonly string[];
+  /** Those of them who are known. */
+  readonly found: ReadonlyMap<string, UserRecord>;
+  readonly results: Json<TypedEvent[]>;
+  /** All of them as somebody gets them who was told of nobody, by whether they manage users. */
+  readonly everybody: Map<boolean, ShownUsers>;
+}
+
+/** A page that is being read. */
+interface Reading {
+  readonly key: PageKey;
+  readonly page: Promise<Page>;
+  /** Whether it may have changed since the read began. */
+  isStale: boolean;
+}
+
+/** Users by their ids, and the ids. */
+export interface ShownUsers {
+  readonly ids: readonly string[];
+  readonly json: Json<Record<string, PublicUser>>;
+}
+
+/** Which page it is. */
+export interface PageKey {
+  readonly world: string;
+  readonly channel: string;
+  readonly before: number | undefined;
+  readonly after: number | undefined;
+  readonly limit: number;
+  readonly withoutMembers: boolean;
+}
+
+/**
+ * Pages that many people ask for at the same time: all who arrive in a room fetch what
+ * was said last. A page is kept until an entry of the log says that it may have changed.
+ */
+export class PageCache {
+  readonly #live: Live;
+  readonly #pages = new LRUCache<string, { key: PageKey; page: Page }>({
+    max: MAX_PAGES,
+    maxSize: MAX_SIZE,
+    maxEntrySize: MAX_PAGE,
+    sizeCalculation: ({ page }) => page.size + USER * (1 + page.found.size),
+  });
+  /** The reads under way, so that a crowd reads once. */
+  readonly #reading = new Map<string, Reading>();
+  readonly #unsubscribe: () => void;
+
+  constructor(live: Live) {
+    this.#live = live;
+    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  }
+
+  /** @param make reads a page that is not kept. */
+  async get(key: PageKey, make: () => Promise<Page>): Promise<Page> {
+    // Without all entries of the last second, any page may have changed.
+    if (!this.#live.events.isCurrent(key.world)) return make();
+    const { channel, before, after, limit, withoutMembers } = key;
+    const name = `${channel} ${before} ${after} ${limit} ${withoutMembers}`;
+    const known = this.#pages.get(name);
+    if (known) return known.page;
+    const current = this.#reading.get(name);
+    if (current && !current.isStale) return current.page;
+    const reading: Reading = { key, page: make(), isStale: false };
+    this.#reading.set(name, reading);
+    try {
+      const page = await reading.page;
+      if (!reading.isStale) this.#pages.set(name, { key, page });
+      return page;
+    } finally {
+      if (this.#reading.get(name) === reading) this.#reading.delete(name);
+    }
+  }
+
+  /** Forgets the pages of a world. */
+  forget(world: string): void {
+    this.#forget((key) => key.world === world);
+  }
+
+  #receive(event: AnyEvent): void {
+    switch (event.type) {
+      case "chat.event":
+      case "chat.reacted":
+        this.#forget((key) => key.channel === event.channel);
+        break;
+      case "user.entered":
+      case "user.updated":
+      case "user.moderated":
+      case "user.erased":
+        this.#forget(
+          ({ world }, page) =>
+            world === event.world && (!page || page.found.has(event.user)),
+        );
+        break;
+      case "chat.erased":
+      case "room.updated":
+      case "room.deleted":
+      case "world.updated":
+      case "world.deleted":
+      case "world.reset":
+        this.forget(event.world);
+    }
+  }
+
+  /** @param isOver whether a page may have changed, which is undefined while it is read. */
+  #forget(isOver: (key: PageKey, page?: Page) => boolean): void {
+    for (const [name, { key, page }] of [...this.#pages.entries()]) {
+      if (isOver(key, page)) this.#pages.delete(name);
+    }
+    for (const reading of this.#reading.values()) {
+      if (isOver(reading.key)) reading.isStale = true;
+    }
+  }
+
+  close(): void {
+    this.#unsubscribe();
+  }
+}

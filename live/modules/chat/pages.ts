@@ -1,0 +1,153 @@
+import type { UserRecord } from "../../../db/contract/store.js";
+import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
+import type { World } from "../../../schemas/worlds.js";
+import type { ChannelContext } from "../../dispatch.js";
+import { encoded, Json } from "../../rules/encoding.js";
+import { tooLarge } from "../../rules/problems.js";
+import { isVolatile } from "../../rules/targets.js";
+import { sentEvent } from "./events.js";
+import type { Page, PageKey, ShownUsers } from "./page-cache.js";
+import { readUsers, sharedUser, usersIn } from "./users.js";
+
+/** How many events a page has at most. */
+const MAX_PAGE = 1000;
+
+/** How many users a page tells of, and how large they may be together, in characters of JSON. */
+const MAX_USERS = 1000;
+const MAX_USERS_SIZE = 256 * 1024;
+
+/** How large the users in the member events of a page may be, likewise. */
+const MAX_MEMBERS_SIZE = 4 * 1024 * 1024;
+
+/** An id as clients send it. What is larger than any id means all events. */
+export const idOf = (id: number | string): number =>
+  Math.min(Number(id), Number.MAX_SAFE_INTEGER);
+
+/**
+ * A page of events, with the users whom the connection was not told of.
+ * @param selection.until the id of the last event that may be part of it, for a
+ *   connection that is only about to subscribe.
+ */
+export async function pageOf(
+  context: ChannelContext,
+  selection: Selection,
+): Promise<{
+  results: Json<TypedEvent[]>;
+  users: ShownUsers;
+}> {
+  const page = await pageFor(context, selection);
+  return { results: page.results, users: usersFor(context, page, selection) };
+}
+
+interface Selection {
+  before?: number;
+  after?: number;
+  until?: number;
+  limit: number;
+}
+
+function pageFor(
+  context: ChannelContext,
+  { until, limit, before, after }: Selection,
+): Promise<Page> {
+  const { live, connection, channel, room } = context;
+  const { world } = connection;
+  const withoutMembers =
+    room !== undefined &&
+    (isVolatile(room.value) || room.value.extras.force_join === true);
+  const key = { world, channel, before, after, limit, withoutMembers };
+  return until === undefined
+    ? live.chat.pages.get(key, () => readPage(context, key))
+    : readPage(context, key, until);
+}
+
+async function readPage(
+  { live, connection: { world }, world: { value } }: ChannelContext,
+  { channel, before, after, limit, withoutMembers }: PageKey,
+  until = Infinity,
+): Promise<Page> {
+  const read =
+    limit === 0
+      ? []
+      : await live.store.chat.events(world, channel, {
+          ...(before !== undefined && { before }),
+          ...(after !== undefined && { after }),
+          limit: Math.min(limit, MAX_PAGE),
+          withoutMembers,
+        });
+  const events = read.filter(({ id }) => id <= until);
+  const perEvent = events.map(usersIn);
+  // Every sender comes before anybody who is only mentioned.
+  const senders = perEvent.map(([first]) => first ?? "");
+  const involved = [...new Set([...senders, ...perEvent.flat()])]
+    .filter((id) => id !== "")
+    .slice(0, MAX_USERS);
+  const found = await readUsers(live, world, involved);
+  const now = live.clock.date();
+  const shownUser = (id: string) => {
+    const user = found.get(id);
+    return user && sharedUser(user, value, now, false);
+  };
+  let size = 0;
+  const results = events.map((event) => {
+    const { type, sender } = event;
+    const member = type === "channel.member" && found.get(sender ?? "");
+    if (member) size += sharedUser(member, value, now, false).text.length;
+    if (size > MAX_MEMBERS_SIZE) throw tooLarge();
+    return { ...sentEvent(event, shownUser), type: "chat.event" as const };
+  });
+  const json = encoded<TypedEvent[]>(results);
+  return {
+    ...{ involved, found, size: json.text.length },
+    results: json,
+    everybody: new Map(),
+  };
+}
+
+/** The users of a page whom the connection was not told of. From now on, it was. */
+function usersFor(
+  { live, connection, channel, may, world: { value } }: ChannelContext,
+  { involved, found, everybody }: Page,
+  { until }: Selection,
+): ShownUsers {
+  const { subscriptions } = live.chat.channels;
+  const listener = subscriptions.listener(connection);
+  // What was pushed while somebody subscribes may never be sent.
+  const audience = until === undefined ? subscriptions.of(channel) : undefined;
+  const admin = may("user.manage");
+  const unknown = involved.filter(
+    (id) => !listener.knows(id, audience?.toldOf(id, connection) ?? -1),
+  );
+  const knowsNobody = unknown.length === involved.length;
+  let users = knowsNobody ? everybody.get(admin) : undefined;
+  if (!users) {
+    users = shownUsers(unknown, found, value, live.clock.date(), admin);
+    if (knowsNobody) everybody.set(admin, users);
+  }
+  listener.tell(users.ids);
+  return users;
+}
+
+/** Some users as clients get them, as many as fit in. */
+function shownUsers(
+  ids: readonly string[],
+  found: ReadonlyMap<string, UserRecord>,
+  world: World,
+  now: number,
+  admin: boolean,
+): ShownUsers {
+  const users: Record<string, Json<PublicUser>> = {};
+  let size = 0;
+  for (const id of ids) {
+    const user = found.get(id);
+    if (!user) continue;
+    const shown = sharedUser(user, world, now, admin);
+    size += shown.text.length;
+    if (size > MAX_USERS_SIZE) break;
+    users[id] = shown;
+  }
+  return {
+    ids: Object.keys(users),
+    json: encoded<Record<string, PublicUser>>(users),
+  };
+}

@@ -1,0 +1,303 @@
+import { sleep } from "../../../../db/log/clock.js";
+import { StoreError } from "../../../../db/contract/store.js";
+import type { Live } from "../../../live.js";
+import { LiveError } from "../../../rules/problems.js";
+import type { Gone } from "../../../people/replica/copies.js";
+import type { ForeignItem, Topic } from "../../../people/replica/topic.js";
+import { guardianIn } from "../guardian.js";
+import {
+  isTold,
+  keyOf,
+  type Made,
+  madeOf,
+  MarkMap,
+  rowsOf,
+  type Told,
+  toldOf,
+} from "./mark-map.js";
+
+/** After how many milliseconds marks are reported to other processes, together. */
+const REPORT_DELAY = 20;
+
+/** How long a mark waits until it is written, in milliseconds. */
+const WRITE_DELAY = 1000;
+
+/** After how many faults of the server in a row marks are given up. */
+const MAX_FAULTS = 10;
+
+/**
+ * For how long others can learn of a mark after it was written, in milliseconds. Messages
+ * may be lost, and people have to see how far they have read elsewhere.
+ */
+const TOLD_TIME = 5000;
+
+/** How many marks are written at a time. */
+const SLICE = 200;
+
+/** How many marks may wait when the store does not take any. Then marking is refused. */
+const MAX_PENDING = 200_000;
+
+/** How long a process that stops tries to write, and how often, in milliseconds. */
+const CLOSE_PATIENCE = 3000;
+const CLOSE_PAUSE = 100;
+
+type MarksParts = Pick<Live, "clock" | "log" | "replica" | "store">;
+
+/**
+ * How far people have read, until it is written. A room full of people marks every
+ * message, so marks stay in memory, and the last one of each user in each channel is
+ * written about a second later. Other processes with people in the world learn of a mark at
+ * once. If there are none, one other process does, so that it can write the mark if this one
+ * ends.
+ */
+export class Marks {
+  readonly #live: MarksParts;
+  readonly #onForeign: (mark: Made) => void;
+  readonly #own = new MarkMap();
+  /** Those of which others can still learn that were written. */
+  readonly #written = new MarkMap();
+  readonly #topic: Topic<Told>;
+  /** The marks that other processes will write, by their names and scopes. */
+  readonly #foreign = new Map<string, MarkMap>();
+  /** The processes that got marks of worlds in which they have no people. */
+  readonly #guardians = new Set<string>();
+  #lastAt = 0;
+  #stopWriting: (() => void) | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  /** How often in a row some marks could not be written by a fault of the server. */
+  #faults = 0;
+  #closed = false;
+
+  /** @param onForeign gets each mark that was made in another process. */
+  constructor(live: MarksParts, onForeign: (mark: Made) => void) {
+    this.#live = live;
+    this.#onForeign = onForeign;
+    this.#topic = live.replica.topic<Told>({
+      name: "marks",
+      delay: REPORT_DELAY,
+      isValue: isTold,
+      put: (item, told) => {
+        const mark = madeOf(item.key, told);
+        if (mark) this.#take(item, mark, told[4]);
+      },
+      gone: (item, why) => this.#lose(item, why),
+    });
+  }
+
+  /** How many marks of this process are not written yet. */
+  get pending(): number {
+    return this.#own.size;
+  }
+
+  /**
+   * Takes a mark of this moment.
+   * @throws {LiveError} when the store has taken none for long.
+   */
+  make(mark: Omit<Made, "cleared" | "at">): Made {
+    const { world, user, channel, pointer, listed } = mark;
+    const before = this.#own.get(user, channel);
+    if (!before && this.pending >= MAX_PENDING) {
+      throw new LiveError("server.unavailable", "Try again later.");
+    }
+    const cleared = Math.max(before?.cleared ?? 0, pointer);
+    const at = this.#now();
+    const made = { world, user, channel, pointer, listed, cleared, at };
+    this.#keep(made);
+    return made;
+  }
+
+  /**
+   * Somebody came onto or off an unread list by an event of the channel, which the
+   * store knows. A mark that was made before must not undo it.
+   * @param listed as in {@link Mark}.
+   */
+  relist(user: string, channel: string, event: number, listed: number | null) {
+    const mark = this.#own.get(user, channel);
+    if (mark && (mark.listed ?? 0) < event) this.#own.set({ ...mark, listed });
+  }
+
+  /** The marks of a user that may not be written yet, by channel. */
+  of(user: string): ReadonlyMap<string, Made> {
+    const found = new Map<string, Made>();
+    for (const marks of [this.#own, ...this.#foreign.values()]) {
+      for (const mark of marks.of(user)) {
+        const known = found.get(mark.channel);
+        if (!known || mark.at > known.at) found.set(mark.channel, mark);
+      }
+    }
+    return found;
+  }
+
+  #now(): number {
+    const { clock } = this.#live;
+    const now = clock.origin + clock.now();
+    return (this.#lastAt = Math.max(now, this.#lastAt + 0.001));
+  }
+
+  #keep(mark: Made): void {
+    this.#own.set(mark);
+    this.#share(mark);
+    this.#writeSoon();
+  }
+
+  /** Tells others of a mark that they may have to write. */
+  #share(mark: Made): void {
+    const key = keyOf(mark);
+    const guardian = guardianIn(mark.world, this.#live.replica);
+    const told = toldOf(mark, false);
+    this.#topic.put(mark.world, key, told);
+    if (guardian === undefined) return;
+    this.#guardians.add(guardian);
+    this.#topic.put(guardian, key, told);
+  }
+
+  /** Others need not write these marks. */
+  #wrote(marks: readonly Made[]): void {
+    for (const mark of marks) {
+      const key = keyOf(mark);
+      for (const guardian of this.#guardians) this.#topic.delete(guardian, key);
+      this.#topic.put(mark.world, key, toldOf(mark, true));
+      this.#written.set(mark);
+    }
+    this.#live.clock.after(TOLD_TIME, () => {
+      for (const mark of marks) {
+        const isLast = this.#written.delete(mark);
+        const isMarked = this.#own.get(mark.user, mark.channel) !== undefined;
+        if (isLast && !isMarked) this.#topic.delete(mark.world, keyOf(mark));
+      }
+    });
+  }
+
+  /** Another process has a later mark. */
+  #unshare(mark: Made): void {
+    for (const scope of [mark.world, ...this.#guardians]) {
+      this.#topic.delete(scope, keyOf(mark));
+    }
+  }
+
+  #writeSoon(): void {
+    if (this.#closed) return;
+    this.#stopWriting ??= this.#live.clock.after(WRITE_DELAY, () => {
+      this.#writing = this.#write().finally(() => {
+        this.#stopWriting = undefined;
+        if (this.pending > 0) this.#writeSoon();
+      });
+    });
+  }
+
+  /** Writes what there is now. What fails stays. */
+  async #write(): Promise<void> {
+    const all = [...this.#own.all()];
+    let hasFault = false;
+    for (let i = 0; i < all.length; i += SLICE) {
+      const slice = all
+        .slice(i, i + SLICE)
+        .filter((mark) => this.#own.get(mark.user, mark.channel) === mark);
+      if (slice.length === 0) continue;
+      try {
+        await this.#live.store.chat.mark(slice.flatMap(rowsOf));
+      } catch (error) {
+        if (error instanceof StoreError) {
+          this.#live.log.warn(error, "marks are written later");
+          break;
+        }
+        this.#live.log.error(error, "marks could not be written");
+        hasFault = true;
+        // It must not hold up the others, nor be repeated for ever.
+        if (this.#faults < MAX_FAULTS) continue;
+      }
+      this.#wrote(slice.filter((mark) => this.#own.delete(mark)));
+    }
+    this.#faults = hasFault ? this.#faults + 1 : 0;
+    this.#shareLeft();
+  }
+
+  /** Those that know of marks may have gone, while the store takes none. */
+  #shareLeft(): void {
+    if (this.pending === 0) return this.#guardians.clear();
+    for (const mark of this.#own.all()) {
+      const guardian = guardianIn(mark.world, this.#live.replica) ?? mark.world;
+      if (!this.#topic.has(guardian, keyOf(mark))) this.#share(mark);
+    }
+  }
+
+  #take({ process, scope }: ForeignItem, mark: Made, isWritten: boolean) {
+    const { user, channel } = mark;
+    const name = `${process} ${scope}`;
+    const before = this.#foreign.get(name)?.get(user, channel);
+    let marks = this.#foreign.get(name);
+    if (!marks) this.#foreign.set(name, (marks = new MarkMap()));
+    marks.set(mark);
+    if (isWritten) this.#forgetSoon(name, mark);
+    if (before && before.at >= mark.at) return;
+    // It may come twice: to those with people in the world, and to this process alone.
+    const other =
+      scope === mark.world ? this.#live.replica.process : mark.world;
+    const known = this.#foreign.get(`${process} ${other}`)?.get(user, channel);
+    if (known && known.at >= mark.at) return;
+    const own = this.#own.get(user, channel);
+    if (own) {
+      const isLater =
+        mark.at > own.at ||
+        (mark.at === own.at && process > this.#live.replica.process);
+      if (!isLater) {
+        const cleared = Math.max(own.cleared, mark.cleared);
+        this.#own.set({ ...own, cleared });
+        return;
+      }
+      // Only the process with the last mark writes. What the other one removes, it removes, too.
+      this.#own.delete(own);
+      this.#unshare(own);
+    }
+    this.#onForeign(mark);
+  }
+
+  /** Another process tells of a mark no longer. */
+  #lose({ process, scope, key }: ForeignItem, why: Gone): void {
+    const name = `${process} ${scope}`;
+    const [user, channel] = key.split(" ");
+    const mark = this.#foreign.get(name)?.get(user!, channel!);
+    if (!mark) return;
+    if (why === "deleted") return this.#forgetSoon(name, mark);
+    this.#forget(name, mark);
+    if (why === "ended") this.#adopt(mark);
+  }
+
+  /** A read of this turn may still see the store as it was before the mark was written. */
+  #forgetSoon(name: string, mark: Made): void {
+    this.#live.clock.after(REPORT_DELAY, () => this.#forget(name, mark));
+  }
+
+  #forget(name: string, mark: Made): void {
+    const marks = this.#foreign.get(name);
+    marks?.delete(mark);
+    if (marks?.size === 0) this.#foreign.delete(name);
+  }
+
+  /**
+   * Takes over what a process has not written. Several may do so; it is the same. A process
+   * that was only silent may have written later marks, and these must not go back.
+   */
+  #adopt(mark: Made): void {
+    const own = this.#own.get(mark.user, mark.channel);
+    if (!own || own.at < mark.at) this.#keep({ ...mark, forward: true });
+  }
+
+  /** Writes everything. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#stopWriting?.();
+    await this.#writing;
+    const { clock } = this.#live;
+    const ends = clock.now() + CLOSE_PATIENCE;
+    while (this.pending > 0) {
+      await this.#write();
+      if (this.pending === 0) break;
+      if (clock.now() >= ends) {
+        this.#live.log.error({ marks: this.pending }, "marks are lost");
+        break;
+      }
+      await sleep(clock, CLOSE_PAUSE);
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import type { ChatEvent, Delivery } from "../../../../db/contract/chat.js";
+import type { Connection } from "../../../socket/connection.js";
+import { pushFrame } from "../../../socket/frame.js";
+import type { Live } from "../../../live.js";
+import { inSlices } from "../../../delivery/slices.js";
+import type { WorldState } from "../../../rules/world-state.js";
+import { sentEvent } from "../events.js";
+import type { Reader } from "./reader.js";
+import type { UnreadLists } from "./unread-lists.js";
+import { nobody, sharedUser } from "../users.js";
+
+/** What notices need of the readers. */
+export interface NoticeParts {
+  readonly live: Live;
+  readonly lists: UnreadLists;
+  /** The readers of this process, by user. */
+  readonly readers: ReadonlyMap<string, Reader>;
+  /** Those of them whose marks are being read. */
+  readonly loading: ReadonlySet<Reader>;
+  /** Whether the login of a connection has counted its notifications. */
+  readonly hasCounts: (connection: Connection) => boolean;
+  /** Sends somebody their channels. */
+  readonly tell: (world: string, user: string) => Promise<void>;
+}
+
+type Reads = (connection: Connection) => boolean;
+
+/** Tells people of new messages, whether they are subscribed to the channel or not. */
+export class Notices {
+  readonly #parts: NoticeParts;
+
+  constructor(parts: NoticeParts) {
+    this.#parts = parts;
+  }
+
+  /** A new message in a room: tells those who are mentioned, and who is on the unread list. */
+  async inRoom(state: WorldState, delivery: Delivery): Promise<void> {
+    const { live, lists, loading } = this.#parts;
+    const { event, previousMessage } = delivery;
+    const { channel, id, sender } = event;
+    const reads: Reads = (connection) =>
+      live.viewOf(connection, state).reads(channel);
+    await this.#notify(state, delivery, reads);
+    let frame: Buffer | undefined;
+    const tell = (reader: Reader) => {
+      const listed = reader.listed.get(channel);
+      if (listed === undefined || listed >= id) return;
+      lists.remove(reader, channel, id);
+      if (listed < previousMessage || reader.user === sender) return;
+      frame ??= unreadFrame(event);
+      for (const connection of live.hub.of(reader.world, reader.user)) {
+        if (reads(connection)) connection.push(frame);
+      }
+    };
+    for (const reader of loading) reader.do(() => tell(reader));
+    // Somebody who marks the channel meanwhile comes again, and is passed over.
+    await inSlices(live.clock, lists.of(channel), tell);
+  }
+
+  /**
+   * A new message in a direct channel: tells everybody but the sender. It does not
+   * wait for those who get the list of their channels first, as that may take seconds.
+   */
+  async inDirect(state: WorldState, delivery: Delivery): Promise<void> {
+    const { live, readers } = this.#parts;
+    const { event, notified, appeared } = delivery;
+    const world = state.world.value.id;
+    const concerned = this.#readersOf([...notified, ...appeared]);
+    if (concerned.length === 0) return;
+    const channel = await live.store.chat.channel(world, event.channel);
+    // The room may be gone.
+    if (!channel?.direct) return;
+    const unread = unreadFrame(event);
+    const notice =
+      notified.length > 0 ? await this.#frameOf(state, event) : undefined;
+    const isNotified = new Set(notified);
+    for (const reader of concerned) {
+      this.#whenTold(reader, delivery, () => {
+        // Whoever logged in again since then has it from there.
+        const isHere = readers.get(reader.user) === reader;
+        if (!notice || !isHere || !isNotified.has(reader.user)) return;
+        for (const connection of live.hub.of(world, reader.user)) {
+          connection.push(unread);
+        }
+        this.#push(reader, event, notice, () => true, true);
+      });
+    }
+  }
+
+  /**
+   * Does something as soon as somebody was told of the direct channel of a message, and
+   * after what earlier messages asked for.
+   */
+  #whenTold(
+    reader: Reader,
+    { event: { channel }, appeared }: Delivery,
+    act: () => void,
+  ): void {
+    const { notices, direct } = reader;
+    const appears = appeared.includes(reader.user);
+    const before = notices.get(channel);
+    if (!before && !appears && direct.has(channel)) {
+      act();
+      return;
+    }
+    const told = this.#tellOf(reader, channel, appears);
+    const done = Promise.all([before, told]).then(() => {
+      if (notices.get(channel) === done) notices.delete(channel);
+      act();
+    });
+    notices.set(channel, done);
+  }
+
+  /** @returns a promise that never rejects. */
+  async #tellOf(
+    reader: Reader,
+    channel: string,
+    appears: boolean,
+  ): Promise<void> {
+    const { tell } = this.#parts;
+    if (!appears) {
+      // The list that is on its way may have it.
+      await reader.sending;
+      if (reader.direct.has(channel)) return;
+    }
+    await tell(reader.world, reader.user);
+  }
+
+  #readersOf(users: readonly string[]): Reader[] {
+    return [...new Set(users)].flatMap(
+      (user) => this.#parts.readers.get(user) ?? [],
+    );
+  }
+
+  /** Tells those who got a notification of a message in a room, which is stored. */
+  async #notify(
+    state: WorldState,
+    { event, notified }: Delivery,
+    reads: Reads,
+  ): Promise<void> {
+    const readers = this.#readersOf(notified);
+    if (readers.length === 0) return;
+    const frame = await this.#frameOf(state, event);
+    for (const reader of readers) {
+      this.#push(reader, event, frame, reads, false);
+    }
+  }
+
+  #push(
+    reader: Reader,
+    { channel, id }: ChatEvent,
+    frame: Buffer,
+    reads: Reads,
+    direct: boolean,
+  ): void {
+    const { live, hasCounts } = this.#parts;
+    reader.do(() => {
+      if (!reader.notify(channel, id, direct)) return;
+      for (const connection of live.hub.of(reader.world, reader.user)) {
+        if (hasCounts(connection) && reads(connection)) connection.push(frame);
+      }
+    });
+  }
+
+  async #frameOf(state: WorldState, event: ChatEvent): Promise<Buffer> {
+    const world = state.world.value;
+    const { live } = this.#parts;
+    const id = event.sender ?? "";
+    const user = await live.store.users.get(world.id, id);
+    const sender = user
+      ? sharedUser(user, world, live.clock.date(), false)
+      : nobody(id);
+    const sent = sentEvent(event, () => sender);
+    return pushFrame("chat.notification", {
+      event: { ...sent, type: "chat.event" },
+      sender,
+    });
+  }
+}
+
+const unreadFrame = ({ channel, id }: ChatEvent): Buffer =>
+  pushFrame("chat.unread_pointers", { [channel]: id });

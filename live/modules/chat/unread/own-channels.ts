@@ -1,0 +1,116 @@
+import type { Membership } from "../../../../db/contract/chat.js";
+import { sleep } from "../../../../db/log/clock.js";
+import type { Connection } from "../../../socket/connection.js";
+import { pushFrame } from "../../../socket/frame.js";
+import type { Live } from "../../../live.js";
+import type { View } from "../../../rules/world-state.js";
+import { channelsOf, type ListedChannel } from "../channel-list.js";
+import type { Reader } from "./reader.js";
+
+/** What a list costs at least, in bytes: it is read for each user anew. */
+const COST = 16 * 1024;
+
+/**
+ * Sends people the list of their channels when it has changed: at once, or if there
+ * were too many, together with later changes. The last one is as things are then.
+ */
+export class OwnChannels {
+  readonly #live: Live;
+  readonly #onFault: (error: unknown) => void;
+  #closed = false;
+
+  constructor(live: Live, onFault: (error: unknown) => void) {
+    this.#live = live;
+    this.#onFault = onFault;
+  }
+
+  /** Sends nothing that still waits. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** The list for somebody. */
+  of(memberships: readonly Membership[], view: View): Promise<ListedChannel[]> {
+    const world = view.state.world.value;
+    return channelsOf(this.#live, world, memberships, (room) =>
+      view.reads(room),
+    );
+  }
+
+  /**
+   * Sends the list to connections of a reader. What is asked for meanwhile is sent
+   * together, and read after it was asked for.
+   */
+  async tell(
+    reader: Reader,
+    connections: readonly Connection[],
+  ): Promise<void> {
+    for (const connection of connections) reader.due.add(connection);
+    if (reader.due.size === 0) return;
+    reader.telling ??= this.#tellDue(reader);
+    await reader.telling;
+  }
+
+  async #tellDue(reader: Reader): Promise<void> {
+    const { due } = reader;
+    try {
+      while (due.size > 0) {
+        await this.#wait(reader);
+        if (this.#closed) return;
+        const connections = [...due];
+        due.clear();
+        const present = () =>
+          connections.filter(({ ended, login }) => !ended && login);
+        reader.sending = this.#live.effects.persist(
+          () => this.#send(reader, present()),
+          { isOver: () => present().length === 0 },
+        );
+        await reader.sending;
+      }
+    } catch (error) {
+      due.clear();
+      this.#onFault(error);
+    } finally {
+      reader.telling = undefined;
+      reader.sending = undefined;
+    }
+  }
+
+  /** Waits until somebody may get a list again. */
+  async #wait({ lists }: Reader): Promise<void> {
+    const { wait } = lists;
+    if (wait <= 0) return;
+    await sleep(this.#live.clock, Math.ceil(wait));
+  }
+
+  async #send(
+    reader: Reader,
+    connections: readonly Connection[],
+  ): Promise<void> {
+    const { states, store } = this.#live;
+    const { world, user } = reader;
+    const state = await states.get(world);
+    if (!state) return;
+    const memberships = await store.chat.memberships(world, user);
+    const frames = new Map<View, Buffer>();
+    const due: [Connection, Buffer][] = [];
+    const shown: ListedChannel[] = [];
+    let size = 0;
+    for (const connection of connections) {
+      const view = this.#live.viewOf(connection, state);
+      let frame = frames.get(view);
+      if (!frame) {
+        const channels = await this.of(memberships, view);
+        frame = pushFrame("chat.channels", { channels });
+        frames.set(view, frame);
+        size = Math.max(size, frame.length);
+        shown.push(...channels);
+      }
+      due.push([connection, frame]);
+    }
+    // Nobody is told of a message before all have the list.
+    for (const [connection, frame] of due) connection.push(frame);
+    reader.tell(shown);
+    reader.lists.spend(Math.max(COST, size));
+  }
+}

@@ -1,0 +1,228 @@
+import type { Clock } from "../../../../db/log/clock.js";
+import type { Unread } from "../../../../db/contract/chat.js";
+import type { ListedChannel } from "../channel-list.js";
+import type { Connection } from "../../../socket/connection.js";
+import { TokenBucket } from "../../../socket/token-bucket.js";
+import type { Made } from "./mark-map.js";
+
+/** How many notifications are counted of each user, as the store does. */
+const MAX_NOTIFICATIONS = 10_000;
+
+/** How many bytes of lists of channels a user gets in a second, and how many seconds' worth at once. */
+const LIST_BYTES = 128 * 1024;
+const LIST_BURST = 4;
+
+/** The notifications of a user in a channel. */
+interface Notifications {
+  readonly direct: boolean;
+  /** The ids of the events, in ascending order but for late ones. */
+  readonly events: Set<number>;
+}
+
+type Numbers = Record<string, number>;
+
+const nowhere: ReadonlyMap<string, number> = new Map();
+const none: ReadonlySet<string> = new Set();
+
+/**
+ * What a user who is connected to this process has read and not read. There is one for
+ * each of a crowd, and an empty map takes 250 bytes. So most are made at their first use.
+ */
+export class Reader {
+  /** How far each channel is read, and when that was marked. */
+  #pointers: Map<string, { pointer: number; at: number }> | undefined;
+  #notifications: Map<string, Notifications> | undefined;
+  #notified = 0;
+  #listed: Map<string, number> | undefined;
+  #direct: Set<string> | undefined;
+  #due: Set<Connection> | undefined;
+  #lists: TokenBucket | undefined;
+  #notices: Map<string, Promise<void>> | undefined;
+  /** Settles when the connections that are {@link due} have their list. */
+  telling: Promise<void> | undefined;
+  /** Settles when the list that is being read now is sent. It never rejects. */
+  sending: Promise<void> | undefined;
+  /** Settles when the user's marks are read. */
+  loaded: Promise<void> | undefined;
+  /** What happened while they were read. */
+  #steps: (() => void)[] | undefined = [];
+
+  readonly #clock: Clock;
+
+  constructor(
+    clock: Clock,
+    readonly world: string,
+    readonly user: string,
+  ) {
+    this.#clock = clock;
+  }
+
+  /** The channels on whose unread list the user is: see `Mark.listed` of the store. */
+  get listed(): ReadonlyMap<string, number> {
+    return this.#listed ?? nowhere;
+  }
+
+  /** The direct channels that the user was told of. */
+  get direct(): ReadonlySet<string> {
+    return this.#direct ?? none;
+  }
+
+  /** The connections that get the list of channels next. */
+  get due(): Set<Connection> {
+    return (this.#due ??= new Set());
+  }
+
+  /** How many bytes of lists may be sent. */
+  get lists(): TokenBucket {
+    return (this.#lists ??= new TokenBucket(
+      LIST_BYTES,
+      LIST_BURST,
+      this.#clock,
+    ));
+  }
+
+  /** Per direct channel, settles when the user knows of all its messages up to now. */
+  get notices(): Map<string, Promise<void>> {
+    return (this.#notices ??= new Map());
+  }
+
+  /**
+   * Does something, but not before the marks are read. They may include it already, so
+   * it must not matter whether it is done once or twice.
+   */
+  do(step: () => void): void {
+    if (this.#steps) this.#steps.push(step);
+    else step();
+  }
+
+  /**
+   * Takes what the store had, and the marks that it may not have had. Then call
+   * {@link start}.
+   * @param isDirect whether a channel is a direct one of the user.
+   */
+  load(
+    { marks, notifications }: Unread,
+    unwritten: ReadonlyMap<string, Made>,
+    isDirect: (channel: string) => boolean,
+  ): void {
+    for (const { channel, pointer, listed } of marks) {
+      if (pointer !== null) this.#point(channel, pointer, 0);
+      if (listed !== null) this.list(channel, listed);
+    }
+    for (const { channel, event } of notifications) {
+      this.notify(channel, event, isDirect(channel));
+    }
+    for (const mark of unwritten.values()) this.mark(mark);
+  }
+
+  /** Does what happened while the marks were read. */
+  start(): void {
+    const steps = this.#steps ?? [];
+    this.#steps = undefined;
+    for (const step of steps) step();
+  }
+
+  /** How many notifications there are in all channels. */
+  get notified(): number {
+    return this.#notified;
+  }
+
+  /** @returns whether it is the last mark of the channel. */
+  mark({ channel, pointer, listed, cleared, at }: Made): boolean {
+    this.#clear(channel, cleared);
+    if (at < (this.#pointers?.get(channel)?.at ?? 0)) return false;
+    this.#point(channel, pointer, at);
+    if (listed !== null) this.list(channel, listed);
+    return true;
+  }
+
+  #point(channel: string, pointer: number, at: number): void {
+    (this.#pointers ??= new Map()).set(channel, { pointer, at });
+  }
+
+  /** The user is told of their channels. */
+  tell(channels: readonly ListedChannel[]): void {
+    for (const { id, members } of channels) {
+      if (members) this.tellOf(id);
+    }
+  }
+
+  /** The user is told of a direct channel. */
+  tellOf(channel: string): void {
+    (this.#direct ??= new Set()).add(channel);
+  }
+
+  /** The user counts as told of a direct channel no longer. */
+  forget(channel: string): void {
+    this.#direct?.delete(channel);
+  }
+
+  /** The user comes onto the unread list of a channel. */
+  list(channel: string, listed: number): void {
+    const before = this.#listed?.get(channel) ?? 0;
+    (this.#listed ??= new Map()).set(channel, Math.max(before, listed));
+  }
+
+  /** The user is off the unread list of a channel. */
+  unlist(channel: string): void {
+    this.#listed?.delete(channel);
+  }
+
+  #clear(channel: string, upTo: number): void {
+    const notifications = this.#notifications;
+    const found = notifications?.get(channel);
+    if (!notifications || !found) return;
+    for (const event of found.events) {
+      if (event <= upTo && found.events.delete(event)) this.#notified--;
+    }
+    if (found.events.size === 0) notifications.delete(channel);
+  }
+
+  /** @returns whether it is new, and about something that is not read yet. */
+  notify(channel: string, event: number, direct: boolean): boolean {
+    if (event <= (this.#pointers?.get(channel)?.pointer ?? 0)) return false;
+    this.#notifications ??= new Map();
+    let found = this.#notifications.get(channel);
+    if (found?.events.has(event)) return false;
+    if (!found) {
+      found = { direct, events: new Set() };
+      this.#notifications.set(channel, found);
+    }
+    found.events.add(event);
+    if (++this.#notified > MAX_NOTIFICATIONS) this.#forgetOne();
+    return true;
+  }
+
+  #forgetOne(): void {
+    const notifications = this.#notifications ?? [];
+    for (const [channel, { events }] of notifications) {
+      for (const event of events) {
+        events.delete(event);
+        this.#notified--;
+        if (events.size === 0) this.#notifications!.delete(channel);
+        return;
+      }
+    }
+  }
+
+  /** How far each channel is read. */
+  pointers(): Numbers {
+    const all: Numbers = {};
+    for (const [channel, { pointer }] of this.#pointers ?? []) {
+      all[channel] = pointer;
+    }
+    return all;
+  }
+
+  /**
+   * How many notifications there are in each channel.
+   * @param reads whether the user may read a room.
+   */
+  counts(reads: (room: string) => boolean): Numbers {
+    const all: Numbers = {};
+    for (const [channel, { direct, events }] of this.#notifications ?? []) {
+      if (direct || reads(channel)) all[channel] = events.size;
+    }
+    return all;
+  }
+}

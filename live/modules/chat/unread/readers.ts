@@ -1,0 +1,320 @@
+import type {
+  ChatEvent,
+  Delivery,
+  Membership,
+} from "../../../../db/contract/chat.js";
+import type { AnyEvent } from "../../../../db/contract/events.js";
+import { detach } from "../../../../db/detach.js";
+import { nextTurn } from "../../../../db/log/clock.js";
+import type { UserRecord } from "../../../../db/contract/store.js";
+import type { Authenticated } from "../../../../schemas/live/index.js";
+import type { ChannelContext } from "../../../dispatch.js";
+import type { Connection } from "../../../socket/connection.js";
+import { pushFrame } from "../../../socket/frame.js";
+import type { Live } from "../../../live.js";
+import { unknownWorld } from "../../../rules/problems.js";
+import { isVolatile } from "../../../rules/targets.js";
+import type { View, WorldState } from "../../../rules/world-state.js";
+import type { ListedChannel } from "../channel-list.js";
+import type { Made } from "./mark-map.js";
+import { Marks } from "./marks.js";
+import { Notices } from "./notices.js";
+import { OwnChannels } from "./own-channels.js";
+import { Reader } from "./reader.js";
+import { UnreadLists } from "./unread-lists.js";
+
+type Entrance = Pick<
+  Authenticated,
+  "chat.read_pointers" | "chat.notification_counts"
+> & { "chat.channels": readonly ListedChannel[] };
+
+const noCounts = pushFrame("chat.notification_counts", {});
+
+const countsFrame = (reader: Reader, view: View): Buffer =>
+  pushFrame(
+    "chat.notification_counts",
+    reader.counts((room) => view.reads(room)),
+  );
+
+/** What the people who are connected have read, and what they are told of. */
+export class Readers {
+  readonly #live: Live;
+  readonly #marks: Marks;
+  /** By user. */
+  readonly #readers = new Map<string, Reader>();
+  readonly #loading = new Set<Reader>();
+  readonly #lists = new UnreadLists();
+  readonly #own: OwnChannels;
+  /** The connections whose login has counted what is not read. */
+  readonly #entered = new WeakSet<Connection>();
+  readonly #notices: Notices;
+  readonly #unsubscribe: () => void;
+  #closed = false;
+
+  constructor(live: Live) {
+    this.#live = live;
+    this.#own = new OwnChannels(live, (error) => this.#failed(error));
+    this.#marks = new Marks(live, (mark) => this.#markedElsewhere(mark));
+    this.#notices = new Notices({
+      live,
+      lists: this.#lists,
+      readers: this.#readers,
+      loading: this.#loading,
+      hasCounts: (connection) => this.#entered.has(connection),
+      tell: (world, user) => this.tell(world, user),
+    });
+    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  }
+
+  /** How many marks are not written yet. */
+  get pending(): number {
+    return this.#marks.pending;
+  }
+
+  /**
+   * A new event of a channel. It is called once for each event in the order of the
+   * channel, after the subscribers got it, also for channels without any. It
+   * tells those on the unread list and those who are notified.
+   * @param state of the world.
+   */
+  async delivered(state: WorldState, delivery: Delivery): Promise<void> {
+    const { event } = delivery;
+    const isRoom = state.room(event.channel) !== undefined;
+    if (event.type === "channel.member") {
+      if (isRoom) this.#joinedOrLeft(event);
+    } else if (isRoom) await this.#notices.inRoom(state, delivery);
+    else await this.#notices.inDirect(state, delivery);
+  }
+
+  #joinedOrLeft({ sender, channel, id, content }: ChatEvent): void {
+    const user = sender!;
+    const { membership } = JSON.parse(content) as { membership?: unknown };
+    const isIn = membership === "join";
+    this.#marks.relist(user, channel, id, isIn ? id : null);
+    const reader = this.#readers.get(user);
+    reader?.do(() => {
+      if (isIn) this.#lists.add(reader, channel, id);
+      else this.#lists.remove(reader, channel, id);
+    });
+  }
+
+  /**
+   * What somebody who logs in gets, read after their pushes have begun.
+   * It loads what the user has not read, if no other connection did.
+   */
+  async enter(
+    connection: Connection,
+    user: UserRecord,
+    view: View,
+  ): Promise<Entrance> {
+    const { world } = connection;
+    const known = this.#readers.get(user.id);
+    const reader = known ?? new Reader(this.#live.clock, world, user.id);
+    this.#readers.set(user.id, reader);
+    try {
+      const reading = this.#live.store.chat.memberships(world, user.id);
+      if (!known) reader.loaded = this.#load(reader, reading);
+      const [memberships] = await Promise.all([reading, reader.loaded]);
+      const channels = await this.#own.of(memberships, view);
+      reader.tell(channels);
+      // From here on notifications are pushed, and before they are counted.
+      this.#entered.add(connection);
+      return {
+        "chat.channels": channels,
+        "chat.read_pointers": reader.pointers(),
+        "chat.notification_counts": reader.counts((room) => view.reads(room)),
+      };
+    } finally {
+      if (connection.ended) this.leave(connection);
+    }
+  }
+
+  async #load(reader: Reader, reading: Promise<Membership[]>): Promise<void> {
+    const { world, user } = reader;
+    this.#loading.add(reader);
+    try {
+      // What is written while the store is read must not be missed.
+      const unwritten = this.#marks.of(user);
+      const [memberships, unread] = await Promise.all([
+        reading,
+        this.#live.store.chat.unread(world, user),
+      ]);
+      if (this.#readers.get(user) !== reader) return;
+      const direct = memberships.filter((channel) => channel.direct);
+      const ids = new Set(direct.map(({ id }) => id));
+      reader.load(unread, unwritten, (channel) => ids.has(channel));
+      this.#lists.open(reader);
+      reader.start();
+    } catch (error) {
+      if (this.#readers.get(user) === reader) this.#readers.delete(user);
+      throw error;
+    } finally {
+      this.#loading.delete(reader);
+    }
+  }
+
+  /** A connection has left its world. It is no longer in the hub. */
+  leave({ world, login }: Connection): void {
+    if (!login || this.#live.hub.of(world, login.user).size > 0) return;
+    const reader = this.#readers.get(login.user);
+    if (!reader) return;
+    this.#readers.delete(login.user);
+    this.#lists.close(reader);
+  }
+
+  /**
+   * Notes that somebody has read a channel up to an event, and tells their connections.
+   * @throws {LiveError} when the store takes no marks, and too many wait.
+   */
+  async mark(
+    { connection, me, channel, room, world: present }: ChannelContext,
+    pointer: number,
+  ): Promise<void> {
+    const { world } = connection;
+    const { states } = this.#live;
+    const state = states.of(present) ?? (await states.get(world));
+    if (!state) throw unknownWorld();
+    const listed = room ? this.#listedAt(world, channel, pointer) : null;
+    const mark = this.#marks.make({
+      world,
+      user: me.id,
+      channel,
+      pointer,
+      listed,
+    });
+    const reader = this.#readers.get(me.id);
+    if (reader && this.#apply(reader, mark)) {
+      this.#tellOf(reader, state, connection);
+    }
+  }
+
+  /**
+   * The event up to which nobody who marks a channel now is told of: they were told of it,
+   * or say that they have read it, as its notices may be on their way yet.
+   */
+  #listedAt(world: string, channel: string, pointer: number): number {
+    const { chat, events } = this.#live;
+    const noticed = chat.channels.lastNoticed(world, channel);
+    // A client may say that its user has read what does not exist yet.
+    return Math.max(noticed, Math.min(pointer, events.reached(world)));
+  }
+
+  /** @returns whether it is the last mark. */
+  #apply(reader: Reader, mark: Made): boolean {
+    if (!reader.mark(mark)) return false;
+    const { channel, listed } = mark;
+    if (listed !== null) this.#lists.add(reader, channel, listed);
+    return true;
+  }
+
+  #markedElsewhere(mark: Made): void {
+    const reader = this.#readers.get(mark.user);
+    reader?.do(() => {
+      if (!this.#apply(reader, mark)) return;
+      this.#try(async () => {
+        const state = await this.#live.states.get(mark.world);
+        if (state) this.#tellOf(reader, state);
+      });
+    });
+  }
+
+  /**
+   * Tells the connections of somebody how far they have read.
+   * @param me the one that said so: it only gets the counts.
+   */
+  #tellOf(reader: Reader, state: WorldState, me?: Connection): void {
+    const live = this.#live;
+    let pointers: Buffer | undefined;
+    for (const connection of live.hub.of(reader.world, reader.user)) {
+      if (connection !== me) {
+        pointers ??= pushFrame("chat.read_pointers", reader.pointers());
+        connection.push(pointers);
+      }
+      connection.push(
+        reader.notified === 0
+          ? noCounts
+          : countsFrame(reader, live.viewOf(connection, state)),
+      );
+    }
+  }
+
+  #receive(event: AnyEvent): void {
+    if (event.type === "room.deleted") this.#lists.forget(event.room);
+    if (event.type !== "chat.memberships") return;
+    const { world, channel, users, by } = event;
+    for (const user of users) {
+      const reader = this.#readers.get(user);
+      if (!reader) continue;
+      // If it is still there, the list that is sent next says so.
+      reader.forget(channel);
+      this.#try(() => this.tell(world, user, by.connection));
+      const check = () => this.#checkList(reader, channel);
+      const isOver = () => this.#readers.get(user) !== reader;
+      this.#try(() => this.#live.effects.persist(check, { isOver }));
+    }
+  }
+
+  /** Takes somebody off an unread list who has left a room where nobody is told of that. */
+  async #checkList({ world, user }: Reader, channel: string): Promise<void> {
+    const { states, store, chat } = this.#live;
+    const state = await states.get(world);
+    const room = state?.room(channel);
+    if (!room || !isVolatile(room)) return;
+    const last = chat.channels.lastDelivered(world, channel);
+    if (await store.chat.isMember(world, channel, user)) return;
+    this.#marks.relist(user, channel, last + 1, null);
+    const reader = this.#readers.get(user);
+    if (reader) this.#lists.remove(reader, channel, last + 1);
+  }
+
+  /** Somebody knows of a direct channel without having been told. */
+  knows(user: string, channel: string): void {
+    this.#readers.get(user)?.tellOf(channel);
+  }
+
+  /**
+   * Sends somebody their channels again, as `chat.channels`.
+   * @param except the id of a connection that does not get them.
+   * @returns a promise that never rejects, for when they are sent.
+   */
+  async tell(world: string, user: string, except?: string): Promise<void> {
+    const reader = this.#readers.get(user);
+    if (!reader) return;
+    const connections = [...this.#live.hub.of(world, user)];
+    await this.#own.tell(
+      reader,
+      connections.filter(({ id }) => id !== except),
+    );
+  }
+
+  /** {@link tell} for one connection. */
+  async tellOne(connection: Connection): Promise<void> {
+    const reader = this.#readers.get(connection.login!.user);
+    if (reader) await this.#own.tell(reader, [connection]);
+  }
+
+  /** {@link tell} for connections that may read more rooms again, one after the other. */
+  async listAgain(connections: readonly Connection[]): Promise<void> {
+    for (const connection of connections) {
+      if (connection.ended || !connection.login) continue;
+      detach(this.tellOne(connection));
+      await nextTurn(this.#live.clock);
+    }
+  }
+
+  #try(act: () => Promise<void>): void {
+    act().catch((error: unknown) => this.#failed(error));
+  }
+
+  #failed(error: unknown): void {
+    if (!this.#closed) this.#live.log.error(error);
+  }
+
+  /** Writes down what is only in memory. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#unsubscribe();
+    this.#own.close();
+    await this.#marks.close();
+  }
+}

@@ -1,0 +1,37 @@
+import type { Commands } from "../../../../schemas/live/index.js";
+import type { ChannelContext, Module } from "../../../dispatch.js";
+import { invalidPayload, LiveError } from "../../../rules/problems.js";
+import { createDirect } from "../direct.js";
+
+/** What people have read, and direct channels. */
+export const reading: Module<"chat.mark_read" | "chat.direct.create"> = {
+  "chat.mark_read": {
+    inChannel: "any",
+    direct: "anybody",
+    handler: markRead,
+  },
+  "chat.direct.create": { requires: "chat.direct", handler: createDirect },
+};
+
+async function markRead(
+  context: ChannelContext,
+  { id }: Commands["chat.mark_read"]["payload"],
+) {
+  await context.live.chat.readers.mark(context, pointerIn(id));
+  return {};
+}
+
+/**
+ * The id of an event that a payload names.
+ * @throws {LiveError}
+ */
+function pointerIn(id: unknown): number {
+  const isDecimal = typeof id === "string" && /^[0-9]{1,16}$/.test(id);
+  const pointer = isDecimal ? Number(id) : id;
+  if (!pointer)
+    throw new LiveError("chat.invalid_body", "Invalid message body.");
+  if (!Number.isSafeInteger(pointer) || (pointer as number) < 0) {
+    throw invalidPayload({ id: ["Must be the id of an event."] });
+  }
+  return pointer as number;
+}

@@ -1,0 +1,153 @@
+import type { ChatEvent } from "../../../db/contract/chat.js";
+import type { UserRecord } from "../../../db/contract/store.js";
+import type { PublicUser } from "../../../schemas/live/index.js";
+import type { World } from "../../../schemas/worlds.js";
+import type { Live } from "../../live.js";
+import { encoded, type Json } from "../../rules/encoding.js";
+import { publicUser } from "../../rules/shapes.js";
+import { mentionsIn } from "./mentions.js";
+
+// The users whom events involve, and how clients get them.
+
+/** Whether somebody has a display name, which members need. */
+export const hasName = ({ profile }: UserRecord): boolean =>
+  typeof profile?.display_name === "string" && profile.display_name !== "";
+
+/** How many users of one event are looked at. */
+const MAX_INVOLVED = 64;
+
+/** How large the users of one push are together, in bytes of JSON. */
+const MAX_SIZE = 32 * 1024;
+
+/** The longest display name in a profile that is not sent as a whole, in characters. */
+const SHORT_NAME = 100;
+
+/** How many users are read at a time. */
+const SLICE = 200;
+
+/** For how long the public form of a user is kept: `inactive` depends on the time. In milliseconds. */
+const KEPT = 60_000;
+
+/**
+ * The ids of the users whom an event involves, at most 64: the sender, then who
+ * reacted, the newest reaction of each emoji first, then who is mentioned, wherever
+ * in the content.
+ */
+export function usersIn({ sender, reactions, content }: ChatEvent): string[] {
+  const ids = new Set<string>();
+  const take = (id: string) => ids.size < MAX_INVOLVED && ids.add(id);
+  if (sender !== null) take(sender);
+  const lists = Object.values(reactions);
+  for (let back = 1; ids.size < MAX_INVOLVED; back++) {
+    const left = lists.filter(({ length }) => length >= back);
+    if (left.length === 0) break;
+    for (const list of left) take(list.at(-back)!);
+  }
+  for (const id of mentionsIn(content)) take(id);
+  return [...ids];
+}
+
+/** Users with some ids, by id. Tombstones are included; unknown ids are left out. */
+export async function readUsers(
+  { store }: Live,
+  world: string,
+  ids: readonly string[],
+): Promise<Map<string, UserRecord>> {
+  const found = new Map<string, UserRecord>();
+  for (let i = 0; i < ids.length; i += SLICE) {
+    const slice = ids.slice(i, i + SLICE);
+    for (const user of await store.users.getMany(world, slice)) {
+      found.set(user.id, user);
+    }
+  }
+  return found;
+}
+
+interface Known {
+  readonly world: World;
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  readonly json: Json<PublicUser>;
+  /** How long it is, in bytes. */
+  readonly size: number;
+}
+
+/** By whether the reader manages users. Records are frozen, and the same until the user changes. */
+const known = {
+  others: new WeakMap<UserRecord, Known>(),
+  admins: new WeakMap<UserRecord, Known>(),
+};
+
+function knownUser(
+  user: UserRecord,
+  world: World,
+  now: number,
+  admin: boolean,
+): Known {
+  const map = admin ? known.admins : known.others;
+  let entry = map.get(user);
+  if (entry?.world !== world || Math.abs(now - entry.at) > KEPT) {
+    const json = encoded<PublicUser>(publicUser(user, world, now, admin));
+    const size = Buffer.byteLength(json.text);
+    entry = { world, at: now, json, size };
+    map.set(user, entry);
+  }
+  return entry;
+}
+
+/**
+ * A user as others see it. It is made once for all readers.
+ * @param now in milliseconds since 1970.
+ */
+export const sharedUser = (
+  user: UserRecord,
+  world: World,
+  now: number,
+  admin: boolean,
+): Json<PublicUser> => knownUser(user, world, now, admin).json;
+
+/**
+ * Those of some users who fit into one push together: the first in any case, and then
+ * whoever there is space for.
+ */
+export function fitting(
+  users: Iterable<UserRecord>,
+  world: World,
+  now: number,
+): UserRecord[] {
+  const shown: UserRecord[] = [];
+  let left = MAX_SIZE;
+  for (const user of users) {
+    const { size } = knownUser(user, world, now, false);
+    if (size > left && shown.length > 0) continue;
+    left -= size;
+    shown.push(user);
+  }
+  return shown;
+}
+
+/** A user with nothing but the name in the profile. */
+export function briefUser(
+  user: UserRecord,
+  world: World,
+  now: number,
+  admin: boolean,
+): Json<PublicUser> {
+  const name = user.profile?.display_name;
+  const profile =
+    typeof name === "string" ? { display_name: name.slice(0, SHORT_NAME) } : {};
+  return encoded<PublicUser>({
+    ...publicUser(user, world, now, admin),
+    profile,
+  });
+}
+
+/** What stands for a user of whom nothing is left, as after an import. */
+export const nobody = (id: string): PublicUser => ({
+  id,
+  profile: {},
+  pretalx_id: null,
+  deleted: true,
+  badges: [],
+  inactive: true,
+});

@@ -1,0 +1,30 @@
+import type { Poll } from "../../../db/contract/polls.js";
+import type { SentPoll } from "../../../schemas/live/polls.js";
+
+/** Whether those who only read polls see this one. */
+export const isPublic = ({ state }: Poll): boolean =>
+  state === "open" || state === "closed";
+
+/** Whether whoever sees a poll sees its results. */
+export const isOver = ({ state }: Poll): boolean =>
+  state === "closed" || state === "archived";
+
+/** A poll as clients get it. */
+export const sentPoll = (poll: Poll, withResults: boolean): SentPoll => ({
+  id: poll.id,
+  content: poll.content,
+  state: poll.state,
+  timestamp: new Date(poll.timestamp).toISOString(),
+  room_id: poll.room,
+  is_pinned: poll.is_pinned,
+  options: poll.options.map(({ id, content, order }) => ({
+    id,
+    content,
+    order,
+  })),
+  ...(withResults && { results: resultsOf(poll) }),
+});
+
+/** Without options, clients expect an empty list. */
+const resultsOf = ({ results }: Poll): SentPoll["results"] =>
+  Object.keys(results).length > 0 ? results : [];

@@ -1,0 +1,160 @@
+import type { AnyEvent } from "../../../db/contract/events.js";
+import type { Entry } from "../../../db/log/entries.js";
+import type { Question } from "../../../db/contract/questions.js";
+import type { PermissionKey } from "../../../schemas/plain/permissions.js";
+import type { Connection } from "../../socket/connection.js";
+import { pushFrame } from "../../socket/frame.js";
+import type { Live } from "../../live.js";
+import {
+  type Authors,
+  nothingSent,
+  Paced,
+  type Sent,
+  type Subject,
+} from "../../delivery/paced.js";
+import {
+  authorsOf,
+  concernsAnybody,
+  inTurn,
+  type Place,
+  pushChange,
+  pushInRoom,
+  pushPin,
+  tellHolders,
+} from "../../delivery/room-pushes.js";
+import type { View } from "../../rules/world-state.js";
+import { sentQuestion } from "./shapes.js";
+
+/** How many questions are listed at most, and of how many characters. */
+export const MAX_LISTED = 1000;
+export const MAX_LISTED_SIZE = 1024 * 1024;
+
+type Saved = Extract<Entry, { question: string; wasVisible: boolean }>;
+
+/** The key of those who are told of a question. */
+const audienceOf = (isVisible: boolean): PermissionKey =>
+  isVisible ? "question.read" : "question.moderate";
+
+const isVisible = ({ state }: Question): boolean => state === "visible";
+
+const frameOf = (question: Question): Buffer =>
+  pushFrame("question.created_or_updated", {
+    question: sentQuestion(question),
+  });
+
+/** Tells people in rooms what happens to questions. */
+export class QuestionPushes {
+  readonly #live: Live;
+  readonly #votes: Paced<string>;
+  readonly #unsubscribe: () => void;
+
+  constructor(live: Live) {
+    this.#live = live;
+    this.#votes = new Paced(live, {
+      send: (...args) => this.#pushVotes(...args),
+      sizeOf: (world, room) => live.hub.inRoom(world, room).size,
+    });
+    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#votes.close();
+  }
+
+  #receive(event: AnyEvent): void {
+    const live = this.#live;
+    if (!("question" in event)) return;
+    switch (event.type) {
+      case "question.voted": {
+        if (!concernsAnybody(live, event)) return;
+        const { world, room, question } = event;
+        const subject = { world, place: room, id: question };
+        this.#votes.add(subject, authorsOf(event));
+        break;
+      }
+      case "question.saved":
+        pushChange(live, event, () => this.#pushSaved(event));
+        break;
+      case "question.deleted": {
+        const key = audienceOf(event.wasVisible);
+        const data = { id: event.question };
+        pushChange(live, event, () =>
+          tellHolders(live, event, key, "question.deleted", data),
+        );
+        break;
+      }
+      case "question.pinned":
+        pushChange(live, event, () =>
+          pushPin(live, event, "question", event.question, () =>
+            this.#pinned(event),
+          ),
+        );
+    }
+  }
+
+  async #pushSaved({
+    world,
+    room,
+    question: id,
+    wasVisible,
+    hidden,
+  }: Omit<Saved, "type">): Promise<void> {
+    const question = await this.#find(world, room, id);
+    const now = question && frameOf(question);
+    if (!wasVisible || (question && isVisible(question))) {
+      if (!question) return;
+      const key = audienceOf(isVisible(question));
+      await pushInRoom(this.#live, world, room, (_, view) =>
+        view.may(key, room) ? now : undefined,
+      );
+      return;
+    }
+    // A moderator may have changed it once more since it was hidden. If the log no longer
+    // has what readers saw, it is gone for them: so it is if it was deleted meanwhile.
+    const last = hidden
+      ? frameOf(hidden)
+      : pushFrame("question.deleted", { room, id });
+    await pushInRoom(this.#live, world, room, (_, view) => {
+      if (!view.may("question.read", room)) return undefined;
+      return view.may("question.moderate", room) ? now : last;
+    });
+  }
+
+  async #pushVotes(
+    { world, place, id }: Subject<string>,
+    authors: Authors,
+  ): Promise<Sent> {
+    return inTurn(this.#live, place, async () => {
+      const question = await this.#find(world, place, id);
+      if (!question) return nothingSent;
+      const frame = frameOf(question);
+      const key = audienceOf(isVisible(question));
+      // It may be hidden by now, and changed since.
+      const isOwn = ({ id, login }: Connection) =>
+        authors.has(id) && login?.user === question.sender;
+      const isTold = (connection: Connection, view: View) =>
+        view.may(key, place) ||
+        (isOwn(connection) && view.may("question.read", place));
+      const frameFor = (connection: Connection, view: View) =>
+        isTold(connection, view) ? frame : undefined;
+      return pushInRoom(this.#live, world, place, frameFor, authors);
+    });
+  }
+
+  #find(
+    world: string,
+    room: string,
+    id: string,
+  ): Promise<Question | undefined> {
+    return this.#live.store.questions.get(world, room, id);
+  }
+
+  /** The question that is pinned now, and the key of those who are told. */
+  async #pinned({ world, room }: Place) {
+    const { questions } = this.#live.store;
+    const seen = await questions.seen(world, room, "", true, 1, 0);
+    const present = seen.find(({ is_pinned }) => is_pinned);
+    return present && { id: present.id, key: audienceOf(isVisible(present)) };
+  }
+}

@@ -1,0 +1,327 @@
+import { nextTurn } from "../../../db/log/clock.js";
+import type {
+  RoomValue,
+  UserRecord,
+  Versioned,
+} from "../../../db/contract/store.js";
+import { StoreError } from "../../../db/contract/store.js";
+import { type Commands, reactions } from "../../../schemas/live/index.js";
+import { boundFault } from "../../../schemas/bounds.js";
+import { RoomChanges } from "../../../schemas/rooms.js";
+import { compileValidator } from "../../../schemas/validate.js";
+import type { Context, Module, RoomContext } from "../../dispatch.js";
+import type { Live } from "../../live.js";
+import {
+  invalidPayload,
+  LiveError,
+  rateLimited,
+} from "../../rules/problems.js";
+import { isSilenced, mayInRoom } from "../../rules/rights.js";
+import { publicUser, roomSettings } from "../../rules/shapes.js";
+import { sizeOfProfile } from "../../rules/sizes.js";
+import { hasModule } from "../../rules/targets.js";
+
+/** How many rooms a connection may be in. */
+const MAX_ROOMS = 100;
+
+/** How many viewers are listed at most. */
+const MAX_VIEWERS = 1000;
+
+/** The largest list of viewers, in characters of their profiles. */
+const MAX_VIEWERS_SIZE = 1024 * 1024;
+
+/** How many rooms are read at a time. */
+const PAGE = 500;
+
+/** How many users are read before other work gets its turn. */
+const USERS = 50;
+
+const validateChanges = compileValidator(RoomChanges);
+
+export const rooms: Module<Extract<keyof Commands, `room.${string}`>> = {
+  "room.enter": { inRoom: "room.view", handler: enter },
+  "room.leave": { inRoom: "any", handler: leave },
+  "room.react": { inRoom: "room.view", handler: react },
+  "room.create": {
+    large: true,
+    requires: { any: ["room.create", "room.update"] },
+    handler: create,
+  },
+  "room.delete": { inRoom: "room.delete", handler: remove },
+  "room.config.get": { inRoom: "room.update", handler: getConfig },
+  "room.config.patch": {
+    large: true,
+    inRoom: "room.update",
+    invalid: "config.invalid",
+    handler: patchConfig,
+  },
+  "room.config.list": { requires: "room.update", handler: listConfigs },
+  "room.config.reorder": {
+    large: true,
+    requires: "room.update",
+    handler: reorder,
+  },
+  "room.schedule": { inRoom: "room.announce", handler: schedule },
+};
+
+async function enter({
+  live,
+  connection,
+  login,
+  world,
+  room,
+  me,
+  may,
+}: RoomContext) {
+  const { id } = room.value;
+  const again = connection.rooms.has(id);
+  if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
+  const told = live.rates.mayEnter(connection, me);
+  // Who is there already enters again all the same: only nobody else is told.
+  if (!told && !again) throw rateLimited();
+  const watches = mayInRoom(login, "room.viewers", world.value, room.value);
+  live.enterRoom(connection, id, watches, told);
+  if (!watches) return {};
+  const found = await viewersIn(live, connection.world, id, me.id);
+  const admin = may("user.manage");
+  const now = live.clock.date();
+  return {
+    viewers: found.map((user) => publicUser(user, world.value, now, admin)),
+  };
+}
+
+/**
+ * The users in a room that fit into an answer, in the order in which they came.
+ * @param self the id of a user who is always listed.
+ */
+async function viewersIn(
+  { clock, presence, store }: Live,
+  world: string,
+  room: string,
+  self: string,
+): Promise<UserRecord[]> {
+  const present = presence.usersIn(world, room);
+  const ids = [...new Set([self, ...present])].slice(0, MAX_VIEWERS);
+  const viewers = new Map<string, UserRecord>();
+  const inOrder = () => present.flatMap((id) => viewers.get(id) ?? []);
+  let size = 0;
+  for (let i = 0; i < ids.length; i += USERS) {
+    if (i > 0) await nextTurn(clock);
+    for (const user of await store.users.getMany(
+      world,
+      ids.slice(i, i + USERS),
+    )) {
+      if (user.deleted || user.moderation_state === "banned") continue;
+      size += sizeOfProfile(user);
+      if (size > MAX_VIEWERS_SIZE) return inOrder();
+      viewers.set(user.id, user);
+    }
+  }
+  return inOrder();
+}
+
+async function leave({ live, connection, room }: RoomContext) {
+  live.leaveRoom(connection, room.value.id);
+  return {};
+}
+
+const known: ReadonlySet<string> = new Set(reactions);
+
+async function react(
+  { live, connection, room, me }: RoomContext,
+  { reaction }: Commands["room.react"]["payload"],
+) {
+  if (!known.has(reaction)) {
+    throw new LiveError("room.unknown_reaction", "Unknown reaction");
+  }
+  // Too many are dropped in silence, as those are that come too soon.
+  if (!isSilenced(me) && live.rates.mayMessage(connection)) {
+    live.reactions.add(connection.world, room.value.id, me.id, reaction);
+  }
+  return {};
+}
+
+type NewModule = Record<string, unknown> & { type: string };
+
+/** A module with only those settings that whoever creates a room may choose. */
+function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
+  const config = (module.config ?? {}) as Record<string, unknown>;
+  return { ...module, config: { [key]: config[key] ?? fallback } };
+}
+
+/**
+ * The modules of a new room.
+ * @throws {LiveError} if the caller may not create a room with them.
+ */
+function newModules(
+  { may }: Context,
+  modules: readonly NewModule[],
+): NewModule[] {
+  const types = new Set(modules.map(({ type }) => type));
+  const denied = new LiveError(
+    "room.invalid.denied",
+    "You may not create a room of this type.",
+  );
+  if (types.has("chat.native") || types.has("livestream.native")) {
+    if (!may("room.create")) throw denied;
+    return modules.map((module) => {
+      if (module.type === "chat.native")
+        return reduced(module, "volatile", false);
+      return module.type === "livestream.native" && !types.has("chat.native")
+        ? reduced(module, "hls_url", "")
+        : module;
+    });
+  }
+  if (types.size === 0) {
+    if (!may("room.update")) throw denied;
+    return [];
+  }
+  if (types.size === 1 && types.has("call.bigbluebutton")) throw denied;
+  throw new LiveError(
+    "room.invalid.invalid",
+    `Rooms with the modules ${[...types].join(", ").slice(0, 200)} cannot be created here.`,
+  );
+}
+
+async function create(
+  context: Context,
+  { name, description, modules = [] }: Commands["room.create"]["payload"],
+) {
+  const { live, connection } = context;
+  const draft = {
+    name,
+    description: description ?? "",
+    module_config: newModules(context, modules),
+  };
+  let room: Versioned<RoomValue>;
+  try {
+    room = await live.store.rooms.open(
+      connection.world,
+      draft,
+      connection.author,
+    );
+  } catch (error) {
+    if (!(error instanceof StoreError && error.problem === "taken"))
+      throw error;
+    throw new LiveError(
+      "room.invalid.name_taken",
+      "This room name is already taken.",
+    );
+  }
+  const { id } = room.value;
+  return {
+    room: id,
+    channel: hasModule(room.value, "chat.native") ? id : null,
+  };
+}
+
+async function remove({ live, connection, room }: RoomContext) {
+  const { rooms } = live.store;
+  const { id } = room.value;
+  await rooms.delete(connection.world, id, undefined, connection.author);
+  return {};
+}
+
+async function getConfig({ room }: RoomContext) {
+  return roomSettings(room.value);
+}
+
+/** Decimal text as a number. */
+const whole = (value: number | string | undefined): number | undefined =>
+  value === undefined ? undefined : Number(value);
+
+/** Leaves out what is undefined. */
+const given = <T extends object>(fields: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
+
+const MAX_INT = 2 ** 31 - 1;
+
+async function patchConfig(
+  { live, connection, room }: RoomContext,
+  payload: Commands["room.config.patch"]["payload"],
+) {
+  const { trait_grants, module_config, name, description } = payload;
+  const { picture, pretalx_id, force_join, schedule_data } = payload;
+  const changes = given({
+    name,
+    description: description === null ? "" : description,
+    module_config,
+    permission_config: trait_grants,
+    sorting_priority: whole(payload.sorting_priority),
+  });
+  const extras = given({
+    picture: picture === "" ? null : picture,
+    pretalx_id: whole(pretalx_id),
+    force_join,
+    schedule_data,
+  });
+  const invalid = validateChanges(changes);
+  if (invalid) throw invalidPayload(invalid.faults, "config.invalid");
+  const { pretalx_id: number = 0 } = extras;
+  if (number < 0 || number > MAX_INT) {
+    const faults = { pretalx_id: [`Must be from 0 to ${MAX_INT}.`] };
+    throw invalidPayload(faults, "config.invalid");
+  }
+  boundSchedule(schedule_data, "config.invalid");
+  const { rooms } = live.store;
+  const all = { ...changes, extras };
+  const { id } = room.value;
+  const by = connection.author;
+  const { world } = connection;
+  const updated = await rooms.update(world, id, all, undefined, by);
+  return roomSettings(updated.value);
+}
+
+async function listConfigs({ live, connection }: Context) {
+  const settings: ReturnType<typeof roomSettings>[] = [];
+  for (let page = 1; ; page++) {
+    const selection = { page, pageSize: PAGE };
+    const found = await live.store.rooms.all(connection.world, selection);
+    settings.push(...found.map(({ value }) => roomSettings(value)));
+    if (found.length < PAGE) return settings;
+  }
+}
+
+async function reorder(
+  context: Context,
+  payload: Commands["room.config.reorder"]["payload"],
+) {
+  const { live, connection } = context;
+  const ids = payload.filter((id): id is string => typeof id === "string");
+  await live.store.rooms.reorder(connection.world, ids, connection.author);
+  return listConfigs(context);
+}
+
+/** What clients make of the schedule of a room. */
+const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
+
+/** The most schedule data, in bytes of JSON. */
+const MAX_SCHEDULE = 16 * 1024;
+
+/** Everybody in the world gets it with the room. */
+function boundSchedule(data: unknown, code?: string): void {
+  const fault = boundFault(data ?? null, MAX_SCHEDULE);
+  if (fault) throw invalidPayload({ schedule_data: [fault] }, code);
+}
+
+async function schedule(
+  { live, connection, room }: RoomContext,
+  { schedule_data: data }: Commands["room.schedule"]["payload"],
+) {
+  const isKnown =
+    data === null || Object.keys(data).every((key) => SCHEDULE_KEYS.has(key));
+  if (!isKnown) {
+    throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
+  }
+  boundSchedule(data);
+  const { rooms } = live.store;
+  await rooms.schedule(
+    connection.world,
+    room.value.id,
+    data,
+    connection.author,
+  );
+  return {};
+}

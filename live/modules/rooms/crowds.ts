@@ -1,0 +1,180 @@
+import type { SentRoom } from "../../../schemas/live/index.js";
+import type { Connection } from "../../socket/connection.js";
+import { CrowdBoard, FORGOTTEN } from "./crowd-board.js";
+import { pushFrame } from "../../socket/frame.js";
+import type { Live } from "../../live.js";
+import { inSlices } from "../../delivery/slices.js";
+import type { View, WorldState } from "../../rules/world-state.js";
+
+type Crowd = SentRoom["users"];
+
+/** Whether a client gets a word for each crowd, or its size as well. */
+export type Counting = "words" | "counts";
+
+/** Up to this number of people are few. */
+const FEW = 10;
+
+/** Below this number of people, their count is exact. */
+const EXACT = 100;
+
+/** The crowds of a world are sent together, at most once in this time, in milliseconds. */
+const INTERVAL = 250;
+
+const wordFor = (count: number): Crowd =>
+  count < 1 ? "none" : count <= FEW ? "few" : "many";
+
+/** A count that many people do not change with each step: of two digits. */
+const roundedCount = (count: number): number =>
+  count < EXACT ? count : Number(count.toPrecision(2));
+
+/** The crowds of a world as they were sent last. */
+export interface SentCrowds {
+  readonly counting: Counting;
+  /** A number that is another one whenever any crowd has changed. */
+  readonly changes: number;
+  /** The fields of a room about its crowd, as JSON without braces. */
+  readonly jsonOf: (room: string) => string;
+}
+
+/** The crowds of one world. */
+interface Known {
+  readonly words: CrowdBoard<Crowd>;
+  readonly counts: CrowdBoard<number>;
+  /** How many passes had nothing to send. */
+  quiet: number;
+  /** Numbers for the sent states; see {@link SentCrowds.changes}. */
+  readonly changes: Record<Counting, number>;
+  /** Prevents the next pass; undefined if crowds may be sent at once. */
+  stop?: () => void;
+}
+
+/** Pushes to the people of a world how many people its rooms have. */
+export class Crowds {
+  readonly #live: Live;
+  readonly #worlds = new Map<string, Known>();
+  #changes = 0;
+
+  constructor(live: Live) {
+    this.#live = live;
+  }
+
+  /** The crowds of a world. */
+  in(world: string, counting: Counting): SentCrowds {
+    const known = this.#worlds.get(world);
+    return {
+      counting,
+      changes: known?.changes[counting] ?? 0,
+      jsonOf: (room) => {
+        const word = `"users":"${known?.words.of(room) ?? "none"}"`;
+        return counting === "words"
+          ? word
+          : `${word},"count":${known?.counts.of(room) ?? 0}`;
+      },
+    };
+  }
+
+  /** Somebody entered or left a room. */
+  changed(world: string, room: string): void {
+    const { clock } = this.#live;
+    const known = this.#worlds.get(world) ?? {
+      words: new CrowdBoard(clock, wordFor),
+      counts: new CrowdBoard(clock, roundedCount),
+      quiet: 0,
+      changes: { words: 0, counts: 0 },
+    };
+    const count = this.#live.presence.countIn(world, room);
+    const isOtherWord = known.words.changed(room, count);
+    const isOtherCount = known.counts.changed(room, count);
+    if (!isOtherWord && !isOtherCount) return;
+    this.#worlds.set(world, known);
+    if (!known.stop) this.#pass(world, known);
+  }
+
+  /** Sends the crowds that are due, and looks again later. */
+  #pass(world: string, known: Known): void {
+    const { words, counts, changes } = known;
+    const countIn = (room: string) => this.#live.presence.countIn(world, room);
+    const newWords = new Set(words.take(countIn));
+    const newCounts = new Set([...counts.take(countIn), ...newWords]);
+    // A word always comes with the count that belongs to it.
+    for (const room of newWords) counts.set(room, countIn(room));
+    if (newCounts.size > 0) {
+      changes.counts = ++this.#changes;
+      if (newWords.size > 0) changes.words = this.#changes;
+      known.quiet = 0;
+      this.#tell(world, known, newWords, newCounts);
+    } else if (
+      words.isSettled &&
+      counts.isSettled &&
+      ++known.quiet >= FORGOTTEN / INTERVAL
+    ) {
+      delete known.stop;
+      words.forgetRates();
+      counts.forgetRates();
+      if (words.isEmpty && counts.isEmpty) this.#worlds.delete(world);
+      return;
+    }
+    const pass = () => this.#pass(world, known);
+    known.stop = this.#live.clock.after(INTERVAL, pass);
+  }
+
+  #tell(
+    world: string,
+    { words, counts }: Known,
+    newWords: ReadonlySet<string>,
+    newCounts: ReadonlySet<string>,
+  ): void {
+    const live = this.#live;
+    if (live.hub.in(world).size === 0) return;
+    const frames = [...newCounts].map((room) => {
+      const users = words.of(room);
+      const count = counts.of(room);
+      const frameOf = (data: object) =>
+        pushFrame("world.user_count_change", data);
+      return {
+        room,
+        counts: frameOf({ room, users, count }),
+        words: newWords.has(room) ? frameOf({ room, users }) : undefined,
+      };
+    });
+    live.effects.inOrder(world, async () => {
+      const state = await live.states.get(world);
+      if (!state) return;
+      const pieceFor = this.#pieces(state, frames);
+      await inSlices(live.clock, [...live.hub.in(world)], (connection) => {
+        if (connection.ended) return;
+        const { piece, count } = pieceFor(connection);
+        if (count > 0) connection.push(piece, count);
+      });
+    });
+  }
+
+  /** The frames for each connection as one piece, however many rooms changed. */
+  #pieces(
+    state: WorldState,
+    frames: readonly ({ room: string } & Record<
+      Counting,
+      Buffer | undefined
+    >)[],
+  ) {
+    type Pieces = Map<View, { piece: Buffer; count: number }>;
+    const known = { words: new Map() as Pieces, counts: new Map() as Pieces };
+    return (connection: Connection) => {
+      const counting = connection.login!.changes ? "counts" : "words";
+      const view = this.#live.viewOf(connection, state);
+      let seen = known[counting].get(view);
+      if (!seen) {
+        const own = frames.flatMap(({ room, [counting]: frame }) =>
+          frame && view.sees(room) ? [frame] : [],
+        );
+        seen = { piece: Buffer.concat(own), count: own.length };
+        known[counting].set(view, seen);
+      }
+      return seen;
+    };
+  }
+
+  close(): void {
+    for (const { stop } of this.#worlds.values()) stop?.();
+  }
+}

@@ -1,0 +1,108 @@
+import type { Connection } from "../../socket/connection.js";
+import { replace } from "../../people/endings.js";
+import { broadcast } from "../../people/hub.js";
+import type { Live } from "../../live.js";
+import { mayInRoom, mayInWorld } from "../../rules/rights.js";
+import { publicUser } from "../../rules/shapes.js";
+import type { PresenceListener } from "../../people/whereabouts.js";
+import type { WorldState } from "../../rules/world-state.js";
+
+/** Sends what changes in presence to those who may know it. */
+export class RoomWatch implements PresenceListener {
+  readonly #live: Live;
+
+  constructor(live: Live) {
+    this.#live = live;
+  }
+
+  /** Ends the oldest connections of a user above the limit of the world. */
+  opened(world: string, user: string): void {
+    const live = this.#live;
+    const own = live.hub.of(world, user);
+    if (own.size === 0) return;
+    const replaceOldest = async () => {
+      const found = await live.store.worlds.get(world);
+      const limit = Number(found?.value.config.connection_limit ?? 0);
+      if (!found || !(limit > 0)) return;
+      const known = live.presence.connectionsOf(world, user);
+      const tooMany = new Set(
+        known.slice(limit).map(({ connection }) => connection),
+      );
+      for (const connection of [...own]) {
+        const isExempt = () =>
+          mayInWorld(connection.login!, "world.connections", found.value);
+        if (tooMany.has(connection.id) && !isExempt()) replace(connection);
+      }
+    };
+    live.effects
+      .persist(replaceOldest, { isOver: () => own.size === 0 })
+      .catch((error) => live.log.error(error));
+  }
+
+  entered(
+    world: string,
+    room: string,
+    user: string,
+    by: string,
+    again: boolean,
+  ): void {
+    const live = this.#live;
+    live.crowds.changed(world, room);
+    this.#toViewers(world, room, async (watching, state) => {
+      const added = await live.store.users.get(world, user);
+      if (!added || added.deleted) return;
+      for (const admin of [true, false]) {
+        broadcast(
+          watching,
+          "room.viewer.added",
+          {
+            user: publicUser(
+              added,
+              state.world.value,
+              live.clock.date(),
+              admin,
+            ),
+          },
+          (connection) =>
+            (again || connection.id !== by) &&
+            managesUsers(connection, state) === admin,
+        );
+      }
+    });
+  }
+
+  left(world: string, room: string, user: string): void {
+    this.#live.crowds.changed(world, room);
+    this.#toViewers(world, room, async (watching) => {
+      broadcast(watching, "room.viewer.removed", { user_id: user });
+    });
+  }
+
+  /** Who listens is told by their other connections which channels they have. */
+  attended(world: string, user: string, by: string): void {
+    const { chat, log } = this.#live;
+    chat.readers.tell(world, user, by).catch((error) => log.error(error));
+  }
+
+  /** Finds those in a room who may know who else is. */
+  #toViewers(
+    world: string,
+    room: string,
+    send: (watching: Connection[], state: WorldState) => Promise<void>,
+  ): void {
+    const live = this.#live;
+    if (live.hub.watching(world, room).size === 0) return;
+    live.effects.inOrder(world, async () => {
+      const state = await live.states.get(world);
+      const where = state?.room(room);
+      if (!state || !where) return;
+      const watching = [...live.hub.watching(world, room)].filter(({ login }) =>
+        mayInRoom(login!, "room.viewers", state.world.value, where),
+      );
+      if (watching.length > 0) await send(watching, state);
+    });
+  }
+}
+
+const managesUsers = ({ login }: Connection, state: WorldState): boolean =>
+  mayInWorld(login!, "user.manage", state.world.value);

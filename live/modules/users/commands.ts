@@ -1,0 +1,321 @@
+import type { UserRecord } from "../../../db/contract/store.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import type { Faults } from "../../../schemas/errors.js";
+import { boundFault } from "../../../schemas/bounds.js";
+import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
+import { uuid } from "../../../schemas/plain/texts.js";
+import { forceJoins } from "../chat/forced.js";
+import type { Context, Module } from "../../dispatch.js";
+import {
+  invalidPayload,
+  LiveError,
+  tooLarge,
+  unknownUser,
+  worldDenied,
+} from "../../rules/problems.js";
+import { isSilenced } from "../../rules/rights.js";
+import {
+  listedUser,
+  listIn,
+  objectIn,
+  publicUser,
+  traitsOfBadge,
+} from "../../rules/shapes.js";
+import { sizeOfProfile } from "../../rules/sizes.js";
+
+/** How many users one request reads. */
+const MOST = 100;
+
+/**
+ * How many users are read at a time for the list of all. The store refuses pages that
+ * are too large, which this many users cannot be.
+ */
+const PAGE = 200;
+
+/** The largest list of all users, in characters of their profiles. */
+const MAX_LIST = 8 * 1024 * 1024;
+
+/** The largest client state, in bytes of JSON. */
+const MAX_CLIENT_STATE = 32 * 1024;
+
+const NONE = { results: [], isLastPage: true };
+
+type Named = Commands["user.ban"]["payload"];
+
+const UUID = new RegExp(uuid.pattern);
+
+export const users: Module<
+  Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>
+> = {
+  "user.update": { requires: "world.view", handler: update },
+  "user.admin.update": { requires: "user.delete", handler: updateOther },
+  "user.fetch": { requires: "world.view", handler: fetchUsers },
+  "user.list": { requires: "user.list", handler: list },
+  "user.list.search": { requires: "login", handler: search },
+  "user.online_status": { requires: "world.view", handler: onlineStatus },
+  "user.ban": { requires: "user.manage", handler: moderate("banned", "ban") },
+  "user.silence": {
+    requires: "user.manage",
+    handler: moderate("silenced", "silence"),
+  },
+  "user.reactivate": {
+    requires: "user.manage",
+    handler: moderate("", "reactivate"),
+  },
+  "user.delete": { requires: "user.delete", handler: erase },
+  "user.block": { requires: "login", handler: block },
+  "user.unblock": { requires: "login", handler: unblock },
+  "user.list.blocked": { requires: "login", handler: listBlocked },
+  "exhibition.get.staffed_by_user": {
+    requires: "login",
+    handler: async () => ({ exhibitors: [] }),
+  },
+};
+
+/** A user as the caller sees them. */
+const shown = ({ live, may, world }: Context, user: UserRecord) =>
+  publicUser(user, world.value, live.clock.date(), may("user.manage"));
+
+/** Refuses what is too large to be kept. */
+function boundSize(
+  fields: Record<string, [value: unknown, most: number]>,
+): void {
+  const faults: Faults = {};
+  for (const [name, [value, most]] of Object.entries(fields)) {
+    const fault = value === undefined ? undefined : boundFault(value, most);
+    if (fault) faults[name] = [fault];
+  }
+  if (Object.keys(faults).length > 0) throw invalidPayload(faults);
+}
+
+async function update(
+  { live, connection, me }: Context,
+  { profile, client_state }: Commands["user.update"]["payload"],
+) {
+  // All people in the rooms of a silenced user would read the new name.
+  if (profile && isSilenced(me)) throw worldDenied();
+  boundSize({
+    profile: [profile, MAX_PROFILE],
+    client_state: [client_state, MAX_CLIENT_STATE],
+  });
+  const changes = {
+    ...(profile && { profile }),
+    ...(client_state && { client_state }),
+  };
+  const { users } = live.store;
+  await users.update(connection.world, me.id, changes, connection.author);
+  connection.afterAnswer(() => forceJoins(live, connection));
+  return {};
+}
+
+/**
+ * The user that a payload names.
+ * @param action the last word of the action, if it is not for oneself.
+ */
+async function userNamed(
+  { live, connection, me }: Context,
+  { id }: Named,
+  action?: string,
+): Promise<UserRecord> {
+  if (action !== undefined && id === me.id) {
+    throw new LiveError(`user.${action}.self`, "Not for yourself.");
+  }
+  const isId = typeof id === "string" && UUID.test(id);
+  const user = isId && (await live.store.users.get(connection.world, id));
+  if (!user) throw unknownUser();
+  return user;
+}
+
+/** The same, without users who were erased. */
+async function personNamed(
+  context: Context,
+  payload: Named,
+  action?: string,
+): Promise<UserRecord> {
+  const user = await userNamed(context, payload, action);
+  if (user.deleted) throw unknownUser();
+  return user;
+}
+
+async function updateOther(
+  context: Context,
+  payload: Commands["user.admin.update"]["payload"],
+) {
+  const { profile, pretalx_id } = payload;
+  boundSize({ profile: [profile, MAX_PROFILE] });
+  const { live, connection } = context;
+  const { id } = await personNamed(context, payload);
+  const changes = {
+    ...(profile && { profile }),
+    ...(pretalx_id !== undefined && { pretalx_id }),
+  };
+  // Every connection of the user is told, so nobody is named as the writer.
+  await live.store.users.update(connection.world, id, changes);
+  return {};
+}
+
+/** The first ids that can name a user. */
+const idsIn = (ids: readonly unknown[]): string[] => [
+  ...new Set(
+    ids
+      .slice(0, MOST)
+      .filter((id): id is string => typeof id === "string" && UUID.test(id)),
+  ),
+];
+
+async function fetchUsers(
+  context: Context,
+  { id, ids, pretalx_ids }: Commands["user.fetch"]["payload"],
+) {
+  const { live, connection } = context;
+  const { users } = live.store;
+  if (ids !== undefined) {
+    const found = await users.getMany(connection.world, idsIn(ids));
+    return Object.fromEntries(
+      found.map((user) => [user.id, shown(context, user)]),
+    );
+  }
+  if (pretalx_ids !== undefined) {
+    const named = pretalx_ids
+      .slice(0, MOST)
+      .filter((id) => typeof id === "string" || typeof id === "number")
+      .map(String);
+    const found = await users.byPretalx(connection.world, named);
+    return Object.fromEntries(
+      found.map((user) => [user.pretalx_id!, shown(context, user)]),
+    );
+  }
+  if (id === undefined) {
+    throw invalidPayload({
+      id: ["This field is required, or ids, or pretalx_ids."],
+    });
+  }
+  return shown(context, await userNamed(context, { id }));
+}
+
+async function list(
+  context: Context,
+  payload: Commands["user.list"]["payload"],
+) {
+  const { live, connection, may } = context;
+  const { type = "person", include_banned = true } = payload ?? {};
+  if (type !== "person") return { results: [] };
+  const banned = payload !== null && include_banned && may("user.manage");
+  return live.searches.run(connection, async (signal) => {
+    const results: ReturnType<typeof shown>[] = [];
+    let size = 0;
+    for (let page = 1; ; page++) {
+      const { users } = await live.store.users.search(
+        connection.world,
+        { page, pageSize: PAGE, banned },
+        signal,
+      );
+      results.push(...users.map((user) => shown(context, user)));
+      for (const user of users) size += sizeOfProfile(user);
+      if (size > MAX_LIST) throw tooLarge();
+      if (users.length < PAGE) return { results };
+    }
+  });
+}
+
+async function search(
+  context: Context,
+  payload: Commands["user.list.search"]["payload"],
+) {
+  const { live, connection, world, may } = context;
+  const { config } = world.value;
+  const { search_term, badge, include_banned = true } = payload;
+  const page = Number(payload.page);
+  const { page_size = 20, search_min_chars = 0 } =
+    objectIn(config, "user_list") ?? {};
+  const size = Math.trunc(Number(page_size)) || 20;
+  const pageSize = Math.min(Math.max(size, 1), 1000);
+  const term = search_term.trim();
+  if (page < 1 || (!badge && term.length < Number(search_min_chars)))
+    return NONE;
+  const traits = badge ? traitsOfBadge(badge, config) : undefined;
+  if (traits?.length === 0) return NONE;
+  const admin = may("user.manage");
+  const selection = {
+    page,
+    pageSize,
+    named: true,
+    banned: admin && include_banned,
+    fields: searchableFields(listIn(config, "profile_fields")),
+    ...(term && { term }),
+    ...(traits && { traits }),
+  };
+  const { count, users } = await live.searches.run(connection, (signal) =>
+    live.store.users.search(connection.world, selection, signal),
+  );
+  if (users.length === 0) return NONE;
+  const rows = users.map((user) =>
+    listedUser(user, world.value, live.clock.date(), admin),
+  );
+  // Within a page, those who come first.
+  rows.sort((a, b) => Number(a.inactive) - Number(b.inactive));
+  return { results: rows, isLastPage: page * pageSize >= count };
+}
+
+/** The ids of the fields of profiles that may be searched. */
+const searchableFields = (fields: readonly unknown[]): string[] =>
+  fields.flatMap((field) => {
+    const { id, searchable } = (field ?? {}) as Record<string, unknown>;
+    return searchable === true && typeof id === "string" ? [id] : [];
+  });
+
+async function onlineStatus(
+  { live, connection }: Context,
+  { ids }: Commands["user.online_status"]["payload"],
+) {
+  return Object.fromEntries(
+    idsIn(ids).map((id) => [id, live.presence.isOnline(connection.world, id)]),
+  );
+}
+
+function moderate(state: UserRecord["moderation_state"], action: string) {
+  return async (context: Context, payload: Named) => {
+    const { id } = await personNamed(context, payload, action);
+    const { live, connection } = context;
+    await live.store.users.moderate(
+      connection.world,
+      id,
+      state,
+      connection.author,
+    );
+    return {};
+  };
+}
+
+async function erase(context: Context, payload: Named) {
+  const { id } = await personNamed(context, payload, "delete");
+  const { live, connection } = context;
+  const name = { user_id: id };
+  await live.store.users.erase(connection.world, name, connection.author);
+  return {};
+}
+
+async function block(context: Context, payload: Named) {
+  const { id } = await personNamed(context, payload, "block");
+  const { live, connection, me } = context;
+  await live.store.users.block(connection.world, me.id, id, connection.author);
+  return {};
+}
+
+async function unblock(context: Context, payload: Named) {
+  const { id } = await personNamed(context, payload, "unblock");
+  const { live, connection, me } = context;
+  await live.store.users.unblock(
+    connection.world,
+    me.id,
+    id,
+    connection.author,
+  );
+  return {};
+}
+
+async function listBlocked(context: Context) {
+  const { live, connection, me } = context;
+  const blocked = await live.store.users.blocked(connection.world, me.id);
+  return { users: blocked.map((user) => shown(context, user)) };
+}

@@ -1,0 +1,299 @@
+import {
+  type WorldSettings as WorldSettingsChanges,
+  StoreError,
+} from "../../../db/contract/store.js";
+import {
+  type Commands,
+  networks,
+  type WorldPatch,
+  type WorldSettings,
+} from "../../../schemas/live/index.js";
+import type { Faults } from "../../../schemas/errors.js";
+import { permissionKeys } from "../../../schemas/plain/permissions.js";
+import type { World } from "../../../schemas/worlds.js";
+import type { Context, Module } from "../../dispatch.js";
+import { encoded } from "../../rules/encoding.js";
+import { oncePer } from "../../rules/once.js";
+import { invalidPayload } from "../../rules/problems.js";
+import { allStrings, stringOf } from "../../rules/rights.js";
+import {
+  connectionLimit,
+  iframeBlockers,
+  listIn,
+  objectIn,
+  ruleIn,
+} from "../../rules/shapes.js";
+
+export const world: Module<Extract<keyof Commands, `world.${string}`>> = {
+  "world.config.get": { requires: "world.update", handler: getConfig },
+  "world.config.patch": {
+    large: true,
+    requires: "world.update",
+    invalid: "config.invalid",
+    handler: patchConfig,
+  },
+};
+
+/** The settings pages show roles: one for each key, with its one string. */
+const roles = Object.fromEntries(
+  permissionKeys.flatMap((key) => {
+    const string = stringOf(key);
+    return string === undefined ? [] : [[key, [string]]];
+  }),
+);
+
+/** The settings whose value in the config counts if it has this type, and otherwise the default. */
+const scalars = {
+  locale: "en",
+  dateLocale: "en-ie",
+  timezone: "UTC",
+  track_exhibitor_views: true,
+  track_room_views: true,
+  track_world_views: false,
+  conftool_url: "",
+  conftool_password: "",
+};
+
+/** The settings of a world. */
+function settingsOf({
+  title,
+  config,
+  permission_config,
+}: World): WorldSettings {
+  const object = (key: string) => objectIn(config, key) ?? {};
+  const scalar = <K extends keyof typeof scalars>(
+    key: K,
+  ): (typeof scalars)[K] => {
+    const fallback = scalars[key];
+    const value = config[key];
+    return typeof value === typeof fallback
+      ? (value as (typeof scalars)[K])
+      : fallback;
+  };
+  const texts = (key: string) =>
+    listIn(config, key).filter((text) => typeof text === "string");
+  return {
+    theme: object("theme"),
+    roles,
+    trait_grants: permission_config,
+    bbb_defaults: object("bbb_defaults"),
+    pretalx: object("pretalx"),
+    title,
+    locale: scalar("locale"),
+    dateLocale: scalar("dateLocale"),
+    videoPlayer: objectIn(config, "videoPlayer") ?? null,
+    timezone: scalar("timezone"),
+    connection_limit: connectionLimit(config) ?? 0,
+    available_permissions: [...allStrings],
+    profile_fields: listIn(config, "profile_fields").filter(
+      (field): field is Record<string, unknown> =>
+        typeof field === "object" && field !== null && !Array.isArray(field),
+    ),
+    social_logins: texts("social_logins"),
+    iframe_blockers: iframeBlockers(config),
+    track_exhibitor_views: scalar("track_exhibitor_views"),
+    track_room_views: scalar("track_room_views"),
+    track_world_views: scalar("track_world_views"),
+    onsite_traits: ruleIn(config, "onsite_traits"),
+    conftool_url: scalar("conftool_url"),
+    conftool_password: scalar("conftool_password"),
+  };
+}
+
+/** The settings, encoded once for all readers. */
+const sentSettings = oncePer((world: World) =>
+  encoded<WorldSettings>(settingsOf(world)),
+);
+
+async function getConfig({ world }: Context) {
+  return sentSettings(world.value);
+}
+
+/** The settings that are kept as they come. */
+const kept = [
+  "theme",
+  "bbb_defaults",
+  "locale",
+  "dateLocale",
+  "videoPlayer",
+  "timezone",
+  "profile_fields",
+  "social_logins",
+  "track_exhibitor_views",
+  "track_room_views",
+  "track_world_views",
+  "onsite_traits",
+  "conftool_url",
+  "conftool_password",
+] as const satisfies (keyof WorldPatch)[];
+
+/** How often a patch is tried again when the world changed in between. */
+const TRIES = 5;
+
+async function patchConfig(context: Context, patch: WorldPatch) {
+  const { live, connection, may } = context;
+  const { worlds } = live.store;
+  // What depends on the present values must be written on just these.
+  const isDependent =
+    patch.pretalx !== undefined ||
+    (patch.trait_grants !== undefined && !may("world.secrets"));
+  let { world } = context;
+  for (let tries = 1; ; tries++) {
+    const faults = {
+      ...faultsIn(patch),
+      ...(!may("world.secrets") && guardedIn(patch, world.value)),
+    };
+    if (Object.keys(faults).length > 0) {
+      throw invalidPayload(faults, "config.invalid");
+    }
+    try {
+      const changed = await worlds.configure(
+        connection.world,
+        changesOf(patch, world.value),
+        isDependent ? [world.version] : undefined,
+        connection.author,
+      );
+      return sentSettings(changed.value);
+    } catch (error) {
+      const isChanged =
+        error instanceof StoreError && error.problem === "changed";
+      const now = await worlds.get(connection.world);
+      if (!isChanged || !now || tries === TRIES) throw error;
+      world = now;
+    }
+  }
+}
+
+/** A patch as the store takes it. */
+function changesOf(patch: WorldPatch, present: World): WorldSettingsChanges {
+  const { title, trait_grants, pretalx, iframe_blockers, connection_limit } =
+    patch;
+  const config: Record<string, unknown> = Object.fromEntries(
+    kept.flatMap((key) =>
+      patch[key] === undefined ? [] : [[key, patch[key]]],
+    ),
+  );
+  if (connection_limit !== undefined) {
+    config.connection_limit = Number(connection_limit ?? 0);
+  }
+  if (iframe_blockers) config.iframe_blockers = withoutEmpty(iframe_blockers);
+  if (pretalx) config.pretalx = disconnected(pretalx, present);
+  return {
+    ...(title !== undefined && { title }),
+    ...(trait_grants && { permission_config: trait_grants }),
+    config,
+  };
+}
+
+/** What the schema of a patch cannot say. */
+function faultsIn({
+  timezone,
+  social_logins = [],
+  roles: sent,
+  connection_limit,
+  iframe_blockers = {},
+}: WorldPatch): Faults {
+  const allowed: readonly string[] = networks;
+  const limit = Number(connection_limit ?? 0);
+  return {
+    ...(timezone !== undefined &&
+      !isTimezone(timezone) && {
+        timezone: ["Must be a time zone of the IANA."],
+      }),
+    ...(!social_logins.every((name) => allowed.includes(name)) && {
+      social_logins: ["Invalid value for social_logins"],
+    }),
+    // Roles follow from the keys. Settings pages send them back as they got them.
+    ...(sent !== undefined &&
+      !sameRoles(sent) && { roles: ["Roles cannot be changed."] }),
+    ...Object.fromEntries(
+      Object.entries(iframe_blockers).flatMap(([domain, blocker]) =>
+        isBlocker(blocker) ? [] : [[`iframe_blockers.${domain}`, [BLOCKER]]],
+      ),
+    ),
+    ...((limit < 0 || limit > 2 ** 31 - 1) && {
+      connection_limit: [`Must be from 0 to ${2 ** 31 - 1}.`],
+    }),
+  };
+}
+
+/** Who reads the keys of a world can sign any token. These rules say who that is. */
+const GUARDED = ["world.secrets", "world.api"];
+
+/** Rules that only those with `world.secrets` may change, as over REST. */
+function guardedIn(
+  { trait_grants }: WorldPatch,
+  { permission_config: present }: World,
+): Faults {
+  if (!trait_grants) return {};
+  const changed = GUARDED.filter(
+    (key) => JSON.stringify(trait_grants[key]) !== JSON.stringify(present[key]),
+  );
+  return Object.fromEntries(
+    changed.map((key) => [
+      `trait_grants.${key}`,
+      ["Only who has world.secrets may change this rule."],
+    ]),
+  );
+}
+
+function isTimezone(name: string): boolean {
+  // Offsets are no names, though some versions of Node.js take them.
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const sameRoles = (sent: Record<string, unknown>): boolean =>
+  Object.keys(sent).length === Object.keys(roles).length &&
+  Object.entries(roles).every(
+    ([name, strings]) => JSON.stringify(sent[name]) === JSON.stringify(strings),
+  );
+
+const BLOCKER =
+  "Must be an object with enabled (true or false) and policy_url (a string or null).";
+
+/** What clients make of the rule for a domain. */
+function isBlocker(blocker: unknown): blocker is Record<string, unknown> {
+  if (typeof blocker !== "object" || blocker === null) return false;
+  const { enabled = false, policy_url = null } = blocker as Record<
+    string,
+    unknown
+  >;
+  return (
+    !Array.isArray(blocker) &&
+    typeof enabled === "boolean" &&
+    (policy_url === null || typeof policy_url === "string")
+  );
+}
+
+/** Forms send an empty address for none. */
+const withoutEmpty = (blockers: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(blockers).map(([domain, blocker]) => {
+      const { policy_url } = blocker as { policy_url?: unknown };
+      return [
+        domain,
+        {
+          ...(blocker as object),
+          ...(policy_url === "" && { policy_url: null }),
+        },
+      ];
+    }),
+  );
+
+/** A schedule that is elsewhere now is not connected any more. */
+function disconnected(
+  pretalx: Record<string, unknown>,
+  { config }: World,
+): Record<string, unknown> {
+  const before = objectIn(config, "pretalx") ?? {};
+  const moved = ["domain", "url", "event"].some(
+    (key) => pretalx[key] !== before[key],
+  );
+  return moved ? { ...pretalx, connected: false } : pretalx;
+}

@@ -1,0 +1,327 @@
+import type { AnyEvent } from "../../../db/contract/events.js";
+import { AnnouncementPushes } from "../announcements/pushes.js";
+import type { World } from "../../../schemas/worlds.js";
+import type { Connection, Login } from "../../socket/connection.js";
+import { encoded } from "../../rules/encoding.js";
+import {
+  applyModeration,
+  reasonToEnd,
+  throwOut,
+} from "../../people/endings.js";
+import { textFrame } from "../../socket/frame.js";
+import { broadcast } from "../../people/hub.js";
+import type { Live } from "../../live.js";
+import { oncePer } from "../../rules/once.js";
+import type { PermissionConfig } from "../../../schemas/rules.js";
+import { mayInRoom } from "../../rules/rights.js";
+import {
+  objectIn,
+  ownUser,
+  publicUser,
+  scheduleOf,
+} from "../../rules/shapes.js";
+import { inSlices } from "../../delivery/slices.js";
+import { WorldPushes } from "./pushes.js";
+import type { WorldState } from "../../rules/world-state.js";
+
+/**
+ * Changes of a world are sent together, at most once in this time, in milliseconds.
+ * A second full of changes is told four times then, the last one included.
+ */
+const COALESCED = 300;
+
+/** A change of a world that is not sent yet. */
+interface Pending {
+  /** Whether it also goes to clients that did not ask for changes. */
+  forAll: boolean;
+}
+
+/**
+ * Tells people what changed. Every change comes here as an event, whether it was
+ * made by REST, by a command or over a websocket, in this process or in another.
+ */
+export class Notifier {
+  readonly #live: Live;
+  readonly #pending = new Map<string, Pending>();
+  /** Where the schedule of each world is, as people were told last; as JSON. */
+  readonly #pretalx = new Map<string, string>();
+  readonly #announcements: AnnouncementPushes;
+  readonly #pushes: WorldPushes;
+  readonly #unsubscribe: () => void;
+
+  constructor(live: Live) {
+    this.#live = live;
+    this.#announcements = new AnnouncementPushes(live);
+    this.#pushes = new WorldPushes(live);
+    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#announcements.close();
+    this.#pushes.close();
+  }
+
+  #receive(event: AnyEvent): void {
+    const { states, hub } = this.#live;
+    if (event.type === "world.reset") {
+      states.forget(event.world);
+      return;
+    }
+    if (!("by" in event)) return;
+    const { world, by } = event;
+    switch (event.type) {
+      case "world.created":
+      case "world.deleted":
+      case "world.updated":
+      case "room.created":
+      case "room.opened":
+      case "room.updated":
+      case "room.scheduled":
+      case "room.deleted":
+      case "rooms.reordered":
+        states.forget(world);
+    }
+    if (hub.in(world).size === 0) return;
+    switch (event.type) {
+      case "world.deleted":
+      case "world.created":
+      case "world.updated":
+      case "room.created":
+      case "room.updated":
+      case "rooms.reordered":
+        this.#refresh(world);
+        break;
+      case "room.opened":
+        this.#opened(world, event.room);
+        break;
+      case "room.scheduled":
+        this.#scheduled(world, event.room);
+        break;
+      case "room.deleted":
+        this.#deleted(world, event.room, event.rules);
+        if (!by.connection) this.#refresh(world);
+        break;
+      case "user.updated":
+        this.#userUpdated(world, event.user, by.connection);
+        break;
+      case "user.moderated":
+      case "user.erased":
+        this.#compare(world, [...hub.of(world, event.user)]);
+        break;
+      case "announcement.created":
+      case "announcement.updated":
+        this.#announcements.changed(
+          world,
+          event.announcement,
+          event.wasVisible,
+          event.hidden,
+        );
+    }
+  }
+
+  /** Does something with a world as it is, after everything that was asked for before. */
+  #with(world: string, act: (state: WorldState) => Promise<void> | void): void {
+    const live = this.#live;
+    live.effects.inOrder(world, async () => {
+      const state = await live.states.get(world);
+      if (state) await act(state);
+    });
+  }
+
+  /** Tells everybody of a world that it has changed, soon. */
+  #refresh(world: string, next: Pending = { forAll: true }): void {
+    const pending = this.#pending.get(world);
+    if (pending) {
+      pending.forAll ||= next.forAll;
+      return;
+    }
+    this.#pending.set(world, next);
+    this.#live.clock.after(COALESCED, () => {
+      const { effects, hub } = this.#live;
+      this.#pending.delete(world);
+      effects.enforce(
+        world,
+        () => this.#checkLogins(world),
+        () => this.#hold(world, hub.in(world)),
+      );
+      effects.inOrder(world, () => this.#tell(world, next));
+    });
+  }
+
+  /** Pushes nothing to these connections until all effects of their world have ended. */
+  #hold(world: string, connections: Iterable<Connection>): void {
+    const ended = this.#live.effects.ended(world);
+    if (!ended) return;
+    for (const connection of connections) connection.holdUntil(ended);
+  }
+
+  /** Ends the connections of users who may not stay in a world. */
+  async #checkLogins(world: string): Promise<void> {
+    const live = this.#live;
+    const state = await live.states.get(world);
+    const connections = [...live.hub.in(world)];
+    await this.#withEach(connections, (connection, { identity }) => {
+      const reason = reasonToEnd(identity, state?.world, live.clock.date());
+      if (reason) throwOut(connection, reason);
+    });
+  }
+
+  async #tell(world: string, { forAll }: Pending): Promise<void> {
+    const live = this.#live;
+    const state = await live.states.get(world);
+    if (!state) return;
+    const connections = [...live.hub.in(world)];
+    await this.#pushes.send(state, connections, forAll);
+    if (forAll) this.#tellSchedule(world, state);
+  }
+
+  /** The push that brings a connection its new rights; undefined for none. */
+  frameFor(connection: Connection, state: WorldState): Buffer | undefined {
+    return this.#pushes.frameFor(connection, state);
+  }
+
+  #tellSchedule(world: string, state: WorldState): void {
+    const pretalx = pretalxOf(state.world.value);
+    const told = this.#pretalx.get(world);
+    if (told === undefined || told === pretalx.text) return;
+    this.#pretalx.set(world, pretalx.text);
+    broadcast(this.#live.hub.in(world), "world.schedule.updated", pretalx);
+  }
+
+  #opened(world: string, id: string): void {
+    this.#with(world, (state) => {
+      const frames = new Map<string, Buffer>();
+      return this.#withEach([...this.#live.hub.in(world)], (connection) => {
+        const room = this.#live.viewOf(connection, state).room(id);
+        if (room === undefined || this.#pushes.knows(connection, id)) return;
+        const sent = connection.login!.changes
+          ? `${room.slice(0, -1)},"count":0}`
+          : room;
+        let frame = frames.get(sent);
+        if (!frame) {
+          frame = textFrame(`["room.create",${sent}]`);
+          frames.set(sent, frame);
+        }
+        connection.push(frame);
+        this.#pushes.pushed(connection, id, room);
+      });
+      // Its place in the order may be another one.
+      this.#refresh(world, { forAll: false });
+    });
+  }
+
+  #scheduled(world: string, id: string): void {
+    this.#with(world, (state) => {
+      const room = state.room(id);
+      if (!room) return;
+      const schedule_data = scheduleOf(room);
+      broadcast(
+        this.#live.hub.inRoom(world, id),
+        "room.schedule",
+        { room: id, schedule_data },
+        (connection) => this.#live.viewOf(connection, state).sees(id),
+      );
+      this.#pushes.scheduled(world, id, schedule_data);
+      // Connections elsewhere get it only if they asked for all changes.
+      this.#refresh(world, { forAll: false });
+    });
+  }
+
+  /** @param rules that the room had: only users who saw it get the push. */
+  #deleted(world: string, id: string, rules: PermissionConfig): void {
+    this.#live.effects.inOrder(world, async () => {
+      const { hub } = this.#live;
+      for (const connection of [...hub.inRoom(world, id)]) {
+        this.#live.leaveRoom(connection, id);
+      }
+      for (const connection of hub.in(world)) {
+        this.#pushes.pushed(connection, id, undefined);
+      }
+      const state = await this.#live.states.get(world);
+      if (!state) return;
+      const room = { permission_config: rules };
+      broadcast(hub.in(world), "room.delete", { id }, ({ login }) =>
+        mayInRoom(login!, "room.view", state.world.value, room),
+      );
+    });
+  }
+
+  #userUpdated(world: string, id: string, by: string | undefined): void {
+    this.#with(world, async (state) => {
+      const user = await this.#live.store.users.get(world, id);
+      if (!user) return;
+      const now = this.#live.clock.date();
+      broadcast(
+        this.#live.hub.of(world, id),
+        "user.updated",
+        // Only the user itself writes its client state.
+        by === undefined
+          ? publicUser(user, state.world.value, now)
+          : ownUser(user, state.world.value, now),
+        (connection) => connection.id !== by,
+      );
+    });
+  }
+
+  /**
+   * Compares the users of connections with the store. Until then nothing is pushed to
+   * them: whoever was banned gets nothing that was sent after that.
+   */
+  #compare(world: string, connections: Connection[]): void {
+    const { effects } = this.#live;
+    const compare = () => this.#compareNow(world, connections);
+    effects.enforce(world, compare, () => {});
+    this.#hold(world, connections);
+  }
+
+  /** Makes connections of users who were banned, silenced or erased load everything again. */
+  async #compareNow(world: string, connections: Connection[]): Promise<void> {
+    const logins = connections.flatMap((connection) => {
+      const { login } = connection;
+      return login ? [{ connection, login }] : [];
+    });
+    const ids = [...new Set(logins.map(({ login }) => login.user))];
+    const users = await this.#live.store.users.getMany(world, ids);
+    // A ban counts also while the rooms cannot be read.
+    const state = await this.#live.states.get(world).catch(() => undefined);
+    const byId = new Map(users.map((user) => [user.id, user]));
+    for (const { connection, login } of logins) {
+      // The login may have failed meanwhile.
+      if (connection.login !== login) continue;
+      applyModeration(this.#live, connection, byId.get(login.user), state);
+    }
+  }
+
+  /** Does something with connections that are still logged in, and lets requests be served meanwhile. */
+  #withEach(
+    connections: readonly Connection[],
+    act: (connection: Connection, login: Login) => void,
+  ): Promise<void> {
+    return inSlices(this.#live.clock, connections, (connection) => {
+      const { ended, login } = connection;
+      if (!ended && login) act(connection, login);
+    });
+  }
+
+  /** Nobody is in a world any more. */
+  unwatch(world: string): void {
+    this.#pretalx.delete(world);
+    this.#announcements.unwatch(world);
+    this.#pushes.forget(world);
+  }
+
+  /** Watches a world that somebody is in. */
+  async watch(world: string): Promise<void> {
+    await this.#announcements.watch(world);
+    if (this.#pretalx.has(world)) return;
+    const found = await this.#live.store.worlds.get(world);
+    if (!found || this.#pretalx.has(world)) return;
+    this.#pretalx.set(world, pretalxOf(found.value).text);
+  }
+}
+
+/** Where the schedule of a world is. */
+const pretalxOf = oncePer(({ config }: World) =>
+  encoded(objectIn(config, "pretalx") ?? {}),
+);

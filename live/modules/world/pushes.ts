@@ -1,0 +1,254 @@
+import { LRUCache } from "lru-cache";
+import { detach } from "../../../db/detach.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Connection, Login } from "../../socket/connection.js";
+import type { Counting, SentCrowds } from "../rooms/crowds.js";
+import { jsonOf } from "../../rules/encoding.js";
+import { frameAround, textFrame } from "../../socket/frame.js";
+import type { Live } from "../../live.js";
+import { inSlices } from "../../delivery/slices.js";
+import { TokenBucket } from "../../socket/token-bucket.js";
+import type { Differences, Told } from "./told.js";
+import type { View, WorldState } from "../../rules/world-state.js";
+
+/** How many bytes a second a connection gets of the states of its world, on average. */
+const RATE = 64 * 1024;
+
+/** After how many milliseconds connections whose rate is exhausted are looked at again. */
+const PAUSE = 300;
+
+/** How many views have their frames kept while they are sent. Each may be large. */
+const FRAMES = 16;
+
+/** One pass over connections. Frames that many of them share are encoded once. */
+class Pass {
+  readonly states = new LRUCache<View, Buffer>({ max: FRAMES });
+  readonly changes = new LRUCache<View, Map<Told, Buffer | undefined>>({
+    max: FRAMES,
+  });
+
+  /** Those who may read the chat of some room again. */
+  readonly regaining: Connection[] = [];
+  readonly #regains = new Map<View, Map<View, boolean>>();
+
+  /** @param hints whether users who may change settings get a push even if they see no difference. */
+  constructor(readonly hints: boolean) {}
+
+  /** Notes by which view a client knows its channels. */
+  list(connection: Connection, login: Login, view: View): void {
+    const { listed = view } = login;
+    login.listed = view;
+    if (listed === view) return;
+    const known = this.#regains.get(view) ?? new Map<View, boolean>();
+    this.#regains.set(view, known);
+    let regains = known.get(listed);
+    if (regains === undefined) {
+      known.set(listed, (regains = view.regains(listed)));
+    }
+    if (regains) this.regaining.push(connection);
+  }
+}
+
+/**
+ * Pushes the state of a world: all of it, or the differences from the last push, as the
+ * client asked at login. A client that is not due for a push yet gets the latest state
+ * once it is.
+ */
+export class WorldPushes {
+  readonly #live: Live;
+  readonly #waiting = new Map<string, Set<Connection>>();
+  readonly #timers = new Map<string, () => void>();
+
+  constructor(live: Live) {
+    this.#live = live;
+  }
+
+  close(): void {
+    for (const stop of this.#timers.values()) stop();
+  }
+
+  /** The last user has left a world. */
+  forget(world: string): void {
+    this.#timers.get(world)?.();
+    this.#timers.delete(world);
+    this.#waiting.delete(world);
+  }
+
+  /**
+   * Sends a state to connections, and takes them out of rooms that they may not see any more.
+   * @param everybody whether it also goes to clients that did not ask for changes.
+   */
+  async send(
+    state: WorldState,
+    connections: Iterable<Connection>,
+    everybody = true,
+  ): Promise<void> {
+    const live = this.#live;
+    const world = state.world.value.id;
+    const pass = new Pass(everybody);
+    await inSlices(live.clock, connections, (connection) => {
+      const { ended, login } = connection;
+      if (ended || !login || !(everybody || login.changes)) return;
+      // The next push has any change since then; no user loses a room that came with it.
+      const present = live.states.present(world);
+      const view = live.viewOf(connection, present ?? state);
+      if (present) this.#keepRights(connection, view);
+      if (isDue(live.clock, connection, login))
+        this.#push(connection, login, view, pass);
+      else this.#wait(connection);
+    });
+    detach(live.chat.readers.listAgain(pass.regaining));
+  }
+
+  /** Whether a client that asked for changes has got a room, or is about to get it. */
+  knows({ login }: Connection, room: string): boolean {
+    return login!.changes && (login!.told?.has(room) ?? true);
+  }
+
+  /** The schedule of a room was pushed by itself to the people in it. */
+  scheduled(world: string, room: string, schedule_data: object): void {
+    const next = new Map<Told, Told>();
+    for (const { login } of this.#live.hub.inRoom(world, room)) {
+      const told = login?.told;
+      const json = told?.room(room);
+      if (!told || !json) continue;
+      if (!next.has(told)) {
+        const known = JSON.parse(json) as object;
+        next.set(told, told.with(room, jsonOf({ ...known, schedule_data })));
+      }
+      login.told = next.get(told)!;
+    }
+  }
+
+  /** A room was pushed by itself. @param json undefined if it was deleted. */
+  pushed(connection: Connection, room: string, json: string | undefined): void {
+    const { login } = connection;
+    if (login?.told) login.told = login.told.with(room, json);
+  }
+
+  #push(connection: Connection, login: Login, view: View, pass: Pass): void {
+    const { states, changes, hints } = pass;
+    const { told } = login;
+    let frame: Buffer | undefined;
+    if (login.changes) {
+      // Otherwise, the answer to the login will have this state.
+      if (!told) return;
+      login.told = view.told;
+      let known = changes.get(view);
+      if (!known) changes.set(view, (known = new Map()));
+      if (!known.has(told)) {
+        known.set(told, this.#changes(told, view, hints && view.mayUpdate));
+      }
+      frame = known.get(told);
+    } else {
+      frame = states.get(view);
+      if (!frame) states.set(view, (frame = this.#state(view)));
+    }
+    pass.list(connection, login, view);
+    this.#waiting.get(connection.world)?.delete(connection);
+    if (!frame) return;
+    login.states!.spend(frame.length);
+    connection.pushState(frame);
+  }
+
+  /** The push of a state to one connection; undefined if it knows all of it. */
+  frameFor(connection: Connection, state: WorldState): Buffer | undefined {
+    const view = this.#live.viewOf(connection, state);
+    const login = connection.login!;
+    if (!login.changes) return this.#state(view);
+    const { told } = login;
+    if (!told) return undefined;
+    login.told = view.told;
+    return this.#changes(told, view, false);
+  }
+
+  #state(view: View): Buffer {
+    const crowds = this.#crowds(view, "words");
+    const pieces = frameAround('["world.updated",', view.json(crowds), "]");
+    return Buffer.concat(pieces);
+  }
+
+  /** @param always whether an empty change is sent, too. */
+  #changes(told: Told, view: View, always: boolean): Buffer | undefined {
+    const differences = told.differences(view);
+    if (!differences && !always) return undefined;
+    const crowds = this.#crowds(view, "counts");
+    return textFrame(
+      `["world.changed",${changeOf(differences ?? nothing, view, crowds)}]`,
+    );
+  }
+
+  #crowds(view: View, counting: Counting) {
+    return this.#live.crowds.in(view.state.world.value.id, counting);
+  }
+
+  /** Takes a connection out of rooms that it may not see any more. */
+  #keepRights(connection: Connection, view: View): void {
+    const { hub } = this.#live;
+    for (const id of [...connection.rooms]) {
+      if (!view.sees(id)) this.#live.leaveRoom(connection, id);
+      else hub.enter(connection, id, view.watches(id));
+    }
+    this.#live.chat.channels.keepRights(connection, view);
+  }
+
+  #wait(connection: Connection): void {
+    const { world } = connection;
+    const waiting = this.#waiting.get(world);
+    if (waiting) waiting.add(connection);
+    else this.#waiting.set(world, new Set([connection]));
+    this.#lookAgain(world);
+  }
+
+  #lookAgain(world: string): void {
+    if (this.#timers.has(world)) return;
+    const look = () => {
+      this.#timers.delete(world);
+      const waiting = this.#waiting.get(world);
+      if (!waiting) return;
+      const due: Connection[] = [];
+      for (const connection of waiting) {
+        const { ended, login } = connection;
+        if (ended || !login) waiting.delete(connection);
+        else if (isDue(this.#live.clock, connection, login))
+          due.push(connection);
+      }
+      if (due.length > 0) {
+        this.#live.effects.inOrder(world, async () => {
+          const state = await this.#live.states.get(world);
+          // Some may have got a state meanwhile.
+          const left = due.filter((connection) => waiting.has(connection));
+          if (state) await this.send(state, left);
+        });
+      }
+      if (waiting.size > 0) this.#lookAgain(world);
+      else this.#waiting.delete(world);
+    };
+    this.#timers.set(world, this.#live.clock.after(PAUSE, look));
+  }
+}
+
+const nothing: Differences = { rooms: [], removed: [] };
+
+/** Whether a connection has read what it got, and its rate allows for more. */
+function isDue(clock: Clock, connection: Connection, login: Login): boolean {
+  login.states ??= new TokenBucket(RATE, 1, clock);
+  return login.states.wait === 0 && connection.unsent <= RATE;
+}
+
+/** A change as JSON. */
+function changeOf(
+  { rooms, removed, order, world, permissions }: Differences,
+  view: View,
+  crowds: SentCrowds,
+): string {
+  const sent = (id: string) => view.roomWith(id, crowds.jsonOf(id));
+  const fields = [
+    `"rooms":[${rooms.map(sent).join()}]`,
+    `"removed":${JSON.stringify(removed)}`,
+    ...(order ? [`"order":${JSON.stringify(order)}`] : []),
+    ...(world ? [`"world":${world}`] : []),
+    ...(permissions ? [`"permissions":${JSON.stringify(permissions)}`] : []),
+  ];
+  return `{${fields.join()}}`;
+}

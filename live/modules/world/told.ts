@@ -1,0 +1,97 @@
+import type { View } from "../../rules/world-state.js";
+
+/** How the view of a world differs from the state that the connection has. */
+export interface Differences {
+  /** The rooms that are new or changed, in their order. */
+  readonly rooms: readonly string[];
+  readonly removed: readonly string[];
+  /** All rooms, if the order is not the one that follows from the rest. */
+  readonly order?: readonly string[];
+  /** JSON. */
+  readonly world?: string;
+  readonly permissions?: readonly string[];
+}
+
+/**
+ * The last state of its world that a connection got. Connections with the same state share
+ * one object, so the differences are computed once for all of them.
+ */
+export class Told {
+  readonly #view: View;
+  /** Rooms that were pushed by themselves since, as JSON; undefined for deleted ones. */
+  readonly #since: ReadonlyMap<string, string | undefined>;
+  readonly #next = new Map<string, Told>();
+
+  /** Use `view.told`. */
+  constructor(
+    view: View,
+    since: ReadonlyMap<string, string | undefined> = new Map(),
+  ) {
+    this.#view = view;
+    this.#since = since;
+  }
+
+  /** Whether a room is known. */
+  has(room: string): boolean {
+    return this.#since.has(room)
+      ? this.#since.get(room) !== undefined
+      : this.#view.sees(room);
+  }
+
+  /** A room as it is known, as JSON without its crowd; undefined if it is not. */
+  room(id: string): string | undefined {
+    return this.#since.has(id) ? this.#since.get(id) : this.#view.room(id);
+  }
+
+  /**
+   * The state after a push about one room.
+   * @param json the room; undefined if it was deleted.
+   */
+  with(room: string, json: string | undefined): Told {
+    const key = `${room} ${json}`;
+    let next = this.#next.get(key);
+    if (!next) {
+      const since = new Map(this.#since).set(room, json);
+      this.#next.set(key, (next = new Told(this.#view, since)));
+    }
+    return next;
+  }
+
+  /** The differences to push; undefined if there are none. */
+  differences(view: View): Differences | undefined {
+    const known = this.#rooms();
+    const rooms = view.rooms.filter((id) => !this.#isKnown(id, view));
+    const removed = known.filter((id) => !view.sees(id));
+    const added = rooms.filter((id) => !this.has(id));
+    const follows = [...known.filter((id) => view.sees(id)), ...added];
+    const isInOrder = view.rooms.every((id, i) => id === follows[i]);
+    const { worldJson } = view.state;
+    const isSameWorld = worldJson === this.#view.state.worldJson;
+    const permissions = view.permissions.join();
+    const maySame = permissions === this.#view.permissions.join();
+    const nothing = rooms.length === 0 && removed.length === 0 && isInOrder;
+    if (nothing && isSameWorld && maySame) return undefined;
+    return {
+      rooms,
+      removed,
+      ...(!isInOrder && { order: view.rooms }),
+      ...(!isSameWorld && { world: worldJson }),
+      ...(!maySame && { permissions: view.permissions }),
+    };
+  }
+
+  /** The rooms that are known, in the order in which clients have them. */
+  #rooms(): string[] {
+    const before = this.#view.rooms.filter((id) => this.has(id));
+    const later = [...this.#since.keys()].filter(
+      (id) => this.has(id) && !this.#view.sees(id),
+    );
+    return [...before, ...later];
+  }
+
+  #isKnown(room: string, view: View): boolean {
+    return this.#since.has(room)
+      ? this.#since.get(room) === view.room(room)
+      : view.hasSame(room, this.#view);
+  }
+}

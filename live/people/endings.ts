@@ -1,0 +1,100 @@
+import type { UserRecord, Versioned } from "../../db/contract/store.js";
+import { type Identity, stillHolds } from "../../plugins/auth/identity.js";
+import type { World } from "../../schemas/worlds.js";
+import { Close, type Connection } from "../socket/connection.js";
+import { LiveError, problemOf } from "../rules/problems.js";
+import { pushFrame } from "../socket/frame.js";
+import type { Live } from "../live.js";
+import { mayInWorld } from "../rules/rights.js";
+import type { WorldState } from "../rules/world-state.js";
+
+// Why the server ends a connection, and what its client is told.
+
+/** Why a connection that logged in has to end. */
+type EndReason =
+  | "world.unknown_world"
+  | "auth.expired_token"
+  | "auth.invalid_token"
+  | "auth.denied";
+
+/** How long a client may take to read its last frame before the connection closes, in milliseconds. */
+const RELOAD_DELAY = 2000;
+const REPLACED_DELAY = 500;
+
+/**
+ * Why somebody may not stay in a world; undefined if they may.
+ * @param now in milliseconds since 1970.
+ */
+export function reasonToEnd(
+  identity: Identity,
+  world: Versioned<World> | undefined,
+  now: number,
+): EndReason | undefined {
+  if (!world) return "world.unknown_world";
+  if (!stillHolds(identity, world, now)) {
+    const { expires } = identity;
+    return expires !== undefined && now / 1000 >= expires
+      ? "auth.expired_token"
+      : "auth.invalid_token";
+  }
+  const who = { traits: identity.traits, state: "" as const };
+  return mayInWorld(who, "world.view", world.value) ? undefined : "auth.denied";
+}
+
+/** Says why, and closes. @returns the error, for whom it interrupts. */
+export function throwOut(
+  connection: Connection,
+  reason: EndReason | "auth.timeout",
+): LiveError {
+  const error = new LiveError(reason);
+  const frame = pushFrame("error", problemOf(error));
+  const isUnknown = reason === "world.unknown_world";
+  connection.finish(frame, isUnknown ? Close.normal : Close.policy);
+  return error;
+}
+
+/**
+ * Makes a client load everything again, and closes.
+ * @param first a frame that is sent before.
+ */
+export function reload(
+  connection: Connection,
+  first: Buffer = Buffer.alloc(0),
+): void {
+  connection.finish(
+    Buffer.concat([first, pushFrame("connection.reload", {})]),
+    Close.normal,
+    RELOAD_DELAY,
+  );
+}
+
+/** Ends a connection in favor of newer ones of the same user. */
+export function replace(connection: Connection): void {
+  const error = new LiveError("connection.replaced", "Connection replaced");
+  const frame = pushFrame("error", problemOf(error));
+  connection.finish(frame, Close.normal, REPLACED_DELAY);
+}
+
+/**
+ * Applies the present rights of a user, and pushes them to the client. The client of a user
+ * who is gone or has fewer rights loads everything again.
+ * @param state of the world, if it is known.
+ */
+export function applyModeration(
+  live: Live,
+  connection: Connection,
+  user: UserRecord | undefined,
+  state: WorldState | undefined,
+): void {
+  const login = connection.login!;
+  const before = login.state;
+  login.state = user?.moderation_state ?? "";
+  if (!user || user.deleted || login.state === "banned") {
+    reload(connection);
+    return;
+  }
+  if (login.state === before || connection.ended) return;
+  const updated = state && live.notifier.frameFor(connection, state);
+  if (login.state === "silenced") reload(connection, updated);
+  else if (updated) connection.push(updated);
+}

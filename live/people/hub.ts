@@ -1,0 +1,112 @@
+import type { Connection } from "../socket/connection.js";
+import { pushFrame } from "../socket/frame.js";
+
+/** The connections of one world in this process. */
+class WorldConnections {
+  readonly all = new Set<Connection>();
+  readonly byUser = new Map<string, Set<Connection>>();
+  readonly byRoom = new Map<string, Set<Connection>>();
+  /** Of those in a room, the ones who are told who else is. */
+  readonly watching = new Map<string, Set<Connection>>();
+}
+
+const none: ReadonlySet<Connection> = new Set();
+
+function add<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection) {
+  const set = map.get(key);
+  if (set) set.add(connection);
+  else map.set(key, new Set([connection]));
+}
+
+function remove<K>(
+  map: Map<K, Set<Connection>>,
+  key: K,
+  connection: Connection,
+) {
+  const set = map.get(key);
+  if (set?.delete(connection) && set.size === 0) map.delete(key);
+}
+
+/** Which connections of this process are logged in where. It sends pushes to them. */
+export class Hub {
+  readonly #worlds = new Map<string, WorldConnections>();
+
+  /** Takes a connection that has logged in. */
+  add(connection: Connection, user: string): void {
+    let world = this.#worlds.get(connection.world);
+    if (!world)
+      this.#worlds.set(connection.world, (world = new WorldConnections()));
+    world.all.add(connection);
+    add(world.byUser, user, connection);
+  }
+
+  remove(connection: Connection): void {
+    const world = this.#worlds.get(connection.world);
+    if (!world?.all.delete(connection)) return;
+    remove(world.byUser, connection.login!.user, connection);
+    for (const room of connection.rooms) {
+      remove(world.byRoom, room, connection);
+      remove(world.watching, room, connection);
+    }
+    if (world.all.size === 0) this.#worlds.delete(connection.world);
+  }
+
+  /** @param watches whether the connection is told who else is in the room. */
+  enter(connection: Connection, room: string, watches: boolean): void {
+    const world = this.#worlds.get(connection.world);
+    if (!world?.all.has(connection)) return;
+    connection.rooms.add(room);
+    add(world.byRoom, room, connection);
+    if (watches) add(world.watching, room, connection);
+    else remove(world.watching, room, connection);
+  }
+
+  leave(connection: Connection, room: string): void {
+    connection.rooms.delete(room);
+    const world = this.#worlds.get(connection.world);
+    if (!world) return;
+    remove(world.byRoom, room, connection);
+    remove(world.watching, room, connection);
+  }
+
+  /** The worlds that somebody is in. */
+  worlds(): string[] {
+    return [...this.#worlds.keys()];
+  }
+
+  /** All connections of a world that are logged in. */
+  in(world: string): ReadonlySet<Connection> {
+    return this.#worlds.get(world)?.all ?? none;
+  }
+
+  /** The connections of a user. */
+  of(world: string, user: string): ReadonlySet<Connection> {
+    return this.#worlds.get(world)?.byUser.get(user) ?? none;
+  }
+
+  /** The connections that entered a room and did not leave. */
+  inRoom(world: string, room: string): ReadonlySet<Connection> {
+    return this.#worlds.get(world)?.byRoom.get(room) ?? none;
+  }
+
+  /** Of those, the ones who are told who else is in the room. */
+  watching(world: string, room: string): ReadonlySet<Connection> {
+    return this.#worlds.get(world)?.watching.get(room) ?? none;
+  }
+}
+
+/**
+ * Sends one push to many connections. It is encoded and framed once.
+ * @param to asked for each connection; all by default.
+ */
+export function broadcast(
+  connections: Iterable<Connection>,
+  name: string,
+  data: unknown,
+  to: (connection: Connection) => boolean = () => true,
+): void {
+  let frame: Buffer | undefined;
+  for (const connection of connections) {
+    if (to(connection)) connection.push((frame ??= pushFrame(name, data)));
+  }
+}

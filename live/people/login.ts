@@ -1,0 +1,207 @@
+import type { UserRecord } from "../../db/contract/store.js";
+import { type Identified, IdentityError } from "../../plugins/auth/identity.js";
+import { isVisible } from "../../schemas/plain/announcements.js";
+import type { World } from "../../schemas/worlds.js";
+import { forceJoins } from "../modules/chat/forced.js";
+import type { Connection, Login } from "../socket/connection.js";
+import { reasonToEnd, throwOut } from "./endings.js";
+import { frameAround } from "../socket/frame.js";
+import { jsonOf } from "../rules/encoding.js";
+import type { Live } from "../live.js";
+import {
+  invalidPayload,
+  LiveError,
+  rateLimited,
+  unknownWorld,
+} from "../rules/problems.js";
+import { MESSAGE_BURST } from "../socket/rates.js";
+import { mayInWorld } from "../rules/rights.js";
+import { ownUser, sentAnnouncement } from "../rules/shapes.js";
+
+/** How far ahead the clock of an issuer may be, in seconds. */
+const CLOCK_SKEW = 5;
+
+/** What a client sends to log in. */
+interface Credentials {
+  token?: unknown;
+  client_id?: unknown;
+  changes?: unknown;
+}
+
+/**
+ * Logs a connection in.
+ * @returns the frame of the answer, in pieces.
+ * @throws {LiveError}
+ */
+export async function logIn(
+  live: Live,
+  connection: Connection,
+  payload: unknown,
+): Promise<readonly Buffer[]> {
+  if (
+    typeof payload !== "object" ||
+    payload === null ||
+    Array.isArray(payload)
+  ) {
+    throw invalidPayload({ non_field_errors: ["Must be an object."] });
+  }
+  const { changes = false } = payload as Credentials;
+  if (typeof changes !== "boolean") {
+    throw invalidPayload({ changes: ["Must be true or false."] });
+  }
+  const { identity, world } = await identify(live, connection, payload);
+  const isGuest = identity.clientId !== undefined;
+  const who = { traits: identity.traits, state: "" as const };
+  if (!mayInWorld(who, "world.view", world.value)) {
+    throw new LiveError(isGuest ? "auth.missing_token" : "auth.denied");
+  }
+  if (!live.rates.mayLogIn(connection.world, identity)) throw rateLimited();
+  const { tokenId, clientId, traits, profile, pretalxId } = identity;
+  const { world: id, address } = connection;
+  if (
+    clientId !== undefined &&
+    !(await live.guests.admits(id, clientId, address))
+  ) {
+    throw new LiveError(
+      "auth.too_many_guests",
+      "Too many new guests come from this network. Try again in a minute.",
+    );
+  }
+  const entered = await live.store.users.enter(connection.world, {
+    tokenId,
+    clientId,
+    traits,
+    profile,
+    pretalxId,
+    login: true,
+  });
+  if (entered.moderation_state === "banned") throw new LiveError("auth.denied");
+  const login: Login = {
+    identity,
+    changes,
+    traits: identity.traits,
+    user: entered.id,
+    state: entered.moderation_state,
+  };
+  // First the pushes begin, which wait for the answer. Then everything is read, so
+  // that no change in between is missed.
+  try {
+    await live.enterWorld(connection, login);
+    const user = await live.store.users.get(connection.world, entered.id);
+    if (!user || user.deleted || user.moderation_state === "banned") {
+      throw new LiveError("auth.denied");
+    }
+    login.state = user.moderation_state;
+    const answer = await answerOf(live, connection, login, user);
+    connection.afterAnswer(async () => {
+      live.opened(connection);
+      await forceJoins(live, connection);
+    });
+    return answer;
+  } catch (error) {
+    live.forgetLogin(connection);
+    throw error;
+  }
+}
+
+/**
+ * Finds out who wants to log in.
+ * @throws {LiveError}
+ */
+async function identify(
+  live: Live,
+  { world }: Connection,
+  { token, client_id }: Credentials,
+): Promise<Identified> {
+  if (token !== undefined && token !== null) {
+    if (typeof token !== "string") throw new LiveError("auth.invalid_token");
+    const found = await identifyBy(live, { token }, world);
+    if (found.identity.tokenId === undefined) {
+      throw new LiveError("auth.invalid_token", "The token has no uid.");
+    }
+    const { issuedAt = 0 } = found.identity;
+    if (issuedAt > live.clock.date() / 1000 + CLOCK_SKEW) {
+      throw new LiveError("auth.invalid_token", "The token is of the future.");
+    }
+    return found;
+  }
+  if (client_id === undefined || client_id === null || client_id === "") {
+    throw new LiveError("auth.missing_id_or_token");
+  }
+  const clientId =
+    typeof client_id === "number" && Number.isSafeInteger(client_id)
+      ? String(client_id)
+      : client_id;
+  const isText = typeof clientId === "string";
+  return identifyBy(live, { clientId: isText ? clientId : "" }, world);
+}
+
+async function identifyBy(
+  live: Live,
+  credentials: { token: string } | { clientId: string },
+  world: string,
+): Promise<Identified> {
+  try {
+    return await live.identify(credentials, world);
+  } catch (error) {
+    if (!(error instanceof IdentityError)) throw error;
+    if ("clientId" in credentials) {
+      if (error.reason === "foreign") throw unknownWorld();
+      throw invalidPayload({
+        client_id: [
+          "Must be 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
+        ],
+      });
+    }
+    throw error.reason === "expired"
+      ? new LiveError("auth.expired_token", error.message)
+      : new LiveError("auth.invalid_token", error.message);
+  }
+}
+
+const limitsOf = ({ limits }: Live) => ({
+  messages_per_second: limits.messagesPerSecond,
+  messages_at_once: MESSAGE_BURST * limits.messagesPerSecond,
+});
+
+/** Everything that a client needs at once. */
+async function answerOf(
+  live: Live,
+  connection: Connection,
+  login: Login,
+  user: UserRecord,
+): Promise<readonly Buffer[]> {
+  const { world: id } = connection;
+  const announcements = await live.store.announcements.list(id);
+  const state = await live.states.get(id);
+  // While the login waited, a key may have been removed, or the world been closed. From
+  // here on, every change finds the connection.
+  const now = live.clock.date();
+  const ended = reasonToEnd(login.identity, state?.world, now);
+  if (!state || ended) {
+    throw throwOut(connection, ended ?? "world.unknown_world");
+  }
+  const world: World = state.world.value;
+  const before = jsonOf({ "user.config": ownUser(user, world, now) });
+  const view = live.viewOf(connection, state);
+  const { changes } = connection.login!;
+  // From here on, pushes hold the differences from this view.
+  if (changes) connection.login!.told = view.told;
+  connection.login!.listed = view;
+  const chat = await live.chat.readers.enter(connection, user, view);
+  const config = view.json(live.crowds.in(id, changes ? "counts" : "words"));
+  const after = jsonOf({
+    ...chat,
+    exhibition: { exhibitors: [], contact_requests: [] },
+    announcements: announcements
+      .filter((announcement) => isVisible(announcement, now))
+      .map((announcement) => sentAnnouncement(announcement, now)),
+    ...(changes && { limits: limitsOf(live) }),
+  });
+  // What is the same for many is made once: with a thousand rooms it is 300 KB.
+  return frameAround(
+    `["authenticated",${before.slice(0, -1)},"world.config":`,
+    config,
+    `,${after.slice(1)}]`,
+  );
+}

@@ -1,0 +1,93 @@
+import type { RoomValue, UserRecord } from "../../db/contract/store.js";
+import { permissionStrings as strings } from "../../schemas/plain/permission-strings.js";
+import {
+  grants,
+  type PermissionConfig,
+  type PermissionKey,
+  permissionKeys,
+} from "../../schemas/plain/permissions.js";
+import type { World } from "../../schemas/worlds.js";
+
+// What somebody may do at this moment, and the words in which clients learn it. REST
+// asks for `world.api` and the keys of a route; people on the websocket need
+// `world.view` instead, and their moderation state counts.
+
+export type ModerationState = UserRecord["moderation_state"];
+
+/** Whose rights are asked for. */
+export interface Bearer {
+  readonly traits: ReadonlySet<string>;
+  readonly state: ModerationState;
+}
+
+/** What silenced users keep. */
+const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
+  "world.view",
+  "room.view",
+  "chat.read",
+  "chat.join",
+  "question.read",
+  "poll.read",
+]);
+
+/** The strings of each key, in the order of the keys. */
+const listed = permissionKeys.map((key) => ({ key, ...strings[key] }));
+
+/** Every string that a world or a room can list. */
+export const allStrings: readonly string[] = [
+  ...new Set(
+    listed.flatMap(({ world = [], room }) => [...world, room ?? []].flat()),
+  ),
+];
+
+/** The one string that stands for a key on the settings page; undefined if none does. */
+export const stringOf = (key: PermissionKey): string | undefined =>
+  strings[key]?.world?.[0] ?? strings[key]?.room;
+
+/** Whether a user may read, and nothing more: others learn nothing new of them. */
+export const isSilenced = ({
+  moderation_state,
+}: Pick<UserRecord, "moderation_state">): boolean =>
+  moderation_state === "silenced";
+
+/** Whether moderation takes a key away from a user. */
+const isKept = ({ state }: Bearer, key: PermissionKey): boolean =>
+  state === "banned" || (state === "silenced" && !SILENCED.has(key));
+
+/** Whether somebody may do on the world what a key stands for. */
+export const mayInWorld = (
+  who: Bearer,
+  key: PermissionKey,
+  { permission_config: rules }: Pick<World, "permission_config">,
+): boolean => !isKept(who, key) && grants(key, who.traits, rules);
+
+/** Whether somebody may do in a room what a key stands for. It takes `room.view`, too. */
+export const mayInRoom = (
+  who: Bearer,
+  key: PermissionKey,
+  { permission_config: rules }: Pick<World, "permission_config">,
+  { permission_config: own }: Pick<RoomValue, "permission_config">,
+): boolean => !isKept(who, key) && grants(key, who.traits, rules, own);
+
+/** The strings of all that somebody may do on a world. */
+export const stringsInWorld = (who: Bearer, world: World): string[] =>
+  listed.flatMap(({ key, world: names = [] }) =>
+    names.length > 0 && mayInWorld(who, key, world) ? names : [],
+  );
+
+/** The strings of all that somebody may do in a room. */
+export const stringsInRoom = (
+  who: Bearer,
+  world: World,
+  room: Pick<RoomValue, "permission_config">,
+): string[] =>
+  listed.flatMap(({ key, room: name }) =>
+    name !== undefined && mayInRoom(who, key, world, room) ? [name] : [],
+  );
+
+/** All traits that a set of rules asks for. */
+export function addTraits(rules: PermissionConfig, to: Set<string>): void {
+  for (const rule of Object.values(rules)) {
+    for (const trait of rule.flat()) to.add(trait);
+  }
+}

@@ -1,0 +1,226 @@
+import type {
+  Announcement,
+  RoomValue,
+  UserRecord,
+} from "../../db/contract/store.js";
+import type {
+  ListedUser,
+  OwnUser,
+  PublicUser,
+  RoomSettings,
+  SentAnnouncement,
+  SentWorld,
+} from "../../schemas/live/index.js";
+import { isVisible } from "../../schemas/plain/announcements.js";
+import type { Rule } from "../../schemas/rules.js";
+import type { World, WorldConfig } from "../../schemas/worlds.js";
+import { Json } from "./encoding.js";
+
+// Records as clients get them. Large values are sent as they are stored.
+
+/** An object with some of its fields as JSON. */
+type Stored<T, K extends keyof T> = Omit<T, K> & {
+  readonly [N in K]: Json<T[N]>;
+};
+
+/** After this time without a login, a user counts as inactive, in milliseconds. */
+const INACTIVE = 36 * 3600 * 1000;
+
+/** A value of the config of a world, if it has the type that is expected. */
+export const objectIn = (
+  config: WorldConfig,
+  key: string,
+): Record<string, unknown> | undefined => {
+  const value = config[key];
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+};
+
+/** A list in the config of a world. */
+export const listIn = (config: WorldConfig, key: string): unknown[] => {
+  const value = config[key];
+  return Array.isArray(value) ? value : [];
+};
+
+/** A rule in the config of a world. Documents of earlier versions may hold anything. */
+export const ruleIn = (config: WorldConfig, key: string): Rule =>
+  listIn(config, key).filter(
+    (entry): entry is Rule[number] =>
+      isText(entry) || (Array.isArray(entry) && entry.every(isText)),
+  );
+
+/**
+ * How many connections a user may have; undefined for any number. REST stores
+ * whatever it gets, and decimal text counts.
+ */
+export function connectionLimit(config: WorldConfig): number | undefined {
+  const value = config.connection_limit;
+  const isDecimal = typeof value === "string" && /^[0-9]{1,10}$/.test(value);
+  const limit = isDecimal ? Number(value) : value;
+  return Number.isSafeInteger(limit) && (limit as number) > 0
+    ? (limit as number)
+    : undefined;
+}
+
+/** The badges of traits, sorted and distinct. */
+function badgesOf(traits: readonly string[], config: WorldConfig): string[] {
+  const map = objectIn(config, "trait_badges_map");
+  if (!map) return [];
+  const badges = traits.flatMap((trait) => {
+    const badge = Object.hasOwn(map, trait) ? map[trait] : undefined;
+    return typeof badge === "string" ? [badge] : [];
+  });
+  return [...new Set(badges)].sort();
+}
+
+/** The traits that a badge stands for. */
+export function traitsOfBadge(badge: string, config: WorldConfig): string[] {
+  const map = objectIn(config, "trait_badges_map") ?? {};
+  return Object.keys(map).filter((trait) => map[trait] === badge);
+}
+
+const baseOf = (user: UserRecord, { config }: World, now: number) => ({
+  id: user.id,
+  profile: new Json<PublicUser["profile"]>(user.stored.profile ?? "{}"),
+  pretalx_id: user.pretalx_id,
+  deleted: user.deleted,
+  badges: badgesOf(user.traits, config),
+  inactive: user.last_login === null || now - user.last_login > INACTIVE,
+});
+
+/**
+ * A user as others see it.
+ * @param now in milliseconds since 1970.
+ * @param admin whether the reader may manage users.
+ */
+export const publicUser = (
+  user: UserRecord,
+  world: World,
+  now: number,
+  admin = false,
+): Stored<PublicUser, "profile"> => ({
+  ...baseOf(user, world, now),
+  ...(admin && {
+    moderation_state: user.moderation_state,
+    token_id: user.token_id,
+  }),
+});
+
+/** A user as it sees itself. */
+export const ownUser = (
+  user: UserRecord,
+  world: World,
+  now: number,
+): Stored<OwnUser, "profile" | "client_state"> => ({
+  ...baseOf(user, world, now),
+  client_state: new Json<OwnUser["client_state"]>(user.stored.client_state),
+});
+
+/** A row of a search. */
+export function listedUser(
+  user: UserRecord,
+  world: World,
+  now: number,
+  admin: boolean,
+): Stored<ListedUser, "profile"> {
+  const { deleted: _, ...row } = publicUser(user, world, now, admin);
+  return row;
+}
+
+const noBlocker = { enabled: false, policy_url: null };
+
+/** Who may embed pages, with the default that clients need. */
+export const iframeBlockers = (
+  config: WorldConfig,
+): Record<string, unknown> => {
+  const blockers = objectIn(config, "iframe_blockers");
+  // Clients read the default without looking whether it is there.
+  const fallback = isObject(blockers?.default) ? {} : { default: noBlocker };
+  return { ...blockers, ...fallback };
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+/** A world as the people in it see it. It holds no secrets. */
+export const sentWorld = ({ id, title, config }: World): SentWorld => ({
+  id,
+  title,
+  pretalx: objectIn(config, "pretalx") ?? {},
+  profile_fields: listIn(config, "profile_fields").filter(isObject),
+  social_logins: listIn(config, "social_logins").filter(isText),
+  iframe_blockers: iframeBlockers(config),
+  onsite_traits: ruleIn(config, "onsite_traits"),
+  vapid_public_key: null,
+});
+
+/** The modules of a room as people get them: always with `config`, a chat with its channel. */
+function sentModules({ id, module_config }: RoomValue) {
+  return module_config.map((module) => ({
+    ...module,
+    // What it holds in Venueless is for the server.
+    config:
+      module.type === "call.bigbluebutton" || !isObject(module.config)
+        ? {}
+        : module.config,
+    ...(module.type === "chat.native" && { channel_id: id }),
+  }));
+}
+
+/** What is on in a room. */
+export const scheduleOf = ({ stored }: RoomValue) =>
+  new Json<RoomSettings["schedule_data"]>(stored.schedule_data);
+
+/** A room as people see it, without what depends on who they are. */
+export const sentRoom = (room: RoomValue) => ({
+  id: room.id,
+  name: room.name,
+  description: room.description,
+  picture: room.extras.picture,
+  import_id: room.extras.import_id,
+  pretalx_id: room.extras.pretalx_id,
+  force_join: room.extras.force_join,
+  schedule_data: scheduleOf(room),
+  modules: sentModules(room),
+});
+
+/** The settings of a room. */
+export const roomSettings = (
+  room: RoomValue,
+): Stored<
+  RoomSettings,
+  "trait_grants" | "module_config" | "schedule_data"
+> => ({
+  id: room.id,
+  trait_grants: new Json<RoomSettings["trait_grants"]>(
+    room.stored.permission_config,
+  ),
+  module_config: new Json<RoomSettings["module_config"]>(
+    room.stored.module_config,
+  ),
+  picture: room.extras.picture,
+  name: room.name,
+  description: room.description,
+  sorting_priority: room.sorting_priority,
+  pretalx_id: room.extras.pretalx_id,
+  force_join: room.extras.force_join,
+  schedule_data: scheduleOf(room),
+});
+
+/** An announcement as clients get it. */
+export const sentAnnouncement = (
+  announcement: Announcement,
+  now: number,
+): SentAnnouncement => ({
+  id: announcement.id,
+  text: announcement.text,
+  show_until:
+    announcement.show_until === null
+      ? null
+      : new Date(announcement.show_until).toISOString(),
+  state: announcement.state,
+  is_visible: isVisible(announcement, now),
+});

@@ -1,0 +1,363 @@
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../db/log/clock.js";
+import type { RoomValue, Store, Versioned } from "../../db/contract/store.js";
+import type { PermissionKey } from "../../schemas/plain/permissions.js";
+import type { World } from "../../schemas/worlds.js";
+import type { Counting, SentCrowds } from "../modules/rooms/crowds.js";
+import { jsonOf } from "./encoding.js";
+import { oncePer } from "./once.js";
+import {
+  addTraits,
+  type Bearer,
+  mayInRoom,
+  mayInWorld,
+  stringsInRoom,
+  stringsInWorld,
+} from "./rights.js";
+import { sentRoom, sentWorld } from "./shapes.js";
+import { hasModule } from "./targets.js";
+import { Told } from "../modules/world/told.js";
+
+/** How many rooms are read at a time. */
+const PAGE = 500;
+
+/**
+ * After how many milliseconds the rooms are read again in any case. An event can be
+ * lost with the process that wrote.
+ */
+const MAX_AGE = 10_000;
+
+/** How many views of each state have their JSON kept. */
+const KEPT_VIEWS = 16;
+
+const worldJsonOf = oncePer((world: World) => JSON.stringify(sentWorld(world)));
+
+/** The JSON of a room before and after the permissions. */
+const aroundPermissions = oncePer((room: RoomValue): [string, string] => {
+  const { modules, ...rest } = sentRoom(room);
+  return [
+    `${jsonOf(rest).slice(0, -1)},"permissions":`,
+    `,"modules":${JSON.stringify(modules)}`,
+  ];
+});
+
+/** What the people with the same rights see of a world. It is made once for all of them. */
+export class View {
+  readonly permissions: readonly string[];
+  /** Whether they may update the world or a room. */
+  readonly mayUpdate: boolean;
+  /** Whether they see what only those who manage users see. */
+  readonly managesUsers: boolean;
+  /** The permissions on each room that they see, as JSON, in the order of the rooms. */
+  readonly #rooms = new Map<string, string>();
+  #told: Told | undefined;
+  readonly #watched = new Set<string>();
+  /** The rooms that somebody asked for. */
+  readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
+  /** What they may do in the rooms that somebody asked for, by key, then by room. */
+  readonly #may = new Map<PermissionKey, Map<string, boolean>>();
+
+  constructor(
+    readonly who: Bearer,
+    readonly state: WorldState,
+  ) {
+    const world = state.world.value;
+    this.permissions = stringsInWorld(who, world);
+    let mayUpdate =
+      mayInWorld(who, "world.update", world) ||
+      mayInWorld(who, "room.update", world);
+    for (const { value } of state.rooms) {
+      if (!mayInRoom(who, "room.view", world, value)) continue;
+      mayUpdate ||= mayInRoom(who, "room.update", world, value);
+      if (mayInRoom(who, "room.viewers", world, value)) {
+        this.#watched.add(value.id);
+      }
+      this.#rooms.set(value.id, state.shared(stringsInRoom(who, world, value)));
+    }
+    this.mayUpdate = mayUpdate;
+    this.managesUsers = mayInWorld(who, "user.manage", world);
+  }
+
+  /** The rooms that they see, in their order. */
+  get rooms(): readonly string[] {
+    return [...this.#rooms.keys()];
+  }
+
+  /** The state of a client that got all of this view. */
+  get told(): Told {
+    return (this.#told ??= new Told(this));
+  }
+
+  /** Whether they see a room. */
+  sees(room: string): boolean {
+    return this.#rooms.has(room);
+  }
+
+  /** Whether they may know who is in a room. */
+  watches(room: string): boolean {
+    return this.#watched.has(room);
+  }
+
+  /** Whether they may do in a room what a key stands for. */
+  may(key: PermissionKey, room: string): boolean {
+    let rooms = this.#may.get(key);
+    if (!rooms) this.#may.set(key, (rooms = new Map<string, boolean>()));
+    let may = rooms.get(room);
+    if (may === undefined) {
+      const value = this.state.room(room);
+      may =
+        value !== undefined &&
+        mayInRoom(this.who, key, this.state.world.value, value);
+      rooms.set(room, may);
+    }
+    return may;
+  }
+
+  /** Whether they may read the chat of a room, and there is one. */
+  reads(room: string): boolean {
+    return this.#chatOf(room).reads;
+  }
+
+  /** Whether they may join the chat of a room, and there is one. */
+  joins(room: string): boolean {
+    return this.#chatOf(room).joins;
+  }
+
+  /** Whether they may read the chat of a room again that existed before. */
+  regains(before: View): boolean {
+    return this.rooms.some(
+      (id) => this.reads(id) && before.state.room(id) && !before.reads(id),
+    );
+  }
+
+  #chatOf(id: string): { reads: boolean; joins: boolean } {
+    let chat = this.#chats.get(id);
+    if (!chat) {
+      const room = this.state.room(id);
+      const may = (key: "chat.read" | "chat.join") =>
+        room !== undefined &&
+        hasModule(room, "chat.native") &&
+        this.may(key, id);
+      chat = { reads: may("chat.read"), joins: may("chat.join") };
+      this.#chats.set(id, chat);
+    }
+    return chat;
+  }
+
+  /** A room as they see it, as JSON without its crowd; undefined if they do not. */
+  room(id: string): string | undefined {
+    const permissions = this.#rooms.get(id);
+    return permissions && `${this.state.roomJson(id, permissions)}}`;
+  }
+
+  /** A room that they see, as JSON. @param crowd the fields about its crowd. */
+  roomWith(id: string, crowd: string): string {
+    return `${this.state.roomJson(id, this.#rooms.get(id)!)},${crowd}}`;
+  }
+
+  /** Whether a room is the same in another view. */
+  hasSame(id: string, other: View): boolean {
+    if (this.#rooms.get(id) !== other.#rooms.get(id)) return false;
+    return (
+      this.state.room(id) === other.state.room(id) ||
+      this.room(id) === other.room(id)
+    );
+  }
+
+  /**
+   * The world, the permissions and the rooms as JSON in UTF-8. Everybody with this view
+   * gets the same buffer: do not change it.
+   */
+  json(crowds: SentCrowds): Buffer {
+    return this.state.jsonOf(this, crowds, () => {
+      const rooms = this.rooms.map((id) =>
+        this.roomWith(id, crowds.jsonOf(id)),
+      );
+      const permissions = JSON.stringify(this.permissions);
+      return `{"world":${this.state.worldJson},"permissions":${permissions},"rooms":[${rooms.join()}]}`;
+    });
+  }
+}
+
+/** The JSON of a view, and a number for the state of its crowds. */
+interface SentView {
+  readonly json: Buffer;
+  readonly changes: number;
+}
+
+/** A world with all its rooms, as it was at one moment. */
+export class WorldState {
+  readonly rooms: readonly Versioned<RoomValue>[];
+  readonly #byId: ReadonlyMap<string, Versioned<RoomValue>>;
+  /** The traits that any rule asks for. Others make no difference. */
+  readonly #relevant = new Set<string>();
+  readonly #views = new Map<string, View>();
+  /** The JSON of lists of permissions: many rooms and views have the same. */
+  readonly #lists = new Map<string, string>();
+  /** The JSON of the views that were asked for last. */
+  readonly #jsons: Record<Counting, LRUCache<View, SentView>> = {
+    words: new LRUCache({ max: KEPT_VIEWS }),
+    counts: new LRUCache({ max: KEPT_VIEWS }),
+  };
+  #forced: readonly RoomValue[] | undefined;
+
+  /** @param before an earlier state, with which it shares the rooms that are the same. */
+  constructor(
+    readonly world: Versioned<World>,
+    rooms: readonly Versioned<RoomValue>[],
+    before?: WorldState,
+  ) {
+    const earlier = before ? before.#byId : new Map<string, never>();
+    this.rooms = rooms.map((room) => {
+      const known = earlier.get(room.value.id);
+      return known?.version === room.version ? known : room;
+    });
+    this.#byId = new Map(this.rooms.map((room) => [room.value.id, room]));
+    addTraits(world.value.permission_config, this.#relevant);
+    for (const { value } of this.rooms) {
+      addTraits(value.permission_config, this.#relevant);
+    }
+  }
+
+  room(id: string): RoomValue | undefined {
+    return this.#byId.get(id)?.value;
+  }
+
+  /** The rooms whose chat everybody joins who may. */
+  get forced(): readonly RoomValue[] {
+    return (this.#forced ??= this.rooms
+      .map(({ value }) => value)
+      .filter(
+        (room) =>
+          room.extras.force_join === true && hasModule(room, "chat.native"),
+      ));
+  }
+
+  /** The world as people see it, as JSON. */
+  get worldJson(): string {
+    return worldJsonOf(this.world.value);
+  }
+
+  /** A list as JSON, which is one string in memory for all equal lists. */
+  shared(list: readonly string[]): string {
+    const json = JSON.stringify(list);
+    const known = this.#lists.get(json);
+    if (known === undefined) this.#lists.set(json, json);
+    return known ?? json;
+  }
+
+  /** A room with somebody's permissions, as JSON without the last brace. */
+  roomJson(id: string, permissions: string): string {
+    const [before, after] = aroundPermissions(this.room(id)!);
+    return before + permissions + after;
+  }
+
+  /**
+   * The JSON of a view. Only a few are kept: each may be large, and there may be as
+   * many views as people.
+   */
+  jsonOf(
+    view: View,
+    { counting, changes }: SentCrowds,
+    make: () => string,
+  ): Buffer {
+    const known = this.#jsons[counting].get(view);
+    if (known?.changes === changes) return known.json;
+    const json = Buffer.from(make());
+    this.#jsons[counting].set(view, { json, changes });
+    return json;
+  }
+
+  /** What somebody sees. People with the same rights share one view. */
+  view({ traits, state }: Bearer): View {
+    const held = [...traits]
+      .filter((trait) => this.#relevant.has(trait))
+      .sort();
+    const key = [state, ...held].join("\n");
+    let view = this.#views.get(key);
+    if (!view) {
+      view = new View({ traits: new Set(held), state }, this);
+      this.#views.set(key, view);
+    }
+    return view;
+  }
+}
+
+/** The states of the worlds that somebody is in. */
+export class WorldStates {
+  readonly #clock: Clock;
+  readonly #store: Store;
+  readonly #isWatched: (world: string) => boolean;
+  readonly #known = new Map<string, { state: WorldState; readAt: number }>();
+  readonly #loading = new Map<string, Promise<WorldState | undefined>>();
+  /** States that were changed since. */
+  readonly #old = new Map<string, WorldState>();
+
+  /** @param isWatched whether somebody is in a world. Only then its state is kept. */
+  constructor(
+    clock: Clock,
+    store: Store,
+    isWatched: (world: string) => boolean,
+  ) {
+    this.#clock = clock;
+    this.#store = store;
+    this.#isWatched = isWatched;
+  }
+
+  /** A world was changed, or nobody is in it any more. */
+  forget(world: string): void {
+    const known = this.#known.get(world);
+    if (known) this.#old.set(world, known.state);
+    if (!this.#isWatched(world)) this.#old.delete(world);
+    this.#known.delete(world);
+    this.#loading.delete(world);
+  }
+
+  /** The state that was read last; undefined if the world was changed since. */
+  present(world: string): WorldState | undefined {
+    return this.#known.get(world)?.state;
+  }
+
+  /** The state with a world that was just read; undefined if it has to be read. */
+  of({ value: { id }, version }: Versioned<World>): WorldState | undefined {
+    const known = this.#known.get(id);
+    return known?.state.world.version === version &&
+      this.#clock.now() - known.readAt < MAX_AGE
+      ? known.state
+      : undefined;
+  }
+
+  /** The state of a world now; undefined if there is no such world. */
+  async get(id: string): Promise<WorldState | undefined> {
+    const world = await this.#store.worlds.get(id);
+    const known = world && this.of(world);
+    if (known) return known;
+    const loading = this.#loading.get(id) ?? this.#load(id);
+    this.#loading.set(id, loading);
+    // If it is gone later, the world was changed meanwhile: the state is only for
+    // those who asked before.
+    const isPresent = () => this.#loading.get(id) === loading;
+    try {
+      const state = await loading;
+      if (state && isPresent() && this.#isWatched(id)) {
+        this.#known.set(id, { state, readAt: this.#clock.now() });
+        this.#old.delete(id);
+      }
+      return state;
+    } finally {
+      if (isPresent()) this.#loading.delete(id);
+    }
+  }
+
+  async #load(id: string): Promise<WorldState | undefined> {
+    const rooms: Versioned<RoomValue>[] = [];
+    let read: Versioned<RoomValue>[];
+    let page = 1;
+    do {
+      read = await this.#store.rooms.all(id, { page: page++, pageSize: PAGE });
+      rooms.push(...read);
+    } while (read.length === PAGE);
+    const world = await this.#store.worlds.get(id);
+    return world && new WorldState(world, rooms, this.#old.get(id));
+  }
+}

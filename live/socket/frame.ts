@@ -1,0 +1,62 @@
+import { jsonOf } from "../rules/encoding.js";
+
+/** The bit of the first byte for the last fragment of a message (RFC 6455, section 5.2). */
+const FIN = 0x80;
+const TEXT = 0x1;
+const PING = 0x9;
+const PONG = 0xa;
+
+/**
+ * A text as the whole frame of a server, which is not masked (RFC 6455, section
+ * 5.2). A frame that was made once can be written to any number of sockets.
+ */
+export const textFrame = (text: string): Buffer =>
+  startOfFrame(text, Buffer.byteLength(text), 0);
+
+/**
+ * A text frame in pieces, to be written one after the other. The shared part is not
+ * copied, so any number of frames can contain the same buffer.
+ * @param shared UTF-8.
+ */
+export function frameAround(
+  before: string,
+  shared: Buffer,
+  after: string,
+): readonly Buffer[] {
+  const end = Buffer.from(after);
+  const size = Buffer.byteLength(before);
+  return [startOfFrame(before, size, shared.length + end.length), shared, end];
+}
+
+/**
+ * The head of a frame, and the first part of its text.
+ * @param size of that part, in bytes.
+ * @param rest how many bytes of text follow.
+ */
+function startOfFrame(text: string, size: number, rest: number): Buffer {
+  const length = size + rest;
+  const head = length < 126 ? 2 : length < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(head + size);
+  frame[0] = FIN | TEXT;
+  if (head === 2) frame[1] = length;
+  else if (head === 4) {
+    frame[1] = 126;
+    frame.writeUInt16BE(length, 2);
+  } else {
+    frame[1] = 127;
+    frame.writeBigUInt64BE(BigInt(length), 2);
+  }
+  frame.write(text, head);
+  return frame;
+}
+
+/** A ping without content. */
+export const pingFrame = Buffer.from([FIN | PING, 0]);
+
+/** The answer to a ping, with its content of at most 125 bytes. */
+export const pongFrame = (content: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([FIN | PONG, content.length]), content]);
+
+/** A push, encoded and framed once for all who get it. */
+export const pushFrame = (name: string, data: unknown): Buffer =>
+  textFrame(jsonOf([name, data]));

@@ -1,0 +1,147 @@
+import { elementIn, findLosses } from "../../schemas/fidelity.js";
+import type { Faults } from "../../schemas/errors.js";
+import type { dispatcher } from "../dispatch.js";
+import { Close, type Connection, type Message } from "./connection.js";
+import { jsonOf } from "../rules/encoding.js";
+import { textFrame } from "./frame.js";
+import type { Live } from "../live.js";
+import { logIn } from "../people/login.js";
+import {
+  invalidPayload,
+  LiveError,
+  problemOf,
+  rateLimited,
+  doubtful,
+} from "../rules/problems.js";
+import { liveErrorOf } from "./refusals.js";
+
+/** A message that is no JSON array, or that is nested too deep to be answered. */
+const invalidMessage = () => new LiveError("protocol.invalid_message");
+
+/** A request as it came. */
+interface Request {
+  readonly text: string;
+  readonly action: unknown;
+  /** As it was written; undefined if it has none. */
+  readonly id: string | undefined;
+  readonly payload: unknown;
+  readonly elements: readonly unknown[];
+}
+
+/**
+ * Reads a message: `[action, id, payload]`, or `[action, payload]`.
+ * @throws {LiveError}
+ */
+function readRequest(text: string | undefined): Request {
+  let elements: unknown;
+  let id: string | undefined;
+  try {
+    if (text === undefined) throw invalidMessage();
+    elements = JSON.parse(text);
+    if (Array.isArray(elements) && elements.length === 3) {
+      id = echoOf(text, elements);
+    }
+  } catch {
+    throw invalidMessage();
+  }
+  if (!Array.isArray(elements) || elements.length === 0) throw invalidMessage();
+  return { text, action: elements[0], id, payload: elements.at(-1), elements };
+}
+
+/**
+ * The second element of a message, to be sent back. Numbers, and what may contain
+ * some, are sent as they were written: a double may not hold them.
+ * @throws {Error} if it is nested too deep.
+ */
+function echoOf(text: string, elements: readonly unknown[]): string {
+  const [, id] = elements;
+  if (typeof id !== "number") {
+    const json = JSON.stringify(id);
+    if (!/^[[{]/.test(json)) return json;
+  }
+  return elementIn(text, 1, elements.length);
+}
+
+/** The text of an error frame. */
+function errorText(error: LiveError, id: string | undefined): string {
+  const problem = JSON.stringify(problemOf(error));
+  return id === undefined
+    ? `["error",${problem}]`
+    : `["error",${id},${problem}]`;
+}
+
+/**
+ * Makes the function that carries out messages.
+ * @returns a function that gives the frame of the answer, in pieces. It rejects with what nobody expected.
+ */
+export function messageHandler(
+  live: Live,
+  dispatch: ReturnType<typeof dispatcher>,
+) {
+  return async (
+    connection: Connection,
+    { text, allowed }: Message,
+  ): Promise<readonly Buffer[]> => {
+    let request: Request | undefined;
+    try {
+      request = readRequest(text);
+      if (!allowed) throw rateLimited();
+      return await answer(connection, request);
+    } catch (error) {
+      const refusal = liveErrorOf(error, request?.action);
+      if (!refusal) throw error;
+      // A read after the write failed.
+      const isDone =
+        refusal.code === "server.unavailable" && connection.hasWritten;
+      const known = isDone ? doubtful() : refusal;
+      // Clients come back when a connection ends. After an error they would wait.
+      if (!connection.login && known.code === "server.unavailable") {
+        connection.closeAfterAnswer(Close.tryAgainLater);
+      }
+      live.metrics?.refused(request, known.code);
+      return [textFrame(errorText(known, request?.id))];
+    }
+  };
+
+  async function answer(
+    connection: Connection,
+    request: Request,
+  ): Promise<readonly Buffer[]> {
+    const { action, id, payload, elements } = request;
+    if (action === "ping") return [textFrame(pong(request))];
+    if (!connection.login) {
+      if (action !== "authenticate") {
+        throw new LiveError("protocol.unauthenticated");
+      }
+      const losses = lossesIn(request);
+      if (losses) throw invalidPayload(losses);
+      const answer = await logIn(live, connection, payload);
+      live.metrics?.succeeded(action);
+      return answer;
+    }
+    if (elements.length > 3) throw invalidMessage();
+    const { login } = connection;
+    const result = await dispatch(live, connection, login, {
+      action,
+      payload: elements.length === 1 ? null : payload,
+      losses: () => lossesIn(request),
+    });
+    live.metrics?.succeeded(action as string);
+    const start = id === undefined ? "" : `${id},`;
+    return [textFrame(`["success",${start}${jsonOf(result)}]`)];
+  }
+}
+
+/** What is not as the client wrote it once the payload is parsed. */
+function lossesIn({ text, elements: { length } }: Request): Faults | undefined {
+  if (length === 1) return undefined;
+  return findLosses(elementIn(text, length - 1, length))?.faults;
+}
+
+function pong({ text, elements }: Request): string {
+  try {
+    return `["pong",${elements.length > 1 ? echoOf(text, elements) : "null"}]`;
+  } catch {
+    throw invalidMessage();
+  }
+}

@@ -1,0 +1,211 @@
+import type { UserRecord } from "../../db/contract/store.js";
+import type { Connection } from "./connection.js";
+import type { Live } from "../live.js";
+import type { Identity } from "../../plugins/auth/identity.js";
+import { Buckets } from "./buckets.js";
+import { sizeOfProfile } from "../rules/sizes.js";
+import { Spent } from "./spent.js";
+import { TokenBucket } from "./token-bucket.js";
+
+/** A burst of messages, or of reactions and votes, is this many times the rate. */
+export const MESSAGE_BURST = 4;
+
+/** The size of a message or question that counts as one more, in bytes. */
+const MESSAGE_SIZE = 8 * 1024;
+
+/** A burst of logins is this many times the rate, which is the one of commands. */
+const LOGIN_BURST = 6;
+
+/**
+ * How many bytes about one user those who watch rooms get in a second, because the
+ * user enters again and again.
+ */
+const ENTERED_BYTES = 32 * 1024;
+
+/** A burst of entries is this many times the rate: a hundred rooms at once. */
+const ENTRY_BURST = 8;
+
+/** What an entry costs beside the profile, in bytes. */
+const ENTRY_COST = 2048;
+
+/** How often a user may join or leave channels in a second; a burst is twelve times as many. */
+const JOINS_PER_SECOND = 5;
+const JOIN_BURST = 12;
+
+/** What that costs at least, in bytes. */
+const JOIN_COST = 2048;
+
+/** How often a user may search in a second; a burst is ten times as many. */
+const SEARCHES_PER_SECOND = 5;
+const SEARCH_BURST = 10;
+
+/** To how many people a user may show direct channels for each message that they may send. */
+const SHOWN_PEOPLE = 2;
+
+/** How many times that many people may be shown at once: three channels of a hundred. */
+const SHOW_BURST = 30;
+
+/**
+ * How many times a second somebody in a room may be told of a new question, over all who
+ * are there: about a third of what a core can send. A burst is four times as many.
+ */
+const TOLD = 50_000;
+const TOLD_BURST = 4;
+
+/** The size of a question that counts as one more that is told, in characters. */
+const TOLD_SIZE = 1000;
+
+/** The longest time in which a bucket fills, in seconds. */
+const LONGEST_BURST = Math.max(
+  LOGIN_BURST,
+  ENTRY_BURST,
+  JOIN_BURST,
+  SHOW_BURST,
+);
+
+type RatesParts = Pick<Live, "clock" | "hub" | "limits" | "replica">;
+
+/** What of a user is bounded. */
+type Kind =
+  | "logins"
+  | "messages"
+  | "reactions"
+  | "entries"
+  | "joins"
+  | "shows"
+  | "searches";
+
+/**
+ * How much each user may still do, counted in all processes and over all connections,
+ * whether one is open or not. And how much may still happen in each room.
+ */
+export class Rates {
+  readonly #live: RatesParts;
+  /** The keys name a world and a user. */
+  readonly #rates: Record<Kind, Buckets>;
+  /** Of each room, by the set of the connections in it. */
+  readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
+  /** What users have spent here, for the other processes: their next connection may be there. */
+  readonly #spent: Spent;
+
+  constructor(live: RatesParts) {
+    this.#live = live;
+    const { clock, replica } = live;
+    const { commandsPerSecond, messagesPerSecond } = live.limits;
+    const buckets = (rate: number, burst: number) =>
+      new Buckets(clock, rate, burst);
+    this.#rates = {
+      logins: buckets(commandsPerSecond, LOGIN_BURST),
+      messages: buckets(messagesPerSecond, MESSAGE_BURST),
+      // A user who has sent many messages may still vote.
+      reactions: buckets(messagesPerSecond, MESSAGE_BURST),
+      entries: buckets(ENTERED_BYTES, ENTRY_BURST),
+      joins: buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
+      searches: buckets(SEARCHES_PER_SECOND, SEARCH_BURST),
+      shows: buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
+    };
+    this.#spent = new Spent(clock, replica, {
+      kept: 1000 * LONGEST_BURST,
+      onSpent: (world, key, count) => this.#spend(world, key, count),
+    });
+  }
+
+  close(): void {
+    this.#spent.close();
+  }
+
+  /** Whether a client may log in once more. It may have no user yet. */
+  mayLogIn(world: string, { tokenId, clientId }: Identity): boolean {
+    const name =
+      tokenId === undefined ? `client ${clientId}` : `token ${tokenId}`;
+    return this.#take("logins", world, name, 1);
+  }
+
+  /**
+   * Whether a user may send one more message. All subscribers get all of it, so a large
+   * one counts as several, but never as more than a burst.
+   * @param size of the content, in bytes.
+   */
+  mayMessage(connection: Connection, size = 0): boolean {
+    const { rate, burst } = this.#rates.messages;
+    const cost = 1 + Math.floor(size / MESSAGE_SIZE);
+    return this.#takeOf(connection, "messages", Math.min(cost, rate * burst));
+  }
+
+  /** Whether a user may react to one more message, or vote once more. */
+  mayReact(connection: Connection): boolean {
+    return this.#takeOf(connection, "reactions", 1);
+  }
+
+  /**
+   * Whether others may be told that a user entered a room; counted in bytes. Each
+   * entry sends the profile to all who watch.
+   */
+  mayEnter(connection: Connection, user: UserRecord): boolean {
+    return this.#takeOf(
+      connection,
+      "entries",
+      ENTRY_COST + sizeOfProfile(user),
+    );
+  }
+
+  /**
+   * Whether a user may join or leave one more channel, of which all who listen there
+   * learn; counted in bytes. The event shows the profile twice.
+   */
+  mayJoinOrLeave(connection: Connection, user: UserRecord): boolean {
+    const cost = Math.max(JOIN_COST, 2 * sizeOfProfile(user));
+    return this.#takeOf(connection, "joins", cost);
+  }
+
+  /** Whether a user may search once more: each search looks at all users of the world. */
+  maySearch(connection: Connection): boolean {
+    return this.#takeOf(connection, "searches", 1);
+  }
+
+  /**
+   * Whether a user may make a direct channel appear to some others, each of whom gets
+   * the list of their channels; counted in people.
+   */
+  mayShow(connection: Connection, people: number): boolean {
+    return this.#takeOf(connection, "shows", people);
+  }
+
+  /**
+   * Whether all in a room may be told of one more question. Many people may ask, and
+   * others would learn of nothing else.
+   * @param size of the question, in characters.
+   */
+  mayTell(world: string, room: string, size: number): boolean {
+    const people = this.#live.hub.inRoom(world, room);
+    if (people.size === 0) return true;
+    let bucket = this.#told.get(people);
+    if (!bucket) {
+      bucket = new TokenBucket(TOLD, TOLD_BURST, this.#live.clock);
+      this.#told.set(people, bucket);
+    }
+    const cost = people.size * (1 + size / TOLD_SIZE);
+    return bucket.take(Math.min(cost, TOLD * TOLD_BURST));
+  }
+
+  #takeOf({ world, login }: Connection, kind: Kind, count: number): boolean {
+    return this.#take(kind, world, login!.user, count);
+  }
+
+  /** @param name of the user or client. */
+  #take(kind: Kind, world: string, name: string, count: number): boolean {
+    if (!this.#rates[kind].take(`${world} ${name}`, count)) return false;
+    this.#spent.add(world, `${kind} ${name}`, count);
+    return true;
+  }
+
+  /** A user has spent something in another process. */
+  #spend(world: string, key: string, count: number): void {
+    const end = key.indexOf(" ");
+    const kind = key.slice(0, end);
+    // Another version of Foyer may know other kinds.
+    if (!Object.hasOwn(this.#rates, kind)) return;
+    const name = key.slice(end + 1);
+    this.#rates[kind as Kind].spend(`${world} ${name}`, count);
+  }
+}

@@ -1,0 +1,80 @@
+import { StoreError } from "../../db/contract/store.js";
+import {
+  chatDenied,
+  doubtful,
+  invalidPayload,
+  LiveError,
+  roomDenied,
+  tooLarge,
+  unavailable,
+  unknownEvent,
+  unknownPoll,
+  unknownQuestion,
+  unknownRoom,
+  unknownUser,
+  unknownWorld,
+  worldDenied,
+} from "../rules/problems.js";
+
+/**
+ * The error of a message that failed.
+ * @param action what the message asked for.
+ * @returns undefined for a fault that nobody expected.
+ */
+export function liveErrorOf(
+  error: unknown,
+  action: unknown,
+): LiveError | undefined {
+  if (error instanceof LiveError) return error;
+  if (!(error instanceof StoreError)) return undefined;
+  const { problem, field, message } = error;
+  switch (problem) {
+    case "absent":
+      return absentOf(error, action);
+    case "changed":
+    case "busy":
+    case "full":
+      return unavailable();
+    case "doubtful":
+      // A login may be repeated in any case.
+      return action === "authenticate" ? unavailable() : doubtful();
+    case "large":
+      return tooLarge();
+    case "denied":
+      if (field === "poll") return new LiveError("poll.vote", message);
+      // Who was silenced since the command began gets what its checks would have answered.
+      return isOfVotes(action) ? roomDenied() : chatDenied();
+    case "quota":
+      if (field === "options") return invalidPayload({ options: [message] });
+      return field === "reactions"
+        ? new LiveError("chat.reaction_limit", message)
+        : new LiveError("user.block.limit", message);
+    default:
+      return undefined;
+  }
+}
+
+/** What is absent was deleted between two steps of a command, or is an option that the payload names. */
+function absentOf({ field, message }: StoreError, action: unknown): LiveError {
+  switch (field) {
+    case "room":
+      return unknownRoom();
+    case "event":
+      return unknownEvent();
+    case "question":
+      return unknownQuestion();
+    case "poll":
+      return unknownPoll();
+    case "option":
+      return invalidPayload({ options: [message] });
+    case "user":
+      // The only user of a question or a poll is who gave the command.
+      return isOfVotes(action) ? worldDenied() : unknownUser();
+    default:
+      return unknownWorld();
+  }
+}
+
+/** Whether a command is about a question or a poll. */
+const isOfVotes = (action: unknown): boolean =>
+  typeof action === "string" && /^(?:question|poll)\./.test(action);
