@@ -271,15 +271,14 @@ export class Follower<E extends Logged> {
   async #read(world: string, followed: Followed<E>): Promise<void> {
     while (this.#isFollowed(world, followed)) {
       const began = this.#clock.now();
-      const { cursor } = followed;
+      const { cursor, early } = followed;
       if (!cursor) {
         const [head] = await this.#log.heads([world]);
         if (this.#isFollowed(world, followed)) this.#begin(followed, head!);
         continue;
       }
       followed.hasMore = false;
-      // All of them are in the stretch that is read, or in a history that is no more.
-      followed.early.clear();
+      const waiting = [...early.values()];
       const { tag, entries } = await this.#log.since(
         world,
         cursor.seq,
@@ -298,9 +297,18 @@ export class Follower<E extends Logged> {
       for (const entry of entries) {
         if (entry.seq <= own.seq) continue;
         this.caughtUp++;
-        this.#take(followed, entry);
+        // A hint says more than the store, such as whose connection caused it.
+        const hint = early.get(entry.seq)?.entry;
+        this.#take(followed, isAt(hint, entry) ? hint! : entry);
       }
-      if (entries.length < STRETCH && !followed.hasMore) {
+      const isAll = entries.length < STRETCH;
+      for (const hint of waiting) {
+        const { seq } = hint.entry;
+        // Those that were not read are in a history that is no more.
+        const isDone = isAll || seq <= entries.at(-1)!.seq;
+        if (isDone && early.get(seq) === hint) early.delete(seq);
+      }
+      if (isAll && !followed.hasMore) {
         followed.confirmed = Math.max(followed.confirmed, began);
         return;
       }

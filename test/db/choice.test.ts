@@ -35,8 +35,8 @@ void t.test("engines whose packages are not installed", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "foyer-"));
   t.teardown(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  mkdirSync(join(folder, "db"));
-  for (const name of ["choice.js", "store.js"]) {
+  mkdirSync(join(folder, "db/contract"), { recursive: true });
+  for (const name of ["choice.js", "contract/store.js"]) {
     copyFileSync(join(root, "dist/db", name), join(folder, "db", name));
   }
   const { href } = pathToFileURL(join(folder, "db/choice.js"));
