@@ -123,14 +123,6 @@ const ofAnnouncement = entryWith(
   { announcement: isId, wasVisible: isFlag },
   { hidden: isAnnouncement },
 );
-const ofQuestion = entryWith(
-  { room: isId, question: isId, wasVisible: isFlag },
-  { hidden: isQuestion },
-);
-const ofPoll = entryWith(
-  { room: isId, poll: isId, wasPublic: isFlag },
-  { hidden: isPoll },
-);
 const votes = isListOf(
   isRecord({ user: isId }, { connection: isId }),
   MAX_USERS,
@@ -163,12 +155,22 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "chat.reacted": entryWith({ channel: isId, event: isSeq }),
   "chat.memberships": entryWith({ channel: isId, users: isUsers }),
   "chat.erased": ofWorld,
-  "question.saved": ofQuestion,
-  "question.deleted": ofQuestion,
+  "question.saved": entryWith(
+    { room: isId, question: isId, hid: isFlag },
+    { hidden: isQuestion },
+  ),
+  "question.deleted": entryWith({
+    room: isId,
+    question: isId,
+    wasVisible: isFlag,
+  }),
   "question.voted": entryWith({ room: isId, question: isId, votes }),
   "question.pinned": entryWith({ room: isId, question: isNullOr(isId) }),
-  "poll.saved": ofPoll,
-  "poll.deleted": ofPoll,
+  "poll.saved": entryWith(
+    { room: isId, poll: isId, hid: isFlag },
+    { hidden: isPoll },
+  ),
+  "poll.deleted": entryWith({ room: isId, poll: isId, wasPublic: isFlag }),
   "poll.voted": entryWith({ room: isId, poll: isId, votes }),
   "poll.pinned": entryWith({ room: isId, poll: isNullOr(isId) }),
   "file.added": ofFile,

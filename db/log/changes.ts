@@ -24,14 +24,13 @@ export function updatedAnnouncement(
 
 /** A question was changed. */
 export function updatedQuestion(before: Question, after: Question): Given {
-  const wasVisible = isVisible(before);
+  const hid = isVisible(before) && !isVisible(after);
   return {
     type: "question.saved",
     room: after.room,
     question: after.id,
-    wasVisible,
-    ...(wasVisible &&
-      !isVisible(after) && { hidden: { ...after, content: before.content } }),
+    hid,
+    ...(hid && { hidden: { ...after, content: before.content } }),
   };
 }
 
@@ -40,7 +39,7 @@ export const savedQuestion = (room: string, question: string): Given => ({
   type: "question.saved",
   room,
   question,
-  wasVisible: false,
+  hid: false,
 });
 
 export const deletedQuestion = (before: Question): Given => ({
@@ -54,15 +53,14 @@ const isVisible = ({ state }: Question): boolean => state === "visible";
 
 /** A poll was changed. */
 export function updatedPoll(before: Poll, after: Poll): Given {
-  const wasPublic = isPublic(before);
+  const hid = isPublic(before) && !isPublic(after);
   const { state, is_pinned } = after;
   return {
     type: "poll.saved",
     room: after.room,
     poll: after.id,
-    wasPublic,
-    ...(wasPublic &&
-      !isPublic(after) && { hidden: { ...before, state, is_pinned } }),
+    hid,
+    ...(hid && { hidden: { ...before, state, is_pinned } }),
   };
 }
 
@@ -71,7 +69,7 @@ export const savedPoll = (room: string, poll: string): Given => ({
   type: "poll.saved",
   room,
   poll,
-  wasPublic: false,
+  hid: false,
 });
 
 export const deletedPoll = (before: Poll): Given => ({

@@ -87,13 +87,19 @@ export type Change =
   /** The content of some events was erased, or they are gone, without an event that says so. */
   | { type: "chat.erased" }
   | {
-      type: "question.saved" | "question.deleted";
+      type: "question.saved";
       room: string;
       question: string;
-      /** Whether it was visible before. */
-      wasVisible: boolean;
-      /** If this hid the question: its public form, without a text that came with the change. */
+      /** Whether this hid it: it was visible before, and is not after. */
+      hid: boolean;
+      /** If so, its public form without a text that came with the change, until that is erased. */
       hidden?: Question | undefined;
+    }
+  | {
+      type: "question.deleted";
+      room: string;
+      question: string;
+      wasVisible: boolean;
     }
   /** Users voted for a question, or withdrew their votes. */
   | {
@@ -106,13 +112,20 @@ export type Change =
   /** This question is pinned now; null for none. */
   | { type: "question.pinned"; room: string; question: string | null }
   | {
-      type: "poll.saved" | "poll.deleted";
+      type: "poll.saved";
+      room: string;
+      poll: string;
+      /** Whether this hid it: it was open or closed before, and is neither after. */
+      hid: boolean;
+      /** If so, its public form without texts that came with the change, until that is erased. */
+      hidden?: Poll | undefined;
+    }
+  | {
+      type: "poll.deleted";
       room: string;
       poll: string;
       /** Whether it was open or closed before. */
       wasPublic: boolean;
-      /** If this hid the poll: its public form, without texts that came with the change. */
-      hidden?: Poll | undefined;
     }
   /** The ballots of users changed. `votes` as for questions. */
   | { type: "poll.voted"; room: string; poll: string; votes: Vote[] }

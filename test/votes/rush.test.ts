@@ -196,6 +196,8 @@ void t.test("A13 a rush of votes", async (t) => {
       const edits = { room, id, content: "Edited", state };
       await host.do(`${kind}.update`, edits);
       await passed(kind, room, manager);
+      // The reader's connection may deliver later than the manager's.
+      await reader.do("room.enter", { room });
       for (const [name, those] of Object.entries(pushes)) {
         const states = those.map(({ data }) => data.state);
         const first = states.indexOf(state);

@@ -30,7 +30,7 @@ import { Voters } from "./voters.js";
 export const MAX_LISTED = 1000;
 export const MAX_LISTED_SIZE = 1024 * 1024;
 
-type Saved = Extract<Entry, { poll: string; wasPublic: boolean }>;
+type Saved = Extract<Entry, { type: "poll.saved" }>;
 
 /** The key of those who are told of a poll. */
 const audienceOf = (isPublic: boolean): PermissionKey =>
@@ -137,9 +137,9 @@ export class PollPushes {
     world,
     room,
     poll: id,
-    wasPublic,
+    hid,
     hidden,
-  }: Omit<Saved, "type">): Promise<void> {
+  }: Saved): Promise<void> {
     const gone = pushFrame("poll.deleted", { room, id });
     const choose: Choose = (poll, voters) => {
       const now = poll && new PollFrames(poll);
@@ -147,7 +147,7 @@ export class PollPushes {
       // A manager may have changed it once more since it was hidden. If the log no longer
       // has what readers saw, it is gone for them: so it is if it was deleted meanwhile.
       const last = isRead ? now : hidden && new PollFrames(hidden);
-      const key = audienceOf(wasPublic || isRead);
+      const key = audienceOf(hid || isRead);
       return (connection, view) => {
         if (!view.may(key, room)) return undefined;
         const manages = view.may("poll.manage", room);

@@ -29,7 +29,7 @@ import { sentQuestion } from "./shapes.js";
 export const MAX_LISTED = 1000;
 export const MAX_LISTED_SIZE = 1024 * 1024;
 
-type Saved = Extract<Entry, { question: string; wasVisible: boolean }>;
+type Saved = Extract<Entry, { type: "question.saved" }>;
 
 /** The key of those who are told of a question. */
 const audienceOf = (isVisible: boolean): PermissionKey =>
@@ -97,12 +97,12 @@ export class QuestionPushes {
     world,
     room,
     question: id,
-    wasVisible,
+    hid,
     hidden,
-  }: Omit<Saved, "type">): Promise<void> {
+  }: Saved): Promise<void> {
     const question = await this.#find(world, room, id);
     const now = question && frameOf(question);
-    if (!wasVisible || (question && isVisible(question))) {
+    if (!hid || (question && isVisible(question))) {
       if (!question) return;
       const key = audienceOf(isVisible(question));
       await pushInRoom(this.#live, world, room, (_, view) =>

@@ -23,8 +23,8 @@ export async function logVoteContract(contract: Contract): Promise<void> {
     const { store, expecting } = await Expecting.open(t, open);
     const { questions } = store;
     const { room, user, by } = await furnished(store);
-    const saved = (question: string, wasVisible: boolean): Logged => ({
-      ...({ type: "question.saved", room, question, wasVisible, by } as const),
+    const saved = (question: string, hid: boolean): Logged => ({
+      ...({ type: "question.saved", room, question, hid, by } as const),
     });
     const draft = { sender: user, content: "x", state: "visible" } as const;
     const ask = () => questions.ask("demo", room, draft, by);
@@ -117,8 +117,8 @@ export async function logVoteContract(contract: Contract): Promise<void> {
     const { store, expecting } = await Expecting.open(t, open);
     const { polls, chat } = store;
     const { room, user, by } = await furnished(store);
-    const saved = (poll: string, wasPublic: boolean): Logged => ({
-      ...({ type: "poll.saved", room, poll, wasPublic, by } as const),
+    const saved = (poll: string, hid: boolean): Logged => ({
+      ...({ type: "poll.saved", room, poll, hid, by } as const),
     });
     const draft = { content: "x", options: [{ content: "a" }] };
     const create = () => polls.create("demo", room, draft, by);
@@ -185,7 +185,7 @@ export async function logVoteContract(contract: Contract): Promise<void> {
     await expecting.write(
       "an open poll is closed",
       () => update({ state: "closed" }),
-      [saved(id, true)],
+      [saved(id, false)],
     );
     await expecting.write(
       "a closed poll is hidden",

@@ -1,6 +1,6 @@
 import { defaultPermissionConfig } from "../../../schemas/plain/permissions.js";
 import { Random } from "../random.js";
-import { Database } from "../store/database.js";
+import { Database, type Past } from "../store/database.js";
 import { announcementStore, roomStore, worldStore } from "../store/places.js";
 import type { StoreFaults } from "../store/store.js";
 import { ORIGIN, Timeline } from "../timeline.js";
@@ -122,9 +122,12 @@ export class House {
     return alive.length > 0 ? random.pick(alive) : undefined;
   }
 
-  /** The id of the user that somebody is. */
-  userOf(who: Who): string | undefined {
-    for (const user of this.database.tables.users.values()) {
+  /** The id of the user that somebody is, now or in a state of the past. */
+  userOf(
+    who: Who,
+    { users }: Pick<Past, "users"> = this.database.tables,
+  ): string | undefined {
+    for (const user of users.values()) {
       const isThis =
         "uid" in who
           ? user.token_id === who.uid

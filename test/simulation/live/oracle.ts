@@ -160,9 +160,11 @@ export class Oracle {
     const said = this.#said.get(secret);
     if (!said) return false;
     const { channel, sender, commit } = said;
-    if (sender !== null && sender === client.userId) return true;
-    return this.#some(Math.max(oldest, commit), (past) =>
-      this.mayRead(client, channel, past),
+    return this.#some(
+      Math.max(oldest, commit),
+      (past) =>
+        (sender !== null && sender === this.#userOf(client, past)) ||
+        this.mayRead(client, channel, past),
     );
   }
 
@@ -170,8 +172,13 @@ export class Oracle {
   mayRead(client: Client, channel: string, past: Past): boolean {
     const direct = past.channels.get(channel)?.direct ?? null;
     if (direct === null) return this.#may(client, "chat.read", channel, past);
-    const user = client.userId;
+    const user = this.#userOf(client, past);
     return user !== undefined && direct.split(",").includes(user);
+  }
+
+  /** The id that the user of a client had: it has another one after the database went back. */
+  #userOf({ who }: Client, past: Past): string | undefined {
+    return this.#house.userOf(who, past);
   }
 
   #maySeeQuestion(client: Client, secret: string, oldest: number): boolean {
@@ -183,7 +190,7 @@ export class Oracle {
     return this.#some(0, (past) =>
       found(past).some(
         ({ room, sender }) =>
-          (sender !== null && sender === client.userId) ||
+          (sender !== null && sender === this.#userOf(client, past)) ||
           this.#some(
             oldest,
             (now) =>
@@ -243,9 +250,10 @@ export class Oracle {
     return { permission_config: rulesIn(row.permission_config) };
   }
 
-  #bearer({ traits, userId }: Client, { users }: Past): Bearer {
-    const { moderation_state: state = "" } = users.get(userId ?? "") ?? {};
-    return { traits, state };
+  #bearer(client: Client, past: Past): Bearer {
+    const id = this.#userOf(client, past) ?? "";
+    const { moderation_state: state = "" } = past.users.get(id) ?? {};
+    return { traits: client.traits, state };
   }
 
   #may(client: Client, key: PermissionKey, id: string, past: Past): boolean {
