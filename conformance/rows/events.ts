@@ -28,7 +28,6 @@ export const eventRows: Rows = {
       ["world.updated", "world"],
       ["chat.channels", "outsider"],
     ],
-    todo: "the channel of a room that becomes visible is not listed before the next login",
   },
   "a key that is removed": {
     act: (it) => it.removeKey(),
