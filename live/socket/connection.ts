@@ -51,6 +51,9 @@ const LOOKED_AT = 1000;
 /** How long a message waits for pushes that those before it have caused, in milliseconds. */
 const LONGEST_WAIT = 250;
 
+/** How long an answer waits until the rights of its user are known, in milliseconds. */
+const LONGEST_DOUBT = 2000;
+
 /** A connection is closed after this many ping intervals without a frame. */
 const SILENT_INTERVALS = 2.4;
 
@@ -330,7 +333,10 @@ export class Connection {
       this.#answering = true;
       this.#hasWritten = false;
       try {
-        this.#answer(await this.#around.handle(this, { text, allowed }));
+        const answer = await this.#around.handle(this, { text, allowed });
+        // Its user may have been banned while the message was carried out.
+        if (!this.#doubt || (await this.#isSure())) this.#answer(answer);
+        else this.close(Close.tryAgainLater);
       } catch (error) {
         this.#around.onFault(this, error);
       }
@@ -373,6 +379,24 @@ export class Connection {
       };
       pushed.then(goOn, goOn);
     });
+  }
+
+  /** Waits until the rights of the user are known. @returns false if they cannot be read for some time. */
+  async #isSure(): Promise<boolean> {
+    let isLate = false;
+    let stop = () => {};
+    while (this.#doubt && !isLate) {
+      stop();
+      const late = new Promise<void>((resolve) => {
+        stop = this.#around.clock.after(LONGEST_DOUBT, () => {
+          isLate = true;
+          resolve();
+        });
+      });
+      await Promise.race([this.#doubt.catch(() => {}), late]);
+    }
+    stop();
+    return !isLate;
   }
 
   /** Waits until the client has read enough of earlier answers to get one more. */
