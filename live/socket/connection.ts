@@ -335,7 +335,8 @@ export class Connection {
       try {
         const answer = await this.#around.handle(this, { text, allowed });
         // Its user may have been banned while the message was carried out.
-        if (!this.#doubt || (await this.#isSure())) this.#answer(answer);
+        const inDoubt = this.#doubt && this.login;
+        if (!inDoubt || (await this.#isSure())) this.#answer(answer);
         else this.close(Close.tryAgainLater);
       } catch (error) {
         this.#around.onFault(this, error);
