@@ -247,7 +247,9 @@ export class Readers {
       if (!reader) continue;
       // If it is still there, the list that is sent next says so.
       reader.forget(channel);
-      this.#try(() => this.tell(world, user, by.connection));
+      // A list that is being sent may have been read before.
+      const except = reader.telling ? undefined : by.connection;
+      this.#try(() => this.tell(world, user, except));
       const check = () => this.#checkList(reader, channel);
       const isOver = () => this.#readers.get(user) !== reader;
       this.#try(() => this.#live.effects.persist(check, { isOver }));
