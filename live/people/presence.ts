@@ -1,8 +1,10 @@
 import type { Clock } from "../../db/log/clock.js";
 import { isFlag, isId, isRecord } from "../../schemas/plain/shapes.js";
+import { Headcount } from "./headcount.js";
 import type { Replica } from "./replica/replica.js";
 import type { ForeignItem, Topic } from "./replica/topic.js";
-import { type Absence, isStay, type Stay, type Step } from "./stays.js";
+import { isStay, type Stay, type Step, stepsBetween } from "./stays.js";
+import { Watches } from "./watches.js";
 import { type PresenceListener, Whereabouts } from "./whereabouts.js";
 
 /** After how many milliseconds other processes learn of steps, together. */
@@ -26,30 +28,78 @@ interface Absent {
 
 const isAbsent = isRecord({ by: isId, silent: isFlag });
 
+/** Learns what changes in presence. */
+export interface CrowdListener extends PresenceListener {
+  /** The number of people in a room has changed. */
+  counted(world: string, room: string): void;
+  /** Whether people of this process may see who is in a room, and are in it. */
+  isWatched(world: string, room: string): boolean;
+}
+
 /**
- * Who is connected and where, in all processes, in the worlds that this process follows. It
- * is kept in memory: when a process ends, what it had is gone with it.
+ * Who is connected and where, in the worlds that this process follows. It is kept in memory:
+ * when a process ends, what it had is gone with it.
+ *
+ * A process knows its own people by name. Of the people elsewhere it has numbers
+ * ({@link Headcount}), and the names only of those who
+ *
+ * - are in a room of which its own people may see who is there ({@link Watches}), or
+ * - have a connection here, too: such a user has a limit of connections, and is a member of
+ *   channels with all of them.
+ *
+ * Others send it those names, and take them back when it has no reason any more.
  */
 export class Presence extends Whereabouts {
   readonly #clock: Clock;
   readonly #replica: Replica;
-  /** By connection. */
+  readonly #listener: CrowdListener;
+  readonly #counts: Headcount;
+  readonly #watches: Watches;
+  /** To a process that needs the name, by connection and world. */
   readonly #stays: Topic<Stay>;
+  /** To a process with connections of the user, by user, channel and world. */
   readonly #absent: Topic<Absent>;
   #closed = false;
 
-  constructor(clock: Clock, replica: Replica, listener: PresenceListener) {
-    super(listener);
+  constructor(clock: Clock, replica: Replica, listener: CrowdListener) {
+    super({
+      opened: (...step) => listener.opened(...step),
+      entered: (world, room, ...step) => {
+        // Who was there before is in the list for which people of this process wait.
+        if (this.#watches.isLoading(world, room)) return;
+        listener.entered(world, room, ...step);
+      },
+      left: (...step) => listener.left(...step),
+      attended: (...step) => listener.attended(...step),
+    });
     this.#clock = clock;
     this.#replica = replica;
+    this.#listener = listener;
+    this.#counts = new Headcount(replica, {
+      delay: REPORT_DELAY,
+      onChange: (...change) => this.#counted(...change),
+      onElsewhere: (process, world, user) => {
+        const own = this.connectionsOf(world, user, replica.process);
+        for (const { connection: id } of own) this.#tell(process, world, id, 0);
+      },
+    });
+    this.#watches = new Watches(clock, replica, {
+      isWatched: (world, room) => listener.isWatched(world, room),
+      onWatch: (process, world, room) => {
+        for (const id of this.connectionsIn(world, room, replica.process)) {
+          this.#tell(process, world, id, 0);
+        }
+      },
+    });
     this.#stays = replica.topic<Stay>({
-      name: "presence",
+      name: "stay",
       delay: REPORT_DELAY,
       isValue: isStay,
       put: (item, stay) => this.#take(item, stay),
-      gone: ({ process, scope, key: connection }) => {
+      gone: ({ process, key }) => {
+        const [connection = "", world = ""] = key.split(" ");
         if (this.ownerOf(connection)?.process !== process) return;
-        this.apply(process, scope, { do: "close", connection });
+        this.apply(process, world, { do: "close", connection });
       },
     });
     this.#absent = replica.topic<Absent>({
@@ -63,19 +113,57 @@ export class Presence extends Whereabouts {
 
   close(): void {
     this.#closed = true;
+    this.#watches.close();
+  }
+
+  /** How many connections and users a world has, and how many are in its rooms. */
+  in(world: string): ReturnType<Headcount["in"]> {
+    return this.#counts.in(world);
+  }
+
+  /** How many users are in a room. */
+  countIn(world: string, room: string): number {
+    return this.#counts.countIn(world, room);
+  }
+
+  /** Whether a user has a connection that is logged in. */
+  isOnline(world: string, user: string): boolean {
+    return this.#counts.has(world, user);
+  }
+
+  /**
+   * Waits until this process knows how many people are in a world. If it does not follow that
+   * world, it does so for some seconds.
+   */
+  async visit(world: string): Promise<void> {
+    const known = this.#replica.follow(world);
+    this.#replica.unfollow(world);
+    await known;
+  }
+
+  /**
+   * Waits until this process knows who is in a room. It goes on knowing for as long as people
+   * of this process may see that.
+   */
+  watch(world: string, room: string): Promise<void> {
+    return this.#watches.watch(world, room);
   }
 
   /** Notes what a connection of this process does, and tells the others. */
   note(world: string, step: Step): void {
     const { process } = this.#replica;
+    const { connection } = step;
+    const before = this.ownerOf(connection)?.user;
     const changed = this.#changedBy(world, step);
     this.apply(process, world, step);
+    const user = before ?? this.ownerOf(connection)?.user;
+    if (user === undefined) return;
+    if (COUNTED.has(step.do)) this.#count(world, user);
     const delay = step.do === "attend" ? 0 : REPORT_DELAY;
     for (const id of changed) this.#share(world, id, delay);
-    if (step.do === "absent") this.#shareAbsence(world, step);
+    if (step.do === "absent") this.#shareAbsence(world, user, step);
     if (step.do === "attend" || step.do === "subscribe") {
-      const user = this.ownerOf(step.connection)?.user;
-      if (user !== undefined) this.#attendToo(world, user, step.channel);
+      this.#attendToo(world, user, step.channel);
     }
   }
 
@@ -95,42 +183,71 @@ export class Presence extends Whereabouts {
       : attending.filter((id) => id === connection);
   }
 
-  /**
-   * Waits until this process knows who is in a world. If it does not follow that world, it
-   * does so for some seconds.
-   */
-  async visit(world: string): Promise<void> {
-    const known = this.#replica.follow(world);
-    this.#replica.unfollow(world);
-    await known;
-  }
-
   protected override noteLeft(world: string, room: string, user: string) {
-    if (this.#replica.othersIn(world).length === 0) {
-      super.noteLeft(world, room, user);
-      return;
-    }
-    this.#clock.after(GRACE, () => {
-      const isBack = this.isIn(world, room, user);
-      if (!this.#closed && !isBack) super.noteLeft(world, room, user);
+    this.#afterGrace(world, () => {
+      if (!this.isIn(world, room, user)) super.noteLeft(world, room, user);
     });
   }
 
+  #counted(world: string, room: string, isMore: boolean): void {
+    const tell = () => this.#listener.counted(world, room);
+    if (isMore) tell();
+    else this.#afterGrace(world, tell);
+  }
+
+  #afterGrace(world: string, call: () => void): void {
+    if (this.#replica.othersIn(world).length === 0) return call();
+    this.#clock.after(GRACE, () => {
+      if (!this.#closed) call();
+    });
+  }
+
+  /** Counts the connections that a user has in this process. */
+  #count(world: string, user: string): void {
+    const own = this.connectionsOf(world, user, this.#replica.process);
+    const rooms = own.map(({ connection }) => this.stayOf(connection)!.rooms);
+    this.#counts.count(world, user, rooms);
+  }
+
   #share(world: string, connection: string, delay = REPORT_DELAY): void {
-    const stay = this.stayOf(connection);
-    if (stay) this.#stays.put(world, connection, stay, delay);
-    else this.#stays.delete(world, connection);
+    for (const process of this.#replica.othersIn(world)) {
+      this.#tell(process, world, connection, delay);
+    }
+  }
+
+  /** Tells another process where a connection of this one is, if it may know the user. */
+  #tell(process: string, world: string, connection: string, delay: number) {
+    const key = `${connection} ${world}`;
+    const stay = this.#stayFor(process, world, connection);
+    if (stay) this.#stays.put(process, key, stay, delay);
+    else this.#stays.delete(process, key);
+  }
+
+  #stayFor(process: string, world: string, id: string): Stay | undefined {
+    const stay = this.stayOf(id);
+    if (!stay) return undefined;
+    const { user, at, again } = stay;
+    const watched = this.#watches.by(process, world);
+    const isThere = this.#counts.elsewhere(world, user).includes(process);
+    const rooms = stay.rooms.filter((room) => watched?.has(room));
+    if (rooms.length === 0 && !isThere) return undefined;
+    return {
+      ...{ user, at, rooms },
+      attending: isThere ? stay.attending : [],
+      ...(again && watched?.has(again[0]) && { again }),
+    };
   }
 
   #shareAbsence(
     world: string,
-    { connection: by, channel, silent }: Absence & { connection: string },
+    user: string,
+    { connection: by, channel, silent }: Step & { do: "absent" },
   ): void {
-    const user = this.ownerOf(by)?.user;
-    if (user === undefined) return;
-    const key = `${user} ${channel}`;
-    this.#absent.put(world, key, { by, silent });
-    this.#clock.after(ABSENT_TIME, () => this.#absent.delete(world, key));
+    const key = `${user} ${channel} ${world}`;
+    for (const process of this.#counts.elsewhere(world, user)) {
+      this.#absent.put(process, key, { by, silent });
+      this.#clock.after(ABSENT_TIME, () => this.#absent.delete(process, key));
+    }
   }
 
   /**
@@ -150,23 +267,24 @@ export class Presence extends Whereabouts {
   }
 
   /** Takes what another process says of one of its connections. */
-  #take({ process, scope: world, key: connection }: ForeignItem, stay: Stay) {
+  #take({ process, key }: ForeignItem, stay: Stay): void {
+    const [connection = "", world = ""] = key.split(" ");
     const owner = this.ownerOf(connection);
     if (owner && owner.process !== process) return;
-    for (const step of this.stepsTo(connection, stay)) {
+    const before = this.stayOf(connection);
+    for (const step of stepsBetween(connection, before, stay)) {
       this.apply(process, world, step);
       if (step.do === "attend") {
         this.#attendToo(world, stay.user, step.channel);
       }
     }
+    this.tellAgain(connection, stay.again);
   }
 
   /** A user has left a channel in another process. */
-  #quit({ scope: world, key }: ForeignItem, { by, silent }: Absent): void {
+  #quit({ key }: ForeignItem, { by, silent }: Absent): void {
     const { process } = this.#replica;
-    const end = key.indexOf(" ");
-    const user = key.slice(0, end);
-    const channel = key.slice(end + 1);
+    const [user = "", channel = "", world = ""] = key.split(" ");
     const who = { world, user, channel };
     for (const id of this.listening(process, who, true)) {
       this.quit(id, by, { channel, silent });
@@ -174,3 +292,8 @@ export class Presence extends Whereabouts {
     }
   }
 }
+
+/** The steps that change a {@link Seen}. */
+const COUNTED: ReadonlySet<Step["do"]> = new Set([
+  ...(["open", "close", "enter", "leave"] as const),
+]);

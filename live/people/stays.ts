@@ -48,3 +48,43 @@ export const isStay = isRecord(
   },
   { again: isTupleOf(isId, isCount) },
 );
+
+/**
+ * The steps that lead a connection from one stay to another.
+ * @param before undefined for a connection that is not known yet.
+ */
+export function stepsBetween(
+  connection: string,
+  before: Stay | undefined,
+  { user, at, rooms, attending, again }: Stay,
+): Step[] {
+  const steps: Step[] = [];
+  if (!before) steps.push({ do: "open", connection, user, at });
+  const [left, entered] = changes(before?.rooms, rooms);
+  for (const room of left) steps.push({ do: "leave", connection, room });
+  for (const room of entered) steps.push({ do: "enter", connection, room });
+  if (again && before && again[1] !== (before.again?.[1] ?? 0)) {
+    const [room] = again;
+    if (before.rooms.includes(room) && rooms.includes(room)) {
+      steps.push({ do: "enter", connection, room });
+    }
+  }
+  const [quit, attended] = changes(before?.attending, attending);
+  for (const channel of quit) {
+    steps.push({ do: "unsubscribe", connection, channel });
+  }
+  for (const channel of attended) {
+    steps.push({ do: "subscribe", connection, channel });
+    steps.push({ do: "attend", connection, channel });
+  }
+  return steps;
+}
+
+/** What is not in a list any more, and what is new there. */
+const changes = (
+  before: readonly string[] = [],
+  after: readonly string[],
+): [gone: string[], added: string[]] => [
+  before.filter((item) => !after.includes(item)),
+  after.filter((item) => !before.includes(item)),
+];

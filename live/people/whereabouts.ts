@@ -31,7 +31,7 @@ interface World {
   readonly attending: Places;
 }
 
-/** What changed for those who watch. */
+/** Learns what changes in where people are. */
 export interface PresenceListener {
   opened(world: string, user: string): void;
   /** A connection entered a room; `again` if it was there before. */
@@ -51,7 +51,7 @@ export interface PresenceListener {
   attended(world: string, user: string, by: string): void;
 }
 
-/** Who is connected, and where they are. It follows from steps. */
+/** The people whom this process knows by name, and where they are. It follows from steps. */
 export class Whereabouts {
   readonly #listener: PresenceListener;
   readonly #entries = new Map<string, Entry>();
@@ -59,28 +59,6 @@ export class Whereabouts {
 
   constructor(listener: PresenceListener) {
     this.#listener = listener;
-  }
-
-  /** How many connections and users a world has, and who is in its rooms. */
-  in(id: string): {
-    connections: number;
-    users: number;
-    rooms: { id: string; viewers: number }[];
-  } {
-    const world = this.#worlds.get(id);
-    let connections = 0;
-    for (const ids of world?.users.values() ?? []) connections += ids.size;
-    const rooms = world?.rooms.counts() ?? [];
-    return {
-      connections,
-      users: world?.users.size ?? 0,
-      rooms: rooms.map(([id, viewers]) => ({ id, viewers })),
-    };
-  }
-
-  /** Whether a user has a connection that is logged in. */
-  isOnline(world: string, user: string): boolean {
-    return this.#worlds.get(world)?.users.has(user) ?? false;
   }
 
   /** The users in a room. */
@@ -91,11 +69,6 @@ export class Whereabouts {
   /** Whether a user is in a room. */
   isIn(world: string, room: string, user: string): boolean {
     return this.#worlds.get(world)?.rooms.has(room, user) ?? false;
-  }
-
-  /** How many users are in a room. */
-  countIn(world: string, room: string): number {
-    return this.#worlds.get(world)?.rooms.countIn(room) ?? 0;
   }
 
   /** Whether a user is a member of a channel for as long as they listen. */
@@ -128,15 +101,32 @@ export class Whereabouts {
     return this.#entries.get(connection);
   }
 
-  /** The connections of a user in all processes, the newest first. */
-  connectionsOf(world: string, user: string): KnownConnection[] {
-    const ids = this.#worlds.get(world)?.users.get(user) ?? [];
-    return [...ids]
-      .map((connection) => {
-        const { process, at } = this.#entries.get(connection)!;
-        return { connection, process, at };
-      })
-      .sort((a, b) => b.at - a.at || (a.connection < b.connection ? 1 : -1));
+  /**
+   * The connections of a user that are known, the newest first.
+   * @param process whose connections; by default those of all processes.
+   */
+  connectionsOf(
+    world: string,
+    user: string,
+    process?: string,
+  ): KnownConnection[] {
+    const found: KnownConnection[] = [];
+    for (const connection of this.#worlds.get(world)?.users.get(user) ?? []) {
+      const entry = this.#entries.get(connection)!;
+      if (process !== undefined && entry.process !== process) continue;
+      found.push({ connection, process: entry.process, at: entry.at });
+    }
+    return found.sort(
+      (a, b) => b.at - a.at || (a.connection < b.connection ? 1 : -1),
+    );
+  }
+
+  /** The connections of a process that are in a room. */
+  connectionsIn(world: string, room: string, process: string): string[] {
+    return this.usersIn(world, room)
+      .flatMap((user) => this.connectionsOf(world, user, process))
+      .map(({ connection }) => connection)
+      .filter((id) => this.#entries.get(id)!.rooms.has(room));
   }
 
   /** Where a connection is; undefined if it is not known. */
@@ -151,34 +141,6 @@ export class Whereabouts {
       attending: [...(attending ?? [])],
       ...(again && { again }),
     };
-  }
-
-  /** The steps that lead from where a connection is known to be to where it is. */
-  stepsTo(connection: string, stay: Stay): Step[] {
-    const { user, at, again } = stay;
-    const entry = this.#entries.get(connection);
-    const steps: Step[] = [];
-    if (!entry) steps.push({ do: "open", connection, user, at });
-    const rooms = changes(entry?.rooms, stay.rooms);
-    for (const room of rooms.gone) {
-      steps.push({ do: "leave", connection, room });
-    }
-    for (const room of rooms.added) {
-      steps.push({ do: "enter", connection, room });
-    }
-    if (again && entry && again[1] !== (entry.again?.[1] ?? 0)) {
-      const [room] = again;
-      if (entry.rooms.has(room)) steps.push({ do: "enter", connection, room });
-    }
-    const attending = changes(entry?.attending, stay.attending);
-    for (const channel of attending.gone) {
-      steps.push({ do: "unsubscribe", connection, channel });
-    }
-    for (const channel of attending.added) {
-      steps.push({ do: "subscribe", connection, channel });
-      steps.push({ do: "attend", connection, channel });
-    }
-    return steps;
   }
 
   /** Takes a step of a connection of a process. */
@@ -226,6 +188,12 @@ export class Whereabouts {
       case "close":
         return this.#close(connection, entry);
     }
+  }
+
+  /** The room that a connection of another process entered again last, as {@link Stay.again}. */
+  protected tellAgain(connection: string, again: Stay["again"]): void {
+    const entry = this.#entries.get(connection);
+    if (entry) entry.again = again;
   }
 
   /** A connection makes its user a member of a channel no longer, because of another connection. */
@@ -303,16 +271,4 @@ export class Whereabouts {
     }
     return world;
   }
-}
-
-/** What is new in a list, and what is not there any more. */
-function changes(
-  before: ReadonlySet<string> = new Set(),
-  after: readonly string[],
-) {
-  const present = new Set(after);
-  return {
-    gone: [...before].filter((item) => !present.has(item)),
-    added: after.filter((item) => !before.has(item)),
-  };
 }

@@ -1,7 +1,6 @@
 import t from "tap";
-import { Presence } from "../../live/people/presence.js";
+import { type CrowdListener, Presence } from "../../live/people/presence.js";
 import type { Step } from "../../live/people/stays.js";
-import type { PresenceListener } from "../../live/people/whereabouts.js";
 import { Wire } from "./wire.js";
 
 const world = "demo";
@@ -12,7 +11,11 @@ const channel = "room";
 function start(wire: Wire, name: string) {
   const process = wire.start(name);
   const said: string[] = [];
-  const listener: PresenceListener = {
+  /** The rooms of which its people may see who is there. */
+  const watched = new Set<string>();
+  const listener: CrowdListener = {
+    counted: () => {},
+    isWatched: (_world, room) => watched.has(room),
     opened: (_world, user) => said.push(`opened ${user}`),
     entered: (_world, _room, user, _by, again) =>
       said.push(`entered ${user}${again ? " again" : ""}`),
@@ -27,6 +30,12 @@ function start(wire: Wire, name: string) {
     presence,
     said,
     follow,
+    /** Its people may see who is in a room, until the room is no longer in `watched`. */
+    watch: (place = room) => {
+      watched.add(place);
+      return presence.watch(world, place);
+    },
+    watched,
     note: (step: Step) => presence.note(world, step),
     open: (connection: string, user: string) => {
       presence.note(world, { do: "open", connection, user, at: 1 });
@@ -45,8 +54,19 @@ async function startTwo() {
   return { wire, one, two };
 }
 
+/** Two processes in which people may see who is in the rooms. */
+async function startWatching() {
+  const started = await startTwo();
+  const { wire, one, two } = started;
+  for (const process of [one, two]) {
+    for (const place of [room, "attic"]) void process.watch(place);
+  }
+  await wire.wait(100);
+  return started;
+}
+
 void t.test("a user who enters elsewhere stays in a room", async (t) => {
-  const { wire, one, two } = await startTwo();
+  const { wire, one, two } = await startWatching();
   one.open("a", "ada");
   one.open("b", "bob");
   await wire.wait(50);
@@ -70,7 +90,7 @@ void t.test("a user who enters elsewhere stays in a room", async (t) => {
 });
 
 void t.test("who is where, in all processes of a world", async (t) => {
-  const { wire, one, two } = await startTwo();
+  const { wire, one, two } = await startWatching();
   one.open("a", "ada");
   one.note({ do: "enter", connection: "a", room: "attic" });
   two.open("b", "ada");
@@ -142,7 +162,12 @@ void t.test("memberships for as long as a user listens", async (t) => {
   t.strictSame(member(), [false, false], "and then everywhere");
   two.note({ do: "attend", connection: "b", channel });
   await wire.wait(50);
-  t.strictSame(member(), [true, true], "it may begin again");
+  t.strictSame(
+    member(),
+    [false, true],
+    "it may begin again, which concerns only the processes where the user is",
+  );
+  one.open("d", "ada");
   await wire.wait(20_000);
   t.strictSame(member(), [true, true]);
   two.note({ do: "close", connection: "b" });
@@ -171,7 +196,7 @@ void t.test("an absence that was lost", async (t) => {
 });
 
 void t.test("a process has no say about connections of others", async (t) => {
-  const { wire, one, two } = await startTwo();
+  const { wire, one, two } = await startWatching();
   one.open("a", "ada");
   await wire.wait(50);
   const stay = { user: "eve", at: 1, rooms: ["attic"], attending: [] };
@@ -179,9 +204,12 @@ void t.test("a process has no say about connections of others", async (t) => {
     process: "bad",
     ...{ kind: "changes", since: 0, version: 5 },
     put: [
-      ["presence a", 1, stay],
-      ["presence b", 2, { ...stay, rooms: 1 }],
-      ["presence c", 3, stay],
+      ["stay a demo", 1, stay],
+      ["stay b demo", 2, { ...stay, rooms: 1 }],
+      ["stay c demo", 3, stay],
+      ["seen x", 3, [1, room]],
+      ["seen y", 3, [0]],
+      ["seen z", 3, [1, 2]],
       ["absent", 4, stay],
       ["unknown x", 5, stay],
     ],
@@ -190,7 +218,13 @@ void t.test("a process has no say about connections of others", async (t) => {
   for (const { process } of [one, two]) {
     process.hear({ type: "live", topic: "replica", world, data });
   }
-  const last = { ...data, since: 5, version: 9, put: [], gone: ["presence a"] };
+  const last = {
+    ...data,
+    since: 5,
+    version: 9,
+    put: [],
+    gone: ["stay a demo"],
+  };
   for (const { process } of [one, two]) {
     process.hear({ type: "live", topic: "replica", world, data: last });
   }
@@ -199,4 +233,98 @@ void t.test("a process has no say about connections of others", async (t) => {
     t.strictSame(presence.usersIn(world, "attic"), ["eve"], "only its own");
     t.match(presence.in(world), { connections: 2 });
   }
+});
+
+void t.test("a process knows names only for its own people", async (t) => {
+  const { wire, one, two } = await startTwo();
+  const known = ({ presence }: typeof one) =>
+    ["a", "b", "c"].filter((id) => presence.ownerOf(id));
+  two.open("a", "ada");
+  two.open("b", "bob");
+  two.note({ do: "enter", connection: "b", room: "attic" });
+  await wire.wait(50);
+  t.strictSame(known(one), []);
+  t.match(one.presence.in(world), {
+    ...{ connections: 2, users: 2 },
+    rooms: [
+      { id: room, viewers: 2 },
+      { id: "attic", viewers: 1 },
+    ],
+  });
+  t.ok(one.presence.isOnline(world, "ada"), "numbers say who is online");
+  t.strictSame(one.said, [], "and nothing says who came");
+
+  await Promise.all([one.watch("attic"), wire.wait(20)]);
+  t.strictSame(known(one), ["b"], "only those in the room");
+  t.strictSame(one.presence.usersIn(world, "attic"), ["bob"]);
+  t.strictSame(one.names(), "", "not where else they are");
+  two.note({ do: "enter", connection: "a", room: "attic" });
+  await wire.wait(50);
+  t.equal(one.said.at(-1), "entered ada", "who comes later is named, too");
+  two.note({ do: "leave", connection: "a", room: "attic" });
+  await wire.wait(300);
+  t.equal(one.said.at(-1), "left ada");
+  t.strictSame(known(one), ["b"]);
+  one.watched.clear();
+  await wire.wait(11_000);
+  t.strictSame(known(one), [], "when none of its people may see who is there");
+
+  one.open("c", "ada");
+  await wire.wait(50);
+  t.strictSame(known(one), ["a", "c"], "one user in both processes");
+  t.strictSame(known(two), ["a", "b", "c"]);
+  t.match(one.presence.in(world), { connections: 3, users: 2 });
+  t.strictSame(
+    one.presence.connectionsOf(world, "ada").map(({ process }) => process),
+    ["one", "two"],
+  );
+  one.note({ do: "close", connection: "c" });
+  await wire.wait(50);
+  t.strictSame(known(one), []);
+  t.strictSame(known(two), ["a", "b"]);
+  t.match(one.presence.in(world), { connections: 2, users: 2 });
+});
+
+void t.test("who is in a room when one may see it first", async (t) => {
+  const { wire, one, two } = await startTwo();
+  for (let i = 0; i < 1200; i++) two.open(`c${i}`, `u${i}`);
+  await wire.wait(100);
+  one.open("m", "mia");
+  one.said.length = 0;
+  let names: string[] = [];
+  const watching = one
+    .watch()
+    .then(() => (names = one.presence.usersIn(world, room)));
+  await wire.wait(30);
+  t.equal(names.length, 1201, "the list is complete at once");
+  const isNew = (what: string) => what.startsWith("entered");
+  t.strictSame(one.said.filter(isNew), [], "so none of them counts as new");
+  await watching;
+  two.process.clock.pause(5_000);
+  const late = one.watch("attic");
+  await Promise.all([late, wire.wait(260)]);
+  t.strictSame(one.presence.usersIn(world, "attic"), [], "it waits not long");
+});
+
+void t.test("who enters again is told of once", async (t) => {
+  const { wire, one, two } = await startWatching();
+  two.open("a", "ada");
+  for (let i = 0; i < 3; i++) {
+    two.note({ do: "enter", connection: "a", room });
+  }
+  await wire.wait(50);
+  const third = start(wire, "third");
+  third.follow();
+  await wire.wait(100);
+  await Promise.all([third.watch(), wire.wait(100)]);
+  third.said.length = one.said.length = 0;
+  for (let i = 0; i < 2; i++) {
+    two.note({ do: "enter", connection: "a", room: "attic" });
+    two.note({ do: "leave", connection: "a", room: "attic" });
+    await wire.wait(50);
+  }
+  t.strictSame(third.said, []);
+  two.note({ do: "enter", connection: "a", room });
+  await wire.wait(50);
+  t.strictSame(third.said, ["entered ada again"]);
 });

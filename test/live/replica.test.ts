@@ -80,26 +80,26 @@ void t.test("a scope costs only those who follow it", async (t) => {
   const { cluster, processes, wait } = clusterOf(3);
   for (const process of processes.slice(0, 2)) process.follow("hall");
   wait(1_000);
-  const quiet = cluster.sent;
+  const quiet = cluster.bus.arrived;
   wait(10_000);
-  const beats = cluster.sent - quiet;
+  const beats = cluster.bus.arrived - quiet;
   t.ok(
     beats >= 80 && beats <= 110,
     `${beats} beats: 6 everywhere, 2 in the hall`,
   );
   for (let i = 0; i < 100; i++) processes[0]!.put("hall", `k${i}`);
-  const before = cluster.sent;
+  const before = cluster.bus.arrived;
   wait(30);
-  t.ok(cluster.sent - before < 10, "changes are published together");
+  t.ok(cluster.bus.arrived - before < 10, "changes are published together");
   processes[2]!.follow("foyer");
   wait(10_000);
-  const alone = cluster.sent;
+  const alone = cluster.bus.arrived;
   for (let i = 0; i < 100; i++) {
     processes[2]!.put("foyer", `k${i}`);
     wait(30);
   }
   // Three seconds, in which all say everywhere that they live.
-  t.ok(cluster.sent - alone < 40, "a process alone publishes nothing");
+  t.ok(cluster.bus.arrived - alone < 40, "a process alone publishes nothing");
 });
 
 void t.test("a process that sleeps forgets nobody", async (t) => {
@@ -129,12 +129,12 @@ void t.test("a process that ends takes all with it", async (t) => {
   for (const process of processes) process.follow("hall");
   one.put("hall", "a");
   wait(1_000);
-  cluster.end(one.name, 0);
+  cluster.bus.end(one.name, 0);
   wait(1);
   t.equal(two.gone, 1);
   wait(1_500);
   t.equal(two.copyOf(one.name, "hall").size, 1, "it was not true");
-  one.kill();
+  cluster.bus.kill(one.name);
   wait(3_000);
   t.equal(two.copyOf(one.name, "hall").size, 1, "it may be slow");
   wait(1_500);

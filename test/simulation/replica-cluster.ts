@@ -1,19 +1,9 @@
-import type { LiveMessage } from "../../db/bus/bus.js";
-import type { Listener } from "../../db/contract/events.js";
 import { Replica } from "../../live/people/replica/replica.js";
 import type { Topic } from "../../live/people/replica/topic.js";
 import { isCount } from "../../schemas/plain/shapes.js";
+import { FaultyBus } from "./faulty-bus.js";
 import type { Random } from "./random.js";
 import { ProcessTime, type Timeline } from "./timeline.js";
-
-/** The faults of the bus, each as a probability. */
-export interface Faults {
-  lost: number;
-  doubled: number;
-  late: number;
-}
-
-export const NO_FAULTS: Faults = { lost: 0, doubled: 0, late: 0 };
 
 type Values = Map<string, number>;
 
@@ -34,18 +24,17 @@ class Scopes {
 
 /** Processes, each with a replica, and the bus between them. */
 export class ReplicaCluster {
-  faults = NO_FAULTS;
+  readonly bus: FaultyBus;
   readonly timeline: Timeline;
   readonly random: Random;
   readonly violations: string[] = [];
   readonly processes: ReplicaProcess[] = [];
-  /** How many messages were sent to other processes. */
-  sent = 0;
   #started = 0;
 
   constructor(timeline: Timeline, random: Random, size: number) {
     this.timeline = timeline;
     this.random = random;
+    this.bus = new FaultyBus(timeline, random);
     for (let i = 0; i < size; i++) this.processes.push(this.#start());
   }
 
@@ -55,41 +44,11 @@ export class ReplicaCluster {
 
   /** A process ends without a word, and another one takes its place. */
   kill(index: number): void {
-    const { random } = this;
+    const { random, bus } = this;
     const { name } = this.processes[index]!;
-    this.processes[index]!.kill();
+    bus.kill(name);
     this.processes[index] = this.#start();
-    if (random.chance(0.5)) this.end(name, random.between(0, 2_000));
-  }
-
-  /** The others hear that a process has ended, whether it has or not. */
-  end(name: string, delay: number): void {
-    for (const other of this.processes) {
-      if (other.name === name) continue;
-      this.timeline.at(this.timeline.now + delay, () =>
-        other.hear({ type: "process.ended", process: name }),
-      );
-    }
-  }
-
-  send(from: ReplicaProcess, message: LiveMessage): void {
-    const { random, faults, timeline } = this;
-    const text = JSON.stringify(message);
-    for (const to of this.processes) {
-      if (to === from) continue;
-      const copies = random.chance(faults.doubled) ? 2 : 1;
-      for (let i = 0; i < copies; i++) {
-        if (random.chance(faults.lost)) continue;
-        const delay = random.chance(faults.late)
-          ? random.between(0, 3_000)
-          : random.between(0, 5);
-        timeline.at(timeline.now + delay, () => {
-          if (!to.wants(message)) return;
-          this.sent++;
-          to.hear(JSON.parse(text) as LiveMessage);
-        });
-      }
-    }
+    if (random.chance(0.5)) bus.end(name, random.between(0, 2_000));
   }
 
   /** Every process has exactly what the others own in the scopes that it follows. */
@@ -108,11 +67,9 @@ export class ReplicaProcess {
   readonly own = new Scopes();
   readonly #copies = new Map<string, Scopes>();
   readonly #followed = new Map<string, number>();
-  readonly #joined = new Set<string>();
   readonly #time: ProcessTime;
   readonly #replica: Replica;
   readonly #topic: Topic<number>;
-  #listener: Listener = () => {};
   #value = 0;
   /** How many items of others have gone. */
   gone = 0;
@@ -121,17 +78,10 @@ export class ReplicaProcess {
     this.#cluster = cluster;
     this.name = name;
     this.#time = new ProcessTime(cluster.timeline);
-    const bus = {
-      process: name,
-      publish: (message: LiveMessage) => cluster.send(this, message),
-      subscribe: (listener: Listener) => {
-        this.#listener = listener;
-        return () => {};
-      },
-      join: (scope: string) => void this.#joined.add(scope),
-      leave: (scope: string) => void this.#joined.delete(scope),
-    };
-    this.#replica = new Replica(bus, this.#time);
+    this.#replica = new Replica(
+      cluster.bus.attach(name, this.#time),
+      this.#time,
+    );
     this.#topic = this.#replica.topic<number>({
       name: "test",
       delay: 20,
@@ -152,14 +102,6 @@ export class ReplicaProcess {
 
   copyOf(process: string, scope: string): ReadonlyMap<string, number> {
     return this.#of(process).in(scope);
-  }
-
-  wants({ world }: LiveMessage): boolean {
-    return world === undefined || this.#joined.has(world);
-  }
-
-  hear(event: Parameters<Listener>[0]): void {
-    this.#time.whenAwake(() => this.#listener(event));
   }
 
   put(scope: string, key: string): void {
@@ -194,10 +136,6 @@ export class ReplicaProcess {
 
   pause(duration: number): void {
     this.#time.pause(duration);
-  }
-
-  kill(): void {
-    this.#time.end();
   }
 
   checkSettled(others: readonly ReplicaProcess[]): void {

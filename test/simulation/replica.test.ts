@@ -1,6 +1,7 @@
 import t from "tap";
+import { type Faults, faultsOf, NO_FAULTS } from "./faulty-bus.js";
 import { Random } from "./random.js";
-import { type Faults, NO_FAULTS, ReplicaCluster } from "./replica-cluster.js";
+import { ReplicaCluster } from "./replica-cluster.js";
 import { shrink } from "./shrink.js";
 import { Timeline } from "./timeline.js";
 
@@ -71,11 +72,6 @@ function scenarioOf(seed: number): Scenario {
   return { seed, processes, steps: steps.sort((a, b) => a.at - b.at) };
 }
 
-function faultsOf(random: Random): Faults {
-  const some = () => (random.chance(0.5) ? random.next() ** 2 : 0);
-  return { lost: some(), doubled: some(), late: some() };
-}
-
 /** Plays a scenario. @returns the violations. */
 function run({ seed, processes, steps }: Scenario): string[] {
   const timeline = new Timeline();
@@ -83,7 +79,7 @@ function run({ seed, processes, steps }: Scenario): string[] {
   for (const step of steps) {
     timeline.at(step.at, () => perform(cluster, step));
   }
-  timeline.at(TROUBLE, () => (cluster.faults = NO_FAULTS));
+  timeline.at(TROUBLE, () => (cluster.bus.faults = NO_FAULTS));
   timeline.runAtOnce(TROUBLE + LONGEST_PAUSE + SETTLING);
   cluster.checkSettled();
   return cluster.violations;
@@ -91,7 +87,7 @@ function run({ seed, processes, steps }: Scenario): string[] {
 
 function perform(cluster: ReplicaCluster, step: Step): void {
   if (step.do === "break") {
-    cluster.faults = step.faults;
+    cluster.bus.faults = step.faults;
     return;
   }
   const process = cluster.processes[step.process]!;
@@ -110,7 +106,7 @@ function perform(cluster: ReplicaCluster, step: Step): void {
     case "kill":
       return cluster.kill(step.process);
     case "slander":
-      return cluster.end(process.name, 0);
+      return cluster.bus.end(process.name, 0);
   }
 }
 

@@ -100,6 +100,7 @@ async function viewersIn(
   room: string,
   self: string,
 ): Promise<UserRecord[]> {
+  await presence.watch(world, room);
   const present = presence.usersIn(world, room);
   const ids = [...new Set([self, ...present])].slice(0, MAX_VIEWERS);
   const viewers = new Map<string, UserRecord>();

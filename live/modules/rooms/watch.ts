@@ -4,11 +4,11 @@ import { broadcast } from "../../people/hub.js";
 import type { Live } from "../../live.js";
 import { mayInRoom, mayInWorld } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
-import type { PresenceListener } from "../../people/whereabouts.js";
+import type { CrowdListener } from "../../people/presence.js";
 import type { WorldState } from "../../rules/world-state.js";
 
 /** Sends what changes in presence to those who may know it. */
-export class RoomWatch implements PresenceListener {
+export class RoomWatch implements CrowdListener {
   readonly #live: Live;
 
   constructor(live: Live) {
@@ -39,6 +39,14 @@ export class RoomWatch implements PresenceListener {
       .catch((error) => live.log.error(error));
   }
 
+  counted(world: string, room: string): void {
+    this.#live.crowds.changed(world, room);
+  }
+
+  isWatched(world: string, room: string): boolean {
+    return this.#live.hub.watching(world, room).size > 0;
+  }
+
   entered(
     world: string,
     room: string,
@@ -47,7 +55,6 @@ export class RoomWatch implements PresenceListener {
     again: boolean,
   ): void {
     const live = this.#live;
-    live.crowds.changed(world, room);
     this.#toViewers(world, room, async (watching, state) => {
       const added = await live.store.users.get(world, user);
       if (!added || added.deleted) return;
@@ -72,7 +79,6 @@ export class RoomWatch implements PresenceListener {
   }
 
   left(world: string, room: string, user: string): void {
-    this.#live.crowds.changed(world, room);
     this.#toViewers(world, room, async (watching) => {
       broadcast(watching, "room.viewer.removed", { user_id: user });
     });
