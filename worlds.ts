@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import type { Author } from "./db/log/entries.js";
 import type { Engines } from "./db/open.js";
 import {
   type Store,
@@ -208,17 +209,19 @@ export async function deleteWorld(
 /**
  * Deletes a file: its record and its bytes. After a crash in between, a sweep of a
  * server removes the bytes.
+ * @param by who deletes it; the author of the store by default.
  * @throws {StoreError} `absent`.
  */
 export async function deleteFile(
   { store, files }: Data,
   worldId: string,
   id: string,
+  by?: Author,
 ): Promise<void> {
   const file = await store.files.get(worldId, id);
   if (!file) throw new StoreError("absent", "There is no such file.");
   await files.discard([file.key], async () => [
-    await store.files.delete(worldId, id),
+    await store.files.delete(worldId, id, by),
   ]);
 }
 

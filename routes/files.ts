@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
+import { authorOf } from "../plugins/auth/author.js";
 import { FileList, FileParams } from "../schemas/files.js";
 import { PageQuery } from "../schemas/pages.js";
 import { ref } from "../schemas/values.js";
@@ -62,7 +63,12 @@ const deleteFile = endpoint(
   },
   async (request, reply) => {
     const { world_id, file_id } = request.params;
-    await deleteStoredFile(request.server, world_id, file_id);
+    await deleteStoredFile(
+      request.server,
+      world_id,
+      file_id,
+      authorOf(request),
+    );
     return reply.code(204).send(null);
   },
 );

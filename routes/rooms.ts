@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
+import { authorOf } from "../plugins/auth/author.js";
 import { clientGone } from "../plugins/http/connections.js";
 import { allowSameId } from "../plugins/validation.js";
 import { SEE } from "../schemas/plain/permissions.js";
@@ -97,7 +98,11 @@ const createRoom = endpoint(
     const { world_id } = request.params;
     // This comes first, because it fails if the request names no host.
     const { base } = request;
-    const room = await store.rooms.create(world_id, request.body);
+    const room = await store.rooms.create(
+      world_id,
+      request.body,
+      authorOf(request),
+    );
     const location = `${base}/api/v1/worlds/${world_id}/rooms/${room.value.id}/`;
     reply.code(201).header("location", location);
     return reply.sendVersioned(room);
@@ -129,7 +134,13 @@ const updateRoom = endpoint(
     const { world_id, room_id } = request.params;
     const versions = request.expectedVersions();
     return reply.sendVersioned(
-      await store.rooms.update(world_id, room_id, request.body, versions),
+      await store.rooms.update(
+        world_id,
+        room_id,
+        request.body,
+        versions,
+        authorOf(request),
+      ),
     );
   },
 );
@@ -146,7 +157,8 @@ const deleteRoom = endpoint(
   async (request, reply) => {
     const { store } = request.server;
     const { world_id, room_id } = request.params;
-    await store.rooms.delete(world_id, room_id, request.expectedVersions());
+    const versions = request.expectedVersions();
+    await store.rooms.delete(world_id, room_id, versions, authorOf(request));
     return reply.code(204).send(null);
   },
 );

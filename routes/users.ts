@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
 import type { ListedUser } from "../db/contract/store.js";
+import { authorOf } from "../plugins/auth/author.js";
 import { PageQuery } from "../schemas/pages.js";
 import { UserList, UserName } from "../schemas/users.js";
 import { ref } from "../schemas/values.js";
@@ -68,7 +69,11 @@ const deleteUser = endpoint(
   },
   async (request, reply) => {
     const { store } = request.server;
-    await store.users.erase(request.params.world_id, request.body);
+    await store.users.erase(
+      request.params.world_id,
+      request.body,
+      authorOf(request),
+    );
     return reply.code(204).send(null);
   },
 );

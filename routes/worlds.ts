@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from "fastify";
+import { authorOf } from "../plugins/auth/author.js";
 import { allowSameId } from "../plugins/validation.js";
 import { ref } from "../schemas/values.js";
 import { World, WorldChanges, WorldParams } from "../schemas/worlds.js";
@@ -46,7 +47,12 @@ const updateWorld = endpoint(
     const { world_id } = request.params;
     const versions = request.expectedVersions();
     return reply.sendVersioned(
-      await store.worlds.update(world_id, request.body, versions),
+      await store.worlds.update(
+        world_id,
+        request.body,
+        versions,
+        authorOf(request),
+      ),
     );
   },
 );

@@ -30,8 +30,8 @@ const isUsers = isListOf(isId, MAX_USERS);
 const isSeq: Shape = (value) => isCount(value) && value !== 0;
 
 const isAuthor = isRecord(
-  { kind: isOneOf("user", "api", "command", "server") },
-  { user: isId, connection: isId },
+  { kind: isOneOf("user", "users", "api", "command", "server") },
+  { user: isId, token: isId, connection: isId },
 );
 
 /** An entry with some fields. @param optional the shapes of fields that may be missing. */

@@ -6,7 +6,7 @@ interface Column {
   name: string;
   kind: "text" | "number";
   nullable: boolean;
-  /** The value in a row of an older backup, which lacks this column; it is the last one. */
+  /** The value in a row of an older backup, which lacks this column and those after it. */
   formerly?: Value;
 }
 
@@ -144,6 +144,7 @@ export const TABLES: readonly Table[] = [
     deleted: number,
     content: textOrNull,
     tag: { ...number, formerly: 0 },
+    author: { ...textOrNull, formerly: null },
   }),
   table("chat_edits", "world_id event", {
     world_id: text,

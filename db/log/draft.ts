@@ -144,7 +144,7 @@ export class Draft {
       else votes.set(key, { ...(change as Voted), world, votes: [vote] });
     }
     for (const { world, ...change } of votes.values()) {
-      const by = { kind: "server" } as const;
+      const by = { kind: "users" } as const;
       const seq = this.next(world);
       const at = this.#stamps.date();
       this.put({ ...change, world, seq, tag: this.newTag(), at, by });

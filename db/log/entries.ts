@@ -9,11 +9,14 @@ import type { Hint, LogReads, Position } from "./log.js";
 export interface Author {
   /**
    * `user` for a user of the world, over a websocket or by an upload; `api` for a call of
-   * the REST API; `command` for a command beside the server; `server` for the server itself.
+   * the REST API; `command` for a command beside the server; `server` for the server itself;
+   * `users` for the users who voted, whom the log does not name.
    */
-  readonly kind: "user" | "api" | "command" | "server";
+  readonly kind: "user" | "users" | "api" | "command" | "server";
   /** The id of the user, which stays when the user is erased. */
   readonly user?: string | undefined;
+  /** Of a call by a token without a user: the first characters of the SHA-256 of the token, in hexadecimal. */
+  readonly token?: string | undefined;
   /** The id of the connection that gets its own pushes before its next answer. The log does not keep it. */
   readonly connection?: string | undefined;
 }
@@ -196,18 +199,32 @@ export function entryRow(
     hidden?: unknown;
     votes?: unknown;
   };
-  const { kind, user } = by;
   return {
     world_id: world,
     seq,
     tag,
     at,
     type,
-    author: JSON.stringify({ kind, user }),
+    author: storedAuthor(by),
     detail: JSON.stringify(detail),
     data: hidden === undefined ? null : JSON.stringify(hidden),
   };
 }
+
+const storedAuthor = ({ kind, user, token }: Author): string =>
+  JSON.stringify({ kind, user, token });
+
+/**
+ * The author of a chat event as it is stored beside its sender.
+ * @returns null if the sender is the author, which goes without saying.
+ */
+export const authorBeside = (
+  sender: string | null,
+  by: Author | undefined,
+): string | null =>
+  by === undefined || (by.kind === "user" && by.user === sender)
+    ? null
+    : storedAuthor(by);
 
 /** The entry in a row. */
 export function entryOf(row: Omit<EntryRow, "world_id"> & { world: string }) {
@@ -225,7 +242,23 @@ export function entryOf(row: Omit<EntryRow, "world_id"> & { world: string }) {
   } as Entry;
 }
 
-/** The entry of a chat event. */
+/** The entry of a chat event that was stored with an author of {@link authorBeside}. */
+export const storedChatEntry = (
+  world: string,
+  {
+    tag,
+    author,
+    delivery,
+  }: { tag: number; author: string | null; delivery: Delivery },
+): Entry =>
+  chatEntry(
+    world,
+    tag,
+    delivery,
+    author === null ? undefined : (JSON.parse(author) as Author),
+  );
+
+/** The entry of a chat event. @param by its sender by default. */
 export const chatEntry = (
   world: string,
   tag: number,

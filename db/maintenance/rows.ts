@@ -92,7 +92,14 @@ function rowIn(table: Table, line: string): Row {
 const completed = ({ columns }: Table, row: Value[]): Value[] =>
   row.length === columns.length
     ? row
-    : [...row, ...columns.flatMap(({ formerly }) => formerly ?? [])];
+    : [
+        ...row,
+        ...columns
+          .slice(row.length)
+          .flatMap(({ formerly }) =>
+            formerly === undefined ? [] : [formerly],
+          ),
+      ];
 
 function refuseFault(table: Table, row: unknown): asserts row is Row {
   const { columns, name } = table;

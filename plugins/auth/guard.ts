@@ -48,6 +48,8 @@ declare module "fastify" {
     world: Versioned<World> | undefined;
     /** Who is calling; set on every route that requires permission keys. */
     caller: Identity;
+    /** The id of the user who is calling; null if the token names no user of the world. */
+    callerId: string | null;
     /** The room that the path names; set on every such route that names one. */
     room: Versioned<Room>;
   }
@@ -129,7 +131,7 @@ const CLIENT = /^Client +(\S+)$/i;
  * Its characters are not checked here: a token that was verified before needs no
  * second look at them.
  */
-function tokenIn(header: string | undefined): string | undefined {
+export function tokenIn(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (header.startsWith("Bearer ") && header[7] !== " ") return header.slice(7);
   return BEARER.exec(header)?.[1] ?? "";
@@ -176,6 +178,7 @@ export async function authorize(
   if (tokenId === undefined) return;
   const user = await store.users.find(world_id, { tokenId });
   if (user?.moderation_state === "banned") throw forbidden();
+  request.callerId = user?.id ?? null;
 }
 
 /** The answer to a caller who could not be identified. */

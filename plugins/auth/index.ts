@@ -26,7 +26,7 @@ export default fp(
       },
     });
     app.decorate("identify", identification(app.store.worlds, app.jwt));
-    for (const name of ["world", "caller", "room", "uploader"]) {
+    for (const name of ["world", "caller", "callerId", "room", "uploader"]) {
       app.decorateRequest(name, null);
     }
   },

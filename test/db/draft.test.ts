@@ -153,7 +153,7 @@ void t.test("votes of one transaction share an entry", async (t) => {
   draft.append("a", poll, { kind: "user", user: "cy" });
   const entries = draft.finish().map(({ entry }) => entry);
   const stamp = (seq: number, world = "a") => ({
-    ...{ seq, world, by: { kind: "server" } },
+    ...{ seq, world, by: { kind: "users" } },
   });
   t.match(entries, [
     { type: "rooms.reordered", seq: 1 },
@@ -167,7 +167,7 @@ void t.test("votes of one transaction share an entry", async (t) => {
   t.equal(entries.length, 4);
   const [, row] = draft.rows();
   t.equal(row!.detail, '{"room":"r","poll":"p"}', "nobody is named");
-  t.equal(row!.author, '{"kind":"server"}');
+  t.equal(row!.author, '{"kind":"users"}');
   const { world_id: world, ...rest } = row!;
   t.match(entryOf({ world, ...rest }), { ...poll, votes: [] });
 });

@@ -89,7 +89,7 @@ const NEW_DELIVERIES = `${whole(
    JOIN chat_channels AS c ON c.world_id = $1 AND c.number = events.channel
    WHERE events.world_id = $1 AND events.id + 0 > $2::bigint AND events.id + 0 <= $3::bigint
    ORDER BY events.id + 0 LIMIT $4::bigint`,
-  `, e.tag, e.name ${DELIVERED}`,
+  `, e.tag, e.author, e.name ${DELIVERED}`,
 )} ORDER BY e.id`;
 
 type DeliveredRow = StoredRow &
@@ -176,14 +176,14 @@ export async function readNewDeliveries(
   after: number,
   last: number,
   limit: number,
-): Promise<{ tag: number; delivery: Delivery }[]> {
+): Promise<{ tag: number; author: string | null; delivery: Delivery }[]> {
   const values = [worldId, after, last, limit];
-  const rows = await sql.all<DeliveredRow & { tag: number; name: string }>(
-    NEW_DELIVERIES,
-    values,
-  );
+  const rows = await sql.all<
+    DeliveredRow & { tag: number; author: string | null; name: string }
+  >(NEW_DELIVERIES, values);
   return rows.map((row) => ({
     tag: row.tag,
+    author: row.author,
     delivery: deliveryIn(row.name, row),
   }));
 }

@@ -121,14 +121,14 @@ const SHOW = `UPDATE chat_members SET hidden = 0
 
 /** Adds the members, and a join event of each, in their order. */
 const MEET = `WITH users AS MATERIALIZED (
-    SELECT * FROM unnest($3::text[], $4::bigint[], $5::bigint[]) WITH ORDINALITY
-      AS u (id, hidden, tag, n)),
+    SELECT * FROM unnest($3::text[], $4::bigint[], $5::bigint[], $9::text[]) WITH ORDINALITY
+      AS u (id, hidden, tag, author, n)),
   members AS (
     INSERT INTO chat_members (world_id, channel, user_id, hidden)
     SELECT $1, $2::bigint, id, hidden FROM users ORDER BY n),
   events AS (
-    INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, content)
-    SELECT $1, $6::bigint + n - 1, tag, $2::bigint, ${MEMBER}, id, $7::bigint, $8 FROM users)
+    INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, content, author)
+    SELECT $1, $6::bigint + n - 1, tag, $2::bigint, ${MEMBER}, id, $7::bigint, $8, author FROM users)
   UPDATE chat_channels SET last_event = $6::bigint + (SELECT count(*) FROM users) - 1
   WHERE world_id = $1 AND number = $2::bigint`;
 
@@ -181,7 +181,8 @@ async function meet(
   const { id: first } = log.nextEvent();
   const tags = users.map(() => log.newTag());
   const values = [worldId, number, users, hidden, tags];
-  await sql.run(MEET, [...values, first, timestamp, content]);
+  const authors = users.map((user) => log.authorBeside(user));
+  await sql.run(MEET, [...values, first, timestamp, content, authors]);
   const stored = { type: MEMBER, timestamp, content, replaces: null };
   const nobody = { previousMessage: 0, notified: [], appeared: [] };
   const rows = users.map((sender, i) => ({

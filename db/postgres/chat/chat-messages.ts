@@ -13,7 +13,7 @@ const SEND = {
   room: joined(
     SEEN.room,
     notifying(
-      `users.id = ANY($11::text[]) AND ($12::boolean OR ${MEMBERSHIP})`,
+      `users.id = ANY($12::text[]) AND ($13::boolean OR ${MEMBERSHIP})`,
     ),
   ),
   direct: joined(

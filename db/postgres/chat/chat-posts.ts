@@ -26,8 +26,8 @@ const TAG = "$10::bigint";
 // An unused part of a statement may be left out, but not one that is MATERIALIZED and named
 // in a FROM.
 const POST = `WITH event AS (
-    INSERT INTO chat_events (world_id, channel, type, sender, timestamp, replaces, deleted, content, id, tag)
-    VALUES ($1, $2::bigint, $3::bigint, $4, $5::bigint, $6::bigint, $7::bigint, $8, ${ID}, ${TAG})),
+    INSERT INTO chat_events (world_id, channel, type, sender, timestamp, replaces, deleted, content, id, tag, author)
+    VALUES ($1, $2::bigint, $3::bigint, $4, $5::bigint, $6::bigint, $7::bigint, $8, ${ID}, ${TAG}, $11)),
   in_channel AS (
     UPDATE chat_channels SET last_event = ${ID},
       last_message = CASE WHEN $3::bigint = ${MEMBER} THEN last_message ELSE ${ID} END
@@ -35,7 +35,7 @@ const POST = `WITH event AS (
 
 /** Parts of a statement that stores an event, beside the event. */
 interface PostParts {
-  /** What else is written. `$9` is the id, and its own parameters begin with `$11`. */
+  /** What else is written. `$9` is the id, and its own parameters begin with `$12`. */
   also?: readonly string[];
   /** Makes an array of who is notified, and of those to whom a direct channel appears. */
   notified?: string;
@@ -103,7 +103,14 @@ export async function post(
   const values = [worldId, number, type, sender, timestamp, replaces, deleted];
   const { notified, appeared } = (await sql.one<
     Pick<Delivery, "notified" | "appeared">
-  >(statement, [...values, content, id, tag, ...more]))!;
+  >(statement, [
+    ...values,
+    content,
+    id,
+    tag,
+    log.authorBeside(sender),
+    ...more,
+  ]))!;
   const { last_event: previous, last_message: previousMessage } = channel;
   channel.last_event = id;
   if (type !== MEMBER) channel.last_message = id;

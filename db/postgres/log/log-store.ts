@@ -1,4 +1,9 @@
-import { chatEntry, entryOf, INDEX, type LogStore } from "../../log/entries.js";
+import {
+  entryOf,
+  INDEX,
+  type LogStore,
+  storedChatEntry,
+} from "../../log/entries.js";
 import type { Position } from "../../log/log.js";
 import { readNewDeliveries } from "../chat/chat-events.js";
 import type { Database } from "../engine/database.js";
@@ -97,8 +102,6 @@ async function readEntries(
   // All numbers that are missing may be those of chat events.
   if (rows.length === last - seq) return entries;
   const events = await readNewDeliveries(sql, world, seq, last, limit);
-  for (const { tag, delivery } of events) {
-    entries.push(chatEntry(world, tag, delivery));
-  }
+  entries.push(...events.map((event) => storedChatEntry(world, event)));
   return entries.sort((a, b) => a.seq - b.seq).slice(0, limit);
 }

@@ -3,6 +3,7 @@ import type { Delivery } from "../../contract/chat.js";
 import type { Draft, Given } from "../../log/draft.js";
 import {
   type Author,
+  authorBeside,
   chatEntry,
   type EntryRow,
   INDEX,
@@ -76,6 +77,11 @@ export class Log {
   /** The id and the tag of the chat event that is stored next, and then {@link posted}. */
   nextEvent(): { id: number; tag: number } {
     return { id: this.#draft.next(this.#world), tag: this.#draft.newTag() };
+  }
+
+  /** The author of a chat event that is stored now: see {@link authorBeside}. */
+  authorBeside(sender: string | null): string | null {
+    return authorBeside(sender, this.#writer);
   }
 
   /** Appends the entry of a chat event that was stored. */

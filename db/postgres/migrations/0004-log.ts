@@ -56,6 +56,8 @@ DROP INDEX chat_events_by_id;
 ALTER TABLE chat_events ALTER COLUMN id DROP IDENTITY;
 ALTER TABLE chat_events ADD COLUMN tag BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE chat_events ALTER COLUMN tag DROP DEFAULT;
+-- Who acted, as in the log; NULL if it is the sender.
+ALTER TABLE chat_events ADD COLUMN author TEXT COLLATE "C";
 -- By an expression, so that PostgreSQL never finds the last events of a small channel by
 -- going through those of the whole world: it underestimates how many there are.
 CREATE UNIQUE INDEX chat_events_by_id ON chat_events (world_id, (id + 0));

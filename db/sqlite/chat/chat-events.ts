@@ -107,6 +107,7 @@ export function eventReads(db: Connection) {
 /** A delivery as it is read, and the tag of its entry. */
 interface ReadDelivery extends EventRow {
   tag: number;
+  author: string | null;
   /** The id of the channel. */
   channel: string;
   previous: number;
@@ -115,9 +116,11 @@ interface ReadDelivery extends EventRow {
   notified: string;
 }
 
-/** A delivery with the tag of its entry in the log. */
+/** A delivery with the tag and the author of its entry in the log. */
 export interface TaggedDelivery {
   tag: number;
+  /** See `authorBeside`. */
+  author: string | null;
   delivery: Delivery;
 }
 
@@ -129,7 +132,7 @@ export function deliveryReads(db: Connection) {
       WHERE p.channel = e.channel AND p.gone = 0 ${condition} AND p.id < e.id)`;
   const select = (condition: string) =>
     db.prepare<[string | number, number, number], ReadDelivery>(
-      `SELECT ${COLUMNS}, e.tag, c.id AS channel, ${before("")} AS previous,
+      `SELECT ${COLUMNS}, e.tag, e.author, c.id AS channel, ${before("")} AS previous,
          ${before("AND p.type != 1")} AS previousMessage,
          (SELECT json_group_array(user_id) FROM chat_notifications
           WHERE channel = e.channel AND event = e.id) AS notified
@@ -150,13 +153,14 @@ export function deliveryReads(db: Connection) {
       else byEvent.set(reaction.event, [reaction]);
     }
     return rows.map(
-      ({ tag, channel, previous, previousMessage, notified, ...event }) => {
+      ({ tag, author, channel, previous, previousMessage, ...event }) => {
         const row = {
           ...{ event, previous, previousMessage, appeared: [] },
-          notified: JSON.parse(notified) as string[],
+          notified: JSON.parse(event.notified) as string[],
         };
         const reactions = byEvent.get(event.id);
-        return { tag, delivery: toDeliveries(channel, [row], reactions)[0]! };
+        const [delivery] = toDeliveries(channel, [row], reactions);
+        return { tag, author, delivery: delivery! };
       },
     );
   }

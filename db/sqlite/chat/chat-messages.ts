@@ -47,8 +47,8 @@ type Recipients = Partial<Pick<Delivery, "notified" | "appeared">>;
 /** Stores events. */
 export function eventWriter(db: Connection, log: WriteLog) {
   const insert = db.prepare<unknown[]>(
-    `INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, replaces, deleted, content)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, replaces, deleted, content, author)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const note = db.prepare<[number, number, number]>(
     "UPDATE chat_channels SET last_event = ?, last_message = ? WHERE number = ?",
@@ -78,6 +78,7 @@ export function eventWriter(db: Connection, log: WriteLog) {
       replaces,
       deleted,
       content,
+      log.authorBeside(sender),
     );
     const { last_event: previous, last_message: previousMessage } = channel;
     channel.last_event = id;

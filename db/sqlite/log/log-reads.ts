@@ -1,8 +1,8 @@
 import {
-  chatEntry,
   type Entry,
   entryOf,
   type EntryRow,
+  storedChatEntry,
 } from "../../log/entries.js";
 import type { Position, Stretch } from "../../log/log.js";
 import { deliveryReads } from "../chat/chat-events.js";
@@ -44,7 +44,7 @@ export function logReads(db: Connection) {
       const entries = select.all(world, seq, limit).map(entryOf);
       const events = deliveries
         .ofWorld(world, seq, limit)
-        .map((event) => chatEntry(world, event.tag, event.delivery));
+        .map((event) => storedChatEntry(world, event));
       return {
         tag,
         entries: [...entries, ...events]

@@ -1,6 +1,11 @@
 import type { Delivery } from "../../contract/chat.js";
 import { Draft, type Given } from "../../log/draft.js";
-import { type Author, chatEntry, type Entry } from "../../log/entries.js";
+import {
+  type Author,
+  authorBeside,
+  chatEntry,
+  type Entry,
+} from "../../log/entries.js";
 import type { Hint, Position } from "../../log/log.js";
 import type { Connection } from "../engine/database.js";
 import { blankOf } from "../erasure/scrub.js";
@@ -99,6 +104,11 @@ export class WriteLog {
   /** A tag for an event of chat. */
   newTag(): number {
     return this.#draft.newTag();
+  }
+
+  /** The author of an event of chat that is stored now: see {@link authorBeside}. */
+  authorBeside(sender: string | null): string | null {
+    return authorBeside(sender, this.#by);
   }
 
   /** Appends an event of chat that has the number that is next. */

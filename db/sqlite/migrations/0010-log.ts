@@ -88,7 +88,9 @@ CREATE TABLE chat_events (
   -- Whether the event is over, as if it had never been. Its content is erased, too.
   gone INTEGER NOT NULL DEFAULT 0 CHECK (gone IN (0, 1)),
   -- JSON; once erased or replaced, a blob of zero bytes of the same length.
-  content ANY NOT NULL
+  content ANY NOT NULL,
+  -- Who acted, as in the log; NULL if it is the sender. It holds no more than ids.
+  author TEXT
 ) STRICT;
 -- What is over is left out, and with it what deleted channels have left.
 INSERT INTO chat_events

@@ -38,7 +38,9 @@ async function join(live: Live, connection: Connection): Promise<void> {
   const joined = new Set(memberships.map(({ id }) => id));
   for (const { id } of forced) {
     if (joined.has(id)) continue;
-    const join = await chat.join(world, id, login.user);
+    // Without the connection, which asked for nothing: it gets the push like the others.
+    const by = { kind: "user", user: login.user } as const;
+    const join = await chat.join(world, id, login.user, by);
     if (join) live.metrics?.chatted(join.event.type);
   }
 }

@@ -149,8 +149,9 @@ async function updateOther(
     ...(profile && { profile }),
     ...(pretalx_id !== undefined && { pretalx_id }),
   };
-  // Every connection of the user is told, so nobody is named as the writer.
-  await live.store.users.update(connection.world, id, changes);
+  // Every connection of the user gets the push, also this one.
+  const { connection: _, ...by } = connection.author;
+  await live.store.users.update(connection.world, id, changes, by);
   return {};
 }
 

@@ -46,6 +46,18 @@ export async function logChatContract(contract: Contract): Promise<void> {
         },
       ],
     );
+    for (const author of [
+      { kind: "api", token: "0123" },
+      { kind: "api", user: bob },
+      { kind: "user", user: ada },
+      { kind: "server" },
+    ] as const) {
+      await expecting.write(
+        `a message by ${JSON.stringify(author)}`,
+        () => chat.send("demo", channel, message(bob), author),
+        (delivery) => [{ type: "chat.event", channel, delivery, by: author }],
+      );
+    }
     const reaction = { user: bob, reaction: "x", volatile: false };
     const react = (remove: boolean) => () =>
       chat.react("demo", channel, id, { ...reaction, remove }, by(bob));

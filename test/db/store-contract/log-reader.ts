@@ -102,14 +102,13 @@ export function changeOf(entry: Entry): Change & Pick<Entry, "world" | "by"> {
 
 /**
  * An entry as it is read from the store: without connections, votes and who sees a channel
- * again. The author of an event of chat is its sender.
+ * again.
  */
 export function asStored(entry: Entry): Entry {
+  const { connection: _, ...by } = entry.by;
   if (entry.type === "chat.event") {
     const delivery = { ...entry.delivery, appeared: [] };
-    const by = { kind: "user", user: delivery.event.sender! } as const;
     return { ...entry, delivery, by };
   }
-  const { connection: _, ...by } = entry.by;
   return { ...entry, by, ...("votes" in entry && { votes: [] }) };
 }

@@ -44,7 +44,7 @@ export async function logVoteContract(contract: Contract): Promise<void> {
       room,
       question: id,
       votes: [{ user, connection: "here" }],
-      by: { kind: "server" },
+      by: { kind: "users" },
     };
     await expecting.write("no vote is withdrawn", vote(false), [voted]);
     await expecting.write(
@@ -176,7 +176,7 @@ export async function logVoteContract(contract: Contract): Promise<void> {
       room,
       poll: id,
       votes: [{ user, connection: "here" }],
-      by: { kind: "server" },
+      by: { kind: "users" },
     };
     await expecting.write("no ballot", vote([]), [voted]);
     await expecting.write("a ballot", vote(options), [voted]);

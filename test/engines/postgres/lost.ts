@@ -1,3 +1,4 @@
+import { lockOfWorld } from "../../../db/postgres/engine/locks.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { until, worldOf } from "../../helper.js";
 import { chatting, message } from "../../db/store-contract/chat-setup.js";
@@ -33,9 +34,10 @@ export const lost: Part = async (t, server) => {
     await until(() => !db.isUp);
     await until(() => db.isUp);
   };
-  /** Takes the log of `demo` back to a number. */
+  /** Takes the log of `demo` back to a number, while no write of it is under way. */
   const goBack = (seq: number) =>
-    change(`DELETE FROM log WHERE world_id = 'demo' AND seq > ${seq};
+    change(`${lockOfWorld("demo")};
+      DELETE FROM log WHERE world_id = 'demo' AND seq > ${seq};
       DELETE FROM chat_events WHERE world_id = 'demo' AND id > ${seq};
       UPDATE log_heads SET seq = ${seq}, tag = (
         SELECT tag FROM log WHERE world_id = 'demo' AND seq = ${seq}

@@ -79,8 +79,7 @@ export class Transaction {
 
 /** The log keeps neither votes nor connections. */
 function stored(entry: Entry): Entry {
-  const { kind, user } = entry.by;
-  const by = { kind, user };
+  const { connection: _, ...by } = entry.by;
   return "votes" in entry ? { ...entry, by, votes: [] } : { ...entry, by };
 }
 

@@ -1,0 +1,88 @@
+import t from "tap";
+import type { Author } from "../../db/log/entries.js";
+import { fileForm, PDF, upload, urlOf } from "../files.js";
+import { admin, keyOf, type Request, serve, tokenOf } from "../helper.js";
+
+// Who acted, as the log says of each route that writes. test/harness/authors.test.ts does
+// the same for commands of the websocket.
+
+const WORLD = "/api/v1/worlds/:world_id/";
+
+void t.test("the author of what a route appends is its caller", async (t) => {
+  const server = await serve(t);
+  const { store } = server;
+  const traits = ["admin", "api"];
+  const person = { tokenId: "ada", traits: new Set(traits) };
+  const { id: user } = await store.users.enter("demo", person);
+  const ofUser = `Bearer ${tokenOf(keyOf("demo"), { uid: "ada", traits })}`;
+  const ofStranger = `Bearer ${tokenOf(keyOf("demo"), { uid: "bob", traits })}`;
+  const rooms = store.rooms;
+  const room = async () => (await rooms.create("demo", { name: "a" })).value.id;
+  const at = (path: string) => WORLD.replace(":world_id", "demo") + path;
+
+  /** A request for each route that writes. */
+  const requests: Record<string, () => Promise<Request>> = {
+    [`PATCH ${WORLD}`]: async () => ({ url: at(""), body: { title: "New" } }),
+    [`POST ${WORLD}rooms/`]: async () => ({
+      url: at("rooms/"),
+      body: { name: "b" },
+    }),
+    [`PATCH ${WORLD}rooms/:room_id/`]: async () => ({
+      url: at(`rooms/${await room()}/`),
+      body: { name: "c" },
+    }),
+    [`DELETE ${WORLD}rooms/:room_id/`]: async () => ({
+      url: at(`rooms/${await room()}/`),
+    }),
+    [`POST ${WORLD}delete_user`]: async () => {
+      const visitor = {
+        clientId: `x${Math.random()}`,
+        traits: new Set<string>(),
+      };
+      const { id } = await store.users.enter("demo", visitor);
+      return { url: at("delete_user"), body: { user_id: id } };
+    },
+    [`DELETE ${WORLD}files/:file_id/`]: async () => {
+      const headers = { host: "demo.example.org" };
+      const sent = await upload(server, fileForm("a.pdf", PDF), {
+        as: ofUser,
+        headers,
+      });
+      const [head] = await store.log.heads(["demo"]);
+      const last = await store.log.since("demo", head!.seq - 1, 1);
+      t.match(last.entries, [
+        { type: "file.added", by: { kind: "user", user } },
+      ]);
+      const id = urlOf(sent).split("/").at(-1)!.split(".")[0]!;
+      return { url: at(`files/${id}/`) };
+    },
+  };
+  // An upload is by the uploader, a user, and has another form.
+  const writing = [...server.routes].filter(
+    (route) => !/^(GET|HEAD|OPTIONS) |\/storage\/upload\/$/.test(route),
+  );
+  t.strictSame(writing.sort(), Object.keys(requests).sort(), "all routes");
+
+  const callers: Record<string, (author: Author) => boolean> = {
+    [ofUser]: ({ kind, user: id }) => kind === "api" && id === user,
+    [ofStranger]: ({ kind, user: id, token }) =>
+      kind === "api" && id === undefined && /^[\da-f]{32}$/.test(token ?? ""),
+    [admin("demo")]: ({ kind, token }) =>
+      kind === "api" && /^[\da-f]{32}$/.test(token ?? ""),
+  };
+  for (const [route, prepare] of Object.entries(requests)) {
+    const method = route.split(" ")[0]!;
+    for (const [as, isCaller] of Object.entries(callers)) {
+      const request = await prepare();
+      const [head] = await store.log.heads(["demo"]);
+      const { status } = await server.call({ method, as, ...request });
+      t.ok(status < 300, `${route}: ${status}`);
+      const { entries } = await store.log.since("demo", head!.seq, 100);
+      t.ok(entries.length > 0, `${route} appends`);
+      for (const { type, by } of entries) {
+        t.ok(isCaller(by), `${route}: ${type} by ${JSON.stringify(by)}`);
+        t.notOk(JSON.stringify(by).includes("bob"), "no name");
+      }
+    }
+  }
+});
