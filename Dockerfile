@@ -12,13 +12,11 @@ COPY package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
 RUN npm ci
 COPY . .
-# With the optional packages, in the versions that were tested.
-# hadolint ignore=SC2046
+# Then what the bundle lacks, with the optional packages, in the versions that were tested.
 RUN npm run -s build \
-  && npm install --no-save --save-prod --omit=dev $(node -p 'const { devDependencies: tested, peerDependencies } = require("./package.json"); \
-    Object.keys(peerDependencies).map((name) => `${name}@${tested[name]}`).join(" ")') \
-  && rm -rf node_modules/foyer-client \
-  && rm -rf dist/.tsbuildinfo dist/.built*
+  && node scripts/manifest.js >manifest.json \
+  && mv manifest.json package.json \
+  && npm install --omit=dev
 
 FROM node:22.16.0-bookworm-slim
 ENV NODE_ENV=production \
@@ -28,7 +26,10 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
-COPY --from=build /app/dist ./dist
+COPY --from=build /app/dist/bundle ./dist/bundle
+COPY --from=build /app/dist/documents ./dist/documents
+COPY --from=build /app/dist/manual ./dist/manual
+COPY --from=build /app/dist/pages ./dist/pages
 COPY --from=build /app/demo ./demo
 # A volume takes its owner from here.
 RUN install -d -o 1000 -g 1000 -m 0700 /data
@@ -39,5 +40,5 @@ EXPOSE 8375
 # Its own port, as the command sees it, and no curl in the image.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/app/dist/cli/main.js"]
+ENTRYPOINT ["node", "/app/dist/bundle/foyer.js"]
 CMD ["serve"]

@@ -22,7 +22,7 @@ import guests from "./plugins/limits/guests.js";
 import live, { commands } from "./live/index.js";
 import { isTaken } from "./live/socket/upgrade.js";
 import mediaPlugin from "./plugins/media/index.js";
-import type { Gather } from "./plugins/metrics.js";
+import type { Gather } from "./plugins/gather.js";
 import openapi from "./plugins/openapi/index.js";
 import retention from "./plugins/retention.js";
 import replies from "./plugins/replies.js";

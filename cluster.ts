@@ -6,7 +6,7 @@ import type { Config } from "./config.js";
 import { relayMessages } from "./db/bus/cluster.js";
 import { Failure } from "./failure.js";
 import { createLogger } from "./plugins/logging.js";
-import type { Gather } from "./plugins/metrics.js";
+import type { Gather } from "./plugins/gather.js";
 import {
   isCount,
   isKindOf,

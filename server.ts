@@ -7,7 +7,7 @@ import { openEngines, type WorkerNames } from "./db/open.js";
 import { Failure } from "./failure.js";
 import { openControl } from "./live/control.js";
 import { createLogger } from "./plugins/logging.js";
-import type { Gather } from "./plugins/metrics.js";
+import type { Gather } from "./plugins/gather.js";
 import { startLine } from "./start-line.js";
 
 export interface Server {

@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 
-/** The version of Foyer. */
-export const { version } = JSON.parse(
-  readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+/** The version of Foyer. The package finds itself by its name, from any folder of dist/. */
+export const { version } = createRequire(import.meta.url)(
+  "foyer-server/package.json",
 ) as { version: string };

@@ -18,7 +18,7 @@ export interface Running {
 // NODE_FLAGS=--cpu-prof shows where the time goes.
 const flags = process.env.NODE_FLAGS?.split(" ") ?? [];
 
-const main = join(import.meta.dirname, "../cli/main.js");
+const main = join(import.meta.dirname, "../bundle/foyer.js");
 const bare = join(import.meta.dirname, "bare.js");
 
 /** An empty folder that is deleted when the process exits. */

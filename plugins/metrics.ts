@@ -10,9 +10,7 @@ import {
 import type { SharedHealth } from "../db/open.js";
 import type { Counts } from "../db/contract/store.js";
 import { version } from "../version.js";
-
-/** Turns the counts of this process, and perhaps of others, into text for Prometheus. */
-export type Gather = (own: Registry) => Promise<string>;
+import type { Gather } from "./gather.js";
 
 /** The counts of one application. */
 export interface Metrics {

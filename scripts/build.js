@@ -49,6 +49,20 @@ const parts = [
     make: () => import("./client.js"),
   },
   {
+    name: "command",
+    source: "cli",
+    out: join(OUT, "bundle"),
+    inputs: inputsOfBundles,
+    make: async () => (await import("./bundle.js")).bundleCommand(),
+  },
+  {
+    name: "library",
+    source: "app.ts",
+    out: join(OUT, "library"),
+    inputs: inputsOfBundles,
+    make: async () => (await import("./bundle.js")).bundleLibrary(),
+  },
+  {
     name: "pages",
     source: "web",
     out: join(OUT, "pages"),
@@ -100,7 +114,7 @@ const isWhole = before.length - extra.length === expected.size;
 if (read(STAMP) === undefined) {
   // Not on stdout, where the result of a command may follow.
   process.stderr.write(
-    "Building Foyer (the server, its pages, manual and API documents), which takes about a minute.\n",
+    "Building Foyer (the server and its bundles, the pages, the manual and the API documents), which takes about a minute.\n",
   );
 }
 if (extra.length > 0 || !isWhole || read(STAMP) !== fingerprint()) build();
@@ -118,6 +132,13 @@ async function bring({ name, out, inputs, make }) {
   await make(out);
   // If a source has changed meanwhile, the next build makes it again.
   if (!process.exitCode) writeFileSync(stamp, fingerprintOfPart());
+}
+
+function inputsOfBundles() {
+  return [
+    ...[script("bundle.js"), script("manifest.js")],
+    ...sources.filter((path) => !/^(test|bench|scripts|web)\//.test(path)),
+  ];
 }
 
 /** A script beside this one. */

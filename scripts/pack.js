@@ -13,16 +13,11 @@ import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import process from "node:process";
 import { extract } from "tar";
+import { manifestOfPackage } from "./manifest.js";
 
 // `npm run pack [-- <folder>]` makes the tarballs of both packages. The server's has the
-// versions that were tested: npm-shrinkwrap.json names them, and as npm reads that file of
-// packages from a registry only, all but a few packages are in the tarball themselves.
-
-/**
- * The packages that npm fetches, in the tested versions. The first two differ by platform. A program shares
- * TypeBox with the server, whose kinds of schemas are registered there.
- */
-const FETCHED = ["better-sqlite3", "sharp", "@sinclair/typebox"];
+// bundles. What they do not contain is fetched by npm, except Fastify: the tarball has it with
+// all that it needs, in the versions that were tested, as newer ones refuse Node.js 20.
 
 const target = resolve(process.argv[2] ?? ".");
 const scratch = mkdtempSync(join(tmpdir(), "foyer-pack-"));
@@ -30,30 +25,42 @@ try {
   pack(".", target, "-w", "foyer-client");
   pack(".", scratch);
   const [tarball] = readdirSync(scratch);
-  const folder = join(scratch, "package");
   await extract({ file: join(scratch, tarball), cwd: scratch });
-  const lock = readJson("package-lock.json");
-  const shipped = Object.fromEntries(
-    Object.entries(lock.packages).filter(
-      ([path, { dev, link }]) =>
-        path.startsWith("node_modules/") && !dev && !link,
-    ),
-  );
-  const root = manifestOf(readJson(join(folder, "package.json")));
-  writeJson(join(folder, "package.json"), root);
-  for (const path of Object.keys(shipped)) bundle(folder, path, shipped);
-  const { name, version, license, bin, engines } = root;
-  const { dependencies, peerDependencies, peerDependenciesMeta } = root;
-  const peers = { peerDependencies, peerDependenciesMeta };
-  writeJson(join(folder, "npm-shrinkwrap.json"), {
-    ...lock,
-    packages: {
-      "": { name, version, license, dependencies, ...peers, bin, engines },
-      ...shipped,
-    },
-  });
+  const folder = join(scratch, "package");
+  const manifest = { ...manifestOfPackage(), bundleDependencies: ["fastify"] };
+  writeJson(join(folder, "package.json"), manifest);
+  // npm packs those of them that Fastify needs.
+  const { packages } = readJson("package-lock.json");
+  for (const [path, { dev, link }] of Object.entries(packages)) {
+    const isShipped = path.startsWith("node_modules/") && !dev && !link;
+    if (isShipped && !(nameOf(path) in manifest.dependencies)) copy(path);
+  }
+  copy("node_modules/fastify");
   pack(folder, target);
   process.stdout.write(`${basename(tarball)}\n`);
+
+  /**
+   * Copies an installed package. Where an override gave it another version of a dependency than
+   * it asks for, its manifest names that one, or npm would replace it.
+   */
+  function copy(path) {
+    // Those for other platforms are not installed.
+    if (!existsSync(path)) return;
+    const to = join(folder, path);
+    mkdirSync(to, { recursive: true });
+    cpSync(path, to, {
+      recursive: true,
+      filter: (from) => !from.startsWith(join(path, "node_modules")),
+    });
+    const own = readJson(join(path, "package.json"));
+    const { overrides } = readJson("package.json");
+    const changed = Object.keys(own.dependencies ?? {}).filter(
+      (name) => typeof overrides[name] === "string",
+    );
+    if (changed.length === 0) return;
+    for (const name of changed) own.dependencies[name] = overrides[name];
+    writeJson(join(to, "package.json"), own);
+  }
 } finally {
   rmSync(scratch, { recursive: true });
 }
@@ -66,45 +73,9 @@ function pack(folder, destination, ...options) {
   });
 }
 
-/** The manifest of the package: without fields that only a checkout needs. */
-function manifestOf(manifest) {
-  for (const key of [
-    ...["devDependencies", "scripts", "overrides", "workspaces", "files"],
-    ...["prettier", "tap", "allowScripts"],
-  ]) {
-    delete manifest[key];
-  }
-  const names = Object.keys(manifest.dependencies);
-  manifest.bundleDependencies = names.filter((name) => !FETCHED.includes(name));
-  return manifest;
-}
-
-/**
- * Copies an installed package. Where an override gave it another version of a dependency than it
- * asks for, its manifest names that one, or npm would replace it.
- */
-function bundle(folder, path, shipped) {
-  const name = path.slice(path.lastIndexOf("node_modules/") + 13);
-  if (FETCHED.includes(name) || name.startsWith("@img/")) return;
-  // Those for other platforms are not installed.
-  if (!existsSync(path)) return;
-  const copy = join(folder, path);
-  mkdirSync(copy, { recursive: true });
-  cpSync(path, copy, {
-    recursive: true,
-    filter: (from) => !from.startsWith(join(path, "node_modules")),
-  });
-  const manifest = readJson(join(path, "package.json"));
-  const { overrides } = readJson("package.json");
-  const changed = Object.keys(manifest.dependencies ?? {}).filter(
-    (dependency) => typeof overrides[dependency] === "string",
-  );
-  if (changed.length === 0) return;
-  for (const dependency of changed) {
-    manifest.dependencies[dependency] = overrides[dependency];
-    shipped[path].dependencies[dependency] = overrides[dependency];
-  }
-  writeJson(join(copy, "package.json"), manifest);
+/** The name of the package that a path of the lock file is of. */
+function nameOf(path) {
+  return path.slice(path.lastIndexOf("node_modules/") + 13);
 }
 
 function readJson(path) {

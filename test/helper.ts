@@ -323,7 +323,15 @@ export const rawRequest = (
     body,
   ].join("\r\n");
 
-const FOYER = fileURLToPath(new URL("../cli/main.js", import.meta.url));
+/** The command as it ships. Its modules are as new as the last whole build. */
+export const bundled = fileURLToPath(
+  new URL("../bundle/foyer.js", import.meta.url),
+);
+
+/** The command as its modules; with FOYER_BUNDLE, as it ships. */
+const FOYER = process.env.FOYER_BUNDLE
+  ? bundled
+  : fileURLToPath(new URL("../cli/main.js", import.meta.url));
 
 /** How a command ended, and what it said. */
 export interface Finished {
@@ -347,12 +355,14 @@ export interface Running {
  * outlive the test.
  * @param env all the variables it sees; none of this process's gets through.
  * @param input what it reads on stdin.
+ * @param main the path of the command.
  */
 export function spawnFoyer(
   t: Test,
   args: readonly string[],
   env: Record<string, string>,
   input = "",
+  main = FOYER,
 ): Running {
   // By way of env, as tap puts a loader into the environment of every child,
   // which takes longer to load than Foyer.
@@ -361,7 +371,7 @@ export function spawnFoyer(
   );
   const child = spawn(
     "env",
-    ["-i", ...variables, process.execPath, FOYER, ...args],
+    ["-i", ...variables, process.execPath, main, ...args],
     { stdio: ["pipe", "pipe", "pipe"] },
   );
   // It may end without having read it.
@@ -440,13 +450,16 @@ export async function startFoyer(
   dataDir: string,
   args: readonly string[] = [],
   env: Record<string, string> = {},
+  main = FOYER,
 ): Promise<ServerProcess> {
-  const running = spawnFoyer(t, ["serve", "--json", ...args], {
+  const variables = {
     ...(await variablesOf(dataDir)),
     PORT: "0",
     LOG_LEVEL: "silent",
     ...env,
-  });
+  };
+  const command = ["serve", "--json", ...args];
+  const running = spawnFoyer(t, command, variables, "", main);
   let over: Finished | undefined;
   void running.finished.then((finished) => (over = finished));
   // The log goes to the same stream, one line an entry.

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import ts from "typescript";
 import { testdir } from "./testdir.js";
 
 // What `npm pack` puts into the package. Tests run from dist/test.
@@ -23,6 +24,10 @@ function packed(): string[] {
   );
   return made!.files.map(({ path }) => path);
 }
+
+/** Whether it is a document of the project, and no list of licenses that the build made. */
+const isOurs = (path: string) =>
+  path.endsWith(".md") && !path.startsWith("dist/");
 
 /** The anchors of a Markdown file, as they are made of its headings. */
 const anchorsOf = (path: string) =>
@@ -47,8 +52,14 @@ void t.test("the package", async (t) => {
     "deploy/nodes/Caddyfile",
     "deploy/nodes/compose.yaml",
     "deploy/nodes/kubernetes.yaml",
-    "dist/cli/main.js",
+    "dist/bundle/foyer.js",
+    "dist/bundle/foyer.js.map",
+    "dist/bundle/licenses.md",
+    "dist/bundle/writer-thread.js",
     "dist/documents/openapi.json.br",
+    "dist/library/app.d.ts",
+    "dist/library/app.js",
+    "dist/library/licenses.md",
     "dist/manual/guides/configure.html",
     "dist/pages/index.html",
     "dist/pages/web/icon.svg.br",
@@ -59,7 +70,7 @@ void t.test("the package", async (t) => {
     t.ok(files.has(path), `has ${path}`);
   }
   const strange =
-    /^packages|^dist\/((test|bench|client\/(?!live\/)|scripts|web)\/|\.)|\.map$|\.db/;
+    /^packages|^dist\/(?!(bundle|documents|library|manual|pages)\/)|\.db$/;
   t.same(
     [...files].filter((path) => strange.test(path)),
     [],
@@ -68,15 +79,14 @@ void t.test("the package", async (t) => {
 
   for (const path of [...files].filter((path) => path.endsWith(".js"))) {
     const text = readFileSync(join(root, path), "utf8");
-    for (const [, name] of text.matchAll(
-      /(?:from|import\() ?"(\.[^"]+\.js)"/g,
-    )) {
-      const target = normalize(join(dirname(path), name!));
+    for (const { fileName } of ts.preProcessFile(text).importedFiles) {
+      if (!fileName.startsWith(".")) continue;
+      const target = normalize(join(dirname(path), fileName));
       if (!files.has(target)) t.fail(`${path} imports ${target}`);
     }
   }
 
-  const documents = [...files].filter((path) => path.endsWith(".md"));
+  const documents = [...files].filter(isOurs);
   t.ok(documents.length > 10);
   for (const path of documents) {
     const text = readFileSync(join(root, path), "utf8");
@@ -97,7 +107,9 @@ void t.test("no document runs a package of another project", async (t) => {
     readFileSync(join(root, "package.json"), "utf8"),
   ) as { name: string };
   t.equal(name, "foyer-server", "foyer is taken");
-  for (const path of packed().filter((path) => /\.(md|ya?ml)$/.test(path))) {
+  for (const path of packed().filter(
+    (path) => isOurs(path) || /\.ya?ml$/.test(path),
+  )) {
     const text = readFileSync(join(root, path), "utf8");
     // Neither name of ours is published: npm would install what another project puts there.
     const strange =
@@ -128,8 +140,8 @@ void t.test("the image is built from all that the server is", async (t) => {
 
 void t.test("the unit finds the command in any prefix of npm", async (t) => {
   const bin = join(testdir(t, { bin: {} }), "bin");
-  symlinkSync(join(root, "dist/cli/main.js"), join(bin, "foyer"));
-  chmodSync(join(root, "dist/cli/main.js"), 0o755);
+  symlinkSync(join(root, "dist/bundle/foyer.js"), join(bin, "foyer"));
+  chmodSync(join(root, "dist/bundle/foyer.js"), 0o755);
   const unit = readFileSync(join(root, "deploy/foyer.service"), "utf8");
   const [, start = ""] = /^ExecStart=(.+) serve$/m.exec(unit) ?? [];
   const path = `PATH=${bin}:${dirname(process.execPath)}`;

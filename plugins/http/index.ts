@@ -10,7 +10,7 @@ import type { LoadLimits } from "../../config.js";
 import { guardOf } from "../auth/guard.js";
 import overload from "../limits/overload.js";
 import rate from "../limits/rate.js";
-import type { Gather } from "../metrics.js";
+import type { Gather } from "../gather.js";
 import { refuseCoded } from "../validation.js";
 import baseUrl from "./base-url.js";
 import { guardBodyLimits } from "./body-limits.js";

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../../config.js";
 import type { World } from "../../schemas/worlds.js";
 import { routesRequire } from "../auth/guard.js";
+import { PAGES } from "../places.js";
 import { hasVersion } from "../replies.js";
 import { pageConfig } from "./page-config.js";
 import { pageHeaders, playerHeaders } from "./policies.js";
@@ -20,9 +20,6 @@ export interface WebOptions {
   /** What the pages say about uploads. */
   uploads: Config["uploads"];
 }
-
-/** Where `npm run build` puts the pages: dist/pages. */
-const PAGES = fileURLToPath(new URL("../../pages/", import.meta.url));
 
 /** The build puts a hash of the content into the name: such a file never changes. */
 const HASHED = /-[\w-]{8}\.\w+(\.br|\.gz)?$/;

@@ -1,12 +1,9 @@
-import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
 import fp from "fastify-plugin";
 import { routesRequire } from "../auth/guard.js";
+import { SEGMENTS } from "../places.js";
 
-// The live stream of the demo world. scripts/demo-stream.sh makes its segments.
-
-/** The folder of the segments: demo/ of the package. */
-const SEGMENTS = fileURLToPath(new URL("../../../demo/", import.meta.url));
+// The live stream of the demo world.
 
 /** How many segments there are. */
 const LOOP = 6;

@@ -16,7 +16,7 @@ const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="40"/></svg>\n';
 const ROOMS = ["Main stage", "Hallway", "Backstage"];
 
 const folder = await mkdtemp(join(tmpdir(), "foyer-clients-"));
-const main = join(root, "dist/cli/main.js");
+const main = join(root, "dist/bundle/foyer.js");
 const env = {
   ...process.env,
   DATA_DIR: join(folder, "data"),

@@ -1,0 +1,81 @@
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import ts from "typescript";
+import { build } from "vite";
+import { OUTSIDE, OUTSIDE_LIBRARY } from "./manifest.js";
+
+// Makes the server as it ships: a few modules, with what they use of other packages. They
+// start in half the time of the compiler's output. scripts/build.js runs this.
+
+/** What owners start from a module beside their own. */
+const THREADS = {
+  "writer-thread": "db/sqlite/engine/writer-thread.ts",
+  "search-thread": "db/sqlite/engine/search-thread.ts",
+  "image-process": "plugins/upload/image-process.ts",
+};
+
+/** What a program imports. Modules of one process share their classes. */
+const LIBRARY = {
+  app: "app.ts",
+  schemas: "schemas/index.ts",
+  testing: "testing.ts",
+};
+
+/** Makes dist/bundle: the command, with everything but packages that are native or optional. */
+export async function bundleCommand() {
+  await bundle("bundle", { foyer: "cli/main.ts" }, OUTSIDE);
+}
+
+/** Makes dist/library, which shares with a program the packages that its types name. */
+export async function bundleLibrary() {
+  await bundle("library", LIBRARY, OUTSIDE_LIBRARY);
+  copyTypes(Object.values(LIBRARY));
+}
+
+/**
+ * @param entries the paths of modules that something outside names, by their names in the bundle.
+ * @param external the packages that are installed with it.
+ */
+function bundle(folder, entries, external) {
+  return build({
+    configFile: false,
+    logLevel: "warn",
+    publicDir: false,
+    ssr: { noExternal: true, external },
+    build: {
+      ssr: true,
+      outDir: join("dist", folder),
+      emptyOutDir: true,
+      target: "node20.19",
+      minify: false,
+      sourcemap: true,
+      license: { fileName: "licenses.md" },
+      rolldownOptions: {
+        // The command signs tokens without the server's plugin, which has the same package.
+        checks: { ineffectiveDynamicImport: false },
+        input: { ...entries, ...THREADS },
+        output: {
+          // All in one folder: they find other files of the package from there.
+          entryFileNames: "[name].js",
+          chunkFileNames: "[name]-[hash].js",
+        },
+      },
+    },
+  });
+}
+
+/** Copies the types of modules, and those that they name. */
+function copyTypes(modules) {
+  const found = new Set(modules.map((path) => path.replace(/\.ts$/, ".d.ts")));
+  for (const path of found) {
+    const from = join("dist", path);
+    const to = join("dist/library", path);
+    mkdirSync(dirname(to), { recursive: true });
+    copyFileSync(from, to);
+    const { importedFiles } = ts.preProcessFile(readFileSync(from, "utf8"));
+    for (const { fileName } of importedFiles) {
+      if (!fileName.startsWith(".")) continue;
+      found.add(join(dirname(path), fileName.replace(/\.js$/, ".d.ts")));
+    }
+  }
+}
