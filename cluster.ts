@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { AggregatorRegistry } from "prom-client";
 import type { Config } from "./config.js";
 import { relayMessages } from "./db/bus/cluster.js";
-import { Failure } from "./failure.js";
+import { Failure } from "./schemas/plain/failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/gather.js";
 import {
@@ -15,7 +15,7 @@ import {
   type Shape,
 } from "./schemas/plain/shapes.js";
 import { startServer } from "./server.js";
-import { startLine } from "./start-line.js";
+import { startLine } from "./plugins/start-line.js";
 
 // Several processes on one port. The primary serves nothing: it starts workers,
 // replaces those that die, and tells them when to stop. The workers know nothing

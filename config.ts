@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { type EngineChoice, refuseMissingPackages } from "./db/choice.js";
-import { Failure } from "./failure.js";
+import { Failure } from "./schemas/plain/failure.js";
 import { fileTypes } from "./schemas/plain/file-types.js";
 import { checkNames } from "./schemas/plain/variable-names.js";
 import {

@@ -4,11 +4,11 @@ import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
 import { detach } from "./db/detach.js";
 import { openEngines, type WorkerNames } from "./db/open.js";
-import { Failure } from "./failure.js";
+import { Failure } from "./schemas/plain/failure.js";
 import { openControl } from "./live/control.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/gather.js";
-import { startLine } from "./start-line.js";
+import { startLine } from "./plugins/start-line.js";
 
 export interface Server {
   app: FastifyInstance;

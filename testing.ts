@@ -12,9 +12,9 @@ import {
   findWorld,
   signToken,
   type TokenOptions,
-} from "./worlds.js";
+} from "./db/worlds.js";
 
-export type { TokenOptions } from "./worlds.js";
+export type { TokenOptions } from "./db/worlds.js";
 export type { World } from "./schemas/worlds.js";
 
 /** How the server of a test differs from one with its defaults. */

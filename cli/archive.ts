@@ -1,5 +1,5 @@
 import type { Backup } from "../db/maintenance/backup.js";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import { command, settings } from "./command.js";
 import { counted, type JsonOption, print, warn } from "./output.js";
 import { withProgress } from "./progress.js";

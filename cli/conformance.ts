@@ -7,7 +7,7 @@ import {
 import type { Access } from "../conformance/remote/access.js";
 import type { Target } from "../conformance/remote/site.js";
 import type { Outcome, rowsNamed, Suite } from "../conformance/remote/suite.js";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import { worldId } from "../schemas/plain/texts.js";
 import { checked, command } from "./command.js";
 import { context } from "./context.js";

@@ -3,7 +3,7 @@ import { createConnection } from "node:net";
 import { basename } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Command, InvalidArgumentError } from "commander";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import type {
   ControlEnd,
   ControlRequest,

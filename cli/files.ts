@@ -1,10 +1,10 @@
 import { Command } from "commander";
 import { command, withStore } from "./command.js";
 import type { FileRecord } from "../db/contract/store.js";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import { pages, printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
-import { deleteFile, findWorld } from "../worlds.js";
+import { deleteFile, findWorld } from "../db/worlds.js";
 
 const toTime = (milliseconds: number) => new Date(milliseconds).toISOString();
 

@@ -1,5 +1,5 @@
 import type { Config } from "../config.js";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 
 /** The pages that a link may open. */
 export type LinkedPage = "console" | "event";

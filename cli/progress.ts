@@ -1,5 +1,5 @@
 import type { Report } from "../db/maintenance/progress.js";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import { context } from "./context.js";
 
 /** How often a terminal is told, in milliseconds. */

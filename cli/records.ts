@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
-import { findWorld } from "../worlds.js";
+import { findWorld } from "../db/worlds.js";
 import { command, withStore } from "./command.js";
 import { type Cell, csvRow } from "./csv.js";
 import { printList, writeAll } from "./lists.js";

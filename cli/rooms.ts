@@ -1,5 +1,5 @@
 import type { Store } from "../db/contract/store.js";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import { pages } from "./lists.js";
 
 /** A room, as commands name it. */

@@ -5,7 +5,7 @@ import { chatCommand } from "./chat.js";
 import { conformanceCommand } from "./conformance.js";
 import { connectionsCommand } from "./connections.js";
 import { type Context, context, within } from "./context.js";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import { copyCommands } from "./world-export-import.js";
 import { fileCommand } from "./files.js";
 import { warn } from "./output.js";
@@ -14,7 +14,7 @@ import { questionCommand } from "./questions.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
-import { version } from "../version.js";
+import { version } from "../schemas/plain/version.js";
 import { worldCommand } from "./worlds.js";
 
 copyCommands.forEach((copying) => worldCommand.addCommand(copying));

@@ -7,8 +7,8 @@ import {
   variables,
 } from "../config.js";
 import type { World } from "../schemas/worlds.js";
-import { DEMO, DEMO_HOST, ensureDemo, pointDemo } from "../demo.js";
-import { signToken } from "../worlds.js";
+import { DEMO, DEMO_HOST, ensureDemo, pointDemo } from "./demo.js";
+import { signToken } from "../db/worlds.js";
 import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
 import { linkTo } from "./links.js";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { InvalidArgumentError, Option } from "commander";
 import { loadConfig } from "../config.js";
 import { trait, uid } from "../schemas/plain/texts.js";
-import { ADMINISTRATOR, findWorld, signToken } from "../worlds.js";
+import { ADMINISTRATOR, findWorld, signToken } from "../db/worlds.js";
 import { checked, command, withStore } from "./command.js";
 import { context } from "./context.js";
 import { addressIn, type LinkedPage, linkTo } from "./links.js";

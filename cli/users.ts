@@ -3,7 +3,7 @@ import type { Store } from "../db/contract/store.js";
 import { command, withStore } from "./command.js";
 import { pages, printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
-import { findWorld } from "../worlds.js";
+import { findWorld } from "../db/worlds.js";
 
 const listUsers = command(
   "list <world>",

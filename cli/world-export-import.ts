@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import type { WorldCopy } from "../schemas/world-document.js";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
-import { cloneWorld, exportWorld } from "../worlds.js";
+import { cloneWorld, exportWorld } from "../db/worlds.js";
 import { context } from "./context.js";
 import { writeAll } from "./lists.js";
 import { counted, type JsonOption, plain, print, textOf } from "./output.js";

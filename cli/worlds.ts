@@ -12,7 +12,7 @@ import {
   draftWorld,
   findWorld,
   type WorldReset,
-} from "../worlds.js";
+} from "../db/worlds.js";
 import { checked, command, withStore } from "./command.js";
 import { PAGE_SIZE, printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";

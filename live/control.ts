@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyBaseLogger } from "fastify";
-import { Failure } from "../failure.js";
+import { Failure } from "../schemas/plain/failure.js";
 import type { Connection } from "./socket/connection.js";
 import { reload } from "./people/endings.js";
 import type { Live } from "./live.js";

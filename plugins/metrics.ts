@@ -9,7 +9,7 @@ import {
 } from "prom-client";
 import type { SharedHealth } from "../db/open.js";
 import type { Counts } from "../db/contract/store.js";
-import { version } from "../version.js";
+import { version } from "../schemas/plain/version.js";
 import type { Gather } from "./gather.js";
 
 /** The counts of one application. */

@@ -5,7 +5,7 @@ import { FileList, FileParams } from "../schemas/files.js";
 import { PageQuery } from "../schemas/pages.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
-import { deleteFile as deleteStoredFile } from "../worlds.js";
+import { deleteFile as deleteStoredFile } from "../db/worlds.js";
 import { endpoint } from "./endpoint.js";
 import { pageLinks } from "./pages.js";
 

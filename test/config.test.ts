@@ -2,8 +2,8 @@ import { chmodSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { ConfigError, loadConfig, variables } from "../config.js";
-import { startLine } from "../start-line.js";
-import { version } from "../version.js";
+import { startLine } from "../plugins/start-line.js";
+import { version } from "../schemas/plain/version.js";
 import { foyer, startFoyer } from "./helper.js";
 import { testdir } from "./testdir.js";
 

@@ -1,4 +1,4 @@
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import { Room } from "../../schemas/rooms.js";
 import { compileValidator } from "../../schemas/validate.js";
 import { World } from "../../schemas/worlds.js";

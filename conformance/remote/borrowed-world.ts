@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World, WorldKey } from "../../schemas/worlds.js";

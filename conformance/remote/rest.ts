@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import type { Json } from "../client.js";
 import { type Access, ADMINISTRATOR, sign } from "./access.js";
 import type { Traffic } from "./traffic.js";

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { WebSocket } from "ws";
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import { asyncapiDocument } from "../../plugins/asyncapi/document.js";
-import { version } from "../../version.js";
+import { version } from "../../schemas/plain/version.js";
 import type { Role } from "../cast.js";
 import { Client } from "../client.js";
 import { LiveContract } from "../contract.js";

@@ -1,4 +1,4 @@
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import { Conversation, type LiveContract } from "../contract.js";
 
 /** How many websockets a run has open at a time at most. */

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import type { Row, Table } from "./tables.js";
 
 /** What became of a file that a source names, as the live store says. */

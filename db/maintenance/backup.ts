@@ -9,7 +9,7 @@ import { openMaintenance, type Place } from "./open.js";
 import type { RowCounts } from "../sqlite/inspection/inspection.js";
 import type { FileDigest } from "../contract/store.js";
 import { type Row, type Table, TABLES } from "../copies/tables.js";
-import { version } from "../../version.js";
+import { version } from "../../schemas/plain/version.js";
 import { type NewEntry, writeArchive } from "./archive.js";
 import { rowCountsOf } from "./counts.js";
 import {

@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import { LATER_TABLES, type Table, TABLES } from "../copies/tables.js";
 
 // A backup is a tar archive that any tar can unpack: the files, then the rows of

@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { ReadEntry } from "tar";
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import { UnfitRow } from "../copies/dump.js";
 import { openMaintenance, type Place } from "./open.js";
 import { storeErrorOf } from "../sqlite/engine/database.js";

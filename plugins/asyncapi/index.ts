@@ -1,6 +1,6 @@
 import fp from "fastify-plugin";
 import type { JsonObject } from "../../schemas/openapi-schema.js";
-import { version } from "../../version.js";
+import { version } from "../../schemas/plain/version.js";
 import { asyncapiDocument, type Requirements } from "./document.js";
 
 declare module "fastify" {

@@ -7,7 +7,7 @@ import {
 import { components } from "../../schemas/components.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
-import { version } from "../../version.js";
+import { version } from "../../schemas/plain/version.js";
 
 declare module "fastify" {
   interface FastifyInstance {

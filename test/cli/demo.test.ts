@@ -1,5 +1,5 @@
 import t from "tap";
-import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../demo.js";
+import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../cli/demo.js";
 import {
   readWorldDocument,
   toWorldDocument,

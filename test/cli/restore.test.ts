@@ -15,7 +15,7 @@ import t from "tap";
 import { ArchiveError } from "../../db/maintenance/manifest.js";
 import { restore } from "../../db/maintenance/restore.js";
 import { TABLES } from "../../db/copies/tables.js";
-import { Failure } from "../../failure.js";
+import { Failure } from "../../schemas/plain/failure.js";
 import { openStore } from "../database.js";
 import {
   allEvents,

@@ -11,7 +11,7 @@ import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { finished, textsBelow, unfinished } from "../files.js";
 import { until, worldOf } from "../helper.js";
 import { filesOf } from "../listed.js";
-import { deleteFile, deleteWorld } from "../../worlds.js";
+import { deleteFile, deleteWorld } from "../../db/worlds.js";
 import { expectErased, marksIn } from "./expect-erased.js";
 import { pieces } from "./file-contract.js";
 import { testdir } from "../testdir.js";
@@ -172,7 +172,7 @@ for (const [moment, isGone] of [
       [
         "--input-type=module",
         "-e",
-        `import { deleteFile } from ${module("../worlds.js")};
+        `import { deleteFile } from ${module("worlds.js")};
          import { LocalFiles } from ${module("blobs/folder/files.js")};
          import { openSqliteStore } from ${module("sqlite/index.js")};
          const dataDir = ${JSON.stringify(dataDir)};

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { Failure } from "../../../failure.js";
+import { Failure } from "../../../schemas/plain/failure.js";
 import { addressOf } from "../../choice.js";
 import {
   type TableSource,

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { Failure } from "../../../failure.js";
+import { Failure } from "../../../schemas/plain/failure.js";
 import {
   inBatches,
   type TableSource,

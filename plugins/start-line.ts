@@ -1,6 +1,6 @@
-import type { Config } from "./config.js";
-import { addressOf } from "./db/choice.js";
-import { version } from "./version.js";
+import type { Config } from "../config.js";
+import { addressOf } from "../db/choice.js";
+import { version } from "../schemas/plain/version.js";
 
 /** The first line of a server's log: its version, and the place of its data. It has no secret. */
 export function startLine(

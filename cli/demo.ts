@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import type { Store } from "./db/contract/store.js";
-import type { ChatCopy, EventCopy } from "./schemas/chat-history.js";
-import type { PollCopy, QuestionCopy } from "./schemas/votes-copy.js";
+import type { Store } from "../db/contract/store.js";
+import type { ChatCopy, EventCopy } from "../schemas/chat-history.js";
+import type { PollCopy, QuestionCopy } from "../schemas/votes-copy.js";
 import type {
   RoomRecord,
   UserCopy,
   WorldCopy,
-} from "./schemas/world-document.js";
-import type { World } from "./schemas/worlds.js";
-import { draftWorld } from "./worlds.js";
+} from "../schemas/world-document.js";
+import type { World } from "../schemas/worlds.js";
+import { draftWorld } from "../db/worlds.js";
 
 // The demo world, in which somebody who tries Foyer finds an event under way.
 

@@ -1,14 +1,10 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { Author } from "./db/log/entries.js";
-import type { Engines } from "./db/open.js";
-import {
-  type Store,
-  StoreError,
-  type WorldStore,
-} from "./db/contract/store.js";
-import { defaultPermissionConfig } from "./schemas/plain/permissions.js";
-import type { WorldCopy } from "./schemas/world-document.js";
-import type { World, WorldChanges, WorldKey } from "./schemas/worlds.js";
+import type { Author } from "./log/entries.js";
+import type { Engines } from "./open.js";
+import { type Store, StoreError, type WorldStore } from "./contract/store.js";
+import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
+import type { WorldCopy } from "../schemas/world-document.js";
+import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 
 // Operations on worlds that are more than one call of the store. They need no
 // server and load no TypeBox, so commands and routes share them.
