@@ -56,7 +56,11 @@ export async function startServer(
     }
     await listen(app, config, "HOST and PORT");
     await listenForMetrics(app, config.metrics);
-    const closeControl = await openControl(app.live, config.dataDir, app.log);
+    const closeControl = await openControl(
+      app.live.sockets,
+      config.dataDir,
+      app.log,
+    );
     app.server.once("close", closeControl);
   } catch (error) {
     await app.close();

@@ -7,8 +7,7 @@ import { pipeline } from "node:stream/promises";
 import type { FastifyBaseLogger } from "fastify";
 import { Failure } from "../schemas/plain/failure.js";
 import type { Connection } from "./socket/connection.js";
-import { reload } from "./people/endings.js";
-import type { Live } from "./live.js";
+import { reload } from "./socket/endings.js";
 
 // Each process of a server listens on a Unix socket in DATA_DIR, for the commands
 // of an operator on the same machine. A client sends one line of JSON, and gets
@@ -19,6 +18,9 @@ export type ControlRequest =
   | { do: "list" }
   /** With the ids of connections; those that are gone are skipped. */
   | { do: "drop" | "reload"; connections: string[] };
+
+/** Every open socket, by the id of its connection. */
+type OpenSockets = ReadonlyMap<string, Connection>;
 
 /** A websocket, as an operator sees it. */
 export interface ListedConnection {
@@ -105,12 +107,12 @@ export function controlSockets(dataDir: string): string[] {
  * @returns a function that ends it.
  */
 export async function openControl(
-  live: Live,
+  sockets: OpenSockets,
   dataDir: string,
   log: FastifyBaseLogger,
 ): Promise<() => void> {
   try {
-    return await listen(live, dataDir);
+    return await listen(sockets, dataDir);
   } catch (error) {
     log.warn(
       `foyer connections cannot reach this process: ${(error as Error).message}`,
@@ -119,7 +121,10 @@ export async function openControl(
   }
 }
 
-async function listen(live: Live, dataDir: string): Promise<() => void> {
+async function listen(
+  sockets: OpenSockets,
+  dataDir: string,
+): Promise<() => void> {
   const folder = join(dataDir, FOLDER);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
@@ -132,7 +137,7 @@ async function listen(live: Live, dataDir: string): Promise<() => void> {
   const server = createServer((socket) => {
     clients.add(socket);
     socket.once("close", () => clients.delete(socket));
-    serve(live, socket);
+    serve(sockets, socket);
   });
   server.maxConnections = MAX_CLIENTS;
   await new Promise<void>((resolve, reject) => {
@@ -172,7 +177,7 @@ const refuses = (path: string): Promise<boolean> =>
   });
 
 /** Answers the first line of a client. */
-function serve(live: Live, socket: Socket): void {
+function serve(sockets: OpenSockets, socket: Socket): void {
   const timeout = setTimeout(() => socket.destroy(), PATIENCE).unref();
   socket.once("close", () => clearTimeout(timeout));
   // The client hung up.
@@ -185,7 +190,7 @@ function serve(live: Live, socket: Socket): void {
       socket.off("data", read).resume();
       const request = requestIn(text.slice(0, end));
       if (!request) return void socket.destroy();
-      void pipeline(Readable.from(answer(live, request)), socket).catch(
+      void pipeline(Readable.from(answer(sockets, request)), socket).catch(
         () => {},
       );
     } else if (text.length > MAX_REQUEST) socket.destroy();
@@ -209,10 +214,10 @@ const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === "string");
 
 async function* answer(
-  live: Live,
+  sockets: OpenSockets,
   request: ControlRequest,
 ): AsyncGenerator<string> {
-  const open = [...live.sockets.values()];
+  const open = [...sockets.values()];
   let done = 0;
   if (request.do === "list") {
     for (; done < open.length; done += SLICE) {

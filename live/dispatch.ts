@@ -1,7 +1,7 @@
-import type { RoomValue, UserRecord, Versioned } from "../db/contract/store.js";
+import type { UserStore, WorldStore } from "../db/contract/store.js";
+import type { Clock } from "../db/log/clock.js";
 import {
   type CommandName,
-  type Commands,
   commands as schemas,
 } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
@@ -10,109 +10,34 @@ import type { PermissionKey } from "../schemas/plain/permissions.js";
 import { countFault } from "../schemas/bounds.js";
 import { MAX_VALUES } from "../schemas/plain/limits.js";
 import { compileValidator, MAX_DEPTH } from "../schemas/validate.js";
-import type { World } from "../schemas/worlds.js";
-import type { Connection, Login } from "./socket/connection.js";
-import type { Sendable } from "./rules/encoding.js";
-import { applyModeration, reasonToEnd, throwOut } from "./people/endings.js";
-import type { Live } from "./live.js";
+import type { Context, RoomKeys } from "./context.js";
+import type {
+  AnyCommand,
+  BoundCommands,
+  CommandTable,
+  Requirement,
+} from "./module.js";
 import { invalidPayload, LiveError, worldDenied } from "./rules/problems.js";
 import { mayInWorld } from "./rules/rights.js";
+import type { WorldStates } from "./rules/world-state.js";
+import type { Connection, Login } from "./socket/connection.js";
+import type { Dispatch, Order } from "./socket/messages.js";
+import {
+  applyModeration,
+  reasonToEnd,
+  type RightsFrame,
+  throwOut,
+} from "./socket/endings.js";
 import {
   channelOf,
   requireActive,
-  type RoomKeys,
   roomOf,
-} from "./rules/targets.js";
-
-/** Who gives a command, and where. Everything is as it is at this moment. */
-export interface Context {
-  readonly live: Live;
-  readonly connection: Connection;
-  readonly login: Login;
-  readonly world: Versioned<World>;
-  /** The user who logged in. */
-  readonly me: UserRecord;
-  /** Whether the user may do on the world what a key stands for. */
-  readonly may: (key: PermissionKey) => boolean;
-}
-
-/** A context with the room that the payload names. */
-export interface RoomContext extends Context {
-  readonly room: Versioned<RoomValue>;
-}
-
-/** A context with the channel that the payload names. */
-export interface ChannelContext extends Context {
-  /** The id of the channel, which is that of its room. */
-  readonly channel: string;
-  /** The room of the channel; undefined if it is a direct channel. */
-  readonly room: Versioned<RoomValue> | undefined;
-  /** The ids of all members of a direct channel; undefined for a room. */
-  readonly direct: readonly string[] | undefined;
-  /** Whether it is a direct channel without a message, which may be hidden from its members. */
-  readonly isUnused: boolean;
-}
-
-type Handler<N extends CommandName, C> = (
-  context: C,
-  payload: Commands[N]["payload"],
-) => Promise<Sendable<Commands[N]["result"]>>;
-
-interface Common {
-  /** The code for a payload that does not match its schema. */
-  invalid?: "config.invalid";
-  /** Fields whose number may be larger than a double holds exactly. */
-  rounded?: readonly string[];
-  /** Whether the payload may hold any number of values: only users who manage rooms send it. */
-  large?: boolean;
-}
-
-/** What a command on the world asks for: a key, any of several keys, or only the login. */
-type Requirement = PermissionKey | { any: readonly PermissionKey[] } | "login";
-
-/** A command on the world. */
-interface WorldCommand<N extends CommandName> extends Common {
-  requires: Requirement;
-  handler: Handler<N, Context>;
-}
-
-/** A command on a room. It asks for a key in that room, or with `any` only for `room.view`. */
-interface RoomCommand<N extends CommandName> extends Common {
-  inRoom: PermissionKey | "any";
-  /** The type of the module that the room must have. */
-  module?: string;
-  /** Whether the config of that module has to say that it is active. */
-  active?: boolean;
-  handler: Handler<N, RoomContext>;
-}
-
-/**
- * A command on a channel. In a room it asks for a key there, for each of several
- * keys, or only that the room has a chat.
- */
-interface ChannelCommand<N extends CommandName> extends Common {
-  inChannel: RoomKeys;
-  /** Who may give it on a direct channel. */
-  direct: "members" | "anybody" | "nobody";
-  handler: Handler<N, ChannelContext>;
-}
-
-/** Any command, where what its handler takes and gives makes no difference. */
-type AnyCommand =
-  | WorldCommand<"user.ban">
-  | RoomCommand<"room.leave">
-  | ChannelCommand<"chat.leave">;
-
-/** What a command asks for, and what it does. */
-export type Command<N extends CommandName> =
-  WorldCommand<N> | RoomCommand<N> | ChannelCommand<N>;
-
-/** The commands of a module, by name. */
-export type Module<N extends CommandName> = { readonly [K in N]: Command<K> };
+  type TargetPorts,
+} from "./targets.js";
 
 /** What each command needs, in words for people. */
 export const requirementsOf = (
-  table: Module<CommandName>,
+  table: CommandTable<CommandName, never>,
 ): Record<CommandName, string> =>
   Object.fromEntries(
     Object.entries(table).map(([name, command]) => [
@@ -143,45 +68,42 @@ const known: ReadonlySet<string> = new Set(liveModules);
 
 const unknownCommand = () => new LiveError("protocol.unknown_command");
 
-/** A command as it came. */
-export interface Order {
-  readonly action: unknown;
-  readonly payload: unknown;
-  /** What parsing has altered in the payload; undefined if it is as it was written. */
-  readonly losses: () => Faults | undefined;
+/** What the checks of every command need. */
+export interface DispatchPorts extends TargetPorts {
+  readonly clock: Clock;
+  readonly store: TargetPorts["store"] & {
+    readonly worlds: WorldStore;
+    readonly users: UserStore;
+  };
+  readonly states: WorldStates;
+  /** The push that brings a connection its new rights; undefined for none. */
+  readonly rightsFrame: RightsFrame;
 }
 
-type Run = (
-  live: Live,
-  connection: Connection,
-  login: Login,
-  order: Order,
-) => Promise<unknown>;
-
 /**
- * Makes the function that carries out commands. It throws at once if there is no such
- * command, and otherwise rejects.
- * @param table what each command asks for and does.
+ * Makes the function that carries out commands.
+ * @param modules what each command asks for and does, with its ports.
  * @throws {Error} if a command declares no permission or has no schema.
  */
-export function dispatcher(table: Module<CommandName>) {
-  const runs = new Map<string, Run>();
-  for (const [name, command] of Object.entries(table)) {
-    if (!Object.hasOwn(schemas, name)) {
-      throw new Error(`The command ${name} has no schema.`);
+export function dispatcher(
+  ports: DispatchPorts,
+  modules: readonly BoundCommands[],
+): Dispatch {
+  const runs = new Map<string, Dispatch>();
+  for (const { commands, ports: own } of modules) {
+    for (const [name, command] of Object.entries(commands)) {
+      if (!Object.hasOwn(schemas, name)) {
+        throw new Error(`The command ${name} has no schema.`);
+      }
+      const run = runOf(ports, name as CommandName, command as object, own);
+      runs.set(name, run);
     }
-    runs.set(name, runOf(name as CommandName, command));
   }
-  return (
-    live: Live,
-    connection: Connection,
-    login: Login,
-    order: Order,
-  ): Promise<unknown> => {
+  return (connection, login, order) => {
     const { action } = order;
     if (typeof action !== "string") throw unknownCommand();
     const run = runs.get(action);
-    if (run) return run(live, connection, login, order);
+    if (run) return run(connection, login, order);
     const [module = ""] = action.split(".", 1);
     throw known.has(module)
       ? new LiveError(`${module}.unsupported_command`)
@@ -189,8 +111,25 @@ export function dispatcher(table: Module<CommandName>) {
   };
 }
 
+/** The check of each payload. It is compiled once in a process, for all live layers. */
+const validators = new Map<CommandName, ReturnType<typeof compileValidator>>();
+
+function validatorOf(name: CommandName) {
+  let validate = validators.get(name);
+  if (!validate) {
+    validate = compileValidator(schemas[name].payload);
+    validators.set(name, validate);
+  }
+  return validate;
+}
+
 /** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
-function runOf(name: CommandName, declared: object): Run {
+function runOf(
+  ports: DispatchPorts,
+  name: CommandName,
+  declared: object,
+  own: unknown,
+): Dispatch {
   // What the handlers take and give differs; the schemas see to it.
   const command = declared as AnyCommand;
   const required =
@@ -202,7 +141,7 @@ function runOf(name: CommandName, declared: object): Run {
   if (required === undefined) {
     throw new Error(`The command ${name} declares no permission.`);
   }
-  const validate = compileValidator(schemas[name].payload);
+  const validate = validatorOf(name);
   const { rounded = [], large = false } = command;
   const takesObject = schemas[name].payload.type === "object";
   const check = ({ payload, losses }: Order) => {
@@ -216,9 +155,9 @@ function runOf(name: CommandName, declared: object): Run {
       isPlainObject(payload) ? command.invalid : "protocol.invalid_payload",
     );
   };
-  return async (live, connection, login, order) => {
+  return async (connection, login, order) => {
     const { payload } = order;
-    const context = await contextOf(live, connection, login);
+    const context = await contextOf(ports, own, connection, login);
     if ("requires" in command) {
       requireInWorld(context, command.requires);
       check(order);
@@ -227,13 +166,13 @@ function runOf(name: CommandName, declared: object): Run {
     if (takesObject && !isPlainObject(payload)) check(order);
     if ("inRoom" in command) {
       const { inRoom, module, active } = command;
-      const target = await roomOf(context, payload, inRoom, module);
+      const target = await roomOf(ports, context, payload, inRoom, module);
       if (active) requireActive(target, module!);
       check(order);
       return command.handler(target, payload as never);
     }
     const { inChannel, direct } = command;
-    const target = await channelOf(context, payload, inChannel, direct);
+    const target = await channelOf(ports, context, payload, inChannel, direct);
     check(order);
     return command.handler(target, payload as never);
   };
@@ -276,19 +215,20 @@ const isPlainObject = (value: unknown): value is Record<string, unknown> =>
  * @throws {LiveError} if the login does not hold any more; the connection then ends soon.
  */
 async function contextOf(
-  live: Live,
+  { store, clock, states, rightsFrame }: DispatchPorts,
+  ports: unknown,
   connection: Connection,
   login: Login,
 ): Promise<Context> {
-  const { worlds, users } = live.store;
+  const { worlds, users } = store;
   const world = await worlds.get(connection.world);
-  const ended = reasonToEnd(login.identity, world, live.clock.date());
+  const ended = reasonToEnd(login.identity, world, clock.date());
   if (ended) throw throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
-  applyModeration(live, connection, me, live.states.of(world!));
+  applyModeration(connection, me, states.of(world!), rightsFrame);
   if (!me || connection.ended) throw worldDenied();
   const may = (key: PermissionKey) => mayInWorld(login, key, world!.value);
-  return { live, connection, login, world: world!, me, may };
+  return { ports, connection, login, world: world!, me, may };
 }
 
 function requireInWorld({ may }: Context, requires: Requirement): void {

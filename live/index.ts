@@ -4,25 +4,17 @@ import type { LiveLimits } from "../config.js";
 import { processClock } from "../db/log/clock.js";
 import { processRandom } from "../db/log/random.js";
 import { Refusal } from "../plugins/http/errors.js";
-import { announcements } from "./modules/announcements/commands.js";
-import { chat } from "./modules/chat/commands.js";
-import { dispatcher } from "./dispatch.js";
+import { commands } from "./commands.js";
+import { composeLive, type LiveLayer } from "./compose.js";
 import { MAX_FRAME } from "./socket/connection.js";
-import { Live } from "./live.js";
 import { liveMetrics } from "./metrics.js";
-import { polls } from "./modules/polls/commands.js";
-import { questions } from "./modules/questions/commands.js";
-import { rooms } from "./modules/rooms/commands.js";
-import { Sockets } from "./socket/sockets.js";
 import { closeAll } from "./socket/stop.js";
 import { acceptUpgrades } from "./socket/upgrade.js";
-import { users } from "./modules/users/commands.js";
-import { world } from "./modules/world/commands.js";
 
 declare module "fastify" {
   interface FastifyInstance {
     /** The websockets of this process. */
-    readonly live: Live;
+    readonly live: LiveLayer;
   }
 }
 
@@ -32,24 +24,20 @@ const CLOSE_TIMEOUT = 3000;
 /** Of how many fragments, and of how many packets, one message may consist. */
 const MAX_PIECES = 2048;
 
-/** Every command, with what it asks for. */
-export const commands = {
-  ...users,
-  ...world,
-  ...rooms,
-  ...announcements,
-  ...chat,
-  ...questions,
-  ...polls,
-};
-
 /** The websocket for the people who attend, at `/ws/world/<id>`. */
 export default fp<{ limits: LiveLimits }>(
   async (app, { limits }) => {
     const registry = app.metrics?.registry;
     const metrics =
-      registry && liveMetrics(registry, commands, (): Live => live);
-    const live: Live = new Live({
+      registry &&
+      liveMetrics(registry, commands, () => ({
+        sockets: live.sockets,
+        due: live.pump.waiting,
+        unsent: live.backlog.size,
+        subscriptions: live.chat.channels.subscriptions.count,
+        pendingMarks: live.chat.readers.pending,
+      }));
+    const live: LiveLayer = composeLive({
       clock: processClock,
       random: processRandom,
       store: app.store,
@@ -61,7 +49,6 @@ export default fp<{ limits: LiveLimits }>(
       metrics,
     });
     app.decorate("live", live);
-    const own = new Sockets(live, dispatcher(commands));
 
     const options = {
       noServer: true,
@@ -89,7 +76,7 @@ export default fp<{ limits: LiveLimits }>(
           : undefined;
       },
       onOpen: (ws, socket, world, request) =>
-        own.open(world, ws, socket, app.guests.addressOf(request)),
+        live.open(world, ws, socket, app.guests.addressOf(request)),
     });
 
     app.get(
@@ -103,13 +90,12 @@ export default fp<{ limits: LiveLimits }>(
       },
     );
 
-    app.whenDraining((patience) => closeAll(live, patience));
+    app.whenDraining((patience) =>
+      closeAll(processClock, live.sockets, patience),
+    );
 
     app.addHook("onClose", async () => {
-      own.close();
-      live.close();
-      await live.chat.close();
-      live.replica.close();
+      await live.close();
     });
   },
   { name: "live", dependencies: ["engines", "auth", "guests", "http"] },

@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ChatEventType } from "../db/contract/chat.js";
-import type { Live } from "./live.js";
 
 /** What the live layer counts. */
 export interface LiveMetrics {
@@ -19,18 +18,30 @@ export interface LiveMetrics {
   chatted(type: ChatEventType): void;
 }
 
+/** What is measured at the moment when it is read. */
+export interface LiveGauges {
+  /** Every open socket, by the id of its connection. */
+  readonly sockets: ReadonlyMap<string, { readonly queued: number }>;
+  /** How many connections wait to be written to. */
+  readonly due: number;
+  /** How many bytes wait until clients read. */
+  readonly unsent: number;
+  readonly subscriptions: number;
+  readonly pendingMarks: number;
+}
+
 /** In seconds: from one turn of the event loop to a crowd. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /**
  * Registers the metrics of the live layer.
  * @param known has all commands as its keys. Names that clients made up are no labels.
- * @param live gives it when somebody reads them.
+ * @param gauges gives them when somebody reads them.
  */
 export function liveMetrics(
   registry: Registry,
   known: object,
-  live: () => Live,
+  gauges: () => LiveGauges,
 ): LiveMetrics {
   const registers = [registry];
   const frames = new Counter({
@@ -67,13 +78,17 @@ export function liveMetrics(
     labelNames: ["type"] as const,
     registers,
   });
-  const gauge = (name: string, help: string, read: (live: Live) => number) =>
+  const gauge = (
+    name: string,
+    help: string,
+    read: (gauges: LiveGauges) => number,
+  ) =>
     new Gauge({
       name,
       help,
       registers,
       collect() {
-        this.set(read(live()));
+        this.set(read(gauges()));
       },
     });
   gauge(
@@ -93,22 +108,22 @@ export function liveMetrics(
   gauge(
     "foyer_live_due_connections",
     "Websockets that something is to be written to.",
-    ({ pump }) => pump.waiting,
+    ({ due }) => due,
   );
   gauge(
     "foyer_live_unsent_bytes",
     "Bytes of answers that wait until clients of websockets read.",
-    ({ backlog }) => backlog.size,
+    ({ unsent }) => unsent,
   );
   gauge(
     "foyer_chat_subscriptions",
     "Subscriptions of websockets to channels.",
-    ({ chat }) => chat.channels.subscriptions.count,
+    ({ subscriptions }) => subscriptions,
   );
   gauge(
     "foyer_chat_marks_pending",
     "What people have marked as read and is not written to the store yet.",
-    ({ chat }) => chat.readers.pending,
+    ({ pendingMarks }) => pendingMarks,
   );
   const nameOf = (action: unknown): string =>
     action === "authenticate" ||

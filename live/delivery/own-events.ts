@@ -1,20 +1,32 @@
 import type { AnyEvent } from "../../db/contract/events.js";
 import type { Entry } from "../../db/log/entries.js";
-import type { Live } from "../live.js";
+import type { Hub } from "../people/hub.js";
+import type { Connection } from "../socket/connection.js";
+import type { Effects } from "./effects.js";
+import type { Passes } from "./passes.js";
+
+/** Where the pushes that an entry causes can be waited for. */
+export interface OwnPorts {
+  readonly sockets: ReadonlyMap<string, Connection>;
+  readonly hub: Hub;
+  readonly effects: Effects;
+  readonly passes: Passes;
+  /** When an event of a channel was pushed; undefined if it was, or if a crowd listens. */
+  readonly chatSent: (channel: string, id: number) => Promise<void> | undefined;
+}
 
 /**
- * Lets each connection know what its commands cause, so that it gets those pushes before
- * the answer to its next message, however long the store takes. In a crowd nobody
- * waits: pushes go in passes there.
- * @returns a function that ends it.
+ * Makes the last handler of entries: each connection gets the pushes that its commands
+ * cause before the answer to its next message, however long the store takes. In a crowd
+ * no message waits: pushes go in passes there.
  */
-export function followOwnEvents(live: Live): () => void {
-  const { sockets, hub, effects, passes, chat, events } = live;
+export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
+  const { sockets, hub, effects, passes, chatSent } = ports;
 
   const pushesOf = (entry: Entry): Promise<void>[] => {
     const { world } = entry;
     if (entry.type === "chat.event") {
-      const sent = chat.channels.sent(entry.channel, entry.seq);
+      const sent = chatSent(entry.channel, entry.seq);
       return sent ? [sent] : [];
     }
     // Reactions and lists of channels are paced, and nobody waits for them.
@@ -25,11 +37,11 @@ export function followOwnEvents(live: Live): () => void {
     return places.flatMap((place) => effects.ended(place) ?? []);
   };
 
-  return events.subscribe((event) => {
+  return (event) => {
     for (const id of authorsOf(event)) {
       sockets.get(id)?.follow(pushesOf(event as Entry));
     }
-  });
+  };
 }
 
 /** The ids of the connections that caused an entry. */

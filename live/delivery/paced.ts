@@ -1,5 +1,6 @@
-import { sleep } from "../../db/log/clock.js";
-import type { Live } from "../live.js";
+import type { FastifyBaseLogger } from "fastify";
+import { type Clock, sleep } from "../../db/log/clock.js";
+import type { Passes } from "./passes.js";
 
 /** The same thing is sent at most once in this time, in milliseconds. */
 const INTERVAL = 250;
@@ -41,6 +42,13 @@ export interface Sent {
 
 export const nothingSent: Sent = { total: 0, each: 0 };
 
+/** What pacing needs. */
+export interface PacePorts {
+  readonly clock: Clock;
+  readonly log: FastifyBaseLogger;
+  readonly passes: Passes;
+}
+
 /** What is sent to whom. */
 export interface PacedParts<K extends string | number> {
   /** Sends a subject as it is now. It is called again after it failed. */
@@ -63,13 +71,13 @@ interface Pending<K> {
  * an interval and the size of what is sent allow, for all together and for each reader. The last one carries the final state.
  */
 export class Paced<K extends string | number> {
-  readonly #live: Live;
+  readonly #ports: PacePorts;
   readonly #parts: PacedParts<K>;
   readonly #pending = new Map<string, Pending<K>>();
   #closed = false;
 
-  constructor(live: Live, parts: PacedParts<K>) {
-    this.#live = live;
+  constructor(ports: PacePorts, parts: PacedParts<K>) {
+    this.#ports = ports;
     this.#parts = parts;
   }
 
@@ -90,7 +98,7 @@ export class Paced<K extends string | number> {
     }
     this.#pending.set(place, pending);
     this.#work(world, place, pending).catch((error) =>
-      this.#live.log.error(error),
+      this.#ports.log.error(error),
     );
   }
 
@@ -100,7 +108,7 @@ export class Paced<K extends string | number> {
 
   async #work(world: string, place: string, pending: Pending<K>) {
     const { due, sent } = pending;
-    const { clock } = this.#live;
+    const { clock } = this.#ports;
     while (!this.#closed) {
       const now = clock.now();
       for (const [id, at] of sent) {
@@ -108,7 +116,7 @@ export class Paced<K extends string | number> {
       }
       if (nextDue(pending) !== undefined) {
         const size = this.#parts.sizeOf(world, place);
-        await this.#live.passes.turn(place, size);
+        await this.#ports.passes.turn(place, size);
         // What is due goes with the same pass.
         let pause = 0;
         for (let id; pause < BURST && (id = nextDue(pending)) !== undefined;) {
@@ -140,7 +148,7 @@ export class Paced<K extends string | number> {
       return 1000 * Math.max(total / BYTES, each / READER_BYTES);
     } catch (error) {
       if (this.#closed) return 0;
-      this.#live.log.error(error);
+      this.#ports.log.error(error);
       this.add(subject, authors);
       return RETRY;
     }

@@ -1,4 +1,3 @@
-import type { Events } from "../../db/contract/events.js";
 import type { Clock } from "../../db/log/clock.js";
 import { isCount, isNumber, isRecord } from "../../schemas/plain/shapes.js";
 import type { Gone } from "./replica/copies.js";
@@ -56,14 +55,9 @@ export class Activity {
   readonly #worlds = new Map<string, Map<string, Tally>>();
   /** The ended processes of whose tallies this one tells. The first comes first. */
   readonly #adopted = new Set<string>();
-  readonly #unsubscribe: () => void;
   #stopAdopting: (() => void) | undefined;
 
-  constructor(
-    events: Pick<Events, "subscribe">,
-    clock: Clock,
-    replica: Replica,
-  ) {
+  constructor(clock: Clock, replica: Replica) {
     this.#clock = clock;
     this.#replica = replica;
     this.#since = clock.date();
@@ -73,9 +67,6 @@ export class Activity {
       isValue: isTotals,
       put: (item, totals) => this.#take(item, totals),
       gone: (item, why) => this.#lose(item, why),
-    });
-    this.#unsubscribe = events.subscribe((event) => {
-      if (event.type === "world.deleted") this.#forget(event.world);
     });
     // The others learn since when this process counts.
     this.#share(EVERYWHERE, replica.process);
@@ -102,7 +93,6 @@ export class Activity {
 
   close(): void {
     this.#stopAdopting?.();
-    this.#unsubscribe();
   }
 
   #tallyOf(world: string, process: string): Tally {
@@ -245,7 +235,8 @@ export class Activity {
     }
   }
 
-  #forget(world: string): void {
+  /** A world was deleted. */
+  forget(world: string): void {
     // It stands for all worlds.
     if (world === EVERYWHERE) return;
     const own = this.#replica.process;

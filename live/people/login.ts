@@ -1,25 +1,51 @@
 import type { UserRecord } from "../../db/contract/store.js";
 import { type Identified, IdentityError } from "../../plugins/auth/identity.js";
-import { isVisible } from "../../schemas/plain/announcements.js";
 import type { World } from "../../schemas/worlds.js";
-import { forceJoins } from "../modules/chat/forced.js";
 import type { Connection, Login } from "../socket/connection.js";
-import { reasonToEnd, throwOut } from "./endings.js";
+import { reasonToEnd, throwOut } from "../socket/endings.js";
 import { frameAround } from "../socket/frame.js";
 import { jsonOf } from "../rules/encoding.js";
-import type { Live } from "../live.js";
 import {
   invalidPayload,
   LiveError,
   rateLimited,
   unknownWorld,
 } from "../rules/problems.js";
-import { MESSAGE_BURST } from "../socket/rates.js";
+import { MESSAGE_BURST, type Rates } from "./rates.js";
 import { mayInWorld } from "../rules/rights.js";
-import { ownUser, sentAnnouncement } from "../rules/shapes.js";
+import { ownUser } from "../rules/shapes.js";
+import type { Counting, SentCrowds } from "../rules/crowds.js";
+import type { View, WorldStates } from "../rules/world-state.js";
+import type { LiveLimits } from "../../config.js";
+import type { UserStore } from "../../db/contract/store.js";
+import type { Clock } from "../../db/log/clock.js";
+import type { Identify } from "../../plugins/auth/identity.js";
+import type { Guests } from "../../plugins/limits/guests.js";
+import type { Doors } from "./doors.js";
 
 /** How far ahead the clock of an issuer may be, in seconds. */
 const CLOCK_SKEW = 5;
+
+/** What a login needs. */
+export interface LoginPorts {
+  readonly clock: Clock;
+  readonly limits: LiveLimits;
+  readonly store: { readonly users: UserStore };
+  readonly identify: Identify;
+  readonly guests: Guests;
+  readonly rates: Rates;
+  readonly doors: Doors;
+  readonly states: WorldStates;
+  readonly crowdsIn: (world: string, counting: Counting) => SentCrowds;
+  /** The fields that modules add to the answer, in their order. */
+  readonly entrance: (
+    connection: Connection,
+    user: UserRecord,
+    view: View,
+  ) => Promise<object>;
+  /** Makes the user a member of what asks for that. It never rejects. */
+  readonly forceJoins: (connection: Connection) => Promise<void>;
+}
 
 /** What a client sends to log in. */
 interface Credentials {
@@ -34,7 +60,7 @@ interface Credentials {
  * @throws {LiveError}
  */
 export async function logIn(
-  live: Live,
+  ports: LoginPorts,
   connection: Connection,
   payload: unknown,
 ): Promise<readonly Buffer[]> {
@@ -49,25 +75,25 @@ export async function logIn(
   if (typeof changes !== "boolean") {
     throw invalidPayload({ changes: ["Must be true or false."] });
   }
-  const { identity, world } = await identify(live, connection, payload);
+  const { identity, world } = await identify(ports, connection, payload);
   const isGuest = identity.clientId !== undefined;
   const who = { traits: identity.traits, state: "" as const };
   if (!mayInWorld(who, "world.view", world.value)) {
     throw new LiveError(isGuest ? "auth.missing_token" : "auth.denied");
   }
-  if (!live.rates.mayLogIn(connection.world, identity)) throw rateLimited();
+  if (!ports.rates.mayLogIn(connection.world, identity)) throw rateLimited();
   const { tokenId, clientId, traits, profile, pretalxId } = identity;
   const { world: id, address } = connection;
   if (
     clientId !== undefined &&
-    !(await live.guests.admits(id, clientId, address))
+    !(await ports.guests.admits(id, clientId, address))
   ) {
     throw new LiveError(
       "auth.too_many_guests",
       "Too many new guests come from this network. Try again in a minute.",
     );
   }
-  const entered = await live.store.users.enter(connection.world, {
+  const entered = await ports.store.users.enter(connection.world, {
     tokenId,
     clientId,
     traits,
@@ -86,20 +112,20 @@ export async function logIn(
   // First the pushes begin, which wait for the answer. Then everything is read, so
   // that no change in between is missed.
   try {
-    await live.enterWorld(connection, login);
-    const user = await live.store.users.get(connection.world, entered.id);
+    await ports.doors.enterWorld(connection, login);
+    const user = await ports.store.users.get(connection.world, entered.id);
     if (!user || user.deleted || user.moderation_state === "banned") {
       throw new LiveError("auth.denied");
     }
     login.state = user.moderation_state;
-    const answer = await answerOf(live, connection, login, user);
+    const answer = await answerOf(ports, connection, login, user);
     connection.afterAnswer(async () => {
-      live.opened(connection);
-      await forceJoins(live, connection);
+      ports.doors.opened(connection);
+      await ports.forceJoins(connection);
     });
     return answer;
   } catch (error) {
-    live.forgetLogin(connection);
+    ports.doors.forgetLogin(connection);
     throw error;
   }
 }
@@ -109,18 +135,18 @@ export async function logIn(
  * @throws {LiveError}
  */
 async function identify(
-  live: Live,
+  ports: LoginPorts,
   { world }: Connection,
   { token, client_id }: Credentials,
 ): Promise<Identified> {
   if (token !== undefined && token !== null) {
     if (typeof token !== "string") throw new LiveError("auth.invalid_token");
-    const found = await identifyBy(live, { token }, world);
+    const found = await identifyBy(ports, { token }, world);
     if (found.identity.tokenId === undefined) {
       throw new LiveError("auth.invalid_token", "The token has no uid.");
     }
     const { issuedAt = 0 } = found.identity;
-    if (issuedAt > live.clock.date() / 1000 + CLOCK_SKEW) {
+    if (issuedAt > ports.clock.date() / 1000 + CLOCK_SKEW) {
       throw new LiveError("auth.invalid_token", "The token is of the future.");
     }
     return found;
@@ -133,16 +159,16 @@ async function identify(
       ? String(client_id)
       : client_id;
   const isText = typeof clientId === "string";
-  return identifyBy(live, { clientId: isText ? clientId : "" }, world);
+  return identifyBy(ports, { clientId: isText ? clientId : "" }, world);
 }
 
 async function identifyBy(
-  live: Live,
+  ports: LoginPorts,
   credentials: { token: string } | { clientId: string },
   world: string,
 ): Promise<Identified> {
   try {
-    return await live.identify(credentials, world);
+    return await ports.identify(credentials, world);
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
     if ("clientId" in credentials) {
@@ -159,44 +185,39 @@ async function identifyBy(
   }
 }
 
-const limitsOf = ({ limits }: Live) => ({
+const limitsOf = ({ limits }: LoginPorts) => ({
   messages_per_second: limits.messagesPerSecond,
   messages_at_once: MESSAGE_BURST * limits.messagesPerSecond,
 });
 
 /** Everything that a client needs at once. */
 async function answerOf(
-  live: Live,
+  ports: LoginPorts,
   connection: Connection,
   login: Login,
   user: UserRecord,
 ): Promise<readonly Buffer[]> {
   const { world: id } = connection;
-  const announcements = await live.store.announcements.list(id);
-  const state = await live.states.get(id);
+  const state = await ports.states.get(id);
   // While the login waited, a key may have been removed, or the world been closed. From
   // here on, every change finds the connection.
-  const now = live.clock.date();
+  const now = ports.clock.date();
   const ended = reasonToEnd(login.identity, state?.world, now);
   if (!state || ended) {
     throw throwOut(connection, ended ?? "world.unknown_world");
   }
   const world: World = state.world.value;
   const before = jsonOf({ "user.config": ownUser(user, world, now) });
-  const view = live.viewOf(connection, state);
+  const view = connection.viewOf(state);
   const { changes } = connection.login!;
   // From here on, pushes hold the differences from this view.
   if (changes) connection.login!.told = view.told;
   connection.login!.listed = view;
-  const chat = await live.chat.readers.enter(connection, user, view);
-  const config = view.json(live.crowds.in(id, changes ? "counts" : "words"));
+  const fields = await ports.entrance(connection, user, view);
+  const config = view.json(ports.crowdsIn(id, changes ? "counts" : "words"));
   const after = jsonOf({
-    ...chat,
-    exhibition: { exhibitors: [], contact_requests: [] },
-    announcements: announcements
-      .filter((announcement) => isVisible(announcement, now))
-      .map((announcement) => sentAnnouncement(announcement, now)),
-    ...(changes && { limits: limitsOf(live) }),
+    ...fields,
+    ...(changes && { limits: limitsOf(ports) }),
   });
   // What is the same for many is made once: with a thousand rooms it is 300 KB.
   return frameAround(

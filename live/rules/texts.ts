@@ -1,14 +1,18 @@
 import { lengthOf } from "../../schemas/plain/texts.js";
-import type { Live } from "../live.js";
 import { invalidPayload } from "./problems.js";
+
+/** An id as the store takes it. What is no text is the id of nothing. */
+export const idIn = (value: unknown): string =>
+  typeof value === "string" ? value : "";
 
 /**
  * Checks the lengths of what people wrote.
+ * @param maxText how long each may be, in characters.
  * @param texts by the path of their field; undefined for those that were left out.
  * @throws {LiveError} `protocol.invalid_payload`, with each field that is too long.
  */
 export function requireShort(
-  { limits: { maxText } }: Live,
+  maxText: number,
   texts: Record<string, string | undefined>,
 ): void {
   const long = Object.entries(texts).filter(

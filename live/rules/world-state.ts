@@ -3,7 +3,7 @@ import type { Clock } from "../../db/log/clock.js";
 import type { RoomValue, Store, Versioned } from "../../db/contract/store.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
-import type { Counting, SentCrowds } from "../modules/rooms/crowds.js";
+import type { Counting, SentCrowds } from "./crowds.js";
 import { jsonOf } from "./encoding.js";
 import { oncePer } from "./once.js";
 import {
@@ -15,8 +15,8 @@ import {
   stringsInWorld,
 } from "./rights.js";
 import { sentRoom, sentWorld } from "./shapes.js";
-import { hasModule } from "./targets.js";
-import { Told } from "../modules/world/told.js";
+import { hasModule } from "./room-modules.js";
+import { type Seen, Told } from "./told.js";
 
 /** How many rooms are read at a time. */
 const PAGE = 500;
@@ -42,7 +42,7 @@ const aroundPermissions = oncePer((room: RoomValue): [string, string] => {
 });
 
 /** What the people with the same rights see of a world. It is made once for all of them. */
-export class View {
+export class View implements Seen {
   readonly permissions: readonly string[];
   /** Whether they may update the world or a room. */
   readonly mayUpdate: boolean;

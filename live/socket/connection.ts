@@ -7,16 +7,14 @@ import type { Clock } from "../../db/log/clock.js";
 import type { Author } from "../../db/log/entries.js";
 import type { Random } from "../../db/log/random.js";
 import type { Identity } from "../../plugins/auth/identity.js";
-import type { Backlog } from "./backlog.js";
 import { pingFrame, pongFrame } from "./frame.js";
 import { Joiner } from "./joiner.js";
 import { Pace } from "./pace.js";
-import type { Pump } from "../delivery/pump.js";
 import type { Bearer, ModerationState } from "../rules/rights.js";
-import type { Told } from "../modules/world/told.js";
+import type { Told } from "../rules/told.js";
 import type { TokenBucket } from "./token-bucket.js";
 import type { Turns } from "./turns.js";
-import type { View } from "../rules/world-state.js";
+import type { View, WorldState } from "../rules/world-state.js";
 
 /** Close codes (RFC 6455, section 7.4.1). */
 export const Close = {
@@ -75,12 +73,19 @@ export interface Login extends Bearer {
   states?: TokenBucket;
 }
 
+/** Takes connections to look after them. */
+interface Taker {
+  add(connection: Connection): void;
+}
+
 /** What a connection needs of the rest. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly random: Random;
-  readonly pump: Pump;
-  readonly backlog: Backlog;
+  /** Writes what is due to connections. */
+  readonly pump: Taker;
+  /** Watches connections with unsent data. */
+  readonly backlog: Taker;
   readonly turns: Turns;
   readonly limits: LiveLimits;
   /**
@@ -210,6 +215,22 @@ export class Connection {
   /** The user who logged in, as the log names the author of what the user writes here. */
   get author(): Author {
     return { kind: "user", user: this.login?.user, connection: this.id };
+  }
+
+  /**
+   * What its user sees of a world. The size of the messages that it may send follows
+   * from it. The connection must be logged in.
+   */
+  viewOf(state: WorldState): View {
+    const login = this.login!;
+    let { view } = login;
+    if (view?.state !== state || view.who.state !== login.state) {
+      view = state.view(login);
+      login.view = view;
+      const { maxFrame } = this.#around.limits;
+      this.maxFrame = view.mayUpdate ? Math.max(MAX_FRAME, maxFrame) : maxFrame;
+    }
+    return view;
   }
 
   /** Whether it takes no messages and gets no pushes any more. */

@@ -1,11 +1,13 @@
 import { elementIn, findLosses } from "../../schemas/fidelity.js";
 import type { Faults } from "../../schemas/errors.js";
-import type { dispatcher } from "../dispatch.js";
-import { Close, type Connection, type Message } from "./connection.js";
+import {
+  Close,
+  type Connection,
+  type Login,
+  type Message,
+} from "./connection.js";
 import { jsonOf } from "../rules/encoding.js";
 import { textFrame } from "./frame.js";
-import type { Live } from "../live.js";
-import { logIn } from "../people/login.js";
 import {
   invalidPayload,
   LiveError,
@@ -14,6 +16,37 @@ import {
   doubtful,
 } from "../rules/problems.js";
 import { liveErrorOf } from "./refusals.js";
+
+/** A command as it came. */
+export interface Order {
+  readonly action: unknown;
+  readonly payload: unknown;
+  /** What parsing has altered in the payload; undefined if it is as it was written. */
+  readonly losses: () => Faults | undefined;
+}
+
+/** Carries out a command. It throws at once if there is no such command, and otherwise rejects. */
+export type Dispatch = (
+  connection: Connection,
+  login: Login,
+  order: Order,
+) => Promise<unknown>;
+
+/** What messages ask for. */
+export interface MessagePorts {
+  /** Logs a connection in. @returns the frame of the answer, in pieces. */
+  readonly logIn: (
+    connection: Connection,
+    payload: unknown,
+  ) => Promise<readonly Buffer[]>;
+  readonly dispatch: Dispatch;
+  readonly metrics:
+    | {
+        succeeded(command: string): void;
+        refused(request: { action: unknown } | undefined, code: string): void;
+      }
+    | undefined;
+}
 
 /** A message that is no JSON array, or that is nested too deep to be answered. */
 const invalidMessage = () => new LiveError("protocol.invalid_message");
@@ -74,10 +107,7 @@ function errorText(error: LiveError, id: string | undefined): string {
  * Makes the function that carries out messages.
  * @returns a function that gives the frame of the answer, in pieces. It rejects with what nobody expected.
  */
-export function messageHandler(
-  live: Live,
-  dispatch: ReturnType<typeof dispatcher>,
-) {
+export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
   return async (
     connection: Connection,
     { text, allowed }: Message,
@@ -98,7 +128,7 @@ export function messageHandler(
       if (!connection.login && known.code === "server.unavailable") {
         connection.closeAfterAnswer(Close.tryAgainLater);
       }
-      live.metrics?.refused(request, known.code);
+      metrics?.refused(request, known.code);
       return [textFrame(errorText(known, request?.id))];
     }
   };
@@ -115,18 +145,18 @@ export function messageHandler(
       }
       const losses = lossesIn(request);
       if (losses) throw invalidPayload(losses);
-      const answer = await logIn(live, connection, payload);
-      live.metrics?.succeeded(action);
+      const answer = await logIn(connection, payload);
+      metrics?.succeeded(action);
       return answer;
     }
     if (elements.length > 3) throw invalidMessage();
     const { login } = connection;
-    const result = await dispatch(live, connection, login, {
+    const result = await dispatch(connection, login, {
       action,
       payload: elements.length === 1 ? null : payload,
       losses: () => lossesIn(request),
     });
-    live.metrics?.succeeded(action as string);
+    metrics?.succeeded(action as string);
     const start = id === undefined ? "" : `${id},`;
     return [textFrame(`["success",${start}${jsonOf(result)}]`)];
   }

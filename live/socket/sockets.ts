@@ -2,14 +2,21 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { detach } from "../../db/detach.js";
 import { StoreError } from "../../db/contract/store.js";
-import type { dispatcher } from "../dispatch.js";
 import { Close, Connection, type Surroundings } from "./connection.js";
-import { throwOut } from "../people/endings.js";
+import { throwOut } from "./endings.js";
 import { pushFrame } from "./frame.js";
-import { type Live, TICK } from "../live.js";
-import { messageHandler } from "./messages.js";
+import { messageHandler, type MessagePorts } from "./messages.js";
+import type { FastifyBaseLogger } from "fastify";
+import type { LiveLimits } from "../../config.js";
+import type { Clock } from "../../db/log/clock.js";
+import type { Random } from "../../db/log/random.js";
+import type { WorldStore } from "../../db/contract/store.js";
+import type { Backlog } from "./backlog.js";
 import { LiveError, problemOf, unavailable } from "../rules/problems.js";
 import { Turns } from "./turns.js";
+
+/** How often timeouts, expiries and pings are looked for, in milliseconds. */
+export const TICK = 250;
 
 /** How long a client may take to read about a fault of the server, in milliseconds. */
 const FATAL_DELAY = 500;
@@ -17,30 +24,58 @@ const FATAL_DELAY = 500;
 const problemFrame = (error: LiveError): Buffer =>
   pushFrame("error", problemOf(error));
 
+/** What connections need of the other floors. */
+export interface SocketPorts extends MessagePorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: FastifyBaseLogger;
+  readonly limits: LiveLimits;
+  readonly store: { readonly worlds: WorldStore };
+  /** Every open socket, logged in or not, by the id of its connection. */
+  readonly sockets: Map<string, Connection>;
+  readonly pump: Surroundings["pump"];
+  readonly backlog: Backlog;
+  /** A connection takes no messages and gets no pushes any more. */
+  readonly leave: (connection: Connection) => void;
+  /** Does something, and repeats it while the store fails. It never rejects. */
+  readonly persist: (
+    act: () => Promise<unknown>,
+    options: { isOver: () => boolean },
+  ) => Promise<void>;
+  /** A connection of a world was dropped, because it did not read. */
+  readonly onSlow: (world: string) => void;
+  readonly metrics:
+    | (NonNullable<MessagePorts["metrics"]> & {
+        received(): void;
+        sent(frames: number): void;
+        dropped(): void;
+      })
+    | undefined;
+}
+
 /** Gives sockets to the live layer, and looks after the connections over them. */
 export class Sockets {
-  readonly #live: Live;
+  readonly #ports: SocketPorts;
   readonly #around: Surroundings;
   #stopTicks = () => {};
 
-  /** @param dispatch carries out the commands of people who logged in. */
-  constructor(live: Live, dispatch: ReturnType<typeof dispatcher>) {
-    this.#live = live;
-    const { clock, random, pump, backlog, limits, metrics, log } = live;
+  constructor(ports: SocketPorts) {
+    this.#ports = ports;
+    const { clock, random, pump, backlog, limits, metrics, log } = ports;
     this.#around = {
       ...{ clock, random, pump, backlog, limits },
       turns: new Turns(clock),
-      handle: messageHandler(live, dispatch),
+      handle: messageHandler(ports),
       onReceived: () => metrics?.received(),
       onSent: (frames) => metrics?.sent(frames),
       onEnd(connection, code) {
-        live.leaveWorld(connection);
+        ports.leave(connection);
         log.debug({ connection: connection.id, code }, "websocket ended");
       },
-      onClosed: (connection) => void live.sockets.delete(connection.id),
+      onClosed: (connection) => void ports.sockets.delete(connection.id),
       onSlow(connection) {
         metrics?.dropped();
-        live.activity.count(connection.world, "slowReaders");
+        ports.onSlow(connection.world);
         log.debug({ connection: connection.id }, "websocket too slow");
       },
       onFault: (connection, error) => this.#fail(connection, error),
@@ -54,20 +89,20 @@ export class Sockets {
    * @param address of the client.
    */
   open(world: string, ws: WebSocket, socket: Duplex, address: string): void {
-    const live = this.#live;
     const connection = new Connection(world, ws, socket, address, this.#around);
     const { id } = connection;
-    live.sockets.set(id, connection);
-    live.log.debug({ connection: id, world }, "websocket opened");
+    const { sockets, log, store, persist } = this.#ports;
+    sockets.set(id, connection);
+    log.debug({ connection: id, world }, "websocket opened");
     const look = async () => {
-      const found = await live.store.worlds.get(world);
+      const found = await store.worlds.get(world);
       if (!found) throwOut(connection, "world.unknown_world");
     };
-    detach(live.effects.persist(look, { isOver: () => connection.ended }));
+    detach(persist(look, { isOver: () => connection.ended }));
   }
 
   #fail(connection: Connection, error: unknown): void {
-    const { log } = this.#live;
+    const { log } = this.#ports;
     const about = { err: error, connection: connection.id };
     if (error instanceof StoreError && error.problem === "unusable") {
       log.warn(about, "the store cannot be used");
@@ -81,7 +116,7 @@ export class Sockets {
   }
 
   #tickLater(): void {
-    const { clock, sockets, backlog } = this.#live;
+    const { clock, sockets, backlog } = this.#ports;
     this.#stopTicks = clock.after(TICK, () => {
       this.#tickLater();
       const now = clock.now();
@@ -96,6 +131,6 @@ export class Sockets {
   /** Drops all connections. */
   close(): void {
     this.#stopTicks();
-    for (const connection of this.#live.sockets.values()) connection.drop();
+    for (const connection of this.#ports.sockets.values()) connection.drop();
   }
 }

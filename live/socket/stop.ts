@@ -1,6 +1,5 @@
-import { sleep } from "../../db/log/clock.js";
-import { Close } from "./connection.js";
-import type { Live } from "../live.js";
+import { type Clock, sleep } from "../../db/log/clock.js";
+import { Close, type Connection } from "./connection.js";
 
 /** In how many steps websockets are closed. */
 const STEPS = 30;
@@ -9,13 +8,17 @@ const STEPS = 30;
  * Closes all websockets in steps, each by the closing handshake. Clients connect
  * again elsewhere, or here when the next server listens; if all did so at once,
  * they would be a crowd at its door.
+ * @param sockets those that are open.
  * @param patience how long the server waits before it stops, in milliseconds. The
  *   steps take a part of it, and so does the wait for clients that do not answer.
  */
-export async function closeAll(live: Live, patience: number): Promise<void> {
-  const { clock } = live;
+export async function closeAll(
+  clock: Clock,
+  sockets: ReadonlyMap<string, Connection>,
+  patience: number,
+): Promise<void> {
   const within = Math.min(3000, 0.3 * patience);
-  const open = [...live.sockets.values()];
+  const open = [...sockets.values()];
   const step = Math.ceil(open.length / STEPS);
   for (let i = 0; i < open.length; i += step) {
     for (const connection of open.slice(i, i + step)) {
@@ -24,8 +27,8 @@ export async function closeAll(live: Live, patience: number): Promise<void> {
     if (step > 1) await sleep(clock, within / STEPS);
   }
   const deadline = clock.now() + Math.min(2000, 0.3 * patience);
-  while (live.sockets.size > 0 && clock.now() < deadline) {
+  while (sockets.size > 0 && clock.now() < deadline) {
     await sleep(clock, 20);
   }
-  for (const connection of live.sockets.values()) connection.drop();
+  for (const connection of sockets.values()) connection.drop();
 }

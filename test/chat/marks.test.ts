@@ -3,8 +3,7 @@ import t from "tap";
 import type { Mark } from "../../db/contract/chat.js";
 import { StoreError } from "../../db/contract/store.js";
 import type { Made } from "../../live/modules/chat/unread/mark-map.js";
-import { Marks } from "../../live/modules/chat/unread/marks.js";
-import type { Live } from "../../live/live.js";
+import { type MarkPorts, Marks } from "../../live/modules/chat/unread/marks.js";
 import { Wire } from "../live/wire.js";
 
 // Marks of several processes, which share a store and a bus.
@@ -34,7 +33,7 @@ class Machine {
     };
     const log = pino({ level: "silent" });
     const foreign: Made[] = [];
-    const live = { clock, log, replica, store } as unknown as Live;
+    const live = { clock, log, replica, store } as unknown as MarkPorts;
     const marks = new Marks(live, (mark) => {
       foreign.push(mark);
     });

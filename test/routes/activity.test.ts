@@ -102,8 +102,8 @@ void t.test("a reader that is dropped is counted", async (t) => {
 /** Starts a process that counts. */
 function startCounting(wire: Wire, name: string) {
   const process = wire.start(name);
-  const { events, clock, replica } = process;
-  return { process, counted: new Activity(events, clock, replica) };
+  const { clock, replica } = process;
+  return { process, counted: new Activity(clock, replica) };
 }
 
 void t.test("processes add up, those that ended as well", async (t) => {

@@ -1,12 +1,26 @@
 import type { Commands } from "../../../schemas/live/index.js";
-import { StoreError } from "../../../db/contract/store.js";
-import type { Context, Module } from "../../dispatch.js";
+import {
+  type AnnouncementStore,
+  StoreError,
+} from "../../../db/contract/store.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Context } from "../../context.js";
+import type { CommandTable } from "../../module.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
 import { requireShort } from "../../rules/texts.js";
 
-export const announcements: Module<
-  Extract<keyof Commands, `announcement.${string}`>
+/** What the commands about announcements need. */
+export interface AnnouncementPorts {
+  readonly clock: Clock;
+  readonly limits: { readonly maxText: number };
+  readonly store: { readonly announcements: AnnouncementStore };
+}
+
+/** What the organizers tell everybody in a world. */
+export const announcements: CommandTable<
+  Extract<keyof Commands, `announcement.${string}`>,
+  AnnouncementPorts
 > = {
   "announcement.create": { requires: "world.announce", handler: create },
   "announcement.update": { requires: "world.announce", handler: update },
@@ -18,13 +32,13 @@ export const announcements: Module<
  * @throws {LiveError} if the text is too long, or the time is none.
  */
 function fieldsOf(
-  { live }: Context,
+  { ports }: Context<AnnouncementPorts>,
   {
     text,
     show_until,
   }: { text?: string | undefined; show_until?: string | null },
 ) {
-  requireShort(live, { text });
+  requireShort(ports.limits.maxText, { text });
   return {
     ...(text !== undefined && { text }),
     ...(show_until !== undefined && { show_until: timeOf(show_until) }),
@@ -59,38 +73,38 @@ function timeOf(text: string | null): number | null {
 }
 
 async function create(
-  context: Context,
+  context: Context<AnnouncementPorts>,
   { text, state, ...rest }: Commands["announcement.create"]["payload"],
 ) {
-  const { live, connection } = context;
+  const { ports, connection } = context;
   const fields = {
     text,
     ...(state && { state }),
     ...fieldsOf(context, { text, ...rest }),
   };
-  const { announcements } = live.store;
+  const { announcements } = ports.store;
   const made = await announcements.create(
     connection.world,
     fields,
     connection.author,
   );
-  return { announcement: sentAnnouncement(made, live.clock.date()) };
+  return { announcement: sentAnnouncement(made, ports.clock.date()) };
 }
 
 async function update(
-  context: Context,
+  context: Context<AnnouncementPorts>,
   { id, state, ...rest }: Commands["announcement.update"]["payload"],
 ) {
-  const { live, connection } = context;
+  const { ports, connection } = context;
   const changes = { ...(state && { state }), ...fieldsOf(context, rest) };
   try {
-    const { after } = await live.store.announcements.update(
+    const { after } = await ports.store.announcements.update(
       connection.world,
       typeof id === "string" ? id : "",
       changes,
       connection.author,
     );
-    return { announcement: sentAnnouncement(after, live.clock.date()) };
+    return { announcement: sentAnnouncement(after, ports.clock.date()) };
   } catch (error) {
     if (!(error instanceof StoreError && error.problem === "absent"))
       throw error;
@@ -98,8 +112,8 @@ async function update(
   }
 }
 
-async function list({ live, connection }: Context) {
-  const all = await live.store.announcements.list(connection.world);
-  const now = live.clock.date();
+async function list({ ports, connection }: Context<AnnouncementPorts>) {
+  const all = await ports.store.announcements.list(connection.world);
+  const now = ports.clock.date();
   return all.map((announcement) => sentAnnouncement(announcement, now));
 }

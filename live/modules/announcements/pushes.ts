@@ -1,12 +1,30 @@
+import type { Clock } from "../../../db/log/clock.js";
+import type { Effects } from "../../delivery/effects.js";
+import type { Hub } from "../../people/hub.js";
+import type { WorldStates } from "../../rules/world-state.js";
+import type { EntryHandlers } from "../../module.js";
+import type { AnnouncementStore } from "../../../db/contract/store.js";
+import type { Entry } from "../../../db/log/entries.js";
 import type { Announcement } from "../../../db/contract/store.js";
 import { isVisible } from "../../../schemas/plain/announcements.js";
 import { broadcast } from "../../people/hub.js";
-import type { Live } from "../../live.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
 
 /** The longest time that a timer can wait, in milliseconds. */
 const LONGEST_WAIT = 2 ** 31 - 1;
+
+/** What pushes about announcements need. */
+export interface AnnouncementPushPorts {
+  readonly clock: Clock;
+  readonly store: { readonly announcements: AnnouncementStore };
+  readonly hub: Hub;
+  readonly states: WorldStates;
+  readonly effects: Effects;
+}
+
+/** An announcement was created or changed. */
+type Saved = Extract<Entry, { announcement: string }>;
 
 /** The announcements of a world that somebody is in. */
 interface Told {
@@ -22,11 +40,17 @@ interface Told {
 
 /** Tells the people of a world what happens to its announcements. */
 export class AnnouncementPushes {
-  readonly #live: Live;
+  readonly #ports: AnnouncementPushPorts;
   readonly #told = new Map<string, Told>();
 
-  constructor(live: Live) {
-    this.#live = live;
+  /** What it does with each entry. */
+  readonly handlers: EntryHandlers = {
+    "announcement.created": (event) => this.#changed(event),
+    "announcement.updated": (event) => this.#changed(event),
+  };
+
+  constructor(ports: AnnouncementPushPorts) {
+    this.#ports = ports;
   }
 
   close(): void {
@@ -40,7 +64,7 @@ export class AnnouncementPushes {
       told = {
         known: new Map(),
         loaded: Promise.resolve(),
-        until: this.#live.clock.date(),
+        until: this.#ports.clock.date(),
         stopTimer: () => {},
       };
       this.#told.set(world, told);
@@ -69,17 +93,9 @@ export class AnnouncementPushes {
     this.#told.delete(world);
   }
 
-  /**
-   * An announcement was created or changed.
-   * @param hidden its public form if it was hidden.
-   */
-  changed(
-    world: string,
-    id: string,
-    wasVisible: boolean,
-    hidden?: Announcement,
-  ): void {
-    this.#live.effects.inOrder(world, async () => {
+  #changed({ world, announcement: id, wasVisible, hidden }: Saved): void {
+    if (this.#ports.hub.in(world).size === 0) return;
+    this.#ports.effects.inOrder(world, async () => {
       const all = await this.#list(world);
       const announcement = all.find((other) => other.id === id);
       if (announcement) {
@@ -90,7 +106,7 @@ export class AnnouncementPushes {
   }
 
   #list(world: string): Promise<Announcement[]> {
-    return this.#live.store.announcements.list(world);
+    return this.#ports.store.announcements.list(world);
   }
 
   async #send(
@@ -99,7 +115,7 @@ export class AnnouncementPushes {
     wasVisible: boolean,
     hidden?: Announcement,
   ): Promise<void> {
-    const { hub, states } = this.#live;
+    const { hub, states } = this.#ports;
     const { id } = announcement;
     const known = this.#told.get(world)?.known;
     const name = "announcement.created_or_updated";
@@ -138,7 +154,7 @@ export class AnnouncementPushes {
         : [],
     );
     if (due.length === 0) return;
-    const { clock } = this.#live;
+    const { clock } = this.#ports;
     const wait = Math.max(0, Math.min(...due) - clock.date());
     told.stopTimer = clock.after(Math.min(wait, LONGEST_WAIT), () =>
       this.#expire(world),
@@ -146,20 +162,20 @@ export class AnnouncementPushes {
   }
 
   #isVisible(announcement: Announcement): boolean {
-    return isVisible(announcement, this.#live.clock.date());
+    return isVisible(announcement, this.#ports.clock.date());
   }
 
   #sent(announcement: Announcement) {
-    return sentAnnouncement(announcement, this.#live.clock.date());
+    return sentAnnouncement(announcement, this.#ports.clock.date());
   }
 
   /** Tells everybody that announcements are over. */
   #expire(world: string): void {
-    this.#live.effects.inOrder(world, async () => {
+    this.#ports.effects.inOrder(world, async () => {
       const all = await this.#list(world);
       const told = this.#told.get(world);
       if (!told) return;
-      const now = this.#live.clock.date();
+      const now = this.#ports.clock.date();
       for (const announcement of all) {
         const { state, show_until } = announcement;
         if (state !== "active" || show_until === null) continue;

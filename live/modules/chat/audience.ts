@@ -1,5 +1,6 @@
+import type { Pump } from "../../delivery/pump.js";
+import type { Clock } from "../../../db/log/clock.js";
 import type { Connection } from "../../socket/connection.js";
-import type { Live } from "../../live.js";
 import { nothingSent, type Sent } from "../../delivery/paced.js";
 import { inSlices } from "../../delivery/slices.js";
 import type { WorldState } from "../../rules/world-state.js";
@@ -10,6 +11,13 @@ import {
   type Piece,
   type Pushed,
 } from "./batch.js";
+
+/** What pushing to an audience needs. */
+export interface AudiencePorts {
+  readonly clock: Clock;
+  readonly limits: { readonly maxUnsent: number };
+  readonly pump: Pump;
+}
 
 /** How many users of a channel are remembered as told of. */
 const MAX_INVOLVED = 5000;
@@ -123,24 +131,24 @@ export class Audience {
    * @param only to whom, instead of all.
    */
   async push(
-    live: Live,
+    ports: AudiencePorts,
     state: WorldState,
     events: readonly Pushed[],
     only?: Subscription,
   ): Promise<Sent> {
     // Two batches in one turn must not make anybody a slow reader.
-    const most = live.limits.maxUnsent / 4;
+    const most = ports.limits.maxUnsent / 4;
     let sent = nothingSent;
     for (const batch of batchesOf(
       events,
       state.world.value,
-      live.clock.date(),
+      ports.clock.date(),
       most,
     )) {
-      if (sent.total > 0) await live.pump.drained();
+      if (sent.total > 0) await ports.pump.drained();
       const to = only ? [only] : [...this.subscriptions.values()];
       const began = ++moment;
-      const { total, each } = await this.#push(live, state, batch, to);
+      const { total, each } = await this.#push(ports, state, batch, to);
       sent = { total: sent.total + total, each: sent.each + each };
       if (!only) this.#note(batch.involved, began);
     }
@@ -148,7 +156,7 @@ export class Audience {
   }
 
   async #push(
-    live: Live,
+    ports: AudiencePorts,
     state: WorldState,
     batch: Batch,
     to: readonly Subscription[],
@@ -158,7 +166,7 @@ export class Audience {
     const earliest = Math.min(...before);
     let total = 0;
     let each = 0;
-    await inSlices(live.clock, to, (subscription) => {
+    await inSlices(ports.clock, to, (subscription) => {
       const { listener } = subscription;
       // It may have ended since the pass began, and its successor starts later.
       if (this.subscriptions.get(listener.connection) !== subscription) return;
@@ -166,7 +174,7 @@ export class Audience {
       // Whoever does not get all is not told of their users, as others are.
       if (skipped > 0) listener.forget();
       if (skipped === ids.length) return;
-      const view = live.viewOf(listener.connection, state);
+      const view = listener.connection.viewOf(state);
       if (!this.isDirect && !view.reads(this.channel)) {
         listener.forget();
         return;

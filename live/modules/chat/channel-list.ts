@@ -1,10 +1,10 @@
+import type { Clock } from "../../../db/log/clock.js";
 import type { Membership } from "../../../db/contract/chat.js";
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { PublicUser, SentChannel } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { Live } from "../../live.js";
 import type { Json } from "../../rules/encoding.js";
-import { briefUser, readUsers, sharedUser } from "./users.js";
+import { briefUser, readUsers, sharedUser, type UserReads } from "./users.js";
 
 /** How many users the direct channels of one list have together. */
 const MAX_USERS = 1000;
@@ -15,6 +15,11 @@ const MAX_LIST = 512 * 1024;
 
 /** What an entry takes beside its members. */
 const ENTRY = 100;
+
+/** What a list needs. */
+export interface ListPorts extends UserReads {
+  readonly clock: Clock;
+}
 
 /** A channel in a list, with its members as JSON. */
 export type ListedChannel = Omit<SentChannel, "members"> & {
@@ -35,7 +40,7 @@ interface Selected {
  * @returns in the order of the memberships.
  */
 export async function channelsOf(
-  live: Live,
+  ports: ListPorts,
   world: World,
   memberships: readonly Membership[],
   reads: (room: string) => boolean,
@@ -45,8 +50,8 @@ export async function channelsOf(
   );
   const isShort = visible.every(({ direct }) => !direct);
   if (isShort) return visible.map((membership) => entryOf(membership));
-  const selected = await select(live, world.id, visible);
-  const members = membersOf(selected, world, live.clock.date());
+  const selected = await select(ports, world.id, visible);
+  const members = membersOf(selected, world, ports.clock.date());
   return visible.flatMap((membership): ListedChannel[] => {
     const { id, direct } = membership;
     if (!direct) return [entryOf(membership)];
@@ -62,7 +67,7 @@ const entryOf = ({ id, lastMessage }: Membership): ListedChannel => ({
 
 /** Reads the members of the direct channels with the newest messages. */
 async function select(
-  live: Live,
+  ports: ListPorts,
   world: string,
   visible: readonly Membership[],
 ): Promise<Selected> {
@@ -78,7 +83,7 @@ async function select(
     if (ids.size > MAX_USERS) break;
     memberships.push(membership);
   }
-  return { memberships, users: await readUsers(live, world, [...ids]) };
+  return { memberships, users: await readUsers(ports, world, [...ids]) };
 }
 
 /** The members of each direct channel, as long as there is space for them. */

@@ -1,19 +1,20 @@
+import type { EntryHandlers, EventOf } from "../../module.js";
+import type { Hub } from "../../people/hub.js";
+import type { Presence } from "../../people/presence.js";
+import type { WorldStates } from "../../rules/world-state.js";
 import type { ChatEvent, Delivery } from "../../../db/contract/chat.js";
-import type { AnyEvent } from "../../../db/contract/events.js";
 import type { ChannelState } from "../../../schemas/live/index.js";
-import type { ChannelContext } from "../../dispatch.js";
+import type { ChannelContext } from "../../context.js";
 import type { Connection } from "../../socket/connection.js";
 import type { Sendable } from "../../rules/encoding.js";
-import type { Live } from "../../live.js";
 import { nothingSent, Paced, type Sent } from "../../delivery/paced.js";
 import { mayInRoom } from "../../rules/rights.js";
-import { hasModule } from "../../rules/targets.js";
+import { hasModule } from "../../rules/room-modules.js";
 import type { View, WorldState } from "../../rules/world-state.js";
-import type { Subscription } from "./audience.js";
+import type { AudiencePorts, Subscription } from "./audience.js";
 import type { Pushed } from "./batch.js";
-import { Feed } from "./feed.js";
-import { Members } from "./members.js";
-import type { Readers } from "./unread/readers.js";
+import { Feed, type FeedPorts } from "./feed.js";
+import { type MemberPorts, Members } from "./members.js";
 import { Subscriptions } from "./subscriptions.js";
 import { fitting, readUsers, usersIn } from "./users.js";
 
@@ -29,33 +30,55 @@ interface Missed {
   readonly told: readonly string[];
 }
 
+/** What channels need. */
+export interface ChannelPorts extends FeedPorts, AudiencePorts, MemberPorts {
+  readonly store: FeedPorts["store"] & MemberPorts["store"];
+  readonly limits: AudiencePorts["limits"];
+  readonly hub: Hub;
+  readonly presence: Presence;
+  readonly states: WorldStates;
+}
+
+/** Gets each event of a channel once, in order, after its subscribers. */
+type Noticed = (state: WorldState, delivery: Delivery) => Promise<void>;
+
 /** Who listens to which channel, and the delivery of events to them in order. */
 export class Channels {
   readonly subscriptions = new Subscriptions();
-  readonly #live: Live;
-  readonly #readers: Readers;
-  readonly #feed: Feed;
+  readonly #ports: ChannelPorts;
+  readonly #noticed: Noticed;
+  readonly feed: Feed;
   readonly #reactions: Paced<number>;
-  readonly #members = new Members();
-  readonly #unsubscribe: () => void;
+  readonly #members: Members;
+  /** What it does with each entry, after the feed. */
+  readonly handlers: EntryHandlers;
 
-  constructor(live: Live, readers: Readers) {
-    this.#live = live;
-    this.#readers = readers;
-    this.#feed = new Feed(live, {
+  constructor(ports: ChannelPorts, noticed: Noticed) {
+    this.#ports = ports;
+    this.#noticed = noticed;
+    this.feed = new Feed(ports, {
       prepare: (world, deliveries) => this.#prepare(world, deliveries),
       sizeOf: (channel) => this.#sizeOf(channel),
     });
-    this.#reactions = new Paced(live, {
+    this.#reactions = new Paced(ports, {
       send: ({ world, place, id }) => this.#pushReactions(world, place, id),
       sizeOf: (_, channel) => this.#sizeOf(channel),
     });
-    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+    this.#members = new Members(ports);
+    const forgetMembers = () => this.#members.forget();
+    this.handlers = {
+      "chat.reacted": (event) => this.#reacted(event),
+      "room.deleted": ({ room }) => this.#empty(room),
+      "chat.memberships": forgetMembers,
+      "user.updated": forgetMembers,
+      "user.moderated": forgetMembers,
+      "user.erased": forgetMembers,
+      "world.reset": forgetMembers,
+    };
   }
 
   close(): void {
-    this.#unsubscribe();
-    this.#feed.close();
+    this.feed.close();
     this.#reactions.close();
   }
 
@@ -85,7 +108,7 @@ export class Channels {
     const cursor = this.lastDelivered(world, channel);
     try {
       // Later entries have not come here yet, so their events will be delivered.
-      const last = since ?? this.#feed.lastOf(world);
+      const last = since ?? this.feed.lastOf(world);
       const state = await this.#stateOf(context, last);
       const missed = await read?.(last);
       if (since !== undefined) {
@@ -111,32 +134,36 @@ export class Channels {
   }
 
   async #stateOf(context: ChannelContext, last: number): Promise<SentState> {
-    const { live, connection, login, world, channel, room } = context;
+    const { connection, login, world, channel, room } = context;
     const state = { state: null, next_event_id: last + 1 };
     const reads =
       !room || mayInRoom(login, "chat.read", world.value, room.value);
     // One may join a room that one may not read.
     if (!reads) return { ...state, unread_pointer: 0, members: [] };
     const members = await this.#members.of(context);
-    const found = await live.store.chat.channel(connection.world, channel);
+    const found = await this.#ports.store.chat.channel(
+      connection.world,
+      channel,
+    );
     return { ...state, unread_pointer: found?.lastMessage ?? 0, members };
   }
 
   /** Pushes what was delivered before a subscription began, and which it is to get all the same. */
   async #pushMissed(
-    { live, connection: { world }, channel }: ChannelContext,
+    { connection: { world }, channel }: ChannelContext,
     subscription: Subscription,
     since: number,
     cursor: number,
   ): Promise<void> {
-    const state = await live.states.get(world);
+    const ports = this.#ports;
+    const state = await ports.states.get(world);
     if (!state) return;
     const selection = { after: since, limit: MAX_CREATED };
-    const found = await live.store.chat.events(world, channel, selection);
+    const found = await ports.store.chat.events(world, channel, selection);
     const missed = found.filter(({ id }) => id <= cursor);
     const pushed = await this.#pushed("chat.event", state, missed);
     const audience = this.subscriptions.of(channel);
-    await audience?.push(live, state, pushed, subscription);
+    await audience?.push(ports, state, pushed, subscription);
   }
 
   isSubscribed(connection: Connection, channel: string): boolean {
@@ -159,17 +186,17 @@ export class Channels {
     channel: string,
     what: "subscribe" | "unsubscribe",
   ): void {
-    this.#live.presence.note(world, { do: what, connection: id, channel });
+    this.#ports.presence.note(world, { do: what, connection: id, channel });
   }
 
   /** Begins with a world that is followed now. */
   begin(world: string): Promise<void> {
-    return this.#feed.begin(world);
+    return this.feed.begin(world);
   }
 
   /** A world is followed no longer. */
   forget(world: string): void {
-    this.#feed.forget(world);
+    this.feed.forget(world);
   }
 
   /** A connection has ended. Presence learns of it by itself. */
@@ -190,7 +217,7 @@ export class Channels {
 
   /** The id of an event up to which this process has delivered all events of a channel. */
   lastDelivered(world: string, channel: string): number {
-    return this.#feed.cursorOf(world, channel);
+    return this.feed.cursorOf(world, channel);
   }
 
   /**
@@ -198,24 +225,24 @@ export class Channels {
    * @returns undefined if it is done, or if a crowd listens.
    */
   sent(channel: string, event: number): Promise<void> | undefined {
-    const isCrowd = this.#live.passes.isCrowd(this.#sizeOf(channel));
-    return isCrowd ? undefined : this.#feed.sent(channel, event);
+    const isCrowd = this.#ports.passes.isCrowd(this.#sizeOf(channel));
+    return isCrowd ? undefined : this.feed.sent(channel, event);
   }
 
   /** The id of an event up to which people are told of what they have not read. */
   lastNoticed(world: string, channel: string): number {
-    return this.#feed.noticedOf(world, channel);
+    return this.feed.noticedOf(world, channel);
   }
 
   /** Whether a user is a member of a channel for as long as they are subscribed to it. */
   isVolatileMember(world: string, channel: string, user: string): boolean {
-    return this.#live.presence.attends(world, channel, user);
+    return this.#ports.presence.attends(world, channel, user);
   }
 
   /** Makes a user who is subscribed a member for as long as that lasts. */
   attend({ world, id }: Connection, channel: string): void {
     const step = { do: "attend", connection: id, channel } as const;
-    this.#live.presence.note(world, step);
+    this.#ports.presence.note(world, step);
   }
 
   /**
@@ -225,27 +252,12 @@ export class Channels {
   absent({ world, id, login }: Connection, channel: string, silent: boolean) {
     if (!this.isVolatileMember(world, channel, login!.user)) return;
     const step = { do: "absent", connection: id, channel, silent } as const;
-    this.#live.presence.note(world, step);
+    this.#ports.presence.note(world, step);
   }
 
-  #receive(event: AnyEvent): void {
-    switch (event.type) {
-      case "chat.reacted":
-        if (this.subscriptions.of(event.channel)) {
-          const { world, channel, event: id } = event;
-          this.#reactions.add({ world, place: channel, id });
-        }
-        break;
-      case "room.deleted":
-        this.#empty(event.room);
-        break;
-      case "chat.memberships":
-      case "user.updated":
-      case "user.moderated":
-      case "user.erased":
-      case "world.reset":
-        this.#members.forget();
-    }
+  #reacted({ world, channel, event }: EventOf<"chat.reacted">) {
+    if (!this.subscriptions.of(channel)) return;
+    this.#reactions.add({ world, place: channel, id: event });
   }
 
   /** Ends all subscriptions to a channel that is gone. */
@@ -260,18 +272,18 @@ export class Channels {
     world: string,
     deliveries: readonly Delivery[],
   ): Promise<(() => Promise<unknown>)[]> {
-    const live = this.#live;
-    if (live.hub.in(world).size === 0) return [];
-    const state = await live.states.get(world);
+    const ports = this.#ports;
+    if (ports.hub.in(world).size === 0) return [];
+    const state = await ports.states.get(world);
     if (!state) return [];
     const events = deliveries.map(({ event }) => event);
     const pushed = await this.#pushed("chat.event", state, events);
     const { channel } = events[0]!;
     return [
-      async () => this.subscriptions.of(channel)?.push(live, state, pushed),
+      async () => this.subscriptions.of(channel)?.push(ports, state, pushed),
       ...deliveries.map((delivery) => () => {
-        this.#feed.notices(channel, delivery.event.id);
-        return this.#readers.delivered(state, delivery);
+        this.feed.notices(channel, delivery.event.id);
+        return this.#noticed(state, delivery);
       }),
     ];
   }
@@ -283,25 +295,25 @@ export class Channels {
   ): Promise<Pushed[]> {
     const involved = events.map(usersIn);
     const ids = [...new Set(involved.flat())];
-    const found = await readUsers(this.#live, world.id, ids);
+    const found = await readUsers(this.#ports, world.id, ids);
     return events.map((event, i) => {
       const inOrder = involved[i]!.flatMap((id) => found.get(id) ?? []);
       // Nobody counts as told of those who do not fit in.
-      const shown = fitting(inOrder, world, this.#live.clock.date());
+      const shown = fitting(inOrder, world, this.#ports.clock.date());
       const users = new Map(shown.map((user) => [user.id, user]));
       return { name, event, users };
     });
   }
 
   #pushReactions(world: string, channel: string, id: number): Promise<Sent> {
-    const live = this.#live;
-    return this.#feed.run(world, channel, async () => {
+    const ports = this.#ports;
+    return this.feed.run(world, channel, async () => {
       const audience = this.subscriptions.of(channel);
-      const state = audience && (await live.states.get(world));
-      const event = state && (await live.store.chat.event(world, channel, id));
+      const state = audience && (await ports.states.get(world));
+      const event = state && (await ports.store.chat.event(world, channel, id));
       if (!event) return nothingSent;
       const pushed = await this.#pushed("chat.event.reaction", state, [event]);
-      return audience.push(live, state, pushed);
+      return audience.push(ports, state, pushed);
     });
   }
 }

@@ -1,18 +1,23 @@
 import type { Commands, CommandName } from "../../../schemas/live/index.js";
-import type { ChannelContext, Module } from "../../dispatch.js";
+import type { ChatPorts } from "./ports.js";
+import type { ChannelContext } from "../../context.js";
+import type { CommandTable } from "../../module.js";
 import { LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, mayInRoom } from "../../rules/rights.js";
 import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
 import { reading } from "./unread/reading.js";
 import { hasName } from "./users.js";
-import { isVolatile } from "../../rules/targets.js";
+import { isVolatile } from "../../rules/room-modules.js";
 
 /** How many events the answer to a subscription has at most. */
 const MAX_MISSED = 1000;
 
 /** Everything about chat. */
-export const chat: Module<Extract<CommandName, `chat.${string}`>> = {
+export const chat: CommandTable<
+  Extract<CommandName, `chat.${string}`>,
+  ChatPorts
+> = {
   "chat.subscribe": {
     inChannel: "chat.read",
     direct: "members",
@@ -31,10 +36,10 @@ export const chat: Module<Extract<CommandName, `chat.${string}`>> = {
 };
 
 async function subscribe(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   { after }: Commands["chat.subscribe"]["payload"],
 ) {
-  const { channels } = context.live.chat;
+  const { channels } = context.ports;
   if (after === undefined) return channels.subscribe(context);
   return channels.subscribe(context, undefined, async (last) => {
     const { results, users } = await pageOf(context, {
@@ -46,16 +51,20 @@ async function subscribe(
   });
 }
 
-async function unsubscribe({ live, connection, channel }: ChannelContext) {
-  live.chat.channels.unsubscribe(connection, channel);
+async function unsubscribe({
+  ports,
+  connection,
+  channel,
+}: ChannelContext<ChatPorts>) {
+  ports.channels.unsubscribe(connection, channel);
   return {};
 }
 
 async function join(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   payload: Commands["chat.join"]["payload"],
 ) {
-  const { live, connection, channel, me } = context;
+  const { ports, connection, channel, me } = context;
   if (!hasName(me)) {
     throw new LiveError(
       "channel.join.missing_profile",
@@ -63,20 +72,20 @@ async function join(
     );
   }
   const { world } = connection;
-  const { channels } = live.chat;
-  const isMember = await live.store.chat.isMember(world, channel, me.id);
+  const { channels } = ports;
+  const isMember = await ports.store.chat.isMember(world, channel, me.id);
   // All subscribers get an event for a lasting membership.
   const isTold = !isSilenced(me) && !joinsVolatile(context, payload.volatile);
   const lasts = !isMember && isTold;
-  if (lasts && !live.rates.mayJoinOrLeave(connection, me)) throw rateLimited();
+  if (lasts && !ports.rates.mayJoinOrLeave(connection, me)) throw rateLimited();
   const wasSubscribed = channels.isSubscribed(connection, channel);
   // The state is that before the join, whose event is pushed.
   const state = await channels.subscribe(context);
   try {
     if (lasts) {
-      const { chat } = live.store;
+      const { chat } = ports.store;
       const joined = await chat.join(world, channel, me.id, connection.author);
-      if (joined) live.metrics?.chatted(joined.event.type);
+      if (joined) ports.chatted(joined.event.type);
       channels.absent(connection, channel, true);
     } else if (!isMember) channels.attend(connection, channel);
   } catch (error) {
@@ -88,7 +97,7 @@ async function join(
 
 /** Whether somebody who joins does so for as long as they are subscribed. Only moderators choose. */
 function joinsVolatile(
-  { login, world, room }: ChannelContext,
+  { login, world, room }: ChannelContext<ChatPorts>,
   volatile: boolean | undefined,
 ): boolean {
   const mayChoose = mayInRoom(login, "chat.moderate", world.value, room!.value);
@@ -97,12 +106,18 @@ function joinsVolatile(
     : isVolatile(room!.value);
 }
 
-async function leave({ live, connection, channel, room, me }: ChannelContext) {
+async function leave({
+  ports,
+  connection,
+  channel,
+  room,
+  me,
+}: ChannelContext<ChatPorts>) {
   const { world } = connection;
-  const { channels } = live.chat;
-  const { chat } = live.store;
+  const { channels } = ports;
+  const { chat } = ports.store;
   const isMember = await chat.isMember(world, channel, me.id);
-  if (isMember && !live.rates.mayJoinOrLeave(connection, me))
+  if (isMember && !ports.rates.mayJoinOrLeave(connection, me))
     throw rateLimited();
   // Its own leave event is for the others.
   channels.unsubscribe(connection, channel);
@@ -117,7 +132,7 @@ async function leave({ live, connection, channel, room, me }: ChannelContext) {
       silent,
       connection.author,
     );
-    if (left) live.metrics?.chatted(left.event.type);
+    if (left) ports.chatted(left.event.type);
   }
   return {};
 }

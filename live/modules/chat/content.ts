@@ -1,6 +1,7 @@
 import { boundFault } from "../../../schemas/bounds.js";
 import { lengthOf } from "../../../schemas/plain/texts.js";
-import type { ChannelContext } from "../../dispatch.js";
+import type { ChatPorts } from "./ports.js";
+import type { ChannelContext } from "../../context.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 
 // What people may say, and with what they may react.
@@ -19,7 +20,7 @@ const MAX_FILES = 100;
  * @throws {LiveError} if nobody can send that here.
  */
 export function contentOf(
-  { live, direct }: ChannelContext,
+  { ports, direct }: ChannelContext<ChatPorts>,
   content: Record<string, unknown>,
   isEdit: boolean,
 ): Record<string, unknown> {
@@ -37,13 +38,13 @@ export function contentOf(
       break;
     case "text":
       if (!body) throw empty();
-      checkText(body, live.limits.maxText);
+      checkText(body, ports.limits.maxText);
       break;
     case "files":
       if (!files || (Array.isArray(files) && files.length === 0)) throw empty();
       checkFiles(files);
       if (body !== undefined && body !== null) {
-        checkText(body, live.limits.maxText);
+        checkText(body, ports.limits.maxText);
       }
       break;
     default:

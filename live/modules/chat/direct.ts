@@ -1,7 +1,8 @@
 import { detach } from "../../../db/detach.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { uuid } from "../../../schemas/plain/texts.js";
-import type { ChannelContext, Context } from "../../dispatch.js";
+import type { ChatPorts } from "./ports.js";
+import type { ChannelContext, Context } from "../../context.js";
 import { chatDenied, rateLimited } from "../../rules/problems.js";
 
 /** How many people a direct channel has at most. */
@@ -11,25 +12,25 @@ const UUID = new RegExp(uuid.pattern, "i");
 
 /** Finds or creates the direct channel of some users, and subscribes the caller to it. */
 export async function createDirect(
-  context: Context,
+  context: Context<ChatPorts>,
   { users, hide = true }: Commands["chat.direct.create"]["payload"],
 ) {
-  const { live, connection, me } = context;
+  const { ports, connection, me } = context;
   const members = membersIn(users, me.id);
-  if (!live.rates.mayMessage(connection)) throw rateLimited();
-  if (!hide && !live.rates.mayShow(connection, members.length - 1)) {
+  if (!ports.rates.mayMessage(connection)) throw rateLimited();
+  if (!hide && !ports.rates.mayShow(connection, members.length - 1)) {
     throw rateLimited();
   }
   const { world } = connection;
-  const { channel, created, appeared } = await live.store.chat.direct(
+  const { channel, created, appeared } = await ports.store.chat.direct(
     world,
     me.id,
     members,
     hide,
     connection.author,
   );
-  for (const { event } of created) live.metrics?.chatted(event.type);
-  const { readers, channels } = live.chat;
+  for (const { event } of created) ports.chatted(event.type);
+  const { readers, channels } = ports;
   const isNew = created.length > 0;
   const tell = () => detach(readers.tellOne(connection));
   if (appeared.includes(me.id)) {
@@ -37,7 +38,7 @@ export async function createDirect(
     if (isNew && hide) readers.knows(me.id, channel.id);
     else tell();
   }
-  const target: ChannelContext = {
+  const target: ChannelContext<ChatPorts> = {
     ...context,
     channel: channel.id,
     room: undefined,

@@ -1,7 +1,10 @@
-import type { Delivery } from "../../../db/contract/chat.js";
-import type { AnyEvent } from "../../../db/contract/events.js";
-import { nextTurn } from "../../../db/log/clock.js";
-import type { Live } from "../../live.js";
+import type { Effects } from "../../delivery/effects.js";
+import type { Passes } from "../../delivery/passes.js";
+import type { Pump } from "../../delivery/pump.js";
+import type { EntryHandlers, EventOf } from "../../module.js";
+import type { FastifyBaseLogger } from "fastify";
+import type { ChatStore, Delivery } from "../../../db/contract/chat.js";
+import { type Clock, nextTurn } from "../../../db/log/clock.js";
 
 /** How many events are read at a time. */
 const PAGE = 100;
@@ -33,6 +36,18 @@ interface Stream {
   watchers: { id: number; resolve: () => void }[];
 }
 
+/** What a feed needs of the other floors. */
+export interface FeedPorts {
+  readonly clock: Clock;
+  readonly log: FastifyBaseLogger;
+  readonly store: { readonly chat: ChatStore };
+  /** The last entry of a world that this process has got. */
+  readonly reached: (world: string) => number;
+  readonly effects: Effects;
+  readonly passes: Passes;
+  readonly pump: Pump;
+}
+
 /** What a feed needs of those who send what it delivers. */
 export interface FeedParts {
   /**
@@ -52,30 +67,33 @@ export interface FeedParts {
  * and in order. A channel waits for no other channel, and for as long as the store fails.
  */
 export class Feed {
-  readonly #live: Live;
+  readonly #ports: FeedPorts;
   readonly #parts: FeedParts;
   /** Of a channel without a stream, everything that came from the log was delivered. */
   readonly #streams = new Map<string, Stream>();
   /** The last event of each followed world. */
   readonly #last = new Map<string, number>();
   #closed = false;
-  readonly #unsubscribe: () => void;
 
-  constructor(live: Live, parts: FeedParts) {
-    this.#live = live;
+  /** What it does with each entry. */
+  readonly handlers: EntryHandlers = {
+    "chat.event": (event) => this.#receive(event),
+    "world.reset": ({ world }) => this.#reset(world),
+  };
+
+  constructor(ports: FeedPorts, parts: FeedParts) {
+    this.#ports = ports;
     this.#parts = parts;
-    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
   close(): void {
     this.#closed = true;
-    this.#unsubscribe();
   }
 
   /** Begins with a world that is followed now. */
   async begin(world: string): Promise<void> {
     if (this.#last.has(world)) return;
-    const last = await this.#live.store.chat.lastId(world);
+    const last = await this.#ports.store.chat.lastId(world);
     this.#note(world, last);
   }
 
@@ -96,13 +114,13 @@ export class Feed {
   /** The id up to which all events of a channel were delivered. */
   cursorOf(world: string, channel: string): number {
     const stream = this.#streams.get(channel);
-    return stream?.cursor ?? this.#live.events.reached(world);
+    return stream?.cursor ?? this.#ports.reached(world);
   }
 
   /** The id up to which notices of all events of a channel were sent. */
   noticedOf(world: string, channel: string): number {
     const stream = this.#streams.get(channel);
-    return stream?.noticed ?? this.#live.events.reached(world);
+    return stream?.noticed ?? this.#ports.reached(world);
   }
 
   /** The notices of an event begin to be sent. */
@@ -130,15 +148,16 @@ export class Feed {
     });
   }
 
-  #receive(event: AnyEvent): void {
-    if (event.type === "world.reset") {
-      for (const [channel, stream] of this.#streams) {
-        if (stream.world !== event.world) continue;
-        stream.isOver = true;
-        this.#streams.delete(channel);
-      }
+  /** The database has lost what it had: nothing of before is delivered. */
+  #reset(world: string): void {
+    for (const [channel, stream] of this.#streams) {
+      if (stream.world !== world) continue;
+      stream.isOver = true;
+      this.#streams.delete(channel);
     }
-    if (event.type !== "chat.event") return;
+  }
+
+  #receive(event: EventOf<"chat.event">): void {
     const { world, channel, delivery, seq } = event;
     this.#note(world, seq);
     const stream = this.#streamOf(world, channel, seq - 1);
@@ -152,7 +171,7 @@ export class Feed {
   #streamOf(
     world: string,
     channel: string,
-    delivered = this.#live.events.reached(world),
+    delivered = this.#ports.reached(world),
   ): Stream {
     let stream = this.#streams.get(channel);
     if (!stream) {
@@ -175,7 +194,7 @@ export class Feed {
   #start(stream: Stream): void {
     if (stream.working || this.#closed) return;
     stream.working = true;
-    this.#work(stream).catch((error: unknown) => this.#live.log.error(error));
+    this.#work(stream).catch((error: unknown) => this.#ports.log.error(error));
   }
 
   /** Delivers what waits, and then forgets the channel. */
@@ -194,7 +213,7 @@ export class Feed {
         stream.skipped = 0;
         if (tasks.length === 0) break;
       } else if (next) {
-        await this.#live.passes.turn(channel, this.#parts.sizeOf(channel));
+        await this.#ports.passes.turn(channel, this.#parts.sizeOf(channel));
         await this.#send(stream, nextBatch(stream));
       } else if (stream.skipped > 0) await this.#catchUp(stream);
       else break;
@@ -207,15 +226,15 @@ export class Feed {
   /** Delivers the events for which there was no space in memory. */
   async #catchUp(stream: Stream): Promise<void> {
     const { world, channel } = stream;
-    const live = this.#live;
+    const ports = this.#ports;
     while (stream.skipped > 0 && !stream.isOver && !this.#closed) {
       const end = stream.skipped;
       let found: Delivery[] = [];
       await this.#persist(stream, async () => {
         // Reads of one turn see one state. That of this turn may be older than the event.
-        await nextTurn(live.clock);
+        await nextTurn(ports.clock);
         const { cursor } = stream;
-        found = await live.store.chat.deliveries(world, channel, cursor, PAGE);
+        found = await ports.store.chat.deliveries(world, channel, cursor, PAGE);
       });
       await this.#send(
         stream,
@@ -242,12 +261,12 @@ export class Feed {
     stream.noticed = stream.cursor;
     release(stream, stream.noticed);
     // The next batch in the same turn could make somebody a slow reader.
-    if (batch.length > 1) await this.#live.pump.drained();
+    if (batch.length > 1) await this.#ports.pump.drained();
   }
 
   #persist(stream: Stream, act: Task): Promise<void> {
     const isOver = () => this.#closed || stream.isOver;
-    return this.#live.effects.persist(act, { isOver });
+    return this.#ports.effects.persist(act, { isOver });
   }
 }
 

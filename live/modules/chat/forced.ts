@@ -1,39 +1,50 @@
-import { StoreError } from "../../../db/contract/store.js";
+import type { WorldStates } from "../../rules/world-state.js";
+import type { FastifyBaseLogger } from "fastify";
+import type { ChatEventType, ChatStore } from "../../../db/contract/chat.js";
+import { StoreError, type UserStore } from "../../../db/contract/store.js";
 import type { Connection } from "../../socket/connection.js";
-import type { Live } from "../../live.js";
 import { isSilenced } from "../../rules/rights.js";
 import { hasName } from "./users.js";
+
+/** What forced joins need. */
+export interface JoinPorts {
+  readonly log: FastifyBaseLogger;
+  readonly store: { readonly chat: ChatStore; readonly users: UserStore };
+  readonly states: WorldStates;
+  /** There is a new event of a channel. */
+  readonly chatted: (type: ChatEventType) => void;
+}
 
 /**
  * Makes the user of a connection a lasting member of the rooms that ask for it. It
  * may be called as often as one likes, also twice at a time.
  */
 export async function forceJoins(
-  live: Live,
+  ports: JoinPorts,
   connection: Connection,
 ): Promise<void> {
   try {
-    await join(live, connection);
+    await join(ports, connection);
   } catch (error) {
     // The next login does it. A server that stops ends its connections first.
     if (connection.ended || error instanceof StoreError) {
-      live.log.debug(error, "a forced join failed");
-    } else live.log.error(error);
+      ports.log.debug(error, "a forced join failed");
+    } else ports.log.error(error);
   }
 }
 
-async function join(live: Live, connection: Connection): Promise<void> {
+async function join(ports: JoinPorts, connection: Connection): Promise<void> {
   const { world, login } = connection;
   if (connection.ended || !login) return;
-  const state = await live.states.get(world);
+  const state = await ports.states.get(world);
   if (!state) return;
-  const view = live.viewOf(connection, state);
+  const view = connection.viewOf(state);
   const forced = state.forced.filter(({ id }) => view.joins(id));
   if (forced.length === 0) return;
-  const user = await live.store.users.get(world, login.user);
+  const user = await ports.store.users.get(world, login.user);
   // A silenced user joins with the first login after the silence.
   if (!user || !hasName(user) || isSilenced(user)) return;
-  const { chat } = live.store;
+  const { chat } = ports.store;
   const memberships = await chat.memberships(world, login.user);
   const joined = new Set(memberships.map(({ id }) => id));
   for (const { id } of forced) {
@@ -41,6 +52,6 @@ async function join(live: Live, connection: Connection): Promise<void> {
     // Without the connection, which asked for nothing: it gets the push like the others.
     const by = { kind: "user", user: login.user } as const;
     const join = await chat.join(world, id, login.user, by);
-    if (join) live.metrics?.chatted(join.event.type);
+    if (join) ports.chatted(join.event.type);
   }
 }

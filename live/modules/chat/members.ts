@@ -1,9 +1,11 @@
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { PublicUser } from "../../../schemas/live/index.js";
-import type { ChannelContext } from "../../dispatch.js";
-import { isVolatile } from "../../rules/targets.js";
+import type { ChatStore } from "../../../db/contract/chat.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { ChannelContext } from "../../context.js";
+import { isVolatile } from "../../rules/room-modules.js";
 import { encoded, type Json } from "../../rules/encoding.js";
-import { readUsers, sharedUser } from "./users.js";
+import { readUsers, sharedUser, type UserReads } from "./users.js";
 
 /** How many members are listed, and how large they may be together, in characters of JSON. */
 const MAX_MEMBERS = 1000;
@@ -22,9 +24,20 @@ interface List {
   readonly members: Promise<Json<PublicUser[]>>;
 }
 
+/** What lists of members need. */
+export interface MemberPorts extends UserReads {
+  readonly clock: Clock;
+  readonly store: UserReads["store"] & { readonly chat: ChatStore };
+}
+
 /** The members of channels, as those who subscribe get them. */
 export class Members {
+  readonly #ports: MemberPorts;
   readonly #lists = new Map<string, List>();
+
+  constructor(ports: MemberPorts) {
+    this.#ports = ports;
+  }
 
   /** Something changed in the members of channels, or in users. */
   forget(): void {
@@ -33,17 +46,19 @@ export class Members {
 
   /** Those who joined last come first. */
   of(context: ChannelContext): Promise<Json<PublicUser[]>> {
-    const { live, channel, room, may } = context;
+    const { channel, room, may } = context;
     if (room && isVolatile(room.value)) return Promise.resolve(NONE);
     const admin = may("user.manage");
     const key = `${channel} ${admin}`;
-    const now = live.clock.now();
+    const now = this.#ports.clock.now();
     const known = this.#lists.get(key);
     if (known && now - known.at < KEPT) return known.members;
     for (const [other, { at }] of this.#lists) {
       if (now - at >= KEPT) this.#lists.delete(other);
     }
-    const members = read(context, admin).then(encoded<PublicUser[]>);
+    const members = read(this.#ports, context, admin).then(
+      encoded<PublicUser[]>,
+    );
     this.#lists.set(key, { at: now, members });
     members.catch(() => this.#lists.delete(key));
     return members;
@@ -51,23 +66,24 @@ export class Members {
 }
 
 async function read(
-  { live, connection, world, channel, direct }: ChannelContext,
+  { store, clock }: MemberPorts,
+  { connection, world, channel, direct }: ChannelContext,
   admin: boolean,
 ): Promise<Json<PublicUser>[]> {
   const ids =
     direct ??
-    (await live.store.chat.members(connection.world, channel, MAX_MEMBERS));
+    (await store.chat.members(connection.world, channel, MAX_MEMBERS));
   const isListed = ({ deleted, moderation_state }: UserRecord) =>
     direct !== undefined || (!deleted && moderation_state !== "banned");
   const members: Json<PublicUser>[] = [];
   let size = 0;
   for (let i = 0; i < ids.length; i += SLICE) {
     const slice = ids.slice(i, i + SLICE);
-    const users = await readUsers(live, connection.world, slice);
+    const users = await readUsers({ store }, connection.world, slice);
     for (const id of slice) {
       const user = users.get(id);
       if (!user || !isListed(user)) continue;
-      const member = sharedUser(user, world.value, live.clock.date(), admin);
+      const member = sharedUser(user, world.value, clock.date(), admin);
       size += member.text.length;
       if (size > MAX_SIZE) return members;
       members.push(member);

@@ -1,29 +1,12 @@
 import type { Delivery } from "../../../db/contract/chat.js";
 import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
-import { UUID } from "../../../schemas/plain/texts.js";
-import type { ChannelContext } from "../../dispatch.js";
+import type { ChatPorts } from "./ports.js";
+import type { ChannelContext } from "../../context.js";
 import { pushFrame } from "../../socket/frame.js";
 import { mayInRoom } from "../../rules/rights.js";
-import { isVolatile } from "../../rules/targets.js";
+import { isVolatile } from "../../rules/room-modules.js";
+import { mentionsIn } from "./mention-ids.js";
 import { briefUser, fitting, sharedUser } from "./users.js";
-
-/** A message that mentions this many users, or more, notifies nobody. */
-const TOO_MANY = 50;
-
-const MENTION = new RegExp(`@(${UUID})`, "gi");
-
-/**
- * The ids that a text mentions, in lower case and each once; none if there are 50 or
- * more. The JSON of a text mentions the same.
- */
-export function mentionsIn(text: string): string[] {
-  const ids = new Set<string>();
-  for (const [, id] of text.matchAll(MENTION)) {
-    ids.add(id!.toLowerCase());
-    if (ids.size >= TOO_MANY) return [];
-  }
-  return [...ids];
-}
 
 /** Whom a message mentions. */
 export interface Mentions {
@@ -42,18 +25,18 @@ const NOBODY: Mentions = { mentioned: [], notifiesAll: false, warn() {} };
  * @param replaces the message that it edits or deletes. Edits notify nobody.
  */
 export async function mentionsOf(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   content: Record<string, unknown>,
   replaces: number | undefined,
 ): Promise<Mentions> {
-  const { live, connection, room, direct, me, world } = context;
+  const { ports, connection, room, direct, me, world } = context;
   const { type, body } = content;
   const ids =
     replaces === undefined && type === "text" && typeof body === "string"
       ? mentionsIn(body).filter((id) => id !== me.id)
       : [];
   if (ids.length === 0) return NOBODY;
-  const found = await live.store.users.getMany(connection.world, ids);
+  const found = await ports.store.users.getMany(connection.world, ids);
   const users = found.filter(({ deleted }) => !deleted);
   const mentioned = room
     ? users.filter((user) => mayRead(user, context, room.value))
@@ -65,7 +48,7 @@ export async function mentionsOf(
       const learned = new Set(direct ?? notified);
       const missed = users.filter(({ id }) => !learned.has(id));
       if (missed.length === 0) return;
-      const now = live.clock.date();
+      const now = ports.clock.date();
       const shown = new Set(fitting(missed, world.value, now));
       const frame = pushFrame("chat.mention_warning", {
         channel: event.channel,
@@ -87,7 +70,7 @@ export async function mentionsOf(
 /** Whether somebody may read a room, by the traits of their last login. */
 const mayRead = (
   { traits, moderation_state: state }: UserRecord,
-  { world }: ChannelContext,
+  { world }: ChannelContext<ChatPorts>,
   room: RoomValue,
 ): boolean =>
   mayInRoom({ traits: new Set(traits), state }, "chat.read", world.value, room);

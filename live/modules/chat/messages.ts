@@ -1,5 +1,7 @@
 import type { Commands, CommandName } from "../../../schemas/live/index.js";
-import type { ChannelContext, Module } from "../../dispatch.js";
+import type { ChatPorts } from "./ports.js";
+import type { ChannelContext } from "../../context.js";
+import type { CommandTable } from "../../module.js";
 import type { Sendable } from "../../rules/encoding.js";
 import {
   chatDenied,
@@ -18,7 +20,7 @@ import { readUsers, sharedUser } from "./users.js";
 type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.react">;
 
 /** What is said in channels. */
-export const messages: Module<Message> = {
+export const messages: CommandTable<Message, ChatPorts> = {
   "chat.send": {
     inChannel: "chat.send",
     direct: "members",
@@ -45,15 +47,17 @@ export const messages: Module<Message> = {
  * @returns whether the membership is a volatile one.
  * @throws {LiveError}
  */
-async function requireMember(context: ChannelContext): Promise<boolean> {
-  const { live, connection, channel, direct, me } = context;
+async function requireMember(
+  context: ChannelContext<ChatPorts>,
+): Promise<boolean> {
+  const { ports, connection, channel, direct, me } = context;
   const { world } = connection;
   if (direct) {
     if (me.moderation_state !== "") throw chatDenied();
     return false;
   }
-  const isVolatile = live.chat.channels.isVolatileMember(world, channel, me.id);
-  if (isVolatile || (await live.store.chat.isMember(world, channel, me.id))) {
+  const isVolatile = ports.channels.isVolatileMember(world, channel, me.id);
+  if (isVolatile || (await ports.store.chat.isMember(world, channel, me.id))) {
     return isVolatile;
   }
   throw chatDenied();
@@ -71,10 +75,10 @@ function eventIdOf(value: unknown): number {
 }
 
 async function send(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   payload: Commands["chat.send"]["payload"],
 ): Promise<Sendable<Commands["chat.send"]["result"]>> {
-  const { live, connection, channel, room, login, world, me } = context;
+  const { ports, connection, channel, room, login, world, me } = context;
   const { direct, isUnused } = context;
   const volatile = await requireMember(context);
   if (payload.event_type !== "channel.message") {
@@ -87,16 +91,16 @@ async function send(
   const content = contentOf(context, payload.content, isEdit);
   const replaces = isEdit ? eventIdOf(payload.replaces) : undefined;
   const size = Buffer.byteLength(JSON.stringify(content));
-  if (!live.rates.mayMessage(connection, size)) throw rateLimited();
+  if (!ports.rates.mayMessage(connection, size)) throw rateLimited();
   if (
     direct &&
     isUnused &&
-    !live.rates.mayShow(connection, direct.length - 1)
+    !ports.rates.mayShow(connection, direct.length - 1)
   ) {
     throw rateLimited();
   }
   const mentions = await mentionsOf(context, content, replaces);
-  const delivery = await live.store.chat.send(
+  const delivery = await ports.store.chat.send(
     connection.world,
     channel,
     {
@@ -111,14 +115,14 @@ async function send(
     },
     connection.author,
   );
-  live.metrics?.chatted(delivery.event.type);
-  if (!isEdit) live.activity.count(connection.world, "messages");
+  ports.chatted(delivery.event.type);
+  if (!isEdit) ports.counted(connection.world);
   mentions.warn(delivery);
   return { event: sentEvent(delivery.event, () => undefined) };
 }
 
 async function fetch(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   { count, before_id, after_id }: Commands["chat.fetch"]["payload"],
 ): Promise<Sendable<Commands["chat.fetch"]["result"]>> {
   if ((before_id === undefined) === (after_id === undefined)) {
@@ -135,18 +139,18 @@ async function fetch(
 }
 
 async function react(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   payload: Commands["chat.react"]["payload"],
 ): Promise<Sendable<Commands["chat.react"]["result"]>> {
-  const { live, connection, channel, me, world } = context;
+  const { ports, connection, channel, me, world } = context;
   const volatile = await requireMember(context);
   const { reaction } = payload;
   if (typeof reaction !== "string" || !isEmoji(reaction)) {
     throw new LiveError("emoji.sadpanda", "The reaction must be one emoji.");
   }
   const id = eventIdOf(payload.event);
-  if (!live.rates.mayReact(connection)) throw rateLimited();
-  const event = await live.store.chat.react(
+  if (!ports.rates.mayReact(connection)) throw rateLimited();
+  const event = await ports.store.chat.react(
     connection.world,
     channel,
     id,
@@ -155,11 +159,11 @@ async function react(
   );
   const users =
     event.type === "channel.member"
-      ? await readUsers(live, connection.world, [event.sender ?? ""])
+      ? await readUsers(ports, connection.world, [event.sender ?? ""])
       : undefined;
   const sent = sentEvent(event, (id) => {
     const user = users?.get(id);
-    return user && sharedUser(user, world.value, live.clock.date(), false);
+    return user && sharedUser(user, world.value, ports.clock.date(), false);
   });
   return { ...sent, type: "chat.event.reaction" };
 }

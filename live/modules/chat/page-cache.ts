@@ -1,9 +1,8 @@
 import { LRUCache } from "lru-cache";
-import type { AnyEvent } from "../../../db/contract/events.js";
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { Json } from "../../rules/encoding.js";
-import type { Live } from "../../live.js";
+import type { EntryHandlers } from "../../module.js";
 
 /** How many pages are kept: each event of a user looks at all of them. */
 const MAX_PAGES = 256;
@@ -60,7 +59,7 @@ export interface PageKey {
  * was said last. A page is kept until an entry of the log says that it may have changed.
  */
 export class PageCache {
-  readonly #live: Live;
+  readonly #isCurrent: (world: string) => boolean;
   readonly #pages = new LRUCache<string, { key: PageKey; page: Page }>({
     max: MAX_PAGES,
     maxSize: MAX_SIZE,
@@ -69,17 +68,39 @@ export class PageCache {
   });
   /** The reads under way, so that a crowd reads once. */
   readonly #reading = new Map<string, Reading>();
-  readonly #unsubscribe: () => void;
+  /** What it does with each entry. */
+  readonly handlers: EntryHandlers;
 
-  constructor(live: Live) {
-    this.#live = live;
-    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  /** @param isCurrent whether this process has got all entries of a world up to a second ago. */
+  constructor(isCurrent: (world: string) => boolean) {
+    this.#isCurrent = isCurrent;
+    const ofChannel = ({ channel }: { channel: string }) =>
+      this.#forget((key) => key.channel === channel);
+    const ofUser = ({ world, user }: { world: string; user: string }) =>
+      this.#forget(
+        (key, page) => key.world === world && (!page || page.found.has(user)),
+      );
+    const ofWorld = ({ world }: { world: string }) => this.forget(world);
+    this.handlers = {
+      "chat.event": ofChannel,
+      "chat.reacted": ofChannel,
+      "user.entered": ofUser,
+      "user.updated": ofUser,
+      "user.moderated": ofUser,
+      "user.erased": ofUser,
+      "chat.erased": ofWorld,
+      "room.updated": ofWorld,
+      "room.deleted": ofWorld,
+      "world.updated": ofWorld,
+      "world.deleted": ofWorld,
+      "world.reset": ofWorld,
+    };
   }
 
   /** @param make reads a page that is not kept. */
   async get(key: PageKey, make: () => Promise<Page>): Promise<Page> {
     // Without all entries of the last second, any page may have changed.
-    if (!this.#live.events.isCurrent(key.world)) return make();
+    if (!this.#isCurrent(key.world)) return make();
     const { channel, before, after, limit, withoutMembers } = key;
     const name = `${channel} ${before} ${after} ${limit} ${withoutMembers}`;
     const known = this.#pages.get(name);
@@ -102,31 +123,6 @@ export class PageCache {
     this.#forget((key) => key.world === world);
   }
 
-  #receive(event: AnyEvent): void {
-    switch (event.type) {
-      case "chat.event":
-      case "chat.reacted":
-        this.#forget((key) => key.channel === event.channel);
-        break;
-      case "user.entered":
-      case "user.updated":
-      case "user.moderated":
-      case "user.erased":
-        this.#forget(
-          ({ world }, page) =>
-            world === event.world && (!page || page.found.has(event.user)),
-        );
-        break;
-      case "chat.erased":
-      case "room.updated":
-      case "room.deleted":
-      case "world.updated":
-      case "world.deleted":
-      case "world.reset":
-        this.forget(event.world);
-    }
-  }
-
   /** @param isOver whether a page may have changed, which is undefined while it is read. */
   #forget(isOver: (key: PageKey, page?: Page) => boolean): void {
     for (const [name, { key, page }] of [...this.#pages.entries()]) {
@@ -135,9 +131,5 @@ export class PageCache {
     for (const reading of this.#reading.values()) {
       if (isOver(reading.key)) reading.isStale = true;
     }
-  }
-
-  close(): void {
-    this.#unsubscribe();
   }
 }

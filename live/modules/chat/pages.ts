@@ -1,10 +1,11 @@
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { ChannelContext } from "../../dispatch.js";
+import type { ChatPorts } from "./ports.js";
+import type { ChannelContext } from "../../context.js";
 import { encoded, Json } from "../../rules/encoding.js";
 import { tooLarge } from "../../rules/problems.js";
-import { isVolatile } from "../../rules/targets.js";
+import { isVolatile } from "../../rules/room-modules.js";
 import { sentEvent } from "./events.js";
 import type { Page, PageKey, ShownUsers } from "./page-cache.js";
 import { readUsers, sharedUser, usersIn } from "./users.js";
@@ -29,7 +30,7 @@ export const idOf = (id: number | string): number =>
  *   connection that is only about to subscribe.
  */
 export async function pageOf(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   selection: Selection,
 ): Promise<{
   results: Json<TypedEvent[]>;
@@ -47,29 +48,29 @@ interface Selection {
 }
 
 function pageFor(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   { until, limit, before, after }: Selection,
 ): Promise<Page> {
-  const { live, connection, channel, room } = context;
+  const { ports, connection, channel, room } = context;
   const { world } = connection;
   const withoutMembers =
     room !== undefined &&
     (isVolatile(room.value) || room.value.extras.force_join === true);
   const key = { world, channel, before, after, limit, withoutMembers };
   return until === undefined
-    ? live.chat.pages.get(key, () => readPage(context, key))
+    ? ports.pages.get(key, () => readPage(context, key))
     : readPage(context, key, until);
 }
 
 async function readPage(
-  { live, connection: { world }, world: { value } }: ChannelContext,
+  { ports, connection: { world }, world: { value } }: ChannelContext<ChatPorts>,
   { channel, before, after, limit, withoutMembers }: PageKey,
   until = Infinity,
 ): Promise<Page> {
   const read =
     limit === 0
       ? []
-      : await live.store.chat.events(world, channel, {
+      : await ports.store.chat.events(world, channel, {
           ...(before !== undefined && { before }),
           ...(after !== undefined && { after }),
           limit: Math.min(limit, MAX_PAGE),
@@ -82,8 +83,8 @@ async function readPage(
   const involved = [...new Set([...senders, ...perEvent.flat()])]
     .filter((id) => id !== "")
     .slice(0, MAX_USERS);
-  const found = await readUsers(live, world, involved);
-  const now = live.clock.date();
+  const found = await readUsers(ports, world, involved);
+  const now = ports.clock.date();
   const shownUser = (id: string) => {
     const user = found.get(id);
     return user && sharedUser(user, value, now, false);
@@ -106,11 +107,17 @@ async function readPage(
 
 /** The users of a page whom the connection was not told of. From now on, it was. */
 function usersFor(
-  { live, connection, channel, may, world: { value } }: ChannelContext,
+  {
+    ports,
+    connection,
+    channel,
+    may,
+    world: { value },
+  }: ChannelContext<ChatPorts>,
   { involved, found, everybody }: Page,
   { until }: Selection,
 ): ShownUsers {
-  const { subscriptions } = live.chat.channels;
+  const { subscriptions } = ports.channels;
   const listener = subscriptions.listener(connection);
   // What was pushed while somebody subscribes may never be sent.
   const audience = until === undefined ? subscriptions.of(channel) : undefined;
@@ -121,7 +128,7 @@ function usersFor(
   const knowsNobody = unknown.length === involved.length;
   let users = knowsNobody ? everybody.get(admin) : undefined;
   if (!users) {
-    users = shownUsers(unknown, found, value, live.clock.date(), admin);
+    users = shownUsers(unknown, found, value, ports.clock.date(), admin);
     if (knowsNobody) everybody.set(admin, users);
   }
   listener.tell(users.ids);

@@ -1,11 +1,15 @@
 import type { ChatEvent } from "../../../db/contract/chat.js";
-import type { UserRecord } from "../../../db/contract/store.js";
+import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { PublicUser } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { Live } from "../../live.js";
 import { encoded, type Json } from "../../rules/encoding.js";
 import { publicUser } from "../../rules/shapes.js";
-import { mentionsIn } from "./mentions.js";
+import { mentionsIn } from "./mention-ids.js";
+
+/** Where users are read. */
+export interface UserReads {
+  readonly store: { readonly users: UserStore };
+}
 
 // The users whom events involve, and how clients get them.
 
@@ -49,7 +53,7 @@ export function usersIn({ sender, reactions, content }: ChatEvent): string[] {
 
 /** Users with some ids, by id. Tombstones are included; unknown ids are left out. */
 export async function readUsers(
-  { store }: Live,
+  { store }: UserReads,
   world: string,
   ids: readonly string[],
 ): Promise<Map<string, UserRecord>> {

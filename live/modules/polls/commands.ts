@@ -1,18 +1,35 @@
 import type { Commands } from "../../../schemas/live/index.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { Module, RoomContext } from "../../dispatch.js";
+import type { PollStore } from "../../../db/contract/polls.js";
+import type { RoomContext } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import type { Rates } from "../../people/rates.js";
 import { rateLimited, unknownPoll } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
-import { hasModule, idIn } from "../../rules/targets.js";
-import { requireShort } from "../../rules/texts.js";
+import { hasModule } from "../../rules/room-modules.js";
+import { idIn, requireShort } from "../../rules/texts.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
-import { MAX_LISTED, MAX_LISTED_SIZE } from "./pushes.js";
+import { MAX_LISTED, MAX_LISTED_SIZE, type PollPushes } from "./pushes.js";
+import type { ChatEventType } from "../../../db/contract/chat.js";
 import { isOver, sentPoll } from "./shapes.js";
 
 const module = "poll";
 
+/** What the commands about polls need. */
+export interface PollPorts {
+  readonly limits: { readonly maxText: number };
+  readonly rates: Rates;
+  readonly store: { readonly polls: PollStore };
+  readonly pushes: PollPushes;
+  /** A poll became an event of the chat. */
+  readonly chatted: (type: ChatEventType) => void;
+}
+
 /** Polls among the people in a room. */
-export const polls: Module<Extract<keyof Commands, `poll.${string}`>> = {
+export const polls: CommandTable<
+  Extract<keyof Commands, `poll.${string}`>,
+  PollPorts
+> = {
   "poll.create": {
     inRoom: "poll.manage",
     module,
@@ -38,12 +55,12 @@ export const polls: Module<Extract<keyof Commands, `poll.${string}`>> = {
 };
 
 async function create(
-  { live, connection, room }: RoomContext,
+  { ports, connection, room }: RoomContext<PollPorts>,
   payload: Commands["poll.create"]["payload"],
 ) {
   const { content, options = [], state, poll_type } = payload;
-  requireShort(live, { content, ...optionTexts(options) });
-  const poll = await live.store.polls.create(
+  requireShort(ports.limits.maxText, { content, ...optionTexts(options) });
+  const poll = await ports.store.polls.create(
     connection.world,
     room.value.id,
     { content, options: newOptions(options), state, poll_type },
@@ -53,15 +70,18 @@ async function create(
 }
 
 async function update(
-  { live, connection, room, me }: RoomContext,
+  { ports, connection, room, me }: RoomContext<PollPorts>,
   payload: Commands["poll.update"]["payload"],
 ) {
   const { content, state, options, is_pinned, poll_type } = payload;
-  requireShort(live, { content, ...optionTexts(options ?? []) });
+  requireShort(ports.limits.maxText, {
+    content,
+    ...optionTexts(options ?? []),
+  });
   // It may be a message in the chat.
   const isOpened = state === "open" && hasModule(room.value, "chat.native");
-  if (isOpened && !live.rates.mayMessage(connection)) throw rateLimited();
-  const { after, delivery } = await live.store.polls.update(
+  if (isOpened && !ports.rates.mayMessage(connection)) throw rateLimited();
+  const { after, delivery } = await ports.store.polls.update(
     connection.world,
     room.value.id,
     idIn(payload.id),
@@ -75,15 +95,15 @@ async function update(
     me.id,
     connection.author,
   );
-  if (delivery) live.metrics?.chatted(delivery.event.type);
+  if (delivery) ports.chatted(delivery.event.type);
   return { poll: sentPoll(after, true) };
 }
 
 async function remove(
-  { live, connection, room }: RoomContext,
+  { ports, connection, room }: RoomContext<PollPorts>,
   payload: Commands["poll.delete"]["payload"],
 ) {
-  const { id } = await live.store.polls.delete(
+  const { id } = await ports.store.polls.delete(
     connection.world,
     room.value.id,
     idIn(payload.id),
@@ -93,18 +113,18 @@ async function remove(
 }
 
 async function vote(
-  context: RoomContext,
+  context: RoomContext<PollPorts>,
   payload: Commands["poll.vote"]["payload"],
 ) {
-  const { live, connection, room, me } = context;
+  const { ports, connection, room, me } = context;
   // The answer shows the poll.
   if (!may(context, "poll.read") && !may(context, "poll.manage")) {
     throw unknownPoll();
   }
   const id = idIn(payload.id);
-  if (!live.rates.mayReact(connection)) throw rateLimited();
-  const voted = await live.polls.vote(connection, room.value.id, id, () =>
-    live.store.polls.vote(
+  if (!ports.rates.mayReact(connection)) throw rateLimited();
+  const voted = await ports.pushes.vote(connection, room.value.id, id, () =>
+    ports.store.polls.vote(
       connection.world,
       room.value.id,
       id,
@@ -117,16 +137,16 @@ async function vote(
   return { poll: sentPoll(voted.poll, withResults) };
 }
 
-async function list(context: RoomContext) {
-  const { live, connection, room, me } = context;
+async function list(context: RoomContext<PollPorts>) {
+  const { ports, connection, room, me } = context;
   const where = [connection.world, room.value.id] as const;
   const manages = may(context, "poll.manage");
-  const all = await live.store.polls.list(...where, {
+  const all = await ports.store.polls.list(...where, {
     limit: MAX_LISTED,
     size: MAX_LISTED_SIZE,
     isPublic: !manages,
   });
-  const ballots = await live.store.polls.ballots(...where, me.id);
+  const ballots = await ports.store.polls.ballots(...where, me.id);
   const answers = new Map(ballots.map(({ poll, options }) => [poll, options]));
   const seesAll = seesAllResults(context);
   return all.map((poll) => {
@@ -139,15 +159,17 @@ async function list(context: RoomContext) {
   });
 }
 
-const may = ({ login, world, room }: RoomContext, key: PermissionKey) =>
-  mayInRoom(login, key, world.value, room.value);
+const may = (
+  { login, world, room }: RoomContext<PollPorts>,
+  key: PermissionKey,
+) => mayInRoom(login, key, world.value, room.value);
 
 /** Whether the caller sees the results of every poll. */
-const seesAllResults = (context: RoomContext): boolean =>
+const seesAllResults = (context: RoomContext<PollPorts>): boolean =>
   may(context, "poll.manage") || may(context, "poll.results");
 
 async function pin(
-  context: RoomContext,
+  context: RoomContext<PollPorts>,
   payload: Commands["poll.pin"]["payload"],
 ) {
   const id = idIn(payload.id);
@@ -155,10 +177,13 @@ async function pin(
   return { id };
 }
 
-async function unpin(context: RoomContext) {
+async function unpin(context: RoomContext<PollPorts>) {
   await pinned(context, null);
   return {};
 }
 
-const pinned = ({ live, connection, room }: RoomContext, id: string | null) =>
-  live.store.polls.pin(connection.world, room.value.id, id, connection.author);
+const pinned = (
+  { ports, connection, room }: RoomContext<PollPorts>,
+  id: string | null,
+) =>
+  ports.store.polls.pin(connection.world, room.value.id, id, connection.author);

@@ -1,13 +1,13 @@
-import type { AnyEvent } from "../../../db/contract/events.js";
 import type { Entry } from "../../../db/log/entries.js";
-import type { Poll } from "../../../db/contract/polls.js";
+import type { Poll, PollStore } from "../../../db/contract/polls.js";
+import type { EntryHandlers, EventOf } from "../../module.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
 import type { Connection } from "../../socket/connection.js";
 import { pushFrame } from "../../socket/frame.js";
-import type { Live } from "../../live.js";
 import {
   type Authors,
   Paced,
+  type PacePorts,
   type Sent,
   type Subject,
 } from "../../delivery/paced.js";
@@ -19,6 +19,7 @@ import {
   pushChange,
   pushInRoom,
   pushPin,
+  type RoomPushPorts,
   tellHolders,
 } from "../../delivery/room-pushes.js";
 import type { View } from "../../rules/world-state.js";
@@ -46,29 +47,45 @@ type Choose = (
 const seesAllResults = (view: View, room: string): boolean =>
   view.may("poll.manage", room) || view.may("poll.results", room);
 
+/** What pushes about polls need. */
+export interface PollPushPorts extends PacePorts, RoomPushPorts {
+  readonly store: { readonly polls: PollStore };
+}
+
 /** Tells people in rooms what happens to polls. Results go only to those who may see them. */
 export class PollPushes {
-  readonly #live: Live;
+  readonly #live: PollPushPorts;
   readonly #voters: Voters;
   readonly #votes: Paced<string>;
   /** Of each poll that is read and pushed now, who has voted or withdrawn since that began. */
   readonly #votedSince = new Map<string, Set<string>>();
   /** The connections that are voting, in which poll. */
   readonly #voting = new Map<Connection, { id: string; missed: boolean }>();
-  readonly #unsubscribe: () => void;
 
-  constructor(live: Live) {
+  /** What it does with each entry. */
+  readonly handlers: EntryHandlers = {
+    "poll.voted": (event) => this.#voted(event),
+    "poll.saved": (event) =>
+      pushChange(this.#live, event, () => this.#pushSaved(event)),
+    "poll.deleted": (event) => this.#deleted(event),
+    "poll.pinned": (event) =>
+      pushChange(this.#live, event, () =>
+        pushPin(this.#live, event, "poll", event.poll, () =>
+          this.#pinned(event),
+        ),
+      ),
+  };
+
+  constructor(live: PollPushPorts) {
     this.#live = live;
     this.#voters = new Voters(live.store.polls);
     this.#votes = new Paced(live, {
       send: (...args) => this.#pushVotes(...args),
       sizeOf: (world, room) => live.hub.inRoom(world, room).size,
     });
-    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
   close(): void {
-    this.#unsubscribe();
     this.#votes.close();
   }
 
@@ -103,34 +120,21 @@ export class PollPushes {
     this.#voters.forget(world);
   }
 
-  #receive(event: AnyEvent): void {
+  #voted(event: EventOf<"poll.voted">): void {
+    if (!concernsAnybody(this.#live, event)) return;
+    const { world, room, poll, votes } = event;
+    const since = this.#votedSince.get(poll);
+    for (const { user } of votes) since?.add(user);
+    this.#votes.add({ world, place: room, id: poll }, authorsOf(event));
+  }
+
+  #deleted(event: EventOf<"poll.deleted">): void {
     const live = this.#live;
-    if (!("poll" in event)) return;
-    switch (event.type) {
-      case "poll.voted": {
-        if (!concernsAnybody(live, event)) return;
-        const { world, room, poll, votes } = event;
-        const since = this.#votedSince.get(poll);
-        for (const { user } of votes) since?.add(user);
-        this.#votes.add({ world, place: room, id: poll }, authorsOf(event));
-        break;
-      }
-      case "poll.saved":
-        pushChange(live, event, () => this.#pushSaved(event));
-        break;
-      case "poll.deleted": {
-        const key = audienceOf(event.wasPublic);
-        const data = { id: event.poll };
-        pushChange(live, event, () =>
-          tellHolders(live, event, key, "poll.deleted", data),
-        );
-        break;
-      }
-      case "poll.pinned":
-        pushChange(live, event, () =>
-          pushPin(live, event, "poll", event.poll, () => this.#pinned(event)),
-        );
-    }
+    const key = audienceOf(event.wasPublic);
+    const data = { id: event.poll };
+    pushChange(live, event, () =>
+      tellHolders(live, event, key, "poll.deleted", data),
+    );
   }
 
   async #pushSaved({

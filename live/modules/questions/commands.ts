@@ -1,61 +1,73 @@
 import type { Commands } from "../../../schemas/live/index.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { Module, RoomContext } from "../../dispatch.js";
+import type { QuestionStore } from "../../../db/contract/questions.js";
+import type { RoomContext } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import type { Rates } from "../../people/rates.js";
 import { rateLimited, unknownQuestion } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
-import { configOf, idIn } from "../../rules/targets.js";
-import { requireShort } from "../../rules/texts.js";
+import { configOf } from "../../rules/room-modules.js";
+import { idIn, requireShort } from "../../rules/texts.js";
 import { MAX_LISTED, MAX_LISTED_SIZE } from "./pushes.js";
 import { sentQuestion } from "./shapes.js";
 
 const module = "question";
 
+/** What the commands about questions need. */
+export interface QuestionPorts {
+  readonly limits: { readonly maxText: number };
+  readonly rates: Rates;
+  readonly store: { readonly questions: QuestionStore };
+}
+
 /** Questions that the people in a room ask and vote for. */
-export const questions: Module<Extract<keyof Commands, `question.${string}`>> =
-  {
-    "question.ask": {
-      inRoom: "question.ask",
-      module,
-      active: true,
-      handler: ask,
-    },
-    "question.update": {
-      inRoom: "question.moderate",
-      module,
-      active: true,
-      handler: update,
-    },
-    "question.delete": {
-      inRoom: "question.moderate",
-      module,
-      active: true,
-      handler: remove,
-    },
-    "question.vote": {
-      inRoom: "question.vote",
-      module,
-      active: true,
-      handler: vote,
-    },
-    "question.list": { inRoom: "question.read", handler: list },
-    "question.pin": { inRoom: "question.moderate", handler: pin },
-    "question.unpin": { inRoom: "question.moderate", handler: unpin },
-  };
+export const questions: CommandTable<
+  Extract<keyof Commands, `question.${string}`>,
+  QuestionPorts
+> = {
+  "question.ask": {
+    inRoom: "question.ask",
+    module,
+    active: true,
+    handler: ask,
+  },
+  "question.update": {
+    inRoom: "question.moderate",
+    module,
+    active: true,
+    handler: update,
+  },
+  "question.delete": {
+    inRoom: "question.moderate",
+    module,
+    active: true,
+    handler: remove,
+  },
+  "question.vote": {
+    inRoom: "question.vote",
+    module,
+    active: true,
+    handler: vote,
+  },
+  "question.list": { inRoom: "question.read", handler: list },
+  "question.pin": { inRoom: "question.moderate", handler: pin },
+  "question.unpin": { inRoom: "question.moderate", handler: unpin },
+};
 
 async function ask(
-  { live, connection, room, me }: RoomContext,
+  { ports, connection, room, me }: RoomContext<QuestionPorts>,
   { content }: Commands["question.ask"]["payload"],
 ) {
-  requireShort(live, { content });
+  requireShort(ports.limits.maxText, { content });
   const { requires_moderation } = configOf(room.value, module);
   const state = requires_moderation === false ? "visible" : "mod_queue";
-  const { rates } = live;
+  const { rates } = ports;
   const mayAsk =
     rates.mayMessage(connection, Buffer.byteLength(content)) &&
     (state === "mod_queue" ||
       rates.mayTell(connection.world, room.value.id, content.length));
   if (!mayAsk) throw rateLimited();
-  const asked = await live.store.questions.ask(
+  const asked = await ports.store.questions.ask(
     connection.world,
     room.value.id,
     { sender: me.id, content, state },
@@ -65,12 +77,12 @@ async function ask(
 }
 
 async function update(
-  { live, connection, room, me }: RoomContext,
+  { ports, connection, room, me }: RoomContext<QuestionPorts>,
   payload: Commands["question.update"]["payload"],
 ) {
   const { content, state, answered, is_pinned } = payload;
-  requireShort(live, { content });
-  const { after } = await live.store.questions.update(
+  requireShort(ports.limits.maxText, { content });
+  const { after } = await ports.store.questions.update(
     connection.world,
     room.value.id,
     idIn(payload.id),
@@ -82,10 +94,10 @@ async function update(
 }
 
 async function remove(
-  { live, connection, room }: RoomContext,
+  { ports, connection, room }: RoomContext<QuestionPorts>,
   payload: Commands["question.delete"]["payload"],
 ) {
-  const { id } = await live.store.questions.delete(
+  const { id } = await ports.store.questions.delete(
     connection.world,
     room.value.id,
     idIn(payload.id),
@@ -95,15 +107,15 @@ async function remove(
 }
 
 async function vote(
-  context: RoomContext,
+  context: RoomContext<QuestionPorts>,
   { id, vote = true }: Commands["question.vote"]["payload"],
 ) {
-  const { live, connection, room, me } = context;
+  const { ports, connection, room, me } = context;
   const all = seesAll(context);
   // The answer shows the question.
   if (!all && !may(context, "question.read")) throw unknownQuestion();
-  if (!live.rates.mayReact(connection)) throw rateLimited();
-  const question = await live.store.questions.vote(
+  if (!ports.rates.mayReact(connection)) throw rateLimited();
+  const question = await ports.store.questions.vote(
     connection.world,
     room.value.id,
     idIn(id),
@@ -115,17 +127,19 @@ async function vote(
   return { question: sentQuestion(question) };
 }
 
-const may = ({ login, world, room }: RoomContext, key: PermissionKey) =>
-  mayInRoom(login, key, world.value, room.value);
+const may = (
+  { login, world, room }: RoomContext<QuestionPorts>,
+  key: PermissionKey,
+) => mayInRoom(login, key, world.value, room.value);
 
 /** Whether the caller sees the questions of every state. */
-const seesAll = (context: RoomContext): boolean =>
+const seesAll = (context: RoomContext<QuestionPorts>): boolean =>
   may(context, "question.moderate");
 
-async function list(context: RoomContext) {
-  const { live, connection, room, me } = context;
+async function list(context: RoomContext<QuestionPorts>) {
+  const { ports, connection, room, me } = context;
   const all = seesAll(context);
-  const seen = await live.store.questions.seen(
+  const seen = await ports.store.questions.seen(
     connection.world,
     room.value.id,
     me.id,
@@ -140,7 +154,7 @@ async function list(context: RoomContext) {
 }
 
 async function pin(
-  context: RoomContext,
+  context: RoomContext<QuestionPorts>,
   payload: Commands["question.pin"]["payload"],
 ) {
   const id = idIn(payload.id);
@@ -148,16 +162,16 @@ async function pin(
   return { id };
 }
 
-async function unpin(context: RoomContext) {
+async function unpin(context: RoomContext<QuestionPorts>) {
   await pinned(context, null);
   return {};
 }
 
 const pinned = (
-  { live, connection, room, me }: RoomContext,
+  { ports, connection, room, me }: RoomContext<QuestionPorts>,
   id: string | null,
 ) =>
-  live.store.questions.pin(
+  ports.store.questions.pin(
     connection.world,
     room.value.id,
     id,

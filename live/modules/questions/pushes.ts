@@ -1,14 +1,17 @@
-import type { AnyEvent } from "../../../db/contract/events.js";
 import type { Entry } from "../../../db/log/entries.js";
-import type { Question } from "../../../db/contract/questions.js";
+import type {
+  Question,
+  QuestionStore,
+} from "../../../db/contract/questions.js";
+import type { EntryHandlers, EventOf } from "../../module.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
 import type { Connection } from "../../socket/connection.js";
 import { pushFrame } from "../../socket/frame.js";
-import type { Live } from "../../live.js";
 import {
   type Authors,
   nothingSent,
   Paced,
+  type PacePorts,
   type Sent,
   type Subject,
 } from "../../delivery/paced.js";
@@ -20,6 +23,7 @@ import {
   pushChange,
   pushInRoom,
   pushPin,
+  type RoomPushPorts,
   tellHolders,
 } from "../../delivery/room-pushes.js";
 import type { View } from "../../rules/world-state.js";
@@ -42,55 +46,56 @@ const frameOf = (question: Question): Buffer =>
     question: sentQuestion(question),
   });
 
+/** What pushes about questions need. */
+export interface QuestionPushPorts extends PacePorts, RoomPushPorts {
+  readonly store: { readonly questions: QuestionStore };
+}
+
 /** Tells people in rooms what happens to questions. */
 export class QuestionPushes {
-  readonly #live: Live;
+  readonly #live: QuestionPushPorts;
   readonly #votes: Paced<string>;
-  readonly #unsubscribe: () => void;
 
-  constructor(live: Live) {
+  /** What it does with each entry. */
+  readonly handlers: EntryHandlers = {
+    "question.voted": (event) => this.#voted(event),
+    "question.saved": (event) =>
+      pushChange(this.#live, event, () => this.#pushSaved(event)),
+    "question.deleted": (event) => this.#deleted(event),
+    "question.pinned": (event) =>
+      pushChange(this.#live, event, () =>
+        pushPin(this.#live, event, "question", event.question, () =>
+          this.#pinned(event),
+        ),
+      ),
+  };
+
+  constructor(live: QuestionPushPorts) {
     this.#live = live;
     this.#votes = new Paced(live, {
       send: (...args) => this.#pushVotes(...args),
       sizeOf: (world, room) => live.hub.inRoom(world, room).size,
     });
-    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
   close(): void {
-    this.#unsubscribe();
     this.#votes.close();
   }
 
-  #receive(event: AnyEvent): void {
+  #voted(event: EventOf<"question.voted">): void {
+    if (!concernsAnybody(this.#live, event)) return;
+    const { world, room, question } = event;
+    const subject = { world, place: room, id: question };
+    this.#votes.add(subject, authorsOf(event));
+  }
+
+  #deleted(event: EventOf<"question.deleted">): void {
     const live = this.#live;
-    if (!("question" in event)) return;
-    switch (event.type) {
-      case "question.voted": {
-        if (!concernsAnybody(live, event)) return;
-        const { world, room, question } = event;
-        const subject = { world, place: room, id: question };
-        this.#votes.add(subject, authorsOf(event));
-        break;
-      }
-      case "question.saved":
-        pushChange(live, event, () => this.#pushSaved(event));
-        break;
-      case "question.deleted": {
-        const key = audienceOf(event.wasVisible);
-        const data = { id: event.question };
-        pushChange(live, event, () =>
-          tellHolders(live, event, key, "question.deleted", data),
-        );
-        break;
-      }
-      case "question.pinned":
-        pushChange(live, event, () =>
-          pushPin(live, event, "question", event.question, () =>
-            this.#pinned(event),
-          ),
-        );
-    }
+    const key = audienceOf(event.wasVisible);
+    const data = { id: event.question };
+    pushChange(live, event, () =>
+      tellHolders(live, event, key, "question.deleted", data),
+    );
   }
 
   async #pushSaved({

@@ -1,6 +1,11 @@
+import type { Effects } from "../../delivery/effects.js";
+import type { Passes } from "../../delivery/passes.js";
+import type { Hub } from "../../people/hub.js";
+import type { WorldStates } from "../../rules/world-state.js";
+import type { Replica } from "../../people/replica/replica.js";
+import type { Clock } from "../../../db/log/clock.js";
 import { isCount, isMapOf } from "../../../schemas/plain/shapes.js";
 import { broadcast } from "../../people/hub.js";
-import type { Live } from "../../live.js";
 import type { Topic } from "../../people/replica/topic.js";
 
 /** How long reactions are collected before they are sent, in milliseconds. */
@@ -12,6 +17,16 @@ const KEPT = 2000;
 /** A user counts once in this time for a room and an emoji, in milliseconds. */
 const ONCE_IN = 2000;
 
+/** What reactions need. */
+export interface ReactionPorts {
+  readonly clock: Clock;
+  readonly replica: Replica;
+  readonly hub: Hub;
+  readonly states: WorldStates;
+  readonly effects: Effects;
+  readonly passes: Passes;
+}
+
 /** How many of each reaction there were. */
 type Counts = Record<string, number>;
 
@@ -22,7 +37,7 @@ interface Tick {
 
 /** Collects the reactions in each room, and sends them once a second. */
 export class Reactions {
-  readonly #live: Live;
+  readonly #ports: ReactionPorts;
   /** The last reactions in each room, for the other processes. */
   readonly #sent: Topic<Counts>;
   readonly #last = new Map<string, Counts>();
@@ -30,9 +45,9 @@ export class Reactions {
   /** When each user last counted, by user, room and emoji. The oldest come first. */
   readonly #counted = new Map<string, number>();
 
-  constructor(live: Live) {
-    this.#live = live;
-    this.#sent = live.replica.topic<Counts>({
+  constructor(ports: ReactionPorts) {
+    this.#ports = ports;
+    this.#sent = ports.replica.topic<Counts>({
       name: "reactions",
       delay: 0,
       isValue: isMapOf(isCount),
@@ -43,7 +58,7 @@ export class Reactions {
 
   /** Counts a reaction, unless the same user sent the same one a moment ago. */
   add(world: string, room: string, user: string, emoji: string): void {
-    const now = this.#live.clock.now();
+    const now = this.#ports.clock.now();
     this.#forget(now);
     const key = `${user} ${room} ${emoji}`;
     if (this.#counted.has(key)) return;
@@ -51,7 +66,7 @@ export class Reactions {
     let tick = this.#ticks.get(room);
     if (!tick) {
       const end = () => this.#end(world, room);
-      tick = { counts: new Map(), stop: this.#live.clock.after(TICK, end) };
+      tick = { counts: new Map(), stop: this.#ports.clock.after(TICK, end) };
       this.#ticks.set(room, tick);
     }
     tick.counts.set(emoji, (tick.counts.get(emoji) ?? 0) + 1);
@@ -71,7 +86,7 @@ export class Reactions {
     this.#sent.put(world, room, reactions);
     this.#deliver(world, room, reactions);
     this.#last.set(room, reactions);
-    this.#live.clock.after(KEPT, () => {
+    this.#ports.clock.after(KEPT, () => {
       if (this.#last.get(room) !== reactions) return;
       this.#last.delete(room);
       this.#sent.delete(world, room);
@@ -79,22 +94,22 @@ export class Reactions {
   }
 
   #deliver(world: string, room: string, reactions: Counts): void {
-    const live = this.#live;
+    const ports = this.#ports;
     const send = async () => {
-      const connections = live.hub.inRoom(world, room);
+      const connections = ports.hub.inRoom(world, room);
       if (connections.size === 0) return;
-      await live.passes.turn(room, connections.size);
-      const state = await live.states.get(world);
+      await ports.passes.turn(room, connections.size);
+      const state = await ports.states.get(world);
       if (!state?.room(room)) return;
       broadcast(
         connections,
         "room.reaction",
         { room, reactions },
-        (connection) => live.viewOf(connection, state).sees(room),
+        (connection) => connection.viewOf(state).sees(room),
       );
     };
     // Reactions are over in a moment, so a failed push is not repeated.
-    live.effects.inOrder(room, send, () => false);
+    ports.effects.inOrder(room, send, () => false);
   }
 
   close(): void {

@@ -1,7 +1,9 @@
-import { nextTurn } from "../../../db/log/clock.js";
+import { type Clock, nextTurn } from "../../../db/log/clock.js";
 import type {
+  RoomStore,
   RoomValue,
   UserRecord,
+  UserStore,
   Versioned,
 } from "../../../db/contract/store.js";
 import { StoreError } from "../../../db/contract/store.js";
@@ -9,8 +11,11 @@ import { type Commands, reactions } from "../../../schemas/live/index.js";
 import { boundFault } from "../../../schemas/bounds.js";
 import { RoomChanges } from "../../../schemas/rooms.js";
 import { compileValidator } from "../../../schemas/validate.js";
-import type { Context, Module, RoomContext } from "../../dispatch.js";
-import type { Live } from "../../live.js";
+import type { Context, RoomContext } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import type { Doors } from "../../people/doors.js";
+import type { Presence } from "../../people/presence.js";
+import type { Rates } from "../../people/rates.js";
 import {
   invalidPayload,
   LiveError,
@@ -19,7 +24,7 @@ import {
 import { isSilenced, mayInRoom } from "../../rules/rights.js";
 import { publicUser, roomSettings } from "../../rules/shapes.js";
 import { sizeOfProfile } from "../../rules/sizes.js";
-import { hasModule } from "../../rules/targets.js";
+import { hasModule } from "../../rules/room-modules.js";
 
 /** How many rooms a connection may be in. */
 const MAX_ROOMS = 100;
@@ -38,7 +43,27 @@ const USERS = 50;
 
 const validateChanges = compileValidator(RoomChanges);
 
-export const rooms: Module<Extract<keyof Commands, `room.${string}`>> = {
+/** What the commands about rooms need. */
+export interface RoomPorts {
+  readonly clock: Clock;
+  readonly store: { readonly rooms: RoomStore; readonly users: UserStore };
+  readonly rates: Rates;
+  readonly doors: Doors;
+  readonly presence: Presence;
+  /** Counts a reaction in a room. */
+  readonly react: (
+    world: string,
+    room: string,
+    user: string,
+    emoji: string,
+  ) => void;
+}
+
+/** Rooms: who comes and goes, and their settings. */
+export const rooms: CommandTable<
+  Extract<keyof Commands, `room.${string}`>,
+  RoomPorts
+> = {
   "room.enter": { inRoom: "room.view", handler: enter },
   "room.leave": { inRoom: "any", handler: leave },
   "room.react": { inRoom: "room.view", handler: react },
@@ -65,26 +90,26 @@ export const rooms: Module<Extract<keyof Commands, `room.${string}`>> = {
 };
 
 async function enter({
-  live,
+  ports,
   connection,
   login,
   world,
   room,
   me,
   may,
-}: RoomContext) {
+}: RoomContext<RoomPorts>) {
   const { id } = room.value;
   const again = connection.rooms.has(id);
   if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
-  const told = live.rates.mayEnter(connection, me);
+  const told = ports.rates.mayEnter(connection, me);
   // Who is there already enters again all the same: only nobody else is told.
   if (!told && !again) throw rateLimited();
   const watches = mayInRoom(login, "room.viewers", world.value, room.value);
-  live.enterRoom(connection, id, watches, told);
+  ports.doors.enterRoom(connection, id, watches, told);
   if (!watches) return {};
-  const found = await viewersIn(live, connection.world, id, me.id);
+  const found = await viewersIn(ports, connection.world, id, me.id);
   const admin = may("user.manage");
-  const now = live.clock.date();
+  const now = ports.clock.date();
   return {
     viewers: found.map((user) => publicUser(user, world.value, now, admin)),
   };
@@ -95,7 +120,7 @@ async function enter({
  * @param self the id of a user who is always listed.
  */
 async function viewersIn(
-  { clock, presence, store }: Live,
+  { clock, presence, store }: RoomPorts,
   world: string,
   room: string,
   self: string,
@@ -121,23 +146,23 @@ async function viewersIn(
   return inOrder();
 }
 
-async function leave({ live, connection, room }: RoomContext) {
-  live.leaveRoom(connection, room.value.id);
+async function leave({ ports, connection, room }: RoomContext<RoomPorts>) {
+  ports.doors.leaveRoom(connection, room.value.id);
   return {};
 }
 
 const known: ReadonlySet<string> = new Set(reactions);
 
 async function react(
-  { live, connection, room, me }: RoomContext,
+  { ports, connection, room, me }: RoomContext<RoomPorts>,
   { reaction }: Commands["room.react"]["payload"],
 ) {
   if (!known.has(reaction)) {
     throw new LiveError("room.unknown_reaction", "Unknown reaction");
   }
   // Too many are dropped in silence, as those are that come too soon.
-  if (!isSilenced(me) && live.rates.mayMessage(connection)) {
-    live.reactions.add(connection.world, room.value.id, me.id, reaction);
+  if (!isSilenced(me) && ports.rates.mayMessage(connection)) {
+    ports.react(connection.world, room.value.id, me.id, reaction);
   }
   return {};
 }
@@ -155,7 +180,7 @@ function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
  * @throws {LiveError} if the caller may not create a room with them.
  */
 function newModules(
-  { may }: Context,
+  { may }: Context<RoomPorts>,
   modules: readonly NewModule[],
 ): NewModule[] {
   const types = new Set(modules.map(({ type }) => type));
@@ -185,10 +210,10 @@ function newModules(
 }
 
 async function create(
-  context: Context,
+  context: Context<RoomPorts>,
   { name, description, modules = [] }: Commands["room.create"]["payload"],
 ) {
-  const { live, connection } = context;
+  const { ports, connection } = context;
   const draft = {
     name,
     description: description ?? "",
@@ -196,7 +221,7 @@ async function create(
   };
   let room: Versioned<RoomValue>;
   try {
-    room = await live.store.rooms.open(
+    room = await ports.store.rooms.open(
       connection.world,
       draft,
       connection.author,
@@ -216,14 +241,14 @@ async function create(
   };
 }
 
-async function remove({ live, connection, room }: RoomContext) {
-  const { rooms } = live.store;
+async function remove({ ports, connection, room }: RoomContext<RoomPorts>) {
+  const { rooms } = ports.store;
   const { id } = room.value;
   await rooms.delete(connection.world, id, undefined, connection.author);
   return {};
 }
 
-async function getConfig({ room }: RoomContext) {
+async function getConfig({ room }: RoomContext<RoomPorts>) {
   return roomSettings(room.value);
 }
 
@@ -240,7 +265,7 @@ const given = <T extends object>(fields: T): Partial<T> =>
 const MAX_INT = 2 ** 31 - 1;
 
 async function patchConfig(
-  { live, connection, room }: RoomContext,
+  { ports, connection, room }: RoomContext<RoomPorts>,
   payload: Commands["room.config.patch"]["payload"],
 ) {
   const { trait_grants, module_config, name, description } = payload;
@@ -266,7 +291,7 @@ async function patchConfig(
     throw invalidPayload(faults, "config.invalid");
   }
   boundSchedule(schedule_data, "config.invalid");
-  const { rooms } = live.store;
+  const { rooms } = ports.store;
   const all = { ...changes, extras };
   const { id } = room.value;
   const by = connection.author;
@@ -275,23 +300,23 @@ async function patchConfig(
   return roomSettings(updated.value);
 }
 
-async function listConfigs({ live, connection }: Context) {
+async function listConfigs({ ports, connection }: Context<RoomPorts>) {
   const settings: ReturnType<typeof roomSettings>[] = [];
   for (let page = 1; ; page++) {
     const selection = { page, pageSize: PAGE };
-    const found = await live.store.rooms.all(connection.world, selection);
+    const found = await ports.store.rooms.all(connection.world, selection);
     settings.push(...found.map(({ value }) => roomSettings(value)));
     if (found.length < PAGE) return settings;
   }
 }
 
 async function reorder(
-  context: Context,
+  context: Context<RoomPorts>,
   payload: Commands["room.config.reorder"]["payload"],
 ) {
-  const { live, connection } = context;
+  const { ports, connection } = context;
   const ids = payload.filter((id): id is string => typeof id === "string");
-  await live.store.rooms.reorder(connection.world, ids, connection.author);
+  await ports.store.rooms.reorder(connection.world, ids, connection.author);
   return listConfigs(context);
 }
 
@@ -308,7 +333,7 @@ function boundSchedule(data: unknown, code?: string): void {
 }
 
 async function schedule(
-  { live, connection, room }: RoomContext,
+  { ports, connection, room }: RoomContext<RoomPorts>,
   { schedule_data: data }: Commands["room.schedule"]["payload"],
 ) {
   const isKnown =
@@ -317,7 +342,7 @@ async function schedule(
     throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
   }
   boundSchedule(data);
-  const { rooms } = live.store;
+  const { rooms } = ports.store;
   await rooms.schedule(
     connection.world,
     room.value.id,

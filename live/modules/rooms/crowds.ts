@@ -1,15 +1,16 @@
+import type { Effects } from "../../delivery/effects.js";
+import type { Hub } from "../../people/hub.js";
+import type { WorldStates } from "../../rules/world-state.js";
+import type { Clock } from "../../../db/log/clock.js";
 import type { SentRoom } from "../../../schemas/live/index.js";
 import type { Connection } from "../../socket/connection.js";
 import { CrowdBoard, FORGOTTEN } from "./crowd-board.js";
 import { pushFrame } from "../../socket/frame.js";
-import type { Live } from "../../live.js";
 import { inSlices } from "../../delivery/slices.js";
+import type { Counting, SentCrowds } from "../../rules/crowds.js";
 import type { View, WorldState } from "../../rules/world-state.js";
 
 type Crowd = SentRoom["users"];
-
-/** Whether a client gets a word for each crowd, or its size as well. */
-export type Counting = "words" | "counts";
 
 /** Up to this number of people are few. */
 const FEW = 10;
@@ -27,15 +28,6 @@ const wordFor = (count: number): Crowd =>
 const roundedCount = (count: number): number =>
   count < EXACT ? count : Number(count.toPrecision(2));
 
-/** The crowds of a world as they were sent last. */
-export interface SentCrowds {
-  readonly counting: Counting;
-  /** A number that is another one whenever any crowd has changed. */
-  readonly changes: number;
-  /** The fields of a room about its crowd, as JSON without braces. */
-  readonly jsonOf: (room: string) => string;
-}
-
 /** The crowds of one world. */
 interface Known {
   readonly words: CrowdBoard<Crowd>;
@@ -48,13 +40,23 @@ interface Known {
   stop?: () => void;
 }
 
+/** What crowds need. */
+export interface CrowdPorts {
+  readonly clock: Clock;
+  readonly hub: Hub;
+  readonly states: WorldStates;
+  readonly effects: Effects;
+  /** How many users are in a room of a world. */
+  readonly countIn: (world: string, room: string) => number;
+}
+
 /** Pushes to the people of a world how many people its rooms have. */
 export class Crowds {
-  readonly #live: Live;
+  readonly #live: CrowdPorts;
   readonly #worlds = new Map<string, Known>();
   #changes = 0;
 
-  constructor(live: Live) {
+  constructor(live: CrowdPorts) {
     this.#live = live;
   }
 
@@ -82,7 +84,7 @@ export class Crowds {
       quiet: 0,
       changes: { words: 0, counts: 0 },
     };
-    const count = this.#live.presence.countIn(world, room);
+    const count = this.#live.countIn(world, room);
     const isOtherWord = known.words.changed(room, count);
     const isOtherCount = known.counts.changed(room, count);
     if (!isOtherWord && !isOtherCount) return;
@@ -93,7 +95,7 @@ export class Crowds {
   /** Sends the crowds that are due, and looks again later. */
   #pass(world: string, known: Known): void {
     const { words, counts, changes } = known;
-    const countIn = (room: string) => this.#live.presence.countIn(world, room);
+    const countIn = (room: string) => this.#live.countIn(world, room);
     const newWords = new Set(words.take(countIn));
     const newCounts = new Set([...counts.take(countIn), ...newWords]);
     // A word always comes with the count that belongs to it.
@@ -161,7 +163,7 @@ export class Crowds {
     const known = { words: new Map() as Pieces, counts: new Map() as Pieces };
     return (connection: Connection) => {
       const counting = connection.login!.changes ? "counts" : "words";
-      const view = this.#live.viewOf(connection, state);
+      const view = connection.viewOf(state);
       let seen = known[counting].get(view);
       if (!seen) {
         const own = frames.flatMap(({ room, [counting]: frame }) =>

@@ -1,17 +1,43 @@
+import type { Effects } from "../../delivery/effects.js";
+import type { Hub } from "../../people/hub.js";
+import type { WorldStates } from "../../rules/world-state.js";
+import type { KnownConnection } from "../../people/whereabouts.js";
+import type { FastifyBaseLogger } from "fastify";
+import type { UserStore, WorldStore } from "../../../db/contract/store.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Crowds } from "./crowds.js";
 import type { Connection } from "../../socket/connection.js";
-import { replace } from "../../people/endings.js";
+import { replace } from "../../socket/endings.js";
 import { broadcast } from "../../people/hub.js";
-import type { Live } from "../../live.js";
 import { mayInRoom, mayInWorld } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
 import type { CrowdListener } from "../../people/presence.js";
 import type { WorldState } from "../../rules/world-state.js";
 
+/** What watching rooms needs. */
+export interface WatchPorts {
+  readonly clock: Clock;
+  readonly log: FastifyBaseLogger;
+  readonly store: { readonly users: UserStore; readonly worlds: WorldStore };
+  readonly hub: Hub;
+  readonly states: WorldStates;
+  readonly effects: Effects;
+  readonly crowds: Crowds;
+  /** The connections of a user in all processes, the newest first. */
+  readonly connectionsOf: (world: string, user: string) => KnownConnection[];
+  /** Sends a user their channels. @param by the connection that gets none. */
+  readonly tellChannels: (
+    world: string,
+    user: string,
+    by: string,
+  ) => Promise<void>;
+}
+
 /** Sends what changes in presence to those who may know it. */
 export class RoomWatch implements CrowdListener {
-  readonly #live: Live;
+  readonly #live: WatchPorts;
 
-  constructor(live: Live) {
+  constructor(live: WatchPorts) {
     this.#live = live;
   }
 
@@ -24,7 +50,7 @@ export class RoomWatch implements CrowdListener {
       const found = await live.store.worlds.get(world);
       const limit = Number(found?.value.config.connection_limit ?? 0);
       if (!found || !(limit > 0)) return;
-      const known = live.presence.connectionsOf(world, user);
+      const known = live.connectionsOf(world, user);
       const tooMany = new Set(
         known.slice(limit).map(({ connection }) => connection),
       );
@@ -86,8 +112,8 @@ export class RoomWatch implements CrowdListener {
 
   /** Who listens is told by their other connections which channels they have. */
   attended(world: string, user: string, by: string): void {
-    const { chat, log } = this.#live;
-    chat.readers.tell(world, user, by).catch((error) => log.error(error));
+    const { tellChannels, log } = this.#live;
+    tellChannels(world, user, by).catch((error) => log.error(error));
   }
 
   /** Finds those in a room who may know who else is. */

@@ -1,11 +1,15 @@
-import type { UserRecord } from "../../../db/contract/store.js";
+import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { Faults } from "../../../schemas/errors.js";
 import { boundFault } from "../../../schemas/bounds.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
 import { uuid } from "../../../schemas/plain/texts.js";
-import { forceJoins } from "../chat/forced.js";
-import type { Context, Module } from "../../dispatch.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Context } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import type { Presence } from "../../people/presence.js";
+import type { Searches } from "./searches.js";
+import type { Connection } from "../../socket/connection.js";
 import {
   invalidPayload,
   LiveError,
@@ -44,8 +48,20 @@ type Named = Commands["user.ban"]["payload"];
 
 const UUID = new RegExp(uuid.pattern);
 
-export const users: Module<
-  Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>
+/** What the commands about users need. */
+export interface UserPorts {
+  readonly clock: Clock;
+  readonly store: { readonly users: UserStore };
+  readonly presence: Presence;
+  readonly searches: Searches;
+  /** Makes the user of a connection a member of the rooms that ask for it. It never rejects. */
+  readonly forceJoins: (connection: Connection) => Promise<void>;
+}
+
+/** The people of a world, and what may be done to them. */
+export const users: CommandTable<
+  Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>,
+  UserPorts
 > = {
   "user.update": { requires: "world.view", handler: update },
   "user.admin.update": { requires: "user.delete", handler: updateOther },
@@ -73,8 +89,8 @@ export const users: Module<
 };
 
 /** A user as the caller sees them. */
-const shown = ({ live, may, world }: Context, user: UserRecord) =>
-  publicUser(user, world.value, live.clock.date(), may("user.manage"));
+const shown = ({ ports, may, world }: Context<UserPorts>, user: UserRecord) =>
+  publicUser(user, world.value, ports.clock.date(), may("user.manage"));
 
 /** Refuses what is too large to be kept. */
 function boundSize(
@@ -89,7 +105,7 @@ function boundSize(
 }
 
 async function update(
-  { live, connection, me }: Context,
+  { ports, connection, me }: Context<UserPorts>,
   { profile, client_state }: Commands["user.update"]["payload"],
 ) {
   // All people in the rooms of a silenced user would read the new name.
@@ -102,9 +118,9 @@ async function update(
     ...(profile && { profile }),
     ...(client_state && { client_state }),
   };
-  const { users } = live.store;
+  const { users } = ports.store;
   await users.update(connection.world, me.id, changes, connection.author);
-  connection.afterAnswer(() => forceJoins(live, connection));
+  connection.afterAnswer(() => ports.forceJoins(connection));
   return {};
 }
 
@@ -113,7 +129,7 @@ async function update(
  * @param action the last word of the action, if it is not for oneself.
  */
 async function userNamed(
-  { live, connection, me }: Context,
+  { ports, connection, me }: Context<UserPorts>,
   { id }: Named,
   action?: string,
 ): Promise<UserRecord> {
@@ -121,14 +137,14 @@ async function userNamed(
     throw new LiveError(`user.${action}.self`, "Not for yourself.");
   }
   const isId = typeof id === "string" && UUID.test(id);
-  const user = isId && (await live.store.users.get(connection.world, id));
+  const user = isId && (await ports.store.users.get(connection.world, id));
   if (!user) throw unknownUser();
   return user;
 }
 
 /** The same, without users who were erased. */
 async function personNamed(
-  context: Context,
+  context: Context<UserPorts>,
   payload: Named,
   action?: string,
 ): Promise<UserRecord> {
@@ -138,12 +154,12 @@ async function personNamed(
 }
 
 async function updateOther(
-  context: Context,
+  context: Context<UserPorts>,
   payload: Commands["user.admin.update"]["payload"],
 ) {
   const { profile, pretalx_id } = payload;
   boundSize({ profile: [profile, MAX_PROFILE] });
-  const { live, connection } = context;
+  const { ports, connection } = context;
   const { id } = await personNamed(context, payload);
   const changes = {
     ...(profile && { profile }),
@@ -151,7 +167,7 @@ async function updateOther(
   };
   // Every connection of the user gets the push, also this one.
   const { connection: _, ...by } = connection.author;
-  await live.store.users.update(connection.world, id, changes, by);
+  await ports.store.users.update(connection.world, id, changes, by);
   return {};
 }
 
@@ -165,11 +181,11 @@ const idsIn = (ids: readonly unknown[]): string[] => [
 ];
 
 async function fetchUsers(
-  context: Context,
+  context: Context<UserPorts>,
   { id, ids, pretalx_ids }: Commands["user.fetch"]["payload"],
 ) {
-  const { live, connection } = context;
-  const { users } = live.store;
+  const { ports, connection } = context;
+  const { users } = ports.store;
   if (ids !== undefined) {
     const found = await users.getMany(connection.world, idsIn(ids));
     return Object.fromEntries(
@@ -195,18 +211,18 @@ async function fetchUsers(
 }
 
 async function list(
-  context: Context,
+  context: Context<UserPorts>,
   payload: Commands["user.list"]["payload"],
 ) {
-  const { live, connection, may } = context;
+  const { ports, connection, may } = context;
   const { type = "person", include_banned = true } = payload ?? {};
   if (type !== "person") return { results: [] };
   const banned = payload !== null && include_banned && may("user.manage");
-  return live.searches.run(connection, async (signal) => {
+  return ports.searches.run(connection, async (signal) => {
     const results: ReturnType<typeof shown>[] = [];
     let size = 0;
     for (let page = 1; ; page++) {
-      const { users } = await live.store.users.search(
+      const { users } = await ports.store.users.search(
         connection.world,
         { page, pageSize: PAGE, banned },
         signal,
@@ -220,10 +236,10 @@ async function list(
 }
 
 async function search(
-  context: Context,
+  context: Context<UserPorts>,
   payload: Commands["user.list.search"]["payload"],
 ) {
-  const { live, connection, world, may } = context;
+  const { ports, connection, world, may } = context;
   const { config } = world.value;
   const { search_term, badge, include_banned = true } = payload;
   const page = Number(payload.page);
@@ -246,12 +262,12 @@ async function search(
     ...(term && { term }),
     ...(traits && { traits }),
   };
-  const { count, users } = await live.searches.run(connection, (signal) =>
-    live.store.users.search(connection.world, selection, signal),
+  const { count, users } = await ports.searches.run(connection, (signal) =>
+    ports.store.users.search(connection.world, selection, signal),
   );
   if (users.length === 0) return NONE;
   const rows = users.map((user) =>
-    listedUser(user, world.value, live.clock.date(), admin),
+    listedUser(user, world.value, ports.clock.date(), admin),
   );
   // Within a page, those who come first.
   rows.sort((a, b) => Number(a.inactive) - Number(b.inactive));
@@ -266,19 +282,19 @@ const searchableFields = (fields: readonly unknown[]): string[] =>
   });
 
 async function onlineStatus(
-  { live, connection }: Context,
+  { ports, connection }: Context<UserPorts>,
   { ids }: Commands["user.online_status"]["payload"],
 ) {
   return Object.fromEntries(
-    idsIn(ids).map((id) => [id, live.presence.isOnline(connection.world, id)]),
+    idsIn(ids).map((id) => [id, ports.presence.isOnline(connection.world, id)]),
   );
 }
 
 function moderate(state: UserRecord["moderation_state"], action: string) {
-  return async (context: Context, payload: Named) => {
+  return async (context: Context<UserPorts>, payload: Named) => {
     const { id } = await personNamed(context, payload, action);
-    const { live, connection } = context;
-    await live.store.users.moderate(
+    const { ports, connection } = context;
+    await ports.store.users.moderate(
       connection.world,
       id,
       state,
@@ -288,25 +304,25 @@ function moderate(state: UserRecord["moderation_state"], action: string) {
   };
 }
 
-async function erase(context: Context, payload: Named) {
+async function erase(context: Context<UserPorts>, payload: Named) {
   const { id } = await personNamed(context, payload, "delete");
-  const { live, connection } = context;
+  const { ports, connection } = context;
   const name = { user_id: id };
-  await live.store.users.erase(connection.world, name, connection.author);
+  await ports.store.users.erase(connection.world, name, connection.author);
   return {};
 }
 
-async function block(context: Context, payload: Named) {
+async function block(context: Context<UserPorts>, payload: Named) {
   const { id } = await personNamed(context, payload, "block");
-  const { live, connection, me } = context;
-  await live.store.users.block(connection.world, me.id, id, connection.author);
+  const { ports, connection, me } = context;
+  await ports.store.users.block(connection.world, me.id, id, connection.author);
   return {};
 }
 
-async function unblock(context: Context, payload: Named) {
+async function unblock(context: Context<UserPorts>, payload: Named) {
   const { id } = await personNamed(context, payload, "unblock");
-  const { live, connection, me } = context;
-  await live.store.users.unblock(
+  const { ports, connection, me } = context;
+  await ports.store.users.unblock(
     connection.world,
     me.id,
     id,
@@ -315,8 +331,8 @@ async function unblock(context: Context, payload: Named) {
   return {};
 }
 
-async function listBlocked(context: Context) {
-  const { live, connection, me } = context;
-  const blocked = await live.store.users.blocked(connection.world, me.id);
+async function listBlocked(context: Context<UserPorts>) {
+  const { ports, connection, me } = context;
+  const blocked = await ports.store.users.blocked(connection.world, me.id);
   return { users: blocked.map((user) => shown(context, user)) };
 }

@@ -1,6 +1,11 @@
 import type { Connection } from "../../socket/connection.js";
 import { rateLimited } from "../../rules/problems.js";
-import type { Rates } from "../../socket/rates.js";
+import type { Rates } from "../../people/rates.js";
+
+/** What searches need. */
+export interface SearchPorts {
+  readonly rates: Rates;
+}
 
 interface Search {
   readonly connection: Connection;
@@ -15,7 +20,7 @@ export class Searches {
   readonly #rates: Rates;
   readonly #byUser = new Map<string, Search>();
 
-  constructor(rates: Rates) {
+  constructor({ rates }: SearchPorts) {
     this.#rates = rates;
   }
 

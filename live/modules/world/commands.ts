@@ -1,6 +1,7 @@
 import {
   type WorldSettings as WorldSettingsChanges,
   StoreError,
+  type WorldStore,
 } from "../../../db/contract/store.js";
 import {
   type Commands,
@@ -11,7 +12,8 @@ import {
 import type { Faults } from "../../../schemas/errors.js";
 import { permissionKeys } from "../../../schemas/plain/permissions.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { Context, Module } from "../../dispatch.js";
+import type { Context } from "../../context.js";
+import type { CommandTable } from "../../module.js";
 import { encoded } from "../../rules/encoding.js";
 import { oncePer } from "../../rules/once.js";
 import { invalidPayload } from "../../rules/problems.js";
@@ -24,7 +26,16 @@ import {
   ruleIn,
 } from "../../rules/shapes.js";
 
-export const world: Module<Extract<keyof Commands, `world.${string}`>> = {
+/** What the commands about a world need. */
+export interface WorldPorts {
+  readonly store: { readonly worlds: WorldStore };
+}
+
+/** The settings of a world. */
+export const world: CommandTable<
+  Extract<keyof Commands, `world.${string}`>,
+  WorldPorts
+> = {
   "world.config.get": { requires: "world.update", handler: getConfig },
   "world.config.patch": {
     large: true,
@@ -105,7 +116,7 @@ const sentSettings = oncePer((world: World) =>
   encoded<WorldSettings>(settingsOf(world)),
 );
 
-async function getConfig({ world }: Context) {
+async function getConfig({ world }: Context<WorldPorts>) {
   return sentSettings(world.value);
 }
 
@@ -130,9 +141,9 @@ const kept = [
 /** How often a patch is tried again when the world changed in between. */
 const TRIES = 5;
 
-async function patchConfig(context: Context, patch: WorldPatch) {
-  const { live, connection, may } = context;
-  const { worlds } = live.store;
+async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
+  const { ports, connection, may } = context;
+  const { worlds } = ports.store;
   // What depends on the present values must be written on just these.
   const isDependent =
     patch.pretalx !== undefined ||

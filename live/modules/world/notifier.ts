@@ -1,5 +1,5 @@
-import type { AnyEvent } from "../../../db/contract/events.js";
-import { AnnouncementPushes } from "../announcements/pushes.js";
+import type { EntryHandlers } from "../../module.js";
+import type { UserStore, WorldStore } from "../../../db/contract/store.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Connection, Login } from "../../socket/connection.js";
 import { encoded } from "../../rules/encoding.js";
@@ -7,10 +7,9 @@ import {
   applyModeration,
   reasonToEnd,
   throwOut,
-} from "../../people/endings.js";
+} from "../../socket/endings.js";
 import { textFrame } from "../../socket/frame.js";
 import { broadcast } from "../../people/hub.js";
-import type { Live } from "../../live.js";
 import { oncePer } from "../../rules/once.js";
 import type { PermissionConfig } from "../../../schemas/rules.js";
 import { mayInRoom } from "../../rules/rights.js";
@@ -21,7 +20,7 @@ import {
   scheduleOf,
 } from "../../rules/shapes.js";
 import { inSlices } from "../../delivery/slices.js";
-import { WorldPushes } from "./pushes.js";
+import { WorldPushes, type WorldPushPorts } from "./pushes.js";
 import type { WorldState } from "../../rules/world-state.js";
 
 /**
@@ -36,95 +35,83 @@ interface Pending {
   forAll: boolean;
 }
 
+/** What telling of a world needs. */
+export interface NotifierPorts extends WorldPushPorts {
+  readonly store: { readonly users: UserStore; readonly worlds: WorldStore };
+}
+
 /**
  * Tells people what changed. Every change comes here as an event, whether it was
  * made by REST, by a command or over a websocket, in this process or in another.
  */
 export class Notifier {
-  readonly #live: Live;
+  readonly #ports: NotifierPorts;
   readonly #pending = new Map<string, Pending>();
   /** Where the schedule of each world is, as people were told last; as JSON. */
   readonly #pretalx = new Map<string, string>();
-  readonly #announcements: AnnouncementPushes;
   readonly #pushes: WorldPushes;
-  readonly #unsubscribe: () => void;
 
-  constructor(live: Live) {
-    this.#live = live;
-    this.#announcements = new AnnouncementPushes(live);
-    this.#pushes = new WorldPushes(live);
-    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
+  /** What it does with each entry. */
+  readonly handlers: EntryHandlers;
+
+  constructor(ports: NotifierPorts) {
+    this.#ports = ports;
+    this.#pushes = new WorldPushes(ports);
+    const refresh = ({ world }: { world: string }) =>
+      this.#changed(world, () => this.#refresh(world));
+    const moderated = ({ world, user }: { world: string; user: string }) =>
+      this.#moderated(world, user);
+    this.handlers = {
+      "world.created": refresh,
+      "world.updated": refresh,
+      "world.deleted": refresh,
+      "world.reset": ({ world }) => ports.states.forget(world),
+      "room.created": refresh,
+      "room.updated": refresh,
+      "rooms.reordered": refresh,
+      "room.opened": ({ world, room }) =>
+        this.#changed(world, () => this.#opened(world, room)),
+      "room.scheduled": ({ world, room }) =>
+        this.#changed(world, () => this.#scheduled(world, room)),
+      "room.deleted": ({ world, room, rules, by }) =>
+        this.#changed(world, () => {
+          this.#deleted(world, room, rules);
+          if (!by.connection) this.#refresh(world);
+        }),
+      "user.updated": ({ world, user, by }) =>
+        this.#ifSeen(world, () =>
+          this.#userUpdated(world, user, by.connection),
+        ),
+      "user.moderated": moderated,
+      "user.erased": moderated,
+    };
   }
 
   close(): void {
-    this.#unsubscribe();
-    this.#announcements.close();
     this.#pushes.close();
   }
 
-  #receive(event: AnyEvent): void {
-    const { states, hub } = this.#live;
-    if (event.type === "world.reset") {
-      states.forget(event.world);
-      return;
-    }
-    if (!("by" in event)) return;
-    const { world, by } = event;
-    switch (event.type) {
-      case "world.created":
-      case "world.deleted":
-      case "world.updated":
-      case "room.created":
-      case "room.opened":
-      case "room.updated":
-      case "room.scheduled":
-      case "room.deleted":
-      case "rooms.reordered":
-        states.forget(world);
-    }
-    if (hub.in(world).size === 0) return;
-    switch (event.type) {
-      case "world.deleted":
-      case "world.created":
-      case "world.updated":
-      case "room.created":
-      case "room.updated":
-      case "rooms.reordered":
-        this.#refresh(world);
-        break;
-      case "room.opened":
-        this.#opened(world, event.room);
-        break;
-      case "room.scheduled":
-        this.#scheduled(world, event.room);
-        break;
-      case "room.deleted":
-        this.#deleted(world, event.room, event.rules);
-        if (!by.connection) this.#refresh(world);
-        break;
-      case "user.updated":
-        this.#userUpdated(world, event.user, by.connection);
-        break;
-      case "user.moderated":
-      case "user.erased":
-        this.#compare(world, [...hub.of(world, event.user)]);
-        break;
-      case "announcement.created":
-      case "announcement.updated":
-        this.#announcements.changed(
-          world,
-          event.announcement,
-          event.wasVisible,
-          event.hidden,
-        );
-    }
+  /** Rights first: what the process knows of the world is old from here on. */
+  #changed(world: string, tell: () => void): void {
+    this.#ports.states.forget(world);
+    this.#ifSeen(world, tell);
+  }
+
+  #ifSeen(world: string, tell: () => void): void {
+    if (this.#ports.hub.in(world).size > 0) tell();
+  }
+
+  #moderated(world: string, user: string): void {
+    this.#ifSeen(world, () =>
+      this.#compare(world, [...this.#ports.hub.of(world, user)]),
+    );
   }
 
   /** Does something with a world as it is, after everything that was asked for before. */
   #with(world: string, act: (state: WorldState) => Promise<void> | void): void {
-    const live = this.#live;
-    live.effects.inOrder(world, async () => {
-      const state = await live.states.get(world);
+    const ports = this.#ports;
+    ports.effects.inOrder(world, async () => {
+      const state = await ports.states.get(world);
       if (state) await act(state);
     });
   }
@@ -137,8 +124,8 @@ export class Notifier {
       return;
     }
     this.#pending.set(world, next);
-    this.#live.clock.after(COALESCED, () => {
-      const { effects, hub } = this.#live;
+    this.#ports.clock.after(COALESCED, () => {
+      const { effects, hub } = this.#ports;
       this.#pending.delete(world);
       effects.enforce(
         world,
@@ -151,27 +138,27 @@ export class Notifier {
 
   /** Pushes nothing to these connections until all effects of their world have ended. */
   #hold(world: string, connections: Iterable<Connection>): void {
-    const ended = this.#live.effects.ended(world);
+    const ended = this.#ports.effects.ended(world);
     if (!ended) return;
     for (const connection of connections) connection.holdUntil(ended);
   }
 
   /** Ends the connections of users who may not stay in a world. */
   async #checkLogins(world: string): Promise<void> {
-    const live = this.#live;
-    const state = await live.states.get(world);
-    const connections = [...live.hub.in(world)];
+    const ports = this.#ports;
+    const state = await ports.states.get(world);
+    const connections = [...ports.hub.in(world)];
     await this.#withEach(connections, (connection, { identity }) => {
-      const reason = reasonToEnd(identity, state?.world, live.clock.date());
+      const reason = reasonToEnd(identity, state?.world, ports.clock.date());
       if (reason) throwOut(connection, reason);
     });
   }
 
   async #tell(world: string, { forAll }: Pending): Promise<void> {
-    const live = this.#live;
-    const state = await live.states.get(world);
+    const ports = this.#ports;
+    const state = await ports.states.get(world);
     if (!state) return;
-    const connections = [...live.hub.in(world)];
+    const connections = [...ports.hub.in(world)];
     await this.#pushes.send(state, connections, forAll);
     if (forAll) this.#tellSchedule(world, state);
   }
@@ -186,14 +173,14 @@ export class Notifier {
     const told = this.#pretalx.get(world);
     if (told === undefined || told === pretalx.text) return;
     this.#pretalx.set(world, pretalx.text);
-    broadcast(this.#live.hub.in(world), "world.schedule.updated", pretalx);
+    broadcast(this.#ports.hub.in(world), "world.schedule.updated", pretalx);
   }
 
   #opened(world: string, id: string): void {
     this.#with(world, (state) => {
       const frames = new Map<string, Buffer>();
-      return this.#withEach([...this.#live.hub.in(world)], (connection) => {
-        const room = this.#live.viewOf(connection, state).room(id);
+      return this.#withEach([...this.#ports.hub.in(world)], (connection) => {
+        const room = connection.viewOf(state).room(id);
         if (room === undefined || this.#pushes.knows(connection, id)) return;
         const sent = connection.login!.changes
           ? `${room.slice(0, -1)},"count":0}`
@@ -217,10 +204,10 @@ export class Notifier {
       if (!room) return;
       const schedule_data = scheduleOf(room);
       broadcast(
-        this.#live.hub.inRoom(world, id),
+        this.#ports.hub.inRoom(world, id),
         "room.schedule",
         { room: id, schedule_data },
-        (connection) => this.#live.viewOf(connection, state).sees(id),
+        (connection) => connection.viewOf(state).sees(id),
       );
       this.#pushes.scheduled(world, id, schedule_data);
       // Connections elsewhere get it only if they asked for all changes.
@@ -230,15 +217,15 @@ export class Notifier {
 
   /** @param rules that the room had: only users who saw it get the push. */
   #deleted(world: string, id: string, rules: PermissionConfig): void {
-    this.#live.effects.inOrder(world, async () => {
-      const { hub } = this.#live;
+    this.#ports.effects.inOrder(world, async () => {
+      const { hub } = this.#ports;
       for (const connection of [...hub.inRoom(world, id)]) {
-        this.#live.leaveRoom(connection, id);
+        this.#ports.doors.leaveRoom(connection, id);
       }
       for (const connection of hub.in(world)) {
         this.#pushes.pushed(connection, id, undefined);
       }
-      const state = await this.#live.states.get(world);
+      const state = await this.#ports.states.get(world);
       if (!state) return;
       const room = { permission_config: rules };
       broadcast(hub.in(world), "room.delete", { id }, ({ login }) =>
@@ -249,11 +236,11 @@ export class Notifier {
 
   #userUpdated(world: string, id: string, by: string | undefined): void {
     this.#with(world, async (state) => {
-      const user = await this.#live.store.users.get(world, id);
+      const user = await this.#ports.store.users.get(world, id);
       if (!user) return;
-      const now = this.#live.clock.date();
+      const now = this.#ports.clock.date();
       broadcast(
-        this.#live.hub.of(world, id),
+        this.#ports.hub.of(world, id),
         "user.updated",
         // Only the user itself writes its client state.
         by === undefined
@@ -269,7 +256,7 @@ export class Notifier {
    * them: whoever was banned gets nothing that was sent after that.
    */
   #compare(world: string, connections: Connection[]): void {
-    const { effects } = this.#live;
+    const { effects } = this.#ports;
     const compare = () => this.#compareNow(world, connections);
     effects.enforce(world, compare, () => {});
     this.#hold(world, connections);
@@ -282,14 +269,16 @@ export class Notifier {
       return login ? [{ connection, login }] : [];
     });
     const ids = [...new Set(logins.map(({ login }) => login.user))];
-    const users = await this.#live.store.users.getMany(world, ids);
+    const users = await this.#ports.store.users.getMany(world, ids);
     // A ban counts also while the rooms cannot be read.
-    const state = await this.#live.states.get(world).catch(() => undefined);
+    const state = await this.#ports.states.get(world).catch(() => undefined);
     const byId = new Map(users.map((user) => [user.id, user]));
     for (const { connection, login } of logins) {
       // The login may have failed meanwhile.
       if (connection.login !== login) continue;
-      applyModeration(this.#live, connection, byId.get(login.user), state);
+      applyModeration(connection, byId.get(login.user), state, (...args) =>
+        this.frameFor(...args),
+      );
     }
   }
 
@@ -298,7 +287,7 @@ export class Notifier {
     connections: readonly Connection[],
     act: (connection: Connection, login: Login) => void,
   ): Promise<void> {
-    return inSlices(this.#live.clock, connections, (connection) => {
+    return inSlices(this.#ports.clock, connections, (connection) => {
       const { ended, login } = connection;
       if (!ended && login) act(connection, login);
     });
@@ -307,15 +296,13 @@ export class Notifier {
   /** Nobody is in a world any more. */
   unwatch(world: string): void {
     this.#pretalx.delete(world);
-    this.#announcements.unwatch(world);
     this.#pushes.forget(world);
   }
 
   /** Watches a world that somebody is in. */
   async watch(world: string): Promise<void> {
-    await this.#announcements.watch(world);
     if (this.#pretalx.has(world)) return;
-    const found = await this.#live.store.worlds.get(world);
+    const found = await this.#ports.store.worlds.get(world);
     if (!found || this.#pretalx.has(world)) return;
     this.#pretalx.set(world, pretalxOf(found.value).text);
   }

@@ -1,14 +1,17 @@
+import type { Effects } from "../../delivery/effects.js";
+import type { Hub } from "../../people/hub.js";
+import type { Doors } from "../../people/doors.js";
+import type { WorldStates } from "../../rules/world-state.js";
 import { LRUCache } from "lru-cache";
 import { detach } from "../../../db/detach.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Connection, Login } from "../../socket/connection.js";
-import type { Counting, SentCrowds } from "../rooms/crowds.js";
+import type { Counting, SentCrowds } from "../../rules/crowds.js";
 import { jsonOf } from "../../rules/encoding.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
-import type { Live } from "../../live.js";
 import { inSlices } from "../../delivery/slices.js";
 import { TokenBucket } from "../../socket/token-bucket.js";
-import type { Differences, Told } from "./told.js";
+import type { Differences, Told } from "../../rules/told.js";
 import type { View, WorldState } from "../../rules/world-state.js";
 
 /** How many bytes a second a connection gets of the states of its world, on average. */
@@ -19,6 +22,20 @@ const PAUSE = 300;
 
 /** How many views have their frames kept while they are sent. Each may be large. */
 const FRAMES = 16;
+
+/** What pushing the state of a world needs. */
+export interface WorldPushPorts {
+  readonly clock: Clock;
+  readonly hub: Hub;
+  readonly states: WorldStates;
+  readonly effects: Effects;
+  readonly doors: Doors;
+  readonly crowdsIn: (world: string, counting: Counting) => SentCrowds;
+  /** Ends the subscriptions to channels that a connection may not see any more. */
+  readonly keepChannels: (connection: Connection, view: View) => void;
+  /** Sends connections their channels again, as they may read more of them. */
+  readonly listAgain: (connections: readonly Connection[]) => Promise<void>;
+}
 
 /** One pass over connections. Frames that many of them share are encoded once. */
 class Pass {
@@ -55,12 +72,12 @@ class Pass {
  * once it is.
  */
 export class WorldPushes {
-  readonly #live: Live;
+  readonly #ports: WorldPushPorts;
   readonly #waiting = new Map<string, Set<Connection>>();
   readonly #timers = new Map<string, () => void>();
 
-  constructor(live: Live) {
-    this.#live = live;
+  constructor(ports: WorldPushPorts) {
+    this.#ports = ports;
   }
 
   close(): void {
@@ -83,21 +100,21 @@ export class WorldPushes {
     connections: Iterable<Connection>,
     everybody = true,
   ): Promise<void> {
-    const live = this.#live;
+    const ports = this.#ports;
     const world = state.world.value.id;
     const pass = new Pass(everybody);
-    await inSlices(live.clock, connections, (connection) => {
+    await inSlices(ports.clock, connections, (connection) => {
       const { ended, login } = connection;
       if (ended || !login || !(everybody || login.changes)) return;
       // The next push has any change since then; no user loses a room that came with it.
-      const present = live.states.present(world);
-      const view = live.viewOf(connection, present ?? state);
+      const present = ports.states.present(world);
+      const view = connection.viewOf(present ?? state);
       if (present) this.#keepRights(connection, view);
-      if (isDue(live.clock, connection, login))
+      if (isDue(ports.clock, connection, login))
         this.#push(connection, login, view, pass);
       else this.#wait(connection);
     });
-    detach(live.chat.readers.listAgain(pass.regaining));
+    detach(ports.listAgain(pass.regaining));
   }
 
   /** Whether a client that asked for changes has got a room, or is about to get it. */
@@ -108,7 +125,7 @@ export class WorldPushes {
   /** The schedule of a room was pushed by itself to the people in it. */
   scheduled(world: string, room: string, schedule_data: object): void {
     const next = new Map<Told, Told>();
-    for (const { login } of this.#live.hub.inRoom(world, room)) {
+    for (const { login } of this.#ports.hub.inRoom(world, room)) {
       const told = login?.told;
       const json = told?.room(room);
       if (!told || !json) continue;
@@ -153,7 +170,7 @@ export class WorldPushes {
 
   /** The push of a state to one connection; undefined if it knows all of it. */
   frameFor(connection: Connection, state: WorldState): Buffer | undefined {
-    const view = this.#live.viewOf(connection, state);
+    const view = connection.viewOf(state);
     const login = connection.login!;
     if (!login.changes) return this.#state(view);
     const { told } = login;
@@ -179,17 +196,17 @@ export class WorldPushes {
   }
 
   #crowds(view: View, counting: Counting) {
-    return this.#live.crowds.in(view.state.world.value.id, counting);
+    return this.#ports.crowdsIn(view.state.world.value.id, counting);
   }
 
   /** Takes a connection out of rooms that it may not see any more. */
   #keepRights(connection: Connection, view: View): void {
-    const { hub } = this.#live;
+    const { hub } = this.#ports;
     for (const id of [...connection.rooms]) {
-      if (!view.sees(id)) this.#live.leaveRoom(connection, id);
+      if (!view.sees(id)) this.#ports.doors.leaveRoom(connection, id);
       else hub.enter(connection, id, view.watches(id));
     }
-    this.#live.chat.channels.keepRights(connection, view);
+    this.#ports.keepChannels(connection, view);
   }
 
   #wait(connection: Connection): void {
@@ -210,12 +227,12 @@ export class WorldPushes {
       for (const connection of waiting) {
         const { ended, login } = connection;
         if (ended || !login) waiting.delete(connection);
-        else if (isDue(this.#live.clock, connection, login))
+        else if (isDue(this.#ports.clock, connection, login))
           due.push(connection);
       }
       if (due.length > 0) {
-        this.#live.effects.inOrder(world, async () => {
-          const state = await this.#live.states.get(world);
+        this.#ports.effects.inOrder(world, async () => {
+          const state = await this.#ports.states.get(world);
           // Some may have got a state meanwhile.
           const left = due.filter((connection) => waiting.has(connection));
           if (state) await this.send(state, left);
@@ -224,7 +241,7 @@ export class WorldPushes {
       if (waiting.size > 0) this.#lookAgain(world);
       else this.#waiting.delete(world);
     };
-    this.#timers.set(world, this.#live.clock.after(PAUSE, look));
+    this.#timers.set(world, this.#ports.clock.after(PAUSE, look));
   }
 }
 

@@ -3,10 +3,7 @@ import type { LiveLimits } from "../../../config.js";
 import type { AnyEvent } from "../../../db/contract/events.js";
 import { LogEvents } from "../../../db/log/log-events.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
-import { dispatcher } from "../../../live/dispatch.js";
-import { commands } from "../../../live/index.js";
-import { Live } from "../../../live/live.js";
-import { Sockets } from "../../../live/socket/sockets.js";
+import { composeLive, type LiveLayer } from "../../../live/compose.js";
 import {
   type Identified,
   IdentityError,
@@ -31,8 +28,6 @@ const limits: LiveLimits = {
   pingInterval: 10_000,
 };
 
-const dispatch = dispatcher(commands);
-
 /** What a token of the simulation says. */
 export interface Token {
   uid: string;
@@ -51,14 +46,13 @@ export interface Knowledge {
 export class Node {
   readonly time: ProcessTime;
   readonly store: Store;
-  readonly live: Live;
+  readonly live: LiveLayer;
   /** What it knew of each world, the newest last. */
   readonly known = new Map<string, Knowledge[]>();
   readonly links = new Set<Link>();
   readonly bus: SimulatedBus;
   readonly #house: House;
   readonly #events: LogEvents;
-  readonly #sockets: Sockets;
 
   constructor(
     house: House,
@@ -83,7 +77,7 @@ export class Node {
     this.#events = events;
     // Before all other listeners: from here on, the process knows the entry.
     events.subscribe((event) => this.#learn(event));
-    this.live = new Live({
+    this.live = composeLive({
       ...{ clock: time, random: { id: () => random.uuid() }, store, events },
       ...{ limits, metrics: undefined, log: this.#logger() },
       identify: ({ token, clientId }, world) =>
@@ -92,7 +86,6 @@ export class Node {
         ...{ perMinute: 1_000, trustProxy: false },
       }),
     });
-    this.#sockets = new Sockets(this.live, dispatch);
   }
 
   /** Opens a websocket to this process. */
@@ -100,7 +93,7 @@ export class Node {
     const { timeline, random } = this.#house;
     const link = new Link(timeline, random, this.time, client);
     this.links.add(link);
-    link.open(() => this.#sockets.open(world, link.ws, link.socket, ""));
+    link.open(() => this.live.open(world, link.ws, link.socket, ""));
     if (!this.known.has(world)) this.#know(world, this.#house.database.commit);
     return link;
   }
@@ -121,8 +114,7 @@ export class Node {
 
   close(): void {
     this.time.end();
-    this.#sockets.close();
-    this.live.close();
+    this.live.stop();
     void this.#events.close();
   }
 

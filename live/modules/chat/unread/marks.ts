@@ -1,6 +1,8 @@
-import { sleep } from "../../../../db/log/clock.js";
+import { type Clock, sleep } from "../../../../db/log/clock.js";
 import { StoreError } from "../../../../db/contract/store.js";
-import type { Live } from "../../../live.js";
+import type { FastifyBaseLogger } from "fastify";
+import type { ChatStore } from "../../../../db/contract/chat.js";
+import type { Replica } from "../../../people/replica/replica.js";
 import { LiveError } from "../../../rules/problems.js";
 import type { Gone } from "../../../people/replica/copies.js";
 import type { ForeignItem, Topic } from "../../../people/replica/topic.js";
@@ -41,7 +43,13 @@ const MAX_PENDING = 200_000;
 const CLOSE_PATIENCE = 3000;
 const CLOSE_PAUSE = 100;
 
-type MarksParts = Pick<Live, "clock" | "log" | "replica" | "store">;
+/** What marks need. */
+export interface MarkPorts {
+  readonly clock: Clock;
+  readonly log: FastifyBaseLogger;
+  readonly replica: Replica;
+  readonly store: { readonly chat: ChatStore };
+}
 
 /**
  * How far people have read, until it is written. A room full of people marks every
@@ -51,7 +59,7 @@ type MarksParts = Pick<Live, "clock" | "log" | "replica" | "store">;
  * ends.
  */
 export class Marks {
-  readonly #live: MarksParts;
+  readonly #ports: MarkPorts;
   readonly #onForeign: (mark: Made) => void;
   readonly #own = new MarkMap();
   /** Those of which others can still learn that were written. */
@@ -69,10 +77,10 @@ export class Marks {
   #closed = false;
 
   /** @param onForeign gets each mark that was made in another process. */
-  constructor(live: MarksParts, onForeign: (mark: Made) => void) {
-    this.#live = live;
+  constructor(ports: MarkPorts, onForeign: (mark: Made) => void) {
+    this.#ports = ports;
     this.#onForeign = onForeign;
-    this.#topic = live.replica.topic<Told>({
+    this.#topic = ports.replica.topic<Told>({
       name: "marks",
       delay: REPORT_DELAY,
       isValue: isTold,
@@ -129,7 +137,7 @@ export class Marks {
   }
 
   #now(): number {
-    const { clock } = this.#live;
+    const { clock } = this.#ports;
     const now = clock.origin + clock.now();
     return (this.#lastAt = Math.max(now, this.#lastAt + 0.001));
   }
@@ -143,7 +151,7 @@ export class Marks {
   /** Tells others of a mark that they may have to write. */
   #share(mark: Made): void {
     const key = keyOf(mark);
-    const guardian = guardianIn(mark.world, this.#live.replica);
+    const guardian = guardianIn(mark.world, this.#ports.replica);
     const told = toldOf(mark, false);
     this.#topic.put(mark.world, key, told);
     if (guardian === undefined) return;
@@ -159,7 +167,7 @@ export class Marks {
       this.#topic.put(mark.world, key, toldOf(mark, true));
       this.#written.set(mark);
     }
-    this.#live.clock.after(TOLD_TIME, () => {
+    this.#ports.clock.after(TOLD_TIME, () => {
       for (const mark of marks) {
         const isLast = this.#written.delete(mark);
         const isMarked = this.#own.get(mark.user, mark.channel) !== undefined;
@@ -177,7 +185,7 @@ export class Marks {
 
   #writeSoon(): void {
     if (this.#closed) return;
-    this.#stopWriting ??= this.#live.clock.after(WRITE_DELAY, () => {
+    this.#stopWriting ??= this.#ports.clock.after(WRITE_DELAY, () => {
       this.#writing = this.#write().finally(() => {
         this.#stopWriting = undefined;
         if (this.pending > 0) this.#writeSoon();
@@ -195,13 +203,13 @@ export class Marks {
         .filter((mark) => this.#own.get(mark.user, mark.channel) === mark);
       if (slice.length === 0) continue;
       try {
-        await this.#live.store.chat.mark(slice.flatMap(rowsOf));
+        await this.#ports.store.chat.mark(slice.flatMap(rowsOf));
       } catch (error) {
         if (error instanceof StoreError) {
-          this.#live.log.warn(error, "marks are written later");
+          this.#ports.log.warn(error, "marks are written later");
           break;
         }
-        this.#live.log.error(error, "marks could not be written");
+        this.#ports.log.error(error, "marks could not be written");
         hasFault = true;
         // It must not hold up the others, nor be repeated for ever.
         if (this.#faults < MAX_FAULTS) continue;
@@ -216,7 +224,8 @@ export class Marks {
   #shareLeft(): void {
     if (this.pending === 0) return this.#guardians.clear();
     for (const mark of this.#own.all()) {
-      const guardian = guardianIn(mark.world, this.#live.replica) ?? mark.world;
+      const guardian =
+        guardianIn(mark.world, this.#ports.replica) ?? mark.world;
       if (!this.#topic.has(guardian, keyOf(mark))) this.#share(mark);
     }
   }
@@ -232,14 +241,14 @@ export class Marks {
     if (before && before.at >= mark.at) return;
     // It may come twice: to those with people in the world, and to this process alone.
     const other =
-      scope === mark.world ? this.#live.replica.process : mark.world;
+      scope === mark.world ? this.#ports.replica.process : mark.world;
     const known = this.#foreign.get(`${process} ${other}`)?.get(user, channel);
     if (known && known.at >= mark.at) return;
     const own = this.#own.get(user, channel);
     if (own) {
       const isLater =
         mark.at > own.at ||
-        (mark.at === own.at && process > this.#live.replica.process);
+        (mark.at === own.at && process > this.#ports.replica.process);
       if (!isLater) {
         const cleared = Math.max(own.cleared, mark.cleared);
         this.#own.set({ ...own, cleared });
@@ -265,7 +274,7 @@ export class Marks {
 
   /** A read of this turn may still see the store as it was before the mark was written. */
   #forgetSoon(name: string, mark: Made): void {
-    this.#live.clock.after(REPORT_DELAY, () => this.#forget(name, mark));
+    this.#ports.clock.after(REPORT_DELAY, () => this.#forget(name, mark));
   }
 
   #forget(name: string, mark: Made): void {
@@ -288,13 +297,13 @@ export class Marks {
     this.#closed = true;
     this.#stopWriting?.();
     await this.#writing;
-    const { clock } = this.#live;
+    const { clock } = this.#ports;
     const ends = clock.now() + CLOSE_PATIENCE;
     while (this.pending > 0) {
       await this.#write();
       if (this.pending === 0) break;
       if (clock.now() >= ends) {
-        this.#live.log.error({ marks: this.pending }, "marks are lost");
+        this.#ports.log.error({ marks: this.pending }, "marks are lost");
         break;
       }
       await sleep(clock, CLOSE_PAUSE);

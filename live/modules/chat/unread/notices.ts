@@ -1,7 +1,13 @@
-import type { ChatEvent, Delivery } from "../../../../db/contract/chat.js";
+import type {
+  ChatEvent,
+  ChatStore,
+  Delivery,
+} from "../../../../db/contract/chat.js";
+import type { UserStore } from "../../../../db/contract/store.js";
+import type { Clock } from "../../../../db/log/clock.js";
+import type { Hub } from "../../../people/hub.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
-import type { Live } from "../../../live.js";
 import { inSlices } from "../../../delivery/slices.js";
 import type { WorldState } from "../../../rules/world-state.js";
 import { sentEvent } from "../events.js";
@@ -11,7 +17,9 @@ import { nobody, sharedUser } from "../users.js";
 
 /** What notices need of the readers. */
 export interface NoticeParts {
-  readonly live: Live;
+  readonly clock: Clock;
+  readonly store: { readonly chat: ChatStore; readonly users: UserStore };
+  readonly hub: Hub;
   readonly lists: UnreadLists;
   /** The readers of this process, by user. */
   readonly readers: ReadonlyMap<string, Reader>;
@@ -35,11 +43,11 @@ export class Notices {
 
   /** A new message in a room: tells those who are mentioned, and who is on the unread list. */
   async inRoom(state: WorldState, delivery: Delivery): Promise<void> {
-    const { live, lists, loading } = this.#parts;
+    const { clock, hub, lists, loading } = this.#parts;
     const { event, previousMessage } = delivery;
     const { channel, id, sender } = event;
     const reads: Reads = (connection) =>
-      live.viewOf(connection, state).reads(channel);
+      connection.viewOf(state).reads(channel);
     await this.#notify(state, delivery, reads);
     let frame: Buffer | undefined;
     const tell = (reader: Reader) => {
@@ -48,13 +56,13 @@ export class Notices {
       lists.remove(reader, channel, id);
       if (listed < previousMessage || reader.user === sender) return;
       frame ??= unreadFrame(event);
-      for (const connection of live.hub.of(reader.world, reader.user)) {
+      for (const connection of hub.of(reader.world, reader.user)) {
         if (reads(connection)) connection.push(frame);
       }
     };
     for (const reader of loading) reader.do(() => tell(reader));
     // Somebody who marks the channel meanwhile comes again, and is passed over.
-    await inSlices(live.clock, lists.of(channel), tell);
+    await inSlices(clock, lists.of(channel), tell);
   }
 
   /**
@@ -62,12 +70,12 @@ export class Notices {
    * wait for those who get the list of their channels first, as that may take seconds.
    */
   async inDirect(state: WorldState, delivery: Delivery): Promise<void> {
-    const { live, readers } = this.#parts;
+    const { hub, store, readers } = this.#parts;
     const { event, notified, appeared } = delivery;
     const world = state.world.value.id;
     const concerned = this.#readersOf([...notified, ...appeared]);
     if (concerned.length === 0) return;
-    const channel = await live.store.chat.channel(world, event.channel);
+    const channel = await store.chat.channel(world, event.channel);
     // The room may be gone.
     if (!channel?.direct) return;
     const unread = unreadFrame(event);
@@ -79,7 +87,7 @@ export class Notices {
         // Whoever logged in again since then has it from there.
         const isHere = readers.get(reader.user) === reader;
         if (!notice || !isHere || !isNotified.has(reader.user)) return;
-        for (const connection of live.hub.of(world, reader.user)) {
+        for (const connection of hub.of(world, reader.user)) {
           connection.push(unread);
         }
         this.#push(reader, event, notice, () => true, true);
@@ -153,10 +161,10 @@ export class Notices {
     reads: Reads,
     direct: boolean,
   ): void {
-    const { live, hasCounts } = this.#parts;
+    const { hub, hasCounts } = this.#parts;
     reader.do(() => {
       if (!reader.notify(channel, id, direct)) return;
-      for (const connection of live.hub.of(reader.world, reader.user)) {
+      for (const connection of hub.of(reader.world, reader.user)) {
         if (hasCounts(connection) && reads(connection)) connection.push(frame);
       }
     });
@@ -164,11 +172,11 @@ export class Notices {
 
   async #frameOf(state: WorldState, event: ChatEvent): Promise<Buffer> {
     const world = state.world.value;
-    const { live } = this.#parts;
+    const { store, clock } = this.#parts;
     const id = event.sender ?? "";
-    const user = await live.store.users.get(world.id, id);
+    const user = await store.users.get(world.id, id);
     const sender = user
-      ? sharedUser(user, world, live.clock.date(), false)
+      ? sharedUser(user, world, clock.date(), false)
       : nobody(id);
     const sent = sentEvent(event, () => sender);
     return pushFrame("chat.notification", {

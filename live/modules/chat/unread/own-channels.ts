@@ -1,26 +1,37 @@
-import type { Membership } from "../../../../db/contract/chat.js";
+import type { Effects } from "../../../delivery/effects.js";
+import type { ChatStore, Membership } from "../../../../db/contract/chat.js";
 import { sleep } from "../../../../db/log/clock.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
-import type { Live } from "../../../live.js";
-import type { View } from "../../../rules/world-state.js";
-import { channelsOf, type ListedChannel } from "../channel-list.js";
+import type { View, WorldStates } from "../../../rules/world-state.js";
+import {
+  channelsOf,
+  type ListedChannel,
+  type ListPorts,
+} from "../channel-list.js";
 import type { Reader } from "./reader.js";
 
 /** What a list costs at least, in bytes: it is read for each user anew. */
 const COST = 16 * 1024;
+
+/** What these lists need. */
+export interface OwnChannelPorts extends ListPorts {
+  readonly store: ListPorts["store"] & { readonly chat: ChatStore };
+  readonly states: WorldStates;
+  readonly effects: Effects;
+}
 
 /**
  * Sends people the list of their channels when it has changed: at once, or if there
  * were too many, together with later changes. The last one is as things are then.
  */
 export class OwnChannels {
-  readonly #live: Live;
+  readonly #ports: OwnChannelPorts;
   readonly #onFault: (error: unknown) => void;
   #closed = false;
 
-  constructor(live: Live, onFault: (error: unknown) => void) {
-    this.#live = live;
+  constructor(ports: OwnChannelPorts, onFault: (error: unknown) => void) {
+    this.#ports = ports;
     this.#onFault = onFault;
   }
 
@@ -32,7 +43,7 @@ export class OwnChannels {
   /** The list for somebody. */
   of(memberships: readonly Membership[], view: View): Promise<ListedChannel[]> {
     const world = view.state.world.value;
-    return channelsOf(this.#live, world, memberships, (room) =>
+    return channelsOf(this.#ports, world, memberships, (room) =>
       view.reads(room),
     );
   }
@@ -61,7 +72,7 @@ export class OwnChannels {
         due.clear();
         const present = () =>
           connections.filter(({ ended, login }) => !ended && login);
-        reader.sending = this.#live.effects.persist(
+        reader.sending = this.#ports.effects.persist(
           () => this.#send(reader, present()),
           { isOver: () => present().length === 0 },
         );
@@ -80,14 +91,14 @@ export class OwnChannels {
   async #wait({ lists }: Reader): Promise<void> {
     const { wait } = lists;
     if (wait <= 0) return;
-    await sleep(this.#live.clock, Math.ceil(wait));
+    await sleep(this.#ports.clock, Math.ceil(wait));
   }
 
   async #send(
     reader: Reader,
     connections: readonly Connection[],
   ): Promise<void> {
-    const { states, store } = this.#live;
+    const { states, store } = this.#ports;
     const { world, user } = reader;
     const state = await states.get(world);
     if (!state) return;
@@ -97,7 +108,7 @@ export class OwnChannels {
     const shown: ListedChannel[] = [];
     let size = 0;
     for (const connection of connections) {
-      const view = this.#live.viewOf(connection, state);
+      const view = connection.viewOf(state);
       let frame = frames.get(view);
       if (!frame) {
         const channels = await this.of(memberships, view);

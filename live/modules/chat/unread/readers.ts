@@ -1,25 +1,25 @@
+import type { Hub } from "../../../people/hub.js";
+import type { EntryHandlers, EventOf } from "../../../module.js";
 import type {
   ChatEvent,
   Delivery,
   Membership,
 } from "../../../../db/contract/chat.js";
-import type { AnyEvent } from "../../../../db/contract/events.js";
 import { detach } from "../../../../db/detach.js";
 import { nextTurn } from "../../../../db/log/clock.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
 import type { Authenticated } from "../../../../schemas/live/index.js";
-import type { ChannelContext } from "../../../dispatch.js";
+import type { ChannelContext } from "../../../context.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
-import type { Live } from "../../../live.js";
 import { unknownWorld } from "../../../rules/problems.js";
-import { isVolatile } from "../../../rules/targets.js";
+import { isVolatile } from "../../../rules/room-modules.js";
 import type { View, WorldState } from "../../../rules/world-state.js";
 import type { ListedChannel } from "../channel-list.js";
 import type { Made } from "./mark-map.js";
-import { Marks } from "./marks.js";
+import { type MarkPorts, Marks } from "./marks.js";
 import { Notices } from "./notices.js";
-import { OwnChannels } from "./own-channels.js";
+import { OwnChannels, type OwnChannelPorts } from "./own-channels.js";
 import { Reader } from "./reader.js";
 import { UnreadLists } from "./unread-lists.js";
 
@@ -36,9 +36,21 @@ const countsFrame = (reader: Reader, view: View): Buffer =>
     reader.counts((room) => view.reads(room)),
   );
 
+/** What readers need. */
+export interface ReaderPorts extends MarkPorts, OwnChannelPorts {
+  readonly store: OwnChannelPorts["store"];
+  readonly hub: Hub;
+  /** The last entry of a world that this process has got. */
+  readonly reached: (world: string) => number;
+  /** The id of an event up to which this process has delivered all events of a channel. */
+  readonly lastDelivered: (world: string, channel: string) => number;
+  /** The id of an event up to which the notices of a channel were sent. */
+  readonly lastNoticed: (world: string, channel: string) => number;
+}
+
 /** What the people who are connected have read, and what they are told of. */
 export class Readers {
-  readonly #live: Live;
+  readonly #ports: ReaderPorts;
   readonly #marks: Marks;
   /** By user. */
   readonly #readers = new Map<string, Reader>();
@@ -48,22 +60,26 @@ export class Readers {
   /** The connections whose login has counted what is not read. */
   readonly #entered = new WeakSet<Connection>();
   readonly #notices: Notices;
-  readonly #unsubscribe: () => void;
+  /** What it does with each entry. */
+  readonly handlers: EntryHandlers = {
+    "room.deleted": ({ room }) => this.#lists.forget(room),
+    "chat.memberships": (event) => this.#moved(event),
+  };
   #closed = false;
 
-  constructor(live: Live) {
-    this.#live = live;
-    this.#own = new OwnChannels(live, (error) => this.#failed(error));
-    this.#marks = new Marks(live, (mark) => this.#markedElsewhere(mark));
+  constructor(ports: ReaderPorts) {
+    this.#ports = ports;
+    this.#own = new OwnChannels(ports, (error) => this.#failed(error));
+    this.#marks = new Marks(ports, (mark) => this.#markedElsewhere(mark));
+    const { clock, store, hub } = ports;
     this.#notices = new Notices({
-      live,
+      ...{ clock, store, hub },
       lists: this.#lists,
       readers: this.#readers,
       loading: this.#loading,
       hasCounts: (connection) => this.#entered.has(connection),
       tell: (world, user) => this.tell(world, user),
     });
-    this.#unsubscribe = live.events.subscribe((event) => this.#receive(event));
   }
 
   /** How many marks are not written yet. */
@@ -109,10 +125,10 @@ export class Readers {
   ): Promise<Entrance> {
     const { world } = connection;
     const known = this.#readers.get(user.id);
-    const reader = known ?? new Reader(this.#live.clock, world, user.id);
+    const reader = known ?? new Reader(this.#ports.clock, world, user.id);
     this.#readers.set(user.id, reader);
     try {
-      const reading = this.#live.store.chat.memberships(world, user.id);
+      const reading = this.#ports.store.chat.memberships(world, user.id);
       if (!known) reader.loaded = this.#load(reader, reading);
       const [memberships] = await Promise.all([reading, reader.loaded]);
       const channels = await this.#own.of(memberships, view);
@@ -137,7 +153,7 @@ export class Readers {
       const unwritten = this.#marks.of(user);
       const [memberships, unread] = await Promise.all([
         reading,
-        this.#live.store.chat.unread(world, user),
+        this.#ports.store.chat.unread(world, user),
       ]);
       if (this.#readers.get(user) !== reader) return;
       const direct = memberships.filter((channel) => channel.direct);
@@ -155,7 +171,7 @@ export class Readers {
 
   /** A connection has left its world. It is no longer in the hub. */
   leave({ world, login }: Connection): void {
-    if (!login || this.#live.hub.of(world, login.user).size > 0) return;
+    if (!login || this.#ports.hub.of(world, login.user).size > 0) return;
     const reader = this.#readers.get(login.user);
     if (!reader) return;
     this.#readers.delete(login.user);
@@ -171,7 +187,7 @@ export class Readers {
     pointer: number,
   ): Promise<void> {
     const { world } = connection;
-    const { states } = this.#live;
+    const { states } = this.#ports;
     const state = states.of(present) ?? (await states.get(world));
     if (!state) throw unknownWorld();
     const listed = room ? this.#listedAt(world, channel, pointer) : null;
@@ -193,10 +209,10 @@ export class Readers {
    * or say that they have read it, as its notices may be on their way yet.
    */
   #listedAt(world: string, channel: string, pointer: number): number {
-    const { chat, events } = this.#live;
-    const noticed = chat.channels.lastNoticed(world, channel);
+    const { lastNoticed, reached } = this.#ports;
+    const noticed = lastNoticed(world, channel);
     // A client may say that its user has read what does not exist yet.
-    return Math.max(noticed, Math.min(pointer, events.reached(world)));
+    return Math.max(noticed, Math.min(pointer, reached(world)));
   }
 
   /** @returns whether it is the last mark. */
@@ -212,7 +228,7 @@ export class Readers {
     reader?.do(() => {
       if (!this.#apply(reader, mark)) return;
       this.#try(async () => {
-        const state = await this.#live.states.get(mark.world);
+        const state = await this.#ports.states.get(mark.world);
         if (state) this.#tellOf(reader, state);
       });
     });
@@ -223,9 +239,9 @@ export class Readers {
    * @param me the one that said so: it only gets the counts.
    */
   #tellOf(reader: Reader, state: WorldState, me?: Connection): void {
-    const live = this.#live;
+    const ports = this.#ports;
     let pointers: Buffer | undefined;
-    for (const connection of live.hub.of(reader.world, reader.user)) {
+    for (const connection of ports.hub.of(reader.world, reader.user)) {
       if (connection !== me) {
         pointers ??= pushFrame("chat.read_pointers", reader.pointers());
         connection.push(pointers);
@@ -233,15 +249,12 @@ export class Readers {
       connection.push(
         reader.notified === 0
           ? noCounts
-          : countsFrame(reader, live.viewOf(connection, state)),
+          : countsFrame(reader, connection.viewOf(state)),
       );
     }
   }
 
-  #receive(event: AnyEvent): void {
-    if (event.type === "room.deleted") this.#lists.forget(event.room);
-    if (event.type !== "chat.memberships") return;
-    const { world, channel, users, by } = event;
+  #moved({ world, channel, users, by }: EventOf<"chat.memberships">): void {
     for (const user of users) {
       const reader = this.#readers.get(user);
       if (!reader) continue;
@@ -252,17 +265,17 @@ export class Readers {
       this.#try(() => this.tell(world, user, except));
       const check = () => this.#checkList(reader, channel);
       const isOver = () => this.#readers.get(user) !== reader;
-      this.#try(() => this.#live.effects.persist(check, { isOver }));
+      this.#try(() => this.#ports.effects.persist(check, { isOver }));
     }
   }
 
   /** Takes somebody off an unread list who has left a room where nobody is told of that. */
   async #checkList({ world, user }: Reader, channel: string): Promise<void> {
-    const { states, store, chat } = this.#live;
+    const { states, store, lastDelivered } = this.#ports;
     const state = await states.get(world);
     const room = state?.room(channel);
     if (!room || !isVolatile(room)) return;
-    const last = chat.channels.lastDelivered(world, channel);
+    const last = lastDelivered(world, channel);
     if (await store.chat.isMember(world, channel, user)) return;
     this.#marks.relist(user, channel, last + 1, null);
     const reader = this.#readers.get(user);
@@ -282,7 +295,7 @@ export class Readers {
   async tell(world: string, user: string, except?: string): Promise<void> {
     const reader = this.#readers.get(user);
     if (!reader) return;
-    const connections = [...this.#live.hub.of(world, user)];
+    const connections = [...this.#ports.hub.of(world, user)];
     await this.#own.tell(
       reader,
       connections.filter(({ id }) => id !== except),
@@ -300,7 +313,7 @@ export class Readers {
     for (const connection of connections) {
       if (connection.ended || !connection.login) continue;
       detach(this.tellOne(connection));
-      await nextTurn(this.#live.clock);
+      await nextTurn(this.#ports.clock);
     }
   }
 
@@ -309,13 +322,12 @@ export class Readers {
   }
 
   #failed(error: unknown): void {
-    if (!this.#closed) this.#live.log.error(error);
+    if (!this.#closed) this.#ports.log.error(error);
   }
 
   /** Writes down what is only in memory. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#unsubscribe();
     this.#own.close();
     await this.#marks.close();
   }

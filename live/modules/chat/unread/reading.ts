@@ -1,10 +1,15 @@
 import type { Commands } from "../../../../schemas/live/index.js";
-import type { ChannelContext, Module } from "../../../dispatch.js";
+import type { ChatPorts } from "../ports.js";
+import type { ChannelContext } from "../../../context.js";
+import type { CommandTable } from "../../../module.js";
 import { invalidPayload, LiveError } from "../../../rules/problems.js";
 import { createDirect } from "../direct.js";
 
 /** What people have read, and direct channels. */
-export const reading: Module<"chat.mark_read" | "chat.direct.create"> = {
+export const reading: CommandTable<
+  "chat.mark_read" | "chat.direct.create",
+  ChatPorts
+> = {
   "chat.mark_read": {
     inChannel: "any",
     direct: "anybody",
@@ -14,10 +19,10 @@ export const reading: Module<"chat.mark_read" | "chat.direct.create"> = {
 };
 
 async function markRead(
-  context: ChannelContext,
+  context: ChannelContext<ChatPorts>,
   { id }: Commands["chat.mark_read"]["payload"],
 ) {
-  await context.live.chat.readers.mark(context, pointerIn(id));
+  await context.ports.readers.mark(context, pointerIn(id));
   return {};
 }
 

@@ -1,4 +1,13 @@
-import type { View } from "../../rules/world-state.js";
+/** A view of a world, as far as its differences from another one depend on it. */
+export interface Seen {
+  /** The rooms in it, in their order. */
+  readonly rooms: readonly string[];
+  readonly permissions: readonly string[];
+  readonly state: { readonly worldJson: string };
+  sees(room: string): boolean;
+  room(id: string): string | undefined;
+  hasSame(room: string, other: Seen): boolean;
+}
 
 /** How the view of a world differs from the state that the connection has. */
 export interface Differences {
@@ -17,14 +26,14 @@ export interface Differences {
  * one object, so the differences are computed once for all of them.
  */
 export class Told {
-  readonly #view: View;
+  readonly #view: Seen;
   /** Rooms that were pushed by themselves since, as JSON; undefined for deleted ones. */
   readonly #since: ReadonlyMap<string, string | undefined>;
   readonly #next = new Map<string, Told>();
 
   /** Use `view.told`. */
   constructor(
-    view: View,
+    view: Seen,
     since: ReadonlyMap<string, string | undefined> = new Map(),
   ) {
     this.#view = view;
@@ -58,7 +67,7 @@ export class Told {
   }
 
   /** The differences to push; undefined if there are none. */
-  differences(view: View): Differences | undefined {
+  differences(view: Seen): Differences | undefined {
     const known = this.#rooms();
     const rooms = view.rooms.filter((id) => !this.#isKnown(id, view));
     const removed = known.filter((id) => !view.sees(id));
@@ -89,7 +98,7 @@ export class Told {
     return [...before, ...later];
   }
 
-  #isKnown(room: string, view: View): boolean {
+  #isKnown(room: string, view: Seen): boolean {
     return this.#since.has(room)
       ? this.#since.get(room) === view.room(room)
       : view.hasSame(room, this.#view);

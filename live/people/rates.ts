@@ -1,11 +1,14 @@
 import type { UserRecord } from "../../db/contract/store.js";
-import type { Connection } from "./connection.js";
-import type { Live } from "../live.js";
+import type { Connection } from "../socket/connection.js";
+import type { LiveLimits } from "../../config.js";
+import type { Clock } from "../../db/log/clock.js";
+import type { Hub } from "./hub.js";
+import type { Replica } from "./replica/replica.js";
 import type { Identity } from "../../plugins/auth/identity.js";
 import { Buckets } from "./buckets.js";
 import { sizeOfProfile } from "../rules/sizes.js";
 import { Spent } from "./spent.js";
-import { TokenBucket } from "./token-bucket.js";
+import { TokenBucket } from "../socket/token-bucket.js";
 
 /** A burst of messages, or of reactions and votes, is this many times the rate. */
 export const MESSAGE_BURST = 4;
@@ -63,7 +66,12 @@ const LONGEST_BURST = Math.max(
   SHOW_BURST,
 );
 
-type RatesParts = Pick<Live, "clock" | "hub" | "limits" | "replica">;
+interface RatesPorts {
+  readonly clock: Clock;
+  readonly hub: Hub;
+  readonly limits: LiveLimits;
+  readonly replica: Replica;
+}
 
 /** What of a user is bounded. */
 type Kind =
@@ -80,7 +88,7 @@ type Kind =
  * whether one is open or not. And how much may still happen in each room.
  */
 export class Rates {
-  readonly #live: RatesParts;
+  readonly #ports: RatesPorts;
   /** The keys name a world and a user. */
   readonly #rates: Record<Kind, Buckets>;
   /** Of each room, by the set of the connections in it. */
@@ -88,10 +96,10 @@ export class Rates {
   /** What users have spent here, for the other processes: their next connection may be there. */
   readonly #spent: Spent;
 
-  constructor(live: RatesParts) {
-    this.#live = live;
-    const { clock, replica } = live;
-    const { commandsPerSecond, messagesPerSecond } = live.limits;
+  constructor(ports: RatesPorts) {
+    this.#ports = ports;
+    const { clock, replica } = ports;
+    const { commandsPerSecond, messagesPerSecond } = ports.limits;
     const buckets = (rate: number, burst: number) =>
       new Buckets(clock, rate, burst);
     this.#rates = {
@@ -177,11 +185,11 @@ export class Rates {
    * @param size of the question, in characters.
    */
   mayTell(world: string, room: string, size: number): boolean {
-    const people = this.#live.hub.inRoom(world, room);
+    const people = this.#ports.hub.inRoom(world, room);
     if (people.size === 0) return true;
     let bucket = this.#told.get(people);
     if (!bucket) {
-      bucket = new TokenBucket(TOLD, TOLD_BURST, this.#live.clock);
+      bucket = new TokenBucket(TOLD, TOLD_BURST, this.#ports.clock);
       this.#told.set(people, bucket);
     }
     const cost = people.size * (1 + size / TOLD_SIZE);

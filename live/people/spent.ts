@@ -1,7 +1,7 @@
 import type { Clock } from "../../db/log/clock.js";
 import { isNumber } from "../../schemas/plain/shapes.js";
-import type { Replica } from "../people/replica/replica.js";
-import type { ForeignItem, Topic } from "../people/replica/topic.js";
+import type { Replica } from "./replica/replica.js";
+import type { ForeignItem, Topic } from "./replica/topic.js";
 
 /** After how many milliseconds other processes learn what was spent, together. */
 const REPORT_DELAY = 100;

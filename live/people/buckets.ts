@@ -1,5 +1,5 @@
 import type { Clock } from "../../db/log/clock.js";
-import { TokenBucket } from "./token-bucket.js";
+import { TokenBucket } from "../socket/token-bucket.js";
 
 /** How many buckets are kept at most. Beyond it, the older half goes. */
 const MAX_BUCKETS = 100_000;

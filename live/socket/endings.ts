@@ -1,10 +1,9 @@
 import type { UserRecord, Versioned } from "../../db/contract/store.js";
 import { type Identity, stillHolds } from "../../plugins/auth/identity.js";
 import type { World } from "../../schemas/worlds.js";
-import { Close, type Connection } from "../socket/connection.js";
+import { Close, type Connection } from "./connection.js";
 import { LiveError, problemOf } from "../rules/problems.js";
-import { pushFrame } from "../socket/frame.js";
-import type { Live } from "../live.js";
+import { pushFrame } from "./frame.js";
 import { mayInWorld } from "../rules/rights.js";
 import type { WorldState } from "../rules/world-state.js";
 
@@ -75,16 +74,22 @@ export function replace(connection: Connection): void {
   connection.finish(frame, Close.normal, REPLACED_DELAY);
 }
 
+/** Makes the push that brings a connection its new rights; undefined for none. */
+export type RightsFrame = (
+  connection: Connection,
+  state: WorldState,
+) => Buffer | undefined;
+
 /**
  * Applies the present rights of a user, and pushes them to the client. The client of a user
  * who is gone or has fewer rights loads everything again.
  * @param state of the world, if it is known.
  */
 export function applyModeration(
-  live: Live,
   connection: Connection,
   user: UserRecord | undefined,
   state: WorldState | undefined,
+  rightsFrame: RightsFrame,
 ): void {
   const login = connection.login!;
   const before = login.state;
@@ -94,7 +99,7 @@ export function applyModeration(
     return;
   }
   if (login.state === before || connection.ended) return;
-  const updated = state && live.notifier.frameFor(connection, state);
+  const updated = state && rightsFrame(connection, state);
   if (login.state === "silenced") reload(connection, updated);
   else if (updated) connection.push(updated);
 }

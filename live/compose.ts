@@ -1,0 +1,209 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { LiveLimits } from "../config.js";
+import type { ChatEventType } from "../db/contract/chat.js";
+import type { Events } from "../db/contract/events.js";
+import type { Store } from "../db/contract/store.js";
+import type { Clock } from "../db/log/clock.js";
+import type { Random } from "../db/log/random.js";
+import type { Identify } from "../plugins/auth/identity.js";
+import type { Guests } from "../plugins/limits/guests.js";
+import { Effects } from "./delivery/effects.js";
+import { ownPushes } from "./delivery/own-events.js";
+import { Passes } from "./delivery/passes.js";
+import { Pump } from "./delivery/pump.js";
+import { dispatcher } from "./dispatch.js";
+import type { LiveMetrics } from "./metrics.js";
+import type { BoundCommands, LiveModule } from "./module.js";
+import { announcementModule } from "./modules/announcements/index.js";
+import { chatModule } from "./modules/chat/index.js";
+import { pollModule } from "./modules/polls/index.js";
+import { questionModule } from "./modules/questions/index.js";
+import { Reactions } from "./modules/reactions/reactions.js";
+import { Crowds } from "./modules/rooms/crowds.js";
+import { roomModule } from "./modules/rooms/index.js";
+import { RoomWatch } from "./modules/rooms/watch.js";
+import { userModule } from "./modules/users/index.js";
+import { worldModule } from "./modules/world/index.js";
+import { handEntries } from "./order.js";
+import { Activity } from "./people/activity.js";
+import { Doors } from "./people/doors.js";
+import { Hub } from "./people/hub.js";
+import { logIn } from "./people/login.js";
+import { Presence } from "./people/presence.js";
+import { Rates } from "./people/rates.js";
+import { Replica } from "./people/replica/replica.js";
+import { WorldStates } from "./rules/world-state.js";
+import { Backlog } from "./socket/backlog.js";
+import type { Connection } from "./socket/connection.js";
+import { Sockets, TICK } from "./socket/sockets.js";
+
+/** What the live layer is made of. */
+export interface LiveParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Store;
+  readonly events: Events;
+  readonly identify: Identify;
+  readonly guests: Guests;
+  readonly limits: LiveLimits;
+  readonly log: FastifyBaseLogger;
+  readonly metrics: LiveMetrics | undefined;
+}
+
+/** The live layer of one process. Only what stands around it takes this: no part of it does. */
+export type LiveLayer = ReturnType<typeof composeLive>;
+
+/** Builds the floors and the modules of the live layer, and connects them. */
+export function composeLive(parts: LiveParts) {
+  const { clock, random, store, events, limits, log, metrics } = parts;
+  const chatted = (type: ChatEventType) => metrics?.chatted(type);
+  const reached = (world: string) => events.reached(world);
+  const isCurrent = (world: string) => events.isCurrent(world);
+
+  // Who is connected where.
+  const sockets = new Map<string, Connection>();
+  const hub = new Hub();
+  const replica = new Replica(events, clock);
+  const rates = new Rates({ clock, hub, limits, replica });
+  const activity = new Activity(clock, replica);
+  const states = new WorldStates(clock, store, (id) => hub.in(id).size > 0);
+
+  // When pushes leave.
+  const pump = new Pump(clock, (seconds) => metrics?.delivered(seconds));
+  const passes = new Passes(clock, pump);
+  const effects = new Effects(clock, log);
+  const backlog = new Backlog({
+    most: limits.maxUnsentTotal,
+    interval: TICK,
+    onFull: (connection) => {
+      metrics?.relieved();
+      log.debug({ connection: connection.id }, "websocket ended for memory");
+    },
+  });
+  const delivery = { clock, log, hub, states, effects, passes, pump };
+
+  // Presence tells its watchers, and they ask presence.
+  const crowds = new Crowds({
+    ...delivery,
+    countIn: (world, room) => presence.countIn(world, room),
+  });
+  const presence: Presence = new Presence(
+    clock,
+    replica,
+    new RoomWatch({
+      ...delivery,
+      ...{ store, crowds },
+      connectionsOf: (world, user) => presence.connectionsOf(world, user),
+      tellChannels: (world, user, by) => chat.readers.tell(world, user, by),
+    }),
+  );
+  const doors: Doors = new Doors({
+    ...{ clock, log, events, replica, hub, presence, states },
+    modules: {
+      async enter(world) {
+        for (const { enter } of modules) await enter?.(world);
+      },
+      leave(connection) {
+        for (const { leave } of modules) leave?.(connection);
+      },
+      forget(world) {
+        for (const { forget } of modules) forget?.(world);
+      },
+    },
+  });
+
+  // What people do.
+  const chat = chatModule({
+    ...delivery,
+    ...{ store, limits, replica, presence, rates, chatted, reached, isCurrent },
+    counted: (world) => activity.count(world, "messages"),
+  });
+  const crowdsIn = crowds.in.bind(crowds);
+  const world = worldModule({
+    ...delivery,
+    ...{ store, doors, crowdsIn },
+    keepChannels: (...args) => chat.channels.keepRights(...args),
+    listAgain: (connections) => chat.readers.listAgain(connections),
+  });
+  const announcements = announcementModule({ ...delivery, store, limits });
+  const { forceJoins } = chat;
+  const users = userModule({ clock, store, presence, rates, forceJoins });
+  const reactions = new Reactions({ ...delivery, replica });
+  const rooms = roomModule({
+    ...{ clock, store, rates, doors, presence },
+    react: (...args) => reactions.add(...args),
+  });
+  const questions = questionModule({ ...delivery, store, limits, rates });
+  const polls = pollModule({ ...delivery, store, limits, rates, chatted });
+  // They come to people who log in, and end, in this order.
+  const modules: readonly (LiveModule & { bound: BoundCommands })[] = [
+    ...[chat, world, users, announcements],
+    ...[rooms, questions, polls],
+  ];
+
+  const endEntries = handEntries(events, {
+    activity: { "world.deleted": (event) => activity.forget(event.world) },
+    world: world.onEntry,
+    announcements: announcements.onEntry,
+    "chat.unread": chat.readers.handlers,
+    "chat.feed": chat.channels.feed.handlers,
+    "chat.channels": chat.channels.handlers,
+    "chat.pages": chat.pages.handlers,
+    questions: questions.onEntry,
+    polls: polls.onEntry,
+    reset: { "world.reset": (event) => doors.reset(event.world) },
+    own: ownPushes({
+      ...{ sockets, hub, effects, passes },
+      chatSent: (channel, id) => chat.channels.sent(channel, id),
+    }),
+  });
+
+  const login = { ...parts, rates, doors, states, crowdsIn, forceJoins };
+  const entrance = async (
+    ...args: Parameters<NonNullable<LiveModule["entrance"]>>
+  ) => {
+    const fields = {};
+    for (const { entrance } of modules) {
+      Object.assign(fields, await entrance?.(...args));
+    }
+    return fields;
+  };
+  const own = new Sockets({
+    ...{ clock, random, log, limits, store, sockets, pump, backlog, metrics },
+    logIn: (connection, payload) =>
+      logIn({ ...login, entrance }, connection, payload),
+    dispatch: dispatcher(
+      {
+        ...{ clock, store, states },
+        rightsFrame: (...args) => world.notifier.frameFor(...args),
+      },
+      modules.map(({ bound }) => bound),
+    ),
+    leave: (connection) => doors.leaveWorld(connection),
+    persist: (...args) => effects.persist(...args),
+    onSlow: (id) => activity.count(id, "slowReaders"),
+  });
+
+  return {
+    ...{ sockets, hub, replica, rates, activity, states, presence, crowds },
+    ...{ backlog, effects, pump, store, limits, chat },
+    open: own.open.bind(own),
+    /** Drops all connections, and stops what waits for a time. Nothing is pushed any more. */
+    stop(): void {
+      own.close();
+      endEntries();
+      for (const part of [effects, presence, activity, rates, crowds]) {
+        part.close();
+      }
+      reactions.close();
+      for (const { stop } of modules) stop?.();
+    },
+    /** Stops, and writes down what is only in memory. */
+    async close(): Promise<void> {
+      this.stop();
+      for (const { close } of modules) await close?.();
+      // Others learn up to here what this process has written.
+      replica.close();
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import type { AnyEvent } from "../db/contract/events.js";
+import type { UserRecord } from "../db/contract/store.js";
+import type { CommandName, Commands } from "../schemas/live/index.js";
+import type { PermissionKey } from "../schemas/plain/permissions.js";
+import type {
+  ChannelContext,
+  Context,
+  RoomContext,
+  RoomKeys,
+} from "./context.js";
+import type { Sendable } from "./rules/encoding.js";
+import type { View } from "./rules/world-state.js";
+import type { Connection } from "./socket/connection.js";
+
+type Handler<N extends CommandName, C> = (
+  context: C,
+  payload: Commands[N]["payload"],
+) => Promise<Sendable<Commands[N]["result"]>>;
+
+interface Common {
+  /** The code for a payload that does not match its schema. */
+  invalid?: "config.invalid";
+  /** Fields whose number may be larger than a double holds exactly. */
+  rounded?: readonly string[];
+  /** Whether the payload may hold any number of values: only users who manage rooms send it. */
+  large?: boolean;
+}
+
+/** What a command on the world asks for: a key, any of several keys, or only the login. */
+export type Requirement =
+  PermissionKey | { any: readonly PermissionKey[] } | "login";
+
+/** A command on the world. */
+interface WorldCommand<N extends CommandName, P> extends Common {
+  requires: Requirement;
+  handler: Handler<N, Context<P>>;
+}
+
+/** A command on a room. It asks for a key in that room, or with `any` only for `room.view`. */
+interface RoomCommand<N extends CommandName, P> extends Common {
+  inRoom: PermissionKey | "any";
+  /** The type of the module that the room must have. */
+  module?: string;
+  /** Whether the config of that module has to say that it is active. */
+  active?: boolean;
+  handler: Handler<N, RoomContext<P>>;
+}
+
+/**
+ * A command on a channel. In a room it asks for a key there, for each of several
+ * keys, or only that the room has a chat.
+ */
+interface ChannelCommand<N extends CommandName, P> extends Common {
+  inChannel: RoomKeys;
+  /** Who may give it on a direct channel. */
+  direct: "members" | "anybody" | "nobody";
+  handler: Handler<N, ChannelContext<P>>;
+}
+
+/** What a command asks for, and what it does. */
+export type Command<N extends CommandName, P> =
+  WorldCommand<N, P> | RoomCommand<N, P> | ChannelCommand<N, P>;
+
+/**
+ * The commands of a module, by name.
+ * @typeParam P the ports that their handlers find in their context.
+ */
+export type CommandTable<N extends CommandName, P> = {
+  readonly [K in N]: Command<K, P>;
+};
+
+/** Any command, where what its handler takes and gives makes no difference. */
+export type AnyCommand =
+  | WorldCommand<"user.ban", unknown>
+  | RoomCommand<"room.leave", unknown>
+  | ChannelCommand<"chat.leave", unknown>;
+
+/** Commands with the ports that their handlers get. */
+export interface BoundCommands {
+  readonly commands: object;
+  readonly ports: unknown;
+}
+
+/** Gives commands their ports. */
+export const bind = <N extends CommandName, P>(
+  commands: CommandTable<N, P>,
+  ports: P,
+): BoundCommands => ({ commands, ports });
+
+/** The events of a type. */
+export type EventOf<T extends AnyEvent["type"]> = Of<AnyEvent, T>;
+
+type Of<E, T> = E extends { type: infer U } ? (T extends U ? E : never) : never;
+
+/** What a part of the live layer does with each type of entry, or of another event. */
+export type EntryHandlers = {
+  readonly [T in AnyEvent["type"]]?: (event: EventOf<T>) => void;
+};
+
+/** A part of the product on the websocket, made by a function of its ports. */
+export interface LiveModule {
+  readonly bound?: BoundCommands;
+  /** At its place in the order of `order.ts`. */
+  readonly onEntry?: EntryHandlers;
+  /** A connection has logged in to a world, and gets pushes from now on. */
+  readonly enter?: (world: string) => Promise<void>;
+  /**
+   * Gives the fields that the module adds to the answer to a login. What it reads, it reads
+   * after the pushes have begun.
+   * @param view by which the client gets the world.
+   */
+  readonly entrance?: (
+    connection: Connection,
+    user: UserRecord,
+    view: View,
+  ) => Promise<object>;
+  /** A connection has left its world. It is no longer in the hub. */
+  readonly leave?: (connection: Connection) => void;
+  /** The last connection of this process has left a world. */
+  readonly forget?: (world: string) => void;
+  /** Ends what waits for a time. Nothing is pushed any more. */
+  readonly stop?: () => void;
+  /** Writes down what is only in memory. */
+  readonly close?: () => Promise<void>;
+}

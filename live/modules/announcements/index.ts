@@ -1,0 +1,29 @@
+import { isVisible } from "../../../schemas/plain/announcements.js";
+import type { Connection } from "../../socket/connection.js";
+import { bind, type LiveModule } from "../../module.js";
+import { sentAnnouncement } from "../../rules/shapes.js";
+import { type AnnouncementPorts, announcements } from "./commands.js";
+import { type AnnouncementPushPorts, AnnouncementPushes } from "./pushes.js";
+
+/** What the organizers tell everybody in a world. */
+export function announcementModule(
+  ports: AnnouncementPorts & AnnouncementPushPorts,
+) {
+  const pushes = new AnnouncementPushes(ports);
+  return {
+    bound: bind(announcements, ports),
+    onEntry: pushes.handlers,
+    enter: (world: string) => pushes.watch(world),
+    async entrance({ world }: Connection) {
+      const all = await ports.store.announcements.list(world);
+      const now = ports.clock.date();
+      return {
+        announcements: all
+          .filter((announcement) => isVisible(announcement, now))
+          .map((announcement) => sentAnnouncement(announcement, now)),
+      };
+    },
+    forget: (world: string) => pushes.unwatch(world),
+    stop: () => pushes.close(),
+  } satisfies LiveModule;
+}

@@ -1,0 +1,17 @@
+import { bind, type LiveModule } from "../../module.js";
+import type { Connection } from "../../socket/connection.js";
+import { type UserPorts, users } from "./commands.js";
+import { type SearchPorts, Searches } from "./searches.js";
+
+/** The people of a world. */
+export function userModule(ports: Omit<UserPorts, "searches"> & SearchPorts) {
+  const searches = new Searches(ports);
+  return {
+    bound: bind(users, { ...ports, searches }),
+    // Clients of Venueless expect these.
+    entrance: async () => ({
+      exhibition: { exhibitors: [], contact_requests: [] },
+    }),
+    leave: (connection: Connection) => searches.end(connection),
+  } satisfies LiveModule;
+}

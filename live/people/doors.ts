@@ -1,0 +1,149 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { Events } from "../../db/contract/events.js";
+import { StoreError } from "../../db/contract/store.js";
+import type { Clock } from "../../db/log/clock.js";
+import type { WorldStates } from "../rules/world-state.js";
+import type { Connection, Login } from "../socket/connection.js";
+import { reload } from "../socket/endings.js";
+import type { Hub } from "./hub.js";
+import type { Presence } from "./presence.js";
+import type { Replica } from "./replica/replica.js";
+
+/** How long a login waits until the log of its world can be read, in milliseconds. */
+const FOLLOW_TIMEOUT = 2000;
+
+/** What doors need. */
+export interface DoorPorts {
+  readonly clock: Clock;
+  readonly log: FastifyBaseLogger;
+  readonly events: Events;
+  readonly replica: Replica;
+  readonly hub: Hub;
+  readonly presence: Presence;
+  readonly states: WorldStates;
+  /** What the modules do when people come and go, as `LiveModule` says. */
+  readonly modules: {
+    enter(world: string): Promise<void>;
+    leave(connection: Connection): void;
+    forget(world: string): void;
+  };
+}
+
+/** Lets connections into worlds and rooms, and out of them. */
+export class Doors {
+  readonly #ports: DoorPorts;
+  /** The connections for which this process follows their worlds. */
+  readonly #following = new Set<Connection>();
+
+  constructor(ports: DoorPorts) {
+    this.#ports = ports;
+  }
+
+  /** Takes a connection that has logged in. It gets pushes from now on. */
+  async enterWorld(connection: Connection, login: Login): Promise<void> {
+    connection.login = login;
+    // The client may have gone while its user was written: then nothing would remove it.
+    if (connection.ended) return;
+    await this.#follow(connection);
+    if (connection.ended) return this.#unfollow(connection);
+    const { hub, modules } = this.#ports;
+    hub.add(connection, login.user);
+    await modules.enter(connection.world);
+  }
+
+  /** @throws {StoreError} `unusable` if the log cannot be read for some time. */
+  async #follow(connection: Connection): Promise<void> {
+    const { clock, events, replica } = this.#ports;
+    const { world } = connection;
+    this.#following.add(connection);
+    let stop = () => {};
+    const late = new Promise<never>((_, reject) => {
+      const fault = new StoreError("unusable", "The log cannot be read.");
+      stop = clock.after(FOLLOW_TIMEOUT, () => reject(fault));
+    });
+    const followed = Promise.all([events.follow(world), replica.follow(world)]);
+    await Promise.race([followed, late]).finally(() => stop());
+  }
+
+  #unfollow(connection: Connection): void {
+    if (!this.#following.delete(connection)) return;
+    this.#ports.events.unfollow(connection.world);
+    this.#ports.replica.unfollow(connection.world);
+  }
+
+  /** A login that failed after all. */
+  forgetLogin(connection: Connection): void {
+    const { hub, modules } = this.#ports;
+    hub.remove(connection);
+    modules.leave(connection);
+    connection.forgetPushes();
+    connection.login = undefined;
+    this.#unfollow(connection);
+    this.#forgetIfEmpty(connection.world);
+  }
+
+  /** A connection has got the answer to its login. */
+  opened({ ended, world, id, login }: Connection): void {
+    if (ended) return;
+    const { user } = login!;
+    const { log, clock, presence } = this.#ports;
+    log.debug({ connection: id, user }, "websocket logged in");
+    // With fractions, as the order of logins counts.
+    const at = clock.origin + clock.now();
+    presence.note(world, { do: "open", connection: id, user, at });
+  }
+
+  /**
+   * Lets a connection into a room.
+   * @param watches whether it gets pushes about who else is there.
+   * @param told whether those who watch the room get a push if it was there before.
+   */
+  enterRoom(
+    connection: Connection,
+    room: string,
+    watches: boolean,
+    told = true,
+  ): void {
+    if (connection.ended) return;
+    const { hub, presence } = this.#ports;
+    const again = connection.rooms.has(room);
+    hub.enter(connection, room, watches);
+    if (again && !told) return;
+    const { world, id } = connection;
+    presence.note(world, { do: "enter", connection: id, room });
+  }
+
+  leaveRoom(connection: Connection, room: string): void {
+    if (!connection.rooms.has(room)) return;
+    const { hub, presence } = this.#ports;
+    hub.leave(connection, room);
+    const { world, id } = connection;
+    presence.note(world, { do: "leave", connection: id, room });
+  }
+
+  /** A connection ended, or will end and gets nothing any more. */
+  leaveWorld(connection: Connection): void {
+    const { world, id, login } = connection;
+    if (!login) return;
+    const { hub, modules, presence } = this.#ports;
+    hub.remove(connection);
+    modules.leave(connection);
+    presence.note(world, { do: "close", connection: id });
+    this.#unfollow(connection);
+    this.#forgetIfEmpty(world);
+  }
+
+  /** The database has lost what it had: people log in again, and fetch what is true. */
+  reset(world: string): void {
+    const { log, hub } = this.#ports;
+    log.warn({ world }, "the log of a world went back");
+    for (const connection of [...hub.in(world)]) reload(connection);
+  }
+
+  #forgetIfEmpty(world: string): void {
+    const { hub, states, modules } = this.#ports;
+    if (hub.in(world).size > 0) return;
+    states.forget(world);
+    modules.forget(world);
+  }
+}
