@@ -160,9 +160,11 @@ export class Draft {
 
   /** The rows of all entries that are no chat events, after {@link finish}. */
   rows(): EntryRow[] {
-    return this.#hints.flatMap(({ entry }) =>
-      entry.type === "chat.event" ? [] : [entryRow(entry)],
-    );
+    const rows: EntryRow[] = [];
+    for (const { entry } of this.#hints) {
+      if (entry.type !== "chat.event") rows.push(entryRow(entry));
+    }
+    return rows;
   }
 
   #move(world: string, to: Position): void {

@@ -47,24 +47,34 @@ export function newRoomId(): string {
 export function roomChanges(
   old: WholeRoomRow,
   ownDomain: string | null,
-  { module_config, permission_config, extras, ...rest }: RoomUpdate,
+  changes: RoomUpdate,
 ): Partial<OwnRoomRow> {
-  const asked: Partial<OwnRoomRow> = {
-    ...rest,
-    ...(module_config && { module_config: JSON.stringify(module_config) }),
-    ...(permission_config && {
-      permission_config: JSON.stringify(permission_config),
-    }),
-    ...(extras && {
-      extras: extrasJson({ ...ownExtras(old.extras), ...given(extras) }),
-    }),
-  };
-  const stored: Record<string, unknown> = { ...old, domain: ownDomain };
-  return Object.fromEntries(
-    Object.entries(given(asked)).filter(
-      ([name, value]) => value !== stored[name],
-    ),
-  );
+  // Filled field by field: objects that are spread together take ten times as long.
+  const changed: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) continue;
+    const stored = columnOf(name, value, old);
+    const before =
+      name === "domain" ? ownDomain : old[name as keyof WholeRoomRow];
+    if (stored !== before) changed[name] = stored;
+  }
+  return changed;
+}
+
+/** What a column of a room becomes when a change gives its field a value. */
+function columnOf(name: string, value: unknown, old: WholeRoomRow): unknown {
+  switch (name) {
+    case "module_config":
+    case "permission_config":
+      return JSON.stringify(value);
+    case "extras":
+      return extrasJson({
+        ...ownExtras(old.extras),
+        ...given(value as object),
+      });
+    default:
+      return value;
+  }
 }
 
 /** The fields that have a value. */

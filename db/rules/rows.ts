@@ -63,6 +63,32 @@ export const ROOM_COLUMNS =
 /** The columns of a {@link WholeRoomRow}, from the same tables. */
 export const WHOLE_ROOM_COLUMNS = `${ROOM_COLUMNS}, rooms.extras`;
 
+/** The values of {@link WHOLE_ROOM_COLUMNS}. */
+export type WholeRoomValues = [
+  id: string,
+  name: string,
+  description: string,
+  module_config: string,
+  permission_config: string,
+  sorting_priority: number,
+  domain: string,
+  revision: number,
+  extras: string | null,
+];
+
+/** The room of which these are the columns. */
+export const wholeRoomIn = (columns: WholeRoomValues): WholeRoomRow => ({
+  id: columns[0],
+  name: columns[1],
+  description: columns[2],
+  module_config: columns[3],
+  permission_config: columns[4],
+  sorting_priority: columns[5],
+  domain: columns[6],
+  revision: columns[7],
+  extras: columns[8],
+});
+
 /** The columns of a {@link UserRow}. */
 export const USER_COLUMNS =
   "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login";

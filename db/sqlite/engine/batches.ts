@@ -1,9 +1,8 @@
-import type { StoreError } from "../../contract/store.js";
 import type { Entry } from "../../log/entries.js";
 import type { Hint } from "../../log/log.js";
 import { type Connection, storeErrorOf } from "./database.js";
 import type { WriteLog } from "../log/log-writes.js";
-import type { WriteAnswer, WriteCall, Writes } from "./writer.js";
+import type { Failure, WriteAnswer, WriteCall, Writes } from "./writer.js";
 
 /** What a transaction answers and appended. */
 export interface Batch {
@@ -37,7 +36,7 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
     } catch (error) {
       if (!db.inTransaction) throw error;
       if (rowsChanged.get() !== before) throw new HalfDone();
-      return failedAnswer(call, error);
+      return [call[0], undefined, failureOf(error)];
     }
   }
 
@@ -53,12 +52,13 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
       if (!db.inTransaction) throw error;
       rollBack.run();
       release.run();
-      return failedAnswer(call, error);
+      return [call[0], undefined, failureOf(error)];
     }
   }
 
-  function resultOf({ id, write, args, by }: WriteCall): WriteAnswer {
-    return { id, result: log.during(by, () => byName[write]!(...args)) };
+  function resultOf(call: WriteCall): WriteAnswer {
+    const [id, write, args, by] = call;
+    return [id, log.during(by, () => byName[write]!(...args))];
   }
 
   const inTransaction = db.transaction(
@@ -89,16 +89,14 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
   };
 }
 
-function failedAnswer({ id }: WriteCall, error: unknown): WriteAnswer {
+/** What the caller of a write gets to know of an error. */
+export function failureOf(error: unknown): Failure {
   const { problem, message, field } = storeErrorOf(error) ?? toFault(error);
-  return { id, problem, message, ...(field !== undefined && { field }) };
+  return { problem, message, ...(field !== undefined && { field }) };
 }
 
 /** A bug of Foyer. Its stack goes to the log, and nothing to the client. */
-export function toFault(error: unknown): Pick<StoreError, "message"> & {
-  problem: "fault";
-  field?: undefined;
-} {
+export function toFault(error: unknown): Failure & { field?: undefined } {
   const { stack, message } = error as Error;
   return { problem: "fault", message: stack ?? message };
 }

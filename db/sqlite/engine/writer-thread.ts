@@ -5,12 +5,12 @@ import {
 } from "node:worker_threads";
 import { StoreError } from "../../contract/store.js";
 import { announcementWrites } from "../worlds/announcements.js";
-import { type Batch, batches, toFault } from "./batches.js";
+import { type Batch, batches, failureOf } from "./batches.js";
 import { chatCopyWrites } from "../copies/chat-import.js";
 import { memberWrites } from "../chat/chat-members.js";
 import { messageWrites } from "../chat/chat-messages.js";
 import { chatErasures } from "../chat/chat-remains.js";
-import { openForWriting, storeErrorOf } from "./database.js";
+import { openForWriting } from "./database.js";
 import { Erasing } from "../erasure/erasing.js";
 import { fileWrites } from "../files/file-writes.js";
 import { logPruning } from "../log/log-pruning.js";
@@ -80,8 +80,8 @@ port.on("message", (received: Message) => {
     calls.push(...message);
     message = calls.length < MAX_BATCH ? next() : undefined;
   }
-  const users = calls.filter(({ write }) => write === "eraseUser");
-  const others = calls.filter(({ write }) => write !== "eraseUser");
+  const users = calls.filter((call) => call[1] === "eraseUser");
+  const others = calls.filter((call) => call[1] !== "eraseUser");
   const [first, second] = [commit(others), erase(users)];
   const answers = [...first.answers, ...second.answers];
   const hints = [...first.hints, ...second.hints].map(toSent);
@@ -112,7 +112,7 @@ function erase(users: WriteCall[]): Batch {
   if (users.length === 0) return NOTHING;
   return withoutForeignKeys(db, () =>
     commit(users, (answers) => {
-      if (answers.some((answer) => "result" in answer)) {
+      if (answers.some((answer) => !answer[2])) {
         rewriteTable(db, "users");
         rewriteTable(db, "blocks");
       }
@@ -134,10 +134,11 @@ function commit(
     erasing.before(batch);
     return attempt(batch, finish);
   } catch (error) {
-    const { problem, message } =
-      asDoubtful(error) ?? storeErrorOf(error) ?? toFault(error);
-    const answers = batch.map(({ id }) => ({ id, problem, message }));
-    return { answers, hints: [] };
+    const failure = failureOf(asDoubtful(error) ?? error);
+    return {
+      answers: batch.map(([id]) => [id, undefined, failure]),
+      hints: [],
+    };
   }
 }
 

@@ -32,26 +32,31 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof pollWrites> &
   ReturnType<typeof copyWrites>;
 
-/** A write as it is sent to the writer thread. */
-export interface WriteCall {
-  id: number;
-  write: keyof Writes;
-  args: unknown[];
-  by: Author | undefined;
-}
+/**
+ * A write as it is sent to the writer thread. What travels between the threads goes by
+ * position, because to copy the names of fields takes most of the time.
+ */
+export type WriteCall = readonly [
+  id: number,
+  write: keyof Writes,
+  args: unknown[],
+  by: Author | undefined,
+];
 
 /** A message to the thread: writes, or the request to end. */
 export type Message = WriteCall[] | "close";
 
-/** The answer to a write: its result, or a problem. */
+/** Why a write failed. */
+export interface Failure {
+  problem: StoreProblem | "fault";
+  message: string;
+  field?: string;
+}
+
+/** The answer to a write: its result, or why it failed. */
 export type WriteAnswer =
-  | { id: number; result: unknown }
-  | {
-      id: number;
-      problem: StoreProblem | "fault";
-      message: string;
-      field?: string;
-    };
+  | readonly [id: number, result: unknown]
+  | readonly [id: number, result: undefined, failure: Failure];
 
 /**
  * A message of the thread after its transactions. A delivery of chat is the same object in
@@ -131,7 +136,7 @@ export class Writer {
     }
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      const call = { id, write, args, by };
+      const call = [id, write, args, by] as const;
       this.#unsent.add(
         { call, resolve, reject },
         { patient: OF_CROWDS.has(write), busy: this.#waiting.size > 0 },
@@ -157,7 +162,7 @@ export class Writer {
       return;
     }
     for (const { call, ...waiting } of unsent) {
-      this.#waiting.set(call.id, waiting);
+      this.#waiting.set(call[0], waiting);
     }
     const calls = unsent.map(({ call }) => call);
     try {
@@ -168,7 +173,7 @@ export class Writer {
         try {
           this.#post([call]);
         } catch (error) {
-          this.#settle({ id: call.id, ...toFault(error) });
+          this.#settle([call[0], undefined, toFault(error)]);
         }
       }
     }
@@ -225,16 +230,15 @@ export class Writer {
     return worker;
   }
 
-  readonly #settle = (answer: WriteAnswer): void => {
-    const waiting = this.#waiting.get(answer.id);
-    this.#waiting.delete(answer.id);
-    if ("result" in answer) waiting?.resolve(answer.result as never);
-    else if (answer.problem === "fault") {
-      waiting?.reject(new Error(answer.message));
-    } else {
-      waiting?.reject(
-        new StoreError(answer.problem, answer.message, answer.field),
-      );
-    }
+  readonly #settle = ([id, result, failure]: WriteAnswer): void => {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (!failure) return waiting?.resolve(result as never);
+    const { problem, message, field } = failure;
+    waiting?.reject(
+      problem === "fault"
+        ? new Error(message)
+        : new StoreError(problem, message, field),
+    );
   };
 }

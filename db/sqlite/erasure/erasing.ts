@@ -73,7 +73,7 @@ export class Erasing {
 
   /** Is called before the transaction of some writes. */
   before(calls: readonly WriteCall[]): void {
-    if (calls.some(({ write }) => ERASING.has(write))) this.#scrubber.begin();
+    if (calls.some((call) => ERASING.has(call[1]))) this.#scrubber.begin();
   }
 
   /** Is called in a transaction that deletes or replaces the content of questions, before it commits. */
@@ -90,10 +90,10 @@ export class Erasing {
 
   /** Is called after the commit of some writes, and before their answers are sent. */
   after(calls: readonly WriteCall[], answers: readonly WriteAnswer[]): void {
-    const wrote = (name: keyof Writes) =>
-      calls.some(({ write }) => write === name);
+    const written = new Set(calls.map((call) => call[1]));
+    const wrote = (name: keyof Writes) => written.has(name);
     const anyOf = (names: ReadonlySet<keyof Writes>) =>
-      calls.some(({ write }) => names.has(write));
+      [...written].some((write) => names.has(write));
     const tables: ErasedTable[] = [];
     if (wrote("deleteWorld")) tables.push(...ERASED_TABLES);
     if (wrote("deleteFile")) tables.push("files");
@@ -135,9 +135,8 @@ function deleted(
   answers: readonly WriteAnswer[],
 ): boolean {
   const ids = calls
-    .filter(({ write }) => write === "deleteMessage")
-    .map(({ id }) => id);
-  return answers.some(
-    (answer) => "result" in answer && ids.includes(answer.id),
-  );
+    .filter((call) => call[1] === "deleteMessage")
+    .map((call) => call[0]);
+  if (ids.length === 0) return false;
+  return answers.some((answer) => !answer[2] && ids.includes(answer[0]));
 }

@@ -1,29 +1,51 @@
 import type { Delivery } from "../../contract/chat.js";
-import { type Author, chatEntry, type Entry } from "../../log/entries.js";
+import {
+  type Author,
+  type Change,
+  chatEntry,
+  type Entry,
+} from "../../log/entries.js";
 import type { Hint } from "../../log/log.js";
 
+/** What each hint says. */
+type Head = [
+  previous: number,
+  world: string,
+  tag: number,
+  kind: Author["kind"],
+  user: string | undefined,
+  connection: string | undefined,
+  token: string | undefined,
+];
+
 /**
- * A hint as it travels between the threads. Of an event of chat, only what its delivery
- * does not say: to copy the names of fields takes most of the time.
+ * A hint as it travels between the threads: by position, because to copy the names of
+ * fields takes most of the time. The delivery of an event of chat says its number and time.
  */
 export type SentHint =
-  | Hint<Entry>
-  | [
-      previous: number,
-      world: string,
-      tag: number,
-      by: Author,
-      delivery: Delivery,
-    ];
+  | [...Head, delivery: Delivery]
+  | [...Head, change: Change, seq: number, at: number];
 
-export const toSent = (hint: Hint<Entry>): SentHint => {
-  const { entry, previous } = hint;
-  if (entry.type !== "chat.event") return hint;
-  return [previous, entry.world, entry.tag, entry.by, entry.delivery];
+export const toSent = ({ entry, previous }: Hint<Entry>): SentHint => {
+  const { kind, user, connection, token } = entry.by;
+  if (entry.type === "chat.event") {
+    const { world, tag, delivery } = entry;
+    return [previous, world, tag, kind, user, connection, token, delivery];
+  }
+  const { world, seq, tag, at, by: _, ...change } = entry;
+  const head: Head = [previous, world, tag, kind, user, connection, token];
+  return [...head, change, seq, at];
 };
 
 export const fromSent = (sent: SentHint): Hint<Entry> => {
-  if (!Array.isArray(sent)) return sent;
-  const [previous, world, tag, by, delivery] = sent;
-  return { entry: chatEntry(world, tag, delivery, by), previous };
+  const [previous, world, tag, kind, user, connection, token] = sent;
+  const by: { -readonly [K in keyof Author]: Author[K] } = { kind };
+  if (user !== undefined) by.user = user;
+  if (connection !== undefined) by.connection = connection;
+  if (token !== undefined) by.token = token;
+  if (sent.length === 8) {
+    return { entry: chatEntry(world, tag, sent[7], by), previous };
+  }
+  const [, , , , , , , change, seq, at] = sent;
+  return { entry: { world, seq, tag, at, by, ...change }, previous };
 };
