@@ -212,7 +212,9 @@ export function entryRow(
 }
 
 const storedAuthor = ({ kind, user, token }: Author): string =>
-  JSON.stringify({ kind, user, token });
+  user === undefined && token === undefined
+    ? `{"kind":"${kind}"}`
+    : JSON.stringify({ kind, user, token });
 
 /**
  * The author of a chat event as it is stored beside its sender.
