@@ -28,6 +28,11 @@ export class Places {
     return true;
   }
 
+  /** Whether nobody is anywhere. */
+  get isEmpty(): boolean {
+    return this.#places.size === 0;
+  }
+
   /** The users in a place, in the order in which they came. */
   usersIn(place: string): string[] {
     return [...(this.#places.get(place)?.keys() ?? [])];

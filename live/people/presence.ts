@@ -41,13 +41,13 @@ export interface CrowdListener extends PresenceListener {
  * when a process ends, what it had is gone with it.
  *
  * A process knows its own people by name. Of the people elsewhere it has numbers
- * ({@link Headcount}), and the names only of those who
+ * ({@link Headcount}). It learns only two kinds of names:
  *
- * - are in a room of which its own people may see who is there ({@link Watches}), or
- * - have a connection here, too: such a user has a limit of connections, and is a member of
- *   channels with all of them.
+ * - of people in a room of which its own people may see who is there ({@link Watches});
+ * - of users who have a connection here, too, with their other connections: a limit of
+ *   connections counts all of them, and each can make the user a member of a channel.
  *
- * Others send it those names, and take them back when it has no reason any more.
+ * The others take a name back when the reason ends.
  */
 export class Presence extends Whereabouts {
   readonly #clock: Clock;
@@ -55,7 +55,7 @@ export class Presence extends Whereabouts {
   readonly #listener: CrowdListener;
   readonly #counts: Headcount;
   readonly #watches: Watches;
-  /** To a process that needs the name, by connection and world. */
+  /** To a process in which the user is, too, by connection and world. */
   readonly #stays: Topic<Stay>;
   /** To a process with connections of the user, by user, channel and world. */
   readonly #absent: Topic<Absent>;
@@ -85,11 +85,12 @@ export class Presence extends Whereabouts {
     });
     this.#watches = new Watches(clock, replica, {
       isWatched: (world, room) => listener.isWatched(world, room),
-      onWatch: (process, world, room) => {
-        for (const id of this.connectionsIn(world, room, replica.process)) {
-          this.#tell(process, world, id, 0);
-        }
-      },
+      usersIn: (world, room) =>
+        this.usersIn(world, room).filter((user) =>
+          this.#isHere(world, room, user),
+        ),
+      entered: (...step) => this.enterByName(...step),
+      left: (...step) => this.leaveByName(...step),
     });
     this.#stays = replica.topic<Stay>({
       name: "stay",
@@ -154,11 +155,19 @@ export class Presence extends Whereabouts {
     const { process } = this.#replica;
     const { connection } = step;
     const before = this.ownerOf(connection)?.user;
+    const rooms = this.roomsOf(connection);
     const changed = this.#changedBy(world, step);
     this.apply(process, world, step);
     const user = before ?? this.ownerOf(connection)?.user;
     if (user === undefined) return;
     if (COUNTED.has(step.do)) this.#count(world, user);
+    if (step.do === "enter") this.#watches.entered(world, step.room, user);
+    const left = new Set(rooms);
+    for (const room of this.roomsOf(connection)) left.delete(room);
+    for (const room of left) {
+      if (this.#isHere(world, room, user)) continue;
+      this.#watches.left(world, room, user);
+    }
     const delay = step.do === "attend" ? 0 : REPORT_DELAY;
     for (const id of changed) this.#share(world, id, delay);
     if (step.do === "absent") this.#shareAbsence(world, user, step);
@@ -167,20 +176,14 @@ export class Presence extends Whereabouts {
     }
   }
 
-  /** The connections of which the others learn something by a step. */
+  /** The connections of which others learn something by a step. */
   #changedBy(world: string, step: Step): string[] {
     const { connection } = step;
-    // That it listens says nothing of its user.
-    if (step.do === "subscribe") return [];
-    if (step.do !== "unsubscribe" && step.do !== "absent") return [connection];
+    if (step.do !== "absent") return SHARED.has(step.do) ? [connection] : [];
     const user = this.ownerOf(connection)?.user;
     if (user === undefined) return [];
-    const { process } = this.#replica;
     const who = { world, user, channel: step.channel };
-    const attending = this.listening(process, who, true);
-    return step.do === "absent"
-      ? attending
-      : attending.filter((id) => id === connection);
+    return this.listening(this.#replica.process, who, true);
   }
 
   protected override noteLeft(world: string, room: string, user: string) {
@@ -205,37 +208,31 @@ export class Presence extends Whereabouts {
   /** Counts the connections that a user has in this process. */
   #count(world: string, user: string): void {
     const own = this.connectionsOf(world, user, this.#replica.process);
-    const rooms = own.map(({ connection }) => this.stayOf(connection)!.rooms);
+    const rooms = own.map(({ connection }) => this.roomsOf(connection));
     this.#counts.count(world, user, rooms);
   }
 
+  /** Whether a user is in a room with a connection of this process. */
+  #isHere(world: string, room: string, user: string): boolean {
+    return this.connectionsOf(world, user, this.#replica.process).some(
+      ({ connection }) => this.roomsOf(connection).includes(room),
+    );
+  }
+
+  /** Tells the processes in which its user is, too, of a connection of this one. */
   #share(world: string, connection: string, delay = REPORT_DELAY): void {
     for (const process of this.#replica.othersIn(world)) {
       this.#tell(process, world, connection, delay);
     }
   }
 
-  /** Tells another process where a connection of this one is, if it may know the user. */
   #tell(process: string, world: string, connection: string, delay: number) {
     const key = `${connection} ${world}`;
-    const stay = this.#stayFor(process, world, connection);
-    if (stay) this.#stays.put(process, key, stay, delay);
+    const stay = this.stayOf(connection);
+    const isThere =
+      stay && this.#counts.elsewhere(world, stay.user).includes(process);
+    if (isThere) this.#stays.put(process, key, stay, delay);
     else this.#stays.delete(process, key);
-  }
-
-  #stayFor(process: string, world: string, id: string): Stay | undefined {
-    const stay = this.stayOf(id);
-    if (!stay) return undefined;
-    const { user, at, again } = stay;
-    const watched = this.#watches.by(process, world);
-    const isThere = this.#counts.elsewhere(world, user).includes(process);
-    const rooms = stay.rooms.filter((room) => watched?.has(room));
-    if (rooms.length === 0 && !isThere) return undefined;
-    return {
-      ...{ user, at, rooms },
-      attending: isThere ? stay.attending : [],
-      ...(again && watched?.has(again[0]) && { again }),
-    };
   }
 
   #shareAbsence(
@@ -278,7 +275,6 @@ export class Presence extends Whereabouts {
         this.#attendToo(world, stay.user, step.channel);
       }
     }
-    this.tellAgain(connection, stay.again);
   }
 
   /** A user has left a channel in another process. */
@@ -293,7 +289,10 @@ export class Presence extends Whereabouts {
   }
 }
 
-/** The steps that change a {@link Seen}. */
-const COUNTED: ReadonlySet<Step["do"]> = new Set([
-  ...(["open", "close", "enter", "leave"] as const),
-]);
+type Kinds = ReadonlySet<Step["do"]>;
+
+/** The steps that change what is counted. */
+const COUNTED: Kinds = new Set(["open", "close", "enter", "leave"]);
+
+/** The steps that change the {@link Stay} of their connection. */
+const SHARED: Kinds = new Set(["open", "close", "attend", "unsubscribe"]);

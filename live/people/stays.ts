@@ -1,10 +1,8 @@
 import {
-  isCount,
   isId,
   isListOf,
   isNumber,
   isRecord,
-  isTupleOf,
 } from "../../schemas/plain/shapes.js";
 
 /** A step in who is where. */
@@ -27,27 +25,20 @@ export interface Absence {
   readonly silent: boolean;
 }
 
-/** Where a connection is, as its process tells others. */
+/** A connection, as its process tells others in which the user has connections, too. */
 export interface Stay {
   readonly user: string;
   readonly at: number;
-  readonly rooms: readonly string[];
   /** The channels of which it makes its user a member. */
   readonly attending: readonly string[];
-  /** The room that it entered again last, and how often it has entered one again. */
-  readonly again?: readonly [room: string, count: number];
 }
 
 /** Whether something is a {@link Stay}. */
-export const isStay = isRecord(
-  {
-    user: isId,
-    at: isNumber,
-    rooms: isListOf(isId),
-    attending: isListOf(isId),
-  },
-  { again: isTupleOf(isId, isCount) },
-);
+export const isStay = isRecord({
+  user: isId,
+  at: isNumber,
+  attending: isListOf(isId),
+});
 
 /**
  * The steps that lead a connection from one stay to another.
@@ -56,35 +47,18 @@ export const isStay = isRecord(
 export function stepsBetween(
   connection: string,
   before: Stay | undefined,
-  { user, at, rooms, attending, again }: Stay,
+  { user, at, attending }: Stay,
 ): Step[] {
   const steps: Step[] = [];
   if (!before) steps.push({ do: "open", connection, user, at });
-  const [left, entered] = changes(before?.rooms, rooms);
-  for (const room of left) steps.push({ do: "leave", connection, room });
-  for (const room of entered) steps.push({ do: "enter", connection, room });
-  if (again && before && again[1] !== (before.again?.[1] ?? 0)) {
-    const [room] = again;
-    if (before.rooms.includes(room) && rooms.includes(room)) {
-      steps.push({ do: "enter", connection, room });
-    }
-  }
-  const [quit, attended] = changes(before?.attending, attending);
-  for (const channel of quit) {
+  for (const channel of before?.attending ?? []) {
+    if (attending.includes(channel)) continue;
     steps.push({ do: "unsubscribe", connection, channel });
   }
-  for (const channel of attended) {
+  for (const channel of attending) {
+    if (before?.attending.includes(channel)) continue;
     steps.push({ do: "subscribe", connection, channel });
     steps.push({ do: "attend", connection, channel });
   }
   return steps;
 }
-
-/** What is not in a list any more, and what is new there. */
-const changes = (
-  before: readonly string[] = [],
-  after: readonly string[],
-): [gone: string[], added: string[]] => [
-  before.filter((item) => !after.includes(item)),
-  after.filter((item) => !before.includes(item)),
-];

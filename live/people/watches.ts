@@ -22,25 +22,34 @@ interface Watched {
 
 interface WatchesParts {
   /** Whether people of this process may see who is in a room, and are in it. */
-  readonly isWatched: (world: string, room: string) => boolean;
-  /** A process begins or ceases to watch a room. What it is told now, it gets at once. */
-  readonly onWatch: (process: string, world: string, room: string) => void;
+  isWatched(world: string, room: string): boolean;
+  /** The users of this process in a room. */
+  usersIn(world: string, room: string): Iterable<string>;
+  /** A user of another process entered a watched room; `again` if they were there before. */
+  entered(world: string, room: string, user: string, again: boolean): void;
+  left(world: string, room: string, user: string): void;
 }
 
 /**
- * The rooms that each process watches, as people there may see who is in them. Others name
- * their people in such a room to that process, and to no other.
+ * The names of the people in rooms that are watched. A process whose people may see who is in a room
+ * tells the others that it watches the room. While any process does, the others name their
+ * people there, in a scope of the room that only those who watch follow.
  */
 export class Watches {
   readonly #clock: Clock;
   readonly #replica: Replica;
   readonly #parts: WatchesParts;
-  /** Which rooms of a world a process watches. */
+  /** In a world: the rooms that a process watches. */
   readonly #watch: Topic<number>;
-  /** To the process that watches: all in a room have been named. By room and world. */
+  /** In a room: the users there, with another number each time that they enter. */
+  readonly #name: Topic<number>;
+  /** In a room: the processes to which all users there have been named. */
   readonly #named: Topic<number>;
+  /** What this process watches, by scope. */
   readonly #own = new Map<string, Watched>();
-  /** By process and world. */
+  /** The names that others have told, by scope: of processes and users. */
+  readonly #names = new Map<string, Set<string>>();
+  /** The other processes that watch a room, by scope. */
   readonly #others = new Map<string, Set<string>>();
   #last = 0;
   #closed = false;
@@ -49,18 +58,20 @@ export class Watches {
     this.#clock = clock;
     this.#replica = replica;
     this.#parts = parts;
+    const common = { delay: 0, isValue: isCount };
     this.#watch = replica.topic<number>({
-      name: "watch",
-      delay: 0,
-      isValue: isCount,
+      ...{ ...common, name: "watch" },
       put: (item, number) => this.#begin(item, number),
       gone: (item) => this.#end(item),
     });
+    this.#name = replica.topic<number>({
+      ...{ ...common, name: "name", delay: 20 },
+      put: (item) => this.#take(item),
+      gone: (item) => this.#lose(item),
+    });
     this.#named = replica.topic<number>({
-      name: "named",
-      delay: 0,
-      isValue: isCount,
-      put: ({ process, key }, number) => this.#hear(process, key, number),
+      ...{ ...common, name: "named" },
+      put: (item, number) => this.#hear(item, number),
       gone: () => {},
     });
   }
@@ -74,8 +85,8 @@ export class Watches {
    * @returns when all others have named their people there, or some process takes too long.
    */
   watch(world: string, room: string): Promise<void> {
-    const key = keyOf(world, room);
-    const before = this.#own.get(key);
+    const scope = scopeOf(world, room);
+    const before = this.#own.get(scope);
     if (before) return before.ready;
     const awaited = new Set(this.#replica.othersIn(world));
     let onReady = () => {};
@@ -87,7 +98,9 @@ export class Watches {
         onReady();
       },
     };
-    this.#own.set(key, watched);
+    this.#own.set(scope, watched);
+    // It does not fail, and the others say by themselves when they have named all.
+    this.#replica.follow(scope).catch(() => {});
     this.#watch.put(world, room, watched.number);
     if (awaited.size === 0) watched.onReady();
     else this.#clock.after(PATIENCE, watched.onReady);
@@ -97,12 +110,18 @@ export class Watches {
 
   /** Whether this process has begun to watch a room, and others still name who was there before. */
   isLoading(world: string, room: string): boolean {
-    return this.#own.get(keyOf(world, room))?.isReady === false;
+    return this.#own.get(scopeOf(world, room))?.isReady === false;
   }
 
-  /** The rooms of a world that another process watches. */
-  by(process: string, world: string): ReadonlySet<string> | undefined {
-    return this.#others.get(keyOf(world, process));
+  /** A connection of this process entered a room, perhaps again. */
+  entered(world: string, room: string, user: string): void {
+    const scope = scopeOf(world, room);
+    if (this.#others.has(scope)) this.#name.put(scope, user, ++this.#last);
+  }
+
+  /** No connection that a user has in this process is in a room any more. */
+  left(world: string, room: string, user: string): void {
+    this.#name.delete(scopeOf(world, room), user);
   }
 
   #endLater(world: string, room: string): void {
@@ -111,37 +130,72 @@ export class Watches {
       if (this.#parts.isWatched(world, room)) {
         return this.#endLater(world, room);
       }
-      this.#own.delete(keyOf(world, room));
+      const scope = scopeOf(world, room);
+      this.#own.delete(scope);
+      // The others take the names back.
       this.#watch.delete(world, room);
+      this.#replica.unfollow(scope);
     });
   }
 
+  /** Another process watches a room. */
   #begin({ process, scope: world, key: room }: ForeignItem, number: number) {
-    const name = keyOf(world, process);
-    const rooms = this.#others.get(name) ?? new Set();
-    this.#others.set(name, rooms.add(room));
-    this.#parts.onWatch(process, world, room);
+    const scope = scopeOf(world, room);
+    let processes = this.#others.get(scope);
+    if (!processes) {
+      this.#others.set(scope, (processes = new Set()));
+      for (const user of this.#parts.usersIn(world, room)) {
+        this.#name.put(scope, user, ++this.#last, 0);
+      }
+    }
+    processes.add(process);
     // It arrives after the names.
-    this.#named.put(process, keyOf(world, room), number);
+    this.#named.put(scope, process, number);
   }
 
   #end({ process, scope: world, key: room }: ForeignItem): void {
-    const name = keyOf(world, process);
-    const rooms = this.#others.get(name);
-    if (!rooms?.delete(room)) return;
-    if (rooms.size === 0) this.#others.delete(name);
-    this.#parts.onWatch(process, world, room);
-    this.#named.delete(process, keyOf(world, room));
+    const scope = scopeOf(world, room);
+    const processes = this.#others.get(scope);
+    if (!processes?.delete(process)) return;
+    this.#named.delete(scope, process);
+    if (processes.size > 0) return;
+    this.#others.delete(scope);
+    for (const user of this.#parts.usersIn(world, room)) {
+      this.#name.delete(scope, user);
+    }
   }
 
-  #hear(process: string, key: string, number: number): void {
-    const watched = this.#own.get(key);
+  #hear({ process, scope, key }: ForeignItem, number: number): void {
+    if (key !== this.#replica.process) return;
+    const watched = this.#own.get(scope);
     if (watched?.number !== number) return;
     if (watched.awaited.delete(process) && watched.awaited.size === 0) {
       watched.onReady();
     }
   }
+
+  #take({ process, scope, key: user }: ForeignItem): void {
+    const names = this.#names.get(scope) ?? new Set();
+    const name = `${process} ${user}`;
+    const again = names.has(name);
+    this.#names.set(scope, names.add(name));
+    const [room, world] = partsOf(scope);
+    this.#parts.entered(world, room, user, again);
+  }
+
+  #lose({ process, scope, key: user }: ForeignItem): void {
+    const names = this.#names.get(scope);
+    if (!names?.delete(`${process} ${user}`)) return;
+    if (names.size === 0) this.#names.delete(scope);
+    const [room, world] = partsOf(scope);
+    this.#parts.left(world, room, user);
+  }
 }
 
-/** Ids have no spaces. */
-const keyOf = (world: string, id: string): string => `${id} ${world}`;
+/** Ids have no spaces, so it is no world. */
+const scopeOf = (world: string, room: string): string => `${room} ${world}`;
+
+function partsOf(text: string): [string, string] {
+  const end = text.indexOf(" ");
+  return [text.slice(0, end), text.slice(end + 1)];
+}

@@ -11,8 +11,6 @@ interface Entry {
   readonly channels: Set<string>;
   /** Those of which it makes its user a member; undefined if it never did. */
   attending: Set<string> | undefined;
-  /** The room that it entered again last, and how often it has entered one again. */
-  again: readonly [room: string, count: number] | undefined;
 }
 
 /** A connection of a user, in any process. */
@@ -34,12 +32,15 @@ interface World {
 /** Learns what changes in where people are. */
 export interface PresenceListener {
   opened(world: string, user: string): void;
-  /** A connection entered a room; `again` if it was there before. */
+  /**
+   * A user entered a room; `again` if they were there before, with the same connection.
+   * @param connection undefined for one of another process.
+   */
   entered(
     world: string,
     room: string,
     user: string,
-    connection: string,
+    connection: string | undefined,
     again: boolean,
   ): void;
   /** The last connection of a user left a room. */
@@ -121,26 +122,17 @@ export class Whereabouts {
     );
   }
 
-  /** The connections of a process that are in a room. */
-  connectionsIn(world: string, room: string, process: string): string[] {
-    return this.usersIn(world, room)
-      .flatMap((user) => this.connectionsOf(world, user, process))
-      .map(({ connection }) => connection)
-      .filter((id) => this.#entries.get(id)!.rooms.has(room));
+  /** The rooms that a connection of this process has entered. */
+  roomsOf(connection: string): readonly string[] {
+    return [...(this.#entries.get(connection)?.rooms ?? [])];
   }
 
-  /** Where a connection is; undefined if it is not known. */
+  /** What other processes may learn of a connection; undefined if it is not known. */
   stayOf(connection: string): Stay | undefined {
     const entry = this.#entries.get(connection);
     if (!entry) return undefined;
-    const { user, at, rooms, attending, again } = entry;
-    return {
-      user,
-      at,
-      rooms: [...rooms],
-      attending: [...(attending ?? [])],
-      ...(again && { again }),
-    };
+    const { user, at, attending } = entry;
+    return { user, at, attending: [...(attending ?? [])] };
   }
 
   /** Takes a step of a connection of a process. */
@@ -158,7 +150,6 @@ export class Whereabouts {
         rooms: new Set(),
         channels: new Set(),
         attending: undefined,
-        again: undefined,
       });
       const { users } = this.#worldOf(worldId);
       const connections = users.get(user);
@@ -190,10 +181,21 @@ export class Whereabouts {
     }
   }
 
-  /** The room that a connection of another process entered again last, as {@link Stay.again}. */
-  protected tellAgain(connection: string, again: Stay["again"]): void {
-    const entry = this.#entries.get(connection);
-    if (entry) entry.again = again;
+  /** A user of another process entered a room. Nothing else is known of them. */
+  protected enterByName(
+    world: string,
+    room: string,
+    user: string,
+    again: boolean,
+  ): void {
+    if (!again) this.#worldOf(world).rooms.enter(room, user);
+    this.#listener.entered(world, room, user, undefined, again);
+  }
+
+  protected leaveByName(world: string, room: string, user: string): void {
+    const { users, rooms } = this.#worldOf(world);
+    if (rooms.leave(room, user)) this.noteLeft(world, room, user);
+    if (users.size === 0 && rooms.isEmpty) this.#worlds.delete(world);
   }
 
   /** A connection makes its user a member of a channel no longer, because of another connection. */
@@ -208,8 +210,7 @@ export class Whereabouts {
   #enter(connection: string, entry: Entry, room: string): void {
     const { world, user, rooms } = entry;
     const again = rooms.has(room);
-    if (again) entry.again = [room, (entry.again?.[1] ?? 0) + 1];
-    else {
+    if (!again) {
       rooms.add(room);
       this.#worldOf(world).rooms.enter(room, user);
     }
@@ -256,7 +257,8 @@ export class Whereabouts {
     connections.delete(connection);
     if (connections.size > 0) return;
     world.users.delete(entry.user);
-    if (world.users.size === 0) this.#worlds.delete(entry.world);
+    if (world.users.size > 0 || !world.rooms.isEmpty) return;
+    this.#worlds.delete(entry.world);
   }
 
   #worldOf(id: string): World {

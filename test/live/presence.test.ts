@@ -198,6 +198,7 @@ void t.test("an absence that was lost", async (t) => {
 void t.test("a process has no say about connections of others", async (t) => {
   const { wire, one, two } = await startWatching();
   one.open("a", "ada");
+  two.open("d", "ada");
   await wire.wait(50);
   const stay = { user: "eve", at: 1, rooms: ["attic"], attending: [] };
   const data = {
@@ -205,7 +206,7 @@ void t.test("a process has no say about connections of others", async (t) => {
     ...{ kind: "changes", since: 0, version: 5 },
     put: [
       ["stay a demo", 1, stay],
-      ["stay b demo", 2, { ...stay, rooms: 1 }],
+      ["stay b demo", 2, { ...stay, attending: 1 }],
       ["stay c demo", 3, stay],
       ["seen x", 3, [1, room]],
       ["seen y", 3, [0]],
@@ -230,15 +231,19 @@ void t.test("a process has no say about connections of others", async (t) => {
   }
   for (const { presence, names } of [one, two]) {
     t.equal(names(), "ada");
-    t.strictSame(presence.usersIn(world, "attic"), ["eve"], "only its own");
-    t.match(presence.in(world), { connections: 2 });
+    t.match(presence.ownerOf("a"), { user: "ada", process: "one" });
+    t.match(presence.ownerOf("c"), { user: "eve", process: "bad" });
+    t.match(presence.in(world), { connections: 3, users: 2 });
   }
 });
 
 void t.test("a process knows names only for its own people", async (t) => {
   const { wire, one, two } = await startTwo();
-  const known = ({ presence }: typeof one) =>
-    ["a", "b", "c"].filter((id) => presence.ownerOf(id));
+  /** The connections and the users that a process knows. */
+  const known = ({ presence }: typeof one) => [
+    ...["a", "b", "c"].filter((id) => presence.ownerOf(id)),
+    ...new Set([room, "attic"].flatMap((id) => presence.usersIn(world, id))),
+  ];
   two.open("a", "ada");
   two.open("b", "bob");
   two.note({ do: "enter", connection: "b", room: "attic" });
@@ -255,7 +260,7 @@ void t.test("a process knows names only for its own people", async (t) => {
   t.strictSame(one.said, [], "and nothing says who came");
 
   await Promise.all([one.watch("attic"), wire.wait(20)]);
-  t.strictSame(known(one), ["b"], "only those in the room");
+  t.strictSame(known(one), ["bob"], "only those in the room");
   t.strictSame(one.presence.usersIn(world, "attic"), ["bob"]);
   t.strictSame(one.names(), "", "not where else they are");
   two.note({ do: "enter", connection: "a", room: "attic" });
@@ -264,15 +269,15 @@ void t.test("a process knows names only for its own people", async (t) => {
   two.note({ do: "leave", connection: "a", room: "attic" });
   await wire.wait(300);
   t.equal(one.said.at(-1), "left ada");
-  t.strictSame(known(one), ["b"]);
+  t.strictSame(known(one), ["bob"]);
   one.watched.clear();
   await wire.wait(11_000);
   t.strictSame(known(one), [], "when none of its people may see who is there");
 
   one.open("c", "ada");
   await wire.wait(50);
-  t.strictSame(known(one), ["a", "c"], "one user in both processes");
-  t.strictSame(known(two), ["a", "b", "c"]);
+  t.strictSame(known(one), ["a", "c", "ada"], "one user in both processes");
+  t.strictSame(known(two), ["a", "b", "c", "ada", "bob"]);
   t.match(one.presence.in(world), { connections: 3, users: 2 });
   t.strictSame(
     one.presence.connectionsOf(world, "ada").map(({ process }) => process),
@@ -281,7 +286,7 @@ void t.test("a process knows names only for its own people", async (t) => {
   one.note({ do: "close", connection: "c" });
   await wire.wait(50);
   t.strictSame(known(one), []);
-  t.strictSame(known(two), ["a", "b"]);
+  t.strictSame(known(two), ["a", "b", "ada", "bob"]);
   t.match(one.presence.in(world), { connections: 2, users: 2 });
 });
 

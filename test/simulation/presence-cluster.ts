@@ -60,11 +60,15 @@ export class PresenceCluster {
         })),
       });
       const own = new Set([...process.people.values()].map(({ user }) => user));
-      for (const { connection, user, rooms } of people) {
-        const mayKnow =
-          own.has(user) || [...rooms].some((room) => process.watched.has(room));
+      for (const { connection, user } of people) {
         const isKnown = process.presence.ownerOf(connection) !== undefined;
-        process.expect(`the name of ${connection}`, isKnown, mayKnow);
+        process.expect(`the user of ${connection}`, isKnown, own.has(user));
+      }
+      for (const room of rooms) {
+        if (process.watched.has(room)) continue;
+        const named = process.presence.usersIn(WORLD, room).sort();
+        const own = usersIn([...process.people.values()], room);
+        process.expect(`the names in ${room}`, named, own);
       }
       for (const user of own) {
         process.expect(

@@ -77,7 +77,7 @@ export class RoomWatch implements CrowdListener {
     world: string,
     room: string,
     user: string,
-    by: string,
+    by: string | undefined,
     again: boolean,
   ): void {
     const live = this.#live;
