@@ -7,7 +7,6 @@ import { Refusal } from "../plugins/http/errors.js";
 import { commands } from "./commands.js";
 import { composeLive, type LiveLayer } from "./compose.js";
 import { MAX_FRAME } from "./socket/connection.js";
-import { liveMetrics } from "./metrics.js";
 import { closeAll } from "./socket/stop.js";
 import { acceptUpgrades } from "./socket/upgrade.js";
 
@@ -30,7 +29,8 @@ export default fp<{ limits: LiveLimits }>(
     const registry = app.metrics?.registry;
     const metrics =
       registry &&
-      liveMetrics(registry, commands, () => ({
+      // Few servers are asked for metrics.
+      (await import("./metrics.js")).liveMetrics(registry, commands, () => ({
         sockets: live.sockets,
         due: live.pump.waiting,
         unsent: live.backlog.size,

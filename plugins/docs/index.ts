@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import fp from "fastify-plugin";
 import { MANUAL } from "../places.js";
 import { documents } from "./document.js";
-import { BuiltFiles, sendCoded } from "./sending.js";
+import { BuiltFiles, sendCoded } from "../sending.js";
 
 /** Pages have a style, a script and an index to search, all of this server. */
 const POLICY =

@@ -1,6 +1,9 @@
-import { XmlTextDetector } from "@file-type/xml";
-import { FileTypeParser } from "file-type";
 import type { FileType } from "../../schemas/plain/file-types.js";
+
+/** Imported with the first upload: many servers never get one. */
+const parserOf = async () => new (await import("file-type")).FileTypeParser();
+const xmlDetector = async () =>
+  new (await import("@file-type/xml")).XmlTextDetector();
 
 /** How much of a file is read to detect its type, in bytes: an SVG may begin with a long comment. */
 export const HEAD = 64 * 1024;
@@ -11,16 +14,15 @@ export const HEAD = 64 * 1024;
  */
 export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
   if (type.found.includes("svg")) return isSvg(head);
-  const found = await new FileTypeParser()
-    .fromBuffer(head)
-    .catch(() => undefined);
+  const parser = await parserOf();
+  const found = await parser.fromBuffer(head).catch(() => undefined);
   // The tag of an MP3 may be larger than the head, or padded.
   const ext = found?.ext ?? (head.toString("latin1", 0, 3) === "ID3" && "mp3");
   return ext !== false && type.found.includes(ext);
 }
 
 /** Looks for the root element, which may follow comments, white space and a document type. */
-function isSvg(head: Buffer): boolean {
+async function isSvg(head: Buffer): Promise<boolean> {
   const mark = head.toString("latin1", 0, 2);
   const encoding =
     mark === "\xff\xfe"
@@ -29,7 +31,7 @@ function isSvg(head: Buffer): boolean {
         ? "utf-16be"
         : "utf-8";
   const text = new TextDecoder(encoding).decode(head);
-  const detector = new XmlTextDetector();
+  const detector = await xmlDetector();
   // In pieces, to stop at the root.
   for (let at = 0; at < text.length && !detector.onEnd; at += 512) {
     detector.write(text.slice(at, at + 512));

@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import fastifyStatic from "@fastify/static";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../../config.js";
 import type { World } from "../../schemas/worlds.js";
-import { routesRequire } from "../auth/guard.js";
 import { PAGES } from "../places.js";
 import { hasVersion } from "../replies.js";
+import { BuiltFiles, sendCoded } from "../sending.js";
 import { pageConfig } from "./page-config.js";
 import { pageHeaders, playerHeaders } from "./policies.js";
 import stream from "./stream.js";
@@ -22,7 +21,10 @@ export interface WebOptions {
 }
 
 /** The build puts a hash of the content into the name: such a file never changes. */
-const HASHED = /-[\w-]{8}\.\w+(\.br|\.gz)?$/;
+const HASHED = /-[\w-]{8}\.\w+$/;
+
+/** The names of files in dist/pages/web. */
+const NAME = /^[\w-]+\.(css|js|md|svg)$/;
 
 /** The id of a room, as an address may have it. */
 const ROOM_ID = /^[\w-]{1,100}$/;
@@ -90,22 +92,18 @@ export default fp<WebOptions>(
     app.get("/web/player.html", { config }, async (_request, reply) =>
       sendHtml(reply.headers(ofPlayer), playerPage),
     );
-    await routesRequire(app, "public", () =>
-      app.register(fastifyStatic, {
-        root: join(PAGES, "web"),
-        prefix: "/web/",
-        index: false,
-        preCompressed: true,
-        cacheControl: false,
-        setHeaders: (reply, path) => {
-          const isHashed = HASHED.test(path);
-          reply.header(
-            "cache-control",
-            isHashed ? "public, max-age=31536000, immutable" : "no-cache",
-          );
-        },
-        decorateReply: false,
-      }),
+    const files = new BuiltFiles(join(PAGES, "web"));
+    app.get<{ Params: { name: string } }>(
+      "/web/:name",
+      { config },
+      async ({ params: { name } }, reply) => {
+        const file = NAME.test(name) && (await files.find(name));
+        if (!file) return reply.callNotFound();
+        const caching = HASHED.test(name)
+          ? "public, max-age=31536000, immutable"
+          : "no-cache";
+        return sendCoded(reply, file, caching);
+      },
     );
   },
   { name: "web", dependencies: ["errors", "engines"] },

@@ -5,25 +5,31 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import negotiate from "@fastify/accept-negotiator";
 import type { FastifyReply } from "fastify";
-import { hasVersion } from "../replies.js";
+import { hasVersion } from "./replies.js";
 
 /** The codings that a client may take, the shorter one first. */
 const CODINGS = ["br", "gzip"] as const;
 type Coding = (typeof CODINGS)[number];
 
-/** Something to send, in each coding. */
+/** Something to send, in each coding that it has. */
 export interface Coded {
   type: string;
+  /** What is sent as it is has none. */
+  codings: readonly Coding[];
   /** Names the content, whatever its coding. */
   tag: string;
   /** @param coding undefined for the content as it is. */
   read: (coding: Coding | undefined) => Promise<Buffer>;
 }
 
-/** Sends it in the coding that the client prefers, or a 304 if the client has it. */
+/**
+ * Sends it in the coding that the client prefers, or a 304 if the client has it.
+ * @param caching the value of `Cache-Control`.
+ */
 export async function sendCoded(
   reply: FastifyReply,
-  { type, tag, read }: Coded,
+  { type, codings, tag, read }: Coded,
+  caching = "no-cache",
 ): Promise<FastifyReply> {
   const { request } = reply;
   // Of CORS, where some origins may call.
@@ -31,12 +37,12 @@ export async function sendCoded(
   reply.headers({
     // Weak, as it is that of every coding.
     etag: `W/${tag}`,
-    "cache-control": "no-cache",
+    "cache-control": caching,
     vary: vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`,
   });
   if (hasVersion(request, tag)) return reply.code(304).send();
   const taken = request.headers["accept-encoding"];
-  const coding = negotiate(taken ?? "", [...CODINGS]) ?? undefined;
+  const coding = negotiate(taken ?? "", [...codings]) ?? undefined;
   if (coding) reply.header("content-encoding", coding);
   return reply.type(type).send(await read(coding));
 }
@@ -44,21 +50,34 @@ export async function sendCoded(
 const tagOf = (content: Buffer): string =>
   `"${createHash("sha256").update(content).digest("base64url").slice(0, 22)}"`;
 
-const TYPES: Record<string, string> = {
+const JSON_TYPE = "application/json; charset=utf-8";
+
+/** The types of files that the build codes. */
+const CODED_TYPES: Record<string, string> = {
   ".css": "text/css; charset=utf-8",
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
-  ".json": "application/json; charset=utf-8",
+  ".json": JSON_TYPE,
   ".svg": "image/svg+xml",
+};
+
+const OTHER_TYPES: Record<string, string> = {
+  ".m4s": "video/mp4",
+  ".md": "text/markdown; charset=utf-8",
+  ".mp4": "video/mp4",
 };
 
 const EXTENSIONS = { br: ".br", gzip: ".gz" };
 
-/** The files of a folder that `npm run build` made, each with its coded forms beside it. */
+/**
+ * The files of a folder of the package, with the coded forms that `npm run build` put beside
+ * them. What was sent once stays in memory, all of which is less than 10 MiB: readers on slow
+ * lines share it, and it stays consistent while an upgrade replaces the files.
+ */
 export class BuiltFiles {
   readonly #folder: string;
-  /** By name. They do not change while a server runs. */
-  readonly #tags = new Map<string, string>();
+  readonly #files = new Map<string, Coded>();
+  readonly #contents = new Map<string, Promise<Buffer>>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -70,18 +89,29 @@ export class BuiltFiles {
    * @returns undefined if there is none.
    */
   async find(name: string): Promise<Coded | undefined> {
-    const path = join(this.#folder, name);
-    let tag = this.#tags.get(name);
-    if (tag === undefined) {
-      const content = await readIfThere(path);
-      if (!content) return undefined;
-      this.#tags.set(name, (tag = tagOf(content)));
-    }
-    return {
-      type: TYPES[extname(name)]!,
-      tag,
-      read: (coding) => readFile(coding ? path + EXTENSIONS[coding] : path),
+    const known = this.#files.get(name);
+    if (known) return known;
+    const content = await readIfThere(join(this.#folder, name));
+    if (!content) return undefined;
+    const coded = CODED_TYPES[extname(name)];
+    const file: Coded = {
+      type: coded ?? OTHER_TYPES[extname(name)] ?? "application/octet-stream",
+      codings: coded === undefined ? [] : CODINGS,
+      tag: tagOf(content),
+      read: (coding) => this.#read(coding ? name + EXTENSIONS[coding] : name),
     };
+    this.#files.set(name, file);
+    return file;
+  }
+
+  async #read(name: string): Promise<Buffer> {
+    const known = this.#contents.get(name);
+    if (known) return known;
+    const reading = readFile(join(this.#folder, name));
+    this.#contents.set(name, reading);
+    // The next request tries again.
+    reading.catch(() => this.#contents.delete(name));
+    return reading;
   }
 }
 
@@ -108,7 +138,8 @@ export function codedJson(value: unknown): Coded {
   const content = Buffer.from(JSON.stringify(value));
   const coded = new Map<Coding, Promise<Buffer>>();
   return {
-    type: TYPES[".json"]!,
+    type: JSON_TYPE,
+    codings: CODINGS,
     tag: tagOf(content),
     async read(coding) {
       if (!coding) return content;
