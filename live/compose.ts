@@ -13,7 +13,7 @@ import { Passes } from "./delivery/passes.js";
 import { Pump } from "./delivery/pump.js";
 import { dispatcher } from "./dispatch.js";
 import type { LiveMetrics } from "./metrics.js";
-import type { BoundCommands, LiveModule } from "./module.js";
+import type { BoundCommands, Entrance, LiveModule } from "./module.js";
 import { announcementModule } from "./modules/announcements/index.js";
 import { chatModule } from "./modules/chat/index.js";
 import { pollModule } from "./modules/polls/index.js";
@@ -32,7 +32,7 @@ import { logIn } from "./people/login.js";
 import { Presence } from "./people/presence.js";
 import { Rates } from "./people/rates.js";
 import { Replica } from "./people/replica/replica.js";
-import { WorldStates } from "./rules/world-state.js";
+import { type View, WorldStates } from "./rules/world-state.js";
 import { Backlog } from "./socket/backlog.js";
 import type { Connection } from "./socket/connection.js";
 import { Sockets, TICK } from "./socket/sockets.js";
@@ -159,14 +159,18 @@ export function composeLive(parts: LiveParts) {
   });
 
   const login = { ...parts, rates, doors, states, crowdsIn, forceJoins };
-  const entrance = async (
-    ...args: Parameters<NonNullable<LiveModule["entrance"]>>
-  ) => {
-    const fields = {};
+  const entrance = async (...who: Parameters<Entrance>) => {
+    const fields: Awaited<ReturnType<Entrance>>[] = [];
     for (const { entrance } of modules) {
-      Object.assign(fields, await entrance?.(...args));
+      if (entrance) fields.push(await entrance(...who));
     }
-    return fields;
+    return async (view: View) => {
+      const all = {};
+      for (const fieldsFor of fields) {
+        Object.assign(all, await fieldsFor(view));
+      }
+      return all;
+    };
   };
   const own = new Sockets({
     ...{ clock, random, log, limits, store, sockets, pump, backlog, metrics },

@@ -97,6 +97,16 @@ export type EntryHandlers = {
   readonly [T in AnyEvent["type"]]?: (event: EventOf<T>) => void;
 };
 
+/**
+ * Reads what a module adds to the answer to a login, after the pushes have begun.
+ * @returns a function that gives the fields. What does not depend on the view is read before
+ *   there is one, so that the view is no older than it has to be.
+ */
+export type Entrance = (
+  connection: Connection,
+  user: UserRecord,
+) => Promise<(view: View) => object | Promise<object>>;
+
 /** A part of the product on the websocket, made by a function of its ports. */
 export interface LiveModule {
   readonly bound?: BoundCommands;
@@ -104,16 +114,8 @@ export interface LiveModule {
   readonly onEntry?: EntryHandlers;
   /** A connection has logged in to a world, and gets pushes from now on. */
   readonly enter?: (world: string) => Promise<void>;
-  /**
-   * Gives the fields that the module adds to the answer to a login. What it reads, it reads
-   * after the pushes have begun.
-   * @param view by which the client gets the world.
-   */
-  readonly entrance?: (
-    connection: Connection,
-    user: UserRecord,
-    view: View,
-  ) => Promise<object>;
+  /** What the module adds to the answer to a login. */
+  readonly entrance?: Entrance;
   /** A connection has left its world. It is no longer in the hub. */
   readonly leave?: (connection: Connection) => void;
   /** The last connection of this process has left a world. */

@@ -37,12 +37,14 @@ export interface LoginPorts {
   readonly doors: Doors;
   readonly states: WorldStates;
   readonly crowdsIn: (world: string, counting: Counting) => SentCrowds;
-  /** The fields that modules add to the answer, in their order. */
+  /**
+   * Reads what modules add to the answer.
+   * @returns a function that gives the fields by what the user sees of the world.
+   */
   readonly entrance: (
     connection: Connection,
     user: UserRecord,
-    view: View,
-  ) => Promise<object>;
+  ) => Promise<(view: View) => Promise<object>>;
   /** Makes the user a member of what asks for that. It never rejects. */
   readonly forceJoins: (connection: Connection) => Promise<void>;
 }
@@ -198,6 +200,7 @@ async function answerOf(
   user: UserRecord,
 ): Promise<readonly Buffer[]> {
   const { world: id } = connection;
+  const fieldsFor = await ports.entrance(connection, user);
   const state = await ports.states.get(id);
   // While the login waited, a key may have been removed, or the world been closed. From
   // here on, every change finds the connection.
@@ -213,7 +216,7 @@ async function answerOf(
   // From here on, pushes hold the differences from this view.
   if (changes) connection.login!.told = view.told;
   connection.login!.listed = view;
-  const fields = await ports.entrance(connection, user, view);
+  const fields = await fieldsFor(view);
   const config = view.json(ports.crowdsIn(id, changes ? "counts" : "words"));
   const after = jsonOf({
     ...fields,

@@ -17,11 +17,10 @@ export function announcementModule(
     async entrance({ world }: Connection) {
       const all = await ports.store.announcements.list(world);
       const now = ports.clock.date();
-      return {
-        announcements: all
-          .filter((announcement) => isVisible(announcement, now))
-          .map((announcement) => sentAnnouncement(announcement, now)),
-      };
+      const visible = all
+        .filter((announcement) => isVisible(announcement, now))
+        .map((announcement) => sentAnnouncement(announcement, now));
+      return () => ({ announcements: visible });
     },
     forget: (world: string) => pushes.unwatch(world),
     stop: () => pushes.close(),

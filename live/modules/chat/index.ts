@@ -43,7 +43,8 @@ export function chatModule(ports: ChatModulePorts): ChatModule {
     bound: bind(chat, { ...ports, channels, readers, pages }),
     forceJoins: (connection) => forceJoins(ports, connection),
     enter: (world) => channels.begin(world),
-    entrance: (connection, user, view) => readers.enter(connection, user, view),
+    entrance: async (connection, user) => (view) =>
+      readers.enter(connection, user, view),
     leave(connection) {
       channels.leave(connection);
       readers.leave(connection);

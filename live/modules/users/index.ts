@@ -9,7 +9,7 @@ export function userModule(ports: Omit<UserPorts, "searches"> & SearchPorts) {
   return {
     bound: bind(users, { ...ports, searches }),
     // Clients of Venueless expect these.
-    entrance: async () => ({
+    entrance: async () => () => ({
       exhibition: { exhibitors: [], contact_requests: [] },
     }),
     leave: (connection: Connection) => searches.end(connection),
