@@ -7,13 +7,29 @@ import { absent } from "../../rules/preconditions.js";
 export const CHANNEL_COLUMNS =
   "chat_channels.number, chat_channels.id, chat_channels.direct, chat_channels.last_event, chat_channels.last_message";
 
+/** The values of {@link CHANNEL_COLUMNS}. */
+type ChannelValues = [
+  number: number,
+  id: string,
+  direct: string | null,
+  last_event: number,
+  last_message: number,
+];
+
 /** Finds a channel of a world that has a row. */
 export function channelFinder(db: Connection) {
-  const select = db.prepare<[string, string], ChannelRow>(
-    `SELECT ${CHANNEL_COLUMNS} FROM chat_channels WHERE id = ? AND world_id = ?`,
-  );
-  return (worldId: string, id: string): ChannelRow | undefined =>
-    select.get(id, worldId);
+  // As arrays: to name the fields of a row takes half the time of such a read.
+  const select = db
+    .prepare<[string, string], ChannelValues>(
+      `SELECT ${CHANNEL_COLUMNS} FROM chat_channels WHERE id = ? AND world_id = ?`,
+    )
+    .raw();
+  return (worldId: string, id: string): ChannelRow | undefined => {
+    const row = select.get(id, worldId);
+    if (!row) return undefined;
+    const [number, , direct, last_event, last_message] = row;
+    return { number, id, direct, last_event, last_message };
+  };
 }
 
 /** The channels, as writes find and make them. */

@@ -5,14 +5,16 @@ import { IS_KNOWN } from "../../rules/rows.js";
 
 /** Checks who sends messages and reacts. */
 export function senderCheck(db: Connection) {
-  const select = db.prepare<
-    [number | undefined, string, string],
-    { state: string; isMember: number }
-  >(
-    `SELECT moderation_state AS state, chat_members.number IS NOT NULL AS isMember
-     FROM users LEFT JOIN chat_members ON chat_members.channel = ? AND chat_members.user_id = users.id
-     WHERE users.id = ? AND users.world_id = ? AND ${IS_KNOWN}`,
-  );
+  const select = db
+    .prepare<
+      [number | undefined, string, string],
+      [state: string, isMember: number]
+    >(
+      `SELECT moderation_state, chat_members.number IS NOT NULL
+       FROM users LEFT JOIN chat_members ON chat_members.channel = ? AND chat_members.user_id = users.id
+       WHERE users.id = ? AND users.world_id = ? AND ${IS_KNOWN}`,
+    )
+    .raw();
   const findBlock = db.prepare<[string, number]>(
     `SELECT 1 FROM chat_members CROSS JOIN blocks
        ON blocks.user_id = chat_members.user_id AND blocks.blocked_id = ?
@@ -33,9 +35,10 @@ export function senderCheck(db: Connection) {
   ): void => {
     const found = select.get(channel?.number, user, worldId);
     if (!found) throw denied("There is no such user.");
-    if (found.state !== "") throw denied("The user is banned or silenced.");
+    const [state, isMember] = found;
+    if (state !== "") throw denied("The user is banned or silenced.");
     const isDirect = channel !== undefined && channel.direct !== null;
-    if (!found.isMember && (isDirect || !volatile)) {
+    if (!isMember && (isDirect || !volatile)) {
       throw denied("The user is no member of the channel.");
     }
     if (isDirect && findBlock.get(user, channel.number)) {
