@@ -145,6 +145,8 @@ export class Connection {
   #busy = false;
   /** A message is carried out, and pushes wait for its answer. */
   #answering = false;
+  /** How many messages it has carried out or begun to. */
+  #messages = 0;
   /** The next message waits for its turn. */
   #isInLine = false;
   /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
@@ -352,6 +354,7 @@ export class Connection {
       const text = this.#waiting.shift();
       this.#waitingSize -= text?.length ?? 0;
       this.#answering = true;
+      this.#messages++;
       this.#hasWritten = false;
       try {
         const answer = await this.#around.handle(this, { text, allowed });
@@ -441,6 +444,11 @@ export class Connection {
     if (this.unsent === 0) this.#answersKept = 0;
     this.#answersKept += this.#answerSize - (pieces[1]?.length ?? 0);
     pieces.forEach((piece, i) => this.#send(piece, i === 0 ? 1 : 0));
+  }
+
+  /** The number of the message for whose answer pushes wait; undefined if they leave at once. */
+  get message(): number | undefined {
+    return this.#answering ? this.#messages : undefined;
   }
 
   /** Runs something after the answer to the present message, and before the next message. */

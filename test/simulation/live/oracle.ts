@@ -36,6 +36,7 @@ interface Said {
 
 /** A connection's own message that was not pushed to it yet. */
 interface Own {
+  readonly connection: number;
   readonly event: number;
   readonly awake: number;
 }
@@ -95,14 +96,15 @@ export class Oracle {
 
   /** A connection gets its own message before the answer to its next command. */
   #checkOwn(client: Client, node: Node, name: string, text: string): void {
-    const own = this.#own.get(client);
+    const { connection } = client;
+    const last = this.#own.get(client);
+    const own = last?.connection === connection ? last : undefined;
     if (name === "chat.event") {
       const { event_id } = (
         JSON.parse(text) as [string, { event_id: number }]
       )[1];
       if (event_id === own?.event) this.#own.delete(client);
     }
-    if (name === "authenticated") this.#own.delete(client);
     if (name !== "success" && name !== "error") return;
     if (own && node.time.awake - own.awake < OWN_WAIT) {
       this.#house.complain(
@@ -118,7 +120,7 @@ export class Oracle {
     if (name !== "success" || !result?.event) return;
     const { event_id: event, channel } = result.event;
     if (!client.channels.listening.has(channel) || client.isQuitting) return;
-    this.#own.set(client, { event, awake: node.time.awake });
+    this.#own.set(client, { connection, event, awake: node.time.awake });
   }
 
   /** Whether a client may know a text by what held since a commit. */

@@ -28,6 +28,8 @@ export interface OwnChannelPorts extends ListPorts {
 export class OwnChannels {
   readonly #ports: OwnChannelPorts;
   readonly #onFault: (error: unknown) => void;
+  /** The message for whose answer the last list of a connection has waited. */
+  readonly #held = new WeakMap<Connection, number | undefined>();
   #closed = false;
 
   constructor(ports: OwnChannelPorts, onFault: (error: unknown) => void) {
@@ -46,6 +48,16 @@ export class OwnChannels {
     return channelsOf(this.#ports, world, memberships, (room) =>
       view.reads(room),
     );
+  }
+
+  /**
+   * Whether a client gets a list after the answer to its present message that may have been
+   * read before that message changed something.
+   */
+  mayLag(reader: Reader, connection: Connection): boolean {
+    if (reader.telling) return true;
+    const { message } = connection;
+    return message !== undefined && this.#held.get(connection) === message;
   }
 
   /**
@@ -120,7 +132,10 @@ export class OwnChannels {
       due.push([connection, frame]);
     }
     // Nobody is told of a message before all have the list.
-    for (const [connection, frame] of due) connection.push(frame);
+    for (const [connection, frame] of due) {
+      this.#held.set(connection, connection.message);
+      connection.push(frame);
+    }
     reader.tell(shown);
     reader.lists.spend(Math.max(COST, size));
   }

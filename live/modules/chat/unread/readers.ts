@@ -260,9 +260,13 @@ export class Readers {
       if (!reader) continue;
       // If it is still there, the list that is sent next says so.
       reader.forget(channel);
-      // A list that is being sent may have been read before.
-      const except = reader.telling ? undefined : by.connection;
-      this.#try(() => this.tell(world, user, except));
+      // The client that moved knows that by its answer, unless an older list follows.
+      const told = [...this.#ports.hub.of(world, user)].filter(
+        (connection) =>
+          connection.id !== by.connection ||
+          this.#own.mayLag(reader, connection),
+      );
+      this.#try(() => this.#own.tell(reader, told));
       const check = () => this.#checkList(reader, channel);
       const isOver = () => this.#readers.get(user) !== reader;
       this.#try(() => this.#ports.effects.persist(check, { isOver }));
