@@ -65,7 +65,8 @@ export async function startFoyer(
 
 async function portIn(lines: Interface): Promise<number> {
   for await (const line of lines) {
-    const port = /127\.0\.0\.1:(\d+)/.exec(line)?.[1];
+    // The first line names the other servers.
+    const port = /istening.*127\.0\.0\.1:(\d+)/.exec(line)?.[1];
     if (port) return Number(port);
   }
   throw new Error("Foyer ended before it listened.");

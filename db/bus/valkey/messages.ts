@@ -1,4 +1,5 @@
 import { received, type Sent } from "../shapes.js";
+import { whole } from "./short-hints.js";
 
 /** What an envelope is for. */
 type Kind =
@@ -51,5 +52,7 @@ export function messagesOf(
     return [];
   }
   if (!Array.isArray(parsed)) return [];
-  return parsed.flatMap(received).filter((message) => message.world === world);
+  return parsed
+    .flatMap((each) => received(whole(each)))
+    .filter((message) => message.world === world);
 }

@@ -1,4 +1,5 @@
 import type { HintMessage, LiveMessage } from "../bus.js";
+import { shortened } from "./short-hints.js";
 
 /** How large the messages of one channel get before they are sent, in characters. */
 const FULL = 256 * 1024;
@@ -33,7 +34,7 @@ export class Outbox {
   }
 
   add(channel: string, message: LiveMessage | HintMessage): void {
-    const json = JSON.stringify(message);
+    const json = JSON.stringify(shortened(message));
     let due = this.#due.get(channel);
     if (!due) this.#due.set(channel, (due = { messages: [], size: 0 }));
     due.messages.push(json);

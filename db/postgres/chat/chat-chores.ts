@@ -4,8 +4,11 @@ import type { Database } from "../engine/database.js";
 /** How many events one transaction erases. */
 const SLICE = 1000;
 
-/** How often it is looked whether a channel was deleted, by whatever process, in milliseconds. */
-const PATROL = 1000;
+/** How often a process looks for channels that another one deleted, in milliseconds. */
+const PATROL = 10_000;
+
+/** When a process that has started looks for the first time, or again after a failure, in milliseconds. */
+const FIRST = 1000;
 
 /** The least pause between two slices, in milliseconds, in which others write. */
 const SHORTEST_PAUSE = 10;
@@ -22,26 +25,40 @@ export class ChatChores {
   readonly #db: Database;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
+  /** Whether this process has deleted channels since it looked. */
+  #isDue = false;
   #closed = false;
 
   constructor(db: Database) {
     this.#db = db;
-    this.#wait(PATROL);
+    db.onRemoval = () => this.#soon();
+    this.#wait(FIRST);
+  }
+
+  #soon(): void {
+    this.#isDue = true;
+    if (this.#timer && !this.#closed) {
+      clearTimeout(this.#timer);
+      this.#wait(0);
+    }
   }
 
   #wait(pause: number): void {
     this.#timer = setTimeout(() => {
+      this.#timer = undefined;
       this.#working = this.#work();
     }, pause).unref();
   }
 
   async #work(): Promise<void> {
     const started = performance.now();
-    let pause = PATROL;
+    this.#isDue = false;
+    let pause = FIRST;
     try {
-      if (await this.#erase()) {
-        pause = Math.max(SHORTEST_PAUSE, performance.now() - started);
-      }
+      const hasMore = (await this.#erase()) || this.#isDue;
+      pause = hasMore
+        ? Math.max(SHORTEST_PAUSE, performance.now() - started)
+        : PATROL;
     } catch {
       // It is tried again, and nobody waits for it.
     }

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { addressOf, type DatabaseOptions } from "../../choice.js";
 import { detach } from "../../detach.js";
-import { type Author, INDEX, SERVER } from "../../log/entries.js";
+import { type Author, type Entry, INDEX, SERVER } from "../../log/entries.js";
 import type { LogEvents } from "../../log/log-events.js";
 import type { Position } from "../../log/log.js";
 import type { PoolHealth } from "../../open.js";
@@ -26,6 +26,11 @@ const READERS = `SELECT EXISTS (
   SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_xmin IS NOT NULL
     AND xact_start < clock_timestamp() - $1::float8 * interval '1 ms') AS found`;
 
+/** The entries of writes that may remove channels of chat. */
+const REMOVALS: readonly Entry["type"][] = [
+  ...(["room.deleted", "user.erased", "world.deleted"] as const),
+];
+
 /** How long a statement of an upgrade may take, in milliseconds. */
 const UPGRADE_TIMEOUT = 3_600_000;
 
@@ -43,6 +48,8 @@ export class Database {
   /** The id of the installation, which all nodes have in common. */
   readonly id: string;
   readonly caches = new Caches();
+  /** Called after each write of this process that may have removed channels of chat. */
+  onRemoval: () => void = () => {};
   /** The reads that look at every row of a world. */
   readonly searches = new Searches();
   /** Statements that each stand alone, and see all that is committed. */
@@ -239,6 +246,9 @@ export class Database {
       );
       this.#vacuum.add(noted.erased);
       for (const { entry } of hints) this.caches.forget(entry);
+      if (hints.some(({ entry }) => REMOVALS.includes(entry.type))) {
+        this.onRemoval();
+      }
       const applied = hints.length > 0 ? this.#events?.took(hints) : undefined;
       // The next writes of the world need not wait for it.
       if (applied) detach(applied.then(settle, settle));

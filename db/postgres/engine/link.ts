@@ -4,10 +4,10 @@ import { detach } from "../../detach.js";
 import { clientOf, cut, end, open } from "./client.js";
 
 /** How often the database has to prove that it hears and is heard, in milliseconds. */
-const BEAT = 250;
+const BEAT = 500;
 
 /** After how many beats without an answer the connection counts as lost. */
-const MAX_SILENT = 5;
+const MAX_SILENT = 2;
 
 /** How long a new connection may take until it is prepared, in milliseconds. */
 const OPEN_TIMEOUT = 6000;
