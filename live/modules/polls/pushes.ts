@@ -26,6 +26,7 @@ import type { View } from "../../rules/world-state.js";
 import { PollFrames } from "./frames.js";
 import { isOver, isPublic } from "./shapes.js";
 import { Voters } from "./voters.js";
+import { Voting } from "./voting.js";
 
 /** How many polls are listed at most, and of how many characters. */
 export const MAX_LISTED = 1000;
@@ -54,34 +55,31 @@ export interface PollPushPorts extends PacePorts, RoomPushPorts {
 
 /** Tells people in rooms what happens to polls. Results go only to those who may see them. */
 export class PollPushes {
-  readonly #live: PollPushPorts;
+  readonly #ports: PollPushPorts;
   readonly #voters: Voters;
   readonly #votes: Paced<string>;
-  /** Of each poll that is read and pushed now, who has voted or withdrawn since that began. */
-  readonly #votedSince = new Map<string, Set<string>>();
-  /** The connections that are voting, in which poll. */
-  readonly #voting = new Map<Connection, { id: string; missed: boolean }>();
+  readonly #voting = new Voting();
 
   /** What it does with each entry. */
   readonly handlers: EntryHandlers = {
     "poll.voted": (event) => this.#voted(event),
     "poll.saved": (event) =>
-      pushChange(this.#live, event, () => this.#pushSaved(event)),
+      pushChange(this.#ports, event, () => this.#pushSaved(event)),
     "poll.deleted": (event) => this.#deleted(event),
     "poll.pinned": (event) =>
-      pushChange(this.#live, event, () =>
-        pushPin(this.#live, event, "poll", event.poll, () =>
+      pushChange(this.#ports, event, () =>
+        pushPin(this.#ports, event, "poll", event.poll, () =>
           this.#pinned(event),
         ),
       ),
   };
 
-  constructor(live: PollPushPorts) {
-    this.#live = live;
-    this.#voters = new Voters(live.store.polls);
-    this.#votes = new Paced(live, {
+  constructor(ports: PollPushPorts) {
+    this.#ports = ports;
+    this.#voters = new Voters(ports.store.polls);
+    this.#votes = new Paced(ports, {
       send: (...args) => this.#pushVotes(...args),
-      sizeOf: (world, room) => live.hub.inRoom(world, room).size,
+      sizeOf: (world, room) => ports.hub.inRoom(world, room).size,
     });
   }
 
@@ -89,30 +87,18 @@ export class PollPushes {
     this.#votes.close();
   }
 
-  /**
-   * Lets a connection vote in a poll. Pushes wait for its answer, so one with the
-   * results of before could follow the answer to a vote that was withdrawn. Meanwhile
-   * it counts as one that may not see them, and the vote makes a push of its own.
-   */
-  async vote<T>(
+  /** Lets a connection vote in a poll. If the vote fails, it gets what it missed meanwhile. */
+  vote<T>(
     connection: Connection,
     room: string,
     id: string,
     write: () => Promise<T>,
   ): Promise<T> {
-    const voting = { id, missed: false };
-    this.#voting.set(connection, voting);
-    try {
-      return await write();
-    } catch (error) {
-      if (voting.missed && connection.login) {
-        const subject = { world: connection.world, place: room, id };
-        this.#votes.add(subject, [connection.login.user, connection.id]);
-      }
-      throw error;
-    } finally {
-      this.#voting.delete(connection);
-    }
+    return this.#voting.vote(connection, id, write, () => {
+      if (!connection.login) return;
+      const subject = { world: connection.world, place: room, id };
+      this.#votes.add(subject, [connection.login.user, connection.id]);
+    });
   }
 
   /** Nobody is in a world any more. */
@@ -121,19 +107,21 @@ export class PollPushes {
   }
 
   #voted(event: EventOf<"poll.voted">): void {
-    if (!concernsAnybody(this.#live, event)) return;
+    if (!concernsAnybody(this.#ports, event)) return;
     const { world, room, poll, votes } = event;
-    const since = this.#votedSince.get(poll);
-    for (const { user } of votes) since?.add(user);
+    this.#voting.voted(
+      poll,
+      votes.map(({ user }) => user),
+    );
     this.#votes.add({ world, place: room, id: poll }, authorsOf(event));
   }
 
   #deleted(event: EventOf<"poll.deleted">): void {
-    const live = this.#live;
+    const ports = this.#ports;
     const key = audienceOf(event.wasPublic);
     const data = { id: event.poll };
-    pushChange(live, event, () =>
-      tellHolders(live, event, key, "poll.deleted", data),
+    pushChange(ports, event, () =>
+      tellHolders(ports, event, key, "poll.deleted", data),
     );
   }
 
@@ -161,7 +149,7 @@ export class PollPushes {
           isOver(frames.poll) ||
           seesAllResults(view, room) ||
           (voters.has(connection.login!.user) &&
-            !this.#isVoting(connection, id));
+            !this.#voting.passesOver(connection, id));
         return frames.of(seesResults);
       };
     };
@@ -184,11 +172,12 @@ export class PollPushes {
         const isTold =
           view.may("poll.read", room) && (isAuthor || voters.has(user));
         // The next push is for those who vote again meanwhile.
-        if (!isTold || this.#isVoting(connection, id)) return undefined;
+        if (!isTold || this.#voting.passesOver(connection, id))
+          return undefined;
         return frames.of(isOver(poll) || voters.has(user));
       };
     };
-    return inTurn(this.#live, room, () =>
+    return inTurn(this.#ports, room, () =>
       this.#push(world, room, id, choose, authors),
     );
   }
@@ -201,31 +190,18 @@ export class PollPushes {
     choose: Choose,
     authors?: Authors,
   ): Promise<Sent> {
-    this.#votedSince.set(id, new Set());
-    try {
-      const poll = await this.#live.store.polls.get(world, room, id);
+    return this.#voting.during(id, async () => {
+      const poll = await this.#ports.store.polls.get(world, room, id);
       // After the poll: whoever withdraws a vote in between sees no results.
       const voters = await this.#voters.of(world, room, id);
       const frameFor = choose(poll, voters);
-      return await pushInRoom(this.#live, world, room, frameFor, authors);
-    } finally {
-      this.#votedSince.delete(id);
-    }
-  }
-
-  /** Whether the user of a connection has voted or withdrawn since the poll was read, or does so now. */
-  #isVoting(connection: Connection, id: string): boolean {
-    const { user } = connection.login!;
-    if (this.#votedSince.get(id)?.has(user)) return true;
-    const voting = this.#voting.get(connection);
-    if (voting?.id !== id) return false;
-    voting.missed = true;
-    return true;
+      return pushInRoom(this.#ports, world, room, frameFor, authors);
+    });
   }
 
   /** The poll that is pinned now, and the key of those who are told. */
   async #pinned({ world, room }: Place) {
-    const polls = await this.#live.store.polls.list(world, room, {
+    const polls = await this.#ports.store.polls.list(world, room, {
       limit: 1,
     });
     const present = polls.find(({ is_pinned }) => is_pinned);

@@ -53,28 +53,28 @@ export interface QuestionPushPorts extends PacePorts, RoomPushPorts {
 
 /** Tells people in rooms what happens to questions. */
 export class QuestionPushes {
-  readonly #live: QuestionPushPorts;
+  readonly #ports: QuestionPushPorts;
   readonly #votes: Paced<string>;
 
   /** What it does with each entry. */
   readonly handlers: EntryHandlers = {
     "question.voted": (event) => this.#voted(event),
     "question.saved": (event) =>
-      pushChange(this.#live, event, () => this.#pushSaved(event)),
+      pushChange(this.#ports, event, () => this.#pushSaved(event)),
     "question.deleted": (event) => this.#deleted(event),
     "question.pinned": (event) =>
-      pushChange(this.#live, event, () =>
-        pushPin(this.#live, event, "question", event.question, () =>
+      pushChange(this.#ports, event, () =>
+        pushPin(this.#ports, event, "question", event.question, () =>
           this.#pinned(event),
         ),
       ),
   };
 
-  constructor(live: QuestionPushPorts) {
-    this.#live = live;
-    this.#votes = new Paced(live, {
+  constructor(ports: QuestionPushPorts) {
+    this.#ports = ports;
+    this.#votes = new Paced(ports, {
       send: (...args) => this.#pushVotes(...args),
-      sizeOf: (world, room) => live.hub.inRoom(world, room).size,
+      sizeOf: (world, room) => ports.hub.inRoom(world, room).size,
     });
   }
 
@@ -83,18 +83,18 @@ export class QuestionPushes {
   }
 
   #voted(event: EventOf<"question.voted">): void {
-    if (!concernsAnybody(this.#live, event)) return;
+    if (!concernsAnybody(this.#ports, event)) return;
     const { world, room, question } = event;
     const subject = { world, place: room, id: question };
     this.#votes.add(subject, authorsOf(event));
   }
 
   #deleted(event: EventOf<"question.deleted">): void {
-    const live = this.#live;
+    const ports = this.#ports;
     const key = audienceOf(event.wasVisible);
     const data = { id: event.question };
-    pushChange(live, event, () =>
-      tellHolders(live, event, key, "question.deleted", data),
+    pushChange(ports, event, () =>
+      tellHolders(ports, event, key, "question.deleted", data),
     );
   }
 
@@ -110,7 +110,7 @@ export class QuestionPushes {
     if (!hid || (question && isVisible(question))) {
       if (!question) return;
       const key = audienceOf(isVisible(question));
-      await pushInRoom(this.#live, world, room, (_, view) =>
+      await pushInRoom(this.#ports, world, room, (_, view) =>
         view.may(key, room) ? now : undefined,
       );
       return;
@@ -120,7 +120,7 @@ export class QuestionPushes {
     const last = hidden
       ? frameOf(hidden)
       : pushFrame("question.deleted", { room, id });
-    await pushInRoom(this.#live, world, room, (_, view) => {
+    await pushInRoom(this.#ports, world, room, (_, view) => {
       if (!view.may("question.read", room)) return undefined;
       return view.may("question.moderate", room) ? now : last;
     });
@@ -130,7 +130,7 @@ export class QuestionPushes {
     { world, place, id }: Subject<string>,
     authors: Authors,
   ): Promise<Sent> {
-    return inTurn(this.#live, place, async () => {
+    return inTurn(this.#ports, place, async () => {
       const question = await this.#find(world, place, id);
       if (!question) return nothingSent;
       const frame = frameOf(question);
@@ -143,7 +143,7 @@ export class QuestionPushes {
         (isOwn(connection) && view.may("question.read", place));
       const frameFor = (connection: Connection, view: View) =>
         isTold(connection, view) ? frame : undefined;
-      return pushInRoom(this.#live, world, place, frameFor, authors);
+      return pushInRoom(this.#ports, world, place, frameFor, authors);
     });
   }
 
@@ -152,12 +152,12 @@ export class QuestionPushes {
     room: string,
     id: string,
   ): Promise<Question | undefined> {
-    return this.#live.store.questions.get(world, room, id);
+    return this.#ports.store.questions.get(world, room, id);
   }
 
   /** The question that is pinned now, and the key of those who are told. */
   async #pinned({ world, room }: Place) {
-    const { questions } = this.#live.store;
+    const { questions } = this.#ports.store;
     const seen = await questions.seen(world, room, "", true, 1, 0);
     const present = seen.find(({ is_pinned }) => is_pinned);
     return present && { id: present.id, key: audienceOf(isVisible(present)) };

@@ -1,0 +1,157 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import t from "tap";
+import type { AnyEvent, Listener } from "../../db/contract/events.js";
+import { type EntryTable, entryOrder, handEntries } from "../../live/order.js";
+
+// What holds the live layer together besides its behavior: its order and its imports.
+
+const root = join(import.meta.dirname, "../../..");
+
+const files = execFileSync("git", ["ls-files", "*.ts", "*.js", "*.svelte"], {
+  cwd: root,
+  encoding: "utf8",
+})
+  .trim()
+  .split("\n");
+
+/** The files of the project that each file imports, for types as well. */
+function importsOf(names: readonly string[]): Map<string, string[]> {
+  const known = new Set(names);
+  const imported = (file: string, path: string): string[] => {
+    const target = posix.join(posix.dirname(file), path);
+    const named = [target.replace(/\.js$/, ".ts"), target, `${target}.ts`];
+    return named.filter((name) => known.has(name)).slice(0, 1);
+  };
+  return new Map(
+    names.map((file) => {
+      const text = readFileSync(join(root, file), "utf8");
+      const paths = text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
+      return [file, [...paths].flatMap(([, path]) => imported(file, path!))];
+    }),
+  );
+}
+
+/** The files that import themselves by way of others (Tarjan's algorithm). */
+function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const circles: string[][] = [];
+  const lows = new Map<string, number>();
+  const path: string[] = [];
+  const visit = (file: string): number => {
+    const index = lows.size;
+    lows.set(file, index);
+    const start = path.push(file) - 1;
+    let low = index;
+    for (const next of graph.get(file) ?? []) {
+      if (!lows.has(next)) low = Math.min(low, visit(next));
+      else if (path.includes(next)) low = Math.min(low, lows.get(next)!);
+    }
+    lows.set(file, low);
+    if (low === index) {
+      const circle = path.splice(start);
+      if (circle.length > 1) circles.push(circle.sort());
+    }
+    return low;
+  };
+  for (const file of graph.keys()) if (!lows.has(file)) visit(file);
+  return circles;
+}
+
+const graph = importsOf(files);
+
+void t.test("circles are found", async (t) => {
+  const found = circlesIn(
+    new Map([
+      ["a", ["b"]],
+      ["b", ["c"]],
+      ["c", ["b", "d"]],
+      ["d", []],
+    ]),
+  );
+  t.same(found, [["b", "c"]]);
+});
+
+void t.test("no files import each other in a circle", async (t) => {
+  // Some are left from before in these folders.
+  const left = new Set(["db", "bench", "conformance", "test"]);
+  const circles = circlesIn(graph).filter((circle) =>
+    circle.some((file) => !left.has(file.split("/", 1)[0]!)),
+  );
+  t.same(circles, []);
+});
+
+/** Each floor of the live layer may import those before it. */
+const floors = ["rules", "socket", "people", "delivery", "modules"];
+
+/** What modules may import beside the floors. */
+const seams = ["live/context.ts", "live/module.ts"];
+
+void t.test("a floor knows no floor above it", async (t) => {
+  const faults: string[] = [];
+  for (const [file, imports] of graph) {
+    const [top, floor = "", module] = file.split("/");
+    if (top !== "live" || !floors.includes(floor)) continue;
+    for (const target of imports) {
+      const [other, above = "", next] = target.split("/");
+      if (other !== "live" || seams.includes(target)) continue;
+      const isAllowed =
+        floors.includes(above) &&
+        floors.indexOf(above) <= floors.indexOf(floor) &&
+        (above !== "modules" || next === module);
+      if (!isAllowed) faults.push(`${file} imports ${target}`);
+    }
+  }
+  t.same(faults, []);
+});
+
+void t.test("no folder has more than 25 files", async (t) => {
+  const sizes = new Map<string, number>();
+  for (const file of files) {
+    if (!file.startsWith("live/")) continue;
+    const folder = posix.dirname(file);
+    sizes.set(folder, (sizes.get(folder) ?? 0) + 1);
+  }
+  t.same(
+    [...sizes].filter(([, size]) => size > 25),
+    [],
+  );
+});
+
+void t.test("entries pass the parts in this order", async (t) => {
+  const listed = [
+    ...["activity", "world", "announcements"],
+    ...["chat.unread", "chat.feed", "chat.channels", "chat.pages"],
+    ...["questions", "polls", "reset", "own"],
+  ] as const;
+  t.same(
+    entryOrder.map(({ part }) => part),
+    listed,
+  );
+  for (const { part, why } of entryOrder) t.match(why, /\w/, part);
+
+  const listeners: Listener[] = [];
+  const passed: string[] = [];
+  const subscribe = (listener: Listener) => {
+    listeners.push(listener);
+    return () => void listeners.splice(listeners.indexOf(listener), 1);
+  };
+  const note = (part: string) => (event: AnyEvent) =>
+    void passed.push(`${part} ${event.type}`);
+  const table = Object.fromEntries(
+    listed.map((part) => [part, { "world.reset": note(part) }]),
+  ) as unknown as EntryTable;
+  const end = handEntries({ subscribe }, { ...table, own: note("own") });
+  const send = (event: AnyEvent) => {
+    for (const listener of listeners) listener(event);
+  };
+  send({ type: "world.reset", world: "w" });
+  t.same(
+    passed.splice(0),
+    listed.map((part) => `${part} world.reset`),
+  );
+  send({ type: "chat.reacted" } as AnyEvent);
+  t.same(passed.splice(0), ["own chat.reacted"], "by its type only");
+  end();
+  t.same(listeners, []);
+});
