@@ -81,7 +81,9 @@ const env = { ...UNLIMITED, DATABASE_URL: url, VALKEY_URL: valkey.url };
 const nodes: Running[] = [];
 for (let n = 0; n < NODES; n++) nodes.push(await startFoyer(dataDir, env));
 
-const callers = callersOf("bench", { count: TIMES + NODES });
+// They do not see who else is in a room.
+const callers = callersOf("bench", { count: TIMES + NODES, roles: [] });
+const [administrator] = callersOf("bench", { count: 1 });
 
 /** Makes a room with a chat whose memberships last. @returns its id. */
 async function newRoom(): Promise<string> {
@@ -158,6 +160,9 @@ const texts = new Map<string, Map<string, number>>();
 /** What idle nodes ask for in a millisecond. */
 const idle: Map<string, number> = new Map();
 
+/** What idle nodes publish in a millisecond. */
+const idleBus = { messages: 0, bytes: 0 };
+
 /** Counts what something causes, without what happens in any case. */
 async function count(
   action: string,
@@ -173,13 +178,13 @@ async function count(
   await delay(settled);
   const time = performance.now() - began;
   const messages = published.slice(before[1]);
+  const isIdle = idle.size === 0;
   const counts = new Map<string, number>();
   for (const text of logged().slice(before[0])) {
     if (/pg_stat_user_tables/.test(text)) continue;
     counts.set(text, (counts.get(text) ?? 0) + 1);
   }
   const rows = (await written(database)) - before[2]!;
-  const isIdle = idle.size === 0;
   for (const [text, number] of counts) {
     const expected = (idle.get(text) ?? 0) * time;
     if (isIdle) idle.set(text, number / time);
@@ -187,15 +192,18 @@ async function count(
   }
   const sum = (numbers: Iterable<number>) =>
     [...numbers].reduce((all, one) => all + one, 0);
-  // Envelopes without messages say that a process lives.
-  const telling = messages.filter((length) => isIdle || length > 60);
+  const told = { messages: messages.length, bytes: sum(messages) };
+  for (const kind of ["messages", "bytes"] as const) {
+    if (isIdle) idleBus[kind] = told[kind] / time;
+    else told[kind] = Math.max(0, told[kind] - idleBus[kind] * time);
+  }
   texts.set(action, counts);
   table.push({
     action,
     statements: round(sum(counts.values())),
     rows: round(rows / times),
-    messages: round(telling.length / times),
-    bytes: Math.round(sum(telling) / Math.max(1, telling.length)),
+    messages: round(told.messages / times),
+    bytes: Math.round(told.bytes / times),
   });
 }
 
@@ -217,7 +225,7 @@ async function rest(
     {
       method,
       headers: {
-        authorization: callers[0]!,
+        authorization: administrator!,
         ...(body && { "content-type": "application/json" }),
       },
       ...(body && { body: JSON.stringify(body) }),
