@@ -110,9 +110,13 @@ export class RoomWatch implements CrowdListener {
     });
   }
 
-  /** Who listens is told by their other connections which channels they have. */
+  /**
+   * Sends the other connections of a user the list of their channels. Another process does so for
+   * a user who has none here. It may know earlier that the membership goes on.
+   */
   attended(world: string, user: string, by: string): void {
-    const { tellChannels, log } = this.#live;
+    const { tellChannels, hub, log } = this.#live;
+    if (hub.of(world, user).size === 0) return;
     tellChannels(world, user, by).catch((error) => log.error(error));
   }
 
