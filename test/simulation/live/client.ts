@@ -29,6 +29,9 @@ const PATIENCE = 15_000;
 /** How often it looks whether the server is silent, in milliseconds. */
 const HEARTBEAT = 5_000;
 
+/** Within how many milliseconds the pushes that waited for an answer follow it. */
+const RELEASE = 100;
+
 /** Errors after which a command is repeated. */
 const PASSING: ReadonlySet<string> = new Set([
   ...["server.unavailable", "server.doubtful", "protocol.rate_limited"],
@@ -55,10 +58,17 @@ export class Client {
   #failures = 0;
   #lastFrame = 0;
   #requests = 0;
+  /** When the last answer came, and how long it took. */
+  #answeredLast = { at: -Infinity, waited: 0 };
   /** What follows from the answers that are not here yet. */
   readonly #pending = new Map<
     number,
-    { name: string; payload: object; settle: (answer: Answer) => void }
+    {
+      name: string;
+      payload: object;
+      settle: (answer: Answer) => void;
+      at: number;
+    }
   >();
 
   constructor(
@@ -108,6 +118,14 @@ export class Client {
     return [...this.#pending.values()].some(({ name }) =>
       ["chat.unsubscribe", "chat.leave"].includes(name),
     );
+  }
+
+  /** For how long the pushes that come now may have waited for an answer, in milliseconds. */
+  get pushesWaited(): number {
+    const { now } = this.house.timeline;
+    const { at, waited } = this.#answeredLast;
+    const waits = [...this.#pending.values()].map(({ at }) => now - at);
+    return Math.max(...waits, now - at < RELEASE ? waited : 0);
   }
 
   /** The ids of the rooms that it enters by itself: those of another client, or the first. */
@@ -181,7 +199,8 @@ export class Client {
   call(name: string, payload: object): Promise<Answer> {
     return new Promise((settle) => {
       const id = ++this.#requests;
-      this.#pending.set(id, { name, payload, settle });
+      const { now } = this.house.timeline;
+      this.#pending.set(id, { name, payload, settle, at: now });
       this.#send([name, id, payload]);
     });
   }
@@ -271,7 +290,9 @@ export class Client {
     const asked = this.#pending.get(id);
     if (!asked) return;
     this.#pending.delete(id);
-    const { name, payload, settle } = asked;
+    const { name, payload, settle, at } = asked;
+    const { now } = this.house.timeline;
+    this.#answeredLast = { at: now, waited: now - at };
     const { result } = answer;
     if (result !== undefined && this.state) {
       const json = JSON.stringify(payload);

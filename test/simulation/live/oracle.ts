@@ -22,6 +22,11 @@ const OWN_WAIT = 240;
 /** A text that the simulation made. Each is used once, so it names what it is in. */
 const SECRET = /«([a-z])\d+»/g;
 
+/** What is made when it is sent. */
+const ANSWERS: ReadonlySet<string> = new Set([
+  ...["authenticated", "error", "success"],
+]);
+
 /** What a banned user may still get. */
 const FAREWELLS: ReadonlySet<string> = new Set([
   ...["connection.reload", "error", "success", "pong", "authenticated"],
@@ -37,6 +42,7 @@ interface Said {
 /** A connection's own message that was not pushed to it yet. */
 interface Own {
   readonly connection: number;
+  readonly channel: string;
   readonly event: number;
   readonly awake: number;
 }
@@ -74,7 +80,9 @@ export class Oracle {
     const [, name = ""] = /^\["([^"]*)"/.exec(text) ?? [];
     this.#checkBan(client, node, name);
     const { world } = this.#house;
-    const oldest = node.oldest(world, GRACE);
+    // Pushes are made before they wait for an answer.
+    const waited = ANSWERS.has(name) ? 0 : client.pushesWaited;
+    const oldest = node.oldest(world, GRACE + waited);
     for (const [secret, kind] of text.matchAll(SECRET)) {
       if (this.#mayKnow(client, secret, kind!, oldest)) continue;
       this.#house.complain(
@@ -106,7 +114,12 @@ export class Oracle {
       if (event_id === own?.event) this.#own.delete(client);
     }
     if (name !== "success" && name !== "error") return;
-    if (own && node.time.awake - own.awake < OWN_WAIT) {
+    const { world } = this.#house;
+    if (
+      own &&
+      node.time.awake - own.awake < OWN_WAIT &&
+      this.#mayAlwaysRead(client, own, node.oldest(world, GRACE))
+    ) {
       this.#house.complain(
         `${client.name} got an answer before its event ${own.event}: ${text.slice(0, 200)}`,
       );
@@ -120,7 +133,8 @@ export class Oracle {
     if (name !== "success" || !result?.event) return;
     const { event_id: event, channel } = result.event;
     if (!client.channels.listening.has(channel) || client.isQuitting) return;
-    this.#own.set(client, { connection, event, awake: node.time.awake });
+    const { awake } = node.time;
+    this.#own.set(client, { connection, channel, event, awake });
   }
 
   /** Whether a client may know a text by what held since a commit. */
@@ -176,6 +190,11 @@ export class Oracle {
     if (direct === null) return this.#may(client, "chat.read", channel, past);
     const user = this.#userOf(client, past);
     return user !== undefined && direct.split(",").includes(user);
+  }
+
+  /** Whether a client could read a channel in each state since a commit. */
+  #mayAlwaysRead(client: Client, { channel }: Own, from: number): boolean {
+    return !this.#some(from, (past) => !this.mayRead(client, channel, past));
   }
 
   /** The id that the user of a client had: it has another one after the database went back. */
