@@ -94,7 +94,7 @@ export function composeLive(parts: LiveParts) {
       ...delivery,
       ...{ store, crowds },
       connectionsOf: (world, user) => presence.connectionsOf(world, user),
-      tellChannels: (world, user, by) => chat.readers.tell(world, user, by),
+      tellChannels: (world, user, by) => chat.readStates.tell(world, user, by),
     }),
   );
   const doors: Doors = new Doors({
@@ -123,7 +123,7 @@ export function composeLive(parts: LiveParts) {
     ...delivery,
     ...{ store, doors, crowdsIn },
     keepChannels: (...args) => chat.channels.keepRights(...args),
-    listAgain: (connections) => chat.readers.listAgain(connections),
+    listAgain: (connections) => chat.readStates.listAgain(connections),
   });
   const announcements = announcementModule({ ...delivery, store, limits });
   const { forceJoins } = chat;
@@ -145,7 +145,7 @@ export function composeLive(parts: LiveParts) {
     activity: { "world.deleted": (event) => activity.forget(event.world) },
     world: world.onEntry,
     announcements: announcements.onEntry,
-    "chat.unread": chat.readers.handlers,
+    "chat.unread": chat.readStates.handlers,
     "chat.feed": chat.channels.feed.handlers,
     "chat.channels": chat.channels.handlers,
     "chat.pages": chat.pages.handlers,

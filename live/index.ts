@@ -35,7 +35,7 @@ export default fp<{ limits: LiveLimits }>(
         due: live.pump.waiting,
         unsent: live.backlog.size,
         subscriptions: live.chat.channels.subscriptions.count,
-        pendingMarks: live.chat.readers.pending,
+        pendingMarks: live.chat.readStates.pending,
       }));
     const live: LiveLayer = composeLive({
       clock: processClock,

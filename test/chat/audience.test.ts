@@ -29,7 +29,7 @@ const text = (body: string) => ({
 /** Records who is told of their channels again, and which connection is not. */
 function tellings({ live }: FastifyInstance) {
   const told: [user: string, except: string | undefined][] = [];
-  live.chat.readers.tell = async (_, user, except) => {
+  live.chat.readStates.tell = async (_, user, except) => {
     told.push([user, except]);
   };
   return told;

@@ -124,7 +124,7 @@ void t.test("costs", async (t) => {
         guests.map((guest) => guest.do("chat.mark_read", { channel, id })),
       );
     }
-    const { readers } = talk.live.app.live.chat;
+    const { readStates: readers } = talk.live.app.live.chat;
     await until(() => readers.pending === 0);
     t.ok(writes > 0 && writes <= 40, `${writes} writes of 200 marks`);
     const guest = guests[0]!;

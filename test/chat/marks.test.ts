@@ -2,7 +2,7 @@ import { pino } from "pino";
 import t from "tap";
 import type { Mark } from "../../db/contract/chat.js";
 import { StoreError } from "../../db/contract/store.js";
-import type { Made } from "../../live/modules/chat/unread/mark-map.js";
+import type { Made } from "../../live/modules/chat/unread/mark.js";
 import { type MarkPorts, Marks } from "../../live/modules/chat/unread/marks.js";
 import { Wire } from "../live/wire.js";
 

@@ -201,7 +201,7 @@ void t.test("what was missed is made good", async (t) => {
     await ann.next("chat.notification");
     await missed(async () => {
       await annToo.do("chat.mark_read", { channel, id: event.event_id });
-      await until(() => one.app.live.chat.readers.pending === 0);
+      await until(() => one.app.live.chat.readStates.pending === 0);
     });
     const pointers = await ann.next("chat.read_pointers");
     t.strictSame(pointers, { [channel]: event.event_id });

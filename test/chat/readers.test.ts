@@ -118,7 +118,7 @@ void t.test("mark_read", async (t) => {
   const again = await live.guest("me");
   const pointers = { [channel]: 2, [other]: 7 };
   t.same(again.hello["chat.read_pointers"], pointers, "before it is written");
-  await until(() => live.app.live.chat.readers.pending === 0);
+  await until(() => live.app.live.chat.readStates.pending === 0);
   for (const client of [me, mine, again]) client.ws.terminate();
   await until(() => live.app.live.hub.of("demo", me.id).size === 0);
   const later = await live.guest("me");
@@ -141,7 +141,7 @@ void t.test("marks that the store does not take at once", async (t) => {
   const again = await live.guest("me");
   t.same(again.hello["chat.read_pointers"], { [channel]: 3 });
   chat.mark = mark;
-  await until(() => live.app.live.chat.readers.pending === 0);
+  await until(() => live.app.live.chat.readStates.pending === 0);
   const { marks } = await chat.unread("demo", me.id);
   t.match(marks, [{ channel, pointer: 3 }]);
 });
@@ -186,7 +186,7 @@ void t.test("unread pointers", async (t) => {
 
   // What is not in memory comes from the store.
   await bob.do(MARK, { channel, id: next });
-  await until(() => live.app.live.chat.readers.pending === 0);
+  await until(() => live.app.live.chat.readStates.pending === 0);
   for (const { ws } of [bob, tab]) ws.terminate();
   await until(() => live.app.live.hub.of("demo", bob.id).size === 0);
   const back = await live.guest("bob");
@@ -257,7 +257,7 @@ void t.test("mentions", async (t) => {
   await bob.all();
   await say(ann, channel, `@${bob.id}`);
   t.same(await came(live, bob, "chat.notification"), [], "read already");
-  await until(() => live.app.live.chat.readers.pending === 0);
+  await until(() => live.app.live.chat.readStates.pending === 0);
   for (const { ws } of [bob, second]) ws.terminate();
   await until(() => live.app.live.hub.of("demo", bob.id).size === 0);
   const back = await live.guest("bob");

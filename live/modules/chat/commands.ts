@@ -6,7 +6,7 @@ import { LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, mayInRoom } from "../../rules/rights.js";
 import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
-import { reading } from "./unread/reading.js";
+import { reading } from "./unread/commands.js";
 import { hasName } from "./users.js";
 import { isVolatile } from "../../rules/room-modules.js";
 

@@ -30,12 +30,12 @@ export async function createDirect(
     connection.author,
   );
   for (const { event } of created) ports.chatted(event.type);
-  const { readers, channels } = ports;
+  const { readStates, channels } = ports;
   const isNew = created.length > 0;
-  const tell = () => detach(readers.tellOne(connection));
+  const tell = () => detach(readStates.tellOne(connection));
   if (appeared.includes(me.id)) {
     // The caller hears of a new one by the answer, unless everybody is told.
-    if (isNew && hide) readers.knows(me.id, channel.id);
+    if (isNew && hide) readStates.knows(me.id, channel.id);
     else tell();
   }
   const target: ChannelContext<ChatPorts> = {

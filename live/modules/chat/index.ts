@@ -5,13 +5,13 @@ import { chat } from "./commands.js";
 import { forceJoins, type JoinPorts } from "./forced.js";
 import { PageCache } from "./page-cache.js";
 import type { ChatPorts } from "./ports.js";
-import { type ReaderPorts, Readers } from "./unread/readers.js";
+import { type ReadStatePorts, ReadStates } from "./unread/index.js";
 import type { Connection } from "../../socket/connection.js";
 
 /** What the chat needs of the other floors. */
 export type ChatModulePorts = ChannelPorts &
-  Omit<ReaderPorts, "lastDelivered" | "lastNoticed"> &
-  Omit<ChatPorts, "channels" | "readers" | "pages"> &
+  Omit<ReadStatePorts, "lastDelivered" | "lastNoticed"> &
+  Omit<ChatPorts, "channels" | "readStates" | "pages"> &
   JoinPorts & {
     /** Whether this process has got all entries of a world up to a second ago. */
     readonly isCurrent: (world: string) => boolean;
@@ -21,7 +21,7 @@ export type ChatModulePorts = ChannelPorts &
 export interface ChatModule extends LiveModule {
   readonly bound: BoundCommands;
   readonly channels: Channels;
-  readonly readers: Readers;
+  readonly readStates: ReadStates;
   readonly pages: PageCache;
   /** Makes the user of a connection a member of the rooms that ask for it. It never rejects. */
   readonly forceJoins: (connection: Connection) => Promise<void>;
@@ -29,31 +29,31 @@ export interface ChatModule extends LiveModule {
 
 /** The chat of one process. */
 export function chatModule(ports: ChatModulePorts): ChatModule {
-  const readers: Readers = new Readers({
+  const readStates: ReadStates = new ReadStates({
     ...ports,
     lastDelivered: (world, channel) => channels.lastDelivered(world, channel),
     lastNoticed: (world, channel) => channels.lastNoticed(world, channel),
   });
   const channels = new Channels(ports, (state, delivery) =>
-    readers.delivered(state, delivery),
+    readStates.delivered(state, delivery),
   );
   const pages = new PageCache(ports.isCurrent);
   return {
-    ...{ channels, readers, pages },
-    bound: bind(chat, { ...ports, channels, readers, pages }),
+    ...{ channels, readStates, pages },
+    bound: bind(chat, { ...ports, channels, readStates, pages }),
     forceJoins: (connection) => forceJoins(ports, connection),
     enter: (world) => channels.begin(world),
     entrance: async (connection, user) => (view) =>
-      readers.enter(connection, user, view),
+      readStates.enter(connection, user, view),
     leave(connection) {
       channels.leave(connection);
-      readers.leave(connection);
+      readStates.leave(connection);
     },
     forget(world) {
       pages.forget(world);
       channels.forget(world);
     },
     stop: () => channels.close(),
-    close: () => readers.close(),
+    close: () => readStates.close(),
   };
 }

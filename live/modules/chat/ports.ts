@@ -4,7 +4,7 @@ import type { Clock } from "../../../db/log/clock.js";
 import type { Rates } from "../../people/rates.js";
 import type { Channels } from "./channels.js";
 import type { PageCache } from "./page-cache.js";
-import type { Readers } from "./unread/readers.js";
+import type { ReadStates } from "./unread/index.js";
 
 /** What the commands of the chat need. */
 export interface ChatPorts {
@@ -13,7 +13,7 @@ export interface ChatPorts {
   readonly store: { readonly chat: ChatStore; readonly users: UserStore };
   readonly rates: Rates;
   readonly channels: Channels;
-  readonly readers: Readers;
+  readonly readStates: ReadStates;
   readonly pages: PageCache;
   /** There is a new event of a channel, made by this process. */
   readonly chatted: (type: ChatEventType) => void;

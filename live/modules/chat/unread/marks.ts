@@ -6,7 +6,7 @@ import type { Replica } from "../../../people/replica/replica.js";
 import { LiveError } from "../../../rules/problems.js";
 import type { Gone } from "../../../people/replica/copies.js";
 import type { ForeignItem, Topic } from "../../../people/replica/topic.js";
-import { guardianIn } from "../guardian.js";
+import { guardianIn } from "./guardian.js";
 import {
   isTold,
   keyOf,
@@ -16,7 +16,7 @@ import {
   rowsOf,
   type Told,
   toldOf,
-} from "./mark-map.js";
+} from "./mark.js";
 
 /** After how many milliseconds marks are reported to other processes, together. */
 const REPORT_DELAY = 20;

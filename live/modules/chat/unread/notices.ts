@@ -11,20 +11,20 @@ import { pushFrame } from "../../../socket/frame.js";
 import { inSlices } from "../../../delivery/slices.js";
 import type { WorldState } from "../../../rules/world-state.js";
 import { sentEvent } from "../events.js";
-import type { Reader } from "./reader.js";
+import type { ReadState } from "./read-state.js";
 import type { UnreadLists } from "./unread-lists.js";
 import { nobody, sharedUser } from "../users.js";
 
-/** What notices need of the readers. */
+/** What notices need. */
 export interface NoticeParts {
   readonly clock: Clock;
   readonly store: { readonly chat: ChatStore; readonly users: UserStore };
   readonly hub: Hub;
   readonly lists: UnreadLists;
-  /** The readers of this process, by user. */
-  readonly readers: ReadonlyMap<string, Reader>;
+  /** What each user who is connected to this process has read, by user. */
+  readonly readStates: ReadonlyMap<string, ReadState>;
   /** Those of them whose marks are being read. */
-  readonly loading: ReadonlySet<Reader>;
+  readonly loading: ReadonlySet<ReadState>;
   /** Whether the login of a connection has counted its notifications. */
   readonly hasCounts: (connection: Connection) => boolean;
   /** Sends somebody their channels. */
@@ -50,7 +50,7 @@ export class Notices {
       connection.viewOf(state).reads(channel);
     await this.#notify(state, delivery, reads);
     let frame: Buffer | undefined;
-    const tell = (reader: Reader) => {
+    const tell = (reader: ReadState) => {
       const listed = reader.listed.get(channel);
       if (listed === undefined || listed >= id) return;
       lists.remove(reader, channel, id);
@@ -70,7 +70,7 @@ export class Notices {
    * wait for those who get the list of their channels first, as that may take seconds.
    */
   async inDirect(state: WorldState, delivery: Delivery): Promise<void> {
-    const { hub, store, readers } = this.#parts;
+    const { hub, store, readStates } = this.#parts;
     const { event, notified, appeared } = delivery;
     const world = state.world.value.id;
     const concerned = this.#readersOf([...notified, ...appeared]);
@@ -85,7 +85,7 @@ export class Notices {
     for (const reader of concerned) {
       this.#whenTold(reader, delivery, () => {
         // Whoever logged in again since then has it from there.
-        const isHere = readers.get(reader.user) === reader;
+        const isHere = readStates.get(reader.user) === reader;
         if (!notice || !isHere || !isNotified.has(reader.user)) return;
         for (const connection of hub.of(world, reader.user)) {
           connection.push(unread);
@@ -100,7 +100,7 @@ export class Notices {
    * after what earlier messages asked for.
    */
   #whenTold(
-    reader: Reader,
+    reader: ReadState,
     { event: { channel }, appeared }: Delivery,
     act: () => void,
   ): void {
@@ -121,7 +121,7 @@ export class Notices {
 
   /** @returns a promise that never rejects. */
   async #tellOf(
-    reader: Reader,
+    reader: ReadState,
     channel: string,
     appears: boolean,
   ): Promise<void> {
@@ -134,9 +134,9 @@ export class Notices {
     await tell(reader.world, reader.user);
   }
 
-  #readersOf(users: readonly string[]): Reader[] {
+  #readersOf(users: readonly string[]): ReadState[] {
     return [...new Set(users)].flatMap(
-      (user) => this.#parts.readers.get(user) ?? [],
+      (user) => this.#parts.readStates.get(user) ?? [],
     );
   }
 
@@ -155,7 +155,7 @@ export class Notices {
   }
 
   #push(
-    reader: Reader,
+    reader: ReadState,
     { channel, id }: ChatEvent,
     frame: Buffer,
     reads: Reads,

@@ -8,8 +8,8 @@ import {
   channelsOf,
   type ListedChannel,
   type ListPorts,
-} from "../channel-list.js";
-import type { Reader } from "./reader.js";
+} from "./channel-list.js";
+import type { ReadState } from "./read-state.js";
 
 /** What a list costs at least, in bytes: it is read for each user anew. */
 const COST = 16 * 1024;
@@ -54,7 +54,7 @@ export class OwnChannels {
    * Whether a client gets a list after the answer to its present message that may have been
    * read before that message changed something.
    */
-  mayLag(reader: Reader, connection: Connection): boolean {
+  mayLag(reader: ReadState, connection: Connection): boolean {
     if (reader.telling) return true;
     const { message } = connection;
     return message !== undefined && this.#held.get(connection) === message;
@@ -65,7 +65,7 @@ export class OwnChannels {
    * together, and read after it was asked for.
    */
   async tell(
-    reader: Reader,
+    reader: ReadState,
     connections: readonly Connection[],
   ): Promise<void> {
     for (const connection of connections) reader.due.add(connection);
@@ -74,7 +74,7 @@ export class OwnChannels {
     await reader.telling;
   }
 
-  async #tellDue(reader: Reader): Promise<void> {
+  async #tellDue(reader: ReadState): Promise<void> {
     const { due } = reader;
     try {
       while (due.size > 0) {
@@ -100,14 +100,14 @@ export class OwnChannels {
   }
 
   /** Waits until somebody may get a list again. */
-  async #wait({ lists }: Reader): Promise<void> {
+  async #wait({ lists }: ReadState): Promise<void> {
     const { wait } = lists;
     if (wait <= 0) return;
     await sleep(this.#ports.clock, Math.ceil(wait));
   }
 
   async #send(
-    reader: Reader,
+    reader: ReadState,
     connections: readonly Connection[],
   ): Promise<void> {
     const { states, store } = this.#ports;

@@ -1,37 +1,37 @@
-import type { Reader } from "./reader.js";
+import type { ReadState } from "./read-state.js";
 
 /**
  * Who is on the unread list of which channel, of those who are connected to this
  * process. Some are on it no longer, which shows at the next message.
  */
 export class UnreadLists {
-  readonly #byChannel = new Map<string, Set<Reader>>();
+  readonly #byChannel = new Map<string, Set<ReadState>>();
 
-  /** Adds somebody to the lists of the channels that {@link Reader.listed} has. */
-  open(reader: Reader): void {
+  /** Adds somebody to the lists of the channels that {@link ReadState.listed} has. */
+  open(reader: ReadState): void {
     for (const channel of reader.listed.keys()) this.#add(reader, channel);
   }
 
   /** Removes somebody from all lists. */
-  close(reader: Reader): void {
+  close(reader: ReadState): void {
     for (const channel of reader.listed.keys()) this.#remove(reader, channel);
   }
 
   /** @param listed as in `Mark` of the store. */
-  add(reader: Reader, channel: string, listed: number): void {
+  add(reader: ReadState, channel: string, listed: number): void {
     reader.list(channel, listed);
     this.#add(reader, channel);
   }
 
   /** @param event an event of the channel. Whoever came onto the list since stays. */
-  remove(reader: Reader, channel: string, event: number): void {
+  remove(reader: ReadState, channel: string, event: number): void {
     const listed = reader.listed.get(channel);
     if (listed === undefined || listed >= event) return;
     reader.unlist(channel);
     this.#remove(reader, channel);
   }
 
-  of(channel: string): Iterable<Reader> {
+  of(channel: string): Iterable<ReadState> {
     return this.#byChannel.get(channel) ?? [];
   }
 
@@ -41,13 +41,13 @@ export class UnreadLists {
     this.#byChannel.delete(channel);
   }
 
-  #add(reader: Reader, channel: string): void {
+  #add(reader: ReadState, channel: string): void {
     const readers = this.#byChannel.get(channel);
     if (readers) readers.add(reader);
     else this.#byChannel.set(channel, new Set([reader]));
   }
 
-  #remove(reader: Reader, channel: string): void {
+  #remove(reader: ReadState, channel: string): void {
     const readers = this.#byChannel.get(channel);
     if (readers?.delete(reader) && readers.size === 0) {
       this.#byChannel.delete(channel);

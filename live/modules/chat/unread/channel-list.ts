@@ -1,10 +1,13 @@
-import type { Clock } from "../../../db/log/clock.js";
-import type { Membership } from "../../../db/contract/chat.js";
-import type { UserRecord } from "../../../db/contract/store.js";
-import type { PublicUser, SentChannel } from "../../../schemas/live/index.js";
-import type { World } from "../../../schemas/worlds.js";
-import type { Json } from "../../rules/encoding.js";
-import { briefUser, readUsers, sharedUser, type UserReads } from "./users.js";
+import type { Clock } from "../../../../db/log/clock.js";
+import type { Membership } from "../../../../db/contract/chat.js";
+import type { UserRecord } from "../../../../db/contract/store.js";
+import type {
+  PublicUser,
+  SentChannel,
+} from "../../../../schemas/live/index.js";
+import type { World } from "../../../../schemas/worlds.js";
+import type { Json } from "../../../rules/encoding.js";
+import { briefUser, readUsers, sharedUser, type UserReads } from "../users.js";
 
 /** How many users the direct channels of one list have together. */
 const MAX_USERS = 1000;

@@ -1,5 +1,5 @@
-import type { Replica } from "../../people/replica/replica.js";
-import { EVERYWHERE } from "../../people/replica/topic.js";
+import type { Replica } from "../../../people/replica/replica.js";
+import { EVERYWHERE } from "../../../people/replica/topic.js";
 
 /**
  * The process that learns what one process alone would know of a world: the next one by name.

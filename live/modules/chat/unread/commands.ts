@@ -22,7 +22,7 @@ async function markRead(
   context: ChannelContext<ChatPorts>,
   { id }: Commands["chat.mark_read"]["payload"],
 ) {
-  await context.ports.readers.mark(context, pointerIn(id));
+  await context.ports.readStates.mark(context, pointerIn(id));
   return {};
 }
 

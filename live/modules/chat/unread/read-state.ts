@@ -1,9 +1,9 @@
 import type { Clock } from "../../../../db/log/clock.js";
 import type { Unread } from "../../../../db/contract/chat.js";
-import type { ListedChannel } from "../channel-list.js";
+import type { ListedChannel } from "./channel-list.js";
 import type { Connection } from "../../../socket/connection.js";
 import { TokenBucket } from "../../../socket/token-bucket.js";
-import type { Made } from "./mark-map.js";
+import type { Made } from "./mark.js";
 
 /** How many notifications are counted of each user, as the store does. */
 const MAX_NOTIFICATIONS = 10_000;
@@ -28,7 +28,7 @@ const none: ReadonlySet<string> = new Set();
  * What a user who is connected to this process has read and not read. There is one for
  * each of a crowd, and an empty map takes 250 bytes. So most are made at their first use.
  */
-export class Reader {
+export class ReadState {
   /** How far each channel is read, and when that was marked. */
   #pointers: Map<string, { pointer: number; at: number }> | undefined;
   #notifications: Map<string, Notifications> | undefined;

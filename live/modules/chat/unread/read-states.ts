@@ -15,12 +15,12 @@ import { pushFrame } from "../../../socket/frame.js";
 import { unknownWorld } from "../../../rules/problems.js";
 import { isVolatile } from "../../../rules/room-modules.js";
 import type { View, WorldState } from "../../../rules/world-state.js";
-import type { ListedChannel } from "../channel-list.js";
-import type { Made } from "./mark-map.js";
+import type { ListedChannel } from "./channel-list.js";
+import type { Made } from "./mark.js";
 import { type MarkPorts, Marks } from "./marks.js";
 import { Notices } from "./notices.js";
 import { OwnChannels, type OwnChannelPorts } from "./own-channels.js";
-import { Reader } from "./reader.js";
+import { ReadState } from "./read-state.js";
 import { UnreadLists } from "./unread-lists.js";
 
 type Entrance = Pick<
@@ -30,14 +30,14 @@ type Entrance = Pick<
 
 const noCounts = pushFrame("chat.notification_counts", {});
 
-const countsFrame = (reader: Reader, view: View): Buffer =>
+const countsFrame = (reader: ReadState, view: View): Buffer =>
   pushFrame(
     "chat.notification_counts",
     reader.counts((room) => view.reads(room)),
   );
 
-/** What readers need. */
-export interface ReaderPorts extends MarkPorts, OwnChannelPorts {
+/** What read states need. */
+export interface ReadStatePorts extends MarkPorts, OwnChannelPorts {
   readonly store: OwnChannelPorts["store"];
   readonly hub: Hub;
   /** The last entry of a world that this process has got. */
@@ -48,13 +48,13 @@ export interface ReaderPorts extends MarkPorts, OwnChannelPorts {
   readonly lastNoticed: (world: string, channel: string) => number;
 }
 
-/** What the people who are connected have read, and what they are told of. */
-export class Readers {
-  readonly #ports: ReaderPorts;
+/** What the people who are connected have read, and what they get of the rest. */
+export class ReadStates {
+  readonly #ports: ReadStatePorts;
   readonly #marks: Marks;
   /** By user. */
-  readonly #readers = new Map<string, Reader>();
-  readonly #loading = new Set<Reader>();
+  readonly #states = new Map<string, ReadState>();
+  readonly #loading = new Set<ReadState>();
   readonly #lists = new UnreadLists();
   readonly #own: OwnChannels;
   /** The connections whose login has counted what is not read. */
@@ -67,7 +67,7 @@ export class Readers {
   };
   #closed = false;
 
-  constructor(ports: ReaderPorts) {
+  constructor(ports: ReadStatePorts) {
     this.#ports = ports;
     this.#own = new OwnChannels(ports, (error) => this.#failed(error));
     this.#marks = new Marks(ports, (mark) => this.#markedElsewhere(mark));
@@ -75,7 +75,7 @@ export class Readers {
     this.#notices = new Notices({
       ...{ clock, store, hub },
       lists: this.#lists,
-      readers: this.#readers,
+      readStates: this.#states,
       loading: this.#loading,
       hasCounts: (connection) => this.#entered.has(connection),
       tell: (world, user) => this.tell(world, user),
@@ -107,7 +107,7 @@ export class Readers {
     const { membership } = JSON.parse(content) as { membership?: unknown };
     const isIn = membership === "join";
     this.#marks.relist(user, channel, id, isIn ? id : null);
-    const reader = this.#readers.get(user);
+    const reader = this.#states.get(user);
     reader?.do(() => {
       if (isIn) this.#lists.add(reader, channel, id);
       else this.#lists.remove(reader, channel, id);
@@ -124,9 +124,9 @@ export class Readers {
     view: View,
   ): Promise<Entrance> {
     const { world } = connection;
-    const known = this.#readers.get(user.id);
-    const reader = known ?? new Reader(this.#ports.clock, world, user.id);
-    this.#readers.set(user.id, reader);
+    const known = this.#states.get(user.id);
+    const reader = known ?? new ReadState(this.#ports.clock, world, user.id);
+    this.#states.set(user.id, reader);
     try {
       const reading = this.#ports.store.chat.memberships(world, user.id);
       if (!known) reader.loaded = this.#load(reader, reading);
@@ -145,7 +145,10 @@ export class Readers {
     }
   }
 
-  async #load(reader: Reader, reading: Promise<Membership[]>): Promise<void> {
+  async #load(
+    reader: ReadState,
+    reading: Promise<Membership[]>,
+  ): Promise<void> {
     const { world, user } = reader;
     this.#loading.add(reader);
     try {
@@ -155,14 +158,14 @@ export class Readers {
         reading,
         this.#ports.store.chat.unread(world, user),
       ]);
-      if (this.#readers.get(user) !== reader) return;
+      if (this.#states.get(user) !== reader) return;
       const direct = memberships.filter((channel) => channel.direct);
       const ids = new Set(direct.map(({ id }) => id));
       reader.load(unread, unwritten, (channel) => ids.has(channel));
       this.#lists.open(reader);
       reader.start();
     } catch (error) {
-      if (this.#readers.get(user) === reader) this.#readers.delete(user);
+      if (this.#states.get(user) === reader) this.#states.delete(user);
       throw error;
     } finally {
       this.#loading.delete(reader);
@@ -172,9 +175,9 @@ export class Readers {
   /** A connection has left its world. It is no longer in the hub. */
   leave({ world, login }: Connection): void {
     if (!login || this.#ports.hub.of(world, login.user).size > 0) return;
-    const reader = this.#readers.get(login.user);
+    const reader = this.#states.get(login.user);
     if (!reader) return;
-    this.#readers.delete(login.user);
+    this.#states.delete(login.user);
     this.#lists.close(reader);
   }
 
@@ -198,7 +201,7 @@ export class Readers {
       pointer,
       listed,
     });
-    const reader = this.#readers.get(me.id);
+    const reader = this.#states.get(me.id);
     if (reader && this.#apply(reader, mark)) {
       this.#tellOf(reader, state, connection);
     }
@@ -216,7 +219,7 @@ export class Readers {
   }
 
   /** @returns whether it is the last mark. */
-  #apply(reader: Reader, mark: Made): boolean {
+  #apply(reader: ReadState, mark: Made): boolean {
     if (!reader.mark(mark)) return false;
     const { channel, listed } = mark;
     if (listed !== null) this.#lists.add(reader, channel, listed);
@@ -224,7 +227,7 @@ export class Readers {
   }
 
   #markedElsewhere(mark: Made): void {
-    const reader = this.#readers.get(mark.user);
+    const reader = this.#states.get(mark.user);
     reader?.do(() => {
       if (!this.#apply(reader, mark)) return;
       this.#try(async () => {
@@ -238,7 +241,7 @@ export class Readers {
    * Tells the connections of somebody how far they have read.
    * @param me the one that said so: it only gets the counts.
    */
-  #tellOf(reader: Reader, state: WorldState, me?: Connection): void {
+  #tellOf(reader: ReadState, state: WorldState, me?: Connection): void {
     const ports = this.#ports;
     let pointers: Buffer | undefined;
     for (const connection of ports.hub.of(reader.world, reader.user)) {
@@ -256,7 +259,7 @@ export class Readers {
 
   #moved({ world, channel, users, by }: EventOf<"chat.memberships">): void {
     for (const user of users) {
-      const reader = this.#readers.get(user);
+      const reader = this.#states.get(user);
       if (!reader) continue;
       // If it is still there, the list that is sent next says so.
       reader.forget(channel);
@@ -268,13 +271,13 @@ export class Readers {
       );
       this.#try(() => this.#own.tell(reader, told));
       const check = () => this.#checkList(reader, channel);
-      const isOver = () => this.#readers.get(user) !== reader;
+      const isOver = () => this.#states.get(user) !== reader;
       this.#try(() => this.#ports.effects.persist(check, { isOver }));
     }
   }
 
   /** Takes somebody off an unread list who has left a room where nobody is told of that. */
-  async #checkList({ world, user }: Reader, channel: string): Promise<void> {
+  async #checkList({ world, user }: ReadState, channel: string): Promise<void> {
     const { states, store, lastDelivered } = this.#ports;
     const state = await states.get(world);
     const room = state?.room(channel);
@@ -282,13 +285,13 @@ export class Readers {
     const last = lastDelivered(world, channel);
     if (await store.chat.isMember(world, channel, user)) return;
     this.#marks.relist(user, channel, last + 1, null);
-    const reader = this.#readers.get(user);
+    const reader = this.#states.get(user);
     if (reader) this.#lists.remove(reader, channel, last + 1);
   }
 
   /** Somebody knows of a direct channel without having been told. */
   knows(user: string, channel: string): void {
-    this.#readers.get(user)?.tellOf(channel);
+    this.#states.get(user)?.tellOf(channel);
   }
 
   /**
@@ -297,7 +300,7 @@ export class Readers {
    * @returns a promise that never rejects, for when they are sent.
    */
   async tell(world: string, user: string, except?: string): Promise<void> {
-    const reader = this.#readers.get(user);
+    const reader = this.#states.get(user);
     if (!reader) return;
     const connections = [...this.#ports.hub.of(world, user)];
     await this.#own.tell(
@@ -308,7 +311,7 @@ export class Readers {
 
   /** {@link tell} for one connection. */
   async tellOne(connection: Connection): Promise<void> {
-    const reader = this.#readers.get(connection.login!.user);
+    const reader = this.#states.get(connection.login!.user);
     if (reader) await this.#own.tell(reader, [connection]);
   }
 

@@ -1,0 +1,36 @@
+/**
+ * What people have read, and how they learn of what they have not.
+ *
+ * A room full of people reads every message, so neither a message nor a mark writes a row
+ * for each of them. Two numbers decide whether a message makes a push:
+ *
+ * - `listed`, of a user in a channel: the event with which the user came onto its unread
+ *   list, by joining or by marking the channel as read.
+ * - `previousMessage`, of a message: the one before it in its channel.
+ *
+ * A user whose `listed` is at least the previous message has not got a push about this
+ * channel since they marked it. They get one, `chat.unread_pointers`, and leave the list.
+ * All others have got one, and the message costs nothing for them.
+ *
+ * The parts, from what is pushed to what is kept:
+ *
+ * - `notices.ts` sends the pushes about one new message: to the unread list, to members of
+ *   a direct channel, and to users whom it mentions.
+ * - `own-channels.ts` sends users the list of their channels when it changes, and
+ *   `channel-list.ts` makes it. A notice about a direct channel waits until the user has
+ *   a list with that channel.
+ * - `unread-lists.ts` has, by channel, the connected users who are on its unread list.
+ * - `read-states.ts` has all of them: it takes what is delivered, marked, and joined.
+ *   `read-state.ts` is one user: how far each channel is read, and the notifications that
+ *   count as unread. All connections of a user in this process share it. While it is being
+ *   loaded, what happens is queued, and done once it is there.
+ * - `marks.ts` writes how far users have read, together and about a second later, and tells
+ *   the other processes at once. `mark.ts` is the form of one mark. If a process ends, the
+ *   others write its marks; `guardian.ts` names the one that learns of them when no other
+ *   process follows the world.
+ * - `commands.ts` has the command that marks a channel as read.
+ *
+ * A mark in memory may be newer than the store, so a login reads the store and then
+ * applies the marks that are not written yet.
+ */
+export { type ReadStatePorts, ReadStates } from "./read-states.js";
