@@ -169,53 +169,6 @@ void t.test("reactions are sent together", async (t) => {
   t.same(await ada.names(), ["chat.event", "chat.event"], "and nothing else");
 });
 
-void t.test("a membership that goes on where the user is", async (t) => {
-  const pair = await startPair(t);
-  const { one, two } = pair;
-  const { value: room } = await one.store.rooms.create("demo", {
-    name: "Lobby",
-    ...chat({ volatile: true }),
-  });
-  const channel = room.id;
-  const first = await one.person(named("ada"));
-  await first.do("chat.subscribe", { channel });
-  const second = await two.person(named("ada"));
-  const until = (is: () => boolean) =>
-    soon(
-      (async () => {
-        while (!is()) await new Promise(setImmediate);
-      })(),
-    );
-  const { presence, hub } = two.app.live;
-  await until(() => presence.connectionsOf("demo", first.id).length === 2);
-  const attends = ({ app }: typeof one) =>
-    app.live.presence.attends("demo", channel, first.id);
-  const told = tellings(two.app);
-  // The other process learns late that the first connection makes them a member, too.
-  const late: BusMessage[] = [];
-  pair.link = (message) => {
-    const isLate =
-      message.type === "live" &&
-      (message.data as Json).process === one.app.events.process;
-    if (!isLate) return [message];
-    late.push(message);
-    return [];
-  };
-  await second.do("chat.join", { channel });
-  await until(() => attends(one));
-  await until(() => late.some((message) => isStay(message, channel)));
-  second.close();
-  await until(() => hub.of("demo", first.id).size === 0);
-  const found = late.find((message) => isStay(message, channel))!;
-  pair.hand(two, found);
-  t.ok(attends(two), "it hears of it at last");
-  t.equal(told.length, 1, "and has told of the beginning only");
-});
-
-/** Whether a message tells that a connection makes its user a member of a channel. */
-const isStay = (message: BusMessage, channel: string): boolean =>
-  JSON.stringify(message).includes(`"attending":["${channel}"]`);
-
 void t.test("volatile members, in two processes", async (t) => {
   const pair = await startPair(t);
   const { one, two } = pair;
