@@ -25,7 +25,7 @@ import {
 import type { View } from "../../rules/world-state.js";
 import { PollFrames } from "./frames.js";
 import { isOver, isPublic } from "./shapes.js";
-import { Voters } from "./voters.js";
+import { type Voted, Voters } from "./voters.js";
 import { Voting } from "./voting.js";
 
 /** How many polls are listed at most, and of how many characters. */
@@ -41,7 +41,7 @@ const audienceOf = (isPublic: boolean): PermissionKey =>
 /** Chooses what somebody gets of a poll; undefined for nothing. There may be no such poll. */
 type Choose = (
   poll: Poll | undefined,
-  voters: ReadonlySet<string>,
+  voted: Voted,
 ) => (connection: Connection, view: View) => Buffer | undefined;
 
 /** Whether somebody sees the results of every poll in a room. */
@@ -133,7 +133,7 @@ export class PollPushes {
     hidden,
   }: Saved): Promise<void> {
     const gone = pushFrame("poll.deleted", { room, id });
-    const choose: Choose = (poll, voters) => {
+    const choose: Choose = (poll, { users: voters }) => {
       const now = poll && new PollFrames(poll);
       const isRead = poll !== undefined && isPublic(poll);
       // A manager may have changed it once more since it was hidden. If the log no longer
@@ -160,7 +160,7 @@ export class PollPushes {
     { world, place: room, id }: Subject<string>,
     authors: Authors,
   ): Promise<Sent> {
-    const choose: Choose = (poll, voters) => {
+    const choose: Choose = (poll, { users: voters, changed }) => {
       if (!poll) return () => undefined;
       const frames = new PollFrames(poll);
       return (connection, view) => {
@@ -168,7 +168,8 @@ export class PollPushes {
         if (!isPublic(poll)) return undefined;
         if (view.may("poll.results", room)) return frames.of(true);
         const { user } = connection.login!;
-        const isAuthor = authors.has(user);
+        // An entry that was read late does not say who voted.
+        const isAuthor = authors.has(user) || changed.has(user);
         const isTold =
           view.may("poll.read", room) && (isAuthor || voters.has(user));
         // The next push is for those who vote again meanwhile.
@@ -193,9 +194,14 @@ export class PollPushes {
     return this.#voting.during(id, async () => {
       const poll = await this.#ports.store.polls.get(world, room, id);
       // After the poll: whoever withdraws a vote in between sees no results.
-      const voters = await this.#voters.of(world, room, id);
-      const frameFor = choose(poll, voters);
-      return pushInRoom(this.#ports, world, room, frameFor, authors);
+      const voted = await this.#voters.of(world, room, id);
+      try {
+        const frameFor = choose(poll, voted);
+        return await pushInRoom(this.#ports, world, room, frameFor, authors);
+      } catch (error) {
+        this.#voters.again(id);
+        throw error;
+      }
     });
   }
 

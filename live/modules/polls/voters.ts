@@ -13,7 +13,18 @@ interface Known {
   readonly users: Set<string>;
 }
 
-const nobody: ReadonlySet<string> = new Set();
+/** Who has voted in a poll. */
+export interface Voted {
+  /** The users who have a choice now. */
+  readonly users: ReadonlySet<string>;
+  /**
+   * The users who voted or withdrew since the last time that somebody asked; all who ever did,
+   * the first time.
+   */
+  readonly changed: ReadonlySet<string>;
+}
+
+const none: Voted = { users: new Set(), changed: new Set() };
 
 /** Who has voted in which poll. Of a poll that was asked for before, only changes are read. */
 export class Voters {
@@ -29,18 +40,14 @@ export class Voters {
     this.#store = store;
   }
 
-  /** The users who have a choice in a poll now; nobody if there is no such poll. */
-  async of(
-    world: string,
-    room: string,
-    poll: string,
-  ): Promise<ReadonlySet<string>> {
+  /** Who has voted in a poll until now; nobody if there is no such poll. */
+  async of(world: string, room: string, poll: string): Promise<Voted> {
     const known = this.#known.get(poll);
     const since = known?.changed ?? 0;
     const found = await this.#store.voters(world, room, poll, since);
     if (!found) {
       this.#known.delete(poll);
-      return nobody;
+      return none;
     }
     const users = known?.users ?? new Set();
     for (const { id, voted } of found.users) {
@@ -48,7 +55,12 @@ export class Voters {
       else users.delete(id);
     }
     this.#known.set(poll, { world, changed: found.changed, users });
-    return users;
+    return { users, changed: new Set(found.users.map(({ id }) => id)) };
+  }
+
+  /** The push that the last answer was for has failed, so the next one repeats it. */
+  again(poll: string): void {
+    this.#known.delete(poll);
   }
 
   /** Nobody is in a world any more. */
