@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { CALLERS, callersOf } from "./event.js";
 import { load } from "./load.js";
-import { rooms, type Scene } from "./scene.js";
+import { rooms } from "./scene.js";
 import { newEvent, startFoyer } from "./servers.js";
 
 /** A value that is measured once, without a reference. */
@@ -48,11 +48,10 @@ export function treeOf(pid: number): number[] {
   return [pid, ...children.flatMap((child) => treeOf(Number(child)))];
 }
 
-/** Measures memory, and the start of a server with a large world. */
-export async function figures({ large }: Scene): Promise<Figure[]> {
+/** Measures memory under load, and what a second process adds. */
+export async function figures(): Promise<Figure[]> {
   const dataDir = await newEvent({ bench: { rooms: 100, halfHidden: true } });
   const server = await startFoyer(dataDir);
-  const idle = residentOf(server.pid);
   const requests = callersOf("bench", { count: TOKENS }).map(
     (authorization) => ({ path: rooms, headers: { authorization } }),
   );
@@ -65,7 +64,6 @@ export async function figures({ large }: Scene): Promise<Figure[]> {
   await server.stop();
   const half = held.slice(0, Math.ceil(held.length / 2));
   return [
-    { name: "memory, idle", value: idle, unit: "MiB", goal: "< 100" },
     {
       name: "memory, most of a million requests with 100,000 tokens",
       value: Math.max(...held),
@@ -77,12 +75,6 @@ export async function figures({ large }: Scene): Promise<Figure[]> {
       value: Math.max(...held.slice(half.length)) / Math.max(...half),
       unit: "",
       goal: "≤ 1.1",
-    },
-    {
-      name: "start to first answer, 100,000 rooms",
-      value: large.started,
-      unit: "ms",
-      goal: "≤ 500",
     },
     {
       name: "GET world a second, WORKERS=2 to 1",

@@ -1,10 +1,12 @@
-// `npm run bench live` measures the websockets, `npm run bench nodes` what several
-// machines share, `npm run bench actions` what single actions ask of them, `npm run bench bytes`
-// what nodes of several worlds get, `npm run bench store` the writes beside those of another build; other
+// `npm run bench live` measures the websockets, `npm run bench start` the start and an idle
+// server, `npm run bench nodes` what several machines share, `npm run bench actions` what
+// single actions ask of them, `npm run bench bytes` what nodes of several worlds get,
+// `npm run bench store` the writes beside those of another build; other
 // arguments are for the rest. Servers end with the benchmark.
 process.once("SIGTERM", () => process.exit(1));
 const [, , part] = process.argv;
 if (part === "live") await import("./live/run.js");
+else if (part === "start") await import("./start/run.js");
 else if (part === "nodes") await import("./nodes/run.js");
 else if (part === "actions") await import("./nodes/actions.js");
 else if (part === "bytes") await import("./nodes/bytes.js");

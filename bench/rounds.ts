@@ -38,7 +38,7 @@ export async function measure<Scene>(
   say("");
   return works.map(({ name, of, goal }, at) => {
     const sorted = ratios[at]!.toSorted((a, b) => a - b);
-    const median = sorted[Math.floor(sorted.length / 2)]!;
+    const median = medianOf(sorted);
     const { atLeast = 0, atMost = Infinity } = goal;
     const met = median >= atLeast && median <= atMost;
     return {
@@ -46,6 +46,10 @@ export async function measure<Scene>(
       ...{ lowest: sorted[0]!, highest: sorted.at(-1)!, met },
     };
   });
+}
+
+export function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }
 
 /** Says on a terminal what is going on. */

@@ -29,7 +29,7 @@ let measuredOnce: Figure[] = [];
 let results: Result[];
 try {
   results = await measure(chosen, scene);
-  if (!wanted.length) measuredOnce = await figures(scene);
+  if (!wanted.length) measuredOnce = await figures();
 } finally {
   await scene.stop();
 }

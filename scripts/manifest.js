@@ -33,8 +33,10 @@ export function manifestOfPackage() {
 
 /** The manifest of an image: what the command uses, whatever it is told. */
 function manifestOfImage() {
-  const { name, version, license, type, exports } = checkout;
+  const { name, version, license, type } = checkout;
   const dependencies = versionsOf(OUTSIDE);
+  // The bundle finds the version by the name of the package.
+  const exports = { "./package.json": "./package.json" };
   return { name, version, license, type, exports, dependencies };
 }
 
