@@ -75,6 +75,8 @@ function bundle(folder, entries, external) {
           entryFileNames: "[name].js",
           chunkFileNames: "[name]-[hash].js",
           comments: false,
+          // Stacks need only names and lines.
+          sourcemapExcludeSources: true,
         },
       },
     },

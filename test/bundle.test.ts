@@ -74,12 +74,18 @@ void t.test("the modules of the library share their classes", async (t) => {
     await assert.rejects(server.createWorld({ id: "a b" }), InvalidData);
     const { id } = await server.createWorld({ id: "fair" });
     assert.ok(await server.token(id));
+    await assert.rejects(server.token("none"), ({ stack }) => /worlds\\.ts:\\d+/.test(stack));
     await server.close();
     // The program's TypeBox knows the kinds of the schemas.
     assert.equal(Value.Check(Type.Object({ name: Room.properties.name }), { name: "Hall" }), true);`,
   );
   // By way of env, as tap puts a loader into the environment of every child.
-  const end = await promisify(execFile)("env", ["-i", process.execPath, path])
+  const end = await promisify(execFile)("env", [
+    "-i",
+    process.execPath,
+    "--enable-source-maps",
+    path,
+  ])
     .then(() => "ok")
     .catch(({ stderr }: { stderr: string }) => stderr);
   t.equal(end, "ok");
