@@ -108,43 +108,38 @@ const burst = shared(["foyer", "collecting"], async (hall, kind) => {
 });
 
 /** The rate of GET in a hall. */
-function reads({ server, rooms }: Hall, kind: Kind) {
+function reads({ server, rooms }: Hall) {
   const [authorization] = callersOf("bench", { count: 1 });
-  const path =
-    kind === "foyer" ? `/api/v1/worlds/bench/rooms/${rooms[0]!}/` : "/healthz";
+  const path = `/api/v1/worlds/bench/rooms/${rooms[0]!}/`;
   const requests = [{ path, headers: { authorization: authorization! } }];
   return (seconds: number) =>
     load(server.port, { requests, connections: 32, seconds });
 }
 
 /** The rate of GET while people talk, to that while they do not. */
-const besideTalk = (
-  kind: Kind,
-  name: string,
-  of: string,
-  goal: Work["goal"],
-): Work => ({
-  ...{ name, of, goal },
-  async measure(halls, seconds, turned) {
-    const hall = halls[kind]!;
-    const ask = reads(hall, kind);
+const besideTalk: Work = {
+  name: `GET room beside ${people} people × 5 a second`,
+  of: "requests a second, to those without messages",
+  goal: { atLeast: 0.6 },
+  async measure({ foyer: hall }, seconds, turned) {
+    const ask = reads(hall!);
     const alone = async () => (await ask(seconds)).rate;
     const beside = async () => {
       let rate = 0;
       const messages = 5 * (seconds + 1);
       const run = async () => {
-        const talking = hall.crowd.say(messages, 5);
+        const talking = hall!.crowd.say(messages, 5);
         await setTimeout(500);
         ({ rate } = await ask(seconds));
         await talking;
       };
-      await during(hall, name, run, messages);
+      await during(hall!, besideTalk.name, run, messages);
       return rate;
     };
     const first = turned ? await alone() : await beside();
     return turned ? (await beside()) / first : first / (await alone());
   },
-});
+};
 
 /** Everything that needs one room with everybody in it. */
 export const room: Group = {
@@ -163,12 +158,6 @@ export const room: Group = {
       { atMost: 1.3 },
       ({ foyer, collecting }) => foyer.cost / collecting.cost,
     ),
-    five(
-      `${people} people × 5 a second, cost to bare`,
-      `${cost}, ${toBare}`,
-      {},
-      ({ foyer, bare }) => foyer.cost / bare.cost,
-    ),
     fifty(
       `${people} people × 50 a second, cost`,
       `${cost}, ${toCollecting}`,
@@ -181,17 +170,6 @@ export const room: Group = {
       {},
       ({ foyer, collecting }) => foyer.cost / collecting.cost,
     ),
-    besideTalk(
-      "foyer",
-      `GET room beside ${people} people × 5 a second`,
-      "requests a second, to those without messages",
-      { atLeast: 0.6 },
-    ),
-    besideTalk(
-      "bare",
-      `GET of bare ws beside ${people} people × 5 a second`,
-      "requests a second, to those without messages",
-      {},
-    ),
+    besideTalk,
   ],
 };
