@@ -50,6 +50,8 @@ export class Activity {
   readonly #clock: Clock;
   readonly #replica: Replica;
   readonly #topic: Topic<Totals>;
+  /** The worlds that were deleted a moment ago. */
+  readonly #deleted: Topic<true>;
   readonly #since: number;
   /** By world and process. */
   readonly #worlds = new Map<string, Map<string, Tally>>();
@@ -67,6 +69,13 @@ export class Activity {
       isValue: isTotals,
       put: (item, totals) => this.#take(item, totals),
       gone: (item, why) => this.#lose(item, why),
+    });
+    this.#deleted = replica.topic<true>({
+      name: "deleted",
+      delay: 0,
+      isValue: (value) => value === true,
+      put: ({ key: world }) => this.#forget(world),
+      gone: () => {},
     });
     // The others learn since when this process counts.
     this.#share(EVERYWHERE, replica.process);
@@ -235,9 +244,16 @@ export class Activity {
     }
   }
 
-  /** A world was deleted. */
+  /** A world was deleted. Processes that do not follow its log learn of it from those that do. */
   forget(world: string): void {
     // It stands for all worlds.
+    if (world === EVERYWHERE) return;
+    this.#forget(world);
+    this.#deleted.put(EVERYWHERE, world, true);
+    this.#clock.after(SETTLED, () => this.#deleted.delete(EVERYWHERE, world));
+  }
+
+  #forget(world: string): void {
     if (world === EVERYWHERE) return;
     const own = this.#replica.process;
     for (const [process, { tellers }] of this.#worlds.get(world) ?? []) {
