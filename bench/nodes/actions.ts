@@ -1,15 +1,14 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { WebSocket } from "ws";
 import { ownerIn } from "../../test/servers/owner.js";
 import { startPostgres } from "../../test/servers/postgres.js";
 import { startValkey } from "../../test/servers/valkey.js";
 import { newVenue, UNLIMITED } from "../crowd/halls.js";
 import { callersOf } from "../event.js";
 import { say } from "../rounds.js";
+import { Person } from "./person.js";
 import { newFolder, type Running, startFoyer } from "../servers.js";
 
 // `npm run bench actions` counts what each action makes two nodes ask of PostgreSQL and
@@ -92,54 +91,12 @@ async function newRoom(): Promise<string> {
   return ((await rest("POST", "rooms/", draft)) as { id: string }).id;
 }
 
-/** A person of one of the nodes, whose commands are answered in order. */
-class Person {
-  readonly #port: number;
-  #ws!: WebSocket;
-  readonly #authorization: string;
-  #count = 0;
-
-  constructor(n: number, authorization: string) {
-    this.#port = nodes[n % NODES]!.port;
-    this.#authorization = authorization;
-  }
-
-  /** Connects. A connection that does not log in soon is closed. */
-  async open(): Promise<void> {
-    this.#ws = new WebSocket(`ws://127.0.0.1:${this.#port}/ws/world/bench/`);
-    ends.push(() => this.#ws.terminate());
-    await once(this.#ws, "open");
-  }
-
-  login(): Promise<unknown> {
-    const token = this.#authorization.slice("Bearer ".length);
-    return this.#answered(["authenticate", { token }], "authenticated");
-  }
-
-  do(action: string, payload: object): Promise<unknown> {
-    const id = ++this.#count;
-    return this.#answered([action, id, payload], "success");
-  }
-
-  #answered(message: unknown[], answer: string): Promise<unknown> {
-    const answered = new Promise((resolve, reject) => {
-      const listen = (data: Buffer) => {
-        const frame = JSON.parse(String(data)) as unknown[];
-        if (frame[0] !== answer && frame[0] !== "error") return;
-        this.#ws.off("message", listen);
-        if (frame[0] === answer) resolve(frame.at(-1));
-        else reject(new Error(String(data)));
-      };
-      this.#ws.on("message", listen);
-    });
-    this.#ws.send(JSON.stringify(message));
-    return answered;
-  }
-}
-
 const room = await newRoom();
 const channel = room;
-const people = callers.map((caller, n) => new Person(n, caller));
+const people = callers.map(
+  (caller, n) => new Person(nodes[n % NODES]!.port, caller),
+);
+ends.push(...people.map((person) => () => person.leave()));
 const named = { profile: { display_name: "Ada" } };
 // The first of each node makes it follow the world.
 for (const person of people.splice(0, NODES)) {
