@@ -42,6 +42,18 @@ export const savedQuestion = (room: string, question: string): Given => ({
   hid: false,
 });
 
+/**
+ * What is appended beside a pin that has ended another one: readers learn nothing of the pin
+ * of a question that they may not see.
+ */
+export const endedQuestionPin = (
+  pinned: Question,
+  ended: string | undefined,
+): Given[] =>
+  ended === undefined || isVisible(pinned)
+    ? []
+    : [savedQuestion(pinned.room, ended)];
+
 export const deletedQuestion = (before: Question): Given => ({
   type: "question.deleted",
   room: before.room,
@@ -71,6 +83,15 @@ export const savedPoll = (room: string, poll: string): Given => ({
   poll,
   hid: false,
 });
+
+/** As {@link endedQuestionPin}. */
+export const endedPollPin = (
+  pinned: Poll,
+  ended: string | undefined,
+): Given[] =>
+  ended === undefined || isPublic(pinned)
+    ? []
+    : [savedPoll(pinned.room, ended)];
 
 export const deletedPoll = (before: Poll): Given => ({
   type: "poll.deleted",

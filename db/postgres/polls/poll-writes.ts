@@ -1,5 +1,10 @@
 import type { Delivery } from "../../contract/chat.js";
-import { deletedPoll, savedPoll, updatedPoll } from "../../log/changes.js";
+import {
+  deletedPoll,
+  endedPollPin,
+  savedPoll,
+  updatedPoll,
+} from "../../log/changes.js";
 import {
   changedPoll,
   isOpened,
@@ -163,10 +168,13 @@ export async function pinPoll(
     return undefined;
   }
   const { row, options } = await findPoll(sql, worldId, room, id, null);
+  let unpinned: string | undefined;
   if (row.is_pinned === 0) {
-    await sql.run(UNPIN, [worldId, room, id]);
+    unpinned = await sql.value<string>(UNPIN, [worldId, room, id]);
     await sql.run(PIN, [worldId, row.number]);
   }
   log.append({ type: "poll.pinned", room, poll: id });
-  return toPoll({ ...row, is_pinned: 1 }, options);
+  const poll = toPoll({ ...row, is_pinned: 1 }, options);
+  endedPollPin(poll, unpinned).forEach((ended) => log.append(ended));
+  return poll;
 }

@@ -1,5 +1,6 @@
 import {
   deletedQuestion,
+  endedQuestionPin,
   savedQuestion,
   updatedQuestion,
 } from "../../log/changes.js";
@@ -193,7 +194,9 @@ export async function pinQuestion(
     expectUser(found);
     const pinned = { ...found, moderator, is_pinned: 1 };
     log.append({ type: "question.pinned", room, question: id });
-    return (await save(sql, worldId, pinned)).after;
+    const { after, unpinned } = await save(sql, worldId, pinned);
+    endedQuestionPin(after, unpinned).forEach((ended) => log.append(ended));
+    return after;
   }
   const place = (await sql.one<Place>(FIND_PLACE, [worldId, room, moderator]))!;
   expectRoom(place);

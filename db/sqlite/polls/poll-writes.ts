@@ -1,5 +1,10 @@
 import type { Delivery } from "../../contract/chat.js";
-import { deletedPoll, savedPoll, updatedPoll } from "../../log/changes.js";
+import {
+  deletedPoll,
+  endedPollPin,
+  savedPoll,
+  updatedPoll,
+} from "../../log/changes.js";
 import {
   changedPoll,
   chosenOptions,
@@ -144,12 +149,16 @@ export function pollWrites(db: Connection, log: WriteLog) {
     ): Poll | undefined {
       const row = id === null ? undefined : find(worldId, room, id);
       if (!row) expectRoom(worldId, room);
-      unpin.get({ room, except: id });
+      const unpinned = unpin.get({ room, except: id });
       log.append(worldId, { type: "poll.pinned", room, poll: id });
       if (!row) return undefined;
       const pinned = { ...row, is_pinned: 1 };
       update.run(pinned);
-      return whole(pinned);
+      const poll = whole(pinned);
+      for (const ended of endedPollPin(poll, unpinned)) {
+        log.append(worldId, ended);
+      }
+      return poll;
     },
   };
 

@@ -1,5 +1,6 @@
 import {
   deletedQuestion,
+  endedQuestionPin,
   savedQuestion,
   updatedQuestion,
 } from "../../log/changes.js";
@@ -160,7 +161,11 @@ export function questionWrites(
         expectUser(worldId, moderator);
         const pinned = { ...row, moderator, is_pinned: 1 };
         log.append(worldId, change);
-        return save(pinned).after;
+        const { after, unpinned } = save(pinned);
+        for (const ended of endedQuestionPin(after, unpinned)) {
+          log.append(worldId, ended);
+        }
+        return after;
       }
       expectRoom(worldId, room);
       expectUser(worldId, moderator);

@@ -67,6 +67,7 @@ export class Channels {
     this.#members = new Members(ports);
     const forgetMembers = () => this.#members.forget();
     this.handlers = {
+      "chat.event": (event) => this.#left(event),
       "chat.reacted": (event) => this.#reacted(event),
       "room.deleted": ({ room }) => this.#empty(room),
       "chat.memberships": forgetMembers,
@@ -258,6 +259,19 @@ export class Channels {
   #reacted({ world, channel, event }: EventOf<"chat.reacted">) {
     if (!this.subscriptions.of(channel)) return;
     this.#reactions.add({ world, place: channel, id: event });
+  }
+
+  /** Ends the subscription over which its user left: their leave event is for the others. */
+  #left({ channel, delivery: { event }, by }: EventOf<"chat.event">): void {
+    if (event.type !== "channel.member" || by.connection === undefined) return;
+    const { membership } = JSON.parse(event.content) as { membership: string };
+    if (membership !== "leave") return;
+    const { subscriptions } = this.subscriptions.of(channel) ?? {};
+    for (const connection of subscriptions?.keys() ?? []) {
+      if (connection.id !== by.connection) continue;
+      this.unsubscribe(connection, channel);
+      break;
+    }
   }
 
   /** Ends all subscriptions to a channel that is gone. */

@@ -119,9 +119,6 @@ async function leave({
   const isMember = await chat.isMember(world, channel, me.id);
   if (isMember && !ports.rates.mayJoinOrLeave(connection, me))
     throw rateLimited();
-  // Its own leave event is for the others.
-  channels.unsubscribe(connection, channel);
-  channels.absent(connection, channel, false);
   if (isMember) {
     const silent =
       isSilenced(me) || (room !== undefined && isVolatile(room.value));
@@ -134,5 +131,8 @@ async function leave({
     );
     if (left) ports.chatted(left.event.type);
   }
+  // If the write failed, the client goes on getting what is said.
+  channels.unsubscribe(connection, channel);
+  channels.absent(connection, channel, false);
   return {};
 }

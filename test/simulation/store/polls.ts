@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   deletedPoll,
+  endedPollPin,
   savedPoll,
   updatedPoll,
 } from "../../../db/log/changes.js";
@@ -177,6 +178,10 @@ export const pollStore: Sync<PollStore> = {
     if (!row) return undefined;
     const pinned = { ...row, is_pinned: 1 };
     tx.tables.polls.set(row.id, pinned);
-    return shown(pinned);
+    const poll = shown(pinned);
+    for (const ended of endedPollPin(poll, unpinned)) {
+      tx.append(world, ended, by);
+    }
+    return poll;
   },
 };

@@ -1,5 +1,6 @@
 import {
   deletedQuestion,
+  endedQuestionPin,
   savedQuestion,
   updatedQuestion,
 } from "../../../db/log/changes.js";
@@ -137,6 +138,9 @@ export const questionStore: Sync<QuestionStore> = {
     if (isChanged) {
       tx.append(world, { type: "question.pinned", room, question: id }, by);
     }
-    return pinned && toQuestion(pinned);
+    const question = pinned && toQuestion(pinned);
+    const ended = question ? endedQuestionPin(question, unpinned) : [];
+    for (const change of ended) tx.append(world, change, by);
+    return question;
   },
 };
