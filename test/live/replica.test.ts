@@ -234,3 +234,17 @@ void t.test("reports that no process sends", async (t) => {
   }
   t.ok(isReport({ process, kind: "beat", version: 1, more: "later" }));
 });
+
+void t.test("no deletion is forgotten before it is published", async (t) => {
+  let version = 0;
+  const part = new Part(() => ++version, 0);
+  const keys = Array.from({ length: 12_000 }, (_, i) => `item ${i}`);
+  for (const key of keys) part.put(key, true);
+  part.takePending();
+  for (const key of keys) part.delete(key, 1);
+  part.prune(1);
+  const told = part.takePending().flatMap(({ gone }) => gone);
+  t.same(told, keys, "a crowd that leaves at once");
+  part.prune(1);
+  t.equal(part.since(1), undefined, "then the oldest are forgotten");
+});

@@ -71,6 +71,8 @@ export class Part {
   prune(now: number): void {
     for (const [key, { version, at }] of this.#gone) {
       if (now - at < GONE_AGE && this.#gone.size <= MAX_GONE) return;
+      // Others have not heard of it yet, nor of any later one.
+      if (this.#pending.has(key)) return;
       this.#gone.delete(key);
       this.#forgotten = version;
     }
