@@ -223,6 +223,8 @@ void t.test("many processes that end leave one tally", async (t) => {
     t.equal(z.counted.of("fair").messages, 100);
     t.equal(late.counted.of("fair").messages, 100);
   }
+  z.counted.count("fair", "messages");
+  await wire.wait(600);
   late.counted.forget("fair");
   await wire.wait(100_000);
   for (const { counted } of [late, z, startCounting(wire, "c")]) {
