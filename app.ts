@@ -7,7 +7,8 @@ import Fastify, {
 } from "fastify";
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
-import { type Engines, openEngines } from "./db/open.js";
+import { openEngines } from "./db/open.js";
+import { type Engines } from "./db/contract/engines.js";
 import asyncapi from "./plugins/asyncapi/index.js";
 import auth from "./plugins/auth/index.js";
 import docs from "./plugins/docs/index.js";

@@ -1,69 +1,11 @@
-import { type EngineChoice, refuseMissingPackages } from "./choice.js";
-import type { Events } from "./contract/events.js";
-import type { FileStore } from "./contract/files.js";
+import { type Engines, type EngineOptions } from "./contract/engines.js";
+import { refuseMissingPackages } from "./choice.js";
 import { LocalBus } from "./bus/local.js";
 import { openFiles } from "./open-files.js";
 import { hasDatabase, refuseMissing } from "./sqlite/engine/database.js";
 import { openSqliteStore } from "./sqlite/index.js";
-import type { Store } from "./contract/store.js";
 import { ClusterBus } from "./bus/cluster.js";
 import { LogEvents } from "./log/log-events.js";
-
-/** A server that several machines share, as metrics show it. */
-export interface SharedHealth {
-  /** The connections of this process for statements, and the callers that wait for one. */
-  readonly database: PoolHealth & { readonly isUp: boolean };
-  /** Whether events reach other nodes; undefined without Valkey. */
-  readonly isValkeyUp: boolean | undefined;
-}
-
-/** How the connections of a pool are used. */
-export interface PoolHealth {
-  readonly idle: number;
-  readonly used: number;
-  readonly waiting: number;
-}
-
-/** The three engines of a server. */
-export interface Engines {
-  readonly store: Store;
-  readonly files: FileStore;
-  readonly events: Events;
-  /** Looks at the servers that several machines share; undefined if none does. */
-  readonly health?: () => SharedHealth;
-  /** Finishes pending work and closes all three. */
-  close(): Promise<void>;
-}
-
-/** The names of a worker process. */
-export interface WorkerNames {
-  /** The name that all workers of a server share. */
-  group: string;
-  /** The name of this process, under which the primary announces its end. */
-  process: string;
-}
-
-/** What selects the engines. */
-export interface EngineOptions extends EngineChoice {
-  /** The folder of the database and the files. */
-  dataDir: string;
-  /** Whether to create a missing database; true by default. Otherwise it must exist. */
-  create?: boolean;
-  /** Whether an older database is upgraded; true by default. Otherwise it is refused. */
-  upgrade?: boolean;
-  /** Whether this process serves, and is no command beside a server; true by default. */
-  serves?: boolean;
-  /** Given in a worker process only. */
-  worker?: WorkerNames;
-  /** How long a write to SQLite waits for the lock of another process, in milliseconds; two seconds by default. */
-  lockTimeout?: number;
-  /** Gets one line about an upgrade of the database. */
-  log?: (line: string) => void;
-  /** Gets one line when a server is lost that several machines share, and when it is back. */
-  warn?: (line: string) => void;
-  /** Gets what a listener of events threw. By default it ends the process. */
-  onFault?: (error: unknown) => void;
-}
 
 /** Throws an error as an uncaught exception, which ends the process. */
 function rethrow(error: unknown): void {

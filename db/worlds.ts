@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { Author } from "./log/entries.js";
-import type { Engines } from "./open.js";
+import type { Author } from "./contract/author.js";
+import type { Engines } from "./contract/engines.js";
 import { type Store, StoreError, type WorldStore } from "./contract/store.js";
 import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
 import type { WorldCopy } from "../schemas/world-document.js";

@@ -7,7 +7,7 @@ import {
   Histogram,
   Registry,
 } from "prom-client";
-import type { SharedHealth } from "../db/open.js";
+import type { SharedHealth } from "../db/contract/engines.js";
 import type { Counts } from "../db/contract/store.js";
 import { version } from "../schemas/plain/version.js";
 import type { Gather } from "./gather.js";

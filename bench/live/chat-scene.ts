@@ -6,7 +6,7 @@ import { openEngines } from "../../db/open.js";
 import { callersOf } from "../event.js";
 import { newEvent, type Running, startFoyer } from "../servers.js";
 import { Crowd } from "./crowd.js";
-import type { Hall } from "./stage.js";
+import type { Hall } from "./hall.js";
 
 /** How many people send at the same time. */
 export const SENDERS = 64;

@@ -1,7 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { messageIn, transactionsOf } from "./chat-scene.js";
 import { quietWorks } from "./quiet-works.js";
-import type { Hall, Stage } from "./stage.js";
+import type { Stage } from "./stage.js";
+import type { Hall } from "./hall.js";
 import {
   besideEvents,
   both,

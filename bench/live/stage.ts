@@ -1,3 +1,4 @@
+import { type Hall } from "./hall.js";
 import { join } from "node:path";
 import { callersOf } from "../event.js";
 import { processorTimeOf } from "../figures.js";
@@ -8,7 +9,7 @@ import {
   startProgram,
 } from "../servers.js";
 import { load } from "../load.js";
-import { Crowd, type Joined } from "./crowd.js";
+import { Crowd } from "./crowd.js";
 import { type ChatScene, openChatScene } from "./chat-scene.js";
 import { Director } from "./director.js";
 
@@ -26,17 +27,6 @@ const WARM_UP = 2;
 
 /** The number of rooms in the world. */
 const ROOMS = 20;
-
-/** A server with a crowd. */
-export interface Hall {
-  server: Running;
-  crowd: Crowd;
-  joined: Joined;
-  /** What it cost the server that they joined, in seconds of processor time. */
-  cost: number;
-  /** Makes the server send to the crowd. It is not part of it. */
-  director: Director;
-}
 
 /** The servers of the benchmark. */
 export interface Stage {

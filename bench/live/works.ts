@@ -6,7 +6,8 @@ import type { Work as WorkOn } from "../rounds.js";
 import type { Running } from "../servers.js";
 import type { Arrivals } from "./crowd.js";
 import { probe } from "./probe.js";
-import type { Hall, Stage } from "./stage.js";
+import type { Stage } from "./stage.js";
+import type { Hall } from "./hall.js";
 
 /** A measurement of the live layer. */
 export type Work = WorkOn<Stage>;

@@ -14,7 +14,19 @@ import {
 } from "../stage.js";
 import { type Access, ADMINISTRATOR, sign } from "./access.js";
 import { roomIn } from "./answers.js";
-import type { RemoteSite } from "./site.js";
+import type { BorrowedWorld } from "./borrowed-world.js";
+import type { Rest } from "./rest.js";
+
+/** What a stage needs of the site on which it stands. */
+interface StagePorts {
+  readonly world: BorrowedWorld;
+  readonly rest: Rest;
+  /** Reaches the other world, if there is one. */
+  readonly foreignRest: Rest | undefined;
+  /** @param turn selects one of several addresses of the server. */
+  connect(world: string, turn: number): Promise<Client>;
+  administrator(): Promise<Client>;
+}
 
 /** How long clients take to connect at most, in milliseconds. */
 const CONNECTING = 8_000;
@@ -26,14 +38,14 @@ const people = ["me", ...otherNames].filter(
 
 /** The rooms and users of a row in a world that all rows share, made by requests. */
 export class RemoteStage extends Stage {
-  readonly #site: RemoteSite;
+  readonly #site: StagePorts;
   readonly #foreign: Access | undefined;
   /** The connections of users who prepare something. */
   readonly #backstage = new Map<Person, Promise<Client>>();
 
   /** @param tag names the users of this row. */
   constructor(
-    site: RemoteSite,
+    site: StagePorts,
     readonly world: string,
     foreign: Access | undefined,
     readonly tag: string,

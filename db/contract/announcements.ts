@@ -1,10 +1,25 @@
 import { randomUUID } from "node:crypto";
+
+/** An announcement changes its state from a draft to active, and then to archived. */
+export type AnnouncementState = "draft" | "active" | "archived";
+
+/** A message to everybody in a world. */
+export interface Announcement {
+  id: string;
+  text: string;
+  /** Until when it is visible, in milliseconds since 1970; null for ever. */
+  show_until: number | null;
+  state: AnnouncementState;
+}
+
+/** A new announcement: by default a draft without an end. */
+export interface AnnouncementDraft {
+  text: string;
+  show_until?: number | null | undefined;
+  state?: AnnouncementState | undefined;
+}
+
 import type { AnnouncementCopy } from "../../schemas/world-document.js";
-import type {
-  Announcement,
-  AnnouncementDraft,
-  AnnouncementState,
-} from "./store.js";
 
 /** The state that follows each. */
 const NEXT: Record<AnnouncementState, AnnouncementState | undefined> = {

@@ -1,7 +1,7 @@
 // Part of db/contract/store.ts: what the store keeps of chat. `Store` says what holds for
 // every method.
 
-import type { Author } from "../log/entries.js";
+import type { Author } from "./author.js";
 
 /** What an event of a channel is. */
 export type ChatEventType =

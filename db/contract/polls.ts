@@ -1,4 +1,4 @@
-import type { Author } from "../log/entries.js";
+import type { Author } from "./author.js";
 import type { Delivery } from "./chat.js";
 
 // Part of db/contract/store.ts: what the store keeps of polls. `Store` says what holds for

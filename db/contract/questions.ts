@@ -1,7 +1,7 @@
 // Part of db/contract/store.ts: what the store keeps of questions. `Store` says what holds for
 // every method.
 
-import type { Author } from "../log/entries.js";
+import type { Author } from "./author.js";
 
 /** Who sees a question: the moderators, everybody, or the moderators again. */
 export type QuestionState = "mod_queue" | "visible" | "archived";

@@ -1,6 +1,8 @@
+import { type Announcement, type AnnouncementDraft } from "./announcements.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { ChatStore } from "./chat.js";
-import type { Author, LogStore } from "../log/entries.js";
+import type { LogStore } from "../log/entries.js";
+import type { Author } from "./author.js";
 import type { PollStore } from "./polls.js";
 import type { QuestionStore } from "./questions.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
@@ -191,25 +193,6 @@ export interface FoundUsers {
   /** The number of users on all pages. */
   count: number;
   users: UserRecord[];
-}
-
-/** An announcement changes its state from a draft to active, and then to archived. */
-export type AnnouncementState = "draft" | "active" | "archived";
-
-/** A message to everybody in a world. */
-export interface Announcement {
-  id: string;
-  text: string;
-  /** Until when it is visible, in milliseconds since 1970; null for ever. */
-  show_until: number | null;
-  state: AnnouncementState;
-}
-
-/** A new announcement: by default a draft without an end. */
-export interface AnnouncementDraft {
-  text: string;
-  show_until?: number | null | undefined;
-  state?: AnnouncementState | undefined;
 }
 
 /** The key of a file, with the size and the checksum of its bytes. */

@@ -13,7 +13,8 @@ import {
   type UserRow,
   type WorldRow,
 } from "../rules/rows.js";
-import { type Announcement, StoreError } from "../contract/store.js";
+import { StoreError } from "../contract/store.js";
+import { type Announcement } from "../contract/announcements.js";
 
 // What engines share that put a world into a document, or take it out.
 

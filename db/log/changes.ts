@@ -1,7 +1,7 @@
 import { isVisible as isShown } from "../../schemas/plain/announcements.js";
 import type { Poll } from "../contract/polls.js";
 import type { Question } from "../contract/questions.js";
-import type { Announcement } from "../contract/store.js";
+import type { Announcement } from "../contract/announcements.js";
 import type { Given } from "./draft.js";
 
 // What engines share that append entries: what a write says about a record that others see.

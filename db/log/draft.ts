@@ -1,11 +1,11 @@
 import {
-  type Author,
   type Change,
   type Entry,
   type EntryRow,
   entryRow,
   type Vote,
 } from "./entries.js";
+import { type Author } from "../contract/author.js";
 import type { Hint, Position } from "./log.js";
 
 /** Tags are below this number, which is exact in a double. */

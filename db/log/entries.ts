@@ -1,28 +1,10 @@
+import { type Author, SERVER } from "../contract/author.js";
 import type { PermissionConfig } from "../../schemas/rules.js";
 import type { Delivery } from "../contract/chat.js";
 import type { Poll } from "../contract/polls.js";
 import type { Question } from "../contract/questions.js";
-import type { Announcement } from "../contract/store.js";
+import type { Announcement } from "../contract/announcements.js";
 import type { Hint, LogReads, Position } from "./log.js";
-
-/** Who acted. */
-export interface Author {
-  /**
-   * `user` for a user of the world, over a websocket or by an upload; `api` for a call of
-   * the REST API; `command` for a command beside the server; `server` for the server itself;
-   * `users` for the users who voted, whom the log does not name.
-   */
-  readonly kind: "user" | "users" | "api" | "command" | "server";
-  /** The id of the user, which stays when the user is erased. */
-  readonly user?: string | undefined;
-  /** Of a call by a token without a user: the first characters of the SHA-256 of the token, in hexadecimal. */
-  readonly token?: string | undefined;
-  /** The id of the connection that gets its own pushes before its next answer. The log does not keep it. */
-  readonly connection?: string | undefined;
-}
-
-/** The author of what nobody asked for. */
-export const SERVER: Author = { kind: "server" };
 
 /** A vote. */
 export interface Vote {

@@ -1,8 +1,5 @@
-import type {
-  Announcement,
-  RoomValue,
-  UserRecord,
-} from "../../db/contract/store.js";
+import type { RoomValue, UserRecord } from "../../db/contract/store.js";
+import type { Announcement } from "../../db/contract/announcements.js";
 import type {
   ListedUser,
   OwnUser,

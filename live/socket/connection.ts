@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { LiveLimits } from "../../config.js";
 import type { Clock } from "../../db/log/clock.js";
-import type { Author } from "../../db/log/entries.js";
+import type { Author } from "../../db/contract/author.js";
 import type { Random } from "../../db/log/random.js";
 import type { Identity } from "../../plugins/auth/identity.js";
 import { pingFrame, pongFrame } from "./frame.js";

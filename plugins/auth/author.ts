@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import type { Author } from "../../db/log/entries.js";
+import type { Author } from "../../db/contract/author.js";
 import { tokenIn } from "./guard.js";
 
 /** How many characters of a digest tell tokens apart. */

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { chromium } from "playwright-core";
 import { Unavailable } from "./shell.js";
-import type { Access } from "./tools.js";
+import type { Access } from "./access.js";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 

@@ -1,19 +1,9 @@
+import { type Access } from "./access.js";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inBrowser } from "./browser.js";
 import { install, npm, run, withPath } from "./shell.js";
-
-/** What a program needs to use the server. */
-export interface Access {
-  baseUrl: string;
-  /** Of an administrator of the world `sample`. */
-  token: string;
-  /** Of somebody who may upload. */
-  uploader: string;
-  /** A file to upload: `dot.svg`. */
-  file: string;
-}
 
 /**
  * Makes a client in an empty folder that holds the document as `openapi.json`,

@@ -1,6 +1,6 @@
 import type { Bus } from "../../db/bus/bus.js";
 import type { Entry } from "../../db/log/entries.js";
-import type { Engines } from "../../db/open.js";
+import type { Engines } from "../../db/contract/engines.js";
 import { openWith } from "../stack.js";
 import { openBus, type Through } from "./bus-fork.js";
 import { obey } from "./orders.js";

@@ -4,7 +4,8 @@ import { messagesOf } from "../../db/bus/valkey/messages.js";
 import { shortened } from "../../db/bus/valkey/short-hints.js";
 import type { HintMessage } from "../../db/bus/bus.js";
 import type { Delivery } from "../../db/contract/chat.js";
-import { type Author, chatEntry, type Entry } from "../../db/log/entries.js";
+import { chatEntry, type Entry } from "../../db/log/entries.js";
+import { type Author } from "../../db/contract/author.js";
 import { hostileMessages } from "./hostile-messages.js";
 import { SAMPLE_WORLD, sampleEntries } from "./sample-entries.js";
 

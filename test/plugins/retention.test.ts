@@ -1,7 +1,7 @@
 import { openStoreIn } from "../stack.js";
 import Fastify from "fastify";
 import t, { type Test } from "tap";
-import type { Engines } from "../../db/open.js";
+import type { Engines } from "../../db/contract/engines.js";
 import { type Store, StoreError } from "../../db/contract/store.js";
 import engines from "../../plugins/engines.js";
 import retention, { applyRetention } from "../../plugins/retention.js";

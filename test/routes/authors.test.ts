@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Author } from "../../db/log/entries.js";
+import type { Author } from "../../db/contract/author.js";
 import { fileForm, PDF, upload, urlOf } from "../files.js";
 import { admin, keyOf, type Request, serve, tokenOf } from "../helper.js";
 

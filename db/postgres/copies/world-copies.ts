@@ -8,7 +8,8 @@ import {
   WORLD_COLUMNS,
   type WorldRow,
 } from "../../rules/rows.js";
-import type { Announcement, WorldStore } from "../../contract/store.js";
+import type { WorldStore } from "../../contract/store.js";
+import type { Announcement } from "../../contract/announcements.js";
 import {
   type Block,
   ENTRY,

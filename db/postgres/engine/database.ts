@@ -1,10 +1,11 @@
 import type pg from "pg";
 import { addressOf, type DatabaseOptions } from "../../choice.js";
 import { detach } from "../../detach.js";
-import { type Author, type Entry, INDEX, SERVER } from "../../log/entries.js";
+import { type Entry, INDEX } from "../../log/entries.js";
+import { type Author, SERVER } from "../../contract/author.js";
 import type { LogEvents } from "../../log/log-events.js";
 import type { Position } from "../../log/log.js";
-import type { PoolHealth } from "../../open.js";
+import type { PoolHealth } from "../../contract/engines.js";
 import { StoreError } from "../../contract/store.js";
 import { Caches } from "./cache.js";
 import { clientOf, configOf, end, limited, lineOf, open } from "./client.js";

@@ -5,7 +5,7 @@ import { LocalBus, type OnFault } from "../../bus/local.js";
 import { ValkeyBus } from "../../bus/valkey/bus.js";
 import type { DatabaseOptions } from "../../choice.js";
 import { LogEvents } from "../../log/log-events.js";
-import type { EngineOptions, Engines } from "../../open.js";
+import type { EngineOptions, Engines } from "../../contract/engines.js";
 import { openFiles } from "../../open-files.js";
 import { StoreError } from "../../contract/store.js";
 import { clientOf, configOf, end, open } from "./client.js";

@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { PoolHealth } from "../../open.js";
+import type { PoolHealth } from "../../contract/engines.js";
 import { StoreError } from "../../contract/store.js";
 import { cut, END_TIMEOUT, limited, notConnected } from "./client.js";
 import { explain } from "./errors.js";

@@ -2,13 +2,12 @@ import { escapeLiteral } from "pg";
 import type { Delivery } from "../../contract/chat.js";
 import type { Draft, Given } from "../../log/draft.js";
 import {
-  type Author,
   authorBeside,
   chatEntry,
   type EntryRow,
   INDEX,
-  SERVER,
 } from "../../log/entries.js";
+import { type Author, SERVER } from "../../contract/author.js";
 import type { Position } from "../../log/log.js";
 import { encodedText } from "../engine/sql.js";
 

@@ -1,6 +1,6 @@
 import type { ClientBase } from "pg";
 import { Draft } from "../../log/draft.js";
-import { SERVER } from "../../log/entries.js";
+import { SERVER } from "../../contract/author.js";
 import type { Position } from "../../log/log.js";
 import { lockOfWorld } from "../engine/locks.js";
 import { headOf, positionIn, storing } from "./log.js";

@@ -1,6 +1,6 @@
 import { foldedFieldsIn } from "../../rules/user-fields.js";
 import type { Sql } from "../engine/sql.js";
-import type { Migration } from "./index.js";
+import type { Migration } from "./migration.js";
 
 /** How many users are read at a time. */
 const PAGE = 100;

@@ -1,4 +1,4 @@
-import type { Migration } from "./index.js";
+import type { Migration } from "./migration.js";
 
 /** A new tag of an entry, as `Draft.newTag` makes it. */
 const TAG = "1 + floor(random() * (2 ^ 47 - 1))::bigint";

@@ -1,5 +1,5 @@
 import { Cache } from "../../cache.js";
-import type { Author } from "../../log/entries.js";
+import type { Author } from "../../contract/author.js";
 import {
   readWholeRoom,
   sameValues,

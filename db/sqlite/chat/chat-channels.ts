@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type ChannelRow, directOf } from "../../rules/chat-rows.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { absent } from "../../rules/preconditions.js";
 
 /** The columns of a {@link ChannelRow}. */

@@ -1,4 +1,4 @@
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { rewriteTable } from "../erasure/scrub.js";
 
 /** How many events one transaction erases. It takes some milliseconds. */

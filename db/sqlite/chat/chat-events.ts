@@ -9,7 +9,7 @@ import {
   toDeliveries,
   tooLarge,
 } from "../../rules/chat-rows.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 /** The columns of an {@link EventRow}. */
 const COLUMNS = `e.id, e.type, e.sender, e.timestamp, e.replaces, e.deleted,

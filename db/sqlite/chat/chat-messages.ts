@@ -8,7 +8,7 @@ import {
 } from "../../rules/chat-rows.js";
 import { channelWrites } from "./chat-channels.js";
 import { senderCheck } from "./chat-senders.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { absent, denied } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";

@@ -15,7 +15,7 @@ import {
 } from "../../rules/chat-rows.js";
 import { channelFinder, CHANNEL_COLUMNS } from "./chat-channels.js";
 import { deliveryReads, eventReads } from "./chat-events.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 /** The reads of chat. */
 export function chatReads(db: Connection) {

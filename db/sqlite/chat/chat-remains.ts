@@ -1,4 +1,4 @@
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { absent } from "../../rules/preconditions.js";
 import { BLANK } from "./chat-messages.js";

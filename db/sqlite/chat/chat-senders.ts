@@ -1,6 +1,6 @@
 import type { ChannelRow } from "../../rules/chat-rows.js";
 import { denied } from "../../rules/preconditions.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 
 /** Checks who sends messages and reacts. */

@@ -7,7 +7,7 @@ import {
   toChatCopy,
   toEventCopy,
 } from "../../copies/chat-copies.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 interface ChannelRow {
   number: number;

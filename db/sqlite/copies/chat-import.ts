@@ -11,7 +11,7 @@ import {
   takenUser,
 } from "../../copies/chat-copies.js";
 import { TYPES } from "../../rules/chat-rows.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 
 /** The writes of all chat of a world. */

@@ -17,11 +17,11 @@ import {
 import { withDerived } from "../../rules/user-fields.js";
 import { beginLogs } from "../migrations/0010-log.js";
 import {
-  type Connection,
   DATABASE,
   openForInspection,
   storeErrorOf,
 } from "../engine/database.js";
+import { type Connection } from "../engine/connection.js";
 import {
   copyDatabase,
   danglingIn,

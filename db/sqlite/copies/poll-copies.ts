@@ -14,7 +14,7 @@ import {
   totalsOf,
 } from "../../copies/vote-copies.js";
 import { taken } from "../../copies/world-copies.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 /** The reads of all polls of a world. */
 export function pollCopyReads(db: Connection) {

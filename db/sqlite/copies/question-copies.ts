@@ -9,7 +9,7 @@ import {
   toQuestionCopy,
 } from "../../copies/vote-copies.js";
 import { taken } from "../../copies/world-copies.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 /** The reads of all questions of a world. */
 export function questionCopyReads(db: Connection) {

@@ -20,7 +20,7 @@ import {
 } from "../worlds/announcements.js";
 import { chatCopyReads } from "./chat-export.js";
 import type { chatCopyWrites } from "./chat-import.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { pollCopyReads, pollCopyWrites } from "./poll-copies.js";
 import { questionCopyReads, questionCopyWrites } from "./question-copies.js";

@@ -1,8 +1,9 @@
 import type { Entry } from "../../log/entries.js";
 import type { Hint } from "../../log/log.js";
-import { type Connection, storeErrorOf } from "./database.js";
+import { storeErrorOf } from "./database.js";
+import { type Connection } from "./connection.js";
 import type { WriteLog } from "../log/log-writes.js";
-import type { Failure, WriteAnswer, WriteCall, Writes } from "./writer.js";
+import type { Failure, WriteAnswer, WriteCall, Writes } from "./write-calls.js";
 
 /** What a transaction answers and appended. */
 export interface Batch {

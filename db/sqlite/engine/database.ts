@@ -1,3 +1,4 @@
+import { type Connection } from "./connection.js";
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -12,8 +13,6 @@ import {
   upgradeFile,
   versionIn,
 } from "./upgrade.js";
-
-export type Connection = Database.Database;
 
 /** How long a writer waits for the lock of another process, in milliseconds, unless it is told. */
 export const LOCK_TIMEOUT = 2000;

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Statement } from "better-sqlite3";
 import { Cache } from "../../cache.js";
-import type { Connection } from "./database.js";
+import type { Connection } from "./connection.js";
 import { sameValues } from "../../rules/rows.js";
 
 /**

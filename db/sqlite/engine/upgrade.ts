@@ -9,7 +9,7 @@ import {
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { StoreError } from "../../contract/store.js";
-import type { Connection } from "./database.js";
+import type { Connection } from "./connection.js";
 import { migrations } from "../migrations/index.js";
 import { foldedNameOf } from "../../rules/rows.js";
 import { foldedFieldsIn } from "../../rules/user-fields.js";

@@ -30,7 +30,7 @@ import type {
   BatchReport,
   ThreadData,
   Writes,
-} from "./writer.js";
+} from "./write-calls.js";
 
 // The only thread of this process that writes. All writes that arrive while the disk
 // is syncing go into the next transaction together and share one sync.

@@ -1,80 +1,19 @@
+import {
+  type Writes,
+  type WriteCall,
+  type Message,
+  type WriteAnswer,
+  type BatchReport,
+  type ThreadData,
+} from "./write-calls.js";
 import { Worker } from "node:worker_threads";
-import type { Author, OnAppended } from "../../log/entries.js";
-import { StoreError, type StoreProblem } from "../../contract/store.js";
+import type { OnAppended } from "../../log/entries.js";
+import type { Author } from "../../contract/author.js";
+import { StoreError } from "../../contract/store.js";
 import { frozen } from "../../rules/versions.js";
-import type { announcementWrites } from "../worlds/announcements.js";
 import { toFault } from "./batches.js";
-import type { memberWrites } from "../chat/chat-members.js";
-import type { messageWrites } from "../chat/chat-messages.js";
-import type { chatErasures } from "../chat/chat-remains.js";
-import type { fileWrites } from "../files/file-writes.js";
 import { Gathering } from "./gathering.js";
-import type { logPruning } from "../log/log-pruning.js";
-import type { pollWrites } from "../polls/poll-writes.js";
-import type { questionWrites } from "../questions/question-writes.js";
-import type { roomWrites } from "../rooms/room-writes.js";
-import { fromSent, type SentHint } from "../log/sent-hints.js";
-import type { userWrites } from "../users/user-writes.js";
-import type { copyWrites } from "../copies/world-export-import.js";
-import type { worldWrites } from "../worlds/world-writes.js";
-
-/** All writes, by name. */
-export type Writes = ReturnType<typeof worldWrites> &
-  ReturnType<typeof roomWrites> &
-  ReturnType<typeof userWrites> &
-  ReturnType<typeof fileWrites> &
-  ReturnType<typeof announcementWrites> &
-  ReturnType<typeof messageWrites> &
-  ReturnType<typeof memberWrites> &
-  Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
-  ReturnType<typeof logPruning> &
-  ReturnType<typeof questionWrites> &
-  ReturnType<typeof pollWrites> &
-  ReturnType<typeof copyWrites>;
-
-/**
- * A write as it is sent to the writer thread. What travels between the threads goes by
- * position, because to copy the names of fields takes most of the time.
- */
-export type WriteCall = readonly [
-  id: number,
-  write: keyof Writes,
-  args: unknown[],
-  by: Author | undefined,
-];
-
-/** A message to the thread: writes, or the request to end. */
-export type Message = WriteCall[] | "close";
-
-/** Why a write failed. */
-export interface Failure {
-  problem: StoreProblem | "fault";
-  message: string;
-  field?: string;
-}
-
-/** The answer to a write: its result, or why it failed. */
-export type WriteAnswer =
-  | readonly [id: number, result: unknown]
-  | readonly [id: number, result: undefined, failure: Failure];
-
-/**
- * A message of the thread after its transactions. A delivery of chat is the same object in
- * an answer and in a hint, so it is copied once.
- */
-export interface BatchReport {
-  answers: WriteAnswer[];
-  hints: SentHint[];
-}
-
-/** What the thread starts with. */
-export interface ThreadData {
-  dataDir: string;
-  /** The author of writes that name none. */
-  author: Author;
-  /** How long a write waits for the lock of another process, in milliseconds. */
-  lockTimeout: number;
-}
+import { fromSent } from "../log/sent-hints.js";
 
 /** Options of a {@link Writer}. */
 interface WriterOptions extends ThreadData {

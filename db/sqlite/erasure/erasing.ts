@@ -1,8 +1,8 @@
 import { ChatChores, type ChoreHooks } from "../chat/chat-chores.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { ERASED_TABLES, type ErasedTable } from "./scrub.js";
 import { Scrubber } from "./scrubber.js";
-import type { WriteAnswer, WriteCall, Writes } from "../engine/writer.js";
+import type { WriteAnswer, WriteCall, Writes } from "../engine/write-calls.js";
 
 /** Writes whose old bytes must not stay anywhere in the files of the database. */
 const ERASING = new Set<keyof Writes>([

@@ -1,4 +1,4 @@
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 // Deleting a row is not enough. SQLite overwrites what it deletes
 // (`secure_delete`). But when it moves a row to another page, the old page keeps

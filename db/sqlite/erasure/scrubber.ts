@@ -1,4 +1,4 @@
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { ErasureMarks } from "./erasure-marks.js";
 import {
   emptyLog,

@@ -10,7 +10,7 @@ import type {
   FileRecord,
   PageSelection,
 } from "../../contract/store.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { rangeOf } from "../../rules/rows.js";
 
 /** The reads of file records. */

@@ -1,6 +1,6 @@
 import { fileIdOf } from "../../../schemas/plain/file-types.js";
 import { type FileDigest, StoreError } from "../../contract/store.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { fileFinder } from "./file-reads.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { absent } from "../../rules/preconditions.js";

@@ -3,11 +3,8 @@ import type { Rules } from "../../rules/contradictions.js";
 import type { FileFate } from "../../copies/dump.js";
 import { StoreError } from "../../contract/store.js";
 import { chatContradictions } from "./chat-inspection.js";
-import {
-  type Connection,
-  openForInspection,
-  storeErrorOf,
-} from "../engine/database.js";
+import { openForInspection, storeErrorOf } from "../engine/database.js";
+import { type Connection } from "../engine/connection.js";
 import { findContradictions } from "./rules.js";
 import { schemaVersionOf } from "../engine/upgrade.js";
 import { voteContradictions } from "./vote-inspection.js";

@@ -1,4 +1,4 @@
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { Rules } from "../../rules/contradictions.js";
 import { findContradictions } from "./rules.js";
 

@@ -1,5 +1,5 @@
 import { INDEX } from "../../log/entries.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { blankOf } from "../erasure/scrub.js";
 
 /** How many entries one slice deletes. */

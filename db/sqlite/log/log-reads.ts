@@ -6,7 +6,7 @@ import {
 } from "../../log/entries.js";
 import type { Position, Stretch } from "../../log/log.js";
 import { deliveryReads } from "../chat/chat-events.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 /** The reads of the log. */
 export function logReads(db: Connection) {

@@ -1,13 +1,9 @@
 import type { Delivery } from "../../contract/chat.js";
 import { Draft, type Given } from "../../log/draft.js";
-import {
-  type Author,
-  authorBeside,
-  chatEntry,
-  type Entry,
-} from "../../log/entries.js";
+import { authorBeside, chatEntry, type Entry } from "../../log/entries.js";
+import { type Author } from "../../contract/author.js";
 import type { Hint, Position } from "../../log/log.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import { blankOf } from "../erasure/scrub.js";
 
 /** How {@link WriteLog} is made. */

@@ -1,4 +1,4 @@
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 /** A random tag, as `Draft.newTag` draws them. */
 const TAG = "max(1, random() & 0x7fffffffffff)";

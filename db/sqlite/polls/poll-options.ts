@@ -4,7 +4,7 @@ import {
   OPTION_COLUMNS,
   type OptionRow,
 } from "../../rules/poll-rows.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 /** The options of polls, as writes find and change them. */
 export function optionWrites(db: Connection) {

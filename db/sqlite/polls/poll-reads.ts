@@ -14,7 +14,7 @@ import type {
   PollSelection,
   Voters,
 } from "../../contract/polls.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 /** How many characters a poll counts in a list: see {@link PollSelection}. */
 const sizeOf = (poll: PollRow, options: readonly OptionRow[]): number =>

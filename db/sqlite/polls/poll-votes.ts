@@ -1,4 +1,4 @@
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { OptionRow } from "../../rules/poll-rows.js";
 
 /** The ballots of users, as writes change them. */

@@ -18,7 +18,7 @@ import type { Poll, PollChanges, PollDraft } from "../../contract/polls.js";
 import { absent } from "../../rules/preconditions.js";
 import { channelWrites } from "../chat/chat-channels.js";
 import { eventWriter } from "../chat/chat-messages.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { participantChecks } from "../users/participants.js";
 import { optionWrites } from "./poll-options.js";

@@ -6,7 +6,7 @@ import {
 import type { Question, SeenQuestion } from "../../contract/questions.js";
 import { rangeOf } from "../../rules/rows.js";
 import type { PageSelection } from "../../contract/store.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 
 type SeenRow = QuestionRow & { voted: number };
 

@@ -18,7 +18,7 @@ import type {
   QuestionChanges,
   QuestionDraft,
 } from "../../contract/questions.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { participantChecks } from "../users/participants.js";
 

@@ -25,7 +25,7 @@ import {
   type RoomValue,
   type Versioned,
 } from "../../contract/store.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { ReadCache } from "../engine/read-cache.js";
 
 /** Selects rooms, in the form of parameters for SQL. */

@@ -25,7 +25,7 @@ import {
 import type { RoomUpdate } from "../../contract/store.js";
 import { taken } from "../../copies/world-copies.js";
 import { channelRemoval } from "../chat/chat-remains.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 
 /** The stored columns that a {@link WholeRoomRow} lacks. */

@@ -4,7 +4,7 @@ import type {
   UserRecord,
   Visitor,
 } from "../../contract/store.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { ReadCache } from "../engine/read-cache.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
 import {

@@ -1,6 +1,6 @@
 import type { Statement } from "better-sqlite3";
 import type { UserSearch } from "../../contract/store.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import {
   foldCase,
   IS_KNOWN,

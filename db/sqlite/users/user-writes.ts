@@ -8,7 +8,7 @@ import {
   type Visitor,
 } from "../../contract/store.js";
 import { channelRemoval } from "../chat/chat-remains.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { absent } from "../../rules/preconditions.js";
 import {

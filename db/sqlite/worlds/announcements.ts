@@ -6,9 +6,12 @@ import {
 } from "../../contract/announcements.js";
 import { updatedAnnouncement } from "../../log/changes.js";
 import { absent } from "../../rules/preconditions.js";
-import type { Announcement, AnnouncementDraft } from "../../contract/store.js";
+import type {
+  Announcement,
+  AnnouncementDraft,
+} from "../../contract/announcements.js";
 import { taken } from "../../copies/world-copies.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 
 const COLUMNS = "id, text, show_until, state";

@@ -1,6 +1,6 @@
 import type { Versioned, WorldSelection } from "../../contract/store.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { ReadCache } from "../engine/read-cache.js";
 import { readWorld, WORLD_COLUMNS, type WorldRow } from "../../rules/rows.js";
 

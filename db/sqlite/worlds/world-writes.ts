@@ -23,7 +23,7 @@ import {
   takenWorld,
 } from "../../rules/world-rows.js";
 import { channelRemoval } from "../chat/chat-remains.js";
-import type { Connection } from "../engine/database.js";
+import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 
 /** The writes of worlds. Each runs inside a transaction of its caller. */

@@ -5,7 +5,7 @@ import type { WorldStates } from "../../rules/world-state.js";
 import type { EntryHandlers } from "../../module.js";
 import type { AnnouncementStore } from "../../../db/contract/store.js";
 import type { Entry } from "../../../db/log/entries.js";
-import type { Announcement } from "../../../db/contract/store.js";
+import type { Announcement } from "../../../db/contract/announcements.js";
 import { isVisible } from "../../../schemas/plain/announcements.js";
 import { broadcast } from "../../people/hub.js";
 import { mayInWorld } from "../../rules/rights.js";

@@ -1,4 +1,4 @@
-import type { AnnouncementState } from "../../../db/contract/store.js";
+import type { AnnouncementState } from "../../../db/contract/announcements.js";
 import { worldOf } from "../../helper.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 

@@ -1,4 +1,4 @@
-import type { Author } from "../../../db/log/entries.js";
+import type { Author } from "../../../db/contract/author.js";
 import { chatting, DELETED, message } from "./chat-setup.js";
 import { Expecting, type Logged, me } from "./logged.js";
 import { type Contract, fails, tick } from "./setup.js";

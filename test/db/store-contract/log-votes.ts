@@ -1,4 +1,5 @@
-import type { Author, Entry } from "../../../db/log/entries.js";
+import type { Entry } from "../../../db/log/entries.js";
+import type { Author } from "../../../db/contract/author.js";
 import type { PollChanges } from "../../../db/contract/polls.js";
 import type { QuestionChanges } from "../../../db/contract/questions.js";
 import type { Store } from "../../../db/contract/store.js";

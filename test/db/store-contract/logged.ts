@@ -1,5 +1,6 @@
 import type { Test } from "tap";
-import type { Author, Change, Entry } from "../../../db/log/entries.js";
+import type { Change, Entry } from "../../../db/log/entries.js";
+import type { Author } from "../../../db/contract/author.js";
 import type { Hint } from "../../../db/log/log.js";
 import type { Store, StoreProblem } from "../../../db/contract/store.js";
 import { asStored, changeOf } from "./log-reader.js";

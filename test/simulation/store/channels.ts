@@ -3,7 +3,7 @@ import type {
   Delivery,
   MessageDraft,
 } from "../../../db/contract/chat.js";
-import type { Author } from "../../../db/log/entries.js";
+import type { Author } from "../../../db/contract/author.js";
 import { absent, denied } from "../../../db/rules/preconditions.js";
 import { frozen } from "../../../db/rules/versions.js";
 import { keyOf, type StoredEvent, type Tables } from "./tables.js";

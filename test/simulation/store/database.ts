@@ -1,5 +1,6 @@
-import type { Author, Entry } from "../../../db/log/entries.js";
-import { SERVER } from "../../../db/log/entries.js";
+import type { Entry } from "../../../db/log/entries.js";
+import type { Author } from "../../../db/contract/author.js";
+import { SERVER } from "../../../db/contract/author.js";
 import type { Hint, Position } from "../../../db/log/log.js";
 import type { Random } from "../random.js";
 import { Tables } from "./tables.js";

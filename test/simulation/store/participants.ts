@@ -1,4 +1,4 @@
-import type { Author } from "../../../db/log/entries.js";
+import type { Author } from "../../../db/contract/author.js";
 import { absent, denied } from "../../../db/rules/preconditions.js";
 import type { Tables } from "./tables.js";
 import type { Transaction } from "./transaction.js";

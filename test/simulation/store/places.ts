@@ -28,7 +28,7 @@ import {
   newAnnouncement,
 } from "../../../db/contract/announcements.js";
 import { updatedAnnouncement } from "../../../db/log/changes.js";
-import type { Author } from "../../../db/log/entries.js";
+import type { Author } from "../../../db/contract/author.js";
 import {
   changedWorld,
   configuredWorld,

@@ -1,4 +1,4 @@
-import type { Announcement } from "../../../db/contract/store.js";
+import type { Announcement } from "../../../db/contract/announcements.js";
 import type { ChannelRow } from "../../../db/rules/chat-rows.js";
 import type { ChatEvent, Delivery, Mark } from "../../../db/contract/chat.js";
 import type { Entry } from "../../../db/log/entries.js";

@@ -1,10 +1,6 @@
 import { Draft, type Given } from "../../../db/log/draft.js";
-import {
-  type Author,
-  chatEntry,
-  type Entry,
-  SERVER,
-} from "../../../db/log/entries.js";
+import { chatEntry, type Entry } from "../../../db/log/entries.js";
+import { type Author, SERVER } from "../../../db/contract/author.js";
 import type { Delivery } from "../../../db/contract/chat.js";
 import type { Hint } from "../../../db/log/log.js";
 import type { Random } from "../random.js";

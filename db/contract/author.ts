@@ -1,0 +1,18 @@
+/** Who acted. */
+export interface Author {
+  /**
+   * `user` for a user of the world, over a websocket or by an upload; `api` for a call of
+   * the REST API; `command` for a command beside the server; `server` for the server itself;
+   * `users` for the users who voted, whom the log does not name.
+   */
+  readonly kind: "user" | "users" | "api" | "command" | "server";
+  /** The id of the user, which stays when the user is erased. */
+  readonly user?: string | undefined;
+  /** Of a call by a token without a user: the first characters of the SHA-256 of the token, in hexadecimal. */
+  readonly token?: string | undefined;
+  /** The id of the connection that gets its own pushes before its next answer. The log does not keep it. */
+  readonly connection?: string | undefined;
+}
+
+/** The author of what nobody asked for. */
+export const SERVER: Author = { kind: "server" };

@@ -1,0 +1,73 @@
+import type { Author } from "../../contract/author.js";
+import type { StoreProblem } from "../../contract/store.js";
+import type { announcementWrites } from "../worlds/announcements.js";
+import type { memberWrites } from "../chat/chat-members.js";
+import type { messageWrites } from "../chat/chat-messages.js";
+import type { chatErasures } from "../chat/chat-remains.js";
+import type { copyWrites } from "../copies/world-export-import.js";
+import type { fileWrites } from "../files/file-writes.js";
+import type { logPruning } from "../log/log-pruning.js";
+import type { SentHint } from "../log/sent-hints.js";
+import type { pollWrites } from "../polls/poll-writes.js";
+import type { questionWrites } from "../questions/question-writes.js";
+import type { roomWrites } from "../rooms/room-writes.js";
+import type { userWrites } from "../users/user-writes.js";
+import type { worldWrites } from "../worlds/world-writes.js";
+
+/** All writes, by name. */
+export type Writes = ReturnType<typeof worldWrites> &
+  ReturnType<typeof roomWrites> &
+  ReturnType<typeof userWrites> &
+  ReturnType<typeof fileWrites> &
+  ReturnType<typeof announcementWrites> &
+  ReturnType<typeof messageWrites> &
+  ReturnType<typeof memberWrites> &
+  Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
+  ReturnType<typeof logPruning> &
+  ReturnType<typeof questionWrites> &
+  ReturnType<typeof pollWrites> &
+  ReturnType<typeof copyWrites>;
+
+/**
+ * A write as it is sent to the writer thread. What travels between the threads goes by
+ * position, because to copy the names of fields takes most of the time.
+ */
+export type WriteCall = readonly [
+  id: number,
+  write: keyof Writes,
+  args: unknown[],
+  by: Author | undefined,
+];
+
+/** A message to the thread: writes, or the request to end. */
+export type Message = WriteCall[] | "close";
+
+/** Why a write failed. */
+export interface Failure {
+  problem: StoreProblem | "fault";
+  message: string;
+  field?: string;
+}
+
+/** The answer to a write: its result, or why it failed. */
+export type WriteAnswer =
+  | readonly [id: number, result: unknown]
+  | readonly [id: number, result: undefined, failure: Failure];
+
+/**
+ * A message of the thread after its transactions. A delivery of chat is the same object in
+ * an answer and in a hint, so it is copied once.
+ */
+export interface BatchReport {
+  answers: WriteAnswer[];
+  hints: SentHint[];
+}
+
+/** What the thread starts with. */
+export interface ThreadData {
+  dataDir: string;
+  /** The author of writes that name none. */
+  author: Author;
+  /** How long a write waits for the lock of another process, in milliseconds. */
+  lockTimeout: number;
+}

@@ -1,0 +1,10 @@
+/** What a program needs to use the server. */
+export interface Access {
+  baseUrl: string;
+  /** Of an administrator of the world `sample`. */
+  token: string;
+  /** Of somebody who may upload. */
+  uploader: string;
+  /** A file to upload: `dot.svg`. */
+  file: string;
+}
