@@ -109,7 +109,7 @@ export function oldArchive(
 }
 
 /**
- * An archive as Foyers made it before there was a log: without its tables and tags.
+ * An archive as Foyers made it before there was a log: without its tables, tags and authors.
  * @param last the last id of an event of any world.
  */
 export function formerArchive(
@@ -119,7 +119,7 @@ export function formerArchive(
   const later = ["log_heads", "log"];
   const left = entries.filter(({ path }) => !later.map(rowsAt).includes(path));
   const untagged = withRows(left, "chat_events", (rows) =>
-    rows.map((row) => row.slice(0, -1)),
+    rows.map((row) => row.slice(0, -2)),
   );
   const numbered = withRows(untagged, "sequences", ([channels, ...rest]) => [
     channels,
@@ -131,7 +131,8 @@ export function formerArchive(
     manifest.tables = manifest.tables.filter(
       ({ name }) => !later.includes(name),
     );
-    manifest.tables.find(({ name }) => name === "chat_events")!.columns.pop();
+    const events = manifest.tables.find(({ name }) => name === "chat_events")!;
+    events.columns = events.columns.slice(0, -2);
   });
 }
 
