@@ -14,5 +14,11 @@ export interface Author {
   readonly connection?: string | undefined;
 }
 
+/** A user, over the connection of another author if that has one. */
+export const userBy = (user: string, by: Author | undefined): Author =>
+  by?.connection === undefined
+    ? { kind: "user", user }
+    : { kind: "user", user, connection: by.connection };
+
 /** The author of what nobody asked for. */
 export const SERVER: Author = { kind: "server" };

@@ -32,6 +32,9 @@ const processStamps: Stamps = {
   date: () => Date.now(),
 };
 
+/** The author of an entry of votes. */
+const VOTERS: Author = { kind: "users" };
+
 /** The state of a {@link Draft} to go back to. */
 export interface Mark {
   readonly entries: number;
@@ -83,8 +86,8 @@ export class Draft {
   append(world: string, given: Given, by: Author): void {
     if (given.type === "question.voted" || given.type === "poll.voted") {
       const { user = "", connection } = by;
-      const own = connection !== undefined && { connection };
-      this.#votes.push({ world, change: given, vote: { user, ...own } });
+      const vote = connection === undefined ? { user } : { user, connection };
+      this.#votes.push({ world, change: given, vote });
       return;
     }
     const seq = this.next(world);
@@ -136,18 +139,20 @@ export class Draft {
    * @returns all entries in their order.
    */
   finish(): readonly Hint<Entry>[] {
-    const votes = new Map<string, Voted & { world: string }>();
+    const votes = new Map<string, Omit<Pending, "vote"> & { votes: Vote[] }>();
     for (const { world, change, vote } of this.#votes.splice(0)) {
-      const key = JSON.stringify(change);
+      const { question, poll } = change as { question?: string; poll?: string };
+      const key = `${world} ${question ?? poll}`;
       const known = votes.get(key);
       if (known) known.votes.push(vote);
-      else votes.set(key, { ...(change as Voted), world, votes: [vote] });
+      else votes.set(key, { world, change, votes: [vote] });
     }
-    for (const { world, ...change } of votes.values()) {
-      const by = { kind: "users" } as const;
+    for (const { world, change, votes: all } of votes.values()) {
       const seq = this.next(world);
+      const tag = this.newTag();
       const at = this.#stamps.date();
-      this.put({ ...change, world, seq, tag: this.newTag(), at, by });
+      const stamp = { world, seq, tag, at, by: VOTERS, votes: all };
+      this.put(Object.assign(stamp, change) as Entry);
     }
     return this.#hints;
   }

@@ -7,7 +7,7 @@ import {
   type EntryRow,
   INDEX,
 } from "../../log/entries.js";
-import { type Author, SERVER } from "../../contract/author.js";
+import { type Author, SERVER, userBy } from "../../contract/author.js";
 import type { Position } from "../../log/log.js";
 import { encodedText } from "../engine/sql.js";
 
@@ -58,13 +58,7 @@ export class Log {
 
   /** Appends an entry about what only the user could do, such as to vote. */
   appendOf(user: string, change: Given): void {
-    const { connection } = this.#by;
-    const by = {
-      kind: "user",
-      user,
-      ...(connection && { connection }),
-    } as const;
-    this.#draft.append(this.#world, change, by);
+    this.#draft.append(this.#world, change, userBy(user, this.#by));
   }
 
   /** Appends an entry to the log of the world and, later, to that of all worlds. */

@@ -1,7 +1,7 @@
 import type { Delivery } from "../../contract/chat.js";
 import { Draft, type Given } from "../../log/draft.js";
 import { authorBeside, chatEntry, type Entry } from "../../log/entries.js";
-import { type Author } from "../../contract/author.js";
+import { type Author, userBy } from "../../contract/author.js";
 import type { Hint, Position } from "../../log/log.js";
 import type { Connection } from "../engine/connection.js";
 import { blankOf } from "../erasure/scrub.js";
@@ -87,9 +87,7 @@ export class WriteLog {
 
   /** Appends an entry about what only the user could do, such as to vote. */
   appendOf(world: string, user: string, change: Given): void {
-    const { connection } = this.#by ?? {};
-    const own = connection !== undefined && { connection };
-    this.append(world, change, { kind: "user", user, ...own });
+    this.append(world, change, userBy(user, this.#by));
   }
 
   /** The number of the next entry of a world. */
