@@ -95,6 +95,13 @@ export async function logVoteContract(contract: Contract): Promise<void> {
       [async () => (await get())?.is_pinned, true],
     );
     await expecting.write("another is pinned", pin(second), [pinned(second)]);
+    await update({ state: "archived" });
+    await expecting.write(
+      "one is pinned that readers do not see, so they hear that the other pin ended",
+      pin(id),
+      [pinned(id), saved(second, false)],
+    );
+    await update({ state: "visible" });
     await expecting.write("no question is pinned", pin(null), [pinned(null)]);
     await expecting.write(
       "a question is deleted",
@@ -145,6 +152,11 @@ export async function logVoteContract(contract: Contract): Promise<void> {
       () => update({ is_pinned: true }),
       [saved(id, false), saved(second, false)],
       [async () => (await get())?.is_pinned, true],
+    );
+    await expecting.write(
+      "a draft is pinned, so readers hear that the other pin ended",
+      pin(second),
+      [pinned(second), saved(id, false)],
     );
     await expecting.write("no poll is pinned", pin(null), [pinned(null)]);
     const unchanged = {
