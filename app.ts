@@ -8,7 +8,7 @@ import Fastify, {
 import fp from "fastify-plugin";
 import { loadConfig, type Config } from "./config.js";
 import { openEngines } from "./db/open.js";
-import { type Engines } from "./db/contract/engines.js";
+import type { Engines } from "./db/contract/engines.js";
 import asyncapi from "./plugins/asyncapi/index.js";
 import auth from "./plugins/auth/index.js";
 import docs from "./plugins/docs/index.js";

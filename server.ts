@@ -4,7 +4,7 @@ import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
 import { detach } from "./db/detach.js";
 import { openEngines } from "./db/open.js";
-import { type WorkerNames } from "./db/contract/engines.js";
+import type { WorkerNames } from "./db/contract/engines.js";
 import { Failure } from "./schemas/plain/failure.js";
 import { openControl } from "./live/control.js";
 import { createLogger } from "./plugins/logging.js";

@@ -1,4 +1,4 @@
-import { type Engines, type EngineOptions } from "./contract/engines.js";
+import type { Engines, EngineOptions } from "./contract/engines.js";
 import { refuseMissingPackages } from "./choice.js";
 import { LocalBus } from "./bus/local.js";
 import { openFiles } from "./open-files.js";

@@ -11,7 +11,7 @@ import { putDatabase } from "./database.js";
 import { loadConfig, type Config } from "../config.js";
 import { run } from "../cli/run.js";
 import { openEngines } from "../db/open.js";
-import { type Engines } from "../db/contract/engines.js";
+import type { Engines } from "../db/contract/engines.js";
 import type { Store } from "../db/contract/store.js";
 import {
   defaultPermissionConfig,

@@ -4,7 +4,7 @@ import type { EngineChoice } from "../db/choice.js";
 import type { Bus } from "../db/bus/bus.js";
 import { LogEvents } from "../db/log/log-events.js";
 import { openEngines } from "../db/open.js";
-import { type EngineOptions, type Engines } from "../db/contract/engines.js";
+import type { EngineOptions, Engines } from "../db/contract/engines.js";
 import { openFiles } from "../db/open-files.js";
 import { openSqliteStore } from "../db/sqlite/index.js";
 import type { Store } from "../db/contract/store.js";

@@ -3,7 +3,7 @@ import { callersOf } from "../event.js";
 import { type Figure, residentOf } from "../figures.js";
 import { load } from "../load.js";
 import { PEOPLE, type Stage } from "./stage.js";
-import { type Hall } from "./hall.js";
+import type { Hall } from "./hall.js";
 import { percentile } from "./works.js";
 
 /** How long the crowd stays idle before memory is read, in milliseconds. */

@@ -1,4 +1,4 @@
-import { type Hall } from "./hall.js";
+import type { Hall } from "./hall.js";
 import { join } from "node:path";
 import { callersOf } from "../event.js";
 import { processorTimeOf } from "../figures.js";

@@ -1,4 +1,4 @@
-import { type Announcement, type AnnouncementDraft } from "./announcements.js";
+import type { Announcement, AnnouncementDraft } from "./announcements.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { ChatStore } from "./chat.js";
 import type { LogStore } from "../log/entries.js";

@@ -14,7 +14,7 @@ import {
   type WorldRow,
 } from "../rules/rows.js";
 import { StoreError } from "../contract/store.js";
-import { type Announcement } from "../contract/announcements.js";
+import type { Announcement } from "../contract/announcements.js";
 
 // What engines share that put a world into a document, or take it out.
 

@@ -5,7 +5,7 @@ import {
   entryRow,
   type Vote,
 } from "./entries.js";
-import { type Author } from "../contract/author.js";
+import type { Author } from "../contract/author.js";
 import type { Hint, Position } from "./log.js";
 
 /** Tags are below this number, which is exact in a double. */

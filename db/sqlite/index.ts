@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { type OnAppended } from "../log/entries.js";
+import type { OnAppended } from "../log/entries.js";
 import { type Author, SERVER } from "../contract/author.js";
 import {
   type RoomPage,

@@ -1,5 +1,5 @@
 import t from "tap";
-import { type Json } from "../live/client.js";
+import type { Json } from "../live/client.js";
 import {
   crowdOf,
   each,

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Foyer } from "../../client/index.js";
 import { run, Unavailable } from "./shell.js";
 import { root, tools, type Tool } from "./tools.js";
-import { type Access } from "./access.js";
+import type { Access } from "./access.js";
 
 // `npm run test:clients [tool…]`: generates a client with each tool from the
 // document of a server that runs, and uses it there. A tool that cannot be

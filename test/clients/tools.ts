@@ -1,4 +1,4 @@
-import { type Access } from "./access.js";
+import type { Access } from "./access.js";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

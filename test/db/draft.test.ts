@@ -2,7 +2,7 @@ import t from "tap";
 import type { Delivery } from "../../db/contract/chat.js";
 import { Draft } from "../../db/log/draft.js";
 import { chatEntry, entryOf, type EntryRow } from "../../db/log/entries.js";
-import { type Author } from "../../db/contract/author.js";
+import type { Author } from "../../db/contract/author.js";
 import type { Position } from "../../db/log/log.js";
 
 const ada: Author = { kind: "user", user: "ada", connection: "c1" };

@@ -5,7 +5,7 @@ import { shortened } from "../../db/bus/valkey/short-hints.js";
 import type { HintMessage } from "../../db/bus/bus.js";
 import type { Delivery } from "../../db/contract/chat.js";
 import { chatEntry, type Entry } from "../../db/log/entries.js";
-import { type Author } from "../../db/contract/author.js";
+import type { Author } from "../../db/contract/author.js";
 import { hostileMessages } from "./hostile-messages.js";
 import { SAMPLE_WORLD, sampleEntries } from "./sample-entries.js";
 

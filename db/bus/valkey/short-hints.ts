@@ -1,6 +1,6 @@
 import type { ChatEvent, Delivery } from "../../contract/chat.js";
 import { chatEntry } from "../../log/entries.js";
-import { type Author } from "../../contract/author.js";
+import type { Author } from "../../contract/author.js";
 import type { HintMessage, LiveMessage } from "../bus.js";
 import type { Sent } from "../shapes.js";
 

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { Draft } from "../../log/draft.js";
 import { type Entry, INDEX } from "../../log/entries.js";
-import { type Author } from "../../contract/author.js";
+import type { Author } from "../../contract/author.js";
 import type { Hint } from "../../log/log.js";
 import { StoreError } from "../../contract/store.js";
 import { limited } from "./client.js";

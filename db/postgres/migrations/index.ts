@@ -1,4 +1,4 @@
-import { type Migration } from "./migration.js";
+import type { Migration } from "./migration.js";
 import everything from "./0001-everything.js";
 import erasedEdits from "./0002-erased-edits.js";
 import foldedFields from "./0003-folded-fields.js";

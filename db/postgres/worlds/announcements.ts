@@ -7,7 +7,7 @@ import {
 import { updatedAnnouncement } from "../../log/changes.js";
 import { absent } from "../../rules/preconditions.js";
 import { type AnnouncementStore, StoreError } from "../../contract/store.js";
-import { type Announcement } from "../../contract/announcements.js";
+import type { Announcement } from "../../contract/announcements.js";
 import type { Database } from "../engine/database.js";
 import type { Sql } from "../engine/sql.js";
 

@@ -21,7 +21,7 @@ import {
   openForInspection,
   storeErrorOf,
 } from "../engine/database.js";
-import { type Connection } from "../engine/connection.js";
+import type { Connection } from "../engine/connection.js";
 import {
   copyDatabase,
   danglingIn,

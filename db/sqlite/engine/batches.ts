@@ -1,7 +1,7 @@
 import type { Entry } from "../../log/entries.js";
 import type { Hint } from "../../log/log.js";
 import { storeErrorOf } from "./database.js";
-import { type Connection } from "./connection.js";
+import type { Connection } from "./connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import type { Failure, WriteAnswer, WriteCall, Writes } from "./write-calls.js";
 

@@ -1,10 +1,10 @@
-import {
-  type Writes,
-  type WriteCall,
-  type Message,
-  type WriteAnswer,
-  type BatchReport,
-  type ThreadData,
+import type {
+  Writes,
+  WriteCall,
+  Message,
+  WriteAnswer,
+  BatchReport,
+  ThreadData,
 } from "./write-calls.js";
 import { Worker } from "node:worker_threads";
 import type { OnAppended } from "../../log/entries.js";

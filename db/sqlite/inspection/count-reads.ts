@@ -1,6 +1,6 @@
 import type { Counts } from "../../contract/store.js";
 import { fileSize } from "../engine/database.js";
-import { type Connection } from "../engine/connection.js";
+import type { Connection } from "../engine/connection.js";
 
 /**
  * Counts what the store holds. Writes keep the sums of rooms and bytes up to

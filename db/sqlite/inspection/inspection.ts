@@ -4,7 +4,7 @@ import type { FileFate } from "../../copies/dump.js";
 import { StoreError } from "../../contract/store.js";
 import { chatContradictions } from "./chat-inspection.js";
 import { openForInspection, storeErrorOf } from "../engine/database.js";
-import { type Connection } from "../engine/connection.js";
+import type { Connection } from "../engine/connection.js";
 import { findContradictions } from "./rules.js";
 import { schemaVersionOf } from "../engine/upgrade.js";
 import { voteContradictions } from "./vote-inspection.js";

@@ -1,6 +1,6 @@
 import type { Delivery } from "../../contract/chat.js";
 import { type Change, chatEntry, type Entry } from "../../log/entries.js";
-import { type Author } from "../../contract/author.js";
+import type { Author } from "../../contract/author.js";
 import type { Hint } from "../../log/log.js";
 
 /** What each hint says. */

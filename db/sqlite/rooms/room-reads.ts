@@ -19,11 +19,11 @@ import {
   WHOLE_ROOM_COLUMNS,
   type WholeRoomRow,
 } from "../../rules/rows.js";
-import {
-  type PageSelection,
-  type RoomSelection,
-  type RoomValue,
-  type Versioned,
+import type {
+  PageSelection,
+  RoomSelection,
+  RoomValue,
+  Versioned,
 } from "../../contract/store.js";
 import type { Connection } from "../engine/connection.js";
 import type { ReadCache } from "../engine/read-cache.js";

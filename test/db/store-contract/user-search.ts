@@ -1,5 +1,5 @@
 import type { StoreError, UserSearch } from "../../../db/contract/store.js";
-import { type Contract } from "./setup.js";
+import type { Contract } from "./setup.js";
 
 /** A user, by a display name, with what else counts in a search. */
 interface Person {
