@@ -15,7 +15,7 @@ import { MESSAGE_BURST, type Rates } from "./rates.js";
 import { mayInWorld } from "../rules/rights.js";
 import { ownUser } from "../rules/shapes.js";
 import type { Counting, SentCrowds } from "../rules/crowds.js";
-import type { View, WorldStates } from "../rules/world-state.js";
+import type { View, WorldState, WorldStates } from "../rules/world-state.js";
 import type { LiveLimits } from "../../config.js";
 import type { UserStore } from "../../db/contract/store.js";
 import type { Clock } from "../../db/log/clock.js";
@@ -187,10 +187,20 @@ async function identifyBy(
   }
 }
 
+/** How often an answer is made at most while the rules of its world change. */
+const MOST_ATTEMPTS = 3;
+
 const limitsOf = ({ limits }: LoginPorts) => ({
   messages_per_second: limits.messagesPerSecond,
   messages_at_once: MESSAGE_BURST * limits.messagesPerSecond,
 });
+
+/** Who enters a world, and by what. */
+interface Entering {
+  readonly user: UserRecord;
+  readonly state: WorldState | undefined;
+  readonly fieldsFor: Awaited<ReturnType<LoginPorts["entrance"]>>;
+}
 
 /** Everything that a client needs at once. */
 async function answerOf(
@@ -199,9 +209,26 @@ async function answerOf(
   login: Login,
   user: UserRecord,
 ): Promise<readonly Buffer[]> {
-  const { world: id } = connection;
   const fieldsFor = await ports.entrance(connection, user);
-  const state = await ports.states.get(id);
+  for (let attempt = 1; ; attempt++) {
+    const state = await ports.states.get(connection.world);
+    const answer = await answerIn(ports, connection, login, {
+      ...{ user, state, fieldsFor },
+    });
+    // The rules may have changed while the rest was read.
+    const now = await ports.states.get(connection.world);
+    if (now === state || attempt === MOST_ATTEMPTS) return answer;
+  }
+}
+
+/** The answer by one state of the world. */
+async function answerIn(
+  ports: LoginPorts,
+  connection: Connection,
+  login: Login,
+  { user, state, fieldsFor }: Entering,
+): Promise<readonly Buffer[]> {
+  const { world: id } = connection;
   // While the login waited, a key may have been removed, or the world been closed. From
   // here on, every change finds the connection.
   const now = ports.clock.date();

@@ -356,12 +356,16 @@ export class Connection {
       this.#answering = true;
       this.#messages++;
       this.#hasWritten = false;
+      const earlier = this.#held.length;
       try {
         const answer = await this.#around.handle(this, { text, allowed });
         // Its user may have been banned while the message was carried out.
         const inDoubt = this.#doubt && this.login;
-        if (!inDoubt || (await this.#isSure())) this.#answer(answer);
-        else this.close(Close.tryAgainLater);
+        if (!inDoubt || (await this.#isSure())) {
+          // They waited for the end of a doubt, which came while the message was carried out.
+          this.#sendHeld(earlier);
+          this.#answer(answer);
+        } else this.close(Close.tryAgainLater);
       } catch (error) {
         this.#around.onFault(this, error);
       }
@@ -490,10 +494,15 @@ export class Connection {
 
   /** Sends what waited for the answer, unless there is a doubt. */
   #release(): void {
-    if (this.#doubt) return;
-    const held = this.#held;
-    this.forgetPushes();
-    for (const { piece, frames } of held) this.#send(piece, frames);
+    if (!this.#doubt) this.#sendHeld(this.#held.length);
+  }
+
+  /** Sends the first of the pushes that wait. */
+  #sendHeld(count: number): void {
+    for (const { piece, frames } of this.#held.splice(0, count)) {
+      this.#heldSize -= piece.length;
+      this.#send(piece, frames);
+    }
   }
 
   /**

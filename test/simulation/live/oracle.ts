@@ -44,7 +44,8 @@ interface Own {
   readonly connection: number;
   readonly channel: string;
   readonly event: number;
-  readonly awake: number;
+  /** When the answer was written. */
+  readonly at: number;
 }
 
 const parsed = new Map<string, PermissionConfig>();
@@ -117,7 +118,7 @@ export class Oracle {
     const { world } = this.#house;
     if (
       own &&
-      node.time.awake - own.awake < OWN_WAIT &&
+      this.#house.timeline.now - own.at < OWN_WAIT &&
       this.#mayAlwaysRead(client, own, node.oldest(world, GRACE))
     ) {
       this.#house.complain(
@@ -133,8 +134,8 @@ export class Oracle {
     if (name !== "success" || !result?.event) return;
     const { event_id: event, channel } = result.event;
     if (!client.channels.listening.has(channel) || client.isQuitting) return;
-    const { awake } = node.time;
-    this.#own.set(client, { connection, channel, event, awake });
+    const at = this.#house.timeline.now;
+    this.#own.set(client, { connection, channel, event, at });
   }
 
   /** Whether a client may know a text by what held since a commit. */

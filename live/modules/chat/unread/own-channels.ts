@@ -120,6 +120,8 @@ export class OwnChannels {
     const shown: ListedChannel[] = [];
     let size = 0;
     for (const connection of connections) {
+      // Its login may have failed while the store was read.
+      if (connection.ended || !connection.login) continue;
       const view = connection.viewOf(state);
       let frame = frames.get(view);
       if (!frame) {
