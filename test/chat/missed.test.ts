@@ -233,7 +233,7 @@ void t.test("what was missed is made good", async (t) => {
       await annToo.do("room.enter", { room: annex });
       annToo.close();
       await annToo.closed;
-      await until(() => lost.some((text) => text.includes('"gone":["pres')));
+      await until(() => lost.some((text) => text.includes('"gone":["seen')));
     });
     const expected = [ann.id, bob.id, mod.id].sort().join();
     await until(

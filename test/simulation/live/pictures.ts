@@ -42,7 +42,10 @@ export function pictureOf(
         permissions: permissions.toSorted(),
       }),
     ),
-    announcements: state.announcements,
+    // A client puts one last that becomes active; the list is in the order of creation.
+    announcements: state.announcements.toSorted((a, b) =>
+      a.id < b.id ? -1 : 1,
+    ),
     channels: Object.fromEntries(
       state.channels.flatMap(({ id, members }) =>
         members || (may(id, "chat.read") && !isSilenced)
