@@ -222,15 +222,16 @@ export class Notifier {
       for (const connection of [...hub.inRoom(world, id)]) {
         this.#ports.doors.leaveRoom(connection, id);
       }
-      for (const connection of hub.in(world)) {
-        this.#pushes.pushed(connection, id, undefined);
-      }
       const state = await this.#ports.states.get(world);
       if (!state) return;
       const room = { permission_config: rules };
-      broadcast(hub.in(world), "room.delete", { id }, ({ login }) =>
-        mayInRoom(login!, "room.view", state.world.value, room),
-      );
+      broadcast(hub.in(world), "room.delete", { id }, (connection) => {
+        const { login } = connection;
+        const sees = mayInRoom(login!, "room.view", state.world.value, room);
+        // Others lost the right to see it: the next change of the world says that it is gone.
+        if (sees) this.#pushes.pushed(connection, id, undefined);
+        return sees;
+      });
     });
   }
 

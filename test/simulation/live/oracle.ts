@@ -6,6 +6,7 @@ import {
   mayInWorld,
 } from "../../../live/rules/rights.js";
 import type { Past } from "../store/database.js";
+import { ORIGIN } from "../timeline.js";
 import type { Client } from "./client.js";
 import type { House } from "./house.js";
 import type { Node } from "./node.js";
@@ -44,7 +45,7 @@ interface Own {
   readonly connection: number;
   readonly channel: string;
   readonly event: number;
-  /** When the answer was written. */
+  /** When it was committed: from then on, its process waits for those before it. */
   readonly at: number;
 }
 
@@ -129,12 +130,12 @@ export class Oracle {
     const [, , result] = JSON.parse(text) as [
       string,
       number,
-      { event?: { event_id: number; channel: string } }?,
+      { event?: { event_id: number; channel: string; timestamp: string } }?,
     ];
     if (name !== "success" || !result?.event) return;
     const { event_id: event, channel } = result.event;
     if (!client.channels.listening.has(channel) || client.isQuitting) return;
-    const at = this.#house.timeline.now;
+    const at = Date.parse(result.event.timestamp) - ORIGIN;
     this.#own.set(client, { connection, channel, event, at });
   }
 
