@@ -52,7 +52,7 @@ export function answersIn(bytes: Buffer): {
 const HEADERS = new Set(
   `x-request-id x-content-type-options content-type content-length date connection
   keep-alive cache-control etag location www-authenticate allow retry-after
-  accept-ranges content-range content-security-policy last-modified`.split(
+  accept-ranges content-range content-security-policy last-modified vary`.split(
     /\s+/,
   ),
 );

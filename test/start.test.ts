@@ -8,7 +8,7 @@ import { testdir } from "./testdir.js";
 
 /** What a small event uses late or never. Each is loaded when something first needs it. */
 const LATER = [
-  ...["@file-type/xml", "file-type", "sharp"],
+  "sharp",
   ...["@opentelemetry/api", "prom-client"],
   ...["@aws-sdk/client-s3", "@redis/client", "pg"],
   ...["pino-pretty", "tar"],

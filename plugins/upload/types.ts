@@ -1,9 +1,9 @@
+import { XmlTextDetector } from "@file-type/xml";
+import { FileTypeParser } from "file-type";
 import type { FileType } from "../../schemas/plain/file-types.js";
 
-/** Imported with the first upload: many servers never get one. */
-const parserOf = async () => new (await import("file-type")).FileTypeParser();
-const xmlDetector = async () =>
-  new (await import("@file-type/xml")).XmlTextDetector();
+// Imported at the start, although many servers need neither: Node.js never tries a module again
+// whose file could not be opened once, as while there are no file descriptors.
 
 /** How much of a file is read to detect its type, in bytes: an SVG may begin with a long comment. */
 export const HEAD = 64 * 1024;
@@ -14,7 +14,7 @@ export const HEAD = 64 * 1024;
  */
 export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
   if (type.found.includes("svg")) return isSvg(head);
-  const parser = await parserOf();
+  const parser = new FileTypeParser();
   const found = await parser.fromBuffer(head).catch(() => undefined);
   // The tag of an MP3 may be larger than the head, or padded.
   const ext = found?.ext ?? (head.toString("latin1", 0, 3) === "ID3" && "mp3");
@@ -31,7 +31,7 @@ async function isSvg(head: Buffer): Promise<boolean> {
         ? "utf-16be"
         : "utf-8";
   const text = new TextDecoder(encoding).decode(head);
-  const detector = await xmlDetector();
+  const detector = new XmlTextDetector();
   // In pieces, to stop at the root.
   for (let at = 0; at < text.length && !detector.onEnd; at += 512) {
     detector.write(text.slice(at, at + 512));
