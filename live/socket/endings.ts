@@ -92,14 +92,17 @@ export function applyModeration(
   rightsFrame: RightsFrame,
 ): void {
   const login = connection.login!;
-  const before = login.state;
-  login.state = user?.moderation_state ?? "";
-  if (!user || user.deleted || login.state === "banned") {
+  const now = user?.moderation_state ?? "";
+  if (!user || user.deleted || now === "banned") {
+    login.state = now;
     reload(connection);
     return;
   }
-  if (login.state === before || connection.ended) return;
+  if (login.state === now || connection.ended) return;
+  // More rights have to wait: without the state of the world, their push would be lost.
+  if (!state && now !== "silenced") return;
+  login.state = now;
   const updated = state && rightsFrame(connection, state);
-  if (login.state === "silenced") reload(connection, updated);
+  if (now === "silenced") reload(connection, updated);
   else if (updated) connection.push(updated);
 }

@@ -272,7 +272,12 @@ export class Notifier {
     const ids = [...new Set(logins.map(({ login }) => login.user))];
     const users = await this.#ports.store.users.getMany(world, ids);
     // A ban counts also while the rooms cannot be read.
-    const state = await this.#ports.states.get(world).catch(() => undefined);
+    let fault: { error: unknown } | undefined;
+    const reading = this.#ports.states.get(world);
+    const state = await reading.catch((error: unknown) => {
+      fault = { error };
+      return undefined;
+    });
     const byId = new Map(users.map((user) => [user.id, user]));
     for (const { connection, login } of logins) {
       // The login may have failed meanwhile.
@@ -281,6 +286,8 @@ export class Notifier {
         this.frameFor(...args),
       );
     }
+    // What needs the state is done when it can be read.
+    if (fault) throw fault.error;
   }
 
   /** Does something with connections that are still logged in, and lets requests be served meanwhile. */
