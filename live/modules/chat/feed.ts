@@ -73,6 +73,8 @@ export class Feed {
   readonly #streams = new Map<string, Stream>();
   /** The last event of each followed world. */
   readonly #last = new Map<string, number>();
+  /** Resolves when the last event of a world is known. */
+  readonly #begun = new Map<string, Promise<void>>();
   #closed = false;
 
   /** What it does with each entry. */
@@ -92,13 +94,24 @@ export class Feed {
 
   /** Begins with a world that is followed now. */
   async begin(world: string): Promise<void> {
-    if (this.#last.has(world)) return;
-    const last = await this.#ports.store.chat.lastId(world);
-    this.#note(world, last);
+    let begun = this.#begun.get(world);
+    if (!begun) {
+      const isCurrent = () => this.#begun.get(world) === begun;
+      begun = this.#ports.store.chat.lastId(world).then((last) => {
+        // A world that was forgotten meanwhile may be followed again from a later event.
+        if (isCurrent()) this.#note(world, last);
+      });
+      this.#begun.set(world, begun);
+      begun.catch(() => {
+        if (isCurrent()) this.#begun.delete(world);
+      });
+    }
+    await begun;
   }
 
   /** A world is followed no longer. */
   forget(world: string): void {
+    this.#begun.delete(world);
     this.#last.delete(world);
   }
 
