@@ -46,7 +46,9 @@ export class Doors {
     if (connection.ended) return;
     await this.#follow(connection);
     if (connection.ended) return this.#unfollow(connection);
-    const { hub, modules } = this.#ports;
+    const { hub, modules, states } = this.#ports;
+    // A read that began before the world was followed may have missed a change.
+    if (hub.in(connection.world).size === 0) states.forget(connection.world);
     hub.add(connection, login.user);
     await modules.enter(connection.world);
   }
