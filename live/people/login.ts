@@ -200,6 +200,7 @@ interface Entering {
   readonly user: UserRecord;
   readonly state: WorldState | undefined;
   readonly fieldsFor: Awaited<ReturnType<LoginPorts["entrance"]>>;
+  readonly isFirst: boolean;
 }
 
 /** Everything that a client needs at once. */
@@ -214,6 +215,7 @@ async function answerOf(
     const state = await ports.states.get(connection.world);
     const answer = await answerIn(ports, connection, login, {
       ...{ user, state, fieldsFor },
+      isFirst: attempt === 1,
     });
     // The rules may have changed while the rest was read.
     const now = await ports.states.get(connection.world);
@@ -226,7 +228,7 @@ async function answerIn(
   ports: LoginPorts,
   connection: Connection,
   login: Login,
-  { user, state, fieldsFor }: Entering,
+  { user, state, fieldsFor, isFirst }: Entering,
 ): Promise<readonly Buffer[]> {
   const { world: id } = connection;
   // While the login waited, a key may have been removed, or the world been closed. From
@@ -240,9 +242,12 @@ async function answerIn(
   const before = jsonOf({ "user.config": ownUser(user, world, now) });
   const view = connection.viewOf(state);
   const { changes } = connection.login!;
-  // From here on, pushes hold the differences from this view.
-  if (changes) connection.login!.told = view.told;
-  connection.login!.listed = view;
+  // From here on, pushes hold the differences from this view. If the answer is made again, those
+  // that follow it begin at the earlier view all the same.
+  if (isFirst) {
+    if (changes) connection.login!.told = view.told;
+    connection.login!.listed = view;
+  }
   const fields = await fieldsFor(view);
   const config = view.json(ports.crowdsIn(id, changes ? "counts" : "words"));
   const after = jsonOf({
