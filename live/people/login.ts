@@ -15,7 +15,7 @@ import { MESSAGE_BURST, type Rates } from "./rates.js";
 import { mayInWorld } from "../rules/rights.js";
 import { ownUser } from "../rules/shapes.js";
 import type { Counting, SentCrowds } from "../rules/crowds.js";
-import type { View, WorldState, WorldStates } from "../rules/world-state.js";
+import type { View, WorldStates } from "../rules/world-state.js";
 import type { LiveLimits } from "../../config.js";
 import type { UserStore } from "../../db/contract/store.js";
 import type { Clock } from "../../db/log/clock.js";
@@ -187,21 +187,10 @@ async function identifyBy(
   }
 }
 
-/** How often an answer is made at most while the rules of its world change. */
-const MOST_ATTEMPTS = 3;
-
 const limitsOf = ({ limits }: LoginPorts) => ({
   messages_per_second: limits.messagesPerSecond,
   messages_at_once: MESSAGE_BURST * limits.messagesPerSecond,
 });
-
-/** Who enters a world, and by what. */
-interface Entering {
-  readonly user: UserRecord;
-  readonly state: WorldState | undefined;
-  readonly fieldsFor: Awaited<ReturnType<LoginPorts["entrance"]>>;
-  readonly isFirst: boolean;
-}
 
 /** Everything that a client needs at once. */
 async function answerOf(
@@ -210,27 +199,9 @@ async function answerOf(
   login: Login,
   user: UserRecord,
 ): Promise<readonly Buffer[]> {
-  const fieldsFor = await ports.entrance(connection, user);
-  for (let attempt = 1; ; attempt++) {
-    const state = await ports.states.get(connection.world);
-    const answer = await answerIn(ports, connection, login, {
-      ...{ user, state, fieldsFor },
-      isFirst: attempt === 1,
-    });
-    // The rules may have changed while the rest was read.
-    const now = await ports.states.get(connection.world);
-    if (now === state || attempt === MOST_ATTEMPTS) return answer;
-  }
-}
-
-/** The answer by one state of the world. */
-async function answerIn(
-  ports: LoginPorts,
-  connection: Connection,
-  login: Login,
-  { user, state, fieldsFor, isFirst }: Entering,
-): Promise<readonly Buffer[]> {
   const { world: id } = connection;
+  const fieldsFor = await ports.entrance(connection, user);
+  const state = await ports.states.get(id);
   // While the login waited, a key may have been removed, or the world been closed. From
   // here on, every change finds the connection.
   const now = ports.clock.date();
@@ -242,12 +213,9 @@ async function answerIn(
   const before = jsonOf({ "user.config": ownUser(user, world, now) });
   const view = connection.viewOf(state);
   const { changes } = connection.login!;
-  // From here on, pushes hold the differences from this view. If the answer is made again, those
-  // that follow it begin at the earlier view all the same.
-  if (isFirst) {
-    if (changes) connection.login!.told = view.told;
-    connection.login!.listed = view;
-  }
+  // From here on, pushes hold the differences from this view.
+  if (changes) connection.login!.told = view.told;
+  connection.login!.listed = view;
   const fields = await fieldsFor(view);
   const config = view.json(ports.crowdsIn(id, changes ? "counts" : "words"));
   const after = jsonOf({
