@@ -119,7 +119,10 @@ export async function logIn(
     if (!user || user.deleted || user.moderation_state === "banned") {
       throw new LiveError("auth.denied");
     }
-    login.state = user.moderation_state;
+    // What an entry has brought meanwhile is newer.
+    if (login.state === entered.moderation_state) {
+      login.state = user.moderation_state;
+    }
     const answer = await answerOf(ports, connection, login, user);
     connection.afterAnswer(async () => {
       ports.doors.opened(connection);
