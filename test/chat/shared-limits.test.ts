@@ -82,6 +82,9 @@ void t.test("a rate outlives the connections", async (t) => {
   const shared = spendingIn(two);
   const { messagesPerSecond } = one.app.live.limits;
   const burst = 4 * messagesPerSecond;
+  // A login waits for what the processes say that it knows, and time stands still from here on.
+  const { replica } = two.app.live;
+  await until(() => replica.othersIn("").length === 1);
   const go = holdRates(t);
   const first = await one.person(named("ada"));
   await first.do("chat.join", { channel });
