@@ -79,7 +79,6 @@ export const others = {
 
 export type Other = keyof typeof others;
 /** The audiences without a place in the world. */
-export type Excluded = "foreigner" | "banned" | "stranger";
 export type Audience = "me" | "second" | Other;
 /** A user of the world. */
 export type Person = "me" | Exclude<Other, "foreigner" | "stranger">;

@@ -246,8 +246,20 @@ export class Follower<E extends Logged> {
       (own) => own !== undefined && isAt(head, own),
     );
     if (isSame) followed.confirmed = began;
-    else if (lag > 0 && lag <= MAX_LAG) this.#catchUp(world, followed);
+    else if (lag > 0 && lag <= MAX_LAG) this.#catchUpTo(world, followed, head);
     else if (followed.cursor) this.#reset(world, followed);
+  }
+
+  /**
+   * Reads the entries up to a head, unless hints bring them within a moment: the writer's own
+   * may be on their way, and say more than the store.
+   */
+  #catchUpTo(world: string, followed: Followed<E>, { seq }: Position): void {
+    this.#clock.after(PATIENCE, () => {
+      const { cursor } = followed;
+      if (!this.#isFollowed(world, followed) || !cursor) return;
+      if (cursor.seq < seq) this.#catchUp(world, followed);
+    });
   }
 
   /** Reads the entries after the cursor, unless a read is under way. Failed reads are repeated. */

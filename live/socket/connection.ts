@@ -414,14 +414,14 @@ export class Connection {
   async #isSure(): Promise<boolean> {
     let isLate = false;
     let stop = () => {};
-    while (this.#doubt && !isLate) {
-      stop();
-      const late = new Promise<void>((resolve) => {
-        stop = this.#around.clock.after(LONGEST_DOUBT, () => {
-          isLate = true;
-          resolve();
-        });
+    const late = new Promise<void>((resolve) => {
+      stop = this.#around.clock.after(LONGEST_DOUBT, () => {
+        isLate = true;
+        resolve();
       });
+    });
+    // Another doubt may have replaced the one that ended.
+    while (this.#doubt && !isLate) {
       await Promise.race([this.#doubt.catch(() => {}), late]);
     }
     stop();

@@ -52,12 +52,12 @@ export interface CrowdPorts {
 
 /** Pushes to the people of a world how many people its rooms have. */
 export class Crowds {
-  readonly #live: CrowdPorts;
+  readonly #ports: CrowdPorts;
   readonly #worlds = new Map<string, Known>();
   #changes = 0;
 
-  constructor(live: CrowdPorts) {
-    this.#live = live;
+  constructor(ports: CrowdPorts) {
+    this.#ports = ports;
   }
 
   /** The crowds of a world. */
@@ -77,14 +77,14 @@ export class Crowds {
 
   /** Somebody entered or left a room. */
   changed(world: string, room: string): void {
-    const { clock } = this.#live;
+    const { clock } = this.#ports;
     const known = this.#worlds.get(world) ?? {
       words: new CrowdBoard(clock, wordFor),
       counts: new CrowdBoard(clock, roundedCount),
       quiet: 0,
       changes: { words: 0, counts: 0 },
     };
-    const count = this.#live.countIn(world, room);
+    const count = this.#ports.countIn(world, room);
     const isOtherWord = known.words.changed(room, count);
     const isOtherCount = known.counts.changed(room, count);
     if (!isOtherWord && !isOtherCount) return;
@@ -95,7 +95,7 @@ export class Crowds {
   /** Sends the crowds that are due, and looks again later. */
   #pass(world: string, known: Known): void {
     const { words, counts, changes } = known;
-    const countIn = (room: string) => this.#live.countIn(world, room);
+    const countIn = (room: string) => this.#ports.countIn(world, room);
     const newWords = new Set(words.take(countIn));
     const newCounts = new Set([...counts.take(countIn), ...newWords]);
     // A word always comes with the count that belongs to it.
@@ -117,7 +117,7 @@ export class Crowds {
       return;
     }
     const pass = () => this.#pass(world, known);
-    known.stop = this.#live.clock.after(INTERVAL, pass);
+    known.stop = this.#ports.clock.after(INTERVAL, pass);
   }
 
   #tell(
@@ -126,8 +126,8 @@ export class Crowds {
     newWords: ReadonlySet<string>,
     newCounts: ReadonlySet<string>,
   ): void {
-    const live = this.#live;
-    if (live.hub.in(world).size === 0) return;
+    const ports = this.#ports;
+    if (ports.hub.in(world).size === 0) return;
     const frames = [...newCounts].map((room) => {
       const users = words.of(room);
       const count = counts.of(room);
@@ -139,11 +139,11 @@ export class Crowds {
         words: newWords.has(room) ? frameOf({ room, users }) : undefined,
       };
     });
-    live.effects.inOrder(world, async () => {
-      const state = await live.states.get(world);
+    ports.effects.inOrder(world, async () => {
+      const state = await ports.states.get(world);
       if (!state) return;
       const pieceFor = this.#pieces(state, frames);
-      await inSlices(live.clock, [...live.hub.in(world)], (connection) => {
+      await inSlices(ports.clock, [...ports.hub.in(world)], (connection) => {
         if (connection.ended) return;
         const { piece, count } = pieceFor(connection);
         if (count > 0) connection.push(piece, count);

@@ -35,22 +35,22 @@ export interface WatchPorts {
 
 /** Sends what changes in presence to those who may know it. */
 export class RoomWatch implements CrowdListener {
-  readonly #live: WatchPorts;
+  readonly #ports: WatchPorts;
 
-  constructor(live: WatchPorts) {
-    this.#live = live;
+  constructor(ports: WatchPorts) {
+    this.#ports = ports;
   }
 
   /** Ends the oldest connections of a user above the limit of the world. */
   opened(world: string, user: string): void {
-    const live = this.#live;
-    const own = live.hub.of(world, user);
+    const ports = this.#ports;
+    const own = ports.hub.of(world, user);
     if (own.size === 0) return;
     const replaceOldest = async () => {
-      const found = await live.store.worlds.get(world);
+      const found = await ports.store.worlds.get(world);
       const limit = Number(found?.value.config.connection_limit ?? 0);
       if (!found || !(limit > 0)) return;
-      const known = live.connectionsOf(world, user);
+      const known = ports.connectionsOf(world, user);
       const tooMany = new Set(
         known.slice(limit).map(({ connection }) => connection),
       );
@@ -60,17 +60,17 @@ export class RoomWatch implements CrowdListener {
         if (tooMany.has(connection.id) && !isExempt()) replace(connection);
       }
     };
-    live.effects
+    ports.effects
       .persist(replaceOldest, { isOver: () => own.size === 0 })
-      .catch((error) => live.log.error(error));
+      .catch((error) => ports.log.error(error));
   }
 
   counted(world: string, room: string): void {
-    this.#live.crowds.changed(world, room);
+    this.#ports.crowds.changed(world, room);
   }
 
   isWatched(world: string, room: string): boolean {
-    return this.#live.hub.watching(world, room).size > 0;
+    return this.#ports.hub.watching(world, room).size > 0;
   }
 
   entered(
@@ -80,9 +80,9 @@ export class RoomWatch implements CrowdListener {
     by: string | undefined,
     again: boolean,
   ): void {
-    const live = this.#live;
+    const ports = this.#ports;
     this.#toViewers(world, room, async (watching, state) => {
-      const added = await live.store.users.get(world, user);
+      const added = await ports.store.users.get(world, user);
       if (!added || added.deleted) return;
       for (const admin of [true, false]) {
         broadcast(
@@ -92,7 +92,7 @@ export class RoomWatch implements CrowdListener {
             user: publicUser(
               added,
               state.world.value,
-              live.clock.date(),
+              ports.clock.date(),
               admin,
             ),
           },
@@ -115,7 +115,7 @@ export class RoomWatch implements CrowdListener {
    * a user who has none here. It may know earlier that the membership goes on.
    */
   attended(world: string, user: string, by: string): void {
-    const { tellChannels, hub, log } = this.#live;
+    const { tellChannels, hub, log } = this.#ports;
     if (hub.of(world, user).size === 0) return;
     tellChannels(world, user, by).catch((error) => log.error(error));
   }
@@ -126,14 +126,15 @@ export class RoomWatch implements CrowdListener {
     room: string,
     send: (watching: Connection[], state: WorldState) => Promise<void>,
   ): void {
-    const live = this.#live;
-    if (live.hub.watching(world, room).size === 0) return;
-    live.effects.inOrder(world, async () => {
-      const state = await live.states.get(world);
+    const ports = this.#ports;
+    if (ports.hub.watching(world, room).size === 0) return;
+    ports.effects.inOrder(world, async () => {
+      const state = await ports.states.get(world);
       const where = state?.room(room);
       if (!state || !where) return;
-      const watching = [...live.hub.watching(world, room)].filter(({ login }) =>
-        mayInRoom(login!, "room.viewers", state.world.value, where),
+      const watching = [...ports.hub.watching(world, room)].filter(
+        ({ login }) =>
+          mayInRoom(login!, "room.viewers", state.world.value, where),
       );
       if (watching.length > 0) await send(watching, state);
     });
