@@ -1,7 +1,7 @@
 import { announcements } from "./modules/announcements/commands.js";
 import { chat } from "./modules/chat/commands.js";
-import { polls } from "./modules/polls/commands.js";
-import { questions } from "./modules/questions/commands.js";
+import { polls } from "./modules/items/polls/commands.js";
+import { questions } from "./modules/items/questions/commands.js";
 import { rooms } from "./modules/rooms/commands.js";
 import { users } from "./modules/users/commands.js";
 import { world } from "./modules/world/commands.js";

@@ -1,4 +1,4 @@
-import { bind, type LiveModule } from "../../module.js";
+import { bind, type LiveModule } from "../../../module.js";
 import { type PollPorts, polls } from "./commands.js";
 import { type PollPushPorts, PollPushes } from "./pushes.js";
 

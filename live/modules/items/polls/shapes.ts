@@ -1,5 +1,5 @@
-import type { Poll } from "../../../db/contract/polls.js";
-import type { SentPoll } from "../../../schemas/live/polls.js";
+import type { Poll } from "../../../../db/contract/polls.js";
+import type { SentPoll } from "../../../../schemas/live/polls.js";
 
 /** Whether those who only read polls see this one. */
 export const isPublic = ({ state }: Poll): boolean =>

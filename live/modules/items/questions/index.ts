@@ -1,4 +1,4 @@
-import { bind, type LiveModule } from "../../module.js";
+import { bind, type LiveModule } from "../../../module.js";
 import { type QuestionPorts, questions } from "./commands.js";
 import { type QuestionPushPorts, QuestionPushes } from "./pushes.js";
 

@@ -1,5 +1,5 @@
-import type { Poll } from "../../../db/contract/polls.js";
-import { pushFrame } from "../../socket/frame.js";
+import type { Poll } from "../../../../db/contract/polls.js";
+import { pushFrame } from "../../../socket/frame.js";
 import { sentPoll } from "./shapes.js";
 
 /** The push of a poll with and without its results, each made at most once. */

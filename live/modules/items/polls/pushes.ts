@@ -1,16 +1,16 @@
-import type { Entry } from "../../../db/log/entries.js";
-import type { Poll, PollStore } from "../../../db/contract/polls.js";
-import type { EntryHandlers, EventOf } from "../../module.js";
-import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { Connection } from "../../socket/connection.js";
-import { pushFrame } from "../../socket/frame.js";
+import type { Entry } from "../../../../db/log/entries.js";
+import type { Poll, PollStore } from "../../../../db/contract/polls.js";
+import type { EntryHandlers, EventOf } from "../../../module.js";
+import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
+import type { Connection } from "../../../socket/connection.js";
+import { pushFrame } from "../../../socket/frame.js";
 import {
   type Authors,
   Paced,
   type PacePorts,
   type Sent,
   type Subject,
-} from "../../delivery/paced.js";
+} from "../../../delivery/paced.js";
 import {
   authorsOf,
   concernsAnybody,
@@ -21,8 +21,8 @@ import {
   pushPin,
   type RoomPushPorts,
   tellHolders,
-} from "../../delivery/room-pushes.js";
-import type { View } from "../../rules/world-state.js";
+} from "../../../delivery/room-pushes.js";
+import type { View } from "../../../rules/world-state.js";
 import { PollFrames } from "./frames.js";
 import { isOver, isPublic } from "./shapes.js";
 import { type Voted, Voters } from "./voters.js";

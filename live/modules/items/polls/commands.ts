@@ -1,16 +1,16 @@
-import type { Commands } from "../../../schemas/live/index.js";
-import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { PollStore } from "../../../db/contract/polls.js";
-import type { RoomContext } from "../../context.js";
-import type { CommandTable } from "../../module.js";
-import type { Rates } from "../../people/rates.js";
-import { rateLimited, unknownPoll } from "../../rules/problems.js";
-import { mayInRoom } from "../../rules/rights.js";
-import { hasModule } from "../../rules/room-modules.js";
-import { idIn, requireShort } from "../../rules/texts.js";
+import type { Commands } from "../../../../schemas/live/index.js";
+import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
+import type { PollStore } from "../../../../db/contract/polls.js";
+import type { RoomContext } from "../../../context.js";
+import type { CommandTable } from "../../../module.js";
+import type { Rates } from "../../../people/rates.js";
+import { rateLimited, unknownPoll } from "../../../rules/problems.js";
+import { mayInRoom } from "../../../rules/rights.js";
+import { hasModule } from "../../../rules/room-modules.js";
+import { idIn, requireShort } from "../../../rules/texts.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
 import { MAX_LISTED, MAX_LISTED_SIZE, type PollPushes } from "./pushes.js";
-import type { ChatEventType } from "../../../db/contract/chat.js";
+import type { ChatEventType } from "../../../../db/contract/chat.js";
 import { isOver, sentPoll } from "./shapes.js";
 
 const module = "poll";

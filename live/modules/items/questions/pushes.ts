@@ -1,12 +1,12 @@
-import type { Entry } from "../../../db/log/entries.js";
+import type { Entry } from "../../../../db/log/entries.js";
 import type {
   Question,
   QuestionStore,
-} from "../../../db/contract/questions.js";
-import type { EntryHandlers, EventOf } from "../../module.js";
-import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { Connection } from "../../socket/connection.js";
-import { pushFrame } from "../../socket/frame.js";
+} from "../../../../db/contract/questions.js";
+import type { EntryHandlers, EventOf } from "../../../module.js";
+import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
+import type { Connection } from "../../../socket/connection.js";
+import { pushFrame } from "../../../socket/frame.js";
 import {
   type Authors,
   nothingSent,
@@ -14,7 +14,7 @@ import {
   type PacePorts,
   type Sent,
   type Subject,
-} from "../../delivery/paced.js";
+} from "../../../delivery/paced.js";
 import {
   authorsOf,
   concernsAnybody,
@@ -25,8 +25,8 @@ import {
   pushPin,
   type RoomPushPorts,
   tellHolders,
-} from "../../delivery/room-pushes.js";
-import type { View } from "../../rules/world-state.js";
+} from "../../../delivery/room-pushes.js";
+import type { View } from "../../../rules/world-state.js";
 import { sentQuestion } from "./shapes.js";
 
 /** How many questions are listed at most, and of how many characters. */

@@ -1,4 +1,4 @@
-import type { Connection } from "../../socket/connection.js";
+import type { Connection } from "../../../socket/connection.js";
 
 /** A connection that votes in a poll. */
 interface Ballot {

@@ -1,5 +1,5 @@
-import type { Question } from "../../../db/contract/questions.js";
-import type { SentQuestion } from "../../../schemas/live/questions.js";
+import type { Question } from "../../../../db/contract/questions.js";
+import type { SentQuestion } from "../../../../schemas/live/questions.js";
 
 /** A question as clients get it. It does not say who asked. */
 export const sentQuestion = (question: Question): SentQuestion => ({

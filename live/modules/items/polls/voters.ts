@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { PollStore } from "../../../db/contract/polls.js";
+import type { PollStore } from "../../../../db/contract/polls.js";
 
 /** How many voters of all polls are remembered, and of how many polls. */
 const MAX_VOTERS = 500_000;

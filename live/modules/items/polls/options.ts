@@ -1,5 +1,8 @@
-import type { OptionDraft, PollChanges } from "../../../db/contract/polls.js";
-import { invalidPayload } from "../../rules/problems.js";
+import type {
+  OptionDraft,
+  PollChanges,
+} from "../../../../db/contract/polls.js";
+import { invalidPayload } from "../../../rules/problems.js";
 
 // The options of a poll, as clients send them.
 

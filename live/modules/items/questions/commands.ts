@@ -1,13 +1,13 @@
-import type { Commands } from "../../../schemas/live/index.js";
-import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { QuestionStore } from "../../../db/contract/questions.js";
-import type { RoomContext } from "../../context.js";
-import type { CommandTable } from "../../module.js";
-import type { Rates } from "../../people/rates.js";
-import { rateLimited, unknownQuestion } from "../../rules/problems.js";
-import { mayInRoom } from "../../rules/rights.js";
-import { configOf } from "../../rules/room-modules.js";
-import { idIn, requireShort } from "../../rules/texts.js";
+import type { Commands } from "../../../../schemas/live/index.js";
+import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
+import type { QuestionStore } from "../../../../db/contract/questions.js";
+import type { RoomContext } from "../../../context.js";
+import type { CommandTable } from "../../../module.js";
+import type { Rates } from "../../../people/rates.js";
+import { rateLimited, unknownQuestion } from "../../../rules/problems.js";
+import { mayInRoom } from "../../../rules/rights.js";
+import { configOf } from "../../../rules/room-modules.js";
+import { idIn, requireShort } from "../../../rules/texts.js";
 import { MAX_LISTED, MAX_LISTED_SIZE } from "./pushes.js";
 import { sentQuestion } from "./shapes.js";
 
