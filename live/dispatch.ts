@@ -225,7 +225,10 @@ async function contextOf(
   const ended = reasonToEnd(login.identity, world, clock.date());
   if (ended) throw throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
-  applyModeration(connection, me, states.of(world!), rightsFrame);
+  // An entry about the user that is not applied yet may be a ban: without a state,
+  // nothing is sent by what was read here.
+  const state = connection.isDoubted ? undefined : states.of(world!);
+  applyModeration(connection, me, state, rightsFrame);
   if (!me || connection.ended) throw worldDenied();
   const may = (key: PermissionKey) => mayInWorld(login, key, world!.value);
   return { ports, connection, login, world: world!, me, may };

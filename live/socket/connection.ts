@@ -486,6 +486,11 @@ export class Connection {
     known.then(release).catch((error) => this.#around.onFault(this, error));
   }
 
+  /** Whether it is not known what its user may still get. */
+  get isDoubted(): boolean {
+    return this.#doubt !== undefined;
+  }
+
   /** Forgets the pushes that wait, as after a login that failed. */
   forgetPushes(): void {
     this.#held = [];

@@ -80,6 +80,10 @@ export type RightsFrame = (
   state: WorldState,
 ) => Buffer | undefined;
 
+/** Whether a user may not be connected any more, whatever their rights. */
+export const isGone = (user: UserRecord | undefined): boolean =>
+  !user || user.deleted || user.moderation_state === "banned";
+
 /**
  * Applies the present rights of a user, and pushes them to the client. The client of a user
  * who is gone or has fewer rights loads everything again.
@@ -93,7 +97,7 @@ export function applyModeration(
 ): void {
   const login = connection.login!;
   const now = user?.moderation_state ?? "";
-  if (!user || user.deleted || now === "banned") {
+  if (isGone(user)) {
     login.state = now;
     reload(connection);
     return;

@@ -10,6 +10,9 @@ const { SEEDS: asked, SEED = "1" } = process.env;
 const SEEDS = Number(asked ?? 60);
 const FIRST = asked === undefined ? 1 : Number(SEED);
 
+/** Scenarios that have failed once, each for a reason of its own. */
+const REGRESSIONS = [...[849, 1409, 1989, 4204, 5732, 6860, 7769, 7820, 7931]];
+
 /** Neighboring seeds give similar numbers, so they are far from each other. */
 const seedOf = (index: number): number => index * 1_000_003;
 
@@ -17,7 +20,10 @@ void t.test(
   "nobody gets what they may not see, and everything settles",
   { timeout: 0 },
   async (t) => {
-    for (let index = FIRST; index < FIRST + SEEDS; index++) {
+    const range = Array.from({ length: SEEDS }, (_, i) => FIRST + i);
+    for (const index of asked === undefined
+      ? [...REGRESSIONS, ...range]
+      : range) {
       const scenario = scenarioOf(seedOf(index));
       const { violations } = await run(scenario);
       if (violations.length === 0) continue;

@@ -5,6 +5,7 @@ import type { Connection, Login } from "../../socket/connection.js";
 import { encoded } from "../../rules/encoding.js";
 import {
   applyModeration,
+  isGone,
   reasonToEnd,
   throwOut,
 } from "../../socket/endings.js";
@@ -35,6 +36,9 @@ interface Pending {
   forAll: boolean;
 }
 
+/** Names one comparison of users with the store. */
+type Comparison = object;
+
 /** What telling of a world needs. */
 export interface NotifierPorts extends WorldPushPorts {
   readonly store: { readonly users: UserStore; readonly worlds: WorldStore };
@@ -50,6 +54,8 @@ export class Notifier {
   /** Where the schedule of each world is, as people were told last; as JSON. */
   readonly #pretalx = new Map<string, string>();
   readonly #pushes: WorldPushes;
+  /** The last comparison of each connection's user that was asked for. */
+  readonly #compared = new WeakMap<Connection, Comparison>();
 
   /** What it does with each entry. */
   readonly handlers: EntryHandlers;
@@ -258,13 +264,26 @@ export class Notifier {
    */
   #compare(world: string, connections: Connection[]): void {
     const { effects } = this.#ports;
-    const compare = () => this.#compareNow(world, connections);
+    const comparison: Comparison = {};
+    for (const connection of connections) {
+      this.#compared.set(connection, comparison);
+    }
+    const isLast = (connection: Connection) =>
+      this.#compared.get(connection) === comparison;
+    const compare = () => this.#compareNow(world, connections, isLast);
     effects.enforce(world, compare, () => {});
     this.#hold(world, connections);
   }
 
-  /** Makes connections of users who were banned, silenced or erased load everything again. */
-  async #compareNow(world: string, connections: Connection[]): Promise<void> {
+  /**
+   * Makes connections of users who were banned, silenced or erased load everything again.
+   * @param isLast whether no later entry is about the user of a connection.
+   */
+  async #compareNow(
+    world: string,
+    connections: Connection[],
+    isLast: (connection: Connection) => boolean,
+  ): Promise<void> {
     const logins = connections.flatMap((connection) => {
       const { login } = connection;
       return login ? [{ connection, login }] : [];
@@ -282,7 +301,11 @@ export class Notifier {
     for (const { connection, login } of logins) {
       // The login may have failed meanwhile.
       if (connection.login !== login) continue;
-      applyModeration(connection, byId.get(login.user), state, (...args) =>
+      const user = byId.get(login.user);
+      // An entry that came while the store was read may be a ban: its own comparison
+      // says what holds, and until then the user gets nothing.
+      if (!isGone(user) && !isLast(connection)) continue;
+      applyModeration(connection, user, state, (...args) =>
         this.frameFor(...args),
       );
     }
