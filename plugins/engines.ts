@@ -12,7 +12,7 @@ declare module "fastify" {
     files: FileStore;
     /** Looks at the servers that several machines share; undefined if none does. */
     sharedHealth: (() => SharedHealth) | undefined;
-    /** What happened in worlds, in this process and in others. */
+    /** The events of worlds, from this process and from others. */
     events: Events;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Turns the counts of this process, and perhaps of others, into text for Prometheus. What it
- * gets is a registry of prom-client, which the types of the library need not know.
+ * Turns the counts of this process, and perhaps of others, into text for Prometheus. Its
+ * argument is a registry of prom-client, which the types of the library need not know.
  */
 export type Gather = (own: { metrics(): Promise<string> }) => Promise<string>;

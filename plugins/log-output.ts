@@ -5,8 +5,8 @@ import { Socket } from "node:net";
 const MAX_WAITING = 8 * 1024 * 1024;
 
 /**
- * Writes the log to stdout and never blocks or fails: if the disk is full, the
- * pipe is closed, or nobody reads, lines are lost, and a later line counts them.
+ * Writes the log to stdout and never blocks or fails. If the disk is full, or the pipe
+ * is closed or not read, lines are lost, and a later line counts them.
  * pino's own destination would block the process for as long as that lasts.
  */
 export function logOutput(): { write(line: string): void } {

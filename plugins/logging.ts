@@ -10,7 +10,7 @@ import { outageHooks } from "./outages.js";
 export async function createLogger(level: string): Promise<Logger> {
   const readable =
     process.stdout.isTTY && process.env.NODE_ENV !== "production";
-  // Errors of the file system name files, and so do lines about those that are missing.
+  // Errors of the file system name files, and so do lines about missing files.
   const options = {
     level,
     hooks: { ...outageHooks(), streamWrite: withoutFileSecrets },

@@ -14,7 +14,7 @@ import type { Gather } from "./gather.js";
 
 /** The counts of one application. */
 export interface Metrics {
-  /** What this process counts. */
+  /** The metrics of this process. */
   readonly registry: Registry;
   /** A file was stored. */
   uploaded(bytes: number): void;
@@ -24,7 +24,7 @@ export interface Metrics {
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Undefined unless somebody may read them. */
+    /** Undefined unless metrics are served. */
     metrics?: Metrics;
   }
 }
@@ -83,7 +83,7 @@ function sharedGauges(registry: Registry, health: () => SharedHealth): void {
   );
 }
 
-/** Counts what the application does and holds. */
+/** The counters and gauges of the application. */
 export default fp<{ gather?: Gather }>(
   async (app, { gather = (own) => own.metrics() }) => {
     const registry = new Registry();

@@ -9,7 +9,7 @@ const SINGLE: ReadonlySet<StoreProblem> = new Set(["doubtful"]);
 
 /**
  * Logs a problem of the store in one line, and not for each request: in an outage, every
- * request fails for the same reason, and no stack says more than that reason.
+ * request fails for the same reason, and a stack adds nothing to it.
  */
 export function outageHooks(): NonNullable<LoggerOptions["hooks"]> {
   /** When each problem was logged last, and how often it was not since. */

@@ -9,8 +9,8 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     /**
-     * The versions that `If-Match` names, in one of which the record must be for the
-     * write to happen; undefined if any will do.
+     * The versions that `If-Match` names. The write happens only if the record has one of
+     * them; undefined admits any.
      */
     expectedVersions(): string[] | undefined;
   }

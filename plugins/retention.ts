@@ -4,13 +4,13 @@ import { INDEX } from "../db/log/entries.js";
 import { type Store, StoreError } from "../db/contract/store.js";
 import type { WorldConfig } from "../schemas/worlds.js";
 
-/** The server looks for what is too old this long after the start, in milliseconds. */
+/** The delay between the start and the first check, in milliseconds. */
 const FIRST = 60_000;
 
 /** And then at this interval. Timers measure it without the clock, which may jump. */
 const INTERVAL = 60 * 60_000;
 
-/** The pause between two slices, in milliseconds, in which others write. */
+/** The pause between two slices, in milliseconds, for other writes. */
 const PAUSE = 20;
 
 /** How many worlds are read at once. */
@@ -19,8 +19,8 @@ const PAGE_SIZE = 100;
 const DAY = 24 * 60 * 60_000;
 
 /**
- * How many days a world keeps its chat: `config.chat.retention_days`. Clients store
- * whatever they like there, and only a positive number is meant.
+ * How many days a world keeps its chat: `config.chat.retention_days`. Clients can store
+ * any value there; only a positive number counts.
  * @returns undefined if it keeps it for ever.
  */
 export function retentionOf({ chat }: WorldConfig): number | undefined {
@@ -35,7 +35,7 @@ export interface RetentionOptions {
   logDays?: number;
   /** Ends it after the present slice. */
   signal?: AbortSignal;
-  /** Gets what fails in one world; the others follow. By default it is thrown. */
+  /** Takes the error of one world; the other worlds follow. By default it is thrown. */
   onFault?: (error: unknown, world: string) => void;
 }
 
@@ -102,7 +102,7 @@ export default fp<RetentionTimes & Pick<RetentionOptions, "logDays">>(
     async function run(): Promise<void> {
       const onFault = (error: unknown, world?: string) => {
         if (signal.aborted) return;
-        app.log.error({ err: error, world }, "cannot remove what is too old");
+        app.log.error({ err: error, world }, "cannot remove old chat");
       };
       try {
         await applyRetention(app.store, Date.now(), {

@@ -14,9 +14,9 @@ type Coding = (typeof CODINGS)[number];
 /** Something to send, in each coding that it has. */
 export interface Coded {
   type: string;
-  /** What is sent as it is has none. */
+  /** Undefined for the uncoded content. */
   codings: readonly Coding[];
-  /** Names the content, whatever its coding. */
+  /** The version of the content, the same for every coding. */
   tag: string;
   /** @param coding undefined for the content as it is. */
   read: (coding: Coding | undefined) => Promise<Buffer>;
@@ -35,7 +35,7 @@ export async function sendCoded(
   // Of CORS, where some origins may call.
   const vary = reply.getHeader("vary") as string | undefined;
   reply.headers({
-    // Weak, as it is that of every coding.
+    // Weak, as every coding shares it.
     etag: `W/${tag}`,
     "cache-control": caching,
     vary: vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`,
@@ -71,8 +71,8 @@ const EXTENSIONS = { br: ".br", gzip: ".gz" };
 
 /**
  * The files of a folder of the package, with the coded forms that `npm run build` put beside
- * them. What was sent once stays in memory, all of which is less than 10 MiB: readers on slow
- * lines share it, and it stays consistent while an upgrade replaces the files.
+ * them. A file stays in memory once it was sent; all files together take less than 10 MiB.
+ * Clients on slow lines share the bytes, and an upgrade that replaces the files cannot mix them.
  */
 export class BuiltFiles {
   readonly #folder: string;

@@ -25,8 +25,8 @@ export default fp(
       "application/json",
       { parseAs: "buffer" },
       async (request: FastifyRequest, body: Buffer) => {
-        // The body may have taken minutes. A caller who lost a right meanwhile is
-        // told that, and not what is wrong with the body.
+        // The body may have taken minutes. A caller who lost a right meanwhile gets a
+        // 403, and no report on the body.
         await request.admission?.(request);
         // A DELETE may declare a JSON body and send none.
         if (body.length === 0 && request.method === "DELETE") return null;

@@ -5,7 +5,7 @@ import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
 
-/** What goes on in a world. */
+/** The activity in a world. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get("/api/v1/worlds/:world_id/activity/", {
     config: { requires: ["world.update"] },

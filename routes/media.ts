@@ -38,7 +38,7 @@ const mediaAnswers = {
   416: { description: "The file has no such part.", headers },
 };
 
-/** The uploaded files, for everybody who has the link: `/media/pub/…`. */
+/** The uploaded files, for everybody with the link: `/media/pub/…`. */
 const media: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/media/pub/:world/:name",

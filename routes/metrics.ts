@@ -8,7 +8,7 @@ import { unauthenticated } from "../plugins/http/errors.js";
 const metrics: FastifyPluginAsync<{
   /** The application that is measured. */
   of: FastifyInstance;
-  /** Without it, everybody who reaches the port may read them. */
+  /** Without it, every client that reaches the port may read them. */
   token: string | undefined;
 }> = async (app, { of, token }) => {
   const requires: Requirement =
@@ -21,7 +21,7 @@ const metrics: FastifyPluginAsync<{
   });
 };
 
-/** Admits whoever sends this token. */
+/** Admits requests with this token. */
 const holderOf =
   (token: string): Requirement =>
   ({ headers: { authorization = "" } }) => {

@@ -71,7 +71,7 @@ const listRooms = endpoint(
       ordering,
       type,
       search,
-      // What looks at every room ends when its client does.
+      // A search looks at every room: it ends when its client goes away.
       ...((type ?? search) !== undefined && { signal: clientGone(reply.raw) }),
     });
     const { count } = list.value;

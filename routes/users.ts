@@ -61,7 +61,7 @@ const deleteUser = endpoint(
     operationId: "deleteUser",
     summary: "Forget a user",
     description:
-      "Erases what tells who the user is. Its files stay, and are nobody's.",
+      "Erases everything that identifies the user. The user's files stay, without an owner.",
     tags: ["users"],
     params: WorldParams,
     body: ref(UserName),

@@ -4,7 +4,7 @@ import { Text } from "./values.js";
 const count = (description: string) =>
   Type.Integer({ minimum: 0, description });
 
-/** What goes on in a world. */
+/** The activity in a world. */
 export const Activity = Type.Object(
   {
     connections: count("Websockets that are logged in."),

@@ -19,7 +19,7 @@ export const boundFault = (
     ? `Must be at most ${bytes / 1024} KiB of JSON.`
     : undefined);
 
-/** Says whether JSON has too many values or levels, in a tenth of the time of its validation. */
+/** Whether JSON has too many values or levels. Takes a tenth of the time of its validation. */
 export function countFault(
   value: unknown,
   values: number,

@@ -19,21 +19,21 @@ const EventId = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const Mark = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Users = Type.Array(Uuid);
 
-/** A channel: that of the room with its id, unless it is direct. */
+/** A channel: the one of the room with the same id, or a direct one. */
 const ChannelCopy = Type.Object(
   {
     id: Uuid,
     ...optional({
       /** The members of a direct channel, sorted. */
       direct: Users,
-      /** In the order in which they joined. */
+      /** In the order of joining. */
       members: Type.Array(
         Type.Object(
           { user: Uuid, ...optional({ hidden: Type.Boolean() }) },
           { additionalProperties: false },
         ),
       ),
-      /** How far somebody has read: see `Mark` of db/contract/chat.ts. */
+      /** Read pointers: see `Mark` of db/contract/chat.ts. */
       readers: Type.Array(
         Type.Object(
           { user: Uuid, ...optional({ pointer: Mark, listed: Mark }) },
@@ -60,7 +60,7 @@ const EventCopy = Type.Object(
     type: OneOf("channel.message", "channel.member", "channel.poll"),
     timestamp: Text(time),
     ...optional({
-      /** Left out if nobody sent it. */
+      /** Left out if the event has no sender. */
       sender: Uuid,
       content: JsonObject,
       deleted: Type.Boolean(),
@@ -75,7 +75,7 @@ export type EventCopy = Static<typeof EventCopy>;
 
 /** The chat of a world. */
 export interface ChatCopy {
-  /** The erased users who occur in it. */
+  /** The erased users in it. */
   erased?: string[];
   channels: ChannelCopy[];
   /** In ascending order of their ids. */
@@ -148,11 +148,11 @@ export function checkChatCopy(
   });
 }
 
-/** What was read so far. */
+/** The part that was read so far. */
 interface Seen {
   known: ReadonlySet<unknown>;
   channels: Map<string, ChannelCopy>;
-  /** By id, what later ones need to know. */
+  /** The fields that later events refer to, by id. */
   events: Map<number, { channel: string; isOriginal: boolean; lacks: boolean }>;
   /** The id of the event before. */
   last: number;

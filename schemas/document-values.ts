@@ -20,7 +20,7 @@ export const optional = <T extends Parameters<typeof Type.Object>[0]>(
   fields: T,
 ) => Type.Partial(Type.Object(fields)).properties;
 
-/** What a part of a document refers to in the rest of it. */
+/** The references from one part of a document to the rest. */
 export interface Referred {
   rooms: ReadonlySet<unknown>;
   users: ReadonlySet<unknown>;

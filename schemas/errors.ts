@@ -37,20 +37,20 @@ export type Problem = Static<typeof Problem>;
 
 const messages = Type.Array(Type.String());
 
-/** What is wrong with submitted data: messages by field, in dotted paths. */
+/** The faults of submitted data: messages by field, in dotted paths. */
 export const Faults = Type.Unsafe<Record<string, string[]>>(
   // With a named field, generators make a class of it instead of a plain map.
   Type.Object(
     {
       non_field_errors: Type.Optional({
         ...messages,
-        description: "What is wrong with the data as a whole.",
+        description: "The faults of the data as a whole.",
       }),
     },
     {
       $id: "Faults",
       description:
-        "What is wrong with submitted data: messages by field, in dotted paths.",
+        "The faults of submitted data: messages by field, in dotted paths.",
       additionalProperties: messages,
       maxProperties: 20,
       examples: [

@@ -23,7 +23,7 @@ const SHORT = 15;
  * 0.1000000000000000055 are not. The sign of -0 may get lost. Numbers that are too
  * large are found by validation.
  * @param text JSON that a parser has accepted.
- * @returns what is lost, by field; undefined if nothing is. Nesting far deeper than
+ * @returns the losses by field; undefined without any. Nesting far deeper than
  *   validation allows is not scanned.
  */
 export function findLosses(text: string): InvalidData | undefined {

@@ -7,8 +7,8 @@ export type JsonObject = Record<string, unknown>;
 const storable = { type: "string", pattern: "^[^\\u0000]*$" };
 
 /**
- * The schema of a field that the service does not know. It has no type, because
- * many generators fail on a schema that refers to itself, as one for JSON would.
+ * The schema of a field with any JSON value. It has no type, because many generators
+ * fail on a schema that refers to itself, as one for JSON would.
  */
 const anyJson: JsonObject = {
   description: "Any JSON, nested at most 100 levels deep, without NULs.",

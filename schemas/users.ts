@@ -47,7 +47,7 @@ export const User = Type.Object(
       description: "When it last logged in or uploaded.",
     }),
   },
-  { $id: "User", description: "Somebody who logged in or uploaded." },
+  { $id: "User", description: "A person who logged in or uploaded." },
 );
 export type User = Static<typeof User>;
 

@@ -8,7 +8,7 @@ import { components } from "./components.js";
 import type { Faults } from "./errors.js";
 import { Expected, textFault } from "./plain/texts.js";
 
-/** How many fields an answer names at most; a client mends those first. */
+/** How many fields an answer names at most. */
 const MAX_FAULTS = 20;
 
 /** As deep as any JSON parser a client may use will follow. */
@@ -107,7 +107,7 @@ function findUnstorable(body: unknown, faults: FaultList): void {
 /**
  * Finds what no JSON value of this service may contain: NUL characters, unpaired
  * surrogates, infinite numbers, and more than 100 levels.
- * @returns what is wrong by field, or undefined.
+ * @returns the faults by field, or undefined.
  */
 export function unstorableIn(value: unknown): Faults | undefined {
   const faults = new FaultList();
@@ -139,7 +139,7 @@ function pathOf(pointer: string): string[] {
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** The message for a person who fills in a form; undefined if another error covers it. */
+/** The message for a form; undefined if another error covers it. */
 function messageOf({ type, schema: s, value }: ValueError): string | undefined {
   const schema: TSchema & { [Expected]?: string } = s;
   switch (type) {

@@ -28,7 +28,7 @@ const QuestionCopy = Type.Object(
     state: OneOf("mod_queue", "visible", "archived"),
     timestamp: Text(time),
     ...optional({
-      /** Left out if nobody, or an erased user, asked or changed it. */
+      /** Left out for an erased user, or without an author or editor. */
       sender: Uuid,
       moderator: Uuid,
       answered: Type.Boolean(),
@@ -66,14 +66,14 @@ const PollCopy = Type.Object(
     ...optional({
       is_pinned: Type.Boolean(),
       /**
-       * Votes by the id of an option, which may be deleted by now, as they were when
-       * the poll was closed or archived. Left out, they are those of the ballots.
+       * The votes at the moment when the poll was closed or archived, by the id of an option,
+       * which may be deleted by now. Left out, the ballots are counted.
        */
       results: Type.Record(
         Type.String(),
         Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
       ),
-      /** Without a user, it is that of an erased one. */
+      /** A ballot without a user belongs to an erased one. */
       ballots: Type.Array(
         Type.Object(
           {
@@ -140,7 +140,7 @@ export function pollChecker({ rooms, users }: Referred): Check {
   };
 }
 
-/** Makes a check of what questions and polls have in common. */
+/** Makes a check of the common fields of questions and polls. */
 function placeChecker(rooms: ReadonlySet<unknown>) {
   const known = new Set<string>();
   const pinnedIn = new Set<string>();
@@ -160,7 +160,7 @@ function placeChecker(rooms: ReadonlySet<unknown>) {
   };
 }
 
-/** Each user votes once; erased ones, which are null, cannot be told apart. */
+/** Each user votes once. Erased users are null and cannot be distinguished. */
 function votersFault(
   voters: readonly (string | null)[],
   users: ReadonlySet<unknown>,

@@ -51,7 +51,7 @@ const RoomRecord = Type.Object(
 );
 export type RoomRecord = Static<typeof RoomRecord>;
 
-/** A user with exactly one of the two names, and whom it blocks. */
+/** A user with exactly one of the two names, and the users it blocks. */
 const UserCopy = Type.Object(
   {
     id: Uuid,
@@ -148,7 +148,7 @@ export function readWorldDocument(document: unknown): WorldCopy {
   }
   const faults: Faults = {};
   let count = 0;
-  // Each part is checked by itself, so that the limits are those of the API.
+  // Each part is checked alone, so that the limits of the API apply.
   const note = (path: string, found: InvalidData | undefined) => {
     for (const [field, messages] of Object.entries(found?.faults ?? {})) {
       if (++count > MAX_FAULTS) return;
@@ -190,7 +190,7 @@ export function readWorldDocument(document: unknown): WorldCopy {
   } as WorldCopy;
 }
 
-/** Checks users, with what a schema of one user cannot express. */
+/** Checks users, including rules that the schema of one user cannot express. */
 function userChecker(users: unknown) {
   const ids = idsOf(users);
   return (user: unknown): InvalidData | undefined => {

@@ -8,7 +8,7 @@ import { worldId } from "../../schemas/plain/texts.js";
 import { messagesOfChannel } from "./messages.js";
 import { schemasFor } from "./schemas.js";
 
-/** What each command asks for, in words for people. */
+/** The permission of each command, in words for people. */
 export type Requirements = Readonly<Record<CommandName, string>>;
 
 const channel = { $ref: "#/channels/world" };
@@ -31,7 +31,7 @@ const command = (
   reply: { channel, messages: answers.map(messageRef) },
 });
 
-/** The server sends a frame by itself. */
+/** The server sends a frame without a request. */
 const push = (
   title: string,
   summary: string,

@@ -13,7 +13,7 @@ declare module "fastify" {
 /** Describes the websocket, for `/api/v1/asyncapi.json` and for the page about it. */
 export default fp<{
   publicUrl: string | undefined;
-  /** What each command asks for; without it the document does not say. */
+  /** The permission of each command; without it the document leaves permissions out. */
   requirements?: Requirements;
 }>(
   async (app, { publicUrl, requirements }) => {

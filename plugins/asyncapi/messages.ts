@@ -15,7 +15,7 @@ import type { JsonObject } from "../../schemas/openapi-schema.js";
 import { examples } from "./examples.js";
 import { toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
 
-// Every frame as a message. Its key is what kind of frame it is, and for which command
+// Every frame as a message. Its key joins the kind of frame and the command
 // or push: `command.room.create` and `push.room.create` are different things.
 
 const id = { $ref: "#/components/schemas/CommandId" };
@@ -29,7 +29,7 @@ const frame = (...items: JsonObject[]): JsonObject => ({
   additionalItems: false,
 });
 
-/** The second element says which command a frame is, or answers. */
+/** The second element names the command that a frame is, or answers. */
 const correlationId = { location: "$message.payload#/1" };
 
 const problemOf = (codes: readonly string[]): JsonObject => ({

@@ -3,13 +3,13 @@ import type { FastifyRequest } from "fastify";
 import type { Author } from "../../db/contract/author.js";
 import { tokenIn } from "./guard.js";
 
-/** How many characters of a digest tell tokens apart. */
+/** How many characters of a digest distinguish tokens. */
 const DIGEST = 32;
 
 /**
- * Who writes by a call of the REST API, as the log names the author: the user of its token,
- * or the token itself if its `uid` names no user of the world. A digest does not tell the
- * token, and whoever holds one can find its entries.
+ * The author of a REST write, as the log names it: the user of the token, or a digest of the
+ * token if its `uid` names no user of the world. The digest does not reveal the token, but an
+ * operator who holds the token can find its entries.
  * @param request on a route that requires permission keys.
  */
 export function authorOf({ callerId, headers }: FastifyRequest): Author {

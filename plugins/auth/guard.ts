@@ -20,35 +20,35 @@ import {
   IdentityError,
 } from "./identity.js";
 
-// Identities and rights over HTTP: each route is guarded by what it declares, and a
-// caller gets 401 or 403.
+// Identities and rights over HTTP: the guard enforces the declaration of each route, and
+// a refused caller gets 401 or 403.
 
 /**
- * Lets a request pass, or throws what refuses it. It runs before the body is
+ * Lets a request pass, or throws a refusal. It runs before the body is
  * read, and perhaps again after it.
  */
 export type Admission = (request: FastifyRequest) => void | Promise<void>;
 
 /**
- * Whom a route lets in: everybody; callers of the world in its path who have
- * `world.api` and each of these keys, on the room if the path names one; or those
- * whom a function admits.
+ * The callers that a route admits: everybody; callers of the world in its path with
+ * `world.api` and each of these keys, on the room if the path names one; or the
+ * callers that a function admits.
  */
 export type Requirement = "public" | readonly PermissionKey[] | Admission;
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Whom the route lets in. Without it the server does not start. */
+    /** The callers that the route admits. Without it the server does not start. */
     requires?: Requirement;
   }
   interface FastifyRequest {
-    /** What admitted the request; undefined on public routes. */
+    /** The guard that admitted the request; undefined on public routes. */
     admission: Admission | undefined;
     /** The world that the request is for; set once its caller or uploader is admitted. */
     world: Versioned<World> | undefined;
-    /** Who is calling; set on every route that requires permission keys. */
+    /** The caller; set on every route that requires permission keys. */
     caller: Identity;
-    /** The id of the user who is calling; null if the token names no user of the world. */
+    /** The id of the caller's user; null if the token names no user of the world. */
     callerId: string | null;
     /** The room that the path names; set on every such route that names one. */
     room: Versioned<Room>;
@@ -77,8 +77,8 @@ export async function routesRequire(
 }
 
 /**
- * The hook that guards a route by what it declares in `config.requires`; undefined
- * if the route is public.
+ * The hook that guards a route by its `config.requires`; undefined if the route is
+ * public.
  * @param app the scope of the route.
  * @throws {Error} if the route declares nothing.
  */
@@ -112,12 +112,12 @@ function guardCalls(
   return async function guard(request, reply) {
     request.admission = admission;
     await admission(request);
-    // A shared cache must not give one caller what another may see.
+    // A shared cache must not give one caller's answer to another.
     reply.header("cache-control", "private, no-cache");
   };
 }
 
-/** What the path of such a route names. */
+/** The parameters in the path of such a route. */
 interface Named {
   world_id: string;
   room_id?: string;
@@ -137,7 +137,7 @@ export function tokenIn(header: string | undefined): string | undefined {
   return BEARER.exec(header)?.[1] ?? "";
 }
 
-/** What an Authorization header holds, where guests are welcome, too. */
+/** The content of an Authorization header, on routes that admit guests, too. */
 export function credentialsIn(header: string | undefined): Credentials {
   const clientId = CLIENT.exec(header ?? "")?.[1];
   return clientId === undefined ? { token: tokenIn(header) } : { clientId };

@@ -12,18 +12,18 @@ import {
   type Jwt,
 } from "./tokens.js";
 
-// Who somebody is, by a token or a client ID. Nothing here knows of HTTP: each
+// Identifies callers by a token or a client ID. Nothing here knows of HTTP: each
 // transport parses its own headers or frames.
 
 export { IdentityError, type IdentityProblem } from "./tokens.js";
 
-/** How somebody says who they are; with both, the token counts. */
+/** The credentials of a caller; with both, the token counts. */
 export interface Credentials {
   readonly token?: string | undefined;
   readonly clientId?: string | undefined;
 }
 
-/** Who somebody is. */
+/** An identified caller. */
 export interface Identity {
   /** The `uid` of a token. */
   readonly tokenId?: string | undefined;
@@ -33,7 +33,7 @@ export interface Identity {
   readonly profile?: Record<string, unknown> | undefined;
   /** The id of the user in pretalx, which plans events. */
   readonly pretalxId?: string | undefined;
-  /** When its token says that it was signed, in seconds since 1970. */
+  /** The `iat` of the token, in seconds since 1970. */
   readonly issuedAt?: number | undefined;
   /** Until when it holds, in seconds since 1970; undefined for guests. */
   readonly expires?: number | undefined;
@@ -48,7 +48,7 @@ export interface Identified {
 }
 
 /**
- * Says who somebody is in a world.
+ * Identifies a caller in a world.
  * @throws {IdentityError}
  */
 export type Identify = (
@@ -97,7 +97,7 @@ const unproven = new IdentityError(
 const foreign = new IdentityError("foreign", "The token is of another world.");
 
 /**
- * Makes the function that identifies people by the keys of worlds.
+ * Makes the function that identifies callers by the keys of worlds.
  * @param worlds gives a world only if the token may belong to it. Otherwise the
  *   time of an answer would tell strangers whether a world exists.
  */
@@ -171,7 +171,7 @@ export function identification(
     throw unproven;
   }
 
-  /** The worlds that such a token may be of, the expected one first. */
+  /** The worlds to which such a token may belong, the expected one first. */
   async function worldsOf(
     { issuer, audience }: Issuer,
     worldId: string,
@@ -208,7 +208,7 @@ export function identification(
 const CLIENT_ID = /^[\w.~-]{1,200}$/;
 
 /**
- * The guest that a client ID names: nobody proves to be one, so guests have no traits.
+ * The guest that a client ID names. A client ID proves nothing, so guests have no traits.
  * @throws {IdentityError} `malformed`.
  */
 function guestOf(clientId: string): Identity {

@@ -4,7 +4,7 @@ import { identification, type Identify } from "./identity.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Says who somebody is, whatever transport they come by. */
+    /** Identifies a caller of any transport. */
     identify: Identify;
   }
 }

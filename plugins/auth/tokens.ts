@@ -12,7 +12,7 @@ import type { WorldKey } from "../../schemas/worlds.js";
 import { Stackless } from "../stackless.js";
 
 /**
- * Why nobody could be identified. `missing`: there is no token. `malformed`: it
+ * Why a caller could not be identified. `missing`: there is no token. `malformed`: it
  * cannot be read. `invalid`: no key signed it, or its claims are not valid.
  * `expired`: its time is over. `foreign`: it belongs to another world, or to one
  * that does not exist.
@@ -20,7 +20,7 @@ import { Stackless } from "../stackless.js";
 export type IdentityProblem =
   "missing" | "malformed" | "invalid" | "expired" | "foreign";
 
-/** Somebody could not be identified; the message is a sentence for the client. */
+/** A caller could not be identified; the message is a sentence for the client. */
 export class IdentityError extends Stackless {
   constructor(
     readonly reason: IdentityProblem,
@@ -30,7 +30,7 @@ export class IdentityError extends Stackless {
   }
 }
 
-/** What reads tokens; the caller has it take HS256 and nothing else. */
+/** Verifies tokens. The caller restricts it to HS256. */
 export interface Jwt {
   decode(token: string): Decoded | null;
   /** @throws an error whose `code` says why. */
@@ -40,7 +40,7 @@ export interface Jwt {
 /** The issuer and audience that a token names. Several keys may share them. */
 export type Issuer = Pick<WorldKey, "issuer" | "audience">;
 
-/** What a token says of its bearer, and when. */
+/** The claims of a token. */
 export interface Claims {
   readonly tokenId: string | undefined;
   readonly traits: ReadonlySet<string>;
@@ -49,7 +49,7 @@ export interface Claims {
   readonly pretalxId: string | undefined;
   /** From when on and until when it holds, in seconds since 1970. */
   readonly notBefore: number;
-  /** When it says that it was signed, in seconds since 1970; 0 if it does not say. */
+  /** Its `iat`, in seconds since 1970; 0 without one. */
   readonly issuedAt: number;
   readonly expires: number;
 }
@@ -103,7 +103,7 @@ export function issuerOf(token: string, jwt: Jwt): Issuer {
 }
 
 /**
- * What a token says, if this secret signed it.
+ * The claims of a token, if this secret signed it.
  * @throws {IdentityError} `expired` or `invalid`, if the secret signed it and it is not valid.
  */
 export function claimsSignedBy(
@@ -129,8 +129,8 @@ export function claimsSignedBy(
 
 /**
  * Whether a secret signed a token. The time does not depend on where signatures
- * differ. The library takes ten times as long to find out, which would help
- * whoever sends bad tokens.
+ * differ. The library takes ten times as long to find out, which would help an
+ * attacker who floods the server with bad tokens.
  */
 export function isSignedWith(secret: string, token: string): boolean {
   const end = token.lastIndexOf(".");
@@ -145,8 +145,8 @@ export function isSignedWith(secret: string, token: string): boolean {
 }
 
 /**
- * Reads verified claims. Claims that are stored with a user are bounded: a token
- * comes from whoever holds a key of a world, not from the operator.
+ * Reads verified claims. Claims that are stored with a user are bounded: any holder
+ * of a world's key signs tokens, not only the operator.
  * @throws {IdentityError} `invalid` if a claim has the wrong type, is too large,
  *   or could not be stored and read back unchanged.
  */
@@ -212,7 +212,7 @@ function readUid(uid: unknown): string | undefined {
   return text;
 }
 
-/** What is no id is left out: the token is for more than this. */
+/** Values that are no ids are left out: the token has other uses. */
 function readPretalxId(id: unknown): string | undefined {
   const text = typeof id === "number" ? String(id) : id;
   return isText(text, uidText.maxLength) && text !== "" ? text : undefined;

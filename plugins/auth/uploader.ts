@@ -8,16 +8,16 @@ import { type Identity, IdentityError } from "./identity.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who uploads; set on routes that require an {@link uploader}. */
+    /** The uploading caller; set on routes that require an {@link uploader}. */
     uploader: Visitor;
   }
 }
 
 /**
- * Admits whoever may upload to the world that the request names: by the query parameter
- * `world`, or else by its host. Sets `request.world` and `request.uploader`. Whoever is
- * banned or silenced may not.
- * @throws {Refusal} 403 with no body, whatever is missing; 429 for one of too many new guests.
+ * Admits callers with the right to upload to the world that the request names: by the query
+ * parameter `world`, or else by its host. Sets `request.world` and `request.uploader`. Refuses
+ * banned and silenced users.
+ * @throws {Refusal} 403 with no body, for every reason; 429 for too many new guests.
  */
 export async function uploader(request: FastifyRequest): Promise<void> {
   const { server } = request;

@@ -10,7 +10,7 @@ declare module "fastify" {
   }
 }
 
-/** Gives the base of links: PUBLIC_URL, or else what the request says. */
+/** Gives the base of links: PUBLIC_URL, or else the host of the request. */
 export default fp<{ publicUrl?: string | undefined }>(
   async (app, { publicUrl }) => {
     app.decorateRequest("base", {
@@ -21,7 +21,7 @@ export default fp<{ publicUrl?: string | undefined }>(
         if (!isHost(host)) {
           throw new Refusal(400, "The Host header is not a host name.");
         }
-        // A trusted proxy may pass on what a client sent.
+        // A trusted proxy may forward a client's own header.
         if (protocol !== "http" && protocol !== "https") {
           throw new Refusal(
             400,

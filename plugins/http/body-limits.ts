@@ -7,7 +7,7 @@ declare module "fastify" {
   }
 }
 
-/** The types whose inherited parsers hold a whole body in memory: Fastify's, and that of `validation`. */
+/** The types whose inherited parsers (Fastify's and the one of `validation`) hold a whole body in memory. */
 const INHERITED = ["application/json", "text/plain"];
 
 const guarded = new WeakSet<FastifyInstance>();

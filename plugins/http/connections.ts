@@ -8,12 +8,12 @@ import type { onRequestHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import { problemOf, Refusal } from "./errors.js";
 
-// What a connection owes: its answers, each in its turn, also if what follows is not
-// HTTP, or if the server stops.
+// A connection gets its answers, each in its turn, even if the next bytes are not HTTP,
+// or the server stops.
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Whether the server was told to stop. */
+    /** Whether the server is stopping. */
     readonly draining: boolean;
     /**
      * Refuses new requests, and waits for those in flight.
@@ -92,7 +92,7 @@ function queueOf(socket: Socket): Set<ServerResponse> {
   return queue;
 }
 
-/** Whether an application of this process was told to stop. Each request reads it, as it is cheaper than `app.draining`. */
+/** Whether an application of this process is stopping. Each request reads it, as it is cheaper than `app.draining`. */
 let stopping = false;
 
 /** Answers 503 while the server stops. */
@@ -111,8 +111,8 @@ export const refuseWhileStopping: onRequestHookHandler = (
 
 /**
  * Provides `app.drain`, and ends every connection when the server closes.
- * @param options.patience how long `close` waits for requests in flight if nobody
- *   called `drain` before, in milliseconds.
+ * @param options.patience how long `close` waits for requests in flight without an
+ *   earlier `drain`, in milliseconds.
  */
 export default fp<{ patience: number }>(
   async (app, { patience }) => {
@@ -173,14 +173,14 @@ const owesAnswer = (socket: Connection): boolean =>
 async function settled(socket: Connection): Promise<void> {
   // The answers of a connection leave in order: after the last one, none is owed.
   const answer = socket[kLast]!;
-  // An answer that waits behind another one has no socket yet, and is not told
-  // that the connection closed.
+  // An answer that waits behind another one has no socket yet, and gets no event when
+  // the connection closes.
   await Promise.race([once(answer, "close"), once(socket, "close")]);
 }
 
 /**
- * Answers what the parser cannot read in the shape of all other errors, after
- * the answers to earlier requests of the same connection.
+ * Answers bytes that the parser cannot read. The answer has the shape of all other errors,
+ * and comes after the answers to earlier requests of the connection.
  */
 export function answerClientError(
   error: Error & { code?: string },
@@ -251,8 +251,8 @@ const LINGER = 3000;
 /** Ends a connection with its last answer, also if the client keeps its side open. */
 export function endWith(socket: Duplex, answer = ""): void {
   socket.end(answer);
-  // Only who reads sees the client end the connection. Unread bytes would also
-  // make the system reset it, and the client lose the answer.
+  // Only a server that reads sees the client end the connection. Unread bytes would
+  // also make the system reset it, and the client would lose the answer.
   socket.resume();
   const timeout = setTimeout(() => socket.destroy(), LINGER).unref();
   socket.once("close", () => clearTimeout(timeout));

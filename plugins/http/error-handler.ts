@@ -56,7 +56,7 @@ const jsonFaults: Record<string, string> = {
     "The body is not valid JSON, or has a name in it that no object may have (__proto__).",
 };
 
-/** What the client is told; undefined for a fault of the server itself. */
+/** The refusal for the client; undefined for a fault of the server. */
 function refusalOf(
   error: FastifyError,
 ): Refusal | InvalidData | FileRefusal | undefined {
@@ -68,7 +68,7 @@ function refusalOf(
     return error;
   }
   if (error instanceof StoreError) return storeRefusals[error.problem](error);
-  // A 416 says in its headers how long the file is.
+  // A 416 has the length of the file in its headers.
   const {
     statusCode = 500,
     code,

@@ -17,7 +17,7 @@ const codes: Record<number, ProblemCode> = {
 
 /**
  * The body of an error answer.
- * @param code for programs; by default that of the status.
+ * @param code for programs; by default the code of the status.
  */
 export const problemOf = (
   status: number,
@@ -31,7 +31,7 @@ export class Refusal extends Stackless {
    * @param statusCode of the answer.
    * @param detail a sentence for the client; with an empty one the answer has no body.
    * @param headers of the answer.
-   * @param code for programs; by default that of the status.
+   * @param code for programs; by default the code of the status.
    */
   constructor(
     readonly statusCode: number,

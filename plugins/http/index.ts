@@ -26,10 +26,10 @@ import protocol, {
 import requestLog from "./request-log.js";
 import serialization from "./serialization.js";
 
-// The order of a request: `parts` names what every request passes, and `hooksOf` what
-// its route adds. A part with a `plugin` adds its hooks at its place in the list. The
-// guard decides a second time in the JSON parser (plugins/validation.ts), once the body
-// has arrived.
+// The order of a request: `parts` lists the stages of every request, and `hooksOf` the
+// stages that its route adds. A part with a `plugin` adds its hooks at its place in the
+// list. The guard decides a second time in the JSON parser (plugins/validation.ts), once
+// the body has arrived.
 
 export interface HttpOptions {
   /** Where clients reach the server, if a proxy hides it. */
@@ -55,7 +55,7 @@ type Part = (
 ) & {
   /** Whether a port without the API needs it, too. */
   bare: boolean;
-  /** What it does, and why it comes where it comes. */
+  /** What it does, and why it has this place. */
   why: string;
 };
 
@@ -64,7 +64,7 @@ const metrics = fp<HttpOptions>(async (app, { metrics }) => {
   if (metrics) await app.register(import("../metrics.js"), metrics);
 });
 
-/** What every request passes. The hooks of one kind run in this order. */
+/** The stages of every request. The hooks of one kind run in this order. */
 const parts: readonly Part[] = [
   // Without hooks of a request.
   {
@@ -158,7 +158,7 @@ export default fp<HttpOptions>(
   { name: "http" },
 );
 
-/** The hooks of a route, which run after those of every request. */
+/** The hooks of a route, which run after the hooks of every request. */
 function hooksOf(app: FastifyInstance, route: RouteOptions) {
   const mayHaveBody = route.method !== "GET" && route.method !== "HEAD";
   const isCall = route.url.startsWith("/api/v1/");
@@ -185,9 +185,8 @@ function hooksOf(app: FastifyInstance, route: RouteOptions) {
 const composed = new WeakSet<FastifyInstance>();
 
 /**
- * Gives every route that is added from now on its hooks. A route that does not
- * declare whom it lets in stops the start, and so does one that was added before, as
- * no hook can reach it any more.
+ * Gives every route that is added from now on its hooks. A route without `requires` stops
+ * the start, and so does a route that was added before, as no hook can reach it any more.
  */
 export function composeRoutes(app: FastifyInstance): void {
   if (composed.has(app)) return;

@@ -12,7 +12,7 @@ import { Refusal } from "./errors.js";
 
 // The rules of HTTP that Node.js and Fastify leave to the server, on any route.
 
-/** Listens for what Node.js would answer in a shape of its own. */
+/** Handles the events that Node.js would answer in a shape of its own. */
 export default fp(
   async ({ server }) => {
     // By default Node.js silently drops headers after the first thousand, such as
@@ -98,7 +98,7 @@ export function requestIds(): () => string {
 
 /**
  * Refuses a request whose target or sender is ambiguous. It also remembers the
- * request, and is synchronous: otherwise the parser would be at the next one by then.
+ * request. It is synchronous: otherwise the parser would have moved on to the next one.
  */
 export const refuseAmbiguous: onRequestHookHandler = ({ raw }, reply, done) => {
   rememberAnswer(raw.socket, reply.raw);
@@ -162,8 +162,8 @@ export function isHost(text: string): boolean {
 }
 
 /**
- * The path of a request whose target is in absolute form, as clients send it to
- * proxies. The host of the target replaces the Host header (RFC 9112, section 3.2.2).
+ * The path of a request whose target is in absolute form, the form for proxies. The host
+ * of the target replaces the Host header (RFC 9112, section 3.2.2).
  */
 export function originForm({
   url = "/",

@@ -34,8 +34,8 @@ export default fp(
 
 function serializerOf(schema: Schema, app: FastifyInstance): Serialize {
   const text = JSON.stringify(schema);
-  // An embedder may have schemas of its own, whose names mean something else
-  // in another application.
+  // An embedder may have schemas of its own, whose names differ in meaning from
+  // application to application.
   if (!refsIn(text).every((name) => name in named)) {
     return build(schema, { schema: app.getSchemas() as Schemas });
   }

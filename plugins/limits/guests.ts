@@ -72,7 +72,7 @@ export function networkOf(address: string): string | undefined {
   const [zoneless = ""] = address.split("%", 1);
   const plain = zoneless.replace(/^([\d.]+):\d+$/, "$1");
   if (isIPv4(plain)) return plain.startsWith("127.") ? undefined : plain;
-  // A proxy that hands on what clients write would give each text a rate of its own.
+  // If a proxy forwards the client's own header, each forged text gets a rate of its own.
   if (!isIPv6(plain)) return "no address";
   const groups = groupsOf(plain);
   const isZero = (to: number) => groups.slice(0, to).every((n) => n === 0);

@@ -18,12 +18,12 @@ declare module "fastify" {
 /** How long the calls of a caller add up, in milliseconds. */
 const MINUTE = 60_000;
 
-/** What is limited for whom. */
+/** A rate limit: what it counts, and per which caller. */
 export interface RateLimit {
   perMinute: number;
-  /** What the client is told to send less of. */
+  /** The noun for the sentence of the refusal. */
   what: string;
-  /** Who counts as one. */
+  /** The key under which calls count together. */
   keyOf: (request: FastifyRequest) => string;
 }
 

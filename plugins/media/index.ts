@@ -27,15 +27,15 @@ const FOREVER = "public, max-age=31536000, immutable";
 const LINK_REST = 600;
 
 /**
- * Whether a file may run scripts. A bucket serves files without the policy that keeps
- * them from it, so such files are never left to it.
+ * Whether a file may run scripts. A bucket cannot send the policy that forbids scripts,
+ * so Foyer serves such files itself.
  */
 const mayRunScripts = (key: string): boolean =>
   fileTypes[extensionOf(key)]?.document !== undefined;
 
 const notFound = () => new Refusal(404, "Not found.");
 
-/** Serves stored files, and sweeps what killed processes left of unfinished ones. */
+/** Serves stored files, and sweeps unfinished files that killed processes left. */
 export default fp(
   async (app) => {
     const { files } = app;
@@ -96,8 +96,8 @@ export default fp(
       }
     }
 
-    // At the start, and then when the store says: a command or another server may
-    // have been killed meanwhile.
+    // At the start, and then when the store asks for it: a command or another server
+    // may have been killed meanwhile.
     let timer: NodeJS.Timeout | undefined;
     let isClosed = false;
     let hasFailed = false;

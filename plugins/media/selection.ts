@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { ByteRange } from "../../db/contract/files.js";
 
-/** What conditions on a file are compared with. */
+/** The validators of a file, for conditional requests. */
 export interface Validators {
   /** In bytes. */
   size: number;

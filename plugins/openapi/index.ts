@@ -29,7 +29,7 @@ const info = {
   version,
   summary: "An event rooms server.",
   description:
-    "Online events as *worlds* with *rooms*. What is not there and what is not allowed are both answered with 403. Every path works with and without its trailing slash. An unknown path is a 404, and another method on a known path a 405 that lists the allowed ones in `Allow`.",
+    "Online events as *worlds* with *rooms*. A missing thing and a forbidden one are both answered with 403. Every path works with and without its trailing slash. An unknown path is a 404, and another method on a known path a 405 that lists the allowed ones in `Allow`.",
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
 
@@ -43,7 +43,7 @@ const tags = [
 
 /**
  * Makes one document of all routes and schemas. Written here because the available
- * libraries convert schemas to what OpenAPI 3.0 knew, which loses the rules for the
+ * libraries convert schemas to OpenAPI 3.0, which cannot express the rules for the
  * names of permission keys.
  */
 export default fp<{ publicUrl: string | undefined }>(

@@ -127,7 +127,7 @@ function headersOf(route: RouteOptions, status: number): HeaderName[] {
   return names;
 }
 
-/** The refusals of a route, derived from what it declares. */
+/** The refusals of a route, derived from its declarations. */
 function refusalsOf(route: RouteOptions): JsonObject {
   const guarded = isGuarded(route);
   const upload = isUpload(route);

@@ -27,7 +27,7 @@ export const headers = {
     schema: { type: "string", format: "uuid" },
   },
   "X-Content-Type-Options": {
-    description: "The type of the body is what it says.",
+    description: "The declared type of the body is the real one.",
     schema: { type: "string", const: "nosniff" },
   },
   ETag: {
@@ -43,7 +43,7 @@ export const headers = {
     schema: { type: "string", format: "uri" },
   },
   "WWW-Authenticate": {
-    description: "How to show who is calling.",
+    description: "How a caller authenticates.",
     schema: { type: "string", const: "Bearer" },
   },
   "Retry-After": {
@@ -210,7 +210,7 @@ function schemaRef({ $id }: Named) {
 
 /**
  * References to the descriptions of headers.
- * @param names the headers beside those of every answer.
+ * @param names the headers beyond the ones of every answer.
  */
 export function headerRefs(...names: HeaderName[]) {
   const all: HeaderName[] = [

@@ -45,7 +45,7 @@ const IDLE = 10_000;
 /** How long an image may take, in milliseconds. */
 const PATIENCE = 60_000;
 
-/** Opened only when it is read: an error of a stream that nobody reads would end the server. */
+/** Opens the file at the first read: an error of an unread stream would end the server. */
 async function* bytesOf(path: string): AsyncGenerator<Buffer> {
   yield* createReadStream(path) as AsyncIterable<Buffer>;
 }
@@ -66,8 +66,8 @@ export class ImageCleaner {
 
   /**
    * @param path of a file that claims to be an image.
-   * @param gone aborts when nobody waits for the image any more. An image in
-   *   progress is finished, and then dropped.
+   * @param gone aborts when the client no longer waits. An image in progress is
+   *   finished, and then dropped.
    * @param use receives the bytes of the clean copy.
    * @throws {FileRefusal} `file.type` if it does not decode or has too many
    *   pixels; `file.size` if the clean copy is too large.
@@ -92,7 +92,7 @@ export class ImageCleaner {
     }
   }
 
-  /** Works on an image when its turn comes, if somebody still waits for it then. */
+  /** Works on an image when its turn comes, unless its client is gone by then. */
   async #inTurn(
     pixels: number,
     gone: AbortSignal,
@@ -186,7 +186,7 @@ export class ImageCleaner {
       execArgv: [],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
-    // An error while nobody waits for an image must not end the server.
+    // An error of an image whose client is gone must not end the server.
     child.on("error", () => {});
     return child;
   }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * Counts the parts of a form by its delimiters. The parser of forms skips a part without
- * a name in silence, so its own count says too little.
+ * Counts the parts of a form by its delimiters. The parser of forms silently skips a part
+ * without a name, so its own count is too low.
  * @returns the count so far; it is complete at the end of the body.
  */
 export function partCounter(body: IncomingMessage): () => number {

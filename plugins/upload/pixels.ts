@@ -12,8 +12,8 @@ import { HEAD } from "./types.js";
 export const MAX_PIXELS = 100_000_000;
 
 /**
- * An image of so many pixels is decoded whatever its header says. The screen of a
- * GIF may be smaller than its frames, or nothing at all.
+ * An image counts as at least this many pixels, as its header may understate them: the
+ * screen of a GIF may be smaller than its frames, or empty.
  */
 const SMALL = 1_000_000;
 
@@ -23,7 +23,7 @@ const headers = { gif: GIF, jpeg: JPG, png: PNG, webp: WEBP };
  * How many pixels an image declares, over all frames. No decoder runs here; the
  * image process refuses an image that has more.
  * @param head its first {@link HEAD} bytes.
- * @returns at least {@link SMALL}, and {@link MAX_PIXELS} where they do not tell.
+ * @returns at least {@link SMALL}, and {@link MAX_PIXELS} if the head is not enough.
  */
 export function pixelsOf(format: ImageFormat, head: Buffer): number {
   try {
@@ -34,7 +34,7 @@ export function pixelsOf(format: ImageFormat, head: Buffer): number {
   }
 }
 
-/** The largest possible number of frames; throws if the head does not tell. */
+/** The largest possible number of frames; throws if the head is not enough. */
 function framesOf(format: ImageFormat, head: Buffer): number {
   const isAnimated =
     format === "gif" || (format === "webp" && isAnimatedWebp(head));
@@ -48,6 +48,6 @@ function framesOf(format: ImageFormat, head: Buffer): number {
     : Math.max(1, text.split("ANMF").length - 1);
 }
 
-/** A bit of the extended header says so. */
+/** Reads the animation bit of the extended header. */
 const isAnimatedWebp = (head: Buffer) =>
   head.toString("latin1", 12, 16) === "VP8X" && (head[20]! & 2) !== 0;

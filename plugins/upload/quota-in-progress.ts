@@ -38,8 +38,8 @@ export class QuotaInProgress {
   }
 
   /**
-   * Begins an upload to a world. It may use what the uploads that began before it
-   * leave: so of several that are too large together, the first succeed.
+   * Begins an upload to a world. It may use the quota that earlier uploads leave: if
+   * several together are too large, the first ones succeed.
    */
   async begin(world: string): Promise<Counted> {
     const ledger = this.#ledgers.get(world) ?? {

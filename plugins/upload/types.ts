@@ -2,14 +2,14 @@ import { XmlTextDetector } from "@file-type/xml";
 import { FileTypeParser } from "file-type";
 import type { FileType } from "../../schemas/plain/file-types.js";
 
-// Imported at the start, although many servers need neither: Node.js never tries a module again
-// whose file could not be opened once, as while there are no file descriptors.
+// Imported at the start, although many servers need neither. A late import may fail for lack
+// of file descriptors, and Node.js never retries a module that failed to open.
 
 /** How much of a file is read to detect its type, in bytes: an SVG may begin with a long comment. */
 export const HEAD = 64 * 1024;
 
 /**
- * Whether the content of a file has the type that its name says.
+ * Whether the content of a file has the type of its extension.
  * @param head its first {@link HEAD} bytes.
  */
 export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {

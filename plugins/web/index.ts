@@ -16,7 +16,7 @@ import { type Filling, templateOf } from "./template.js";
 export interface WebOptions {
   /** The origins whose pages may show a room in a frame. */
   embedOrigins: readonly string[];
-  /** What the pages say about uploads. */
+  /** The limits of uploads that the pages show. */
   uploads: Config["uploads"];
 }
 

@@ -3,7 +3,7 @@ import { may } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 import type { PageConfig, Theme } from "../../web/lib/page.js";
 
-/** What the address of a page says. */
+/** The parts of a page's address. */
 export interface PageAddress {
   /** The path, as it was asked for. */
   path: string;
@@ -12,7 +12,7 @@ export interface PageAddress {
 }
 
 /**
- * What a page is told before anybody has logged in.
+ * The settings that a page gets before the login.
  * @param world undefined if there is none at this address.
  */
 export function pageConfig(
@@ -37,14 +37,14 @@ function baseOf(path: string): string {
   return depth > 0 ? "../".repeat(depth) : "./";
 }
 
-/** Whether anybody may know the title of a world. */
+/** Whether the title of a world is public. */
 const isPublic = (world: World): boolean =>
   may({ traits: new Set() }, ["world.view"], { world });
 
 /** The longest address of a logo, in characters. */
 const MAX_LOGO = 2000;
 
-/** The part of `config.theme` that pages know. It is whatever a host wrote. */
+/** The part of `config.theme` that pages use. A host may have stored anything there. */
 function themeOf({ theme }: Record<string, unknown>): Theme {
   const primary = fieldOf(fieldOf(theme, "colors"), "primary");
   const url = fieldOf(fieldOf(theme, "logo"), "url");

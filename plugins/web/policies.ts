@@ -1,11 +1,11 @@
-// What a browser may do with the pages (Content Security Policy, level 3).
+// The policies of the pages (Content Security Policy, level 3).
 
 /** Refused to every page. */
 const NEVER = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"];
 
 const TRUSTED_TYPES = "require-trusted-types-for 'script'";
 
-/** What pages need none of, and what is shown in them must not ask for. */
+/** Browser features that pages do not need, and framed content must not use. */
 const PERMISSIONS = [
   "browsing-topics",
   "camera",
@@ -45,8 +45,8 @@ export function pageHeaders(
 }
 
 /**
- * The headers of the player. It loads streams from anywhere, so it is a page of its
- * own, in a frame: the page around it, which shows what people write, need not.
+ * The headers of the player. It loads streams from anywhere, so it is a page of its own,
+ * in a frame. The page around it shows user texts and keeps its strict policy.
  * @param ancestors the origins that may show the pages around it in a frame.
  * @param files the origins of uploaded files, besides this server.
  */

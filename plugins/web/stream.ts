@@ -45,7 +45,7 @@ export function playlistAt(now: number): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Pages of every origin may play it, whatever `CORS_ORIGIN` says: there is nothing to protect. */
+/** Pages of every origin may play it, without regard to `CORS_ORIGIN`: the stream is public. */
 const FOR_ALL = { "access-control-allow-origin": "*" };
 
 const SEGMENT = /^\w+\.(mp4|m4s)$/;

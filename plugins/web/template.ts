@@ -1,10 +1,10 @@
-/** What differs from one answer to the next. */
+/** The values that differ between answers. */
 export interface Filling {
   /** The folder of the server, relative to the page, with a slash at its end. */
   base: string;
   /** The title of the page. */
   title?: string | undefined;
-  /** What the page is told, as a value of JSON. */
+  /** The settings of the page, as a JSON value. */
   config?: unknown;
 }
 

@@ -59,7 +59,7 @@ const PushedEvent = Type.Object(
   { additionalProperties: false },
 );
 
-/** A channel in the list of somebody's channels. */
+/** A channel in a user's list of channels. */
 export const SentChannel = Type.Object(
   {
     id: Type.String(),
@@ -79,16 +79,16 @@ const stateFields = {
   state: Type.Null(),
   next_event_id: Type.Integer({
     minimum: 1,
-    description: "Fetch what is before it; what follows is pushed.",
+    description: "Fetch the events before it; later ones are pushed.",
   }),
   unread_pointer: Type.Integer({ minimum: 0 }),
   members: Type.Array(PublicUser, {
     description:
-      "Those who joined last, at most 1,000 and 256 KiB. Empty if memberships are volatile.",
+      "The members who joined last, at most 1,000 and 256 KiB. Empty if memberships are volatile.",
   }),
 };
 
-/** A channel as somebody who subscribes gets it. */
+/** A channel as the answer to a subscription has it. */
 export const ChannelState = Type.Object(
   {
     ...stateFields,

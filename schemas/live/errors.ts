@@ -21,7 +21,7 @@ export const liveErrors = {
   "auth.invalid_token":
     "The token is malformed, no key of the world signed it, or it is not valid here.",
   "auth.expired_token": "The token is no longer valid.",
-  "auth.missing_token": "The world admits nobody without a token.",
+  "auth.missing_token": "The world admits no guests.",
   "auth.too_many_guests":
     "Too many new guests came from this address. Try again in a minute.",
   "auth.timeout":
@@ -48,7 +48,7 @@ export const liveErrors = {
   "config.invalid":
     "The world or the room cannot have these settings; details says which.",
   "room.unknown": "There is no such room in this world.",
-  "room.unknown_reaction": "Nobody can react with that.",
+  "room.unknown_reaction": "There is no such reaction.",
   "room.unknown_schedule_data": "What the room shows has an unknown form.",
   "room.invalid.denied": "Rooms with these modules need another permission.",
   "room.invalid.name_taken": "The world has a room of this name, in some case.",
@@ -59,8 +59,8 @@ export const liveErrors = {
   "chat.denied":
     "The caller is no member, is blocked or silenced, or may not change this message.",
   "chat.empty": "The message has no text, or no files.",
-  "chat.unsupported_event_type": "Nobody can send events of this type.",
-  "chat.unsupported_content_type": "Nobody can send content of this type here.",
+  "chat.unsupported_event_type": "Clients cannot send events of this type.",
+  "chat.unsupported_content_type": "The channel takes no content of this type.",
   "chat.invalid_body": "The id of the event is missing.",
   "chat.reaction_limit": "The event has a thousand reactions already.",
   "channel.join.missing_profile":
@@ -86,7 +86,7 @@ export const liveModules = [
   "exhibition",
 ] as const;
 
-/** What any command may be answered with. */
+/** The errors of any command. */
 export const commonErrors = [
   "protocol.unauthenticated",
   "protocol.invalid_payload",
@@ -96,7 +96,7 @@ export const commonErrors = [
   "server.doubtful",
 ] as const satisfies readonly LiveErrorCode[];
 
-/** What `authenticate` may be answered with. */
+/** The errors of `authenticate`. */
 export const loginErrors = [
   "auth.missing_id_or_token",
   "auth.invalid_token",
@@ -110,7 +110,7 @@ export const loginErrors = [
   "server.unavailable",
 ] as const satisfies readonly LiveErrorCode[];
 
-/** What answers a frame that is no command. */
+/** The errors that answer a frame that is no command. */
 export const strangeErrors = [
   "protocol.invalid_message",
   "protocol.unauthenticated",
@@ -120,7 +120,7 @@ export const strangeErrors = [
   "server.unavailable",
 ] as const satisfies readonly LiveErrorCode[];
 
-/** What comes without a command that it would answer. */
+/** The errors that answer nothing. */
 export const unaskedErrors = [
   "world.unknown_world",
   "protocol.invalid_message",
@@ -137,7 +137,7 @@ const onUser = ["user.not_found"] as const;
 const onRoom = ["room.unknown", "protocol.denied"] as const;
 const onChannel = ["chat.unknown", "room.unknown", "chat.denied"] as const;
 
-/** What each command may be answered with beside {@link commonErrors}. */
+/** The errors of each command beyond {@link commonErrors}. */
 export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
   "user.update": onUser,
   "user.admin.update": onUser,

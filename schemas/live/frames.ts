@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { Faults } from "../errors.js";
 import { Payload } from "./values.js";
 
-// What is neither a command of a module nor a push of one.
+// Frames that are neither commands nor pushes of a module.
 
 /** Why a command failed. Programs read the code. */
 export const LiveProblem = Type.Object(
@@ -15,7 +15,7 @@ export const LiveProblem = Type.Object(
 );
 export type LiveProblem = Static<typeof LiveProblem>;
 
-/** How somebody logs in. With both, the token counts. */
+/** The credentials of a login. With both, the token counts. */
 export const Login = Payload({
   token: Type.Optional(
     Type.Unknown({ description: "A JWT, as text. Null counts as left out." }),

@@ -11,8 +11,8 @@ import { roomCommands, roomPushes } from "./rooms.js";
 import { OwnUser, userCommands, userPushes } from "./users.js";
 import { worldCommands, worldPushes, WorldState } from "./world.js";
 
-// The schemas of the websocket. live/ declares what each command asks for and what
-// it does; the AsyncAPI document and the types of the client follow from here.
+// The schemas of the websocket. live/ declares the permission and the handler of each
+// command; the AsyncAPI document and the types of the client follow from here.
 
 /** Everything that a client needs at once, in the answer to `authenticate`. */
 export const Authenticated = Type.Object(

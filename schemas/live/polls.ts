@@ -34,14 +34,14 @@ const fields = {
         ],
         {
           description:
-            "The votes by the id of the option; an empty list without options. Left out for those who may not see them.",
+            "The votes by the id of the option; an empty list without options. Left out for users who may not see them.",
         },
       ),
     ),
   ),
 };
 
-/** A poll in a room. It does not say of which type it is. */
+/** A poll in a room, without its type. */
 export const SentPoll = Type.Object(fields, { additionalProperties: false });
 export type SentPoll = Static<typeof SentPoll>;
 
@@ -123,7 +123,7 @@ export const pollCommands = {
       id: Id,
       options: List(Text(uuid), 1000, {
         description:
-          "The ids of options; those of others are skipped. Only an empty list withdraws the vote.",
+          "The ids of options; ids of other options are skipped. Only an empty list withdraws the vote.",
       }),
     }),
     result: Result,

@@ -18,7 +18,7 @@ const fields = {
   is_pinned: Type.Boolean({ description: "At most one of a room is." }),
 };
 
-/** A question to those who present in a room. It does not say who asked. */
+/** A question to the speakers in a room, without its author. */
 export const SentQuestion = Type.Object(fields, {
   additionalProperties: false,
 });

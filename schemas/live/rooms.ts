@@ -47,7 +47,7 @@ const sentFields = {
   modules: Type.Array(SentModule),
 };
 
-/** A room as the people who may see it get it. */
+/** A room as users with `room.view` get it. */
 export const SentRoom = Type.Object(
   { ...sentFields, users: Crowd, count: Type.Optional(Count) },
   { additionalProperties: false },
@@ -60,7 +60,7 @@ export const NewRoom = Type.Object(
   { additionalProperties: false },
 );
 
-/** The settings of a room, which those with `room.update` read and change. */
+/** The settings of a room, which users with `room.update` read and change. */
 export const RoomSettings = Type.Object(
   {
     id: Text({ format: "uuid" }),
@@ -106,7 +106,7 @@ export const RoomPatch = Payload({
   schedule_data: Type.Optional(AnyObjectOrNull),
 });
 
-/** What may be reacted with. */
+/** The allowed reactions. */
 export const reactions = ["👏", "❤️", "👍", "🤣", "😮"] as const;
 
 export const roomCommands = {
@@ -186,11 +186,11 @@ export const roomPushes = {
     data: Type.Object({ id: Type.String() }),
   },
   "room.viewer.added": {
-    summary: "Somebody entered; for those in the room with room.viewers",
+    summary: "A user entered; for users in the room with room.viewers",
     data: Type.Object({ user: PublicUser }),
   },
   "room.viewer.removed": {
-    summary: "Somebody left; for those in the room with room.viewers",
+    summary: "A user left; for users in the room with room.viewers",
     data: Type.Object({ user_id: Type.String() }),
   },
   "room.reaction": {

@@ -3,7 +3,7 @@ import { Expected } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { AnyObject, Empty, Id, Nothing, Payload, Whole } from "./values.js";
 
-/** What others see of a user. */
+/** A user as others see it. */
 const publicFields = {
   id: Text({ format: "uuid" }),
   profile: AnyObject,
@@ -17,7 +17,7 @@ const publicFields = {
   }),
 };
 
-/** What readers with `user.manage` see besides. */
+/** The additional fields for readers with `user.manage`. */
 const adminFields = {
   moderation_state: Type.Optional(OneOf("", "silenced", "banned")),
   token_id: Type.Optional(

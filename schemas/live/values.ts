@@ -29,7 +29,7 @@ export const AnyObjectOrNull = Type.Unsafe<Record<string, unknown> | null>(
   }),
 );
 
-/** An empty object: what a command answers that has nothing to say. */
+/** An empty object: the answer of a command without a result. */
 export const Empty = Type.Object({}, { additionalProperties: false });
 
 /** A whole number. Decimal text is accepted, as forms send it. */
@@ -59,7 +59,7 @@ export const Count = Type.Integer({
     "Exact below 100, then rounded to two digits. Only clients that asked for changes at login get it.",
 });
 
-/** The name of a room in a payload: its own id, or that of its channel, which is the same. */
+/** A room in a payload, by its id, which is also the id of its channel. */
 export const roomName = {
   room: Type.Optional(Id),
   channel: Type.Optional(Id),

@@ -29,7 +29,7 @@ export const SentWorld = Type.Object(
 );
 export type SentWorld = Static<typeof SentWorld>;
 
-/** A world, what the receiver may do in it, and the rooms that they may see. */
+/** A world, with the receiver's permissions and visible rooms. */
 export const WorldState = Type.Object(
   {
     world: SentWorld,
@@ -71,7 +71,7 @@ const limit = Type.Unsafe<number | string | null>(
   }),
 );
 
-/** The settings of a world, which those with `world.update` read and change. */
+/** The settings of a world, which users with `world.update` read and change. */
 const settings = {
   theme: AnyObject,
   roles: AnyObject,

@@ -1,11 +1,11 @@
-/** What decides whether people see an announcement. */
+/** The fields that decide whether an announcement is visible. */
 interface Announcement {
   readonly state: string;
   /** In milliseconds since 1970; null for no end. */
   readonly show_until: number | null;
 }
 
-/** Whether everybody sees an announcement at a time. */
+/** Whether an announcement is visible at a time. */
 export const isVisible = (
   { state, show_until }: Announcement,
   now = Date.now(),

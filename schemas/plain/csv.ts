@@ -1,6 +1,6 @@
-// Cells that a spreadsheet would calculate (https://owasp.org/www-community/attacks/CSV_Injection),
-// also if it splits a table at semicolons or tabs: it then sees a cell wherever one of
-// these or a line break is, whatever quotes are around it.
+// Cells that a spreadsheet would calculate (https://owasp.org/www-community/attacks/CSV_Injection).
+// A spreadsheet that splits at semicolons or tabs begins a cell after each of these and after
+// each line break, even inside quotes.
 
 /** Some programs also take the wide forms of East Asian keyboards. */
 const FORMULA = "[=+\\-@\uFF0B\uFF0D\uFF1D\uFF20]";

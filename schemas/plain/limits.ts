@@ -6,7 +6,7 @@ export const MAX_PROFILE = 16 * 1024;
 /** How many values JSON may have that people send and the server keeps, the outermost included. */
 export const MAX_VALUES = 1000;
 
-/** How many levels a profile, a client state and what is on in a room may have. */
+/** How many levels a profile, a client state and the schedule data of a room may have. */
 export const MAX_LEVELS = 20;
 
 /** The most options of a poll. */

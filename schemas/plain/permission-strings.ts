@@ -1,6 +1,6 @@
 import { type PermissionKey, permissionKeys } from "./permissions.js";
 
-// The words in which clients learn what a user may do.
+// The strings by which clients see a user's permissions.
 
 /** The strings that stand for a key: in the list of the world, and in that of a room. */
 export interface PermissionStrings {

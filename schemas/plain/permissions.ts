@@ -18,7 +18,7 @@ const closed: KeyDefaults = {};
 const ruleOf = (otherwise: string): KeyDefaults => ({ otherwise });
 
 /**
- * The keys that the server itself asks for, and what holds without a rule. Worlds
+ * The keys that the server itself checks, and their defaults without a rule. Worlds
  * and rooms may have others.
  */
 const keys = {
@@ -58,7 +58,7 @@ export type PermissionKey = keyof typeof keys;
 /** All keys that the server asks for. */
 export const permissionKeys = Object.keys(keys) as PermissionKey[];
 
-/** What holds for a key without a rule: everybody, nobody, or the rule of another key. */
+/** The default of a key without a rule: everybody, nobody, or the rule of another key. */
 export function fallbackOf(
   key: PermissionKey,
 ): "everybody" | "nobody" | PermissionKey {
@@ -108,8 +108,8 @@ export function allows(
 }
 
 /**
- * Whether these traits let people do what a key stands for, in the live layer: they have to
- * see the world, and the room if it is about one.
+ * Whether these traits grant a key in the live layer, which also requires `world.view`, and
+ * `room.view` if there is a room.
  */
 export const grants = (
   key: PermissionKey,
@@ -121,23 +121,23 @@ export const grants = (
   (!room || allows("room.view", traits, world, room)) &&
   allows(key, traits, world, room);
 
-/** What every call of `/api/v1/` needs. */
+/** The keys for every call of `/api/v1/`. */
 export const CALL: readonly PermissionKey[] = ["world.api"];
 
-/** What seeing a room needs, by itself or in a list. */
+/** The keys for seeing a room, alone or in a list. */
 export const SEE: readonly PermissionKey[] = ["room.view"];
 
-/** What an upload needs. */
+/** The keys for an upload. */
 export const UPLOAD: readonly PermissionKey[] = ["world.view", "file.upload"];
 
-/** Whose rules apply: those of the room come first, if there is one. */
+/** The objects whose rules apply: first the room, if there is one. */
 export interface Place {
   readonly world: Pick<World, "permission_config">;
   readonly room?: Pick<Room, "permission_config"> | undefined;
 }
 
 /**
- * Whether somebody may do everything that `keys` stand for.
+ * Whether a user has all of `keys`.
  * @param who only their traits count.
  */
 export function may(

@@ -104,7 +104,7 @@ export function isRecord(
     );
 }
 
-/** One of some kinds of objects, each with a shape. @param name of the property that says which. */
+/** One of several kinds of objects, each with a shape. @param name of the property that tells them apart. */
 export const isKindOf =
   (name: string, kinds: Readonly<Record<string, Shape>>): Shape =>
   (value) => {

@@ -2,8 +2,8 @@
 // and TypeBox alone takes longer to load than they take to run.
 
 /**
- * The keyword for what a value must be, in words that follow "Must be" in the message
- * of validation. It is a symbol, so that it never reaches a document.
+ * The keyword for the words that follow "Must be" in the message of validation. It is a
+ * symbol, so that it never reaches a document.
  */
 export const Expected = Symbol.for("foyer.expected");
 
@@ -40,7 +40,7 @@ export function lengthOf(text: string): number {
 
 /**
  * Checks a text against its rules.
- * @returns a sentence that says what is wrong; undefined if nothing is.
+ * @returns the fault, as a sentence; undefined without one.
  */
 export function textFault(
   schema: TextOptions,

@@ -3,7 +3,7 @@ import { fileTypes } from "./file-types.js";
 import { textFault } from "./texts.js";
 
 // Readers that convert the text of an environment variable to its value. They throw a
-// BadValue that says what a valid text looks like.
+// BadValue that describes a valid text.
 
 /** A variable has an invalid value. The caller adds the name of the variable. */
 export class BadValue extends Error {}
@@ -66,7 +66,7 @@ export const publicAddress: Reader<string> = (text) => {
   return (url.origin + url.pathname).replace(/(?<!\/)\/+$/, "");
 };
 
-/** The address of a server that is reached by one of some protocols, such as `redis:`. */
+/** The address of a server, with one of the given protocols, such as `redis:`. */
 export const addressOf =
   (...protocols: string[]): Reader<string> =>
   (text) => {
