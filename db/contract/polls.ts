@@ -1,5 +1,5 @@
 import type { Author } from "./author.js";
-import type { Delivery } from "./chat.js";
+import type { Item, ItemStore, ItemUpdate } from "./items.js";
 
 // Part of db/contract/store.ts: what the store keeps of polls. `Store` says what holds for
 // every method.
@@ -18,17 +18,9 @@ export interface PollOption {
 }
 
 /** A poll in a room. */
-export interface Poll {
-  id: string;
-  /** The id of the room. */
-  room: string;
-  content: string;
+export interface Poll extends Item {
   state: PollState;
   poll_type: PollType;
-  /** At most one poll of a room is. */
-  is_pinned: boolean;
-  /** When it was created, in milliseconds since 1970. */
-  timestamp: number;
   /** In their order. */
   options: PollOption[];
   /**
@@ -97,14 +89,8 @@ export interface PollSelection {
   isPublic?: boolean;
 }
 
-/**
- * The polls of rooms. Beside its own errors, each write fails with a
- * {@link StoreError} `absent` when the room (`field` is `room`) or the poll (`poll`)
- * does not exist, or the user is unknown or erased (`user`).
- */
-export interface PollStore {
-  /** A poll of a room; undefined if the room has none of this id. */
-  get(worldId: string, room: string, id: string): Promise<Poll | undefined>;
+/** The polls of rooms. */
+export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
   /** The newest polls of a room, the oldest first. A pinned one is always among them. */
   list(
     worldId: string,
@@ -140,8 +126,6 @@ export interface PollStore {
    *
    * A draft that is opened in a room with a chat makes an event `channel.poll` there.
    * @param user who does so, and sends that event.
-   * @returns the poll as it was before and as it is now, the event, and the id of the
-   *   poll whose pin that ended.
    * @throws {StoreError} `absent` on `option` when an id is that of no option of this
    *   poll, or is named twice, or a new option has no content; `quota` on `options`
    *   when there would be more than 100.
@@ -153,14 +137,7 @@ export interface PollStore {
     changes: PollChanges,
     user: string,
     by?: Author,
-  ): Promise<{
-    before: Poll;
-    after: Poll;
-    delivery?: Delivery;
-    unpinned?: string;
-  }>;
-  /** Deletes a poll with its votes. @returns the poll as it was. */
-  delete(worldId: string, room: string, id: string, by?: Author): Promise<Poll>;
+  ): Promise<ItemUpdate<Poll>>;
   /**
    * Replaces the ballot of a user, by none if the list is empty. Ids that are those of
    * no option of the poll are skipped, and if no others are named, the ballot stays; one
@@ -177,14 +154,4 @@ export interface PollStore {
     options: readonly string[],
     by?: Author,
   ): Promise<{ poll: Poll; options: string[] }>;
-  /**
-   * Pins a poll, and ends the pin of another; with null, only that.
-   * @returns the poll that is pinned now.
-   */
-  pin(
-    worldId: string,
-    room: string,
-    id: string | null,
-    by?: Author,
-  ): Promise<Poll | undefined>;
 }

@@ -1,5 +1,6 @@
 import type { PollCopy, QuestionCopy } from "../../schemas/votes-copy.js";
-import { isFrozen, type PollRow } from "../rules/poll-rows.js";
+import { isOver } from "../../schemas/plain/items.js";
+import type { PollRow } from "../rules/poll-rows.js";
 import type { PollOption } from "../contract/polls.js";
 import type { QuestionRow } from "../rules/question-rows.js";
 import type { Value } from "./tables.js";
@@ -108,7 +109,7 @@ export function totalsOf({
   }
   return {
     votes,
-    results: isFrozen(state)
+    results: isOver({ state })
       ? JSON.stringify(results ?? Object.fromEntries(votes))
       : null,
   };

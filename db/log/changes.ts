@@ -1,4 +1,5 @@
 import { isVisible as isShown } from "../../schemas/plain/announcements.js";
+import { isPublic, isVisible } from "../../schemas/plain/items.js";
 import type { Poll } from "../contract/polls.js";
 import type { Question } from "../contract/questions.js";
 import type { Announcement } from "../contract/announcements.js";
@@ -61,8 +62,6 @@ export const deletedQuestion = (before: Question): Given => ({
   wasVisible: isVisible(before),
 });
 
-const isVisible = ({ state }: Question): boolean => state === "visible";
-
 /** A poll was changed. */
 export function updatedPoll(before: Poll, after: Poll): Given {
   const hid = isPublic(before) && !isPublic(after);
@@ -99,6 +98,3 @@ export const deletedPoll = (before: Poll): Given => ({
   poll: before.id,
   wasPublic: isPublic(before),
 });
-
-const isPublic = ({ state }: Poll): boolean =>
-  state === "open" || state === "closed";

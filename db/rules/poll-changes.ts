@@ -1,13 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { isOver } from "../../schemas/plain/items.js";
 import { POLL } from "./chat-rows.js";
 import { newOptions, type SavedOption } from "./poll-options.js";
-import {
-  isFrozen,
-  type OptionRow,
-  type PollRow,
-  toPoll,
-  votesIn,
-} from "./poll-rows.js";
+import { type OptionRow, type PollRow, toPoll, votesIn } from "./poll-rows.js";
 import type { Poll, PollChanges, PollDraft } from "../contract/polls.js";
 import { StoreError } from "../contract/store.js";
 
@@ -42,7 +37,7 @@ export function newPoll(
     poll_type,
     is_pinned: 0,
     timestamp: Date.now(),
-    results: isFrozen(state) ? frozenResults(shown) : null,
+    results: isOver({ state }) ? frozenResults(shown) : null,
   };
   return { row, options: saved, poll: toPoll(row, shown) };
 }
@@ -60,8 +55,8 @@ export function changedPoll(
     poll_type: poll_type ?? row.poll_type,
     is_pinned: Number(is_pinned ?? row.is_pinned),
   };
-  if (isFrozen(changed.state) !== isFrozen(row.state)) {
-    changed.results = isFrozen(changed.state) ? frozenResults(options) : null;
+  if (isOver(changed) !== isOver(row)) {
+    changed.results = isOver(changed) ? frozenResults(options) : null;
   }
   return changed;
 }

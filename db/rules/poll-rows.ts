@@ -1,4 +1,4 @@
-import type { Ballot, Poll, PollOption, PollState } from "../contract/polls.js";
+import type { Ballot, Poll, PollOption } from "../contract/polls.js";
 
 /** A poll as it is stored, without its options. */
 export interface PollRow extends Omit<
@@ -70,7 +70,3 @@ export function ballotsIn(
 
 /** What each poll and each option counts in a list beside its text (`PollSelection.size`). */
 export const POLL_OVERHEAD = 100;
-
-/** Whether the results of a poll in this state are those of when it came there. */
-export const isFrozen = (state: PollState): boolean =>
-  state === "closed" || state === "archived";

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isVisible } from "../../schemas/plain/items.js";
 import type {
   Question,
   QuestionChanges,
@@ -22,10 +23,10 @@ export const QUESTION_COLUMNS =
  * @param all whether the user sees those of every state.
  */
 export const seesQuestion = (
-  { state, sender }: Pick<Question, "state" | "sender">,
+  question: Pick<Question, "state" | "sender">,
   user: string,
   all: boolean,
-): boolean => all || state === "visible" || sender === user;
+): boolean => all || isVisible(question) || question.sender === user;
 
 /** The question in a row. */
 export const toQuestion = (row: Omit<QuestionRow, "number">): Question => ({

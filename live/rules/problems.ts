@@ -37,10 +37,8 @@ export const noSuchModule = () =>
 export const chatDenied = () => new LiveError("chat.denied", DENIED);
 export const unknownEvent = () =>
   new LiveError("chat.unknown_event", "Unknown event ID");
-export const unknownQuestion = () =>
-  new LiveError("question.unknown", "Unknown question ID");
-export const unknownPoll = () =>
-  new LiveError("poll.unknown", "Unknown poll ID");
+export const unknownItem = (kind: "question" | "poll") =>
+  new LiveError(`${kind}.unknown`, `Unknown ${kind} ID`);
 export const unknownWorld = () =>
   new LiveError("world.unknown_world", "Unknown world ID");
 export const rateLimited = () =>

@@ -8,8 +8,7 @@ import {
   tooLarge,
   unavailable,
   unknownEvent,
-  unknownPoll,
-  unknownQuestion,
+  unknownItem,
   unknownRoom,
   unknownUser,
   unknownWorld,
@@ -62,9 +61,8 @@ function absentOf({ field, message }: StoreError, action: unknown): LiveError {
     case "event":
       return unknownEvent();
     case "question":
-      return unknownQuestion();
     case "poll":
-      return unknownPoll();
+      return unknownItem(field);
     case "option":
       return invalidPayload({ options: [message] });
     case "user":

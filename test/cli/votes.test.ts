@@ -40,7 +40,7 @@ async function voted(t: Test) {
   const { questions, polls } = store;
   const ask = async (room: string, sender: string, content: string) => {
     const draft = { sender, content, state: "visible" } as const;
-    return (await questions.ask(WORLD, room, draft)).id;
+    return (await questions.create(WORLD, room, draft)).id;
   };
   const quietly = await ask(quiet, ada, "Heard?");
   const sum = await ask(main, ada, "=1+1?\r\nSay it");
@@ -171,7 +171,7 @@ void t.test("questions are printed with their votes", async (t) => {
   // More than are read at once.
   for (let i = 0; i < 120; i++) {
     const draft = { sender: ada, content: `${i}`, state: "visible" } as const;
-    await store.questions.ask(WORLD, main, draft);
+    await store.questions.create(WORLD, main, draft);
   }
   const many = await results(dataDir, "question", "--room", main);
   const texts = (JSON.parse(many.stdout) as { content: string }[])

@@ -79,7 +79,7 @@ async function fill(store: Store) {
     const file = { key: `pub/demo/${name}`, size: 3, sha256: "0".repeat(64) };
     await store.files.add("demo", uploader, file, 100);
   }
-  const question = await store.questions.ask("demo", room, {
+  const question = await store.questions.create("demo", room, {
     sender: ada,
     content: "why?",
     state: "visible",

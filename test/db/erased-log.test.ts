@@ -38,7 +38,7 @@ async function hide(
 ): Promise<string> {
   const [room, sender] = [rooms[world]!, users[world]!];
   const draft = { sender, content, state: "visible" } as const;
-  const { id } = await store.questions.ask(world, room, draft);
+  const { id } = await store.questions.create(world, room, draft);
   const { questions } = store;
   await questions.update(world, room, id, { state: "archived" }, sender);
   return id;
@@ -62,7 +62,7 @@ void t.test("what was hidden goes with what is erased", async (t) => {
   const [first, poll, deleted] = await Promise.all([
     hide(all, "hidden at first"),
     store.polls.create("demo", room, { content: "p", options: [] }),
-    store.questions.ask("demo", room, {
+    store.questions.create("demo", room, {
       ...{ sender: user, content: "q", state: "visible" },
     }),
   ]);

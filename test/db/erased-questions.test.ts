@@ -26,7 +26,7 @@ async function opened(t: Test) {
   }
   const [room, second, elsewhere] = rooms as [string, string, string];
   const ask = (content: string, where = room, world = "demo") =>
-    store.questions.ask(world, where, {
+    store.questions.create(world, where, {
       sender: users[world]!,
       content,
       state: "visible",

@@ -259,7 +259,7 @@ void t.test("what version 4 recorded is complete in the next", async (t) => {
   t.strictSame(await store.chat.members("old", roomId, 9), ["named"]);
   t.strictSame(await store.polls.list("old", roomId, { limit: 9 }), []);
   const draft = { sender: "named", content: "x", state: "visible" } as const;
-  const { id } = await store.questions.ask("old", roomId, draft);
+  const { id } = await store.questions.create("old", roomId, draft);
   t.match(
     await store.questions.vote("old", roomId, id, "number", true, false),
     {

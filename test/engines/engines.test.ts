@@ -449,7 +449,7 @@ Object.assign(operations, {
     };
     return {
       run: (s, i) =>
-        s.questions.ask("demo", r[i], { ...draft, sender: who[i] }),
+        s.questions.create("demo", r[i], { ...draft, sender: who[i] }),
       keep: (answers) => {
         keepIn(questions)(answers);
         questionRoom.set((answers[0] as { id: string }).id, r);
@@ -591,8 +591,10 @@ Object.assign(operations, {
   },
   "polls.pin": () => {
     const [r, id] = inRoom(polls, pollRoom);
-    const none = chance(0.2);
-    return { run: (s, i) => s.polls.pin("demo", r[i], none ? null : id[i]) };
+    const [who, none] = [user(), chance(0.2)];
+    return {
+      run: (s, i) => s.polls.pin("demo", r[i], none ? null : id[i], who[i]),
+    };
   },
   "polls.delete": () => {
     const [r, id] = inRoom(polls, pollRoom);

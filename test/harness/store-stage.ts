@@ -110,7 +110,7 @@ export class StoreStage extends Stage {
   ): Promise<string> {
     const { world, room, ids } = this;
     const { questions } = this.store;
-    const asked = await questions.ask(world, room, {
+    const asked = await questions.create(world, room, {
       sender: ids[from],
       content: `${SECRET} question`,
       state: "mod_queue",
@@ -142,7 +142,8 @@ export class StoreStage extends Stage {
   }
 
   override async pinPoll(poll: string): Promise<void> {
-    await this.store.polls.pin(this.world, this.room, poll);
+    const { world, room, ids } = this;
+    await this.store.polls.pin(world, room, poll, ids.moderator);
   }
 
   override async announcement(

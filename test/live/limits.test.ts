@@ -154,7 +154,7 @@ void t.test("the text of a list of polls", async (t) => {
       ({ id }) => id,
     );
   t.same(await listed(), ids.slice(2));
-  await polls.pin("demo", room, ids[0]!);
+  await polls.pin("demo", room, ids[0]!, guest.id);
   t.same(await listed(), [ids[0], ids[3]], "with the pinned one");
 });
 

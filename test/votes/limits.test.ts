@@ -172,7 +172,7 @@ void t.test("F22 lists are bounded", async (t) => {
     const ask = async (i: number) => {
       const draft = { sender: sender!, content: `${i}` };
       const state = "visible" as const;
-      const { id } = await store.questions.ask("demo", room, {
+      const { id } = await store.questions.create("demo", room, {
         ...draft,
         state,
       });
@@ -197,7 +197,7 @@ void t.test("F22 lists are bounded", async (t) => {
     const content = "x".repeat(10_000);
     for (let i = 0; i < 150; i++) {
       const draft = { sender: sender!, content, state: "visible" as const };
-      await store.questions.ask("demo", long, draft);
+      await store.questions.create("demo", long, draft);
     }
     const list: Json[] = await guest.do("question.list", { room: long });
     const size = list.reduce((sum, one) => sum + one.content.length, 0);

@@ -160,14 +160,19 @@ export async function pinPoll(
   worldId: string,
   room: string,
   id: string | null,
+  user: string,
 ): Promise<Poll | undefined> {
   if (id === null) {
-    expectRoom((await sql.one<Place>(FIND_PLACE, [worldId, room, null]))!);
+    const place = (await sql.one<Place>(FIND_PLACE, [worldId, room, user]))!;
+    expectRoom(place);
+    expectUser(place);
     await sql.run(UNPIN, [worldId, room, null]);
     log.append({ type: "poll.pinned", room, poll: null });
     return undefined;
   }
-  const { row, options } = await findPoll(sql, worldId, room, id, null);
+  const found = await findPoll(sql, worldId, room, id, user);
+  expectUser(found);
+  const { row, options } = found;
   let unpinned: string | undefined;
   if (row.is_pinned === 0) {
     unpinned = await sql.value<string>(UNPIN, [worldId, room, id]);

@@ -34,6 +34,10 @@ export const pollStore = (db: Database): PollStore => ({
       (sql, log) => votePoll(sql, log, worldId, room, id, user, options),
       by,
     ),
-  pin: (worldId, room, id, by) =>
-    db.write(worldId, (sql, log) => pinPoll(sql, log, worldId, room, id), by),
+  pin: (worldId, room, id, user, by) =>
+    db.write(
+      worldId,
+      (sql, log) => pinPoll(sql, log, worldId, room, id, user),
+      by,
+    ),
 });

@@ -14,7 +14,7 @@ export const questionStore = (db: Database): QuestionStore => ({
   get: (...args) => getQuestion(db.sql, ...args),
   seen: (...args) => seenQuestions(db.sql, ...args),
   list: (...args) => listQuestions(db.sql, ...args),
-  ask: (worldId, room, draft, by) =>
+  create: (worldId, room, draft, by) =>
     db.write(
       worldId,
       (sql, log) => askQuestion(sql, log, worldId, room, draft),

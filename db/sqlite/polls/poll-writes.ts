@@ -146,9 +146,11 @@ export function pollWrites(db: Connection, log: WriteLog) {
       worldId: string,
       room: string,
       id: string | null,
+      user: string,
     ): Poll | undefined {
       const row = id === null ? undefined : find(worldId, room, id);
       if (!row) expectRoom(worldId, room);
+      expectUser(worldId, user);
       const unpinned = unpin.get({ room, except: id });
       log.append(worldId, { type: "poll.pinned", room, poll: id });
       if (!row) return undefined;

@@ -24,7 +24,7 @@ export function pollStore(
       writer.run("deletePoll", by, worldId, room, id),
     vote: (worldId, room, id, user, options, by) =>
       writer.run("votePoll", by, worldId, room, id, user, options),
-    pin: (worldId, room, id, by) =>
-      writer.run("pinPoll", by, worldId, room, id),
+    pin: (worldId, room, id, user, by) =>
+      writer.run("pinPoll", by, worldId, room, id, user),
   };
 }

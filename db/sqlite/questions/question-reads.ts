@@ -1,6 +1,7 @@
 import {
   QUESTION_COLUMNS,
   type QuestionRow,
+  seesQuestion,
   toQuestion,
 } from "../../rules/question-rows.js";
 import type { Question, SeenQuestion } from "../../contract/questions.js";
@@ -64,7 +65,7 @@ export function questionReads(db: Connection) {
       const from = { world: worldId, room, user };
       const seen = seenPinned
         .all(from)
-        .filter((row) => all || row.state === "visible" || row.sender === user);
+        .filter((row) => seesQuestion(row, user, all));
       let left = seen.reduce((sum, row) => sum - row.content.length, size);
       for (const row of (all ? seenAll : seenByUser).iterate(from)) {
         if (row.is_pinned) continue;

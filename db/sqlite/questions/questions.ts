@@ -17,7 +17,7 @@ export function questionStore(
     get: async (...args) => read(() => reads.get(...args)),
     seen: async (...args) => read(() => reads.seen(...args)),
     list: async (...args) => read(() => reads.list(...args)),
-    ask: (worldId, room, draft, by) =>
+    create: (worldId, room, draft, by) =>
       writer.run("askQuestion", by, worldId, room, draft),
     update(worldId, room, id, changes, moderator, by) {
       const update = () =>

@@ -28,7 +28,7 @@ export async function logVoteContract(contract: Contract): Promise<void> {
       ...({ type: "question.saved", room, question, hid, by } as const),
     });
     const draft = { sender: user, content: "x", state: "visible" } as const;
-    const ask = () => questions.ask("demo", room, draft, by);
+    const ask = () => questions.create("demo", room, draft, by);
     const { id } = await expecting.write(
       "a question is asked",
       ask,
@@ -111,7 +111,7 @@ export async function logVoteContract(contract: Contract): Promise<void> {
     );
     await expecting.refused([
       [
-        () => questions.ask("demo", room, { ...draft, sender: "none" }),
+        () => questions.create("demo", room, { ...draft, sender: "none" }),
         "absent",
       ],
       [vote(true), "absent"],
@@ -140,7 +140,7 @@ export async function logVoteContract(contract: Contract): Promise<void> {
       polls.update("demo", room, id, changes, user, by);
     const get = () => polls.get("demo", room, id);
     const pin = (poll: string | null) => () =>
-      polls.pin("demo", room, poll, by);
+      polls.pin("demo", room, poll, user, by);
     const pinned = (poll: string | null): Logged => ({
       ...({ type: "poll.pinned", room, poll, by } as const),
     });
@@ -240,7 +240,7 @@ export async function logVoteContract(contract: Contract): Promise<void> {
     const poll = await store.polls.create("demo", room, {
       ...{ content, state: "open", options: [{ content }] },
     });
-    const question = await store.questions.ask("demo", room, {
+    const question = await store.questions.create("demo", room, {
       ...{ sender: users[0]!, content, state: "visible" },
     });
     entries.length = 0;

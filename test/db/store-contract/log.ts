@@ -347,7 +347,7 @@ async function eraseHidden(t: Test, store: Store): Promise<void> {
   const { room, elsewhere, ada, bob } = await chatting(store);
   const hide = async (world: string, room: string, sender: string) => {
     const draft = { sender, content: "secret", state: "visible" } as const;
-    const { id } = await questions.ask(world, room, draft);
+    const { id } = await questions.create(world, room, draft);
     await questions.update(world, room, id, { state: "archived" }, sender);
   };
   const hiddenIn = async (world: string) =>
@@ -355,7 +355,7 @@ async function eraseHidden(t: Test, store: Store): Promise<void> {
       "hidden" in entry ? [(entry.hidden as { content: string }).content] : [],
     );
   await hide("other", elsewhere.room, elsewhere.user);
-  const question = await questions.ask("demo", room, {
+  const question = await questions.create("demo", room, {
     sender: ada,
     content: "q",
     state: "visible",

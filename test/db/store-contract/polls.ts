@@ -95,7 +95,7 @@ export async function pollContract(contract: Contract): Promise<void> {
       );
       await fails(t, polls.delete(world, where, id), "absent", "poll");
       await fails(t, polls.vote(world, where, id, user, []), "absent", "poll");
-      await fails(t, polls.pin(world, where, id), "absent", "poll");
+      await fails(t, polls.pin(world, where, id, user), "absent", "poll");
     }
     t.strictSame(await polls.delete("demo", room, id), first);
     t.strictSame(await polls.list("demo", room, { limit: 9 }), made.slice(1));
@@ -142,12 +142,12 @@ export async function pollContract(contract: Contract): Promise<void> {
     const second = await create();
     const other = await create(quiet);
     const third = await create();
-    await polls.pin("demo", quiet, other.id);
+    await polls.pin("demo", quiet, other.id, ada);
     const pinnedIn = async (where: string) =>
       (await polls.list("demo", where, { limit: 9 }))
         .filter(({ is_pinned }) => is_pinned)
         .map(({ id }) => id);
-    t.strictSame(await polls.pin("demo", room, id), {
+    t.strictSame(await polls.pin("demo", room, id, ada), {
       ...before,
       is_pinned: true,
     });
@@ -175,9 +175,9 @@ export async function pollContract(contract: Contract): Promise<void> {
       { after: { is_pinned: true }, unpinned: id },
     );
     t.strictSame(await pinnedIn(room), [second.id]);
-    t.match(await polls.pin("demo", room, id), { id, is_pinned: true });
+    t.match(await polls.pin("demo", room, id, ada), { id, is_pinned: true });
     t.strictSame(await pinnedIn(room), [id]);
-    t.equal(await polls.pin("demo", room, null), undefined);
+    t.equal(await polls.pin("demo", room, null, ada), undefined);
     t.strictSame(await pinnedIn(room), []);
     t.strictSame(await pinnedIn(quiet), [other.id], "in its own room");
   });

@@ -24,7 +24,7 @@ export async function questionContract(contract: Contract): Promise<void> {
     t.strictSame(await all(questions, room), []);
     const before = Date.now();
     const ask = (content: string, sender = ada, state = "visible" as const) =>
-      questions.ask("demo", room, { sender, content, state });
+      questions.create("demo", room, { sender, content, state });
     const asked = [await ask("one"), await ask("🎪 \u0000?", bob)];
     t.match(asked[0], { id: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/ });
     t.ok(asked[0]!.timestamp >= before && asked[0]!.timestamp <= Date.now());
@@ -77,7 +77,7 @@ export async function questionContract(contract: Contract): Promise<void> {
       where = room,
     ) => {
       const queued = { sender, content, state: "mod_queue" } as const;
-      const { id } = await questions.ask("demo", where, queued);
+      const { id } = await questions.create("demo", where, queued);
       await questions.update("demo", where, id, { state }, ada);
       ids.push(id);
     };
@@ -154,7 +154,7 @@ export async function questionContract(contract: Contract): Promise<void> {
     const { questions } = store;
     const { room, quiet, ada, bob, elsewhere } = await voting(store);
     const ask = (where = room) =>
-      questions.ask("demo", where, {
+      questions.create("demo", where, {
         sender: ada,
         content: "x",
         state: "mod_queue",
@@ -235,8 +235,8 @@ export async function questionContract(contract: Contract): Promise<void> {
       const other = (await open()).questions;
       const users = await crowd(store, 1000);
       const draft = { sender: ada, content: "x", state: "visible" } as const;
-      const { id } = await questions.ask("demo", room, draft);
-      const second = await questions.ask("demo", room, draft);
+      const { id } = await questions.create("demo", room, draft);
+      const second = await questions.create("demo", room, draft);
       const voteAll = (vote: boolean, voters = users) =>
         Promise.all(
           voters.flatMap((user) =>
@@ -281,7 +281,7 @@ export async function questionContract(contract: Contract): Promise<void> {
     const { questions } = store;
     const { room, ada, bob, cy } = await voting(store);
     const draft = { sender: ada, content: "x", state: "visible" } as const;
-    const { id } = await questions.ask("demo", room, draft);
+    const { id } = await questions.create("demo", room, draft);
     const vote = (user: string, counts: boolean, all = false) =>
       questions.vote("demo", room, id, user, counts, all);
     await vote(bob, true);
@@ -303,7 +303,11 @@ export async function questionContract(contract: Contract): Promise<void> {
     const people = await voting(store);
     const { room, quiet, ada, elsewhere } = people;
     const ask = (sender: string, where = room) =>
-      questions.ask("demo", where, { sender, content: "x", state: "visible" });
+      questions.create("demo", where, {
+        sender,
+        content: "x",
+        state: "visible",
+      });
     const { id } = await ask(ada);
     await onlyActive(t, store, people, {
       ask: (user) => ask(user),

@@ -18,7 +18,7 @@ export async function voteCopyContract(contract: Contract): Promise<void> {
     const [room, other] = [await create("z"), await create("a")];
     const ask = async (sender: string, content: string, where = room) => {
       const draft = { sender, content, state: "mod_queue" as const };
-      return (await questions.ask("demo", where, draft)).id;
+      return (await questions.create("demo", where, draft)).id;
     };
     const why = await ask(gone, "Why?");
     const how = await ask(ada, "How?\r\n👏");
@@ -120,7 +120,7 @@ export async function voteCopyContract(contract: Contract): Promise<void> {
     t.strictSame(await voters(opened.id), people.sort());
     const again = await questions.vote("demo", room, why, ada, true, false);
     t.equal(again.score, 3);
-    const { id } = await questions.ask("demo", room, {
+    const { id } = await questions.create("demo", room, {
       ...{ sender: ada, content: "Last?", state: "visible" },
     });
     const all = { page: 1, pageSize: 9 };

@@ -190,7 +190,7 @@ export async function voteContract(contract: Contract): Promise<void> {
       ["closed again", () => update({ state: "closed" })],
       ["archived", () => update({ state: "archived", content: "y" })],
       ["closed once more", () => update({ state: "closed", is_pinned: true })],
-      ["pinned", () => polls.pin("demo", room, id)],
+      ["pinned", () => polls.pin("demo", room, id, ada)],
     ];
     for (const [name, write] of still) {
       await write();

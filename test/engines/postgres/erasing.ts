@@ -50,10 +50,10 @@ async function opened(t: Test, server: PostgresServer) {
   const uploader = { tokenId: "ada", traits: new Set<string>() };
   await store.files.add("demo", uploader, newFile().record, 1e6);
   const asked = { sender: ada, content: "x", state: "visible" } as const;
-  const question = await questions.ask("demo", room, asked);
+  const question = await questions.create("demo", room, asked);
   await questions.vote("demo", room, question.id, ada, true, false);
   // Its entry has the question, until something is erased.
-  const hidden = await questions.ask("demo", room, asked);
+  const hidden = await questions.create("demo", room, asked);
   const changes = { state: "archived" } as const;
   await questions.update("demo", room, hidden.id, changes, bob);
   const poll = await polls.create("demo", room, {

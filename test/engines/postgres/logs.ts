@@ -95,7 +95,7 @@ export const logs: Part = async (t, server) => {
     const { room, ada, bob } = await chatting(node);
     const ask = async (content: string) => {
       const draft = { sender: ada, content, state: "visible" } as const;
-      return (await questions.ask("demo", room, draft)).id;
+      return (await questions.create("demo", room, draft)).id;
     };
     const hide = (id: string) =>
       questions.update("demo", room, id, { state: "archived" }, bob);

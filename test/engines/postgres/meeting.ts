@@ -37,7 +37,7 @@ export const meeting: Part = async (t, server) => {
       content: "x",
       state: "visible",
     } as const;
-    const question = await store.questions.ask("demo", room, asked);
+    const question = await store.questions.create("demo", room, asked);
     const poll = await store.polls.create("demo", room, {
       content: "x",
       options: [{ content: "a" }, { content: "b" }],

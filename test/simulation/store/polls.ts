@@ -168,9 +168,10 @@ export const pollStore: Sync<PollStore> = {
     appendOf(tx, world, user, { type: "poll.voted", room, poll: id }, by);
     return { poll: shown(poll), options: ids };
   },
-  pin(tx, world, room, id, by) {
+  pin(tx, world, room, id, user, by) {
     const row = id === null ? undefined : expectPoll(tx, world, room, id);
     expectRoom(tx.tables, world, room);
+    expectUser(tx.tables, world, user);
     const unpinned = unpinPoll(tx, { world, room }, id ?? "");
     if (unpinned !== undefined || row?.is_pinned === 0) {
       tx.append(world, { type: "poll.pinned", room, poll: id }, by);

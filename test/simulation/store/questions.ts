@@ -71,7 +71,7 @@ export const questionStore: Sync<QuestionStore> = {
       voted: question.votes.has(user),
     }));
   },
-  ask(tx, world, room, draft, by) {
+  create(tx, world, room, draft, by) {
     const { tables, now } = tx;
     expectRoom(tables, world, room);
     expectActive(tables, world, draft.sender);

@@ -1,6 +1,7 @@
 import type { Entry } from "../../../../db/log/entries.js";
 import type { Poll, PollStore } from "../../../../db/contract/polls.js";
 import type { EntryHandlers, EventOf } from "../../../module.js";
+import { isOver, isPublic } from "../../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
@@ -24,13 +25,8 @@ import {
 } from "../../../delivery/room-pushes.js";
 import type { View } from "../../../rules/world-state.js";
 import { PollFrames } from "./frames.js";
-import { isOver, isPublic } from "./shapes.js";
 import { type Voted, Voters } from "./voters.js";
 import { Voting } from "./voting.js";
-
-/** How many polls are listed at most, and of how many characters. */
-export const MAX_LISTED = 1000;
-export const MAX_LISTED_SIZE = 1024 * 1024;
 
 type Saved = Extract<Entry, { type: "poll.saved" }>;
 

@@ -1,14 +1,6 @@
 import type { Poll } from "../../../../db/contract/polls.js";
 import type { SentPoll } from "../../../../schemas/live/polls.js";
 
-/** Whether those who only read polls see this one. */
-export const isPublic = ({ state }: Poll): boolean =>
-  state === "open" || state === "closed";
-
-/** Whether whoever sees a poll sees its results. */
-export const isOver = ({ state }: Poll): boolean =>
-  state === "closed" || state === "archived";
-
 /** A poll as clients get it. */
 export const sentPoll = (poll: Poll, withResults: boolean): SentPoll => ({
   id: poll.id,

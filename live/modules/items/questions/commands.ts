@@ -1,180 +1,88 @@
-import type { Commands } from "../../../../schemas/live/index.js";
-import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
 import type { QuestionStore } from "../../../../db/contract/questions.js";
+import type { Commands } from "../../../../schemas/live/index.js";
 import type { RoomContext } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
-import type { Rates } from "../../../people/rates.js";
-import { rateLimited, unknownQuestion } from "../../../rules/problems.js";
-import { mayInRoom } from "../../../rules/rights.js";
+import { rateLimited } from "../../../rules/problems.js";
 import { configOf } from "../../../rules/room-modules.js";
-import { idIn, requireShort } from "../../../rules/texts.js";
-import { MAX_LISTED, MAX_LISTED_SIZE } from "./pushes.js";
+import {
+  itemHandlers,
+  type ItemPorts,
+  MAX_LISTED,
+  MAX_LISTED_SIZE,
+  may,
+  placeOf,
+} from "../commands.js";
 import { sentQuestion } from "./shapes.js";
 
-const module = "question";
-
 /** What the commands about questions need. */
-export interface QuestionPorts {
-  readonly limits: { readonly maxText: number };
-  readonly rates: Rates;
+export interface QuestionPorts extends ItemPorts {
   readonly store: { readonly questions: QuestionStore };
 }
+
+type Context = RoomContext<QuestionPorts>;
+
+/** Whether the caller sees the questions of every state. */
+const seesAll = (context: Context): boolean =>
+  may(context, "question.moderate");
+
+const { create, update, remove, vote, pin, unpin } = itemHandlers({
+  name: "question",
+  manage: "question.moderate",
+  store: ({ store }: QuestionPorts) => store.questions,
+  sent: sentQuestion,
+  texts: ({ content }) => ({ content }),
+
+  draft({ ports: { rates }, connection, room, me }, { content }) {
+    const { requires_moderation } = configOf(room.value, "question");
+    const state = requires_moderation === false ? "visible" : "mod_queue";
+    const mayAsk =
+      rates.mayMessage(connection, Buffer.byteLength(content)) &&
+      (state === "mod_queue" ||
+        rates.mayTell(connection.world, room.value.id, content.length));
+    if (!mayAsk) throw rateLimited();
+    return { sender: me.id, content, state };
+  },
+
+  changes: (_, { content, state, answered, is_pinned }) => ({
+    ...{ content, state, answered, is_pinned },
+  }),
+
+  async vote(context, id, { vote = true }) {
+    const { ports, connection, me } = context;
+    const question = await ports.store.questions.vote(
+      ...placeOf(context),
+      ...([id, me.id, vote === true, seesAll(context)] as const),
+      connection.author,
+    );
+    return sentQuestion(question);
+  },
+});
+
+const moderated = { inRoom: "question.moderate" } as const;
+const inModule = { module: "question", active: true } as const;
 
 /** Questions that the people in a room ask and vote for. */
 export const questions: CommandTable<
   Extract<keyof Commands, `question.${string}`>,
   QuestionPorts
 > = {
-  "question.ask": {
-    inRoom: "question.ask",
-    module,
-    active: true,
-    handler: ask,
-  },
-  "question.update": {
-    inRoom: "question.moderate",
-    module,
-    active: true,
-    handler: update,
-  },
-  "question.delete": {
-    inRoom: "question.moderate",
-    module,
-    active: true,
-    handler: remove,
-  },
-  "question.vote": {
-    inRoom: "question.vote",
-    module,
-    active: true,
-    handler: vote,
-  },
+  "question.ask": { inRoom: "question.ask", ...inModule, handler: create },
+  "question.update": { ...moderated, ...inModule, handler: update },
+  "question.delete": { ...moderated, ...inModule, handler: remove },
+  "question.vote": { inRoom: "question.vote", ...inModule, handler: vote },
   "question.list": { inRoom: "question.read", handler: list },
-  "question.pin": { inRoom: "question.moderate", handler: pin },
-  "question.unpin": { inRoom: "question.moderate", handler: unpin },
+  "question.pin": { ...moderated, handler: pin },
+  "question.unpin": { ...moderated, handler: unpin },
 };
 
-async function ask(
-  { ports, connection, room, me }: RoomContext<QuestionPorts>,
-  { content }: Commands["question.ask"]["payload"],
-) {
-  requireShort(ports.limits.maxText, { content });
-  const { requires_moderation } = configOf(room.value, module);
-  const state = requires_moderation === false ? "visible" : "mod_queue";
-  const { rates } = ports;
-  const mayAsk =
-    rates.mayMessage(connection, Buffer.byteLength(content)) &&
-    (state === "mod_queue" ||
-      rates.mayTell(connection.world, room.value.id, content.length));
-  if (!mayAsk) throw rateLimited();
-  const asked = await ports.store.questions.ask(
-    connection.world,
-    room.value.id,
-    { sender: me.id, content, state },
-    connection.author,
-  );
-  return { question: sentQuestion(asked) };
-}
-
-async function update(
-  { ports, connection, room, me }: RoomContext<QuestionPorts>,
-  payload: Commands["question.update"]["payload"],
-) {
-  const { content, state, answered, is_pinned } = payload;
-  requireShort(ports.limits.maxText, { content });
-  const { after } = await ports.store.questions.update(
-    connection.world,
-    room.value.id,
-    idIn(payload.id),
-    { content, state, answered, is_pinned },
-    me.id,
-    connection.author,
-  );
-  return { question: sentQuestion(after) };
-}
-
-async function remove(
-  { ports, connection, room }: RoomContext<QuestionPorts>,
-  payload: Commands["question.delete"]["payload"],
-) {
-  const { id } = await ports.store.questions.delete(
-    connection.world,
-    room.value.id,
-    idIn(payload.id),
-    connection.author,
-  );
-  return { question: id };
-}
-
-async function vote(
-  context: RoomContext<QuestionPorts>,
-  { id, vote = true }: Commands["question.vote"]["payload"],
-) {
-  const { ports, connection, room, me } = context;
-  const all = seesAll(context);
-  // The answer shows the question.
-  if (!all && !may(context, "question.read")) throw unknownQuestion();
-  if (!ports.rates.mayReact(connection)) throw rateLimited();
-  const question = await ports.store.questions.vote(
-    connection.world,
-    room.value.id,
-    idIn(id),
-    me.id,
-    vote === true,
-    all,
-    connection.author,
-  );
-  return { question: sentQuestion(question) };
-}
-
-const may = (
-  { login, world, room }: RoomContext<QuestionPorts>,
-  key: PermissionKey,
-) => mayInRoom(login, key, world.value, room.value);
-
-/** Whether the caller sees the questions of every state. */
-const seesAll = (context: RoomContext<QuestionPorts>): boolean =>
-  may(context, "question.moderate");
-
-async function list(context: RoomContext<QuestionPorts>) {
-  const { ports, connection, room, me } = context;
-  const all = seesAll(context);
+async function list(context: Context) {
+  const { ports, me } = context;
   const seen = await ports.store.questions.seen(
-    connection.world,
-    room.value.id,
-    me.id,
-    all,
-    MAX_LISTED,
-    MAX_LISTED_SIZE,
+    ...placeOf(context),
+    ...([me.id, seesAll(context), MAX_LISTED, MAX_LISTED_SIZE] as const),
   );
   return seen.map((question) => ({
     ...sentQuestion(question),
     voted: question.voted,
   }));
 }
-
-async function pin(
-  context: RoomContext<QuestionPorts>,
-  payload: Commands["question.pin"]["payload"],
-) {
-  const id = idIn(payload.id);
-  await pinned(context, id);
-  return { id };
-}
-
-async function unpin(context: RoomContext<QuestionPorts>) {
-  await pinned(context, null);
-  return {};
-}
-
-const pinned = (
-  { ports, connection, room, me }: RoomContext<QuestionPorts>,
-  id: string | null,
-) =>
-  ports.store.questions.pin(
-    connection.world,
-    room.value.id,
-    id,
-    me.id,
-    connection.author,
-  );

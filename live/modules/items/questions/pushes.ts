@@ -4,6 +4,7 @@ import type {
   QuestionStore,
 } from "../../../../db/contract/questions.js";
 import type { EntryHandlers, EventOf } from "../../../module.js";
+import { isVisible } from "../../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
@@ -29,17 +30,11 @@ import {
 import type { View } from "../../../rules/world-state.js";
 import { sentQuestion } from "./shapes.js";
 
-/** How many questions are listed at most, and of how many characters. */
-export const MAX_LISTED = 1000;
-export const MAX_LISTED_SIZE = 1024 * 1024;
-
 type Saved = Extract<Entry, { type: "question.saved" }>;
 
 /** The key of those who are told of a question. */
 const audienceOf = (isVisible: boolean): PermissionKey =>
   isVisible ? "question.read" : "question.moderate";
-
-const isVisible = ({ state }: Question): boolean => state === "visible";
 
 const frameOf = (question: Question): Buffer =>
   pushFrame("question.created_or_updated", {

@@ -1,0 +1,173 @@
+import type {
+  Item,
+  ItemStore,
+  ItemUpdate,
+} from "../../../db/contract/items.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import type { PermissionKey } from "../../../schemas/plain/permissions.js";
+import type { RoomContext } from "../../context.js";
+import type { Rates } from "../../people/rates.js";
+import { rateLimited, unknownItem } from "../../rules/problems.js";
+import { mayInRoom } from "../../rules/rights.js";
+import { idIn, requireShort } from "../../rules/texts.js";
+
+// The life of an item of a room, which questions and polls have in common. A kind says what
+// differs, and its table of commands says what each command asks for.
+
+/** How many items a list has at most, and of how many characters. */
+export const MAX_LISTED = 1000;
+export const MAX_LISTED_SIZE = 1024 * 1024;
+
+/** The kinds of items: the types of their modules, with which all their names begin. */
+export type ItemName = "question" | "poll";
+
+/** What clients send to create an item. */
+type Creation = {
+  question: Commands["question.ask"]["payload"];
+  poll: Commands["poll.create"]["payload"];
+};
+
+type Payload<
+  N extends ItemName,
+  A extends "update" | "vote",
+> = Commands[`${N}.${A}`]["payload"];
+
+/** An item as clients get it. */
+type Sent = {
+  question: Commands["question.update"]["result"]["question"];
+  poll: Commands["poll.update"]["result"]["poll"];
+};
+
+/** What the commands of every kind need. */
+export interface ItemPorts {
+  readonly limits: { readonly maxText: number };
+  readonly rates: Rates;
+}
+
+/**
+ * What differs between the kinds of items. Its functions throw a `LiveError` where their kind
+ * refuses what others admit.
+ * @typeParam N the name of the kind.
+ * @typeParam P the ports of its commands.
+ * @typeParam I an item in the store.
+ * @typeParam D a new item, and `C` what changes, as the store takes them.
+ */
+export interface ItemKind<
+  N extends ItemName,
+  P extends ItemPorts,
+  I extends Item,
+  D,
+  C,
+> {
+  readonly name: N;
+  /** The key of people who see items in every state, change them, and pin them. */
+  readonly manage: PermissionKey;
+  readonly store: (ports: P) => ItemStore<I, D, C>;
+  /** An item as its managers and the user who creates it get it. */
+  readonly sent: (item: I) => Sent[N];
+  /** The texts of a payload, by the paths of their fields. */
+  readonly texts: (
+    payload: Creation[N] | Payload<N, "update">,
+  ) => Record<string, string | undefined>;
+  readonly draft: (context: RoomContext<P>, payload: Creation[N]) => D;
+  readonly changes: (
+    context: RoomContext<P>,
+    payload: Payload<N, "update">,
+  ) => C;
+  /** An item was changed. */
+  readonly changed?: (ports: P, update: ItemUpdate<I>) => void;
+  /** Stores a vote. @returns the item as the caller may see it. */
+  readonly vote: (
+    context: RoomContext<P>,
+    id: string,
+    payload: Payload<N, "vote">,
+  ) => Promise<Sent[N]>;
+}
+
+/** What commands do with the items of a kind. */
+export function itemHandlers<
+  N extends ItemName,
+  P extends ItemPorts,
+  I extends Item,
+  D,
+  C,
+>(kind: ItemKind<N, P, I, D, C>) {
+  const { name } = kind;
+  type Context = RoomContext<P>;
+  type Named = { id: unknown };
+
+  const storeOf = ({ ports }: Context) => kind.store(ports);
+
+  /** An answer calls an item by the name of its kind. */
+  const named = <T>(value: T) => ({ [name]: value }) as Record<N, T>;
+
+  const requireTexts = (
+    { ports }: Context,
+    payload: Creation[N] | Payload<N, "update">,
+  ) => requireShort(ports.limits.maxText, kind.texts(payload));
+
+  async function create(context: Context, payload: Creation[N]) {
+    requireTexts(context, payload);
+    const draft = kind.draft(context, payload);
+    const { author } = context.connection;
+    const store = storeOf(context);
+    const item = await store.create(...placeOf(context), draft, author);
+    return named(kind.sent(item));
+  }
+
+  async function update(context: Context, payload: Payload<N, "update">) {
+    requireTexts(context, payload);
+    const changes = kind.changes(context, payload);
+    const { ports, me, connection } = context;
+    const item = [...placeOf(context), idIn(payload.id)] as const;
+    const by = [me.id, connection.author] as const;
+    const update = await storeOf(context).update(...item, changes, ...by);
+    kind.changed?.(ports, update);
+    return named(kind.sent(update.after));
+  }
+
+  async function remove(context: Context, payload: Named) {
+    const item = [...placeOf(context), idIn(payload.id)] as const;
+    const { author } = context.connection;
+    const { id } = await storeOf(context).delete(...item, author);
+    return named(id);
+  }
+
+  async function vote(context: Context, payload: Payload<N, "vote">) {
+    // The answer shows the item.
+    if (!may(context, `${name}.read`) && !may(context, kind.manage)) {
+      throw unknownItem(name);
+    }
+    const { ports, connection } = context;
+    if (!ports.rates.mayReact(connection)) throw rateLimited();
+    return named(await kind.vote(context, idIn(payload.id), payload));
+  }
+
+  function pinned(context: Context, id: string | null) {
+    const by = [context.me.id, context.connection.author] as const;
+    return storeOf(context).pin(...placeOf(context), id, ...by);
+  }
+
+  async function pin(context: Context, payload: Named) {
+    const id = idIn(payload.id);
+    await pinned(context, id);
+    return { id };
+  }
+
+  async function unpin(context: Context) {
+    await pinned(context, null);
+    return {};
+  }
+
+  return { create, update, remove, vote, pin, unpin };
+}
+
+/** The ids of the world and of the room that the payload names. */
+export const placeOf = ({ connection, room }: RoomContext) =>
+  [connection.world, room.value.id] as const;
+
+/** Whether the caller has a key in the room that the payload names. */
+export const may = (
+  { login, world, room }: RoomContext,
+  key: PermissionKey,
+): boolean => mayInRoom(login, key, world.value, room.value);
