@@ -55,7 +55,7 @@ export async function oneCommitEach(seconds: number): Promise<number> {
 
 /**
  * Reads of one room, alone and then beside 32 writers.
- * @param disk that of this machine, or the slow one.
+ * @param disk the disk of this machine, or the slow one.
  */
 export async function besideWrites(
   scene: Scene,

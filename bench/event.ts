@@ -81,8 +81,8 @@ export async function fill(
 
 /**
  * Authorization headers of callers of a world.
- * @param options.traits what they hold beside `roles`.
- * @param options.roles by default those with which they may do everything.
+ * @param options.traits their traits beside `roles`.
+ * @param options.roles by default the roles with all rights.
  */
 export function callersOf(
   id: string,

@@ -25,7 +25,7 @@ export function residentOf(pid: number): number {
 /** How many ticks of the clock a second has in `/proc`, on all Linux of today: `man 7 time`. */
 const TICKS = 100;
 
-/** The processor time that a process and those of its children who have ended used, in seconds. */
+/** The processor time of a process and its ended children, in seconds. */
 export function processorTimeOf(pid: number): number {
   const tasks = `/proc/${pid}/task`;
   let nanoseconds = 0;
@@ -48,7 +48,7 @@ export function treeOf(pid: number): number[] {
   return [pid, ...children.flatMap((child) => treeOf(Number(child)))];
 }
 
-/** Measures memory under load, and what a second process adds. */
+/** Measures memory under load, and the memory of a second process. */
 export async function figures(): Promise<Figure[]> {
   const dataDir = await newEvent({ bench: { rooms: 100, halfHidden: true } });
   const server = await startFoyer(dataDir);

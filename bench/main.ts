@@ -1,8 +1,8 @@
 // `npm run bench live` measures the websockets, `npm run bench start` the start and an idle
-// server, `npm run bench nodes` what several machines share, `npm run bench actions` what
-// single actions ask of them, `npm run bench bytes` what nodes of several worlds get,
-// `npm run bench store` the writes beside those of another build; other
-// arguments are for the rest. Servers end with the benchmark.
+// server, `npm run bench nodes` several nodes on shared servers, `npm run bench actions` the
+// statements and messages of single actions, `npm run bench bytes` the bytes to nodes of
+// several worlds, `npm run bench store` the writes beside another build; other arguments are
+// for the rest. Servers end with the benchmark.
 process.once("SIGTERM", () => process.exit(1));
 const [, , part] = process.argv;
 if (part === "live") await import("./live/run.js");

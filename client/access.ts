@@ -1,4 +1,4 @@
-/** Where the server is, and who calls it. */
+/** The address of the server, and the caller. */
 export interface Access {
   /** The address of the server, such as `https://rooms.example.org`. */
   baseUrl: string;

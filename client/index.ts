@@ -13,7 +13,7 @@ export type RoomList = Schemas["RoomList"];
 export type User = Schemas["User"];
 export type UserList = Schemas["UserList"];
 export type UserName = Schemas["UserName"];
-/** What goes on in a world. */
+/** The activity in a world. */
 export type Activity = Schemas["Activity"];
 /** A file that was uploaded to the world; not the `File` of a browser. */
 export type StoredFile = Schemas["File"];
@@ -140,7 +140,7 @@ export class Foyer {
     return allPages((page) => this.listUsers({ ...query, page }));
   }
 
-  /** What goes on in the world now, and how much since the server started. */
+  /** The present activity in the world, and totals since the start of the server. */
   async getActivity(): Promise<Activity> {
     const answer = await this.#send("GET", "/activity/");
     return (await answer.json()) as Activity;
@@ -161,7 +161,7 @@ export class Foyer {
     await this.#send("DELETE", `/files/${encodeURIComponent(id)}/`);
   }
 
-  /** Erases what identifies a user. */
+  /** Erases everything that identifies a user. */
   async deleteUser(name: UserName): Promise<void> {
     await this.#send("POST", "/delete_user", name);
   }
@@ -169,7 +169,7 @@ export class Foyer {
   /**
    * Uploads a file to the world.
    * @param file a `File`, or a `Blob` such as `openAsBlob` of `node:fs` gives.
-   * @param name the file name; its extension says the type. A `File` has a name of
+   * @param name the file name; its extension gives the type. A `File` has a name of
    *   its own, and a `Blob` needs one.
    * @returns the URL of the file.
    */

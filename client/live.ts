@@ -99,7 +99,7 @@ export class Live {
     void this.#link.connect();
   }
 
-  /** What the user sees, kept up to date; undefined before the first login. */
+  /** The user's view of the world, kept up to date; undefined before the first login. */
   get state(): LiveState | undefined {
     return this.#state;
   }
@@ -149,7 +149,7 @@ export class Live {
    * Listens to a push of the server, or to an event of the client. A listener to
    * `authenticated` runs after each login, before the calls that waited are sent: make
    * the calls there that each new connection needs.
-   * @param listener what it throws, or rejects with, goes to `onError`.
+   * @param listener its errors and rejections go to `onError`.
    * @returns ends it.
    */
   on<N extends EventName>(name: N, listener: Listener<N>): () => void {

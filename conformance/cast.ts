@@ -42,7 +42,7 @@ interface Part {
   state?: "silenced" | "banned";
 }
 
-/** Each connection that watches what a row does, but for the two of the caller. */
+/** Each connection that watches a row, except the two of the caller. */
 export const others = {
   /** Another user in the room. */
   neighbor: {
@@ -59,7 +59,7 @@ export const others = {
     enters: true,
     joined: true,
   },
-  /** A silenced user, who would have every right otherwise. */
+  /** A silenced user, who has every right otherwise. */
   silenced: {
     rights: rightsOf.silenced,
     traits: ["inside", "moderator", "admin"],

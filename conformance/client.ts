@@ -2,13 +2,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import type { Conversation } from "./contract.js";
 
-/** How long a client waits for a frame unless something else is said, in milliseconds. */
+/** How long a client waits for a frame by default, in milliseconds. */
 const PATIENCE = 30_000;
 
 /** A frame as JSON.parse gave it. */
 export type Frame = [name: string, ...rest: unknown[]];
 
-/** A value of JSON, whose fields the caller looks into. */
+/** A JSON value, whose fields the caller reads. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Json = any;
 
@@ -19,7 +19,7 @@ export interface Closed {
 
 /** One websocket. It checks each frame that comes, and keeps it until a caller takes it. */
 export class Client {
-  /** What `authenticated` said. */
+  /** The data of `authenticated`. */
   hello: Json;
   /** The id of the user who logged in. */
   id = "";
@@ -134,12 +134,12 @@ export class Client {
     return answer;
   }
 
-  /** The next frame, of whatever kind. */
+  /** The next frame of any kind. */
   frame(): Promise<Frame> {
     return this.#take("a frame", () => true);
   }
 
-  /** The next frames, of whatever kind. */
+  /** The next frames of any kind. */
   async frames(count: number): Promise<Frame[]> {
     const frames: Frame[] = [];
     while (frames.length < count) frames.push(await this.frame());
@@ -165,8 +165,8 @@ export class Client {
   }
 
   /**
-   * Takes everything that has come. What the server has decided to send before comes
-   * before the answer to a ping.
+   * Takes all frames that have come. Frames that the server has already decided to send
+   * come before the answer to a ping.
    */
   async all(): Promise<Frame[]> {
     const mark = `mark ${++this.#count}`;
@@ -217,7 +217,7 @@ export class Client {
     return has();
   }
 
-  /** The names of what has come; see {@link all}. */
+  /** The names of the frames that have come; see {@link all}. */
   async names(): Promise<string[]> {
     return (await this.all()).map(([name]) => name);
   }

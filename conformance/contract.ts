@@ -16,15 +16,15 @@ function frameOf(text: string): Frame {
   return frame;
 }
 
-/** The AsyncAPI document as a test of what the server sends. */
+/** The AsyncAPI document as a test of the server's frames. */
 export class LiveContract {
   readonly #ajv = new Ajv({ strict: false, allErrors: true });
   readonly #messages: JsonObject;
   readonly #hasOthers: boolean;
 
   /**
-   * @param hasOthers whether the server may send pushes that the document does not name; clients
-   *   ignore those.
+   * @param hasOthers whether the server may send pushes that the document does not name. Clients
+   *   ignore such pushes.
    */
   constructor(document: JsonObject, hasOthers = false) {
     addFormats.default(this.#ajv);
@@ -42,8 +42,8 @@ export class LiveContract {
   /**
    * Whether a frame of the server is one that the document promises.
    * @param pending the name of the command that it answers, if it answers one. It may
-   *   be a name that no command has, such as "" for what was no command at all.
-   * @throws {Error} that says what is not.
+   *   be an unknown name, or "" for a frame that was no command.
+   * @throws {Error} that names the fault.
    */
   checkFrame(text: string, pending?: string): void {
     const frame = frameOf(text);
@@ -96,17 +96,17 @@ const ofConnection = new Set([
 ]);
 
 interface Pending {
-  /** What the frame begins with; empty if it is no command. */
+  /** The first element of the frame; empty if it is no command. */
   name: string;
   /** The id as JSON; undefined if it has none. */
   id: string | undefined;
-  /** What a ping sends, as JSON. */
+  /** The data of a ping, as JSON. */
   data: string;
 }
 
 /**
- * What one connection sent and received. Each frame is checked, and each command gets
- * one answer, in the order of the commands.
+ * The frames of one connection, in both directions. Each frame is checked, and each command
+ * gets one answer, in the order of the commands.
  */
 export class Conversation {
   readonly #contract: LiveContract;
@@ -145,7 +145,7 @@ export class Conversation {
       throw new Error(`the answer to ${next.name} has another id: ${text}`);
     }
     if (frame[0] === "pong" && JSON.stringify(frame[1]) !== next.data) {
-      throw new Error(`other data than that of the ping: ${text}`);
+      throw new Error(`other data than the ping had: ${text}`);
     }
     this.#contract.checkFrame(text, isLogin ? undefined : next.name);
   }

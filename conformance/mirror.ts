@@ -29,7 +29,7 @@ export class Mirror {
   #polls: readonly ListedPoll[] | undefined;
   #events: Map<number, Json> | undefined;
   #viewers: Map<string, PublicUser> | undefined;
-  /** The lists of which the client would ask again, as the user may have acted elsewhere. */
+  /** The lists that the client would fetch again, as the user may have acted elsewhere. */
   readonly #doubts = new Set<"questions" | "polls">();
   readonly #room: string;
   readonly #questionKind: QuestionKind;
@@ -141,7 +141,7 @@ export class Mirror {
     }
   }
 
-  /** All that is known, in a form in which the same is equal. */
+  /** The whole state, in a canonical form for comparison. */
   picture(): Record<string, unknown> {
     const { state } = this;
     return {
@@ -172,7 +172,7 @@ export class Mirror {
     };
   }
 
-  /** The last message of the room that had an event: listeners learn of their own messages by it. */
+  /** The last message of the room with an event: listeners recognize their own messages by it. */
   get #lastMessage(): number {
     const messages = [...(this.#events?.values() ?? [])].filter(
       ({ event_type }) => event_type !== "channel.member",
@@ -196,7 +196,7 @@ const refused = (error: unknown): undefined => {
 const byId = (users: readonly PublicUser[]) =>
   new Map(users.map((user) => [user.id, user]));
 
-/** In which channels there is something behind the read pointer. */
+/** The channels with events after the read pointer. */
 const unreadOf = (
   { channels, readPointers, unreadPointers }: LiveState,
   room: string,

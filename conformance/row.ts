@@ -15,24 +15,24 @@ type Requirement =
   | { inChannel: PermissionKey | "any" };
 
 interface Happening {
-  /** The role of the caller; a member unless a row says otherwise. */
+  /** The role of the caller; a member by default. */
   as?: Role;
   /** The steps that the caller has taken before; all by default. */
   before?: { enters?: false; joined?: false };
   /**
-   * All pushes, in the order in which each audience gets them. An audience that
-   * is not named gets nothing.
+   * All pushes to each audience, in order. An audience that is not named gets
+   * nothing.
    */
   pushes?: readonly Push[];
   /** Some pushes come later than the push of a change of the world. */
   late?: true;
-  /** Whose connection ends. */
+  /** The audiences whose connections end. */
   ends?: string;
   /** Why Foyer fails the row, for as long as this fault is not mended. */
   todo?: string;
   /** Why only the harness can run the row: it has no request that does the same. */
   inside?: string;
-  /** The changes that an audience does not learn by pushes, and the reason. */
+  /** Changes without a push to an audience, and the reason. */
   unaware?: Partial<Record<Audience, { of: string; because: string }>>;
 }
 

@@ -13,7 +13,7 @@ export interface Watcher {
 /** The audiences that are not logged in. */
 const unknown: readonly Audience[] = ["banned", "stranger"];
 
-/** The users of the world, who may log in again. */
+/** The users of the world; each may log in again. */
 export const citizens: readonly Audience[] = audiences.filter(
   (name) => name !== "foreigner" && !unknown.includes(name),
 );

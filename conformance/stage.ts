@@ -57,7 +57,7 @@ export abstract class Stage {
   abstract readonly world: string;
   /** The world of the foreigner; undefined if there is none. */
   abstract readonly foreignWorld: string | undefined;
-  /** What `announcement.list` answers before the row adds any. */
+  /** The answer of `announcement.list` before the row adds any. */
   former: readonly Json[] = [];
   /** The room that everything happens in. The outsider cannot see it. */
   room = "";
@@ -82,7 +82,7 @@ export abstract class Stage {
   /** Ends the preparations, before any audience connects. */
   async ready(): Promise<void> {}
 
-  /** Makes a member of the room's channel, also of a user who cannot see the room. */
+  /** Makes a user a member of the room's channel, even one who cannot see the room. */
   abstract join(name: Person): Promise<void>;
 
   /** Sends a message. @returns its id. */
@@ -98,7 +98,7 @@ export abstract class Stage {
   /** Makes a question, visible unless `changes` say otherwise. @returns its id. */
   abstract question(changes?: QuestionChanges, from?: Person): Promise<string>;
 
-  /** Makes a poll, open unless `changes` say otherwise. @returns its id and those of its two options. */
+  /** Makes a poll, open by default. @returns its id and the ids of its two options. */
   abstract poll(changes?: PollChanges): Promise<[string, string, string]>;
 
   abstract vote(

@@ -44,7 +44,7 @@ export async function verify(
     await verification.run();
   } catch (error) {
     const { message, stack } = error as Error;
-    // Whether a server elsewhere or this program is wrong, its stack does not tell.
+    // The stack does not tell a fault of the remote server from one of this program.
     verification.faults.push((site.isCertain && stack) || message);
   }
   return verification.faults;
@@ -108,7 +108,7 @@ class Verification {
     return otherNames.filter((name) => this.#present.includes(name));
   }
 
-  /** An audience without the right gets the right code, and learns nothing of what the command is about. */
+  /** An audience without the right gets the expected code, the same whether or not the object exists. */
   async #refusal(row: CommandRow, name: Other): Promise<void> {
     const expected = this.#refusalOf(row, name);
     if (expected === undefined) return;
@@ -121,7 +121,7 @@ class Verification {
       this.#note(name, `is answered ${text}, not ${expected}`);
     }
     if (text.includes(SECRET)) this.#note(name, `is shown ${text}`);
-    // An audience that is refused for another reason than the right may know what is there.
+    // An audience that is refused for another reason than the right may know that the object exists.
     if (row.refused?.[name] !== undefined) return;
     const absent = withoutThings(payload);
     const [, , other] = await client.call(action, absent);
@@ -140,7 +140,7 @@ class Verification {
     const action = commandOf(this.#name);
     const { payload } = this.#stage;
     client.sendFrame(action, this.#name, payload);
-    // Whatever it causes follows.
+    // Its pushes follow.
     const frame = await client.frame();
     const [name, , result] = frame;
     if (name !== "success") throw new Error(`me: ${JSON.stringify(frame)}`);
@@ -259,7 +259,7 @@ class Verification {
     }
   }
 
-  /** An audience that holds the right is not refused, whatever is left to do. */
+  /** An audience with the right is not refused, even if the command then changes nothing. */
   async #holders(row: CommandRow): Promise<void> {
     const action = commandOf(this.#name);
     for (const name of this.#others) {

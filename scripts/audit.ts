@@ -12,7 +12,7 @@ interface Audit {
   vulnerabilities: Record<string, { severity: string; range: string }>;
 }
 
-/** The packages that a server uses if they are there, and all that those need. */
+/** The optional packages of a server, with their dependencies. */
 function optionalPackages(): Set<string> {
   const { peerDependencies } = JSON.parse(
     readFileSync("package.json", "utf8"),

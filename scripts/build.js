@@ -12,20 +12,20 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
-// `npm run build` compiles what tsconfig.json includes into dist/, and makes what else is
-// served and packed, unless that is up to date. The compiler takes seconds to find that
-// out; this script takes a fraction of one. It is not TypeScript, because it runs before
-// anything is compiled. The project is the current folder.
+// `npm run build` compiles the files of tsconfig.json into dist/, and makes the other parts
+// that are served and packed, unless all is up to date. The compiler takes seconds to find
+// that out; this script takes a fraction of one. It is not TypeScript, because it runs before
+// the compiler. The project is the current folder.
 
 const OUT = "dist";
-/** The build info of the compiler, which compiles only what has changed since. */
+/** The build info of the compiler, which compiles only files changed since. */
 const MEMORY = join(OUT, ".tsbuildinfo");
 /** The fingerprint of the last build that succeeded. */
 const STAMP = join(OUT, ".built");
-/** Those of the other sources from which the pages and the client are built. */
+/** The other sources of the pages and the client. */
 const SHARED = ["client", "schemas"];
 
-/** The packages, and those that are installed, with their types. */
+/** The declared and the installed packages, with their types. */
 const LOCK = [
   "package.json",
   "package-lock.json",
@@ -35,8 +35,8 @@ const LOCK = [
 const sources = sourcesOf(JSON.parse(readFileSync("tsconfig.json", "utf8")));
 
 /**
- * What is made beside the compiler's output, in this order.
- * - `source`: it is made where this is. An image of the server lacks some of them.
+ * The parts beside the compiler's output, in the order of the build.
+ * - `source`: the part is made only where this file exists. An image of the server lacks some.
  * - `out`: the folder that it fills.
  * - `inputs`: all files that it depends on, beside the installed packages.
  */
@@ -122,7 +122,7 @@ for (const part of parts) {
   if (!process.exitCode && existsSync(part.source)) await bring(part);
 }
 
-/** Makes a part, unless it is there and what it depends on is the same. */
+/** Makes a part, unless it exists and its inputs are unchanged. */
 async function bring({ name, out, inputs, make }) {
   const stamp = join(OUT, `.built-${name}`);
   const hash = hashOf([script("build.js"), ...LOCK, ...inputs().sort()]);
@@ -146,7 +146,7 @@ function script(name) {
   return fileURLToPath(import.meta.resolve(`./${name}`));
 }
 
-/** Writes what clients get that take Brotli or gzip, so that the server compresses nothing. */
+/** Writes the Brotli and gzip forms, so that the server compresses nothing. */
 function compress(folder) {
   for (const path of filesBelow(folder)) {
     if (!/\.(js|css|svg|json|html)$/.test(path)) continue;

@@ -4,17 +4,17 @@ import ts from "typescript";
 import { build } from "vite";
 import { OUTSIDE, OUTSIDE_LIBRARY } from "./manifest.js";
 
-// Makes the server as it ships: a few modules, with what they use of other packages. They
-// start in half the time of the compiler's output. scripts/build.js runs this.
+// Makes the server as it ships: a few modules that contain the code they use from other
+// packages. They start in half the time of the compiler's output. scripts/build.js runs this.
 
-/** What owners start from a module beside their own. */
+/** Modules that other modules start as threads or processes, from a file beside their own. */
 const THREADS = {
   "writer-thread": "db/sqlite/engine/writer-thread.ts",
   "search-thread": "db/sqlite/engine/search-thread.ts",
   "image-process": "plugins/upload/image-process.ts",
 };
 
-/** What a program imports. Modules of one process share their classes. */
+/** The modules that a program imports. Modules of one process share their classes. */
 const LIBRARY = {
   app: "app.ts",
   schemas: "schemas/index.ts",
@@ -38,7 +38,7 @@ const ascii = {
   generateBundle(_options, files) {
     for (const file of Object.values(files)) {
       if (file.type !== "chunk") continue;
-      // All stays on its line. Without the flag u, each half of a pair by itself.
+      // Lines keep their numbers. Without the flag u, each half of a pair is escaped alone.
       file.code = file.code.replace(
         /[^\0-\x7f]/g,
         (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -83,7 +83,7 @@ function bundle(folder, entries, external) {
   });
 }
 
-/** Copies the types of modules, and those that they name. */
+/** Copies the types of modules, and the types that these refer to. */
 function copyTypes(modules) {
   const found = new Set(modules.map((path) => path.replace(/\.ts$/, ".d.ts")));
   for (const path of found) {

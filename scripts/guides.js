@@ -45,7 +45,7 @@ input{font:inherit;width:100%;box-sizing:border-box;padding:.3rem .5rem}img{max-
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#8bf}pre{background:#262626}}
 `;
 
-// Every word has to be in a section; a section whose heading has more of them comes first.
+// A section must have every word; a section with more of them in its heading comes first.
 const SCRIPT = `const base = new URL(".", import.meta.url);
 const input = document.querySelector("#search");
 const found = document.querySelector("#found");
@@ -87,7 +87,7 @@ input.addEventListener("input", search);
 if (location.hash.startsWith("#/")) location.replace(new URL("../api" + location.hash, base));
 `;
 
-/** Makes the manual in a folder: its start, and below `guides/` the pages and what they need. */
+/** Makes the manual in a folder: its start page, and below `guides/` the pages with their files. */
 export function buildGuides(out) {
   const folder = join(out, "guides");
   mkdirSync(folder, { recursive: true });

@@ -2,23 +2,23 @@ import { readFileSync } from "node:fs";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 
-// What is installed with the bundles, and the manifests that say so.
+// The packages that are installed with the bundles, and the manifests that list them.
 
 const checkout = JSON.parse(readFileSync("package.json", "utf8"));
 
 /** Packages with parts that differ by platform. */
 const NATIVE = ["better-sqlite3", "sharp"];
 
-/** Packages that a program shares with the library, whose types and classes are those of it. */
+/** Packages that a program shares with the library, so that both have the same types and classes. */
 const SHARED = ["@sinclair/typebox", "fastify"];
 
-/** What no bundle contains; a server loads the optional ones if it is told to. */
+/** The packages outside every bundle; a variable makes a server load the optional ones. */
 export const OUTSIDE = [...NATIVE, ...Object.keys(checkout.peerDependencies)];
 
-/** What the bundle of the library does not contain, either. */
+/** The packages outside the bundle of the library, too. */
 export const OUTSIDE_LIBRARY = [...OUTSIDE, ...SHARED];
 
-/** The manifest of the package: without what the bundles contain, and fields of a checkout. */
+/** The manifest of the package, without bundled packages and fields of a checkout. */
 export function manifestOfPackage() {
   const manifest = { ...checkout };
   for (const key of [
@@ -31,7 +31,7 @@ export function manifestOfPackage() {
   return manifest;
 }
 
-/** The manifest of an image: what the command uses, whatever it is told. */
+/** The manifest of an image: all packages of the command, optional ones included. */
 function manifestOfImage() {
   const { name, version, license, type } = checkout;
   const dependencies = versionsOf(OUTSIDE);

@@ -16,8 +16,8 @@ import { extract } from "tar";
 import { manifestOfPackage } from "./manifest.js";
 
 // `npm run pack [-- <folder>]` makes the tarballs of both packages. The server's has the
-// bundles. What they do not contain is fetched by npm, except Fastify: the tarball has it with
-// all that it needs, in the versions that were tested, as newer ones refuse Node.js 20.
+// bundles. npm fetches the packages outside them, except Fastify: the tarball has it with its
+// dependencies, in the versions that were tested, as newer ones refuse Node.js 20.
 
 const target = resolve(process.argv[2] ?? ".");
 const scratch = mkdtempSync(join(tmpdir(), "foyer-pack-"));
@@ -29,7 +29,7 @@ try {
   const folder = join(scratch, "package");
   const manifest = { ...manifestOfPackage(), bundleDependencies: ["fastify"] };
   writeJson(join(folder, "package.json"), manifest);
-  // npm packs those of them that Fastify needs.
+  // npm packs the ones that Fastify needs.
   const { packages } = readJson("package-lock.json");
   for (const [path, { dev, link }] of Object.entries(packages)) {
     const isShipped = path.startsWith("node_modules/") && !dev && !link;
@@ -44,7 +44,7 @@ try {
    * it asks for, its manifest names that one, or npm would replace it.
    */
   function copy(path) {
-    // Those for other platforms are not installed.
+    // Packages for other platforms are not installed.
     if (!existsSync(path)) return;
     const to = join(folder, path);
     mkdirSync(to, { recursive: true });

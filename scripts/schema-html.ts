@@ -25,7 +25,7 @@ export interface DocumentSchema {
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** The name of what a reference of the document points to. */
+/** The name of the schema that a reference points to. */
 export const refName = (ref: string): string =>
   ref.slice(ref.lastIndexOf("/") + 1);
 
@@ -37,7 +37,7 @@ const alternatives = (types: readonly string[]): string =>
   [...new Set(types)].join(" | ");
 
 /**
- * A schema as HTML, in the notation of TypeScript: short, and known to whoever writes
+ * A schema as HTML, in the notation of TypeScript, which is short and known to authors of
  * clients. Named schemas become links to `#<name>`.
  * @param indent the spaces before a line of this schema.
  */
@@ -87,7 +87,7 @@ function objectHtml(
   return `{ [name]: ${schemaHtml(additionalProperties, indent)} }`;
 }
 
-/** What the notation does not say of a field. */
+/** The remarks on a field that the notation cannot express. */
 function noteOf(field: DocumentSchema): string {
   const { description, format, type, items } = field;
   const { minLength, maxLength, minItems, maxItems, minimum, maximum } = field;

@@ -97,7 +97,7 @@ static void set_option(int fd, int level, int name, int value) {
   if (setsockopt(fd, level, name, &value, sizeof value)) fail("setsockopt");
 }
 
-/* Connects. What follows is up to `serve`. */
+/* Connects. `serve` does the rest. */
 void begin(struct client *client) {
   client->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
   if (client->fd < 0) fail("socket");
@@ -292,7 +292,7 @@ static void drain(struct client *client) {
   watch(client, EPOLLIN);
 }
 
-/* Reads and writes what epoll says can be. */
+/* Reads and writes as far as epoll allows. */
 void serve(struct client *client, uint32_t events) {
   if (client->state == CLOSED) return;
   if (events & EPOLLOUT && client->out_size > 0) drain(client);

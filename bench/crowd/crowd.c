@@ -7,7 +7,7 @@
  *
  *   number N               the number of the first client; several processes share a crowd
  *   tokens FILE            the tokens of clients, one a line
- *   choices WORD …         what {choice} is, in turn
+ *   choices WORD …         the values of {choice}, in turn
  *   room ID                adds a room; client i is in room i modulo their number
  *   script                 begins a new script, for clients that are opened afterwards
  *   step TEXT              adds a frame to it; each is sent after the answer to the one before
@@ -18,10 +18,10 @@
  *   each MS TEXT           every client sends a frame once, evenly in this time
  *   on TEXT                every client answers each delivery with a frame; none without a text
  *   stall, resume          the clients stop reading, and read again
- *   again MS               clients whose connection is lost connect again after this time, and
- *                          as often as it is refused
+ *   again MS               clients that lose their connection connect again after this time, and
+ *                          after each refusal
  *   await                  done when all clients have run their scripts
- *   report SENT            waits until nothing comes any more, and says what came. SENT is how
+ *   report SENT            waits until nothing comes any more, and reports the counts. SENT is how
  *                          many messages another process sent in the room
  *
  * In a text, {i} is the client's number, {token}, {room} and {choice} are its own, {seq}
@@ -41,8 +41,8 @@
 #include <unistd.h>
 
 #define PATIENCE (180 * NS)
-/* Nothing is read for this time after each turn. A process that waits in epoll_wait is
- * woken by every frame, at the cost of who writes it; this one finds many frames at once. */
+/* Nothing is read for this time after each turn. Every frame wakes a process that waits in
+ * epoll_wait, at the expense of the writer; this one finds many frames at once. */
 #define PAUSE MS
 /* Nothing more is expected after so long without a delivery, if all came and if not. */
 #define QUIET (NS / 2)
@@ -150,7 +150,7 @@ static void finish(struct task *task) {
   task->kind = NONE;
 }
 
-/* Does what is due. @returns when it has to be called again, at the latest */
+/* Does all due work. @returns when it has to be called again, at the latest */
 static uint64_t run_tasks(void) {
   uint64_t at = now(), next = at + NS / 10;
   for (struct task *task = tasks; task < tasks + MAX_TASKS; task++) {

@@ -1,4 +1,4 @@
-/* What the parts of the generator share. crowd.c says what it does. */
+/* The declarations that the parts of the generator share. crowd.c describes it. */
 #ifndef CROWD_H
 #define CROWD_H
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@
 
 enum state { CLOSED, UPGRADING, JOINING, JOINED, STALLED };
 
-/* What a client sends: each frame after the answer to the frame before. */
+/* The frames of a client: each is sent after the answer to the frame before. */
 struct script {
   char *frames[MAX_STEPS];
   uint32_t steps;

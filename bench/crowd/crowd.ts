@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { Generator, type Report, type Times } from "./generator.js";
 
-/** Who comes to a server. */
+/** The clients of a server. */
 export interface Guests {
   /** How many come. */
   people: number;
@@ -17,7 +17,7 @@ export interface Guests {
   first?: number;
   /** Whether they have small buffers, because they are going to stop reading. */
   slow?: boolean;
-  /** What everybody sends beside the usual. */
+  /** The extra frames of every client. */
   also?: string[];
 }
 
@@ -37,7 +37,7 @@ const fetchPage = frame("chat.fetch", 3, {
   before_id: NEWEST,
 });
 
-/** What somebody sends who listens. */
+/** The frames of a listener. */
 const listens = [
   login,
   enter,
@@ -45,7 +45,7 @@ const listens = [
   fetchPage,
 ];
 
-/** What somebody sends who is going to send messages. */
+/** The frames of a speaker. */
 const speaks = [
   login,
   enter,
@@ -68,7 +68,7 @@ const messageOf = (bytes: number) =>
 export class Crowd {
   readonly #generators: Generator[];
   readonly #speakers: number;
-  /** What came while they joined. */
+  /** The counts of the joining. */
   joined!: Report;
 
   private constructor(generators: Generator[], speakers: number) {
@@ -145,7 +145,7 @@ export class Crowd {
   }
 
   /**
-   * Counts what comes from now on, until nothing comes any more.
+   * Counts deliveries from now on, until none come any more.
    * @param during sends messages.
    * @param messages how many it sends.
    * @throws {Error} if anything is lost, comes twice or late, or is refused.
@@ -168,7 +168,7 @@ export class Crowd {
     return reports.reduce(together);
   }
 
-  /** @returns what came since the last `measure`. It throws as that does. */
+  /** @returns the counts since the last `measure`. It throws like `measure`. */
   async report(name: string, messages = 0): Promise<Report> {
     const report = await this.#reports(messages);
     const wrong = (

@@ -13,7 +13,7 @@ import {
 } from "./halls.js";
 import { note } from "./notes.js";
 
-/** What is measured once, without a reference or beside one. */
+/** The figures that are measured once, with or without a reference. */
 export interface Measured {
   name: string;
   /** @param seconds how long people talk. */
@@ -86,7 +86,7 @@ const arrivals: Measured = {
 
 const room = "{room}";
 
-/** What a client asks when it is back, beside the usual. */
+/** The extra frames of a client that reconnects. */
 const lists = [
   frame("question.list", 5, { room }),
   frame("poll.list", 6, { room }),
@@ -130,7 +130,7 @@ const restart: Measured = {
       const away = await isBack(hall.crowd, PEOPLE);
       note(`${name}: all are back`, away, "s", 15);
       await setTimeout(AWAY);
-      // Nobody of them is deaf.
+      // All of them read.
       const { delay } = await talk(hall, `${name}, after`, 5, seconds);
       note(`${name}: p95 afterwards`, delay.p95, "ms");
     } finally {
@@ -139,5 +139,5 @@ const restart: Measured = {
   },
 };
 
-/** In the order in which they are measured. */
+/** In the order of measurement. */
 export const figures: Measured[] = [full(1), full(2), arrivals, restart];

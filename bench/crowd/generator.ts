@@ -24,7 +24,7 @@ export interface Times {
   max: number;
 }
 
-/** What came to the clients of a process. */
+/** The counts of the clients of a process. */
 export interface Report {
   clients: number;
   /** From when a message was sent until a client had it. */
@@ -44,7 +44,7 @@ export interface Report {
   away: number;
   /** Until the last delivery, in seconds. */
   seconds: number;
-  /** What the process itself has used, in seconds of processor time. */
+  /** The processor time of the process itself, in seconds. */
   processor: number;
 }
 
@@ -64,7 +64,7 @@ function compiled(): Promise<string> {
 
 let tokens: string | undefined;
 
-/** A file with the tokens of people who may do what everybody may. */
+/** A file with the tokens of attendees without special rights. */
 function tokenFile(): string {
   if (tokens) return tokens;
   tokens = join(newFolder(), "tokens");

@@ -30,10 +30,10 @@ const SLOW = Math.ceil(PEOPLE / 50);
 /** The least time until so much waits for them that they are dropped, in seconds. */
 const UNTIL_DROPPED = 15;
 
-/** A message that fills what may wait for a client soon, in bytes. */
+/** The size of a message that soon exceeds the unsent bytes of a client, in bytes. */
 const LONG = 500;
 
-/** People talk while some do not read. @throws {Error} unless those are dropped. */
+/** People talk while some clients do not read. @throws {Error} unless those are dropped. */
 async function besideSlow(hall: Hall, seconds: number): Promise<Outcome> {
   const slow = await Crowd.open(hall.server.port, {
     ...{ people: SLOW, speakers: 0, first: PEOPLE, slow: true },
@@ -59,7 +59,7 @@ function talkLong(hall: Hall, name: string, seconds: number): Promise<Outcome> {
   return during(hall, name, say, messages);
 }
 
-/** The p95 of one run in Foyer, to that of another. */
+/** The ratio of the p95 of two runs in Foyer. */
 const toItself =
   (
     run: (hall: Hall, seconds: number) => Promise<Outcome>,
@@ -135,7 +135,7 @@ const marks: Group = {
   ],
 };
 
-/** Opens a poll, of which clients choose an option each. */
+/** Opens a poll, in which each client chooses an option. */
 async function openPoll({ server, rooms: [room], crowd }: Hall) {
   const [authorization] = callersOf("bench", { count: 1 });
   const director = await Director.join(
@@ -196,7 +196,7 @@ const votes: Group = {
   ],
 };
 
-/** In the order in which they are measured. */
+/** In the order of measurement. */
 export const groups: Group[] = [room, slow, rooms, marks, votes];
 
 /** How long people talk before anything is measured, in seconds. */
@@ -211,7 +211,7 @@ export async function withHalls(
   try {
     for (const kind of kinds) {
       const hall = (halls[kind] = await openHall(kind, plan));
-      // Everybody gets to know the speakers, and code is compiled.
+      // Clients get the users who speak, and code is compiled.
       await talk(hall, `${kind}, before`, plan.speakers / WARM_UP, WARM_UP);
     }
     await run(halls);

@@ -33,14 +33,14 @@ export interface Hall {
   stop(): Promise<void>;
 }
 
-/** Who comes, and how the server is started. */
+/** The crowd, and the options of the server. */
 export interface Plan extends Omit<Guests, "rooms"> {
   /** How many rooms there are. */
   rooms?: number;
   env?: NodeJS.ProcessEnv;
 }
 
-/** Limits of single people would end what the speakers do. */
+/** The limits per user would stop the speakers. */
 export const UNLIMITED = {
   LIVE_COMMANDS_PER_SECOND: "1000000",
   LIVE_MESSAGES_PER_SECOND: "1000000",
@@ -125,7 +125,7 @@ export const timeOf = ({ pid }: Pick<Running, "pid">): number =>
 export const memoryOf = ({ pid }: Running): number =>
   sum(treeOf(pid).map(residentOf));
 
-/** The memory of a server for each client, beyond that of a server without any, in KiB. */
+/** The memory of a server per client, beyond the memory without clients, in KiB. */
 export async function memoryEach(hall: Hall, env: NodeJS.ProcessEnv) {
   const empty = await startFoyer((await newVenue(1)).dataDir, env);
   const beyond = memoryOf(hall.server) - memoryOf(empty);
@@ -133,13 +133,13 @@ export async function memoryEach(hall: Hall, env: NodeJS.ProcessEnv) {
   return (beyond * 1024) / hall.people;
 }
 
-/** What came, and what it cost. */
+/** The counts of a run, and its cost. */
 export interface Outcome extends Report {
   /** Processor time of the server for a delivery, in microseconds. */
   cost: number;
 }
 
-/** Runs something in a hall, and says what it cost for each delivery. */
+/** Runs work in a hall, and returns its cost per delivery. */
 export async function during(
   { crowd, server }: Hall,
   name: string,

@@ -1,4 +1,4 @@
-/* Counts what clients get: delays, joins, and messages that are lost or come twice. */
+/* Measures deliveries: delays, joins, and messages that are lost or come twice. */
 #include "crowd.h"
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static void note_number(struct client *client, uint64_t seq) {
   *word |= bit;
 }
 
-/* The order that counts is that of the ids of events. */
+/* The ids of events define the order. */
 void note_delivery(struct client *client, uint64_t at, uint64_t sent_at,
                    uint64_t seq, uint64_t event) {
   delivered++;
@@ -124,7 +124,7 @@ static uint64_t missing_of(const struct client *client) {
   return all;
 }
 
-/* How many deliveries are due to those who are connected. */
+/* How many deliveries are due to connected clients. */
 uint64_t missing(void) {
   uint64_t all = 0;
   for (uint32_t i = 0; i < count && room_count; i++)

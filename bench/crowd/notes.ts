@@ -9,7 +9,7 @@ interface Note {
 
 const notes = new Map<string, Note>();
 
-/** Keeps a value for the table of figures, which shows the median of those of one name. */
+/** Keeps a value for the table of figures, which shows the median of the values of one name. */
 export function note(
   name: string,
   value: number,

@@ -36,8 +36,8 @@ const SLICE = 1000;
 
 /**
  * Collects messages and writes them to each socket together, as one buffer that all
- * sockets share. The first message after a quiet moment leaves at once; those that come
- * meanwhile wait for the next pass. When passes run back to back they become rarer.
+ * sockets share. The first message after a quiet moment leaves at once; later ones wait
+ * for the next pass. When passes run back to back, they become rarer.
  */
 function collectingRoom(): Room {
   const listeners = new Set<Listener>();
@@ -75,7 +75,7 @@ function collectingRoom(): Room {
       if (running) return;
       running = true;
       const wait = begun + window - performance.now();
-      // What came in the same turn of the event loop goes together.
+      // Messages of one turn of the event loop go together.
       if (wait > 0) setTimeout(begin, wait);
       else setImmediate(begin);
     },

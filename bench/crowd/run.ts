@@ -31,7 +31,7 @@ export async function measureCrowds(
   printNotes();
 }
 
-/** A work that fails ends those that share its servers, and no others. */
+/** A failure ends the other works on the same servers, but no others. */
 async function orFail(run: () => Promise<void>): Promise<void> {
   try {
     await run();

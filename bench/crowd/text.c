@@ -1,4 +1,4 @@
-/* What stands for the words in braces in a text. */
+/* Replaces the words in braces in a text. */
 #include "crowd.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ void set_choices(char *words) {
     choices[choice_count++] = word;
 }
 
-/* What a word in braces stands for. */
+/* The value of a word in braces. */
 static size_t value_of(const char *word, size_t size, char *to, size_t most,
                        const struct client *client, uint64_t seq,
                        uint64_t event) {

@@ -141,7 +141,7 @@ const besideTalk: Work = {
   },
 };
 
-/** Everything that needs one room with everybody in it. */
+/** The works that need one room with the whole crowd in it. */
 export const room: Group = {
   kinds: ["foyer", "bare", "collecting"],
   plan: { people: PEOPLE, speakers: SPEAKERS },

@@ -11,7 +11,7 @@ import type { Hall } from "./hall.js";
 /** How many people send at the same time. */
 export const SENDERS = 64;
 
-/** How many members the chat has whose list is as long as a list gets. */
+/** The number of members in the chat with the longest possible list. */
 export const MEMBERS = 1000;
 
 /** How many events the small and the large channel have. */
@@ -25,12 +25,12 @@ export interface History {
   early: number;
 }
 
-/** What the measurements of chat need beside the stage. */
+/** The servers and channels for the measurements of chat. */
 export interface ChatScene {
-  /** The folder of the server with the crowd, all of whom listen to `channel`. */
+  /** The folder of the server with the crowd; all of its clients subscribe to `channel`. */
   dataDir: string;
   channel: string;
-  /** A server without a crowd, whose chats nobody listens to. */
+  /** A server without a crowd, whose chats have no subscribers. */
   quiet: { server: Running; dataDir: string };
   /** People who are members of `desk` on the quiet server. */
   senders: Crowd;
@@ -145,8 +145,8 @@ async function makeRooms(
 }
 
 /**
- * Fills two channels with messages, those of the small one spread over the time of the
- * large one. By SQL, as a million writes of the store take minutes.
+ * Fills two channels with messages; the messages of the small one spread over the time of the
+ * large one. It uses SQL, as a million writes of the store take minutes.
  * @returns for each channel, an id with one page of events before it.
  */
 async function addHistory(

@@ -17,7 +17,7 @@ import {
 /** Marks are written about a second after they were made. */
 const WRITTEN = 3000;
 
-/** A message to everybody who listens. */
+/** A message to all subscribers. */
 const message: Kind = {
   name: "chat.event",
   collects: 0,
@@ -28,10 +28,10 @@ const message: Kind = {
     ),
 };
 
-/** What everybody who has read all before is told of a message. */
+/** The push about a message to each user who had read all earlier ones. */
 const unread: Kind = { ...message, name: "chat.unread_pointers" };
 
-/** Opens what chat needs before anything is measured. */
+/** Opens the scene of chat before the first measurement. */
 const withChat = (work: Work): Work => ({
   ...work,
   async measure(stage, seconds, turned) {
@@ -40,7 +40,7 @@ const withChat = (work: Work): Work => ({
   },
 });
 
-/** Answers a second when everybody sends a command at once, after an event. */
+/** Answers a second when all clients send a command at once, after an event. */
 async function answersOf(
   { crowd }: Hall,
   kind: string,
@@ -54,7 +54,7 @@ async function answersOf(
   return (1000 * crowd.size) / (last - begun);
 }
 
-/** Sends a message to everybody. @returns its id, when it has arrived. */
+/** Sends a message to all clients. @returns its id, when it has arrived. */
 async function announce(stage: Stage): Promise<number> {
   const { crowd } = stage.foyer;
   await crowd.expect(message.name);
@@ -65,7 +65,7 @@ async function announce(stage: Stage): Promise<number> {
   return event.event_id;
 }
 
-/** Everybody marks a message as read. */
+/** All clients mark a message as read. */
 async function markAll(stage: Stage): Promise<number> {
   const { channel } = await stage.chat();
   const id = await announce(stage);

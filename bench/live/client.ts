@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 
-/** How much of a frame tells its kind, in bytes. */
+/** How many bytes of a frame show its kind. */
 const START = 40;
 
-/** What a client does with what it gets. */
+/** The callbacks of a client. */
 export interface ClientListener {
   /** A whole frame has arrived. @param kind its name, the first word of the array. */
   frame(client: Client, kind: string, bytes: number): void;
@@ -25,7 +25,7 @@ export class Client {
   readonly begun = performance.now();
   readonly #socket: Socket;
   readonly #listener: ClientListener;
-  /** The start of a frame that is not complete enough to tell what it is. */
+  /** The start of a frame that is too short to show its kind. */
   #start: Buffer | undefined;
   #kind = "";
   #bytes = 0;
@@ -150,7 +150,7 @@ export class Client {
         content + Math.min(size, START),
       );
       this.#kind = start.slice(2, start.indexOf('"', 2));
-      // What failed is worth reading.
+      // An error is worth reading.
       if (this.#kind === "error") {
         this.#kind = `error ${bytes.toString("latin1", content, Math.min(to, content + size))}`;
       }

@@ -1,7 +1,7 @@
 import { Client, type ClientListener } from "./client.js";
 import type { Arrivals, Joined, Request } from "./crowd.js";
 
-// A process with a part of the crowd. It does what its parent asks for, one at a time.
+// A process with a part of the crowd. It executes the orders of its parent, one at a time.
 
 /** How often clients are opened, in milliseconds. */
 const STEP = 5;
@@ -14,19 +14,19 @@ const now = () => performance.timeOrigin + performance.now();
 const clients: Client[] = [];
 let port = 0;
 let path = "";
-/** What each client says, one after the answer to the other. */
+/** The frames of each client, one after the answer to the other. */
 let says: string[][] = [];
 let said: Uint8Array = new Uint8Array();
 let joinTimes: number[] = [];
 let problem: string | undefined;
 
-/** What is waited for: how often a frame of a kind arrived at each client, and when. */
+/** The awaited frames: how often a frame of a kind arrived at each client, and when. */
 let kind = "";
 let counts: Uint32Array = new Uint32Array();
 let times: number[][] = [];
 let arrived = 0;
 let lastBytes = 0;
-/** What a client sends when a frame of this kind arrives. */
+/** The frame that a client sends when a frame of this kind arrives. */
 let next: string | undefined;
 
 const listener: ClientListener = {

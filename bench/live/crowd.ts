@@ -2,14 +2,14 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-/** What a process of a crowd is asked for. */
+/** The orders to a process of a crowd. */
 export type Request =
   | {
       do: "join";
       port: number;
       path: string;
       perSecond: number;
-      /** What each client says, one after the answer to the other. */
+      /** The frames of each client, one after the answer to the other. */
       says: string[][];
     }
   | { do: "expect"; kind: string }
@@ -39,7 +39,7 @@ export interface Arrivals {
 /** The processes of a crowd share it. */
 const PROCESSES = Number(process.env.CROWD_PROCESSES ?? 1);
 
-/** How long frames may take to arrive at everybody, in milliseconds. */
+/** How long frames may take to arrive at all clients, in milliseconds. */
 const PATIENCE = 30_000;
 
 const program = join(import.meta.dirname, "crowd-process.js");
@@ -56,7 +56,7 @@ export class Crowd {
 
   /**
    * Opens websockets at a rate.
-   * @param says what each client says, one after the answer to the other.
+   * @param says the frames of each client, one after the answer to the other.
    * @returns the crowd, and how it joined.
    */
   static async join(
@@ -97,7 +97,7 @@ export class Crowd {
     );
   }
 
-  /** Lets everybody send the same text, all at once. */
+  /** Lets all clients send the same text at once. */
   async say(text: string): Promise<void> {
     await Promise.all(
       this.#parts.map((part) => ask(part, { do: "say", text })),
@@ -105,8 +105,8 @@ export class Crowd {
   }
 
   /**
-   * Lets everybody send the same text again and again, each after the answer to the last
-   * one, which is a frame of the expected kind.
+   * Lets all clients send the same text again and again, each time after the answer to the
+   * last one, which is a frame of the expected kind.
    * @returns answers a second.
    */
   async repeat(text: string, seconds: number): Promise<number> {
@@ -118,7 +118,7 @@ export class Crowd {
     return rates.reduce((sum, rate) => sum + rate, 0);
   }
 
-  /** Waits until everybody has got a number of frames of the expected kind, or for some time. */
+  /** Waits until all clients have got a number of frames of the expected kind, or for some time. */
   async arrivals(each: number, wait = PATIENCE): Promise<Arrivals> {
     const parts = await Promise.all(
       this.#parts.map((part) =>

@@ -15,7 +15,7 @@ const WRITERS = 32;
 /** Frames of a burst have arrived after this time, in milliseconds. */
 const AFTERWARDS = 5000;
 
-/** Measures what has no reference, or only once. */
+/** The measurements without a reference, or taken only once. */
 export async function figures(stage: Stage): Promise<Figure[]> {
   const { foyer, bare, empty } = stage;
   await setTimeout(IDLE);
@@ -74,7 +74,7 @@ export async function figures(stage: Stage): Promise<Figure[]> {
   ];
 }
 
-/** How often people are told when a room changes as often as it can. */
+/** How many pushes clients get when a room changes as often as it can. */
 async function storm({
   foyer: { server, crowd },
   rooms,

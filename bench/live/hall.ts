@@ -7,7 +7,7 @@ export interface Hall {
   server: Running;
   crowd: Crowd;
   joined: Joined;
-  /** What it cost the server that they joined, in seconds of processor time. */
+  /** The server's processor time for their joining, in seconds. */
   cost: number;
   /** Makes the server send to the crowd. It is not part of it. */
   director: Director;

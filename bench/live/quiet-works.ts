@@ -16,9 +16,9 @@ import { Crowd } from "./crowd.js";
 import { JOINING } from "./stage.js";
 import { ratio, type Work } from "./works.js";
 
-// What is measured where nobody listens: sending, pages, logins and subscriptions.
+// Measurements without subscribers: sending, pages, logins and subscriptions.
 
-/** How many people join to measure what that costs. */
+/** How many people join for the measurement of a join. */
 const NEWCOMERS = 1000;
 
 const draft = {
@@ -26,7 +26,7 @@ const draft = {
   module_config: [{ type: "chat.native", config: { volatile: true } }],
 };
 
-/** How fast something is done, and what it costs the server. */
+/** The rate of an action, and its cost to the server. */
 interface Pace {
   /** How often in a second. */
   rate: number;
@@ -54,7 +54,7 @@ async function sending(scene: ChatScene, seconds: number): Promise<Pace> {
   return paceOf(scene, seconds, () => senders.repeat(text, seconds));
 }
 
-/** Rooms that are created, by as many clients, in a world that nobody is in. */
+/** Rooms that as many clients create in an empty world. */
 async function creating(scene: ChatScene, seconds: number): Promise<Pace> {
   const requests = callersOf("other").map((authorization) => ({
     method: "POST",
@@ -86,7 +86,7 @@ const sends = (
   },
 });
 
-/** What a page costs the server: the last one, or that of the beginning. */
+/** The cost of a page to the server: the last one, or the first one. */
 async function fetchCost(
   scene: ChatScene,
   size: "few" | "many",
@@ -115,10 +115,10 @@ const fetches = (name: string, isEarly: boolean): Work => ({
   },
 });
 
-/** What newcomers do, one after the other: each of them the same. */
+/** The steps of a newcomer. Newcomers come one after the other. */
 type Step = "login" | "room.enter" | "chat.subscribe" | "chat.subscribe club";
 
-/** What each step costs the server, in seconds of processor time. */
+/** The server's processor time for each step, in seconds. */
 async function costsOf(
   { quiet, hall, club }: ChatScene,
   steps: Step[],

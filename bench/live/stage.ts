@@ -19,7 +19,7 @@ export const PEOPLE = Number(process.env.PEOPLE ?? 10_000);
 /** How many of them join in a second. */
 export const JOINING = Number(process.env.JOINING ?? 1000);
 
-/** How many of them may do everything, and see who else is in the room. */
+/** How many of them have all rights, and see the other viewers of the room. */
 export const STAFF = 10;
 
 /** How long servers are asked before anything is measured, in seconds. */
@@ -40,11 +40,11 @@ export interface Stage {
   rooms: { foyer: string[]; empty: string[] };
   /** The id of the room with the crowd. */
   room: string;
-  /** What only the measurements of chat need; opened when the first one asks for it. */
+  /** The scene of chat, opened at its first use. */
   chat(): Promise<ChatScene>;
-  /** The id of an announcement that everybody sees. */
+  /** The id of a visible announcement. */
   announcement: string;
-  /** The header of a caller who may do everything. */
+  /** The header of a caller with all rights. */
   authorization: string;
   stop(): Promise<void>;
 }
@@ -122,7 +122,7 @@ async function fillHall(
   return { server, crowd, joined, cost, director };
 }
 
-/** What everybody says: who they are, and which room they enter. */
+/** The frames of every client: the login, and the room that it enters. */
 function helloesOf(room: string): string[][] {
   const people = [
     ...callersOf("bench", { count: STAFF }),

@@ -24,10 +24,10 @@ export const now = () => performance.timeOrigin + performance.now();
 export const percentile = (sorted: readonly number[], part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!;
 
-/** A kind of event. Each call of `cause` makes Foyer send one to everybody in the room. */
+/** A kind of event. Each call of `cause` makes Foyer send one to all clients in the room. */
 export interface Kind {
   name: string;
-  /** How long Foyer collects what is sent together, in milliseconds. The reference waits as long. */
+  /** How long Foyer collects such events, in milliseconds. The reference waits as long. */
   collects: number;
   cause(stage: Stage): Promise<unknown>;
 }
@@ -76,7 +76,7 @@ const sizes = new Map<string, number>();
 /** Makes the reference send a frame of this kind, as large as Foyer's. */
 async function imitate({ bare }: Stage, { name, collects }: Kind) {
   if (collects > 0) await setTimeout(collects);
-  // Less what is around the text of the reference.
+  // Minus the frame around the text of the reference.
   const bytes = Math.max(1, (sizes.get(name) ?? 200) - name.length - 20);
   await bare.director.ask("broadcast", { name, bytes });
 }
@@ -84,11 +84,11 @@ async function imitate({ bare }: Stage, { name, collects }: Kind) {
 interface Delivery extends Arrivals {
   /** When the first event was asked for, in milliseconds since 1970. */
   sent: number;
-  /** What it cost the server, in seconds of processor time. */
+  /** The server's processor time, in seconds. */
   cost: number;
 }
 
-/** Makes one side send events to everybody, and waits until all have arrived. */
+/** Makes one side send events to all clients, and waits until all have arrived. */
 async function deliver(
   hall: Hall,
   kind: string,
@@ -142,7 +142,7 @@ export const p95Of = ({ times: [times] }: Delivery, from?: number): number => {
 const rateOf = ({ times, sent, arrived }: Delivery): number =>
   arrived / (times.flat().reduce((a, b) => Math.max(a, b)) - sent);
 
-/** The time to deliver one event to everybody, repeated for as long as a measurement takes. */
+/** The time to deliver one event to all clients, repeated for as long as a measurement takes. */
 const oneEvent = (
   kind: Kind,
   from: (delivery: Delivery) => number | undefined,
@@ -167,7 +167,7 @@ const oneEvent = (
 
 export const since = "to that of bare ws, which sends in a loop";
 
-/** The 99th percentile of the latency of GET while events go to everybody. */
+/** The 99th percentile of the latency of GET while events go to all clients. */
 async function latencyBeside(
   port: number,
   { rooms, authorization }: Stage,
@@ -185,7 +185,7 @@ async function latencyBeside(
   }
 }
 
-/** @param every how often an event goes to everybody, in milliseconds. */
+/** @param every the time between two events to all clients, in milliseconds. */
 export const besideEvents = (kind: Kind, every: number): Work => ({
   name: `GET room beside ${kind.name}, p99`,
   of: `latency with ${1000 / every} a second to everybody, ${since}`,
@@ -211,7 +211,7 @@ export const besideEvents = (kind: Kind, every: number): Work => ({
   },
 });
 
-/** What the rate of GET, and its processor time, are with the crowd. */
+/** The rate of GET, and its processor time, with the crowd. */
 async function readsOf(
   { port, pid }: Running,
   path: string,

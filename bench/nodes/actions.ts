@@ -11,13 +11,13 @@ import { say } from "../rounds.js";
 import { Person } from "./person.js";
 import { newFolder, type Running, startFoyer } from "../servers.js";
 
-// `npm run bench actions` counts what each action makes two nodes ask of PostgreSQL and
-// Valkey. It takes less than two minutes. With TEXTS=1 it also shows the statements.
+// `npm run bench actions` counts the statements and messages that each action makes two nodes
+// send to PostgreSQL and Valkey. It takes less than two minutes. TEXTS=1 shows the statements.
 
 /** How often each action is done. */
 const TIMES = 8;
 
-/** What an action causes is counted for this long, in milliseconds: marks are kept a second later. */
+/** How long the effects of an action are counted, in milliseconds: marks are kept a second later. */
 const SETTLED = 2000;
 
 /** How long idle nodes are counted, in milliseconds. */
@@ -80,7 +80,7 @@ const env = { ...UNLIMITED, DATABASE_URL: url, VALKEY_URL: valkey.url };
 const nodes: Running[] = [];
 for (let n = 0; n < NODES; n++) nodes.push(await startFoyer(dataDir, env));
 
-// They do not see who else is in a room.
+// They do not see the viewers of a room.
 const callers = callersOf("bench", { count: TIMES + NODES, roles: [] });
 const [administrator] = callersOf("bench", { count: 1 });
 
@@ -114,13 +114,13 @@ interface Figures {
 }
 const table: Figures[] = [];
 const texts = new Map<string, Map<string, number>>();
-/** What idle nodes ask for in a millisecond. */
+/** The statements of idle nodes per millisecond. */
 const idle: Map<string, number> = new Map();
 
-/** What idle nodes publish in a millisecond. */
+/** The messages of idle nodes per millisecond. */
 const idleBus = { messages: 0, bytes: 0 };
 
-/** Counts what something causes, without what happens in any case. */
+/** Counts the effects of an action, minus the idle traffic. */
 async function count(
   action: string,
   times: number,

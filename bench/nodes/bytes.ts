@@ -7,9 +7,9 @@ import { ownerIn } from "../../test/servers/owner.js";
 import { startValkey } from "../../test/servers/valkey.js";
 import { newFolder } from "../servers.js";
 
-// `npm run bench bytes` counts what Valkey sends to ten nodes that have one of ten worlds
-// each, for the hints of short messages, and what it would send if each had all worlds. It
-// takes a few seconds.
+// `npm run bench bytes` counts the bytes that Valkey sends for the hints of short messages to
+// ten nodes with one of ten worlds each, and to ten nodes with all worlds. It takes a few
+// seconds.
 
 const NODES = 10;
 

@@ -8,7 +8,7 @@ import { newFolder } from "../servers.js";
 export interface SharedEngines {
   /** Makes an empty database. @returns its address. */
   newDatabase(): Promise<string>;
-  /** Does at once what PostgreSQL would do in the background after a database was filled. */
+  /** Does the work at once that PostgreSQL would do in the background after a database was filled. */
   settle(database: string): Promise<void>;
   /** The variables of nodes that use a database together. */
   variables(database: string): Record<string, string>;

@@ -88,7 +88,7 @@ const compared = (
       const asked = { requests, connections: CALLERS, seconds };
       const before = timeOf(desks[side]);
       const { rate } = await load(desks[side].port, asked);
-      // Unlike the rate, it hardly depends on what else the machine does.
+      // Unlike the rate, it hardly depends on other work of the machine.
       const each = (timeOf(desks[side]) - before) / (rate * seconds);
       note(`${name}: a node on ${NAMES[side]}`, each * 1e6, "µs");
       rates[side] = rate;
@@ -108,7 +108,7 @@ const PAGES = Array.from({ length: 20 }, (_, size) =>
   ),
 ).flat();
 
-/** What a read costs on PostgreSQL. */
+/** The cost of a read on PostgreSQL. */
 export const reads: Work[] = [
   compared("GET world", CACHED, () =>
     callers.map(() => "/api/v1/worlds/bench/"),

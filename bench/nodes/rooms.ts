@@ -73,7 +73,7 @@ async function costOf(
   const messages = RATE * 2 * seconds;
   const name = `${PEOPLE} people on ${count} nodes`;
   const before = { nodes: total(nodes), ...engines.times() };
-  // It throws if anybody misses a message, or gets one twice.
+  // It throws if a client misses a message, or gets one twice.
   const { delivered, delay } = await crowd.measure(
     name,
     () => crowd.say(messages, RATE),
@@ -100,5 +100,5 @@ const onNodes = (count: number): Work => ({
   },
 });
 
-/** What it costs that people of one room are on several nodes. */
+/** The cost of one room with clients on several nodes. */
 export const roomWorks: Work[] = [onNodes(2), onNodes(3)];

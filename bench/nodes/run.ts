@@ -4,9 +4,9 @@ import { startEngines } from "./engines.js";
 import { openDesks, reads } from "./reads.js";
 import { openRooms, roomWorks } from "./rooms.js";
 
-// `npm run bench nodes [part of a name …]` measures what several machines share: a
-// PostgreSQL and a Valkey, which it starts. ROUNDS and SECONDS set the duration, and
-// PEOPLE how many are in the room.
+// `npm run bench nodes [part of a name …]` measures several nodes on a shared PostgreSQL
+// and Valkey, which it starts. ROUNDS and SECONDS set the duration, and PEOPLE the number
+// of people in the room.
 
 const wanted = process.argv.slice(3);
 const chosen = <W extends { name: string }>(works: W[]) =>

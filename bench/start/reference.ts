@@ -3,8 +3,8 @@ import Database from "better-sqlite3";
 import Fastify from "fastify";
 import { newFolder } from "../servers.js";
 
-// The reference: about the least that a server with Fastify and SQLite can be. Foyer's
-// processor time and memory are compared with those of this.
+// The reference: about the smallest possible server with Fastify and SQLite. Foyer's
+// processor time and memory are compared with its.
 
 const db = new Database(join(newFolder(), "reference.db"));
 db.exec("CREATE TABLE rooms (id TEXT PRIMARY KEY, name TEXT) STRICT");

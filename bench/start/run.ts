@@ -77,7 +77,7 @@ say("");
 const base = sides["Fastify and better-sqlite3"];
 console.table(
   Object.entries(sides).map(([server, starts]) => {
-    /** The median, and that of the ratios to the reference in the same round. */
+    /** The median value, and the median ratio to the reference in the same round. */
     const figures = (name: keyof Start) => [
       short(medianOf(starts.map((one) => one[name]))),
       short(medianOf(starts.map((one, at) => one[name] / base[at]![name]))),

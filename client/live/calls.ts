@@ -1,14 +1,14 @@
 import type { Connection, Settle } from "./connection.js";
 import { clientError, type LiveError } from "./error.js";
 
-/** Sends a call. Returns what forgets it: its answer is then ignored. */
+/** Sends a call. Returns a function that forgets it: its answer is then ignored. */
 type Send = (connection: Connection, settle: Settle) => () => void;
 
 /** The calls that are not answered yet, with a bound and a time limit for each. */
 export class Calls {
   readonly #max: number;
   readonly #open = new Set<Settle>();
-  /** Sends those that wait for a connection, in their order. */
+  /** Sends the calls that wait for a connection, in their order. */
   readonly #waiting = new Set<(connection: Connection) => void>();
 
   /** @param max how many may be open at once. */

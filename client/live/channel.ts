@@ -73,7 +73,7 @@ export class Channel implements AsyncIterable<SentEvent> {
     return this.#client.state?.readPointers[this.id] ?? 0;
   }
 
-  /** Whether there is something behind the read pointer, as far as the server told. */
+  /** Whether there are events after the read pointer, as far as the server reported. */
   get isUnread(): boolean {
     const pointer = this.#client.state?.unreadPointers[this.id] ?? 0;
     return pointer > this.readPointer;
@@ -90,8 +90,8 @@ export class Channel implements AsyncIterable<SentEvent> {
   }
 
   /**
-   * What the user is in the channel, as far as is known: a member until they leave, which
-   * everybody in a direct channel is; a member until the connections end; or none.
+   * The user's membership, as far as is known: lasting, as for everybody in a direct channel;
+   * volatile, until the user's connections end; or none.
    */
   get membership(): "lasting" | "volatile" | "none" {
     return this.#parts.membership.kind;
@@ -158,7 +158,7 @@ export class Channel implements AsyncIterable<SentEvent> {
     return this.#send(content, event, options);
   }
 
-  /** Deletes an own message, or, as a moderator, anybody's; like {@link send}. */
+  /** Deletes an own message, or, as a moderator, any message; like {@link send}. */
   delete(event: number, options?: CallOptions): Promise<SentEvent> {
     return this.#send({ type: "deleted" }, event, options);
   }
@@ -179,7 +179,7 @@ export class Channel implements AsyncIterable<SentEvent> {
   }
 
   /**
-   * Listens to changed reactions for as long as somebody iterates over the channel.
+   * Listens to changed reactions for as long as an iteration over the channel runs.
    * @param listener gets the whole event.
    * @returns ends it.
    */

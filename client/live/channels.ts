@@ -19,7 +19,7 @@ import { KnownUsers } from "./users.js";
 
 const MAX_USERS = 10_000;
 
-/** What answers and pushes of chat may contain. */
+/** The fields of answers and pushes of chat. */
 interface Heard {
   users?: Record<string, PublicUser>;
   members?: PublicUser[];
@@ -36,7 +36,7 @@ interface Entry extends ChannelParts {
   isReadable: boolean | undefined;
 }
 
-/** The channels that somebody asked for, and what a client knows about chats. */
+/** The channels in use, and the client's state of all chats. */
 export class Channels {
   readonly #client: Client;
   readonly #report: (error: unknown) => void;
@@ -46,7 +46,7 @@ export class Channels {
   #lastId = 0;
   #ended: LiveError | undefined;
 
-  /** @param report takes errors that nobody waits for. */
+  /** @param report takes errors without a caller. */
   constructor(client: Client, report: (error: unknown) => void) {
     this.#client = client;
     this.#report = report;
@@ -103,7 +103,7 @@ export class Channels {
     }
   }
 
-  /** Takes note of what the server answered to a command. */
+  /** Applies the server's answer to a command. */
   answered(name: string, result: unknown): void {
     if (name.startsWith("chat.")) this.#heard(result as Heard);
   }
@@ -127,8 +127,8 @@ export class Channels {
   }
 
   /**
-   * A right that was lost or came back: the server says what holds now. Somebody may
-   * also have subscribed to a room, and lost the right, before they were told of the room.
+   * A right was lost or came back: the server decides again. The user may also have
+   * subscribed to a room, and lost the right, before the client got the room.
    */
   #worldUpdated(): void {
     for (const [id, entry] of this.#byId) {
@@ -155,7 +155,7 @@ export class Channels {
   }
 }
 
-/** Ends what a channel does, in silence if the client was closed on purpose. */
+/** Ends the work of a channel, without an error if the program closed the client. */
 function end(entry: Entry, error: LiveError): void {
   const { subscription, membership, line, readMark } = entry;
   subscription.close(error.code === "client.closed" ? undefined : error);

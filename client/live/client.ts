@@ -4,7 +4,7 @@ import type { EventName, Listener } from "./events.js";
 import type { CallOptions } from "./options.js";
 import type { LiveState } from "./state.js";
 
-/** What channels use of a live client. */
+/** The part of a live client that channels use. */
 export interface Client {
   readonly state: LiveState | undefined;
   readonly isConnected: boolean;
@@ -59,7 +59,7 @@ export const isTransient = (error: LiveError): boolean =>
 /**
  * Repeats a call that may be executed twice until the server answers it: after a broken
  * connection on the next one, and with a growing pause while the server is too busy.
- * @param isOver whether nobody waits for it any longer; it then gives up.
+ * @param isOver whether the caller has given up; the repetition then ends.
  * @param isRepeated after which errors it is repeated.
  * @throws {LiveError} if the server refuses it for good, or the client ended.
  */

@@ -17,7 +17,7 @@ export interface End {
   lasted?: number;
 }
 
-/** What a connection reports. It reports nothing after `ended`. */
+/** The events of a connection. None follows `ended`. */
 export interface Reports {
   authenticated(state: Authenticated): void;
   pushed(name: string, data: unknown): void;
@@ -25,7 +25,7 @@ export interface Reports {
 }
 
 export interface ConnectionOptions {
-  /** What `authenticate` is sent with. */
+  /** The payload of `authenticate`. */
   login: object;
   /** Within how many milliseconds the login must succeed. */
   timeout: number;
@@ -57,7 +57,7 @@ export class Connection {
     this.#options = options;
     this.#reports = reports;
     const { login, timeout } = options;
-    // The handlers stay to the end: ws throws an error that nobody handles.
+    // The handlers stay to the end: ws throws an unhandled error.
     socket.onopen = () => {
       if (!this.#isOver) this.#send(["authenticate", login]);
     };

@@ -12,7 +12,7 @@ import type { CallOptions } from "./options.js";
 import type { Pace } from "./pace.js";
 import { eventsAfter, eventsBefore, NEWEST } from "./pages.js";
 
-/** What a message says: its type, and what belongs to it. Other keys are kept. */
+/** The content of a message: its type, and the fields of that type. Other keys are kept. */
 export type MessageContent = { readonly type: string } & Readonly<
   Record<string, unknown>
 >;
@@ -30,7 +30,7 @@ export interface Draft {
   doubt?: LiveError | undefined;
   /** Whether its author has given it up. */
   isOver(): boolean;
-  /** What a call may take that is made now. */
+  /** The time limit for a call that is made now. */
   timeLeft?(): CallOptions;
   /** An attempt begins, or has to wait once more. */
   attempt?(isUnderWay: boolean): void;
@@ -73,7 +73,7 @@ export class Delivery {
   async deliver(draft: Draft): Promise<SentEvent> {
     const isOver = () => draft.isOver();
     if (draft.doubt) {
-      // What stays unknown is sent again: the user asked for that, knowing the doubt.
+      // A message in doubt is sent again: the user asked for that and knows the doubt.
       const event = await this.#find(draft, draft.doubt).catch(() => undefined);
       if (event) return event;
       draft.doubt = undefined;
@@ -88,7 +88,7 @@ export class Delivery {
     const attempt = async () => {
       if (draft.joins) await this.#membership.ensure();
       if (!isOver()) await this.#pace.turn();
-      // Nobody learns of this error.
+      // This error reaches no caller.
       if (isOver()) throw clientError("timeout", "Too late.");
       draft.after = before;
       draft.attempt?.(true);
@@ -121,7 +121,7 @@ export class Delivery {
     }
   }
 
-  /** The id of an event that is older than the next message; undefined if nobody may know. */
+  /** The id of an event that is older than the next message; undefined if it cannot be read. */
   async #newest(isOver: () => boolean): Promise<number | undefined> {
     const known = this.#lastId();
     if (known > 0) return known;
@@ -133,8 +133,8 @@ export class Delivery {
   }
 
   /**
-   * Looks for a message that may have arrived. The server has executed what came before
-   * on the same connection, or was lost with an earlier one.
+   * Looks for a message that may have arrived. The server has executed all earlier calls of
+   * this connection; a call that an earlier connection did not deliver counts as lost.
    * @param doubt why it may have arrived, thrown if that stays unknown.
    */
   async #find(draft: Draft, doubt: LiveError): Promise<SentEvent | undefined> {

@@ -1,6 +1,6 @@
 /**
- * Whether the server has told all: it does not tell a client what its user does on
- * another connection. `certainly` means that something is missing.
+ * Whether a list may be stale: the server does not report the user's actions on other
+ * connections. `certainly` means that something is missing.
  */
 export type Doubt = "perhaps" | "certainly";
 
@@ -9,15 +9,15 @@ const FIRST = { perhaps: 60_000, certainly: 2000 };
 const LONGEST = 300_000;
 
 /**
- * Decides when to ask the server again because of doubts: after a random share of a time
- * that doubles as long as that brings nothing new. So most clients, whose users have one
- * connection, rarely ask, and all of them never ask at once.
+ * Decides when a doubtful list is fetched again: after a random share of a delay. The delay
+ * doubles as long as the answers bring nothing new. So most clients, whose users have one
+ * connection, rarely ask, and never all at once.
  */
 export class Doubts {
   readonly #ask: () => void;
   readonly #longest: Record<Doubt, number> = { ...FIRST };
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** What it waits for. */
+  /** The pending timer. */
   #waiting: Doubt | undefined;
   /** Why it asked last. */
   #asked: Doubt = "perhaps";
@@ -37,7 +37,7 @@ export class Doubts {
     }, Math.random() * this.#longest[doubt]);
   }
 
-  /** @param isNew whether the server told anything new of what the user did. */
+  /** @param isNew whether the answer had an action of the user that was not known. */
   settle(isNew: boolean): void {
     if (isNew) Object.assign(this.#longest, FIRST);
     else {

@@ -5,13 +5,13 @@ import type { LiveProblem } from "../../schemas/live/index.js";
  * client's own:
  *
  * - `client.closed`: `close()` was called.
- * - `client.disconnected`: the connection broke while the call was under way. Nobody
- *   knows whether the server executed it.
+ * - `client.disconnected`: the connection broke while the call was under way. The server
+ *   may or may not have executed it.
  * - `client.unreachable`: there is no connection. Nothing was sent.
  * - `client.timeout`: no answer came in time. The server may still execute the call.
  * - `client.overloaded`: too many calls are open. Nothing was sent.
  * - `client.unconfirmed`: an earlier visit sent a message, and ended before the answer.
- * - `client.invalid_frame`: the server sent something that is not of its protocol.
+ * - `client.invalid_frame`: the server sent a frame outside the protocol.
  */
 export class LiveError extends Error {
   /**
@@ -31,7 +31,7 @@ export class LiveError extends Error {
   }
 }
 
-/** What the server reports as an error. */
+/** An error as the server reports it. */
 export const errorOf = ({ code, message, details }: LiveProblem): LiveError =>
   new LiveError(code, message, details);
 

@@ -2,9 +2,9 @@ import type { PublicUser, Pushes } from "../../schemas/live/index.js";
 import type { LiveError } from "./error.js";
 import type { LiveState } from "./state.js";
 
-/** What the client itself tells listeners. */
+/** The client's own events. */
 export interface ClientEvents {
-  /** What the user sees changed; `live.state` is this already. */
+  /** The user's view changed; `live.state` already has this value. */
   "client.state": LiveState;
   /** There is no connection; in `retryIn` milliseconds the client tries again. */
   "client.disconnected": { error: LiveError; retryIn: number };
@@ -27,12 +27,12 @@ export type Listener<N extends EventName> = (
   data: N extends keyof LiveEvents ? LiveEvents[N] : unknown,
 ) => unknown;
 
-/** Who listens to what. */
+/** The listeners, by event. */
 export class Listeners {
   readonly #byName = new Map<string, Set<(data: unknown) => unknown>>();
   readonly #report: (error: unknown) => void;
 
-  /** @param report takes what listeners throw. */
+  /** @param report takes the errors of listeners. */
   constructor(report: (error: unknown) => void) {
     this.#report = report;
   }
@@ -51,7 +51,7 @@ export class Listeners {
     };
   }
 
-  /** Tells all listeners in their order. None of them can stop the others. */
+  /** Calls all listeners in their order. None of them can stop the others. */
   emit(name: string, data: unknown): void {
     for (const listener of [...(this.#byName.get(name) ?? [])]) {
       try {

@@ -1,6 +1,6 @@
 import type { LiveError } from "./error.js";
 
-/** What {@link Latest} iterates over. */
+/** The source of a {@link Latest}. */
 interface Changing<T> {
   /** A new object after each change; undefined until it is known. */
   readonly current: T | undefined;

@@ -7,17 +7,17 @@ const MAX_WAITING = 200;
 /** Work that ends early once `isOver` says that its caller has given up. */
 export type Task<T> = (
   isOver: () => boolean,
-  /** What a call may take that is made now. */
+  /** The time limit for a call that is made now. */
   timeLeft: () => CallOptions,
 ) => Promise<T>;
 
 /** Does one task after the other. */
 export class Line {
   #last: Promise<unknown> = Promise.resolve();
-  /** What rejects the tasks that wait or are under way. */
+  /** The functions that reject waiting and running tasks. */
   readonly #open = new Set<(error: LiveError) => void>();
 
-  /** Does a task after those that were added before, within a time. */
+  /** Runs a task after all earlier ones, within a time limit. */
   add<T>(task: Task<T>, { timeout }: CallOptions = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#open.size >= MAX_WAITING) {

@@ -6,7 +6,7 @@ import type { LiveOptions } from "./options.js";
 import { Retries } from "./retries.js";
 import { socketClass } from "./socket.js";
 
-/** What a link reports. */
+/** The events of a link. */
 interface LinkHooks {
   /** The client is logged in on a new connection. */
   authenticated(connection: Connection, answer: Authenticated): void;
@@ -66,7 +66,7 @@ export class Link {
     return this.#lastError;
   }
 
-  /** Opens a connection. Whatever happens is reported; nothing is thrown. */
+  /** Opens a connection. Failures are reported, never thrown. */
   async connect(): Promise<void> {
     try {
       const token = await this.#token();

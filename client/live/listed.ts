@@ -1,7 +1,7 @@
-// Lists of what a room has, such as questions. Each function returns the same list if
-// nothing changes, and leaves the list as it is otherwise.
+// Lists of the items of a room, such as questions. Each function returns the same list if
+// nothing changes, and otherwise a new list; it never mutates one.
 
-/** What all of them have. */
+/** The common fields of all items. */
 export interface Listed {
   readonly id: string;
   readonly timestamp: string;
@@ -50,14 +50,14 @@ export const pin = <T extends Listed>(
       })
     : items;
 
-/** Drops the oldest, but never what is pinned. */
+/** Drops the oldest items, but never the pinned one. */
 function bounded<T extends Listed>(items: T[]): T[] {
   if (items.length <= MAX_ITEMS) return items;
   const oldest = items.findIndex(({ is_pinned }) => !is_pinned);
   return items.toSpliced(oldest, 1);
 }
 
-/** Whether two JSON values are equal, in whatever order their keys are. */
+/** Whether two JSON values are equal, without regard to the order of keys. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object" || !a || !b) {
     return a === b;

@@ -1,7 +1,7 @@
 import type { ChannelState } from "../../schemas/live/index.js";
 import { persist, type Client } from "./client.js";
 
-/** How somebody joins a channel. */
+/** Options for joining a channel. */
 export interface JoinOptions {
   /** Whether it ends with the connections; the settings of the room say by default. Only moderators may choose. */
   volatile?: boolean;
@@ -58,7 +58,7 @@ export class Membership {
     return this.#ensuring;
   }
 
-  /** The server says that the user is no member. @returns whether joining may help. */
+  /** The server reported that the user is no member. @returns whether joining may help. */
   lost(): boolean {
     this.#forget();
     return this.#isOfRoom;

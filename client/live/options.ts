@@ -15,7 +15,7 @@ export interface LiveOptions extends Access {
   maxCalls?: number;
   /** Used instead of the `WebSocket` of the browser, or of `ws` in Node.js. */
   WebSocket?: SocketClass;
-  /** Takes what listeners throw. Default: `console.error`. */
+  /** Takes the errors of listeners. Default: `console.error`. */
   onError?: (error: unknown) => void;
 }
 

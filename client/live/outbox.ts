@@ -31,11 +31,11 @@ export interface WaitingMessage {
 }
 
 /**
- * The messages of a page that are on their way to a channel. What cannot be sent stays until
+ * The unconfirmed messages of a page to a channel. A message that cannot be sent stays until
  * the user decides.
  */
 export interface Outbox {
-  /** In the order in which they are sent. A new list after each change. */
+  /** In the order of sending. A new list after each change. */
   readonly messages: readonly WaitingMessage[];
 
   /**
@@ -46,7 +46,7 @@ export interface Outbox {
   onChange(listener: (sent: SentEvent | undefined) => unknown): () => void;
 
   /**
-   * Sends a message after those sent before. The user becomes a member if need be.
+   * Sends a message after all earlier ones. The user becomes a member if need be.
    * @param content a text, or the content of a message of any type.
    */
   post(content: string | MessageContent): WaitingMessage;
@@ -64,9 +64,9 @@ export interface Outbox {
   cancel(localId: string): WaitingMessage | undefined;
 
   /**
-   * Takes the `messages` of an earlier visit, which failed with `client.unconfirmed`: the
-   * user decides about them. Those that arrived leave the list when the client gets their
-   * events.
+   * Takes the `messages` of an earlier visit as failed with `client.unconfirmed`: the user
+   * decides about them. A message that arrived leaves the list when the client gets its
+   * event.
    */
   restore(messages: readonly Pick<WaitingMessage, "content" | "after">[]): void;
 }
@@ -86,8 +86,8 @@ export class Posts implements Outbox {
   #messages: readonly WaitingMessage[] = [];
 
   /**
-   * @param send brings a message to the server, after those before.
-   * @param report takes what listeners throw.
+   * @param send brings a message to the server, after all earlier ones.
+   * @param report takes the errors of listeners.
    */
   constructor(
     client: Client,
@@ -119,7 +119,7 @@ export class Posts implements Outbox {
   retry(localId: string): void {
     const post = this.#find(localId);
     if (!post?.error) return;
-    // What was refused did not arrive; events may have come meanwhile.
+    // A refused message did not arrive; events may have come meanwhile.
     if (!post.doubt) post.after = undefined;
     post.error = undefined;
     this.#add(post);
@@ -187,7 +187,7 @@ export class Posts implements Outbox {
   }
 
   #fail(post: Post, error: LiveError): void {
-    // A page that closes keeps what was not sent.
+    // A page that closes keeps unsent messages.
     if (post.isOver() || error.code === "client.closed") return;
     post.isUnderWay = false;
     post.error = error;

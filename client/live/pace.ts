@@ -25,7 +25,7 @@ export class Pace {
     this.#left = Math.min(this.#left, 0);
   }
 
-  /** Waits until one more message may be sent, after those that wait already. */
+  /** Waits until one more message may be sent, after all earlier ones. */
   turn(): Promise<void> {
     return (this.#last = this.#last.then(async () => {
       for (this.#refill(); this.#left < 1; this.#refill()) {

@@ -8,7 +8,7 @@ const COUNT = 250;
 /** More than the id of any event. */
 export const NEWEST = Number.MAX_SAFE_INTEGER;
 
-/** An event without what the places in which it comes add to it. */
+/** An event without the fields that only pages or only pushes add. */
 export function plainEvent(event: SentEvent): SentEvent {
   const plain: SentEvent & { users?: unknown; type?: unknown } = { ...event };
   delete plain.users;
@@ -21,7 +21,7 @@ const isTooLarge = (error: unknown) =>
 
 /**
  * The oldest events after an id. It waits for connections.
- * @param isOver whether nobody waits for them any longer.
+ * @param isOver whether the caller has given up.
  * @returns `isLast` if there are no more.
  */
 export async function eventsAfter(

@@ -1,9 +1,9 @@
 import { persist, type Client } from "./client.js";
 
-/** The server hears of what was read at most this often, in milliseconds. */
+/** The shortest pause between two read marks to the server, in milliseconds. */
 const INTERVAL = 1000;
 
-/** Tells the server how far a channel was read: the first time at once, then the last word. */
+/** Sends read marks of a channel: the first at once, then the latest one per pause. */
 export class ReadMark {
   readonly #client: Client;
   readonly #channel: string;

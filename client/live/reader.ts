@@ -4,7 +4,7 @@ import type { LiveError } from "./error.js";
 /** How many events wait for a slow consumer. It fetches the others when it is ready for them. */
 const MAX_WAITING = 1000;
 
-/** What a {@link Reader} needs of its channel. */
+/** The part of a channel that a {@link Reader} uses. */
 export interface Source {
   /** The oldest events after an id; `isLast` if there are no more. */
   fetch(
@@ -16,15 +16,15 @@ export interface Source {
 }
 
 /**
- * One iteration over the events of a channel. What is pushed waits for the consumer. When
- * the consumer is too slow, or events may have been missed, there is a gap behind what
- * waits: later pushes are dropped, and the consumer fetches them from there.
+ * One iteration over the events of a channel. Pushed events wait for the consumer. When
+ * the consumer is too slow, or events may have been missed, there is a gap after the waiting
+ * events: the reader drops later pushes, and fetches from the gap on.
  */
 export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
   readonly #source: Source;
-  /** What the consumer gets next. */
+  /** The events that the consumer gets next. */
   #waiting: SentEvent[] = [];
-  /** What was pushed while older events are fetched; undefined if none are. */
+  /** Pushes during a fetch of older events; undefined without a fetch. */
   #held: SentEvent[] | undefined;
   /** All up to this id are given, wait, or are held; undefined before the beginning. */
   #tail: number | undefined;
@@ -34,7 +34,7 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
   #end: { error?: LiveError } | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @param after the id of an event to begin after; else it begins with what comes. */
+  /** @param after the id of an event to begin after; undefined begins with the next push. */
   constructor(source: Source, after?: number) {
     this.#source = source;
     this.#tail = after;
@@ -68,8 +68,8 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
 
   /**
    * Goes on after a new subscription.
-   * @param newest what is pushed comes after this id.
-   * @param after `events` are those after this id; undefined if there are none.
+   * @param newest pushes have ids after this one.
+   * @param after `events` follow this id; undefined if there are none.
    * @param isComplete whether there are no more after this id.
    */
   resume(
@@ -79,7 +79,7 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     isComplete: boolean,
   ): void {
     if (this.#tail === undefined) this.#tail = newest;
-    // A server that was restored from a backup gives ids anew.
+    // A server that was restored from a backup reuses ids.
     else if (this.#tail > newest) this.#tail = newest;
     else if (after === undefined || this.#tail < after) return this.miss();
     this.#hasGap = false;
@@ -88,7 +88,7 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     this.#wake();
   }
 
-  /** Ends the iteration; with an error, after what waits. */
+  /** Ends the iteration; with an error, after the waiting events. */
   end(error?: LiveError): void {
     this.#end ??= error ? { error } : {};
     if (!error) this.#waiting = [];
@@ -129,10 +129,10 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     }
   }
 
-  /** Fetches what comes next. It rejects never. */
+  /** Fetches the next events. It never rejects. */
   async #fetch(): Promise<void> {
     const after = this.#tail!;
-    // What is pushed from now on may be missing in the answer.
+    // Events pushed from now on may be missing in the answer.
     this.#held = [];
     this.#hasGap = false;
     try {

@@ -15,7 +15,7 @@ export class Retries {
 
   /**
    * @param delay the longest delay before the first try, in milliseconds.
-   * @param maxDelay what it is doubled up to.
+   * @param maxDelay the bound of the doubling, in milliseconds.
    * @param hasFreshTokens whether the next login may have another token.
    */
   constructor(delay: number, maxDelay: number, hasFreshTokens: boolean) {

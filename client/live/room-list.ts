@@ -6,19 +6,19 @@ import { isSame, type Listed } from "./listed.js";
 import type { Rooms } from "./rooms.js";
 import type { LiveState } from "./state.js";
 
-/** What a push changes in a list. */
+/** The change of a list by a push. */
 export interface Change<T> {
   items: readonly T[];
   doubt?: Doubt | undefined;
 }
 
-/** What is listed, and how answers and pushes change it. */
+/** A kind of item, and how answers and pushes change its list. */
 export interface Kind<T> {
   /** The module of the room, with which the names of the rights begin too. */
   readonly module: "question" | "poll";
   /** Asks the server for the list. */
   list(): Promise<T[]>;
-  /** What pushes do not tell of something: what the user did with it. */
+  /** The fields that pushes lack: the user's own votes. */
   own(item: T): unknown;
   /** The list after a push. */
   pushed(items: readonly T[], name: string, data: unknown): Change<T>;
@@ -32,8 +32,8 @@ export interface Kind<T> {
 }
 
 /**
- * A list of what a room has, kept right for as long as anybody iterates over it: that
- * enters the room, lists, and then follows the pushes. Each connection begins anew.
+ * A list of a room's items, kept right for as long as an iteration runs. It enters the room,
+ * lists, and then follows the pushes, again on each connection.
  */
 export class RoomList<T extends Listed> {
   readonly #client: Client;
@@ -42,11 +42,11 @@ export class RoomList<T extends Listed> {
   readonly #readers = new Set<Latest<readonly T[]>>();
   readonly #doubts = new Doubts(() => void this.#relist());
   #items: readonly T[] | undefined;
-  /** What was pushed since the server was asked for the list; undefined if it was not. */
+  /** Pushes since the list was requested; undefined without a request. */
   #held: [name: string, data: unknown][] | undefined;
-  /** What the user may do, when last seen; undefined if it was not known yet. */
+  /** The last known permissions of the user; undefined before any are known. */
   #rights: string | undefined;
-  /** Counts up whenever what is under way no longer counts. */
+  /** Counts up to invalidate the work under way. */
   #attempt = 0;
   #closed: { error?: LiveError } | undefined;
 
@@ -62,7 +62,7 @@ export class RoomList<T extends Listed> {
     this.#rights = this.#presentRights() || undefined;
   }
 
-  /** The list as it is known; undefined if it is not, or nobody uses it. */
+  /** The list as it is known; undefined before that, and without an iteration. */
   get current(): readonly T[] | undefined {
     return this.#items;
   }
@@ -110,7 +110,7 @@ export class RoomList<T extends Listed> {
     this.#renew();
   }
 
-  /** A right that was lost or came back: the server says what holds now. */
+  /** A right was lost or came back: the server decides again. */
   worldUpdated(): void {
     const before = this.#rights;
     this.#rights = this.#presentRights();
@@ -137,7 +137,7 @@ export class RoomList<T extends Listed> {
     this.end(error);
   }
 
-  /** Enters the room, if it is not entered, and lists, if anybody uses the list. */
+  /** Enters the room unless it is entered, and lists if the list is in use. */
   #renew(): void {
     this.disconnected();
     if (this.#isUsed && this.#client.isConnected) {
@@ -148,9 +148,9 @@ export class RoomList<T extends Listed> {
     }
   }
 
-  /** Asks again, as the server may not have told all. */
+  /** Asks again, as the list may be stale. */
   async #relist(): Promise<void> {
-    // What is asked for at the moment may be older than the doubt.
+    // The request under way may be older than the doubt.
     if (this.#held) return this.#doubts.raise("perhaps");
     await this.#try(async (isOver) => {
       const isChanged = await this.#list(isOver);
@@ -187,7 +187,7 @@ export class RoomList<T extends Listed> {
     }
     if (before && isSame(before, now)) return false;
     this.#set(now);
-    // What others did in the meantime is pushed anyway.
+    // Changes by others in the meantime come as pushes anyway.
     const own = (items: readonly T[]) =>
       items.map((item) => [item.id, this.#kind.own(item)]);
     return !before || !isSame(own(before), own(now));

@@ -11,7 +11,7 @@ import { RoomList, type Kind } from "./room-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
 import { isOfWorld } from "./state.js";
 
-/** What the registry needs of a list of any kind. */
+/** The part of a list that the registry uses. */
 type AnyList = Omit<RoomList<Listed>, "current" | "read" | "left">;
 
 interface Entry<F> {
@@ -19,7 +19,7 @@ interface Entry<F> {
   readonly list: AnyList;
 }
 
-/** The questions and the polls that somebody asked for, by the ids of their rooms. */
+/** The lists of questions and polls in use, by the ids of their rooms. */
 export class RoomLists {
   readonly #client: Client;
   readonly #rooms: Rooms;
@@ -64,7 +64,7 @@ export class RoomLists {
   }
 
   /**
-   * Takes note of what the server answered to a command.
+   * Applies the server's answer to a command.
    * @param payload JSON.
    */
   answered(name: string, payload: string, result: unknown): void {

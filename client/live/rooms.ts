@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.js";
 import type { LiveError } from "./error.js";
 
-/** The program that uses the client, as one of those that need a room. */
+/** The program around the client, as one user of a room. */
 class Visit {}
 
 const PROGRAM = new Visit();
@@ -15,11 +15,11 @@ interface Entering {
 }
 
 /**
- * The rooms that somebody needs: the program that entered them, and the lists in use. A
- * room is left when nobody needs it any more.
+ * The rooms in use, by the program that entered them or by lists. The client leaves a room
+ * after its last use.
  */
 export class Rooms {
-  /** Who needs each room; no set is empty. */
+  /** The users of each room; no set is empty. */
   readonly #needs = new Map<string, Set<object>>();
   /** The rooms that the present connection has entered, or is entering. */
   readonly #entered = new Map<string, Promise<unknown>>();
@@ -30,7 +30,7 @@ export class Rooms {
   ) => Promise<unknown>;
 
   /**
-   * @param emit tells listeners which rooms of the program were restored, and which were lost.
+   * @param emit reports which rooms of the program were restored, and which were lost.
    * @param call executes a command on behalf of a list.
    */
   constructor(
@@ -65,7 +65,7 @@ export class Rooms {
 
   /**
    * Takes note that the room is about to be left.
-   * @returns whether it may be: a room stays entered as long as somebody needs it.
+   * @returns whether it may be: a room stays entered as long as it is in use.
    */
   leaving(room: string): boolean {
     if (this.#needs.has(room)) return false;
@@ -79,7 +79,7 @@ export class Rooms {
     this.#needs.set(room, users.add(user));
   }
 
-  /** Leaves the room if nobody else needs it. */
+  /** Leaves the room unless it is still in use. */
   release(room: string, user: object): void {
     this.#drop(room, user);
     if (this.#needs.has(room) || !this.#entered.has(room)) return;
@@ -142,7 +142,7 @@ export class Rooms {
   }
 }
 
-/** The room that a payload names: its own id, or that of its channel, which is the same. */
+/** The room of a payload, by its id, which is also the id of its channel. */
 export function roomOf(payload: unknown): string {
   const { room, channel } = (payload ?? {}) as Record<string, unknown>;
   return String(room ?? channel);

@@ -1,6 +1,6 @@
 /**
- * What the client uses of a WebSocket. As in browsers, callers of an answer run
- * before the next message is reported.
+ * The part of a WebSocket that the client uses. As in browsers, code that awaits an answer
+ * runs before the next message is reported.
  */
 export interface Socket {
   onopen: (() => void) | null;
@@ -23,7 +23,7 @@ const OPTIONS: object = {
   allowSynchronousEvents: false,
 };
 
-/** The WebSocket of a browser; that of `ws` in Node.js. */
+/** The WebSocket of a browser, or of `ws` in Node.js. */
 export async function socketClass(): Promise<SocketClass> {
   const { process, WebSocket } = globalThis as {
     process?: { versions?: { node?: string } };

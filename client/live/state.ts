@@ -10,11 +10,11 @@ import type {
   WorldChange,
 } from "../../schemas/live/index.js";
 
-/** What somebody sees of a world. A new object after each change. */
+/** A user's view of a world. A new object after each change. */
 export interface LiveState {
   readonly user: OwnUser;
   readonly world: SentWorld;
-  /** What the user may do in the world, such as `world:announce`. */
+  /** The user's permissions in the world, such as `world:announce`. */
   readonly permissions: readonly string[];
   /** The rooms that the user may see, in their order. */
   readonly rooms: readonly SentRoom[];
@@ -24,7 +24,7 @@ export interface LiveState {
   readonly channels: readonly SentChannel[];
   /** The id of the event up to which the user has read, by channel. */
   readonly readPointers: Pointers;
-  /** The id of the newest event of which the server told, by channel. */
+  /** The id of the newest event that the server reported, by channel. */
   readonly unreadPointers: Pointers;
   /** How many mentions and direct messages the user has not read, by channel. */
   readonly notificationCounts: Pointers;
@@ -32,7 +32,7 @@ export interface LiveState {
 
 type Pointers = Readonly<Record<string, number>>;
 
-/** Whether a push may change which rooms the user sees, and what they may do there. */
+/** Whether a push may change the user's visible rooms, or their permissions there. */
 export const isOfWorld = (name: string): boolean =>
   name === "world.changed" || name === "world.updated";
 
@@ -51,7 +51,7 @@ type Changes = {
   [N in keyof Pushes]?: (state: LiveState, data: Pushes[N]) => object;
 };
 
-/** What a push changes. */
+/** The changes of a push. */
 const changes: Changes = {
   "world.updated": (_, data) => data,
   "world.changed": ({ rooms }, { world, permissions, ...changed }) => ({
@@ -124,7 +124,7 @@ type Outcomes = {
   ) => object;
 };
 
-/** What a command changes of which the server tells the other connections only. */
+/** The changes of a command that the server pushes only to the user's other connections. */
 const outcomes: Outcomes = {
   "user.update": ({ user }, { profile, client_state }) => ({
     user: {
@@ -198,7 +198,7 @@ const pointersOf = (channels: readonly SentChannel[]): Pointers =>
     channels.map(({ id, unread_pointer }) => [id, unread_pointer]),
   );
 
-/** What a new list of channels changes. */
+/** The changes of a new list of channels. */
 function withChannels(state: LiveState, channels: SentChannel[]): object {
   const unreadPointers = { ...state.unreadPointers };
   for (const { id } of state.channels) delete unreadPointers[id];

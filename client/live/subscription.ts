@@ -4,10 +4,10 @@ import type { LiveError } from "./error.js";
 import { eventsAfter, plainEvent } from "./pages.js";
 import { Reader } from "./reader.js";
 
-/** How many events the server returns at most when somebody subscribes. */
+/** How many events the server returns at most to a subscription. */
 const MAX_RETURNED = 1000;
 
-/** The subscription of a client to one channel, for as long as anybody reads it. */
+/** The subscription of a client to one channel, for as long as it has readers. */
 export class Subscription {
   readonly #client: Client;
   readonly #channel: string;
@@ -21,7 +21,7 @@ export class Subscription {
   #attempt = 0;
   #closed: { error?: LiveError } | undefined;
 
-  /** @param isKept whether the server's subscription is needed even if nobody reads. */
+  /** @param isKept whether the server's subscription is needed even without readers. */
   constructor(client: Client, channel: string, isKept: () => boolean) {
     this.#client = client;
     this.#channel = channel;
@@ -32,7 +32,7 @@ export class Subscription {
     return this.#readers.size > 0;
   }
 
-  /** @param after the id of an event to begin after; else it begins with what comes. */
+  /** @param after the id of an event to begin after; undefined begins with the next push. */
   read(after?: number): Reader {
     const reader: Reader = new Reader(
       {
@@ -57,13 +57,13 @@ export class Subscription {
     const plain = plainEvent(event);
     this.#newest = Math.max(this.#newest, plain.event_id);
     for (const reader of this.#readers) {
-      // Without a subscription, nobody knows what came before this event.
+      // Without a subscription, earlier events may be missing.
       if (this.#isActive) reader.offer(plain);
       else reader.miss();
     }
   }
 
-  /** Subscribes anew, if anybody reads, and catches up with what was missed. */
+  /** Subscribes again, if there are readers, and fetches the missed events. */
   renew(): void {
     this.disconnected();
     if (this.isRead && this.#client.isConnected) void this.#subscribe();

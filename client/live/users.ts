@@ -1,14 +1,14 @@
 import type { PublicUser } from "../../schemas/live/index.js";
 
 /**
- * The users of whom a server told in chats. It tells each connection of a user once,
- * whatever the channel, so all channels of a client share them.
+ * The users that a server sent with chats. It sends each user once to a connection, for all
+ * channels together, so all channels of a client share them.
  */
 export class KnownUsers {
   readonly #max: number;
   readonly #byId = new Map<string, PublicUser>();
 
-  /** @param max how many are kept: those told of last. */
+  /** @param max how many are kept: the last ones sent. */
   constructor(max: number) {
     this.#max = max;
   }

@@ -10,7 +10,7 @@ export interface Access {
   readonly key: WorldKey;
 }
 
-/** What a token says of a person. */
+/** The claims of a token about its user. */
 export interface Claims {
   uid: string;
   traits: readonly string[];

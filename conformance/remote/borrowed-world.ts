@@ -19,7 +19,7 @@ export class BorrowedWorld {
   readonly key: WorldKey;
   readonly #rest: Rest;
   readonly #before: World;
-  /** The keys that the world has by itself. */
+  /** The world's own keys. */
   readonly #keys: readonly WorldKey[];
 
   private constructor(rest: Rest, before: World) {

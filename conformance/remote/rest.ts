@@ -45,8 +45,8 @@ export class Rest {
 
   /**
    * Sends a request.
-   * @param path below that of the world, such as `rooms/`.
-   * @param accepted statuses that are no error, beside all of a success.
+   * @param path below the path of the world, such as `rooms/`.
+   * @param accepted further statuses that are no error, beside success.
    * @returns the body of the answer; undefined if it has none.
    * @throws {Failure} that names the request and the answer.
    */
@@ -111,12 +111,12 @@ function parsed(name: string, text: string): Json {
   try {
     return JSON.parse(text);
   } catch {
-    // Without the text, in which there may be keys.
-    throw new Failure(`${name} was answered with what is no JSON`);
+    // Without the text, which may hold keys.
+    throw new Failure(`the answer to ${name} is not JSON`);
   }
 }
 
-/** Of a request that failed, the error itself says only that it failed. */
+/** The error of a failed request has its reason only in `cause`. */
 function reasonOf(error: Error): string {
   const { message } = (error.cause as Error | undefined) ?? error;
   return message === "" ? error.message : message;

@@ -29,7 +29,7 @@ const MAX_FRAME = 16 * 1024 * 1024;
 
 /** The server of a run. */
 export interface Target {
-  /** Its address, or those of its nodes, without a slash at the end. */
+  /** Its address, or the addresses of its nodes, without a slash at the end. */
   readonly urls: readonly [string, ...string[]];
   readonly access: Access;
   /** Another world of the server, for the audience `foreigner`. */
@@ -46,7 +46,7 @@ export class RemoteSite implements Site {
   readonly #contract = new LiveContract(asyncapiDocument({ version }), true);
   /** Names the users of this run. */
   readonly #run = randomBytes(4).toString("hex");
-  /** What is wrong with frames that no audience got. */
+  /** The faults of frames that no audience got. */
   #faults: string[] = [];
   #world: BorrowedWorld | undefined;
   #administrator: Client | undefined;
@@ -73,7 +73,7 @@ export class RemoteSite implements Site {
   }
 
   /**
-   * Deletes what a run that was killed has left.
+   * Deletes the remains of a killed run.
    * @throws {Failure} if the key may not change the world.
    */
   async start(): Promise<void> {
@@ -114,7 +114,7 @@ export class RemoteSite implements Site {
     return client;
   }
 
-  /** A connection of an administrator, who does what no other audience may. */
+  /** A connection of an administrator, for commands that no audience may give. */
   async administrator(): Promise<Client> {
     if (this.#administrator?.isOpen) return this.#administrator;
     const { world, key } = this.#target.access;
@@ -135,7 +135,7 @@ export class RemoteSite implements Site {
     return client;
   }
 
-  /** Takes what is wrong with frames that no audience got. */
+  /** Takes the faults of frames that no audience got. */
   takeFaults(): string[] {
     const faults = this.#faults;
     this.#faults = [];
@@ -181,7 +181,7 @@ export class RemoteSite implements Site {
 
   /**
    * Erases the administrator, and gives the world its settings back.
-   * @throws {Failure} that says that the world is not as it was.
+   * @throws {Failure} if the world could not be restored.
    */
   async close(): Promise<void> {
     this.#administrator?.ws.terminate();

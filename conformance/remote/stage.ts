@@ -17,7 +17,7 @@ import { roomIn } from "./answers.js";
 import type { BorrowedWorld } from "./borrowed-world.js";
 import type { Rest } from "./rest.js";
 
-/** What a stage needs of the site on which it stands. */
+/** The part of a site that a stage uses. */
 interface StagePorts {
   readonly world: BorrowedWorld;
   readonly rest: Rest;
@@ -40,7 +40,7 @@ const people = ["me", ...otherNames].filter(
 export class RemoteStage extends Stage {
   readonly #site: StagePorts;
   readonly #foreign: Access | undefined;
-  /** The connections of users who prepare something. */
+  /** The connections of users who prepare the row. */
   readonly #backstage = new Map<Person, Promise<Client>>();
 
   /** @param tag names the users of this row. */
@@ -273,7 +273,7 @@ export class RemoteStage extends Stage {
     await this.#site.rest.send("POST", "delete_user", user);
   }
 
-  /** Deletes what the row made, as far as there are requests for it. */
+  /** Deletes the objects of the row, as far as requests can. */
   async clear(): Promise<void> {
     const { foreignRest, world } = this.#site;
     await this.ready();

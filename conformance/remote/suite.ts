@@ -7,20 +7,20 @@ import { RemoteSite, type Target } from "./site.js";
 export interface Outcome {
   name: string;
   status: "passed" | "failed" | "skipped";
-  /** What was expected, and what came. */
+  /** The expected frames, and the received ones. */
   faults?: readonly string[];
   /** Why it was skipped. */
   reason?: string;
   milliseconds: number;
 }
 
-/** What a run has asked of the server. */
+/** The totals of a run. */
 export interface Cost {
   connections: number;
   requests: number;
 }
 
-/** The rows whose names begin with one of some texts; all rows without any text. */
+/** The rows whose names begin with one of the texts; all rows without a text. */
 export function rowsNamed(
   beginnings: readonly string[] = [""],
 ): readonly [string, Row][] {
@@ -51,7 +51,7 @@ export class Suite {
   }
 
   /**
-   * Deletes what a run that was killed has left. Only after `open`.
+   * Deletes the remains of a killed run. Only after `open`.
    * @throws {Failure} if the key may not change the world.
    */
   start(): Promise<void> {
@@ -92,7 +92,7 @@ export class Suite {
 
   /**
    * Cleans up, and gives the world its settings back. Only after `open`.
-   * @throws {Failure} that says that the world is not as it was.
+   * @throws {Failure} if the world could not be restored.
    */
   close(): Promise<void> {
     return this.#site.close();

@@ -10,7 +10,7 @@ export const MAX_CONNECTIONS = 5_000;
 /** How many requests and commands a run sends in all at most. */
 export const MAX_REQUESTS = 40_000;
 
-/** Counts what a run asks of a server, and ends the run where it would ask too much. */
+/** Counts the connections and requests of a run, and ends the run at their bounds. */
 export class Traffic {
   connections = 0;
   requests = 0;
