@@ -180,6 +180,7 @@ export function composeLive(parts: LiveParts) {
       {
         ...{ clock, store, states },
         rightsFrame: (...args) => world.notifier.frameFor(...args),
+        onLost: (connection) => world.notifier.tellSoon(connection),
       },
       modules.map(({ bound }) => bound),
     ),

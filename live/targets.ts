@@ -1,6 +1,7 @@
 import type { ChatStore } from "../db/contract/chat.js";
 import type { RoomValue, RoomStore, Versioned } from "../db/contract/store.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
+import type { Connection } from "./socket/connection.js";
 import type {
   ChannelContext,
   Context,
@@ -14,7 +15,8 @@ import {
   roomDenied,
   unknownRoom,
 } from "./rules/problems.js";
-import { mayInRoom } from "./rules/rights.js";
+import { Losses } from "./rules/losses.js";
+import { mayInRoom, stringsInRoom } from "./rules/rights.js";
 import { configOf, hasModule } from "./rules/room-modules.js";
 
 // Finds what a payload names, and checks whether its sender may do something there.
@@ -24,6 +26,8 @@ import { configOf, hasModule } from "./rules/room-modules.js";
 /** Where rooms and channels are found. */
 export interface TargetPorts {
   readonly store: { readonly rooms: RoomStore; readonly chat: ChatStore };
+  /** A connection has lost rights that its client may know of: the client learns of it soon. */
+  readonly onLost: (connection: Connection) => void;
 }
 
 /**
@@ -33,14 +37,14 @@ export interface TargetPorts {
  * @throws {LiveError}
  */
 export async function roomOf<P>(
-  { store }: TargetPorts,
+  ports: TargetPorts,
   context: Context<P>,
   payload: unknown,
   key: PermissionKey | "any",
   module?: string,
 ): Promise<RoomContext<P>> {
   const { room: id, channel } = (payload ?? {}) as Record<string, unknown>;
-  const room = await findRoom(store.rooms, context, id ?? channel);
+  const room = await findRoom(ports, context, id ?? channel);
   if (!room) throw unknownRoom();
   requireInRoom(context, room.value, key, module);
   return { room, ...context };
@@ -53,7 +57,7 @@ export async function roomOf<P>(
  * @throws {LiveError}
  */
 export async function channelOf<P>(
-  { store }: TargetPorts,
+  ports: TargetPorts,
   context: Context<P>,
   payload: unknown,
   keys: RoomKeys,
@@ -63,7 +67,7 @@ export async function channelOf<P>(
   if (id === undefined || id === null || id === "") {
     throw new LiveError("chat.unknown", "Unknown channel ID");
   }
-  const room = await findRoom(store.rooms, context, id);
+  const room = await findRoom(ports, context, id);
   if (room) {
     requireInRoom(context, room.value, keys, "chat.native");
     return {
@@ -77,7 +81,7 @@ export async function channelOf<P>(
   const { connection, me } = context;
   const channel =
     typeof id === "string"
-      ? await store.chat.channel(connection.world, id)
+      ? await ports.store.chat.channel(connection.world, id)
       : undefined;
   if (!channel?.direct || direct === "nobody") throw unknownRoom();
   if (direct === "members" && !channel.direct.includes(me.id)) {
@@ -92,12 +96,25 @@ export async function channelOf<P>(
   };
 }
 
-const findRoom = (
-  rooms: RoomStore,
-  { connection }: Context,
+async function findRoom(
+  { store, onLost }: TargetPorts,
+  { connection, login, world }: Context,
   id: unknown,
-): Promise<Versioned<RoomValue> | undefined> | undefined =>
-  typeof id === "string" ? rooms.get(connection.world, id) : undefined;
+): Promise<Versioned<RoomValue> | undefined> {
+  if (typeof id !== "string") return undefined;
+  const room = await store.rooms.get(connection.world, id);
+  const { view } = login;
+  // What the client may think it can do is most often what it can.
+  if (!room || !view || view.state.holds(world, room)) return room;
+  const rights = stringsInRoom(login, world.value, room.value);
+  const losses = Losses.inRoom(view, room.value, rights);
+  if (losses) {
+    // Even if the rights are back soon, this answer lacks what they would have shown.
+    connection.lose(losses);
+    onLost(connection);
+  }
+  return room;
+}
 
 function requireInRoom(
   { login, world }: Context,

@@ -218,6 +218,7 @@ async function answerOf(
   const { changes } = connection.login!;
   // From here on, pushes hold the differences from this view.
   if (changes) connection.login!.told = view.told;
+  connection.login!.losses = undefined;
   connection.login!.listed = view;
   const fields = await fieldsFor(view);
   const config = view.json(ports.crowdsIn(id, changes ? "counts" : "words"));

@@ -1,12 +1,33 @@
+import type { RoomValue } from "../../db/contract/store.js";
+
 /** A view of a world, as far as its differences from another one depend on it. */
 export interface Seen {
   /** The rooms in it, in their order. */
   readonly rooms: readonly string[];
   readonly permissions: readonly string[];
-  readonly state: { readonly worldJson: string };
+  readonly state: {
+    readonly world: { readonly value: { readonly id: string } };
+    readonly worldJson: string;
+    room(id: string): RoomValue | undefined;
+    /** A room with some permissions, as JSON without the last brace. */
+    roomJson(id: string, rights: string): string;
+  };
   sees(room: string): boolean;
+  /** The permissions on a room, as JSON; undefined if it is not in the view. */
+  rightsIn(room: string): string | undefined;
+  /** A room as JSON without its crowd; undefined if it is not in the view. */
   room(id: string): string | undefined;
-  hasSame(room: string, other: Seen): boolean;
+  /** A room in the view as JSON. @param crowd the fields about its crowd. */
+  roomWith(id: string, crowd: string): string;
+}
+
+/** Whether a room is the same in two views. */
+function isSameIn(room: string, one: Seen, other: Seen): boolean {
+  if (one.rightsIn(room) !== other.rightsIn(room)) return false;
+  return (
+    one.state.room(room) === other.state.room(room) ||
+    one.room(room) === other.room(room)
+  );
 }
 
 /** How the view of a world differs from the state that the connection has. */
@@ -101,6 +122,6 @@ export class Told {
   #isKnown(room: string, view: Seen): boolean {
     return this.#since.has(room)
       ? this.#since.get(room) === view.room(room)
-      : view.hasSame(room, this.#view);
+      : isSameIn(room, view, this.#view);
   }
 }

@@ -5,6 +5,7 @@ import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Counting, SentCrowds } from "./crowds.js";
 import { jsonOf } from "./encoding.js";
+import { jsonOfSeen, LessenedView, Losses } from "./losses.js";
 import { oncePer } from "./once.js";
 import {
   addTraits,
@@ -56,6 +57,9 @@ export class View implements Seen {
   readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
   /** What they may do in the rooms that somebody asked for, by key, then by room. */
   readonly #may = new Map<PermissionKey, Map<string, boolean>>();
+  /** What it lacks of earlier views; null for nothing. */
+  readonly #losses = new WeakMap<View, Losses | null>();
+  readonly #lessened = new WeakMap<Losses, LessenedView>();
 
   constructor(
     readonly who: Bearer,
@@ -155,13 +159,28 @@ export class View implements Seen {
     return `${this.state.roomJson(id, this.#rooms.get(id)!)},${crowd}}`;
   }
 
-  /** Whether a room is the same in another view. */
-  hasSame(id: string, other: View): boolean {
-    if (this.#rooms.get(id) !== other.#rooms.get(id)) return false;
-    return (
-      this.state.room(id) === other.state.room(id) ||
-      this.room(id) === other.room(id)
-    );
+  rightsIn(room: string): string | undefined {
+    return this.#rooms.get(room);
+  }
+
+  /** What was lost since an earlier view; undefined for nothing. */
+  lossesSince(before: View): Losses | undefined {
+    const known = this.#losses.get(before);
+    if (known !== undefined) return known ?? undefined;
+    const losses = Losses.between(before, this);
+    this.#losses.set(before, losses ?? null);
+    return losses;
+  }
+
+  /** This view without rights that are back; undefined if none of them is. */
+  without(losses: Losses): LessenedView | undefined {
+    if (!losses.areIn(this)) return undefined;
+    let lessened = this.#lessened.get(losses);
+    if (!lessened) {
+      lessened = new LessenedView(this, losses);
+      this.#lessened.set(losses, lessened);
+    }
+    return lessened;
   }
 
   /**
@@ -169,13 +188,7 @@ export class View implements Seen {
    * gets the same buffer: do not change it.
    */
   json(crowds: SentCrowds): Buffer {
-    return this.state.jsonOf(this, crowds, () => {
-      const rooms = this.rooms.map((id) =>
-        this.roomWith(id, crowds.jsonOf(id)),
-      );
-      const permissions = JSON.stringify(this.permissions);
-      return `{"world":${this.state.worldJson},"permissions":${permissions},"rooms":[${rooms.join()}]}`;
-    });
+    return this.state.jsonOf(this, crowds, () => jsonOfSeen(this, crowds));
   }
 }
 
@@ -201,10 +214,14 @@ export class WorldState {
   };
   #forced: readonly RoomValue[] | undefined;
 
-  /** @param before an earlier state, with which it shares the rooms that are the same. */
+  /**
+   * @param order a number that is larger for states whose reading began later.
+   * @param before an earlier state, with which it shares the rooms that are the same.
+   */
   constructor(
     readonly world: Versioned<World>,
     rooms: readonly Versioned<RoomValue>[],
+    readonly order: number,
     before?: WorldState,
   ) {
     const earlier = before ? before.#byId : new Map<string, never>();
@@ -221,6 +238,14 @@ export class WorldState {
 
   room(id: string): RoomValue | undefined {
     return this.#byId.get(id)?.value;
+  }
+
+  /** Whether a world and one of its rooms, as they were just read, are in this state. */
+  holds(world: Versioned<World>, room: Versioned<RoomValue>): boolean {
+    return (
+      this.world.version === world.version &&
+      this.#byId.get(room.value.id)?.version === room.version
+    );
   }
 
   /** The rooms whose chat everybody joins who may. */
@@ -292,6 +317,8 @@ export class WorldStates {
   readonly #loading = new Map<string, Promise<WorldState | undefined>>();
   /** States that were changed since. */
   readonly #old = new Map<string, WorldState>();
+  /** How many states were read, or begun to be. */
+  #reads = 0;
 
   /** @param isWatched whether somebody is in a world. Only then its state is kept. */
   constructor(
@@ -350,6 +377,7 @@ export class WorldStates {
   }
 
   async #load(id: string): Promise<WorldState | undefined> {
+    const order = ++this.#reads;
     const rooms: Versioned<RoomValue>[] = [];
     let read: Versioned<RoomValue>[];
     let page = 1;
@@ -358,6 +386,6 @@ export class WorldStates {
       rooms.push(...read);
     } while (read.length === PAGE);
     const world = await this.#store.worlds.get(id);
-    return world && new WorldState(world, rooms, this.#old.get(id));
+    return world && new WorldState(world, rooms, order, this.#old.get(id));
   }
 }

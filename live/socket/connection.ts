@@ -11,6 +11,7 @@ import { pingFrame, pongFrame } from "./frame.js";
 import { Joiner } from "./joiner.js";
 import { Pace } from "./pace.js";
 import type { Bearer, ModerationState } from "../rules/rights.js";
+import type { Losses } from "../rules/losses.js";
 import type { Told } from "../rules/told.js";
 import type { TokenBucket } from "./token-bucket.js";
 import type { Turns } from "./turns.js";
@@ -65,6 +66,8 @@ export interface Login extends Bearer {
   readonly changes: boolean;
   /** What they see of the world, as it was made last. */
   view?: View;
+  /** What they have lost since the client got a state of the world, even if it is back. */
+  losses?: Losses | undefined;
   /** The last state of the world that the client got, if it asked for changes. */
   told?: Told;
   /** The view by which the client's list of channels was made last. */
@@ -220,19 +223,29 @@ export class Connection {
   }
 
   /**
-   * What its user sees of a world. The size of the messages that it may send follows
-   * from it. The connection must be logged in.
+   * What its user sees of a world: in the newest state that was asked for, as rights that
+   * are over do not come back. The size of the messages that it may send follows from it.
+   * The connection must be logged in.
    */
   viewOf(state: WorldState): View {
     const login = this.login!;
     let { view } = login;
-    if (view?.state !== state || view.who.state !== login.state) {
+    const isOther = view?.who.state !== login.state;
+    if (!view || isOther || view.state.order < state.order) {
+      const before = view;
       view = state.view(login);
       login.view = view;
+      if (before) this.lose(view.lossesSince(before));
       const { maxFrame } = this.#around.limits;
       this.maxFrame = view.mayUpdate ? Math.max(MAX_FRAME, maxFrame) : maxFrame;
     }
     return view;
+  }
+
+  /** Rights were lost: the client learns of it with the next state of the world. */
+  lose(losses: Losses | undefined): void {
+    const login = this.login!;
+    login.losses = login.losses?.and(losses) ?? losses;
   }
 
   /** Whether it takes no messages and gets no pushes any more. */
@@ -527,9 +540,9 @@ export class Connection {
   }
 
   /** Sends a state of the world, which may be large without a fault of the reader. */
-  pushState(frame: Buffer): void {
-    this.push(frame);
-    this.#stateSize = frame.length;
+  pushState(piece: Buffer, frames = 1): void {
+    this.push(piece, frames);
+    this.#stateSize = piece.length;
   }
 
   /** Sends a push like {@link push}, but before all pushes that wait for the answer. */

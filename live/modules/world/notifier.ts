@@ -174,6 +174,11 @@ export class Notifier {
     return this.#pushes.frameFor(connection, state);
   }
 
+  /** Tells a connection soon what its user may do now, and what was lost meanwhile. */
+  tellSoon(connection: Connection): void {
+    this.#pushes.sendSoon(connection);
+  }
+
   #tellSchedule(world: string, state: WorldState): void {
     const pretalx = pretalxOf(state.world.value);
     const told = this.#pretalx.get(world);

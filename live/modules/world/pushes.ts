@@ -1,7 +1,6 @@
 import type { Effects } from "../../delivery/effects.js";
 import type { Hub } from "../../people/hub.js";
 import type { Doors } from "../../people/doors.js";
-import type { WorldStates } from "../../rules/world-state.js";
 import { LRUCache } from "lru-cache";
 import { detach } from "../../../db/detach.js";
 import type { Clock } from "../../../db/log/clock.js";
@@ -11,8 +10,13 @@ import { jsonOf } from "../../rules/encoding.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
 import { inSlices } from "../../delivery/slices.js";
 import { TokenBucket } from "../../socket/token-bucket.js";
-import type { Differences, Told } from "../../rules/told.js";
-import type { View, WorldState } from "../../rules/world-state.js";
+import type { LessenedView, Losses } from "../../rules/losses.js";
+import type { Differences, Seen, Told } from "../../rules/told.js";
+import {
+  View,
+  type WorldState,
+  type WorldStates,
+} from "../../rules/world-state.js";
 
 /** How many bytes a second a connection gets of the states of its world, on average. */
 const RATE = 64 * 1024;
@@ -37,10 +41,13 @@ export interface WorldPushPorts {
   readonly listAgain: (connections: readonly Connection[]) => Promise<void>;
 }
 
+/** What is pushed: a view, or one without rights that were lost for a while. */
+type Sent = View | LessenedView;
+
 /** One pass over connections. Frames that many of them share are encoded once. */
 class Pass {
-  readonly states = new LRUCache<View, Buffer>({ max: FRAMES });
-  readonly changes = new LRUCache<View, Map<Told, Buffer | undefined>>({
+  readonly states = new LRUCache<Sent, Buffer>({ max: FRAMES });
+  readonly changes = new LRUCache<Sent, Map<Told, Buffer | undefined>>({
     max: FRAMES,
   });
 
@@ -51,10 +58,16 @@ class Pass {
   /** @param hints whether users who may change settings get a push even if they see no difference. */
   constructor(readonly hints: boolean) {}
 
-  /** Notes by which view a client knows its channels. */
-  list(connection: Connection, login: Login, view: View): void {
+  /** Notes by which view a client knows its channels. @param losses since then. */
+  list(connection: Connection, view: View, losses: Losses | undefined): void {
+    const login = connection.login!;
     const { listed = view } = login;
     login.listed = view;
+    const lost = losses?.roomsWithout("room:chat.read") ?? [];
+    if (lost.some((room) => view.reads(room))) {
+      this.regaining.push(connection);
+      return;
+    }
     if (listed === view) return;
     const known = this.#regains.get(view) ?? new Map<View, boolean>();
     this.#regains.set(view, known);
@@ -112,7 +125,7 @@ export class WorldPushes {
       if (present) this.#keepRights(connection, view);
       if (isDue(ports.clock, connection, login))
         this.#push(connection, login, view, pass);
-      else this.#wait(connection);
+      else this.sendSoon(connection);
     });
     detach(ports.listAgain(pass.regaining));
   }
@@ -144,28 +157,41 @@ export class WorldPushes {
   }
 
   #push(connection: Connection, login: Login, view: View, pass: Pass): void {
-    const { states, changes, hints } = pass;
-    const { told } = login;
-    let frame: Buffer | undefined;
-    if (login.changes) {
-      // Otherwise, the answer to the login will have this state.
-      if (!told) return;
-      login.told = view.told;
-      let known = changes.get(view);
-      if (!known) changes.set(view, (known = new Map()));
-      if (!known.has(told)) {
-        known.set(told, this.#changes(told, view, hints && view.mayUpdate));
-      }
-      frame = known.get(told);
-    } else {
-      frame = states.get(view);
-      if (!frame) states.set(view, (frame = this.#state(view)));
-    }
-    pass.list(connection, login, view);
+    const { told, losses } = login;
+    // Otherwise, the answer to the login will have this state.
+    if (login.changes && !told) return;
+    login.losses = undefined;
+    const lessened = losses && view.without(losses);
+    // Meanwhile something may have been withheld, so the client has to see both.
+    const frames = [lessened, view].flatMap((sent, i, all) => {
+      if (!sent) return [];
+      if (!login.changes) return this.#wholeFrame(sent, pass);
+      const base = i === 0 ? told : (all[0]?.told ?? told);
+      return this.#changeFrame(base!, sent, pass) ?? [];
+    });
+    if (login.changes) login.told = view.told;
+    pass.list(connection, view, losses);
     this.#waiting.get(connection.world)?.delete(connection);
-    if (!frame) return;
-    login.states!.spend(frame.length);
-    connection.pushState(frame);
+    if (frames.length === 0) return;
+    const piece = frames.length === 1 ? frames[0]! : Buffer.concat(frames);
+    login.states!.spend(piece.length);
+    connection.pushState(piece, frames.length);
+  }
+
+  #wholeFrame(sent: Sent, { states }: Pass): Buffer {
+    let frame = states.get(sent);
+    if (!frame) states.set(sent, (frame = this.#state(sent)));
+    return frame;
+  }
+
+  #changeFrame(told: Told, sent: Sent, pass: Pass): Buffer | undefined {
+    let known = pass.changes.get(sent);
+    if (!known) pass.changes.set(sent, (known = new Map()));
+    if (!known.has(told)) {
+      const hints = pass.hints && sent instanceof View && sent.mayUpdate;
+      known.set(told, this.#changes(told, sent, hints));
+    }
+    return known.get(told);
   }
 
   /** The push of a state to one connection; undefined if it knows all of it. */
@@ -179,14 +205,14 @@ export class WorldPushes {
     return this.#changes(told, view, false);
   }
 
-  #state(view: View): Buffer {
+  #state(view: Sent): Buffer {
     const crowds = this.#crowds(view, "words");
     const pieces = frameAround('["world.updated",', view.json(crowds), "]");
     return Buffer.concat(pieces);
   }
 
   /** @param always whether an empty change is sent, too. */
-  #changes(told: Told, view: View, always: boolean): Buffer | undefined {
+  #changes(told: Told, view: Sent, always: boolean): Buffer | undefined {
     const differences = told.differences(view);
     if (!differences && !always) return undefined;
     const crowds = this.#crowds(view, "counts");
@@ -195,8 +221,8 @@ export class WorldPushes {
     );
   }
 
-  #crowds(view: View, counting: Counting) {
-    return this.#ports.crowdsIn(view.state.world.value.id, counting);
+  #crowds({ state }: Seen, counting: Counting) {
+    return this.#ports.crowdsIn(state.world.value.id, counting);
   }
 
   /** Takes a connection out of rooms that it may not see any more. */
@@ -209,7 +235,8 @@ export class WorldPushes {
     this.#ports.keepChannels(connection, view);
   }
 
-  #wait(connection: Connection): void {
+  /** Sends the state to a connection when it is due for one. */
+  sendSoon(connection: Connection): void {
     const { world } = connection;
     const waiting = this.#waiting.get(world);
     if (waiting) waiting.add(connection);
@@ -256,7 +283,7 @@ function isDue(clock: Clock, connection: Connection, login: Login): boolean {
 /** A change as JSON. */
 function changeOf(
   { rooms, removed, order, world, permissions }: Differences,
-  view: View,
+  view: Seen,
   crowds: SentCrowds,
 ): string {
   const sent = (id: string) => view.roomWith(id, crowds.jsonOf(id));
