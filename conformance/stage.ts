@@ -112,7 +112,7 @@ export abstract class Stage {
   /** Makes an announcement, shown unless `changes` say otherwise. @returns its id. */
   abstract announcement(changes?: AnnouncementChanges): Promise<string>;
 
-  /** A time shortly after all clients have connected, in milliseconds since 1970. */
+  /** The end of something that ends by itself, in milliseconds since 1970. */
   abstract soon(): number;
 
   /** One user blocks another. */

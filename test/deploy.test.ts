@@ -274,3 +274,26 @@ void t.test("a stop may take as long as it needs", async (t) => {
   const patience = at("Deployment", `${POD}.terminationGracePeriodSeconds`);
   t.ok(Number(patience) > Number(pause) + stop);
 });
+
+void t.test("the nightly run names what there is", async (t) => {
+  const run = read("deploy/nightly/run");
+  const parts = [...run.matchAll(/^part \w+ .*$/gm)].map(([line]) => line);
+  const { scripts } = JSON.parse(read("package.json")) as {
+    scripts: Record<string, string>;
+  };
+  const commands = parts.flatMap((line) => /npm run -s (\S+)/.exec(line) ?? []);
+  const names = commands.filter((name) => !name.startsWith("npm"));
+  t.same(
+    names.filter((name) => !(name in scripts)),
+    [],
+    "scripts",
+  );
+  const files = parts.flatMap((line) => line.match(/dist\/test\S+/g) ?? []);
+  t.ok(files.length > 0 && names.length > 3);
+  const sources = files.map((file) =>
+    file.replace(/^dist\/(.*)\.js$/, "$1.ts"),
+  );
+  for (const file of sources) t.ok(read(file), file);
+  const service = read("deploy/nightly/foyer-nightly.service");
+  t.match(service, /^ExecStart=.*\/deploy\/nightly\/run$/m);
+});

@@ -12,28 +12,33 @@ import { startValkey } from "./servers/valkey.js";
 // Runs tests on PostgreSQL, Valkey and S3: node dist/test/run-stack.js [<file> ...]. It
 // starts the servers once; test/stack.ts gives each test what it needs of them.
 
-/** What runs by default: all that asks a server for something, and the commands. */
-const TESTS = [
-  ...[
-    "access",
-    "cli",
-    "client",
-    "harness",
-    "live",
-    "plugins",
-    "routes",
-    "server",
-  ].map((name) => `${name}.test.js`),
-  "chat/all.js",
-  "votes/all.js",
-  ...[
-    "chat-client",
-    "chat-workers",
-    "cluster",
-    "conformance",
-    "live-workers",
-  ].map((name) => `system/${name}.test.js`),
-].map((file) => join(import.meta.dirname, file));
+/**
+ * What runs by default, beside the contract that test:engines holds the engines to: all
+ * rows of the protocol on two nodes, rights, files, some commands, and worker processes.
+ */
+const FEW = [
+  "access",
+  ...["files", "media", "uploads"].map((name) => `routes/${name}`),
+  ...["commands", "files", "users", "worlds"].map((name) => `cli/${name}`),
+  ...["chat-workers", "conformance"].map((name) => `system/${name}`),
+];
+
+/** Everything that asks a server for something, and the commands: by night, with `ALL=1`. */
+const ALL = [
+  ...["access", "cli", "client", "harness", "live", "plugins"],
+  ...["routes", "server", "chat/all", "votes/all"],
+  ...["chat-client", "chat-workers", "cluster", "conformance"].map(
+    (name) => `system/${name}`,
+  ),
+  "system/live-workers",
+];
+
+const pathOf = (name: string): string => {
+  const isTest = !name.endsWith("/all");
+  return join(import.meta.dirname, `${name}${isTest ? ".test" : ""}.js`);
+};
+
+const TESTS = (process.env.ALL === "1" ? ALL : FEW).map(pathOf);
 
 /** After how many seconds a file hangs; a busy machine takes several times as long as a free one. */
 const TIMEOUT = 900;

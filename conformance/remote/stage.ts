@@ -28,8 +28,8 @@ interface StagePorts {
   administrator(): Promise<Client>;
 }
 
-/** How long clients take to connect at most, in milliseconds. */
-const CONNECTING = 8_000;
+/** How long something is visible that ends by itself, in milliseconds. */
+const VISIBLE = 4000;
 
 /** All users of the world. */
 const people = ["me", ...otherNames].filter(
@@ -230,7 +230,7 @@ export class RemoteStage extends Stage {
   }
 
   override soon(): number {
-    return this.#site.rest.now + CONNECTING;
+    return this.#site.rest.now + VISIBLE;
   }
 
   override async block(user: Person, other: Person): Promise<void> {

@@ -60,10 +60,11 @@ export const eventRows: Rows = {
     ends: "elsewhere",
   },
   "an announcement whose time is over": {
-    prepare: (it) => it.announcement({ show_until: it.soon() }),
-    act: async () => {},
+    // After the logins, which may take longer than it is shown.
+    act: async (it) => void (await it.announcement({ show_until: it.soon() })),
     late: true,
     pushes: [
+      ["announcement.created_or_updated", "world"],
       ["announcement.created_or_updated", "world", { is_visible: false }],
     ],
   },

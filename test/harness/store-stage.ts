@@ -20,8 +20,8 @@ import type { Store } from "../../db/contract/store.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import { keyOf, rules, tokenOf, worldOf } from "../helper.js";
 
-/** How long clients take to connect at most, in milliseconds. */
-const CONNECTING = 3000;
+/** How long something is visible that ends by itself, in milliseconds. */
+const VISIBLE = 2000;
 
 /** A world of its own for a row, made and changed by the store. */
 export class StoreStage extends Stage {
@@ -159,7 +159,7 @@ export class StoreStage extends Stage {
   }
 
   override soon(): number {
-    return Date.now() + CONNECTING;
+    return Date.now() + VISIBLE;
   }
 
   override async block(user: Person, other: Person): Promise<void> {

@@ -39,7 +39,8 @@ const chosen = mutants.filter(
 const triedFor = ({ area }: Mutant): Suite[] =>
   suites.filter(
     ({ name, areas }) =>
-      options.suite?.includes(name) ?? (options.all || areas.includes(area)),
+      (options.all || areas.includes(area)) &&
+      (options.suite?.includes(name) ?? true),
   );
 
 /** For each file of tests, whether it passes with the product as it is. */
