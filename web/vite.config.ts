@@ -5,7 +5,7 @@ const at = (path: string) => new URL(path, import.meta.url).pathname;
 
 type GetModuleInfo = (id: string) => { importedIds: readonly string[] } | null;
 
-/** What a module imports at once, itself included. */
+/** The static imports of a module, itself included. */
 function reachOf(
   id: string,
   getModuleInfo: GetModuleInfo,
@@ -19,7 +19,7 @@ function reachOf(
   return found;
 }
 
-/** `base`, one file, for what both pages need at once. */
+/** `base`, one file with the modules that both pages need at once. */
 function baseOf(id: string, getModuleInfo: GetModuleInfo): string | null {
   const both = ["attend/main.ts", "console/main.ts"].every((entry) =>
     reachOf(at(entry), getModuleInfo).has(id),
@@ -62,7 +62,7 @@ export default defineConfig({
         assetFileNames: ({ names: [name = ""] }) =>
           `web/${shortened(name)}-[hash][extname]`,
         codeSplitting: {
-          // Without groups, a room would be thirty files of which most have a few lines.
+          // Without groups, a room would be thirty files, most of them with a few lines.
           groups: [
             {
               name: (id, chunks) =>

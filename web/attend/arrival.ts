@@ -5,7 +5,7 @@ import { Identities, tokenOf, withoutToken } from "../state/identity.js";
 const shelf = browserShelf();
 const { world } = readPage(document);
 
-/** What this browser keeps of the event; undefined at an address without one. */
+/** This browser's storage for the event; undefined at an address without one. */
 export const identities =
   world === null ? undefined : new Identities(shelf, world, "attend");
 
@@ -22,7 +22,7 @@ export function takeToken(): boolean {
   return true;
 }
 
-/** Forgets who somebody was, and what they were writing: others may use this computer. */
+/** Forgets the user and their drafts: others may use this computer. */
 export function forgetVisitor(): void {
   identities?.forget();
   if (world !== null) forgetAll(`foyer:${world}:chat:`);

@@ -3,8 +3,8 @@ import type { App } from "../lib/context.js";
 
 const KEY = Symbol("app");
 
-/** Gives all components below what they may need. */
+/** Provides the context of the page to all components below. */
 export const provideApp = (app: App): App => setContext(KEY, app);
 
-/** What the page gave to all of its components. */
+/** The context that the page provided. */
 export const useApp = (): App => getContext<App>(KEY);

@@ -5,7 +5,7 @@ import { readPage, type PageConfig } from "../lib/page.js";
 import { themeProperties } from "../state/theme.js";
 import "../base.css";
 
-/** Where the language is kept that somebody chose. */
+/** The storage key of the chosen language. */
 export const LANGUAGE = "foyer:language";
 
 /**

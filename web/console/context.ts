@@ -1,7 +1,7 @@
 import { getContext, setContext } from "svelte";
 import type { Session } from "../state/session.js";
 
-/** What the console offers to its pages, beside `useApp()`. */
+/** The console's services for its pages, beside `useApp()`. */
 export interface ConsoleTools {
   /**
    * Asks before changes are lost, by a link or by closing the page; for `onMount` and
@@ -11,8 +11,8 @@ export interface ConsoleTools {
   protect(isUnsaved: () => boolean): () => void;
   /**
    * Goes on with another token of the same user. Nothing changes if the server refuses
-   * it. The page is made anew with the session that is returned; what was begun before
-   * goes on with this one.
+   * it. The page is rebuilt with the returned session, and work that has begun continues
+   * with it.
    * @throws {LiveError} if the server refuses the token.
    */
   useToken(token: string): Promise<Session>;
@@ -24,5 +24,5 @@ const KEY = Symbol("console");
 export const provideConsole = (tools: ConsoleTools): ConsoleTools =>
   setContext(KEY, tools);
 
-/** What the console offers to its pages. */
+/** Returns the console's services. */
 export const useConsole = (): ConsoleTools => getContext<ConsoleTools>(KEY);

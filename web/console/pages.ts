@@ -10,16 +10,16 @@ export interface ConsolePage {
   readonly word: string;
   readonly label: Key;
   readonly icon: IconName;
-  /** Whether somebody may use it. */
+  /** Whether a user may open it. */
   readonly isFor: (state: LiveState) => boolean;
   readonly load: () => Promise<{ default: Component }>;
 }
 
-/** Whether somebody may use what the HTTP API has of a world: its keys above all. */
+/** Whether a user may use the HTTP API of a world, above all its keys. */
 const hasKeys = (state: LiveState) =>
   may(state, "world:api") && may(state, "world:secrets");
 
-/** Whether somebody has a right on the world, or on any room. */
+/** Whether a user has a right on the world, or on any room. */
 const anywhere = (state: LiveState, ...rights: string[]) =>
   [state, ...state.rooms].some((it) => rights.some((right) => may(it, right)));
 

@@ -3,9 +3,9 @@ const MEDIA = /\/media\/pub\/[a-z0-9-]+\/[\w.-]+$/;
 
 /**
  * The address of an upload on the server of this page; undefined for any other address.
- * An upload carries the domain under which somebody uploaded it, which may be another
- * name of the same server. The pages load nothing from other servers.
- * @param url what somebody wrote.
+ * An upload carries the domain of its upload, which may be another name of the same
+ * server. The pages load nothing from other servers.
+ * @param url untrusted text.
  * @param base the address of the server.
  */
 export function mediaAddress(url: unknown, base: string): string | undefined {

@@ -4,13 +4,13 @@ import { mediaAddress } from "./addresses.js";
 /** A user, as far as a name and a picture need one. */
 export type Named = Pick<PublicUser, "id" | "profile">;
 
-/** What somebody is called; undefined without a name. */
+/** The name of a user; undefined without one. */
 export function nameOf(user: Named | undefined): string | undefined {
   const name = user?.profile["display_name"];
   return typeof name === "string" && name.trim() !== "" ? name : undefined;
 }
 
-/** The picture of somebody, on this server; undefined without one. */
+/** The picture of a user, on this server; undefined without one. */
 export function pictureOf(
   user: Named | undefined,
   base: string,

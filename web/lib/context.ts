@@ -3,7 +3,7 @@ import type { Route } from "../state/route.js";
 import type { Session } from "../state/session.js";
 import type { PageConfig } from "./page.js";
 
-/** What every component of a page may need; `useApp()` in components/app.ts gives it. */
+/** The context of a page for all its components; `useApp()` in components/app.ts returns it. */
 export interface App {
   readonly page: PageConfig;
   readonly session: Session;

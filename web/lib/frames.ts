@@ -2,7 +2,7 @@ import { webAddress } from "./addresses.js";
 
 // Pages of others in a frame.
 
-/** The id of a video of YouTube: itself, or in one of its addresses; undefined without one. */
+/** The id of a YouTube video, from the id itself or an address; undefined without one. */
 export function youtubeId(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   const trimmed = text.trim();
@@ -29,7 +29,7 @@ export function youtubeId(text: unknown): string | undefined {
 export interface Consent {
   readonly isNeeded: boolean;
   readonly host: string;
-  /** Where its owner says what becomes of data. */
+  /** The address of its privacy policy. */
   readonly policy?: string;
 }
 
@@ -65,8 +65,8 @@ function parents(hostname: string): string[] {
 }
 
 /**
- * The address of a page in a frame, with what a host may want to pass: `{id}` and
- * `{display_name}` of the user. Undefined if it is no address of the web.
+ * The address of a page in a frame. A host may pass `{id}` and `{display_name}` of the
+ * user in it. Undefined if it is no web address.
  */
 export const frameAddress = (
   url: unknown,
@@ -82,9 +82,9 @@ export const frameAddress = (
     : undefined;
 
 /**
- * What a page in a frame may do. It has its own origin only if that is not the origin of
- * this page: together with scripts, it could take over this page otherwise.
- * @param origin that of this page.
+ * The `sandbox` of a page in a frame. It keeps its own origin only if that differs from the
+ * origin of this page: otherwise it could take over this page by scripts.
+ * @param origin the origin of this page.
  */
 export const sandboxOf = (url: string, origin: string): string =>
   [

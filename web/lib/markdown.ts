@@ -2,8 +2,8 @@ import DOMPurify from "dompurify";
 import { Marked, marked } from "marked";
 import { mediaAddress, webAddress } from "./addresses.js";
 
-// People write Markdown, and everything that they write is hostile. DOMPurify decides
-// what is left of it; no string becomes HTML on any other way.
+// Users write Markdown, and every text of theirs is hostile. DOMPurify sanitizes it; no
+// string becomes HTML in any other way.
 
 const ALLOWED = {
   ALLOWED_TAGS: [
@@ -17,11 +17,11 @@ const ALLOWED = {
   RETURN_DOM_FRAGMENT: true,
 } as const;
 
-/** In a line of a chat, who writes `<b>` means these three characters. */
+/** In a line of a chat, `<b>` means these three characters. */
 const lines = new Marked({ tokenizer: { tag: () => undefined } });
 
 /**
- * Renders Markdown that anybody wrote.
+ * Renders untrusted Markdown.
  * @param base the address of the server: pictures come from its uploads only, others
  *   become links.
  * @param inline without paragraphs, headings, HTML and the like, as in a chat.
@@ -38,7 +38,7 @@ export function renderMarkdown(
   return sanitized(html, base, []);
 }
 
-/** What a page in HTML may have besides. */
+/** The additional elements of a page in HTML. */
 const PAGE_TAGS = [
   ...["div", "section", "article", "header", "footer", "span", "address"],
   ...["figure", "figcaption", "dl", "dt", "dd", "details", "summary"],

@@ -1,4 +1,4 @@
-/** What the server says of a page, in `<meta name="foyer">`; `plugins/web` writes it. */
+/** The server's settings of a page, in `<meta name="foyer">`; `plugins/web` writes them. */
 export interface PageConfig {
   /** The folder of the server, relative to the page: `./`, or `../` for each level. */
   base: string;
@@ -7,7 +7,7 @@ export interface PageConfig {
   /** The title of the world, if guests may see the world. */
   title: string | null;
   theme: Theme;
-  /** The language that the world prefers; null for that of the browser. */
+  /** The language that the world prefers; null for the browser's. */
   locale: string | null;
   /**
    * The id of the one room to show, without anything around it. Empty for the first
@@ -17,7 +17,7 @@ export interface PageConfig {
   upload: { maxBytes: number; types: string[] };
 }
 
-/** What a world looks like: `config.theme`, as far as the pages know it. */
+/** The look of a world: the part of `config.theme` that the pages use. */
 export interface Theme {
   /** Colors, as `#rrggbb`. */
   colors?: { primary?: string };

@@ -8,9 +8,9 @@ export interface ReloadWindow {
 }
 
 /**
- * Loads the page anew, once the server is in reach: a reload without a network would
- * replace the page by an error of the browser. Browsers may remember that code could not
- * be loaded, so only a new page can load it again.
+ * Reloads the page if the server is in reach: a reload without a network would replace the
+ * page by an error of the browser. Browsers may remember that code could not be loaded, so
+ * only a new page can load it again.
  * @returns false if the server is out of reach; the page stays then.
  */
 export async function reloadOnline(

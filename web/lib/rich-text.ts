@@ -1,5 +1,5 @@
-// Most of what people write is plain. The libraries that render the rest are a third of
-// all the code of a room, so they are loaded when there is something for them to render.
+// Most user texts are plain. The libraries that render the rest are a third of all the code
+// of a room, so they are loaded on demand.
 
 /** How a text is rendered. */
 export interface TextOptions {
@@ -11,9 +11,9 @@ export interface TextOptions {
   html?: boolean;
 }
 
-/** What means something within a line of Markdown: marks, HTML, addresses. */
+/** The syntax within a line of Markdown: marks, HTML, addresses. */
 const MEANINGFUL = /[\\*_~`<>&[\]\n\r\t\0]|:\/\/|www\.|[\w.+-]@|^ | $/i;
-/** What means something at the beginning of a line, besides. */
+/** The additional syntax at the beginning of a line. */
 const LEADING = /^\s*(?:[#>+|=-]|\d+[.)])/;
 
 /** Whether Markdown would show a text as it is. */
@@ -24,7 +24,7 @@ export const isPlain = (text: string, inline: boolean): boolean =>
 let renderer: typeof import("./markdown.js") | undefined;
 
 /**
- * Renders a text that anybody wrote.
+ * Renders an untrusted text.
  * @param show gets the result, twice if the libraries are not there yet: first as plain
  *   text, which takes about the same place.
  * @returns ends it.

@@ -1,8 +1,8 @@
 import type { SentRoom } from "../../client/index.js";
 
-// What the server would permit, so that pages offer nothing that it refuses.
+// The server's permissions, so that pages offer nothing that it refuses.
 
-/** Whether a list of permissions has one. The world's and a room's are such lists. */
+/** Whether a list of permissions, of the world or a room, has one. */
 export const may = (
   holder: { readonly permissions: readonly string[] } | undefined,
   permission: string,

@@ -3,7 +3,7 @@ import type { Rule } from "../../schemas/plain/permissions.js";
 // A rule in one line: `admin, host|speaker` asks for admin, and for host or speaker. No
 // trait holds a comma, a `|` or a space.
 
-/** A rule as text; empty for a rule that lets everybody in. */
+/** A rule as text; empty for a rule that admits everybody. */
 export const ruleText = (rule: Rule): string =>
   rule.map((entry) => [entry].flat().join("|")).join(", ");
 

@@ -32,7 +32,7 @@ export function browserShelf(): Shelf {
       tried(
         (it) => {
           it.setItem(key, value);
-          // What is there is newer than what once found no room.
+          // The stored value is newer than the one that found no room before.
           memory.removeItem(key);
         },
         () => memory.setItem(key, value),
@@ -47,7 +47,7 @@ export function browserShelf(): Shelf {
   };
 }
 
-/** Forgets all in `localStorage` whose name begins so. */
+/** Removes all items of `localStorage` whose names begin so. */
 export function forgetAll(prefix: string): void {
   try {
     for (const name of Object.keys(localStorage)) {

@@ -1,7 +1,7 @@
 import { mediaAddress, webAddress } from "./addresses.js";
 
-// What the page of a stage tells its player, in the `#` of the player's address. Both ends
-// check it: a configuration may be anything, and anybody can write an address.
+// The parameters of the player, in the `#` of its address. The page of the stage and the
+// player both check them: a configuration may hold anything, and anybody can forge an address.
 
 /** One version of a stream, such as another language. */
 export interface Version {
@@ -72,7 +72,7 @@ function versionsOf(list: unknown, base: string): Version[] {
   });
 }
 
-/** What the player gets: the stream, and the title, language and color of the page. */
+/** The parameters of the player: the stream, and the title, language and color of the page. */
 export interface Playing extends Stream {
   readonly title: string;
   readonly lang: string;
@@ -98,7 +98,7 @@ export function playerHash(playing: Playing): string {
 }
 
 /**
- * What the player plays.
+ * The player's parameters, from the address of its page.
  * @param base the address of the player's page.
  * @returns undefined without a stream.
  */
@@ -134,7 +134,7 @@ function parsed(json: string | null): unknown {
   }
 }
 
-/** Whether an address is that of a single file, which browsers play by themselves. */
+/** Whether an address names a single file, which browsers play without a library. */
 export const isFile = (url: string): boolean =>
   /\.(mp4|m4v|mov|webm|ogv|ogg|oga|mp3|m4a|aac|wav|flac)$/i.test(
     new URL(url).pathname,

@@ -12,7 +12,7 @@ export function localInput(iso: string | null): string {
   return `${date.map(two).join("-")}T${clock.map(two).join(":")}`;
 }
 
-/** What somebody chose in `<input type="datetime-local">`; null for nothing. */
+/** The value of `<input type="datetime-local">`; null for an empty one. */
 export function isoOf(input: string): string | null {
   const time = new Date(input);
   return Number.isNaN(time.getTime()) ? null : time.toISOString();
@@ -26,7 +26,7 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 
 /**
- * How long ago something was, such as "5 minutes ago".
+ * A past time relative to now, such as "5 minutes ago".
  * @param now in milliseconds.
  */
 export function agoText(iso: string, now: number, language: string): string {

@@ -1,6 +1,6 @@
 import { readable, type Readable } from "svelte/store";
 
-/** Whether somebody can see the page: hidden pages need no news. */
+/** Whether the page is visible: hidden pages need no news. */
 export const isPageVisible = (document: Document): Readable<boolean> =>
   readable(document.visibilityState !== "hidden", (set) => {
     const update = () => set(document.visibilityState !== "hidden");

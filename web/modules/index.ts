@@ -6,18 +6,18 @@ import type { RoomModule } from "../lib/rights.js";
 // A module type is a folder here, with a module.ts that describes it. To add one, add a
 // folder: nothing else names it.
 
-/** What the view of a module gets. It is made anew for another room. */
+/** The properties of a module's view. Another room gets a new instance. */
 export interface ViewProps {
   room: SentRoom;
   module: RoomModule;
 }
 
-/** What the form of a module gets: its configuration, which it binds and changes. */
+/** The properties of a module's form: its configuration, which it binds and changes. */
 export interface FormProps {
   config: Record<string, unknown>;
 }
 
-/** A kind of module: what a room may have. */
+/** A kind of module. */
 export interface ModuleKind {
   /** The `type` of such a module. */
   readonly type: string;
@@ -26,7 +26,7 @@ export interface ModuleKind {
   /** The order of tabs, and of the types in a list. */
   readonly order: number;
   readonly icon: IconName;
-  /** What it is called, in the language of the page. */
+  /** Its name, in the language of the page. */
   readonly label: () => string;
   /** A part of each room, which no host adds. */
   readonly isOwn?: true;

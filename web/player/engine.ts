@@ -1,14 +1,14 @@
 import type { ErrorData } from "hls.js";
 import { isFile } from "../lib/stream.js";
 
-/** Why a stream does not play: it is not there, nobody answers, or it is no video. */
+/** Why a stream does not play: it is missing, its server does not answer, or it is no video. */
 export type Failure = "absent" | "unreachable" | "unplayable";
 
-/** What plays one address in an element. */
+/** The engine that plays one address in an element. */
 export interface Engine {
   /** Whether it is being broadcast now. */
   readonly isLive: boolean;
-  /** The time up to which it can be played now, in seconds; undefined if nobody knows. */
+  /** The time up to which it can be played now, in seconds; undefined if unknown. */
   readonly edge: number | undefined;
   /** Stops, and lets go of the element. */
   stop(): void;
@@ -20,9 +20,9 @@ const HLS = "application/vnd.apple.mpegurl";
 const MAX_RECOVERIES = 2;
 
 /**
- * Plays a stream or a file. The browser itself plays HLS if it can; another one, and one
- * that says so in vain, gets hls.js.
- * @param failed is called once at most; then it has stopped.
+ * Plays a stream or a file. The browser itself plays HLS if it can; hls.js does otherwise,
+ * and if the browser fails.
+ * @param failed is called once at most, after the engine has stopped.
  */
 export function play(
   video: HTMLVideoElement,
@@ -101,7 +101,7 @@ function empty(video: HTMLVideoElement): void {
   video.load();
 }
 
-/** Elements say the same of a video that is not there and of what is no video. */
+/** Elements report the same error for a missing video and for a file that is no video. */
 async function reasonOf(
   video: HTMLVideoElement,
   url: string,

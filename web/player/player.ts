@@ -12,7 +12,7 @@ const SLEEP = 15_000;
 /** A stream that stands still for so long has broken off, in milliseconds. */
 const STALL = 20_000;
 
-/** How far behind a broadcast somebody may be after a sleep, in seconds. */
+/** How far behind a broadcast the player may be after a sleep, in seconds. */
 const BEHIND = 20;
 
 /** Plays a stream on a screen, and tries again for as long as it does not play. */
@@ -55,7 +55,7 @@ export class Player {
     this.#retry = undefined;
     this.#engine?.stop();
     this.#stirred();
-    // Who waits for a stream to begin does not need to see each attempt.
+    // A viewer who waits for a stream to begin need not see each attempt.
     if (this.#failures === 0) this.#screen.show("loading");
     this.#engine = play(this.#video, this.#url, (failure) =>
       this.#failed(failure),

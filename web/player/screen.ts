@@ -4,7 +4,7 @@ import type { Playing } from "../lib/stream.js";
 /** The largest file of captions, in bytes. */
 const MAX_CAPTIONS = 5 * 1024 * 1024;
 
-/** What the player shows: the video, or what there is to say instead. */
+/** The screen of the player: the video, or a message in its place. */
 export class Screen {
   readonly video = element("video", "video");
   /** The user wants to try again. */
@@ -23,7 +23,7 @@ export class Screen {
     const { video } = this;
     video.controls = true;
     video.playsInline = true;
-    // Browsers start nothing with sound by itself, and nobody likes to be startled.
+    // Browsers block autoplay with sound, and sudden sound startles viewers.
     video.muted = true;
     video.autoplay = true;
     const heading = element("h1", "unseen");
@@ -45,7 +45,7 @@ export class Screen {
     this.#text.textContent =
       what === "loading" ? t("common.loading") : text || null;
     this.#hint.hidden = this.#retry.hidden = what !== "message";
-    // Nobody shall reach with the keyboard what is covered.
+    // The keyboard must not reach covered elements.
     this.video.inert = what !== "video";
     this.#showUnmute();
   }

@@ -7,7 +7,7 @@ export interface Point {
   readonly value: number | null;
 }
 
-/** What the plots show: the last minutes, the oldest first. */
+/** The data of the plots: the last minutes, the oldest first. */
 export interface Series {
   readonly now: Activity | undefined;
   readonly connections: readonly Point[];
@@ -47,14 +47,14 @@ export class ActivitySeries implements Readable<Series> {
     this.#span = span;
   }
 
-  /** Adds what the server says now. */
+  /** Adds the server's present counts. */
   add(now: Activity): void {
     const at = this.#clock();
     const { now: before, at: then } = this.#last;
     const rate = (read: (activity: Activity) => number): number | null => {
       if (!before || then === undefined || at <= then) return null;
       const more = read(now) - read(before);
-      // A restart counts from zero: how many there were in between, nobody knows.
+      // A restart counts from zero: the number in between is unknown.
       if (now.since !== before.since || more < 0) return null;
       return (more * 1000) / (at - then);
     };

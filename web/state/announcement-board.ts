@@ -2,7 +2,7 @@ import { writable, type Readable } from "svelte/store";
 import type { Live, SentAnnouncement } from "../../client/index.js";
 import { messageOf } from "./session.js";
 
-/** What is shown of the announcements of a world. */
+/** The state of the list of announcements. */
 export interface Board {
   /** The newest first; undefined while they are loaded. */
   readonly all: readonly SentAnnouncement[] | undefined;
@@ -23,7 +23,7 @@ const NEXT: Record<State, State | undefined> = {
 export const nextState = ({ state }: SentAnnouncement): State | undefined =>
   NEXT[state];
 
-/** All announcements of a world, for those who write them. */
+/** All announcements of a world, for their editors. */
 export class AnnouncementBoard implements Readable<Board> {
   readonly #live: Live;
   readonly #store = writable<Board>({ all: undefined, problem: undefined });

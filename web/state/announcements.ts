@@ -4,7 +4,7 @@ import type { Shelf } from "../lib/storage.js";
 /** How many dismissals are kept: there are few announcements at a time. */
 const KEPT = 200;
 
-/** Which announcements somebody has dismissed in this browser. */
+/** The announcements that were dismissed in this browser. */
 export class Dismissals implements Readable<ReadonlySet<string>> {
   readonly #shelf: Shelf;
   readonly #key: string;

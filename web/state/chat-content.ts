@@ -1,17 +1,17 @@
 import type { SentEvent } from "../../client/index.js";
 
-// What messages say. Clients may send any keys with values of any type, so nothing here
-// trusts a content.
+// The contents of messages. Clients may send any keys with values of any type, so nothing
+// here trusts a content.
 
 /** A file of a message. */
 export interface SharedFile {
   readonly url: string;
   readonly name: string;
-  /** Its media type, as the sender says. */
+  /** Its media type, as the sender declares it. */
   readonly type: string;
 }
 
-/** What a message says, as far as these pages can show it. */
+/** The content of a message, as far as these pages can show it. */
 export type Said =
   | { readonly is: "text"; readonly body: string }
   | {
@@ -33,7 +33,7 @@ const partsOf = (value: unknown): Record<string, unknown> =>
     ? (value as Record<string, unknown>)
     : {};
 
-/** What the content of a message says. */
+/** Parses the content of a message. */
 export function saidIn(content: unknown): Said {
   const { type, body, files } = partsOf(content);
   if (type === "deleted") return { is: "deleted" };
@@ -52,7 +52,7 @@ function fileIn(value: unknown): SharedFile {
   return { url: textOf(url), name: textOf(name), type: textOf(mimeType) };
 }
 
-/** Who joined or left by a member event; undefined if it does not say. */
+/** The id of the user who joined or left by a member event; undefined without one. */
 export function memberIn({
   content,
   sender,
@@ -64,11 +64,11 @@ export function memberIn({
   return { id, isHere: membership === "join" };
 }
 
-/** The state of a poll that an event tells of. */
+/** The state of the poll of an event. */
 export const pollStateIn = ({ content }: Pick<SentEvent, "content">): string =>
   textOf(partsOf(content)["state"]);
 
-/** The reactions to an event, the first ones first: an emoji, and who reacted. */
+/** The reactions to an event, the oldest first: an emoji, and the users who reacted. */
 export const reactionsIn = ({
   reactions,
 }: Pick<SentEvent, "reactions">): [emoji: string, users: string[]][] =>
@@ -98,6 +98,6 @@ export function partsIn(text: string): Part[] {
   return parts;
 }
 
-/** The users whom a text mentions, in their order. */
+/** The users that a text mentions, in order. */
 export const mentionsIn = (text: string): string[] =>
   partsIn(text).flatMap((part) => ("mention" in part ? part.mention : []));

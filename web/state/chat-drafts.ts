@@ -3,7 +3,7 @@ import type { Shelf } from "../lib/storage.js";
 import { saidIn, type SharedFile } from "./chat-content.js";
 import type { Mentioned } from "./chat-mentions.js";
 
-/** What somebody is writing. */
+/** A text that the user is writing. */
 export interface Draft {
   readonly text: string;
   readonly mentions: readonly Mentioned[];
@@ -11,10 +11,10 @@ export interface Draft {
   readonly files: readonly SharedFile[];
 }
 
-/** A message of which the server has not confirmed that it got it. */
+/** A message that the server has not confirmed. */
 export type Unconfirmed = Pick<WaitingMessage, "content" | "after">;
 
-/** What is kept of a channel in this browser. */
+/** This browser's storage for a channel. */
 export interface Kept {
   readonly draft: Draft;
   readonly unconfirmed: readonly Unconfirmed[];
@@ -22,7 +22,7 @@ export interface Kept {
 
 export const emptyDraft: Draft = { text: "", mentions: [], files: [] };
 
-/** Keeps what somebody wrote in a channel until the server has it. */
+/** Keeps the user's texts for a channel until the server has them. */
 export class Drafts {
   readonly #shelf: Shelf;
   readonly #key: string;
@@ -33,7 +33,7 @@ export class Drafts {
     this.#key = key;
   }
 
-  /** What is kept; whatever the storage contains. */
+  /** The kept texts. The storage may contain anything. */
   read(): Kept {
     const { draft, unconfirmed } = partsOf(
       parsed(this.#shelf.getItem(this.#key)),

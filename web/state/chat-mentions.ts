@@ -4,7 +4,7 @@ import { partsIn } from "./chat-content.js";
 
 /** A name in a text that stands for a user. */
 export interface Mentioned {
-  /** What follows the `@`; no two users of a text have the same. */
+  /** The name after the `@`, unique in a text. */
   readonly label: string;
   readonly id: string;
 }
@@ -12,10 +12,10 @@ export interface Mentioned {
 /** The longest name in a text. */
 const MAX_LABEL = 40;
 
-/** Characters that are not seen, or turn the direction of what follows. */
+/** Characters that are invisible, or change the direction of the following text. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}@]+/gu;
 
-/** How a user is called in a text: a name in one line, unlike those of the others. */
+/** The name of a user in a text: one line, and unique in the text. */
 export function labelFor(
   { id, name }: { id: string; name: string },
   others: readonly Mentioned[],
@@ -53,8 +53,8 @@ const isAt = (text: string, index: number, label: string): boolean =>
   !/^[\p{L}\p{N}_]/u.test(text.slice(index + label.length));
 
 /**
- * A stored text as people see and edit it.
- * @param nameOf what a user is called.
+ * A stored text as users see and edit it.
+ * @param nameOf gives the name of a user.
  */
 export function withNames(
   stored: string,
@@ -73,7 +73,7 @@ export function withNames(
   return { text, mentions };
 }
 
-/** What somebody types behind an `@`. */
+/** The typed text behind an `@`. */
 export interface MentionQuery {
   /** Where the `@` is. */
   readonly from: number;
@@ -89,7 +89,7 @@ export function queryAt(text: string, caret: number): MentionQuery | undefined {
   if (from < 0 || caret - from > MAX_TERM) return undefined;
   if (from > 0 && !/[\s(]/.test(text[from - 1]!)) return undefined;
   const term = text.slice(from + 1, caret);
-  // A name may have a few words, but what follows one is not a name.
+  // A name may have a few words, but the text after one is not a name.
   return /^\s|\n|\s\s/.test(term) || term.split(" ").length > 3
     ? undefined
     : { from, term };

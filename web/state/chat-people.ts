@@ -2,7 +2,7 @@ import type { Channel, PublicUser, SentEvent } from "../../client/index.js";
 import { memberIn, mentionsIn, reactionsIn, saidIn } from "./chat-content.js";
 import type { People } from "./people.js";
 
-/** Of how many who reacted to a message, or are mentioned in it, names are asked for. */
+/** How many reacting or mentioned users of a message get their names fetched. */
 const MAX_NAMED = 20;
 
 /** The users whose names the events of a chat need. */
@@ -23,11 +23,11 @@ function usersIn(events: readonly SentEvent[]): Set<string> {
   return ids;
 }
 
-/** Learns who occurs in a channel: from what the server tells with events, or by asking. */
+/** Collects the users of a channel, from the events or by requests. */
 export class ChatPeople {
   readonly #people: People;
   readonly #channel: Channel;
-  /** What the server told of somebody last. */
+  /** The last state of each user that the server sent. */
   readonly #told = new Map<string, PublicUser>();
 
   constructor(people: People, channel: Channel) {
@@ -35,7 +35,7 @@ export class ChatPeople {
     this.#channel = channel;
   }
 
-  /** @param me the own user, of whom the session knows more. */
+  /** @param me the own user, which the session knows better. */
   meet(events: readonly SentEvent[], me: string | undefined): void {
     const ids = usersIn(events);
     const told: PublicUser[] = [];

@@ -1,7 +1,7 @@
 import type { SentEvent } from "../../client/index.js";
 import { memberIn, pollStateIn, saidIn, type Said } from "./chat-content.js";
 
-/** What the list of a chat shows, one below the other. Keys are unique and stay. */
+/** A row in the list of a chat. Keys are unique and stay. */
 export type Row =
   | { readonly is: "day"; readonly key: string; readonly at: string }
   | { readonly is: "unread"; readonly key: string }
@@ -28,7 +28,7 @@ export interface MessageRow {
 /** Messages of one author that are further apart are no group, in milliseconds. */
 const GROUP = 5 * 60_000;
 
-/** What the rows of a chat depend on. */
+/** The inputs of the rows of a chat. */
 export interface RowSource {
   readonly events: readonly SentEvent[];
   /** Whether there are older events. */
@@ -40,7 +40,7 @@ export interface RowSource {
 
 /**
  * The rows of a chat.
- * @param before the rows so far: what has not changed stays the same object.
+ * @param before the rows so far: an unchanged row stays the same object.
  */
 export function rowsOf(
   { events, hasOlder, readUpTo, me }: RowSource,
@@ -109,7 +109,7 @@ const begins = (event: SentEvent, last: Row | undefined): boolean =>
   last.event.sender !== event.sender ||
   !(Date.parse(event.timestamp) - Date.parse(last.event.timestamp) < GROUP);
 
-/** The rows, with those of before that are equal. */
+/** The rows, with equal ones taken from before. */
 function kept(rows: Row[], before: readonly Row[]): Row[] {
   const known = new Map(before.map((row) => [row.key, row]));
   return rows.map((row) => {

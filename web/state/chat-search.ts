@@ -6,21 +6,21 @@ const MAX_FOUND = 8;
 /** After which pause in the typing the server is asked, in milliseconds. */
 const PAUSE = 150;
 
-/** Finds the users whom somebody may mean by what follows an `@`. */
+/** Finds the users who match the text after an `@`. */
 export class MentionSearch {
   readonly #live: Live;
   readonly #near: () => readonly Named[];
   #last = 0;
 
-  /** @param near those who are offered first: who spoke last. */
+  /** @param near the users to offer first: the latest speakers. */
   constructor(live: Live, near: () => readonly Named[]) {
     this.#live = live;
     this.#near = near;
   }
 
   /**
-   * @param show gets who is known at once, and then, if it is still the last search, who
-   *   else the server knows.
+   * @param show gets the known users at once, and then, if this is still the last search,
+   *   the server's matches, too.
    */
   async find(
     term: string,
@@ -45,11 +45,11 @@ export class MentionSearch {
       const others = results.filter(({ id }) => !known.has(id));
       show([...near, ...others].slice(0, MAX_FOUND));
     } catch {
-      // Those who are near are offered anyway.
+      // The near users are offered anyway.
     }
   }
 
-  /** Nobody waits for an answer any longer. */
+  /** Drops a pending answer. */
   stop(): void {
     this.#last++;
   }

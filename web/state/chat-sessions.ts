@@ -5,8 +5,8 @@ import type { Session } from "./session.js";
 const known = new WeakMap<Session, Map<string, ChatStore>>();
 
 /**
- * The chat of a channel: the same for as long as the session lasts, so that messages on
- * their way go on when somebody opens another page.
+ * The chat of a channel: the same for as long as the session lasts, so that sending goes on
+ * when the user opens another page.
  * @param maxBytes the largest file that the server takes.
  */
 export function chatOf(

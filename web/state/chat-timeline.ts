@@ -56,7 +56,7 @@ export class Timeline {
     this.hasNewer = false;
   }
 
-  /** Takes a page of the history. What it says of an event is newer than what is known. */
+  /** Takes a page of the history. Its state of an event is newer than the known one. */
   addPage(page: readonly SentEvent[]): void {
     for (const event of page) {
       if (event.replaces === null) this.#put(event);
@@ -66,7 +66,7 @@ export class Timeline {
 
   /**
    * Takes events as they come.
-   * @returns those that were not known.
+   * @returns the new ones.
    */
   add(events: readonly SentEvent[]): SentEvent[] {
     const fresh: SentEvent[] = [];

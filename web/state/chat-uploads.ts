@@ -20,7 +20,7 @@ export interface UploadParts {
   readonly done: (file: SharedFile) => void;
 }
 
-/** The files that somebody attaches to a message, until they are uploaded. */
+/** The attached files of a draft, until they are uploaded. */
 export class Uploads implements Readable<readonly Upload[]> {
   readonly #parts: UploadParts;
   readonly #files = new Map<number, File>();

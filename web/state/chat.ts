@@ -24,13 +24,13 @@ const PAGE = 50;
 /** Crowds are shown this often, in milliseconds. */
 const PACE = 50;
 
-/** What a chat shows. */
+/** The state of a chat. */
 export interface ChatView {
-  /** `lost`: the channel cannot be read; `problem` is the code that says why. */
+  /** `lost`: the channel cannot be read; `problem` is the code of the reason. */
   readonly is: "loading" | "ready" | "lost";
   readonly problem?: string;
   readonly rows: readonly Row[];
-  /** The own messages on their way, and those that failed. */
+  /** The user's pending and failed messages. */
   readonly waiting: readonly WaitingMessage[];
   readonly hasOlder: boolean;
   readonly hasNewer: boolean;
@@ -40,7 +40,7 @@ export interface ChatView {
   readonly newCount: number;
 }
 
-/** What a chat needs of a session. */
+/** The part of a session that a chat uses. */
 export interface ChatParts {
   readonly live: Live;
   readonly people: People;
@@ -63,8 +63,8 @@ const empty: ChatView = {
 };
 
 /**
- * One channel as somebody sees it, with the own messages on their way. It reads the
- * channel while it is open, and remembers what was written for as long as the page lives.
+ * One channel as the user sees it, with their pending messages. It reads the channel while
+ * it is open, and keeps drafts for as long as the page lives.
  */
 export class ChatStore implements Readable<ChatView> {
   readonly id: string;
@@ -94,9 +94,9 @@ export class ChatStore implements Readable<ChatView> {
   /** How many views show it. */
   #views = 0;
   #stop: (() => void)[] = [];
-  /** Counts up whenever what is being read no longer counts. */
+  /** Counts up to invalidate the reads under way. */
   #run = 0;
-  /** What comes while newer events are being loaded. */
+  /** The events that arrive while newer ones are being loaded. */
   #held: SentEvent[] | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #published = 0;
@@ -142,22 +142,22 @@ export class ChatStore implements Readable<ChatView> {
     };
   }
 
-  /** Begins anew after the channel was lost. */
+  /** Starts over after the channel was lost. */
   reopen(): void {
     this.#close();
     this.#open();
   }
 
-  /** Tells of messages of others as they come. @returns ends it. */
+  /** Listens to new messages of others. @returns ends it. */
   onArrival(listener: (events: readonly SentEvent[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * What the user sees of it.
+   * Sets the visible place.
    * @param place.isAtEnd whether the newest message is shown.
-   * @param place.isSeen whether somebody looks at the page.
+   * @param place.isSeen whether the user looks at the page.
    */
   setPlace(place: { isAtEnd: boolean; isSeen: boolean }): void {
     const wasSeen = this.#place.isSeen;
@@ -180,7 +180,7 @@ export class ChatStore implements Readable<ChatView> {
     this.#keep();
   }
 
-  /** Puts a text before what is being written. */
+  /** Puts a text before the draft. */
   prependDraft(text: string, mentions: Draft["mentions"]): void {
     const { text: rest, mentions: others, files } = this.#draft;
     const known = others.filter(
@@ -221,7 +221,7 @@ export class ChatStore implements Readable<ChatView> {
     this.#publish();
   }
 
-  /** Deletes an own message, or, as a moderator, anybody's. */
+  /** Deletes an own message, or, as a moderator, any message. */
   async delete(id: number): Promise<void> {
     // The server takes a deletion for something that is sent.
     await this.#channel.ensureMember();
@@ -251,7 +251,7 @@ export class ChatStore implements Readable<ChatView> {
     );
   }
 
-  /** Loads what was said before. Its failure is as if nothing was asked. */
+  /** Loads older messages. A failure changes nothing. */
   async loadOlder(): Promise<void> {
     if (this.#is !== "ready" || this.#isLoading || !this.#timeline.hasOlder) {
       return;
@@ -268,7 +268,7 @@ export class ChatStore implements Readable<ChatView> {
     );
   }
 
-  /** Loads what comes behind the last message of the list. */
+  /** Loads the messages after the last one of the list. */
   async loadNewer(): Promise<void> {
     if (this.#is !== "ready" || this.#isLoading || !this.#timeline.hasNewer) {
       return;
@@ -327,7 +327,7 @@ export class ChatStore implements Readable<ChatView> {
       this.#isVolatile &&
       this.#room?.permissions.includes("room:chat.join")
     ) {
-      // Who cannot join still reads; sending says why.
+      // A user who cannot join still reads; sending shows the reason.
       this.#channel.ensureMember().then(
         () => this.#leaveIfOver(),
         () => {},
@@ -451,7 +451,7 @@ export class ChatStore implements Readable<ChatView> {
     this.#markRead();
   }
 
-  /** Shows what the server answered. */
+  /** Shows the server's answer. */
   #take(event: SentEvent): void {
     // The chat may be closed, and an old event comes with its page.
     if (this.#is !== "ready" || event.event_id < this.#timeline.oldest) return;
@@ -481,7 +481,7 @@ export class ChatStore implements Readable<ChatView> {
     this.#publish();
   }
 
-  /** Learns the names of those who occur in events. */
+  /** Fetches the names of the users in events. */
   #meet(events: readonly SentEvent[]): void {
     this.#met.meet(events, this.#me);
   }
@@ -492,7 +492,7 @@ export class ChatStore implements Readable<ChatView> {
     if (!isAtEnd || !isSeen || hasNewer || newest === 0) return;
     if (this.#is !== "ready") return;
     const { readPointer, notifications } = this.#channel;
-    // Where nobody is a lasting member, only notifications are counted.
+    // Without lasting members, only notifications are counted.
     const isBehind = newest > readPointer && !this.#isVolatile;
     if (isBehind || notifications > 0) this.#channel.markRead(newest);
   }
@@ -504,13 +504,13 @@ export class ChatStore implements Readable<ChatView> {
     });
   }
 
-  /** Shows what the user did. */
+  /** Shows the user's own action. */
   #publishNow(): void {
     clearTimeout(this.#timer);
     if (this.#views > 0) this.#show();
   }
 
-  /** Shows what has changed: at once, or soon in a crowd. */
+  /** Shows changes: at once, or soon in a crowd. */
   #publish(): void {
     if (this.#timer !== undefined || this.#views === 0) return;
     const wait = this.#published + PACE - Date.now();

@@ -9,7 +9,7 @@ import {
 import { may } from "../lib/rights.js";
 import { messageOf } from "./session.js";
 
-/** Somebody in the list of people. What the reader may not know is undefined. */
+/** A user in the list of people. Fields that the reader may not see are undefined. */
 export interface Person {
   readonly id: string;
   readonly profile: Record<string, unknown>;
@@ -62,7 +62,7 @@ export class Directory implements Readable<Listing> {
     problem: undefined,
   });
   readonly subscribe = this.#store.subscribe;
-  /** What REST said of those who were on a page. */
+  /** The REST records of the users on loaded pages. */
   readonly #users = new Map<string, User>();
   /** Whether REST refuses its list. */
   #isRefused = false;
@@ -98,7 +98,7 @@ export class Directory implements Readable<Listing> {
     }
   }
 
-  /** Asks who of those shown is online now, and how they are moderated. */
+  /** Fetches the online status and moderation state of the shown users. */
   async refresh(): Promise<void> {
     const ids = this.#shown?.people?.map(({ id }) => id) ?? [];
     if (ids.length === 0) return;
@@ -130,7 +130,7 @@ export class Directory implements Readable<Listing> {
   reactivate = (id: string): Promise<void> =>
     this.#moderate("user.reactivate", id);
 
-  /** Erases what identifies somebody. */
+  /** Erases everything that identifies a user. */
   async erase(id: string): Promise<void> {
     await this.#api.deleteUser({ user_id: id });
     this.#users.delete(id);
@@ -190,7 +190,7 @@ export class Directory implements Readable<Listing> {
     };
   }
 
-  /** @param change returns undefined for somebody who is gone. */
+  /** @param change returns undefined for a user who is gone. */
   #change(change: (person: Person) => Person | undefined): void {
     this.#store.update((listing) => ({
       ...listing,

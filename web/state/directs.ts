@@ -5,7 +5,7 @@ import { isUnread } from "./rooms.js";
 /** A conversation of a few people. */
 export interface Direct {
   readonly id: string;
-  /** Who takes part, without oneself. */
+  /** The other members. */
   readonly others: readonly PublicUser[];
   /** How many messages are new. */
   readonly count: number;
@@ -30,9 +30,9 @@ export function directsOf(state: LiveState): Direct[] {
 }
 
 /**
- * What a conversation is called: the names of the others.
- * @param known who was met since; their names may be newer.
- * @param nobody stands for those without a name.
+ * The title of a conversation: the names of the others.
+ * @param known users met since; their names may be newer.
+ * @param nobody stands for users without a name.
  */
 export const directName = (
   { others }: Direct,

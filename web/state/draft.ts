@@ -26,20 +26,20 @@ export interface Source {
   ): Promise<Snapshot>;
 }
 
-/** Somebody else has changed what was to be written. */
+/** Another user has changed the values that were to be written. */
 export class Conflict extends Error {}
 
 export interface DraftState {
-  /** What is shown, with what is not saved yet; undefined until it is loaded. */
+  /** The shown values, with unsaved changes; undefined until they are loaded. */
   readonly values: Values | undefined;
-  /** The names of what is not saved. */
+  /** The names of unsaved values. */
   readonly unsaved: readonly string[];
   readonly isSaving: boolean;
   /** Why it could not be loaded or saved. */
   readonly problem: string | undefined;
-  /** What the server says of single values. */
+  /** The server's messages on single values. */
   readonly faults: Readonly<Record<string, readonly string[]>>;
-  /** What somebody else has saved meanwhile. */
+  /** The values that another user has saved meanwhile. */
   readonly theirs: Snapshot | undefined;
 }
 
@@ -65,10 +65,10 @@ export class Draft implements Readable<DraftState> {
     theirs: undefined,
   });
   readonly subscribe = this.#state.subscribe;
-  /** What the server has, as far as is known. */
+  /** The last known values of the server. */
   #base: Snapshot | undefined;
 
-  /** @param known what is already loaded. */
+  /** @param known the values that are already loaded. */
   constructor(source: Source, known?: Snapshot) {
     this.#source = source;
     if (known) this.#rebase(known, {});
@@ -83,7 +83,7 @@ export class Draft implements Readable<DraftState> {
     return this.#base?.values;
   }
 
-  /** Loads the present values. What is not saved is lost. */
+  /** Loads the present values. Unsaved changes are lost. */
   async load(): Promise<void> {
     try {
       this.#rebase(await this.#source.read(), {});
@@ -101,7 +101,7 @@ export class Draft implements Readable<DraftState> {
       const { unsaved, isSaving } = this.now;
       if (unsaved.length === 0 && !isSaving) this.#rebase(snapshot, {});
     } catch {
-      // It is shown as it was; the next save says what is wrong.
+      // The old values stay; the next save reports the error.
     }
   }
 
@@ -123,23 +123,23 @@ export class Draft implements Readable<DraftState> {
     this.#patch({ values, unsaved, faults });
   }
 
-  /** Forgets what is not saved. */
+  /** Drops unsaved changes. */
   discard(): void {
     if (this.#base) this.#rebase(this.#base, {});
   }
 
-  /** Saves. @returns whether it is saved; otherwise, the state says why not. */
+  /** Saves. @returns whether it is saved; otherwise, the state has the reason. */
   async save(): Promise<boolean> {
     return this.#save(true);
   }
 
-  /** Shows what somebody else has saved, and forgets what is not saved. */
+  /** Shows the values that another user has saved, and drops unsaved changes. */
   takeTheirs(): void {
     const { theirs } = this.now;
     if (theirs) this.#rebase(theirs, {});
   }
 
-  /** Keeps what is not saved, as changes to what somebody else has saved. */
+  /** Keeps unsaved changes, based on the values that another user has saved. */
   keepMine(): void {
     const { theirs } = this.now;
     if (theirs) this.#rebase(theirs, this.#mine());
@@ -157,7 +157,7 @@ export class Draft implements Readable<DraftState> {
     this.#patch({ isSaving: true, problem: undefined, faults: {} });
     try {
       const saved = await this.#source.write(values, unsaved, base.version);
-      // What was typed while it was saved stays.
+      // Text typed during the save stays.
       const later = differing(values, this.now.values ?? {});
       const typed = later.map((name) => [name, this.now.values?.[name]]);
       this.#rebase(saved, Object.fromEntries(typed) as Values);
@@ -202,7 +202,7 @@ export class Draft implements Readable<DraftState> {
   }
 }
 
-/** What is wrong with a value, in the words of the server. */
+/** The faults of a value, in the words of the server. */
 export const faultsIn = (
   faults: DraftState["faults"],
   name: string,

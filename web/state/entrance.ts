@@ -1,9 +1,9 @@
 import type { Connection } from "./session.js";
 import type { Identity } from "./identity.js";
 
-// What stands between somebody and an event.
+// The obstacles between a user and an event.
 
-/** Why somebody is not let in. */
+/** Why a user is refused. */
 export type Refusal =
   /** There is no such event. */
   | "nowhere"
@@ -48,12 +48,12 @@ export const mayComeAsGuest = (
   token !== undefined &&
   ["invalid", "expired", "denied"].includes(refusal);
 
-/** What to say about a connection that does not work at the moment. */
+/** A connection that does not work at the moment. */
 export type Trouble =
   | { readonly is: "offline"; readonly seconds: number }
   | { readonly is: "connecting" };
 
-/** What {@link troubleOf} goes by. Times are in milliseconds, on the clock of `Date`. */
+/** The inputs of {@link troubleOf}. Times are in milliseconds, on the clock of `Date`. */
 export interface TroubleSigns {
   connection: Connection;
   now: number;
@@ -61,14 +61,14 @@ export interface TroubleSigns {
   since: number | undefined;
   /** Whether the user has asked for an attempt that is under way. */
   isTrying: boolean;
-  /** What the browser thinks of the network. */
+  /** Whether the browser considers itself online. */
   isOnline: boolean;
 }
 
 /** An interruption that is shorter is not worth a word, in milliseconds. */
 const PATIENCE = 700;
 
-/** What to say about the connection; undefined if there is nothing to say. */
+/** The trouble to show about the connection; undefined without any. */
 export function troubleOf(signs: TroubleSigns): Trouble | undefined {
   const { connection, now, since, isTrying, isOnline } = signs;
   if (connection.is === "ended") return undefined;

@@ -12,7 +12,7 @@ export class GuardedRoute implements Readable<Route> {
   readonly #window: RouteWindow;
   readonly #route: Writable<Route>;
   readonly subscribe: Readable<Route>["subscribe"];
-  /** Where somebody wants to go who would lose changes; undefined if nobody does. */
+  /** The route that would lose the user's changes; undefined without one. */
   readonly wanted = writable<string | undefined>();
   readonly #unsaved = new Set<() => boolean>();
   #shown: string;
@@ -43,7 +43,7 @@ export class GuardedRoute implements Readable<Route> {
     return () => void this.#unsaved.delete(isUnsaved);
   }
 
-  /** Goes where somebody wants to go, and loses the changes. */
+  /** Goes to that route, and loses the changes. */
   leave(wanted: string): void {
     this.#unsaved.clear();
     this.wanted.set(undefined);

@@ -1,6 +1,6 @@
 import type { Shelf } from "../lib/storage.js";
 
-// Who somebody is to a world: the bearer of a token, or a guest with an id of its own.
+// The identity of a user in a world: the bearer of a token, or a guest with an id of its own.
 
 /** Where a page keeps its token: a console's never becomes an attendee's. */
 export type Purpose = "attend" | "console";
@@ -22,7 +22,7 @@ export function withoutToken(hash: string): string {
   return room ? `#/rooms/${encodeURIComponent(room)}` : "";
 }
 
-/** What a token says, unverified: only to show it. */
+/** The claims of a token, unverified: only for display. */
 export function claimsOf(token: string): Record<string, unknown> | undefined {
   try {
     const [, payload = ""] = token.split(".");
@@ -48,7 +48,7 @@ export function traitsClaimedBy(token = ""): string[] {
 const keyOf = (world: string, purpose: Purpose, what: string) =>
   `foyer:${world}:${purpose}:${what}`;
 
-/** What is kept of a world in this browser. */
+/** This browser's storage for a world. */
 export class Identities {
   readonly #shelf: Shelf;
   readonly #world: string;
@@ -70,7 +70,7 @@ export class Identities {
 
   /**
    * Keeps a token. The client id stays, for when the token ends. A link that was cut or
-   * mistyped does not sign out whoever was signed in.
+   * mistyped does not sign out the present user.
    */
   keepToken(token: string): void {
     if (claimsOf(token) || this.#get("token") === null) {
@@ -91,7 +91,7 @@ export class Identities {
     this.#shelf.removeItem(keyOf(this.#world, this.#purpose, "token"));
   }
 
-  /** Forgets the guest as well: the next person at this computer is somebody else. */
+  /** Forgets the guest as well: the next person at this computer is another user. */
   forget(): void {
     this.signOut();
     this.#shelf.removeItem(keyOf(this.#world, this.#purpose, "client"));

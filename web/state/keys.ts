@@ -35,7 +35,7 @@ export function signerOf(
 export const isSameKey = (a: SigningKey, b: SigningKey): boolean =>
   a.issuer === b.issuer && a.audience === b.audience && a.secret === b.secret;
 
-/** The last characters of a secret, to tell it from others. */
+/** The last characters of a secret, to recognize it. */
 export const endOf = ({ secret }: SigningKey): string => secret.slice(-4);
 
 /**
@@ -56,7 +56,7 @@ export const removeKey = (api: KeysApi, world: KeyedWorld, key: SigningKey) =>
     keysOf(world).filter((it) => !isSameKey(it, key)),
   );
 
-/** Who changes the keys: the token must outlive the key that signed it. */
+/** The session that changes the keys: its token must outlive the key that signed it. */
 export interface Rotator {
   readonly api: KeysApi;
   readonly identity: { readonly token?: string };
@@ -98,7 +98,7 @@ export async function rotateOut<R extends Rotator>(
   return { rotator: next, world: await removeKey(next.api, world, key) };
 }
 
-/** Replaces a key at once: nobody is locked out on the way, whatever fails. */
+/** Replaces a key at once: a failure on the way locks out no administrator. */
 export async function replaceKey<R extends Rotator>(
   rotator: R,
   move: Move<R>,

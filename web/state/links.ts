@@ -9,9 +9,9 @@ export type Target =
   | { readonly is: "room"; readonly id: string }
   | { readonly is: "console" };
 
-/** What a token is to say. */
+/** The contents of a new token. */
 export interface LinkOptions {
-  /** Empty for none: such a token calls the HTTP API, and nobody can attend with it. */
+  /** Empty for none: such a token only calls the HTTP API and cannot attend. */
   readonly uid: string;
   /** Empty for none. */
   readonly name: string;
@@ -29,8 +29,8 @@ export interface MadeLink extends LinkOptions {
 }
 
 /**
- * The claims of a token. They do not say when it was signed: the server refuses a token
- * of the future, which one of a computer whose clock is a minute fast would be.
+ * The claims of a token, without `iat`: the server refuses a token of the future, which a
+ * computer whose clock is a minute fast would sign.
  */
 export const claimsFor = (
   { uid, name, traits, expires }: LinkOptions,
@@ -66,7 +66,7 @@ export function linkWith(
   return `${new URL(page, baseUrl).href}#token=${token}${room}`;
 }
 
-/** A random user id, for somebody who has none elsewhere. */
+/** A random user id, for a person without one. */
 export const freshUid = (kind: "guest" | "host" = "guest"): string =>
   `${kind}-${Array.from(crypto.getRandomValues(new Uint8Array(5)), (byte) =>
     byte.toString(16).padStart(2, "0"),
@@ -110,7 +110,7 @@ export class MadeLinks implements Readable<readonly MadeLink[]> {
     this.#write([...made.toReversed(), ...this.#read()].slice(0, KEPT));
   }
 
-  /** Those that a key signed and that have not expired. */
+  /** The unexpired links that a key signed. */
   signedBy(secret: string, now: number): MadeLink[] {
     const key = fingerprintOf(secret);
     return this.#read().filter((it) => it.key === key && it.expires > now);

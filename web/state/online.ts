@@ -4,7 +4,7 @@ import type { Live } from "../../client/index.js";
 /** How often it is asked, in milliseconds. */
 const EVERY = 30_000;
 
-/** Who of some people is online, for as long as somebody wants to know. */
+/** The online status of some users, kept current while it has subscribers. */
 export class Online implements Readable<ReadonlySet<string>> {
   readonly #live: Live;
   readonly #store;

@@ -4,13 +4,13 @@ import type { Live, PublicUser } from "../../client/index.js";
 /** How many users are asked for at once. */
 const BATCH = 100;
 
-/** The users that a page has met, by id. Whom it has not met, it asks for in batches. */
+/** The users that a page has met, by id. It fetches unknown ones in batches. */
 export class People implements Readable<ReadonlyMap<string, PublicUser>> {
   readonly #live: Live;
   readonly #known = new Map<string, PublicUser>();
   readonly #store = writable<ReadonlyMap<string, PublicUser>>(this.#known);
   readonly subscribe = this.#store.subscribe;
-  /** Who is asked for, or was in vain. */
+  /** The ids that are being fetched, or were fetched in vain. */
   readonly #asked = new Set<string>();
   #wanted: string[] = [];
 
@@ -24,7 +24,7 @@ export class People implements Readable<ReadonlyMap<string, PublicUser>> {
     return this.#known.get(id);
   }
 
-  /** Remembers users whom the server has sent. */
+  /** Remembers users that the server has sent. */
   add(users: Iterable<PublicUser>): void {
     let isChanged = false;
     for (const user of users) {
@@ -35,7 +35,7 @@ export class People implements Readable<ReadonlyMap<string, PublicUser>> {
     if (isChanged) this.#store.set(this.#known);
   }
 
-  /** Asks for users who are not known yet. */
+  /** Fetches unknown users. */
   want(ids: Iterable<string>): void {
     for (const id of ids) {
       if (this.#known.has(id) || this.#asked.has(id)) continue;

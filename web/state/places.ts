@@ -1,7 +1,7 @@
 import type { SentRoom } from "../../client/index.js";
 import { linkTo, type Route } from "./route.js";
 
-/** What is shown beside the list of rooms. */
+/** The place beside the list of rooms. */
 export type Place =
   | { readonly is: "room"; readonly room: SentRoom }
   /** A room that does not exist, or not for this user. */
@@ -12,7 +12,7 @@ export type Place =
   | { readonly is: "messages"; readonly channel?: string }
   | { readonly is: "profile" };
 
-/** What a route shows. Whatever is no route shows the first room. */
+/** The place of a route. An invalid route shows the first room. */
 export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
   if (page === "profile") return { is: "profile" };
   if (page === "messages") {
@@ -25,7 +25,7 @@ export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
 }
 
 /**
- * The address of what a route shows, if it is not the route itself. The first room keeps
+ * The address of the place of a route, if it is not the route itself. The first room keeps
  * its visitors when it is no longer the first.
  */
 export function addressOf(
@@ -40,7 +40,7 @@ export function addressOf(
   return isComplete || !first ? undefined : linkTo("rooms", first.id);
 }
 
-/** The channel that is open in a place; that of a room has the room's id. */
+/** The channel that is open in a place; the channel of a room has the room's id. */
 export function openChannel(place: Place): string | undefined {
   if (place.is === "room") return place.room.id;
   return place.is === "messages" ? place.channel : undefined;

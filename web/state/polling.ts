@@ -8,9 +8,9 @@ export interface Pace {
 }
 
 /**
- * Does something again and again while it is wanted, such as while a page is visible:
- * at once when it becomes wanted, and less often after failures.
- * @param work says by rejecting that it failed.
+ * Repeats work while it is wanted, such as while a page is visible: at once when it becomes
+ * wanted, and less often after failures.
+ * @param work rejects if it failed.
  * @returns ends it.
  */
 export function pollWhile(

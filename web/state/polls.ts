@@ -4,7 +4,7 @@ import type { ListedPoll, PollChanges } from "../../client/index.js";
 export const MIN_OPTIONS = 2;
 export const MAX_OPTIONS = 100;
 
-/** The longest text of a poll, in characters, unless the server was told otherwise. */
+/** The longest text of a poll, in characters, by the server's default. */
 export const MAX_TEXT = 10_000;
 
 const ORDER = { open: 0, draft: 1, closed: 2, archived: 3 };
@@ -24,7 +24,7 @@ export interface Choice {
   readonly id: string;
   readonly content: string;
   readonly isChosen: boolean;
-  /** How many chose it; undefined for those who may not know. */
+  /** How many users chose it; undefined for users who may not see results. */
   readonly votes?: number;
   /** Their share of all votes, in whole percent. */
   readonly percent?: number;
@@ -37,9 +37,9 @@ export interface Result {
 }
 
 /**
- * What a page shows of a poll.
- * @param want the option that the user wants and the server has not confirmed yet; null
- *   for none, undefined if there is no such wish.
+ * A poll as a page shows it.
+ * @param want the option of a vote that the server has not confirmed yet; null for a
+ *   withdrawal, undefined without a pending vote.
  */
 export function resultOf(poll: ListedPoll, want?: string | null): Result {
   const { results, options, answers = [] } = poll;
@@ -66,7 +66,7 @@ export function resultOf(poll: ListedPoll, want?: string | null): Result {
   return { choices, total };
 }
 
-/** A poll while somebody writes it. */
+/** A poll that the user is writing. */
 export interface Sketch {
   readonly content: string;
   /** An option that the poll has already keeps its id, and so its votes. */
@@ -76,7 +76,7 @@ export interface Sketch {
   }[];
 }
 
-/** A poll of which nothing is written. */
+/** An empty sketch. */
 export const emptySketch: Sketch = {
   content: "",
   options: [{ content: "" }, { content: "" }],
@@ -88,7 +88,7 @@ export const sketchOf = ({ content, options }: ListedPoll): Sketch => ({
   options: options.map(({ id, content }) => ({ id, content })),
 });
 
-/** What was kept of a sketch; undefined if it makes no sense. */
+/** A stored sketch; undefined if it is invalid. */
 export function readSketch(value: unknown): Sketch | undefined {
   const { content, options } = (value ?? {}) as Record<string, unknown>;
   if (typeof content !== "string" || !Array.isArray(options)) return undefined;
@@ -100,7 +100,7 @@ export function readSketch(value: unknown): Sketch | undefined {
   return { content, options: texts.map((content) => ({ content })) };
 }
 
-/** What is wrong with a sketch. */
+/** The fault of a sketch. */
 export type Fault = "content" | "options" | "long";
 
 /** Why a sketch is no poll yet; undefined if it is one. Empty options are left out. */
@@ -114,7 +114,7 @@ export function faultOf({ content, options }: Sketch): Fault | undefined {
     : undefined;
 }
 
-/** What a sketch says, as the server takes it. */
+/** A sketch in the server's form. */
 export const contentOf = ({ content, options }: Sketch) => ({
   content: content.trim(),
   options: options
@@ -123,7 +123,7 @@ export const contentOf = ({ content, options }: Sketch) => ({
     .map((option, order) => ({ ...option, order })),
 });
 
-/** What a sketch changes in a poll; undefined if it changes nothing. */
+/** The changes of a sketch to a poll; undefined without any. */
 export function changesOf(
   poll: ListedPoll,
   sketch: Sketch,

@@ -5,9 +5,9 @@ import {
   type PermissionKey,
 } from "./rules.js";
 
-// What holders of some traits would see and could do, by the rules of the server.
+// The rooms and rights of users with some traits, by the rules of the server.
 
-/** What somebody can do in a room that they see. */
+/** The rights of a user in a visible room. */
 export type RoomKey = Exclude<PermissionKey, "room.view">;
 
 /** A room, as far as rights depend on it. */
@@ -23,7 +23,7 @@ export const entersWorld = (
   world: PermissionConfig,
 ): boolean => holdsKey("world.view", traits, world);
 
-/** What people with these traits may do in a room; undefined if they do not see it. */
+/** The rights of users with these traits in a room; undefined if they do not see it. */
 export const rightsIn = (
   traits: readonly string[],
   world: PermissionConfig,
@@ -36,7 +36,7 @@ export const rightsIn = (
       )
     : undefined;
 
-/** The rooms that people with these traits see, and what they may do in each. */
+/** The visible rooms of users with these traits, with their rights in each. */
 export const previewOf = <R extends RuledRoom>(
   traits: readonly string[],
   world: PermissionConfig,

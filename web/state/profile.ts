@@ -12,7 +12,7 @@ export interface ProfileField {
   readonly choices: readonly string[];
 }
 
-/** What somebody answered. */
+/** The answer of a user. */
 export interface Answer {
   readonly id: string;
   readonly label: string;
@@ -51,7 +51,7 @@ function choicesOf(choices: unknown): string[] {
   return [...new Set(list.map(textOf))].filter((choice) => choice !== "");
 }
 
-/** What somebody answered to each question, in the order of the questions. */
+/** The answers of a user, in the order of the questions. */
 export function answersOf(
   user: Pick<PublicUser, "profile"> | undefined,
   fields: readonly Record<string, unknown>[],
@@ -82,7 +82,7 @@ export function givenAnswers(
 
 const pictures = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/** What a chooser of files accepts as a picture, given the extensions that the server takes. */
+/** The `accept` of a file chooser for pictures, given the extensions that the server takes. */
 export const pictureTypes = (extensions: readonly string[]): string =>
   pictures
     .filter((extension) => extensions.includes(extension))

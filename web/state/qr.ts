@@ -7,7 +7,7 @@ export interface Qr {
   readonly path: string;
 }
 
-/** What a QR code holds at most, in bytes, at the lowest level of correction. */
+/** The capacity of a QR code at the lowest level of correction, in bytes. */
 const MOST = 2900;
 
 /** A QR code for a text; undefined if the text is too long for one. */

@@ -1,13 +1,13 @@
 import type { ListedQuestion } from "../../client/index.js";
 
-/** What to show of the questions that nobody has to approve any more. */
+/** The filter for questions that have left the queue. */
 export type Filter = "open" | "answered" | "archived";
 
 /** The questions of a room, as a page shows them. */
 export interface Board {
-  /** Those that wait for a moderator, the oldest first: all, or the user's own. */
+  /** Questions in the queue, the oldest first: all, or the user's own. */
   readonly waiting: readonly ListedQuestion[];
-  /** The others, what is pinned first, then by votes, then by age. */
+  /** The others, the pinned one first, then by votes, then by age. */
   readonly shown: readonly ListedQuestion[];
   readonly counts: Readonly<Record<Filter, number>>;
 }

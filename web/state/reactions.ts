@@ -4,7 +4,7 @@ import type { reactions as known } from "../../schemas/live/rooms.js";
 
 export type Reaction = (typeof known)[number];
 
-/** What a room may be told by one click, in the order of the buttons. */
+/** The reactions, in the order of the buttons. */
 export const reactions = [
   "👏",
   "❤️",
@@ -19,11 +19,11 @@ export interface Particle {
   readonly reaction: Reaction;
   /** Where, from 0 to 1. */
   readonly x: number;
-  /** After how many milliseconds it starts: those of one second do not rise as one. */
+  /** The delay of its start, in milliseconds: the reactions of one second do not rise as one. */
   readonly delay: number;
 }
 
-/** What floats at most, so that a full hall slows no browser. */
+/** How many reactions float at most, so that a full hall slows no browser. */
 const MAX_PARTICLES = 30;
 
 /** How long one floats, in milliseconds. */
@@ -38,7 +38,7 @@ const PAUSE = 2000;
 /** How long a count stays, in milliseconds. */
 const STAY = 6000;
 
-/** The reactions in a room: those of all, and the user's own. */
+/** The reactions in a room, of all users and the user's own. */
 export class Reactions {
   readonly #live: Live;
   readonly #room: string;
@@ -51,11 +51,11 @@ export class Reactions {
   readonly #end: () => void;
   #last = 0;
 
-  /** What floats now. */
+  /** The floating reactions. */
   readonly particles: Readable<readonly Particle[]> = this.#particles;
-  /** How many there were in the last seconds: for those who want no motion. */
+  /** The counts of the last seconds, for users who prefer reduced motion. */
   readonly counts: Readable<ReadonlyMap<Reaction, number>> = this.#counts;
-  /** Those that the user has just sent; the server would not count them now. */
+  /** The user's latest reactions, which the server would not count again yet. */
   readonly resting: Readable<ReadonlySet<Reaction>> = this.#resting;
 
   constructor(live: Live, room: string) {

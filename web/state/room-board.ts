@@ -7,7 +7,7 @@ import {
 import { may } from "../lib/rights.js";
 import { messageOf } from "./session.js";
 
-/** A room as those who run the event see it in the list. */
+/** A room in the list for hosts. */
 export interface RoomRow {
   readonly id: string;
   readonly name: string;
@@ -33,13 +33,13 @@ export interface Rooms {
   readonly problem: string | undefined;
 }
 
-/** What is read of all rooms, besides what everybody who sees a room gets. */
+/** The fields that are read of all rooms, beyond those of any viewer. */
 type Settings = Pick<RoomRow, "id" | "name" | "description" | "types"> & {
   rules: PermissionConfig;
   priority: number;
 };
 
-/** Who can see a room: everybody, or those whom a rule lets in; unknown without the rules. */
+/** Whether everybody can see a room, or only users whom a rule admits; unknown without the rules. */
 export function audienceOf(
   row: RoomRow,
   world: PermissionConfig | undefined,
@@ -64,7 +64,7 @@ export function moved(
   return [...others.slice(0, at), id, ...others.slice(at)];
 }
 
-/** The rooms of a world, for those who run it. */
+/** The rooms of a world, for hosts. */
 export class RoomBoard implements Readable<Rooms> {
   readonly #live: Live;
   readonly #store = writable<Rooms>({

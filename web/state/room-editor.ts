@@ -11,7 +11,7 @@ import { isSame, jsonText } from "../lib/json.js";
 /** A module as it is stored. */
 export type Module = Record<string, unknown> & { type: string };
 
-/** What can be edited of a room. */
+/** The editable values of a room. */
 export interface RoomValues {
   name: string;
   description: string;
@@ -20,7 +20,7 @@ export interface RoomValues {
   sorting_priority: number;
   picture: string | null;
   force_join: boolean;
-  /** What is on now; null for nothing. */
+  /** The present schedule data; null for none. */
   schedule_data: Record<string, unknown> | null;
 }
 
@@ -60,7 +60,7 @@ export type Problems = Readonly<Record<string, readonly string[]>>;
 /** How saving ended. */
 export type Outcome =
   | { readonly is: "saved"; readonly values: RoomValues }
-  /** Somebody else was faster; nothing was written. */
+  /** Another user was faster; nothing was written. */
   | { readonly is: "changed" }
   | { readonly is: "invalid"; readonly problems: Problems };
 
@@ -74,7 +74,7 @@ export interface Difference {
 /** How often a room is read again that changes while it is read. */
 const TRIES = 5;
 
-/** One room that is edited. It is never overwritten when somebody else changed it. */
+/** One room in an editor. It never overwrites changes of another user. */
 export class RoomEditor {
   readonly id: string;
   readonly #api: Foyer;
@@ -92,28 +92,28 @@ export class RoomEditor {
     return this.#base?.values;
   }
 
-  /** Reads the room; later writes are based on what it is now. */
+  /** Reads the room; later writes are based on this version. */
   async load(): Promise<RoomValues> {
     this.#base = await this.#read();
     return this.#base.values;
   }
 
-  /** The room as it is now. Writes are still based on what was loaded. */
+  /** The present room. Writes are still based on the loaded version. */
   async theirs(): Promise<RoomValues> {
     return (await this.#read()).values;
   }
 
   /**
-   * Bases later writes on the room as it is now.
-   * @param values what is in the form.
-   * @returns the same changes, made to the room as it is now.
+   * Bases later writes on the present room.
+   * @param values the values of the form.
+   * @returns the same changes, applied to the present room.
    */
   async keep(values: RoomValues): Promise<RoomValues> {
     const before = this.#base!.values;
     return merged(values, before, await this.load());
   }
 
-  /** Whether somebody changed the room since it was loaded. */
+  /** Whether another user changed the room since it was loaded. */
   async isChanged(): Promise<boolean> {
     const base = this.#base;
     const { etag } = await this.#api.getRoom(this.id);
@@ -121,7 +121,7 @@ export class RoomEditor {
     return this.#base === base && etag !== base?.etag;
   }
 
-  /** Writes what differs from what was loaded. */
+  /** Writes the differences from the loaded values. */
   async save(values: RoomValues): Promise<Outcome> {
     const base = this.#base!;
     const rest = changed(REST, base.values, values);
@@ -149,7 +149,7 @@ export class RoomEditor {
 
   /**
    * Deletes the room.
-   * @returns whether it is deleted; false if somebody changed it.
+   * @returns whether it is deleted; false if another user changed it.
    */
   async remove(): Promise<boolean> {
     try {
@@ -227,7 +227,7 @@ function changed(
 export const isEdited = (before: RoomValues, after: RoomValues): boolean =>
   fields.some((field) => !agrees(field, before, after));
 
-/** What differs between two versions, field by field. */
+/** The differences between two versions, field by field. */
 export const differences = (
   theirs: RoomValues,
   mine: RoomValues,
@@ -243,7 +243,7 @@ export const differences = (
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value === null ? "" : jsonText(value);
 
-/** What a part of a form has to be filled with, by part; only where it shows something else. */
+/** The values to fill into the parts of a form that show other values, by part. */
 export function refills(
   now: RoomValues,
   next: RoomValues,
@@ -260,9 +260,9 @@ export function refills(
 }
 
 /**
- * What stays in a form after an answer of the server: what was typed meanwhile, and of all
- * other fields what the server has.
- * @param sent what was in the form before.
+ * The values of a form after an answer of the server: fields typed meanwhile stay, and all
+ * others get the server's value.
+ * @param sent the values of the form when they were sent.
  * @param open the fields with text that is not in the values yet, as it is no JSON so far.
  */
 export function merged(
@@ -280,7 +280,7 @@ export function merged(
   };
 }
 
-/** The messages about a field and what is in it, each with the rest of its path. */
+/** The messages about a field and its content, each with the rest of its path. */
 export const problemsAt = (problems: Problems, path: string): string[] =>
   Object.entries(problems).flatMap(([field, messages]) => {
     if (field === path) return [...messages];

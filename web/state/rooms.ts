@@ -1,14 +1,14 @@
 import type { LiveState, SentRoom } from "../../client/index.js";
 import type { RoomModule } from "../lib/rights.js";
 
-/** What decides where a part of a room stands; `ModuleKind` of modules/index.ts is one. */
+/** The fields that place a part of a room; `ModuleKind` of modules/index.ts has them. */
 export interface Placed {
   readonly place: "stage" | "panel";
   readonly order: number;
   readonly isShown?: (room: SentRoom, module: RoomModule) => boolean;
 }
 
-/** A part of a room: a module, and what is known of its type. */
+/** A part of a room: a module, and its kind. */
 export interface Part<K extends Placed> {
   /** The same for the same part, for as long as the room keeps it. */
   readonly key: string;
@@ -16,7 +16,7 @@ export interface Part<K extends Placed> {
   readonly module: RoomModule;
 }
 
-/** What a room consists of. */
+/** The parts of a room. */
 export interface Parts<K extends Placed> {
   /** At the top, in the order of the room. */
   readonly stage: readonly Part<K>[];
@@ -26,12 +26,12 @@ export interface Parts<K extends Placed> {
   readonly unknown: readonly string[];
 }
 
-/** Parts that no module stands for: who is here. */
+/** Parts without a module: the viewers. */
 const OWN = ["people"];
 
 /**
  * Sorts the modules of a room.
- * @param kindOf what is known of a type.
+ * @param kindOf gives the kind of a type.
  */
 export function partsOf<K extends Placed>(
   room: SentRoom,
@@ -69,7 +69,7 @@ export const isUnread = (
   channel: string,
 ): boolean => (unreadPointers[channel] ?? 0) > (readPointers[channel] ?? 0);
 
-/** What is going on in a room, if somebody has said it. */
+/** The title of the present session in a room, if a host has set one. */
 export function sessionTitle({ schedule_data }: SentRoom): string | undefined {
   const title = schedule_data?.["title"];
   return typeof title === "string" && title.trim() !== "" ? title : undefined;

@@ -22,7 +22,7 @@ export const isRoomKey = (key: string): boolean =>
 export const defaultRule = (key: string): Rule | undefined =>
   defaultPermissionConfig[key];
 
-/** Whether somebody holds a key, as the live layer decides it. */
+/** Whether a user holds a key, as the live layer decides it. */
 export const holdsKey = (
   key: PermissionKey,
   traits: readonly string[],
@@ -42,16 +42,16 @@ export const isTrait = (text: string): boolean =>
 export const traitsOf = (text: string): string[] =>
   text.split(/[\s,|]+/).filter(isTrait);
 
-/** What the console needs of the world, and to edit a room. */
+/** The keys that the console needs, and the keys for editing a room. */
 const NEEDED = {
   world: ["world.view", "world.update", "world.secrets", "world.api"],
   room: ["room.view", "room.update"],
 } as const satisfies Record<string, readonly PermissionKey[]>;
 
-/** Rules of the world, and of a room if that is what is changed. */
+/** Rules of the world, and of a room if its rules change. */
 type Rules = readonly [world: PermissionConfig, room?: PermissionConfig];
 
-/** What somebody would no longer hold after a change: whatever the console needs. */
+/** The keys for the console that a user would lose by a change. */
 export const lostBy = (
   traits: readonly string[],
   before: Rules,
@@ -79,7 +79,7 @@ export function withEntry(
 export const entryTraits = (entry: Rule[number]): readonly string[] =>
   typeof entry === "string" ? [entry] : entry;
 
-/** Rules in a text; what is wrong with it if it has none. */
+/** The rules in a text, or its fault. */
 export function rulesFrom(text: string): PermissionConfig | undefined {
   try {
     const value: unknown = JSON.parse(text);

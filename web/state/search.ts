@@ -2,12 +2,12 @@ import { writable, type Readable } from "svelte/store";
 import type { Commands, Live } from "../../client/index.js";
 import { messageOf } from "./session.js";
 
-/** How long somebody types before it is searched, in milliseconds. */
+/** The pause in typing before a search starts, in milliseconds. */
 const PAUSE = 250;
 
 type Found = Commands["user.list.search"]["result"]["results"][number];
 
-/** What a search has found so far. */
+/** The results of a search so far. */
 export interface Results {
   readonly is: "searching" | "done" | "failed";
   readonly users: readonly Found[];
@@ -30,16 +30,16 @@ export class PeopleSearch implements Readable<Results> {
   #count = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param pause how long somebody types before it is searched, in milliseconds. */
+  /** @param pause the pause in typing before a search starts, in milliseconds. */
   constructor(live: Live, pause = PAUSE) {
     this.#live = live;
     this.#pause = pause;
   }
 
-  /** Searches for people whose name holds a text; for all with an empty one. */
+  /** Searches for users whose name contains a text; an empty one finds all. */
   search(term: string): void {
     clearTimeout(this.#timer);
-    // What comes from before is of no interest from now on.
+    // Answers to earlier searches are dropped from now on.
     this.#count++;
     this.#timer = setTimeout(() => {
       this.#term = term.trim();

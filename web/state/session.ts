@@ -19,7 +19,7 @@ export type Connection =
   /** The server turned the client away, or it was closed. */
   | { readonly is: "ended"; readonly code: string };
 
-/** What a session is made from. */
+/** The options of a session. */
 export interface SessionOptions {
   /** The address of the server. */
   baseUrl: string;
@@ -29,7 +29,7 @@ export interface SessionOptions {
   live?: Live;
 }
 
-/** One visit to a world: the connection and what follows from it. */
+/** One visit to a world: the connection and the state behind it. */
 export class Session {
   readonly live: Live;
   readonly api: Foyer;
@@ -38,7 +38,7 @@ export class Session {
   readonly identity: Identity;
   readonly notices = new Notices();
   readonly people: People;
-  /** What the user sees; undefined before the first login. */
+  /** The user's view of the world; undefined before the first login. */
   readonly state: Readable<LiveState | undefined>;
   readonly connection: Readable<Connection>;
 
@@ -83,7 +83,7 @@ function connectionOf(live: Live): Readable<Connection> {
   return { subscribe: store.subscribe };
 }
 
-/** What to say of an error; its words are the server's, in English. */
+/** The message of an error, in the server's words, in English. */
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 

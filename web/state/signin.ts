@@ -10,8 +10,8 @@ export type SignIn =
   | { readonly problem: "empty" | "malformed" };
 
 /**
- * The token in what somebody pasted: a token, or a link that has one. The server says
- * whether it has expired, as the clock of this computer may be wrong.
+ * The token in a pasted text: a token, or a link that has one. The server decides whether it
+ * has expired, as the clock of this computer may be wrong.
  */
 export function signInWith(text: string): SignIn {
   const pasted = text.trim();
@@ -24,8 +24,8 @@ export function signInWith(text: string): SignIn {
 }
 
 /**
- * A token that says the same of a user. The live connection needs one, and tokens for the
- * HTTP API often name none. Whoever may see the keys of the world can sign it.
+ * A copy of a token that names a user. The live connection needs a user, and tokens for the
+ * HTTP API often name none. A bearer who may see the keys of the world can sign it.
  * @returns undefined if the bearer may not see the keys.
  */
 export async function withUser(

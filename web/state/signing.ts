@@ -45,8 +45,8 @@ export function isSignedBy(token: string, secret: string): boolean {
 }
 
 /**
- * A token that says the same, signed by another key.
- * @param more what it says beside it.
+ * A token with the same claims, signed by another key.
+ * @param more further claims.
  */
 export function signAgain(
   token: string,

@@ -7,19 +7,19 @@ import {
 } from "../../client/index.js";
 import { codeOf } from "./session.js";
 
-/** What somebody in a room knows of it. */
+/** The presence in a room, as a user in it sees it. */
 export interface Presence {
   /** Why the room cannot be entered, as a code; undefined as long as it can. */
   readonly lost?: string;
   /**
-   * Who is there, in the order in which they came; undefined for those who may not know,
-   * and before the server has said it.
+   * The viewers, in the order of their coming; undefined without `room.viewers`, and before
+   * the server's answer.
    */
   readonly viewers?: readonly PublicUser[];
 }
 
 /**
- * A stay in a room: enters it, after each reconnection too, and knows who else is there.
+ * A stay in a room: enters it, after each reconnection too, and keeps the list of viewers.
  * As a store it gives the presence. Use {@link visit}.
  */
 export class Visit implements Readable<Presence> {
@@ -57,7 +57,7 @@ export class Visit implements Readable<Presence> {
     this.enter();
   }
 
-  /** Enters, or asks again who is there: after the user has got the right to know. */
+  /** Enters, or fetches the viewers again after the user got the right to see them. */
   enter(): void {
     void this.#enter();
   }
@@ -101,7 +101,7 @@ export class Visit implements Readable<Presence> {
     }
   }
 
-  /** Somebody with two browsers enters twice, and is there once. */
+  /** A user with two browsers enters twice, but is listed once. */
   #set(viewers: readonly PublicUser[]): void {
     this.#viewers = new Map(viewers.map((user) => [user.id, user]));
     this.#store.set({ viewers: [...this.#viewers.values()] });
@@ -114,7 +114,7 @@ const stays = new WeakMap<Live, Map<string, { visit: Visit; users: number }>>();
 /**
  * Enters a room for a part of the page. All parts share one stay, which ends when the
  * last of them does not need it any more.
- * @returns the stay, and what ends the need for it.
+ * @returns the stay, and a function that releases it.
  */
 export function visit(
   live: Live,

@@ -2,9 +2,9 @@ import { readable, writable, type Readable, type Writable } from "svelte/store";
 import type { Shelf } from "../lib/storage.js";
 import { codeOf } from "./session.js";
 
-// What questions and polls have in common.
+// The common parts of questions and polls.
 
-/** A list of what a room has, as far as it is known. */
+/** A list of a room's items, as far as it is known. */
 export type Listing<T> =
   | { readonly is: "loading" }
   | { readonly is: "known"; readonly items: readonly T[] }
@@ -43,8 +43,8 @@ export const listingOf = <T>(
   });
 
 /**
- * What the user wants of things, until the server has confirmed it: pages show that at
- * once. By the id of the thing.
+ * The user's changes that the server has not confirmed yet, by the id of the item: pages show
+ * them at once.
  */
 export class Intents<V> implements Readable<ReadonlyMap<string, V>> {
   readonly #store = writable<ReadonlyMap<string, V>>(new Map());
@@ -52,8 +52,8 @@ export class Intents<V> implements Readable<ReadonlyMap<string, V>> {
   readonly #last = new Map<string, object>();
 
   /**
-   * @param work what makes it so.
-   * @throws what the work throws; then nothing is wanted any more.
+   * @param work makes the change.
+   * @throws the error of the work, after the change is dropped.
    */
   async want(
     id: string,
@@ -84,9 +84,9 @@ export class Intents<V> implements Readable<ReadonlyMap<string, V>> {
 }
 
 /**
- * What somebody is writing, kept where a closed page does not lose it.
- * @param read makes sense of what was kept, which may be anything; undefined for nothing.
- * @param empty what there is at first; it is not kept.
+ * A draft of the user, which outlives a closed page.
+ * @param read parses the stored value, which may be anything; undefined for none.
+ * @param empty the initial value; it is not stored.
  */
 export function kept<T>(
   shelf: Shelf,

@@ -1,9 +1,9 @@
 import type { Values } from "./draft.js";
 
-// What the form of a world can say before the server is asked. The server stores any
-// config, so a wrong value there would only show later, to the attendees.
+// The checks of the form of a world before a request. The server stores any config, so a
+// wrong value there would only show later, to the attendees.
 
-/** What is wrong with a value; `world.fault…` in i18n has a sentence for each. */
+/** The fault of a value; `world.fault…` in i18n has a sentence for each. */
 export type WorldFault =
   "Empty" | "Domain" | "Locale" | "Timezone" | "Number" | "Color" | "Fields";
 
@@ -55,7 +55,7 @@ function optional(check: (value: unknown) => true | WorldFault): Check {
   };
 }
 
-/** What is wrong with changed values, by name. */
+/** The faults of changed values, by name. */
 export const worldFaults = (
   values: Values,
   changed: readonly string[],
@@ -88,7 +88,7 @@ function isTimezone(value: unknown): boolean {
 export const textOf = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? String(value) : "";
 
-/** The object in a value; empty for any other value, as the API stores whatever it gets. */
+/** The object in a value; empty for any other value, as the API stores any JSON. */
 export const objectOf = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)

@@ -60,9 +60,9 @@ export const configOf = (values: Values): Values =>
   );
 
 /**
- * The settings of a world over the live connection, for those who may update a world and
- * not see its keys. It has no versions: the values are compared right before they are
- * written, and only changed ones are written.
+ * The settings of a world over the live connection, for users who may update a world but not
+ * see its keys. It has no versions, so it compares the values right before a write, and
+ * writes only changed ones.
  */
 export function liveSettings(live: Calls): Source {
   const read = async (): Promise<Snapshot> => {

@@ -2,14 +2,14 @@ import type { SentEvent } from "../../../client/index.js";
 import type { Named } from "../../lib/avatars.js";
 import type { ChatStore } from "../../state/chat.js";
 
-/** What needs a confirmation. */
+/** The actions that need a confirmation. */
 export type Question = "delete" | "silence" | "ban";
 
-/** What the messages of a chat offer. */
+/** The actions of messages. */
 export interface ChatActions {
   readonly chat: ChatStore;
   readonly mayReact: boolean;
-  /** Whom to offer first as a mention. */
+  /** The users to offer first as mentions. */
   readonly near: () => readonly Named[];
   may(event: SentEvent): { edit: boolean; delete: boolean; manage: boolean };
   edit(event: SentEvent): void;

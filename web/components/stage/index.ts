@@ -1,11 +1,11 @@
-// What the page of a room uses of its stage.
+// The parts of a stage for the page of a room.
 //
 // - `visit(session.live, room.id)` enters a room and gives `{ visit, release }`; `release`
 //   leaves it. All parts of the page share one stay, so nothing else calls `room.enter`.
-// - Reactions.svelte, loaded when there is a stage, stands right below the stage, if `hasLivestream(room)`: what
-//   people react with floats over it.
+// - Reactions.svelte, loaded when there is a stage, stands right below the stage, if `hasLivestream(room)`:
+//   reactions float over the stage.
 //
-// Who is there, is a panel: modules/people.
+// The viewers are a panel: modules/people.
 import type { SentRoom } from "../../../client/index.js";
 
 export { visit, type Presence, type Visit } from "../../state/viewers.js";

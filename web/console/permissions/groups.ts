@@ -33,7 +33,7 @@ const known: readonly Group[] = [
   },
 ];
 
-/** All keys of the server, and those that a world has beside them. */
+/** All keys of the server, and a world's own keys. */
 export function groupsOf(world: PermissionConfig): readonly Group[] {
   const shown = new Set(known.flatMap(({ keys }) => keys));
   const run = permissionKeys.filter((key) => !shown.has(key));
@@ -50,7 +50,7 @@ export function groupsOf(world: PermissionConfig): readonly Group[] {
 export const isKnownKey = (key: string): key is PermissionKey =>
   (permissionKeys as readonly string[]).includes(key);
 
-/** What a key permits, in words; undefined for a key that the server does not know. */
+/** The description of a key; undefined for a key that the server does not know. */
 export const meaningOf = (key: string): Key | undefined =>
   isKnownKey(key)
     ? (`console.may_${key.replaceAll(".", "_")}` as Key)
