@@ -7,10 +7,10 @@ import type { Clock } from "../db/log/clock.js";
 import type { Random } from "../db/log/random.js";
 import type { Identify } from "../plugins/auth/identity.js";
 import type { Guests } from "../plugins/limits/guests.js";
-import { Effects } from "./delivery/effects.js";
-import { ownPushes } from "./delivery/own-events.js";
+import { Lines } from "./delivery/lines.js";
+import { ownPushes } from "./delivery/own-pushes.js";
 import { Passes } from "./delivery/passes.js";
-import { Pump } from "./delivery/pump.js";
+import { Pushes } from "./delivery/push.js";
 import { dispatcher } from "./dispatch.js";
 import type { LiveMetrics } from "./metrics.js";
 import type { BoundCommands, Entrance, LiveModule } from "./module.js";
@@ -35,6 +35,7 @@ import { Replica } from "./people/replica/replica.js";
 import { type View, WorldStates } from "./rules/world-state.js";
 import { Backlog } from "./socket/backlog.js";
 import type { Connection } from "./socket/connection.js";
+import { Pump } from "./socket/pump.js";
 import { Sockets, TICK } from "./socket/sockets.js";
 
 /** What the live layer is made of. */
@@ -71,7 +72,8 @@ export function composeLive(parts: LiveParts) {
   // When pushes leave.
   const pump = new Pump(clock, (seconds) => metrics?.delivered(seconds));
   const passes = new Passes(clock, pump);
-  const effects = new Effects(clock, log);
+  const lines = new Lines(clock, log);
+  const pushes = new Pushes({ clock, log, hub, states, lines, passes });
   const backlog = new Backlog({
     most: limits.maxUnsentTotal,
     interval: TICK,
@@ -80,7 +82,9 @@ export function composeLive(parts: LiveParts) {
       log.debug({ connection: connection.id }, "websocket ended for memory");
     },
   });
-  const delivery = { clock, log, hub, states, effects, passes, pump };
+  const delivery = {
+    ...{ clock, log, hub, states, lines, passes, pump, pushes },
+  };
 
   // Presence tells its watchers, and they ask presence.
   const crowds = new Crowds({
@@ -153,7 +157,7 @@ export function composeLive(parts: LiveParts) {
     polls: polls.onEntry,
     reset: { "world.reset": (event) => doors.reset(event.world) },
     own: ownPushes({
-      ...{ sockets, hub, effects, passes },
+      ...{ sockets, hub, lines, passes },
       chatSent: (channel, id) => chat.channels.sent(channel, id),
     }),
   });
@@ -185,22 +189,28 @@ export function composeLive(parts: LiveParts) {
       modules.map(({ bound }) => bound),
     ),
     leave: (connection) => doors.leaveWorld(connection),
-    persist: (...args) => effects.persist(...args),
+    persist: (...args) => lines.persist(...args),
     onSlow: (id) => activity.count(id, "slowReaders"),
   });
 
   return {
     ...{ sockets, hub, replica, rates, activity, states, presence, crowds },
-    ...{ backlog, effects, pump, store, limits, chat },
+    ...{ backlog, lines, pump, store, limits, chat },
     open: own.open.bind(own),
     /** Drops all connections, and stops what waits for a time. Nothing is pushed any more. */
     stop(): void {
       own.close();
       endEntries();
-      for (const part of [effects, presence, activity, rates, crowds]) {
-        part.close();
-      }
-      reactions.close();
+      const parts = [
+        lines,
+        pushes,
+        presence,
+        activity,
+        rates,
+        crowds,
+        reactions,
+      ];
+      for (const part of parts) part.close();
       for (const { stop } of modules) stop?.();
     },
     /** Stops, and writes down what is only in memory. */

@@ -1,6 +1,6 @@
 import { detach } from "../../db/detach.js";
 import { type Clock, nextTurn, sleep } from "../../db/log/clock.js";
-import type { Pump } from "./pump.js";
+import type { Pump } from "../socket/pump.js";
 
 /** How many connections make a crowd. To fewer, everything is sent at once. */
 const CROWD = 200;
@@ -16,7 +16,7 @@ interface Pass {
 }
 
 /**
- * Sends to the crowd of a place in passes, because a write to a socket costs the same
+ * Later, kind two: with others. Sends to the crowd of a place in passes, because a write to a socket costs the same
  * whatever its size. The first message after a quiet moment is sent at once. What
  * comes while the sockets are written to waits, and is sent together in the next
  * pass. As long as passes follow each other, the time between them grows, so a busy

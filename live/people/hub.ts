@@ -1,5 +1,4 @@
 import type { Connection } from "../socket/connection.js";
-import { pushFrame } from "../socket/frame.js";
 
 /** The connections of one world in this process. */
 class WorldConnections {
@@ -27,7 +26,7 @@ function remove<K>(
   if (set?.delete(connection) && set.size === 0) map.delete(key);
 }
 
-/** Which connections of this process are logged in where. It sends pushes to them. */
+/** Which connections of this process are logged in where. */
 export class Hub {
   readonly #worlds = new Map<string, WorldConnections>();
 
@@ -92,21 +91,5 @@ export class Hub {
   /** Of those, the ones who are told who else is in the room. */
   watching(world: string, room: string): ReadonlySet<Connection> {
     return this.#worlds.get(world)?.watching.get(room) ?? none;
-  }
-}
-
-/**
- * Sends one push to many connections. It is encoded and framed once.
- * @param to asked for each connection; all by default.
- */
-export function broadcast(
-  connections: Iterable<Connection>,
-  name: string,
-  data: unknown,
-  to: (connection: Connection) => boolean = () => true,
-): void {
-  let frame: Buffer | undefined;
-  for (const connection of connections) {
-    if (to(connection)) connection.push((frame ??= pushFrame(name, data)));
   }
 }

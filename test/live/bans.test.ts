@@ -21,7 +21,7 @@ function held() {
 /** Holds up all that the server reads to tell the world of changes. */
 function holdReads({ app }: LiveServer) {
   const reads = held();
-  app.live.effects.inOrder("demo", reads.hold);
+  app.live.lines.inOrder("demo", reads.hold);
   return reads;
 }
 

@@ -177,10 +177,10 @@ export async function serveLive(
       return { status: answer.status, body: isJson ? JSON.parse(text) : null };
     },
     async settled(world = "demo") {
-      const { effects } = server.app.live;
+      const { lines } = server.app.live;
       const ended = (place: string) =>
         new Promise<void>((resolve) =>
-          effects.inOrder(place, async () => resolve()),
+          lines.inOrder(place, async () => resolve()),
         );
       const { store } = server.app;
       const rooms = await store.rooms.all(world, { page: 1, pageSize: 500 });

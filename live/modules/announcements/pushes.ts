@@ -1,13 +1,11 @@
 import type { Clock } from "../../../db/log/clock.js";
-import type { Effects } from "../../delivery/effects.js";
-import type { Hub } from "../../people/hub.js";
-import type { WorldStates } from "../../rules/world-state.js";
+import type { Pushes, Send } from "../../delivery/push.js";
 import type { EntryHandlers } from "../../module.js";
 import type { AnnouncementStore } from "../../../db/contract/store.js";
 import type { Entry } from "../../../db/log/entries.js";
 import type { Announcement } from "../../../db/contract/announcements.js";
 import { isVisible } from "../../../schemas/plain/announcements.js";
-import { broadcast } from "../../people/hub.js";
+import { pushFrame } from "../../socket/frame.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
 
@@ -18,9 +16,7 @@ const LONGEST_WAIT = 2 ** 31 - 1;
 export interface AnnouncementPushPorts {
   readonly clock: Clock;
   readonly store: { readonly announcements: AnnouncementStore };
-  readonly hub: Hub;
-  readonly states: WorldStates;
-  readonly effects: Effects;
+  readonly pushes: Pushes;
 }
 
 /** An announcement was created or changed. */
@@ -94,12 +90,11 @@ export class AnnouncementPushes {
   }
 
   #changed({ world, announcement: id, wasVisible, hidden }: Saved): void {
-    if (this.#ports.hub.in(world).size === 0) return;
-    this.#ports.effects.inOrder(world, async () => {
+    this.#ports.pushes.push({ world }, async (send) => {
       const all = await this.#list(world);
       const announcement = all.find((other) => other.id === id);
       if (announcement) {
-        await this.#send(world, announcement, wasVisible, hidden);
+        await this.#tell(send, world, announcement, wasVisible, hidden);
       }
       this.#watch(world);
     });
@@ -109,39 +104,34 @@ export class AnnouncementPushes {
     return this.#ports.store.announcements.list(world);
   }
 
-  async #send(
+  async #tell(
+    send: Send,
     world: string,
     announcement: Announcement,
     wasVisible: boolean,
     hidden?: Announcement,
   ): Promise<void> {
-    const { hub, states } = this.#ports;
     const { id } = announcement;
     const known = this.#told.get(world)?.known;
     const name = "announcement.created_or_updated";
     if (this.#isVisible(announcement)) {
-      known?.set(id, announcement);
       const { is_visible, ...rest } = this.#sent(announcement);
       const data = wasVisible ? { ...rest, is_visible } : rest;
-      broadcast(hub.in(world), name, data);
+      await send(pushFrame(name, data));
+      known?.set(id, announcement);
       return;
     }
     const shown = known?.get(id) ?? hidden;
-    const state = shown && (await states.get(world));
-    if (!state) return;
-    known?.delete(id);
+    if (!shown) return;
+    const frameOf = (present: Announcement) =>
+      pushFrame(name, this.#sent(present));
     // Only users who make announcements get texts that are written into it now or later.
-    const { text } = shown;
-    for (const announces of [true, false]) {
-      const present = announces ? announcement : { ...announcement, text };
-      broadcast(
-        hub.in(world),
-        name,
-        this.#sent(present),
-        ({ login }) =>
-          mayInWorld(login!, "world.announce", state.world.value) === announces,
-      );
-    }
+    const whole = frameOf(announcement);
+    const last = frameOf({ ...announcement, text: shown.text });
+    await send(({ login }, { state }) =>
+      mayInWorld(login!, "world.announce", state.world.value) ? whole : last,
+    );
+    known?.delete(id);
   }
 
   #watch(world: string): void {
@@ -171,7 +161,7 @@ export class AnnouncementPushes {
 
   /** Tells everybody that announcements are over. */
   #expire(world: string): void {
-    this.#ports.effects.inOrder(world, async () => {
+    this.#ports.pushes.push({ world }, async (send) => {
       const all = await this.#list(world);
       const told = this.#told.get(world);
       if (!told) return;
@@ -180,7 +170,7 @@ export class AnnouncementPushes {
         const { state, show_until } = announcement;
         if (state !== "active" || show_until === null) continue;
         if (show_until > told.until && show_until <= now) {
-          await this.#send(world, announcement, true);
+          await this.#tell(send, world, announcement, true);
         }
       }
       told.until = now;

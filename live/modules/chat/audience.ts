@@ -1,8 +1,8 @@
-import type { Pump } from "../../delivery/pump.js";
+import type { Pump } from "../../socket/pump.js";
 import type { Clock } from "../../../db/log/clock.js";
+import type { Piece as Given, Pushes } from "../../delivery/push.js";
 import type { Connection } from "../../socket/connection.js";
-import { nothingSent, type Sent } from "../../delivery/paced.js";
-import { inSlices } from "../../delivery/slices.js";
+import { nothingSent, type Sent } from "../../delivery/throttle.js";
 import type { WorldState } from "../../rules/world-state.js";
 import {
   type Batch,
@@ -17,6 +17,7 @@ export interface AudiencePorts {
   readonly clock: Clock;
   readonly limits: { readonly maxUnsent: number };
   readonly pump: Pump;
+  readonly pushes: Pushes;
 }
 
 /** How many users of a channel are remembered as told of. */
@@ -103,13 +104,14 @@ export class Subscription {
     return first < 0 ? ids.length : first;
   }
 
-  /** @param skipped how many events of the piece it does not get. */
-  push(piece: Piece, skipped: number): void {
-    if (this.#waiting) this.#waiting.push(...piece.frames.slice(skipped));
-    else {
-      const frames = piece.frames.length - skipped;
-      this.listener.connection.push(piece.after(skipped), frames);
-    }
+  /**
+   * What its connection gets of a piece now; undefined if that waits.
+   * @param skipped how many events of the piece it does not get.
+   */
+  take(piece: Piece, skipped: number): Given | undefined {
+    if (!this.#waiting) return piece.after(skipped);
+    this.#waiting.push(...piece.frames.slice(skipped));
+    return undefined;
   }
 }
 
@@ -146,7 +148,9 @@ export class Audience {
       most,
     )) {
       if (sent.total > 0) await ports.pump.drained();
-      const to = only ? [only] : [...this.subscriptions.values()];
+      const to = only
+        ? [only.listener.connection]
+        : [...this.subscriptions.keys()];
       const began = ++moment;
       const { total, each } = await this.#push(ports, state, batch, to);
       sent = { total: sent.total + total, each: sent.each + each };
@@ -159,36 +163,31 @@ export class Audience {
     ports: AudiencePorts,
     state: WorldState,
     batch: Batch,
-    to: readonly Subscription[],
+    to: readonly Connection[],
   ): Promise<Sent> {
     const { ids, involved } = batch;
     const before = involved.map((user) => this.#told.get(user) ?? -1);
     const earliest = Math.min(...before);
-    let total = 0;
-    let each = 0;
-    await inSlices(ports.clock, to, (subscription) => {
+    return ports.pushes.walk(state, to, (connection, view) => {
+      // It may have ended since the pass began. A successor gets only what came since.
+      const subscription = this.subscriptions.get(connection);
+      if (!subscription) return undefined;
       const { listener } = subscription;
-      // It may have ended since the pass began, and its successor starts later.
-      if (this.subscriptions.get(listener.connection) !== subscription) return;
       const skipped = subscription.skipped(ids);
       // Whoever does not get all is not told of their users, as others are.
       if (skipped > 0) listener.forget();
-      if (skipped === ids.length) return;
-      const view = listener.connection.viewOf(state);
+      if (skipped === ids.length) return undefined;
       if (!this.isDirect && !view.reads(this.channel)) {
         listener.forget();
-        return;
+        return undefined;
       }
       const admin = view.managesUsers;
       const isPart = skipped > 0 || subscription.isHeld;
       const piece = isPart
         ? batch.wholePiece(admin)
         : batch.pieceFor(admin, unknownTo(listener));
-      total += piece.size;
-      each = Math.max(each, piece.size);
-      subscription.push(piece, skipped);
+      return subscription.take(piece, skipped);
     });
-    return { total, each };
 
     function unknownTo(listener: Listener): string {
       if (listener.knowsAll(earliest)) return "";

@@ -1,6 +1,7 @@
 import type { ChatEvent } from "../../../db/contract/chat.js";
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { World } from "../../../schemas/worlds.js";
+import type { Piece as Given } from "../../delivery/push.js";
 import { jsonOf } from "../../rules/encoding.js";
 import { textFrame } from "../../socket/frame.js";
 import { sentEvent } from "./events.js";
@@ -29,20 +30,17 @@ export interface Framed {
 
 /** The frames of some events, as some people get them. */
 export class Piece {
-  /** How many bytes all have. */
-  readonly size: number;
-  readonly #joined = new Map<number, Buffer>();
+  readonly #joined = new Map<number, Given>();
 
-  constructor(readonly frames: readonly Framed[]) {
-    this.size = frames.reduce((sum, { frame }) => sum + frame.length, 0);
-  }
+  constructor(readonly frames: readonly Framed[]) {}
 
   /** The frames but for the first, as one that all share. */
-  after(skipped: number): Buffer {
+  after(skipped: number): Given {
     let joined = this.#joined.get(skipped);
     if (!joined) {
-      const frames = this.frames.slice(skipped).map(({ frame }) => frame);
-      joined = frames.length === 1 ? frames[0]! : Buffer.concat(frames);
+      const own = this.frames.slice(skipped).map(({ frame }) => frame);
+      const bytes = own.length === 1 ? own[0]! : Buffer.concat(own);
+      joined = { bytes, frames: own.length };
       this.#joined.set(skipped, joined);
     }
     return joined;

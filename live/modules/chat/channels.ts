@@ -7,7 +7,7 @@ import type { ChannelState } from "../../../schemas/live/index.js";
 import type { ChannelContext } from "../../context.js";
 import type { Connection } from "../../socket/connection.js";
 import type { Sendable } from "../../rules/encoding.js";
-import { nothingSent, Paced, type Sent } from "../../delivery/paced.js";
+import { nothingSent, type Sent, Throttle } from "../../delivery/throttle.js";
 import { mayInRoom } from "../../rules/rights.js";
 import { hasModule } from "../../rules/room-modules.js";
 import type { View, WorldState } from "../../rules/world-state.js";
@@ -48,7 +48,7 @@ export class Channels {
   readonly #ports: ChannelPorts;
   readonly #noticed: Noticed;
   readonly feed: Feed;
-  readonly #reactions: Paced<number>;
+  readonly #reactions: Throttle;
   readonly #members: Members;
   /** What it does with each entry, after the feed. */
   readonly handlers: EntryHandlers;
@@ -60,10 +60,7 @@ export class Channels {
       prepare: (world, deliveries) => this.#prepare(world, deliveries),
       sizeOf: (channel) => this.#sizeOf(channel),
     });
-    this.#reactions = new Paced(ports, {
-      send: ({ world, place, id }) => this.#pushReactions(world, place, id),
-      sizeOf: (_, channel) => this.#sizeOf(channel),
-    });
+    this.#reactions = new Throttle(ports);
     this.#members = new Members(ports);
     const forgetMembers = () => this.#members.forget();
     this.handlers = {
@@ -258,7 +255,10 @@ export class Channels {
 
   #reacted({ world, channel, event }: EventOf<"chat.reacted">) {
     if (!this.subscriptions.of(channel)) return;
-    this.#reactions.add({ world, place: channel, id: event });
+    this.#reactions.add(channel, event, {
+      size: () => this.#sizeOf(channel),
+      send: () => this.#pushReactions(world, channel, event),
+    });
   }
 
   /** Ends the subscription over which its user left: their leave event is for the others. */

@@ -1,6 +1,6 @@
-import type { Effects } from "../../delivery/effects.js";
+import type { Lines } from "../../delivery/lines.js";
 import type { Passes } from "../../delivery/passes.js";
-import type { Pump } from "../../delivery/pump.js";
+import type { Pump } from "../../socket/pump.js";
 import type { EntryHandlers, EventOf } from "../../module.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { ChatStore, Delivery } from "../../../db/contract/chat.js";
@@ -43,7 +43,7 @@ export interface FeedPorts {
   readonly store: { readonly chat: ChatStore };
   /** The last entry of a world that this process has got. */
   readonly reached: (world: string) => number;
-  readonly effects: Effects;
+  readonly lines: Lines;
   readonly passes: Passes;
   readonly pump: Pump;
 }
@@ -279,7 +279,7 @@ export class Feed {
 
   #persist(stream: Stream, act: Task): Promise<void> {
     const isOver = () => this.#closed || stream.isOver;
-    return this.#ports.effects.persist(act, { isOver });
+    return this.#ports.lines.persist(act, { isOver });
   }
 }
 

@@ -1,11 +1,11 @@
-import type { Effects } from "../../delivery/effects.js";
+import type { Pushes } from "../../delivery/push.js";
+import { nothingSent, Throttle } from "../../delivery/throttle.js";
+import type { FastifyBaseLogger } from "fastify";
 import type { Passes } from "../../delivery/passes.js";
-import type { Hub } from "../../people/hub.js";
-import type { WorldStates } from "../../rules/world-state.js";
 import type { Replica } from "../../people/replica/replica.js";
 import type { Clock } from "../../../db/log/clock.js";
 import { isCount, isMapOf } from "../../../schemas/plain/shapes.js";
-import { broadcast } from "../../people/hub.js";
+import { pushFrame } from "../../socket/frame.js";
 import type { Topic } from "../../people/replica/topic.js";
 
 /** How long reactions are collected before they are sent, in milliseconds. */
@@ -20,20 +20,14 @@ const ONCE_IN = 2000;
 /** What reactions need. */
 export interface ReactionPorts {
   readonly clock: Clock;
+  readonly log: FastifyBaseLogger;
   readonly replica: Replica;
-  readonly hub: Hub;
-  readonly states: WorldStates;
-  readonly effects: Effects;
   readonly passes: Passes;
+  readonly pushes: Pushes;
 }
 
 /** How many of each reaction there were. */
 type Counts = Record<string, number>;
-
-interface Tick {
-  readonly counts: Map<string, number>;
-  readonly stop: () => void;
-}
 
 /** Collects the reactions in each room, and sends them once a second. */
 export class Reactions {
@@ -41,12 +35,14 @@ export class Reactions {
   /** The last reactions in each room, for the other processes. */
   readonly #sent: Topic<Counts>;
   readonly #last = new Map<string, Counts>();
-  readonly #ticks = new Map<string, Tick>();
+  readonly #collected = new Map<string, Map<string, number>>();
+  readonly #ticks: Throttle;
   /** When each user last counted, by user, room and emoji. The oldest come first. */
   readonly #counted = new Map<string, number>();
 
   constructor(ports: ReactionPorts) {
     this.#ports = ports;
+    this.#ticks = new Throttle(ports, { interval: TICK, collects: true });
     this.#sent = ports.replica.topic<Counts>({
       name: "reactions",
       delay: 0,
@@ -63,13 +59,16 @@ export class Reactions {
     const key = `${user} ${room} ${emoji}`;
     if (this.#counted.has(key)) return;
     this.#counted.set(key, now);
-    let tick = this.#ticks.get(room);
-    if (!tick) {
-      const end = () => this.#end(world, room);
-      tick = { counts: new Map(), stop: this.#ports.clock.after(TICK, end) };
-      this.#ticks.set(room, tick);
+    let counts = this.#collected.get(room);
+    if (!counts) {
+      this.#collected.set(room, (counts = new Map<string, number>()));
+      const send = () => {
+        this.#send(world, room);
+        return nothingSent;
+      };
+      this.#ticks.add(room, room, { send });
     }
-    tick.counts.set(emoji, (tick.counts.get(emoji) ?? 0) + 1);
+    counts.set(emoji, (counts.get(emoji) ?? 0) + 1);
   }
 
   #forget(now: number): void {
@@ -79,9 +78,9 @@ export class Reactions {
     }
   }
 
-  #end(world: string, room: string): void {
-    const { counts } = this.#ticks.get(room)!;
-    this.#ticks.delete(room);
+  #send(world: string, room: string): void {
+    const counts = this.#collected.get(room)!;
+    this.#collected.delete(room);
     const reactions = Object.fromEntries(counts);
     this.#sent.put(world, room, reactions);
     this.#deliver(world, room, reactions);
@@ -94,25 +93,16 @@ export class Reactions {
   }
 
   #deliver(world: string, room: string, reactions: Counts): void {
-    const ports = this.#ports;
-    const send = async () => {
-      const connections = ports.hub.inRoom(world, room);
-      if (connections.size === 0) return;
-      await ports.passes.turn(room, connections.size);
-      const state = await ports.states.get(world);
-      if (!state?.room(room)) return;
-      broadcast(
-        connections,
-        "room.reaction",
-        { room, reactions },
-        (connection) => connection.viewOf(state).sees(room),
-      );
-    };
-    // Reactions are over in a moment, so a failed push is not repeated.
-    ports.effects.inOrder(room, send, () => false);
+    const frame = pushFrame("room.reaction", { room, reactions });
+    // Reactions are over in a moment: they go with a pass, and are not repeated.
+    this.#ports.pushes.push(
+      { world, room },
+      (send) => send((_, view) => (view.sees(room) ? frame : undefined)),
+      { pace: "pass" },
+    );
   }
 
   close(): void {
-    for (const { stop } of this.#ticks.values()) stop();
+    this.#ticks.close();
   }
 }

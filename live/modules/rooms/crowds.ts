@@ -1,14 +1,14 @@
-import type { Effects } from "../../delivery/effects.js";
+import type { Passes } from "../../delivery/passes.js";
+import type { FrameFor, Piece, Pushes } from "../../delivery/push.js";
+import { nothingSent, Throttle } from "../../delivery/throttle.js";
+import type { FastifyBaseLogger } from "fastify";
 import type { Hub } from "../../people/hub.js";
-import type { WorldStates } from "../../rules/world-state.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { SentRoom } from "../../../schemas/live/index.js";
-import type { Connection } from "../../socket/connection.js";
 import { CrowdBoard, FORGOTTEN } from "./crowd-board.js";
 import { pushFrame } from "../../socket/frame.js";
-import { inSlices } from "../../delivery/slices.js";
 import type { Counting, SentCrowds } from "../../rules/crowds.js";
-import type { View, WorldState } from "../../rules/world-state.js";
+import type { View } from "../../rules/world-state.js";
 
 type Crowd = SentRoom["users"];
 
@@ -32,20 +32,21 @@ const roundedCount = (count: number): number =>
 interface Known {
   readonly words: CrowdBoard<Crowd>;
   readonly counts: CrowdBoard<number>;
-  /** How many passes had nothing to send. */
+  /** How many looks found nothing to send. */
   quiet: number;
   /** Numbers for the sent states; see {@link SentCrowds.changes}. */
   readonly changes: Record<Counting, number>;
-  /** Prevents the next pass; undefined if crowds may be sent at once. */
-  stop?: () => void;
+  /** Whether crowds that become due are looked at anyway. */
+  isLookedAt: boolean;
 }
 
 /** What crowds need. */
 export interface CrowdPorts {
   readonly clock: Clock;
+  readonly log: FastifyBaseLogger;
   readonly hub: Hub;
-  readonly states: WorldStates;
-  readonly effects: Effects;
+  readonly passes: Passes;
+  readonly pushes: Pushes;
   /** How many users are in a room of a world. */
   readonly countIn: (world: string, room: string) => number;
 }
@@ -54,10 +55,12 @@ export interface CrowdPorts {
 export class Crowds {
   readonly #ports: CrowdPorts;
   readonly #worlds = new Map<string, Known>();
+  readonly #looks: Throttle;
   #changes = 0;
 
   constructor(ports: CrowdPorts) {
     this.#ports = ports;
+    this.#looks = new Throttle(ports, { interval: INTERVAL });
   }
 
   /** The crowds of a world. */
@@ -83,17 +86,27 @@ export class Crowds {
       counts: new CrowdBoard(clock, roundedCount),
       quiet: 0,
       changes: { words: 0, counts: 0 },
+      isLookedAt: false,
     };
     const count = this.#ports.countIn(world, room);
     const isOtherWord = known.words.changed(room, count);
     const isOtherCount = known.counts.changed(room, count);
     if (!isOtherWord && !isOtherCount) return;
     this.#worlds.set(world, known);
-    if (!known.stop) this.#pass(world, known);
+    if (!known.isLookedAt) this.#lookAt(world, known);
+  }
+
+  #lookAt(world: string, known: Known): void {
+    known.isLookedAt = true;
+    const send = () => {
+      this.#look(world, known);
+      return nothingSent;
+    };
+    this.#looks.add(world, world, { send });
   }
 
   /** Sends the crowds that are due, and looks again later. */
-  #pass(world: string, known: Known): void {
+  #look(world: string, known: Known): void {
     const { words, counts, changes } = known;
     const countIn = (room: string) => this.#ports.countIn(world, room);
     const newWords = new Set(words.take(countIn));
@@ -110,14 +123,13 @@ export class Crowds {
       counts.isSettled &&
       ++known.quiet >= FORGOTTEN / INTERVAL
     ) {
-      delete known.stop;
+      known.isLookedAt = false;
       words.forgetRates();
       counts.forgetRates();
       if (words.isEmpty && counts.isEmpty) this.#worlds.delete(world);
       return;
     }
-    const pass = () => this.#pass(world, known);
-    known.stop = this.#ports.clock.after(INTERVAL, pass);
+    this.#lookAt(world, known);
   }
 
   #tell(
@@ -139,44 +151,30 @@ export class Crowds {
         words: newWords.has(room) ? frameOf({ room, users }) : undefined,
       };
     });
-    ports.effects.inOrder(world, async () => {
-      const state = await ports.states.get(world);
-      if (!state) return;
-      const pieceFor = this.#pieces(state, frames);
-      await inSlices(ports.clock, [...ports.hub.in(world)], (connection) => {
-        if (connection.ended) return;
-        const { piece, count } = pieceFor(connection);
-        if (count > 0) connection.push(piece, count);
-      });
-    });
-  }
-
-  /** The frames for each connection as one piece, however many rooms changed. */
-  #pieces(
-    state: WorldState,
-    frames: readonly ({ room: string } & Record<
-      Counting,
-      Buffer | undefined
-    >)[],
-  ) {
-    type Pieces = Map<View, { piece: Buffer; count: number }>;
-    const known = { words: new Map() as Pieces, counts: new Map() as Pieces };
-    return (connection: Connection) => {
-      const counting = connection.login!.changes ? "counts" : "words";
-      const view = connection.viewOf(state);
-      let seen = known[counting].get(view);
-      if (!seen) {
-        const own = frames.flatMap(({ room, [counting]: frame }) =>
-          frame && view.sees(room) ? [frame] : [],
-        );
-        seen = { piece: Buffer.concat(own), count: own.length };
-        known[counting].set(view, seen);
-      }
-      return seen;
-    };
+    ports.pushes.push({ world }, (send) => send(piecesOf(frames)));
   }
 
   close(): void {
-    for (const { stop } of this.#worlds.values()) stop?.();
+    this.#looks.close();
   }
+}
+
+/** The frames for each connection as one piece, however many rooms changed. */
+function piecesOf(
+  frames: readonly ({ room: string } & Record<Counting, Buffer | undefined>)[],
+): FrameFor {
+  type Pieces = Map<View, Piece>;
+  const known = { words: new Map() as Pieces, counts: new Map() as Pieces };
+  return ({ login }, view) => {
+    const counting = login!.changes ? "counts" : "words";
+    let seen = known[counting].get(view);
+    if (!seen) {
+      const own = frames.flatMap(({ room, [counting]: frame }) =>
+        frame && view.sees(room) ? [frame] : [],
+      );
+      seen = { bytes: Buffer.concat(own), frames: own.length };
+      known[counting].set(view, seen);
+    }
+    return seen.frames > 0 ? seen : undefined;
+  };
 }

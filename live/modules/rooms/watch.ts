@@ -1,18 +1,16 @@
-import type { Effects } from "../../delivery/effects.js";
+import type { Lines } from "../../delivery/lines.js";
+import type { Pushes, Tell } from "../../delivery/push.js";
 import type { Hub } from "../../people/hub.js";
-import type { WorldStates } from "../../rules/world-state.js";
 import type { KnownConnection } from "../../people/whereabouts.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { UserStore, WorldStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Crowds } from "./crowds.js";
-import type { Connection } from "../../socket/connection.js";
 import { replace } from "../../socket/endings.js";
-import { broadcast } from "../../people/hub.js";
-import { mayInRoom, mayInWorld } from "../../rules/rights.js";
+import { pushFrame } from "../../socket/frame.js";
+import { mayInWorld } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
 import type { CrowdListener } from "../../people/presence.js";
-import type { WorldState } from "../../rules/world-state.js";
 
 /** What watching rooms needs. */
 export interface WatchPorts {
@@ -20,8 +18,8 @@ export interface WatchPorts {
   readonly log: FastifyBaseLogger;
   readonly store: { readonly users: UserStore; readonly worlds: WorldStore };
   readonly hub: Hub;
-  readonly states: WorldStates;
-  readonly effects: Effects;
+  readonly lines: Lines;
+  readonly pushes: Pushes;
   readonly crowds: Crowds;
   /** The connections of a user in all processes, the newest first. */
   readonly connectionsOf: (world: string, user: string) => KnownConnection[];
@@ -60,7 +58,7 @@ export class RoomWatch implements CrowdListener {
         if (tooMany.has(connection.id) && !isExempt()) replace(connection);
       }
     };
-    ports.effects
+    ports.lines
       .persist(replaceOldest, { isOver: () => own.size === 0 })
       .catch((error) => ports.log.error(error));
   }
@@ -80,34 +78,29 @@ export class RoomWatch implements CrowdListener {
     by: string | undefined,
     again: boolean,
   ): void {
-    const ports = this.#ports;
-    this.#toViewers(world, room, async (watching, state) => {
-      const added = await ports.store.users.get(world, user);
+    const { clock, store } = this.#ports;
+    this.#toViewers(world, room, async (send) => {
+      const added = await store.users.get(world, user);
       if (!added || added.deleted) return;
-      for (const admin of [true, false]) {
-        broadcast(
-          watching,
+      const frames: Partial<Record<"admins" | "others", Buffer>> = {};
+      await send((connection, view) => {
+        if (!view.watches(room)) return undefined;
+        if (!again && connection.id === by) return undefined;
+        const admin = view.managesUsers;
+        const { value } = view.state.world;
+        return (frames[admin ? "admins" : "others"] ??= pushFrame(
           "room.viewer.added",
-          {
-            user: publicUser(
-              added,
-              state.world.value,
-              ports.clock.date(),
-              admin,
-            ),
-          },
-          (connection) =>
-            (again || connection.id !== by) &&
-            managesUsers(connection, state) === admin,
-        );
-      }
+          { user: publicUser(added, value, clock.date(), admin) },
+        ));
+      });
     });
   }
 
   left(world: string, room: string, user: string): void {
-    this.#toViewers(world, room, async (watching) => {
-      broadcast(watching, "room.viewer.removed", { user_id: user });
-    });
+    const frame = pushFrame("room.viewer.removed", { user_id: user });
+    this.#toViewers(world, room, (send) =>
+      send((_, view) => (view.watches(room) ? frame : undefined)),
+    );
   }
 
   /**
@@ -120,26 +113,8 @@ export class RoomWatch implements CrowdListener {
     tellChannels(world, user, by).catch((error) => log.error(error));
   }
 
-  /** Finds those in a room who may know who else is. */
-  #toViewers(
-    world: string,
-    room: string,
-    send: (watching: Connection[], state: WorldState) => Promise<void>,
-  ): void {
-    const ports = this.#ports;
-    if (ports.hub.watching(world, room).size === 0) return;
-    ports.effects.inOrder(world, async () => {
-      const state = await ports.states.get(world);
-      const where = state?.room(room);
-      if (!state || !where) return;
-      const watching = [...ports.hub.watching(world, room)].filter(
-        ({ login }) =>
-          mayInRoom(login!, "room.viewers", state.world.value, where),
-      );
-      if (watching.length > 0) await send(watching, state);
-    });
+  #toViewers(world: string, room: string, tell: Tell): void {
+    const audience = { world, room, watching: true };
+    this.#ports.pushes.push(audience, tell, { line: world });
   }
 }
-
-const managesUsers = ({ login }: Connection, state: WorldState): boolean =>
-  mayInWorld(login!, "user.manage", state.world.value);

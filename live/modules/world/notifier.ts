@@ -1,7 +1,7 @@
 import type { EntryHandlers } from "../../module.js";
 import type { UserStore, WorldStore } from "../../../db/contract/store.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { Connection, Login } from "../../socket/connection.js";
+import type { Connection } from "../../socket/connection.js";
 import { encoded } from "../../rules/encoding.js";
 import {
   applyModeration,
@@ -9,8 +9,7 @@ import {
   reasonToEnd,
   throwOut,
 } from "../../socket/endings.js";
-import { textFrame } from "../../socket/frame.js";
-import { broadcast } from "../../people/hub.js";
+import { pushFrame, textFrame } from "../../socket/frame.js";
 import { oncePer } from "../../rules/once.js";
 import type { PermissionConfig } from "../../../schemas/rules.js";
 import { mayInRoom } from "../../rules/rights.js";
@@ -20,7 +19,8 @@ import {
   publicUser,
   scheduleOf,
 } from "../../rules/shapes.js";
-import { inSlices } from "../../delivery/slices.js";
+import type { FrameFor, Send } from "../../delivery/push.js";
+import { nothingSent, Throttle } from "../../delivery/throttle.js";
 import { WorldPushes, type WorldPushPorts } from "./pushes.js";
 import type { WorldState } from "../../rules/world-state.js";
 
@@ -29,12 +29,6 @@ import type { WorldState } from "../../rules/world-state.js";
  * A second full of changes is told four times then, the last one included.
  */
 const COALESCED = 300;
-
-/** A change of a world that is not sent yet. */
-interface Pending {
-  /** Whether it also goes to clients that did not ask for changes. */
-  forAll: boolean;
-}
 
 /** Names one comparison of users with the store. */
 type Comparison = object;
@@ -50,10 +44,12 @@ export interface NotifierPorts extends WorldPushPorts {
  */
 export class Notifier {
   readonly #ports: NotifierPorts;
-  readonly #pending = new Map<string, Pending>();
+  /** The worlds with a change to send, and whether it goes to all clients. Else only to those that asked for changes. */
+  readonly #pending = new Map<string, boolean>();
   /** Where the schedule of each world is, as people were told last; as JSON. */
   readonly #pretalx = new Map<string, string>();
   readonly #pushes: WorldPushes;
+  readonly #refreshes: Throttle;
   /** The last comparison of each connection's user that was asked for. */
   readonly #compared = new WeakMap<Connection, Comparison>();
 
@@ -63,6 +59,10 @@ export class Notifier {
   constructor(ports: NotifierPorts) {
     this.#ports = ports;
     this.#pushes = new WorldPushes(ports);
+    this.#refreshes = new Throttle(ports, {
+      interval: COALESCED,
+      collects: true,
+    });
     const refresh = ({ world }: { world: string }) =>
       this.#changed(world, () => this.#refresh(world));
     const moderated = ({ world, user }: { world: string; user: string }) =>
@@ -94,6 +94,7 @@ export class Notifier {
   }
 
   close(): void {
+    this.#refreshes.close();
     this.#pushes.close();
   }
 
@@ -113,60 +114,48 @@ export class Notifier {
     );
   }
 
-  /** Does something with a world as it is, after everything that was asked for before. */
-  #with(world: string, act: (state: WorldState) => Promise<void> | void): void {
-    const ports = this.#ports;
-    ports.effects.inOrder(world, async () => {
-      const state = await ports.states.get(world);
-      if (state) await act(state);
-    });
-  }
-
   /** Tells everybody of a world that it has changed, soon. */
-  #refresh(world: string, next: Pending = { forAll: true }): void {
-    const pending = this.#pending.get(world);
-    if (pending) {
-      pending.forAll ||= next.forAll;
-      return;
-    }
-    this.#pending.set(world, next);
-    this.#ports.clock.after(COALESCED, () => {
-      const { effects, hub } = this.#ports;
+  #refresh(world: string, forAll = true): void {
+    this.#pending.set(world, forAll || (this.#pending.get(world) ?? false));
+    const send = () => {
+      const { lines, hub, pushes } = this.#ports;
+      const toAll = this.#pending.get(world)!;
       this.#pending.delete(world);
-      effects.enforce(
+      lines.enforce(
         world,
         () => this.#checkLogins(world),
         () => this.#hold(world, hub.in(world)),
       );
-      effects.inOrder(world, () => this.#tell(world, next));
-    });
+      pushes.push({ world }, (send) => this.#tell(world, toAll, send));
+      return nothingSent;
+    };
+    this.#refreshes.add(world, world, { send });
   }
 
   /** Pushes nothing to these connections until all effects of their world have ended. */
   #hold(world: string, connections: Iterable<Connection>): void {
-    const ended = this.#ports.effects.ended(world);
+    const ended = this.#ports.lines.ended(world);
     if (!ended) return;
     for (const connection of connections) connection.holdUntil(ended);
   }
 
   /** Ends the connections of users who may not stay in a world. */
   async #checkLogins(world: string): Promise<void> {
-    const ports = this.#ports;
-    const state = await ports.states.get(world);
-    const connections = [...ports.hub.in(world)];
-    await this.#withEach(connections, (connection, { identity }) => {
-      const reason = reasonToEnd(identity, state?.world, ports.clock.date());
+    const { clock, hub, pushes, states } = this.#ports;
+    const state = await states.get(world);
+    await pushes.each([...hub.in(world)], (connection, { identity }) => {
+      const reason = reasonToEnd(identity, state?.world, clock.date());
       if (reason) throwOut(connection, reason);
+      return undefined;
     });
   }
 
-  async #tell(world: string, { forAll }: Pending): Promise<void> {
-    const ports = this.#ports;
-    const state = await ports.states.get(world);
+  async #tell(world: string, forAll: boolean, send: Send): Promise<void> {
+    const { hub, states } = this.#ports;
+    const state = await states.get(world);
     if (!state) return;
-    const connections = [...ports.hub.in(world)];
-    await this.#pushes.send(state, connections, forAll);
-    if (forAll) this.#tellSchedule(world, state);
+    await this.#pushes.send(state, [...hub.in(world)], forAll);
+    if (forAll) await this.#tellSchedule(world, state, send);
   }
 
   /** The push that brings a connection its new rights; undefined for none. */
@@ -179,88 +168,96 @@ export class Notifier {
     this.#pushes.sendSoon(connection);
   }
 
-  #tellSchedule(world: string, state: WorldState): void {
+  async #tellSchedule(
+    world: string,
+    state: WorldState,
+    send: Send,
+  ): Promise<void> {
     const pretalx = pretalxOf(state.world.value);
     const told = this.#pretalx.get(world);
     if (told === undefined || told === pretalx.text) return;
+    await send(pushFrame("world.schedule.updated", pretalx));
     this.#pretalx.set(world, pretalx.text);
-    broadcast(this.#ports.hub.in(world), "world.schedule.updated", pretalx);
   }
 
   #opened(world: string, id: string): void {
-    this.#with(world, (state) => {
-      const frames = new Map<string, Buffer>();
-      return this.#withEach([...this.#ports.hub.in(world)], (connection) => {
-        const room = connection.viewOf(state).room(id);
-        if (room === undefined || this.#pushes.knows(connection, id)) return;
-        const sent = connection.login!.changes
-          ? `${room.slice(0, -1)},"count":0}`
-          : room;
-        let frame = frames.get(sent);
-        if (!frame) {
-          frame = textFrame(`["room.create",${sent}]`);
-          frames.set(sent, frame);
-        }
-        connection.push(frame);
-        this.#pushes.pushed(connection, id, room);
-      });
+    const frames = new Map<string, Buffer>();
+    const frameFor: FrameFor = (connection, view) => {
+      const room = view.room(id);
+      if (room === undefined || this.#pushes.knows(connection, id))
+        return undefined;
+      const sent = connection.login!.changes
+        ? `${room.slice(0, -1)},"count":0}`
+        : room;
+      let frame = frames.get(sent);
+      if (!frame) {
+        frame = textFrame(`["room.create",${sent}]`);
+        frames.set(sent, frame);
+      }
+      this.#pushes.pushed(connection, id, room);
+      return frame;
+    };
+    this.#ports.pushes.push({ world }, async (send) => {
+      await send(frameFor);
       // Its place in the order may be another one.
-      this.#refresh(world, { forAll: false });
+      this.#refresh(world, false);
     });
   }
 
   #scheduled(world: string, id: string): void {
-    this.#with(world, (state) => {
-      const room = state.room(id);
-      if (!room) return;
+    const { pushes, states } = this.#ports;
+    pushes.push({ world }, async () => {
+      const state = await states.get(world);
+      const room = state?.room(id);
+      if (!state || !room) return;
       const schedule_data = scheduleOf(room);
-      broadcast(
-        this.#ports.hub.inRoom(world, id),
-        "room.schedule",
-        { room: id, schedule_data },
-        (connection) => connection.viewOf(state).sees(id),
+      const frame = pushFrame("room.schedule", { room: id, schedule_data });
+      const inRoom = [...this.#ports.hub.inRoom(world, id)];
+      await pushes.walk(state, inRoom, (_, view) =>
+        view.sees(id) ? frame : undefined,
       );
       this.#pushes.scheduled(world, id, schedule_data);
       // Connections elsewhere get it only if they asked for all changes.
-      this.#refresh(world, { forAll: false });
+      this.#refresh(world, false);
     });
   }
 
   /** @param rules that the room had: only users who saw it get the push. */
   #deleted(world: string, id: string, rules: PermissionConfig): void {
-    this.#ports.effects.inOrder(world, async () => {
-      const { hub } = this.#ports;
+    const { doors, hub, pushes } = this.#ports;
+    const room = { permission_config: rules };
+    const frame = pushFrame("room.delete", { id });
+    const frameFor: FrameFor = (connection, { state }) => {
+      const { login } = connection;
+      const sees = mayInRoom(login!, "room.view", state.world.value, room);
+      // Others lost the right to see it: the next change of the world says that it is gone.
+      if (!sees) return undefined;
+      this.#pushes.pushed(connection, id, undefined);
+      return frame;
+    };
+    pushes.push({ world }, async (send) => {
       for (const connection of [...hub.inRoom(world, id)]) {
-        this.#ports.doors.leaveRoom(connection, id);
+        doors.leaveRoom(connection, id);
       }
-      const state = await this.#ports.states.get(world);
-      if (!state) return;
-      const room = { permission_config: rules };
-      broadcast(hub.in(world), "room.delete", { id }, (connection) => {
-        const { login } = connection;
-        const sees = mayInRoom(login!, "room.view", state.world.value, room);
-        // Others lost the right to see it: the next change of the world says that it is gone.
-        if (sees) this.#pushes.pushed(connection, id, undefined);
-        return sees;
-      });
+      await send(frameFor);
     });
   }
 
   #userUpdated(world: string, id: string, by: string | undefined): void {
-    this.#with(world, async (state) => {
-      const user = await this.#ports.store.users.get(world, id);
+    const { clock, pushes, store } = this.#ports;
+    const tell = async (send: Send) => {
+      const user = await store.users.get(world, id);
       if (!user) return;
-      const now = this.#ports.clock.date();
-      broadcast(
-        this.#ports.hub.of(world, id),
-        "user.updated",
+      let frame: Buffer | undefined;
+      await send((connection, { state }) => {
+        if (connection.id === by) return undefined;
         // Only the user itself writes its client state.
-        by === undefined
-          ? publicUser(user, state.world.value, now)
-          : ownUser(user, state.world.value, now),
-        (connection) => connection.id !== by,
-      );
-    });
+        const shape = by === undefined ? publicUser : ownUser;
+        const sent = shape(user, state.world.value, clock.date());
+        return (frame ??= pushFrame("user.updated", sent));
+      });
+    };
+    pushes.push({ world, user: id }, tell, { line: world });
   }
 
   /**
@@ -268,7 +265,7 @@ export class Notifier {
    * them: whoever was banned gets nothing that was sent after that.
    */
   #compare(world: string, connections: Connection[]): void {
-    const { effects } = this.#ports;
+    const { lines } = this.#ports;
     const comparison: Comparison = {};
     for (const connection of connections) {
       this.#compared.set(connection, comparison);
@@ -276,7 +273,7 @@ export class Notifier {
     const isLast = (connection: Connection) =>
       this.#compared.get(connection) === comparison;
     const compare = () => this.#compareNow(world, connections, isLast);
-    effects.enforce(world, compare, () => {});
+    lines.enforce(world, compare, () => {});
     this.#hold(world, connections);
   }
 
@@ -316,17 +313,6 @@ export class Notifier {
     }
     // What needs the state is done when it can be read.
     if (fault) throw fault.error;
-  }
-
-  /** Does something with connections that are still logged in, and lets requests be served meanwhile. */
-  #withEach(
-    connections: readonly Connection[],
-    act: (connection: Connection, login: Login) => void,
-  ): Promise<void> {
-    return inSlices(this.#ports.clock, connections, (connection) => {
-      const { ended, login } = connection;
-      if (!ended && login) act(connection, login);
-    });
   }
 
   /** Nobody is in a world any more. */

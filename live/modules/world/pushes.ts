@@ -1,14 +1,17 @@
-import type { Effects } from "../../delivery/effects.js";
+import type { Lines } from "../../delivery/lines.js";
+import type { Passes } from "../../delivery/passes.js";
+import type { Piece, Pushes } from "../../delivery/push.js";
+import { nothingSent, Throttle } from "../../delivery/throttle.js";
 import type { Hub } from "../../people/hub.js";
 import type { Doors } from "../../people/doors.js";
 import { LRUCache } from "lru-cache";
 import { detach } from "../../../db/detach.js";
+import type { FastifyBaseLogger } from "fastify";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Connection, Login } from "../../socket/connection.js";
 import type { Counting, SentCrowds } from "../../rules/crowds.js";
 import { jsonOf } from "../../rules/encoding.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
-import { inSlices } from "../../delivery/slices.js";
 import { TokenBucket } from "../../socket/token-bucket.js";
 import type { LessenedView, Losses } from "../../rules/losses.js";
 import type { Differences, Seen, Told } from "../../rules/told.js";
@@ -32,7 +35,10 @@ export interface WorldPushPorts {
   readonly clock: Clock;
   readonly hub: Hub;
   readonly states: WorldStates;
-  readonly effects: Effects;
+  readonly log: FastifyBaseLogger;
+  readonly lines: Lines;
+  readonly passes: Passes;
+  readonly pushes: Pushes;
   readonly doors: Doors;
   readonly crowdsIn: (world: string, counting: Counting) => SentCrowds;
   /** Ends the subscriptions to channels that a connection may not see any more. */
@@ -87,20 +93,19 @@ class Pass {
 export class WorldPushes {
   readonly #ports: WorldPushPorts;
   readonly #waiting = new Map<string, Set<Connection>>();
-  readonly #timers = new Map<string, () => void>();
+  readonly #looks: Throttle;
 
   constructor(ports: WorldPushPorts) {
     this.#ports = ports;
+    this.#looks = new Throttle(ports, { interval: PAUSE, collects: true });
   }
 
   close(): void {
-    for (const stop of this.#timers.values()) stop();
+    this.#looks.close();
   }
 
   /** The last user has left a world. */
   forget(world: string): void {
-    this.#timers.get(world)?.();
-    this.#timers.delete(world);
     this.#waiting.delete(world);
   }
 
@@ -116,16 +121,16 @@ export class WorldPushes {
     const ports = this.#ports;
     const world = state.world.value.id;
     const pass = new Pass(everybody);
-    await inSlices(ports.clock, connections, (connection) => {
-      const { ended, login } = connection;
-      if (ended || !login || !(everybody || login.changes)) return;
+    await ports.pushes.each(connections, (connection, login) => {
+      if (!everybody && !login.changes) return undefined;
       // The next push has any change since then; no user loses a room that came with it.
       const present = ports.states.present(world);
       const view = connection.viewOf(present ?? state);
       if (present) this.#keepRights(connection, view);
       if (isDue(ports.clock, connection, login))
-        this.#push(connection, login, view, pass);
-      else this.sendSoon(connection);
+        return this.#pieceFor(connection, login, view, pass);
+      this.sendSoon(connection);
+      return undefined;
     });
     detach(ports.listAgain(pass.regaining));
   }
@@ -156,10 +161,15 @@ export class WorldPushes {
     if (login?.told) login.told = login.told.with(room, json);
   }
 
-  #push(connection: Connection, login: Login, view: View, pass: Pass): void {
+  #pieceFor(
+    connection: Connection,
+    login: Login,
+    view: View,
+    pass: Pass,
+  ): Piece | undefined {
     const { told, losses } = login;
     // Otherwise, the answer to the login will have this state.
-    if (login.changes && !told) return;
+    if (login.changes && !told) return undefined;
     login.losses = undefined;
     const lessened = losses && view.without(losses);
     // Meanwhile something may have been withheld, so the client has to see both.
@@ -172,10 +182,10 @@ export class WorldPushes {
     if (login.changes) login.told = view.told;
     pass.list(connection, view, losses);
     this.#waiting.get(connection.world)?.delete(connection);
-    if (frames.length === 0) return;
-    const piece = frames.length === 1 ? frames[0]! : Buffer.concat(frames);
-    login.states!.spend(piece.length);
-    connection.pushState(piece, frames.length);
+    if (frames.length === 0) return undefined;
+    const bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames);
+    login.states!.spend(bytes.length);
+    return { bytes, frames: frames.length, isState: true };
   }
 
   #wholeFrame(sent: Sent, { states }: Pass): Buffer {
@@ -245,30 +255,34 @@ export class WorldPushes {
   }
 
   #lookAgain(world: string): void {
-    if (this.#timers.has(world)) return;
-    const look = () => {
-      this.#timers.delete(world);
-      const waiting = this.#waiting.get(world);
-      if (!waiting) return;
-      const due: Connection[] = [];
-      for (const connection of waiting) {
-        const { ended, login } = connection;
-        if (ended || !login) waiting.delete(connection);
-        else if (isDue(this.#ports.clock, connection, login))
-          due.push(connection);
-      }
-      if (due.length > 0) {
-        this.#ports.effects.inOrder(world, async () => {
-          const state = await this.#ports.states.get(world);
-          // Some may have got a state meanwhile.
-          const left = due.filter((connection) => waiting.has(connection));
-          if (state) await this.send(state, left);
-        });
-      }
-      if (waiting.size > 0) this.#lookAgain(world);
-      else this.#waiting.delete(world);
+    const send = () => {
+      this.#look(world);
+      return nothingSent;
     };
-    this.#timers.set(world, this.#ports.clock.after(PAUSE, look));
+    this.#looks.add(world, world, { send });
+  }
+
+  /** Sends the state to those who waited and are due now. */
+  #look(world: string): void {
+    const waiting = this.#waiting.get(world);
+    if (!waiting) return;
+    const due: Connection[] = [];
+    for (const connection of waiting) {
+      const { ended, login } = connection;
+      if (ended || !login) waiting.delete(connection);
+      else if (isDue(this.#ports.clock, connection, login))
+        due.push(connection);
+    }
+    if (due.length > 0) {
+      this.#ports.pushes.push({ world }, async () => {
+        const state = await this.#ports.states.get(world);
+        // Some may have got a state meanwhile.
+        const left = due.filter((connection) => waiting.has(connection));
+        if (state) await this.send(state, left);
+      });
+    }
+    if (waiting.size > 0) this.#lookAgain(world);
+    else this.#waiting.delete(world);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Effects } from "../../../delivery/effects.js";
+import type { Lines } from "../../../delivery/lines.js";
 import type { ChatStore, Membership } from "../../../../db/contract/chat.js";
 import { sleep } from "../../../../db/log/clock.js";
 import type { Connection } from "../../../socket/connection.js";
@@ -18,7 +18,7 @@ const COST = 16 * 1024;
 export interface OwnChannelPorts extends ListPorts {
   readonly store: ListPorts["store"] & { readonly chat: ChatStore };
   readonly states: WorldStates;
-  readonly effects: Effects;
+  readonly lines: Lines;
 }
 
 /**
@@ -84,7 +84,7 @@ export class OwnChannels {
         due.clear();
         const present = () =>
           connections.filter(({ ended, login }) => !ended && login);
-        reader.sending = this.#ports.effects.persist(
+        reader.sending = this.#ports.lines.persist(
           () => this.#send(reader, present()),
           { isOver: () => present().length === 0 },
         );

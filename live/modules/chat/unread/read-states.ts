@@ -272,7 +272,7 @@ export class ReadStates {
       this.#try(() => this.#own.tell(reader, told));
       const check = () => this.#checkList(reader, channel);
       const isOver = () => this.#states.get(user) !== reader;
-      this.#try(() => this.#ports.effects.persist(check, { isOver }));
+      this.#try(() => this.#ports.lines.persist(check, { isOver }));
     }
   }
 

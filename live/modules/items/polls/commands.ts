@@ -21,7 +21,7 @@ import { sentPoll } from "./shapes.js";
 /** What the commands about polls need. */
 export interface PollPorts extends ItemPorts {
   readonly store: { readonly polls: PollStore };
-  readonly pushes: PollPushes;
+  readonly votes: PollPushes;
   /** A poll became an event of the chat. */
   readonly chatted: (type: ChatEventType) => void;
 }
@@ -64,7 +64,7 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
 
   async vote(context, id, { options }) {
     const { ports, connection, room, me } = context;
-    const voted = await ports.pushes.vote(connection, room.value.id, id, () =>
+    const voted = await ports.votes.vote(connection, room.value.id, id, () =>
       ports.store.polls.vote(
         ...placeOf(context),
         ...([id, me.id, options] as const),

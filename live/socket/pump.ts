@@ -1,6 +1,6 @@
 import type { Clock } from "../../db/log/clock.js";
-import type { Connection } from "../socket/connection.js";
-import { Joiner } from "../socket/joiner.js";
+import type { Connection } from "./connection.js";
+import { Joiner } from "./joiner.js";
 
 /** How many sockets are written to before other work gets its turn. */
 const SLICE = 500;

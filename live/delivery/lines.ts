@@ -2,10 +2,10 @@ import type { FastifyBaseLogger } from "fastify";
 import { type Clock, sleep } from "../../db/log/clock.js";
 import { StoreError } from "../../db/contract/store.js";
 
-/** What reads the store and then sends pushes to a world or a room. */
-type Effect = () => Promise<unknown>;
+/** What stands in a line. It reads the store, and then sends. */
+type Act = () => Promise<unknown>;
 
-/** The pause before a failed effect is repeated, in milliseconds. It doubles each time. */
+/** The pause before something that failed is repeated, in milliseconds. It doubles each time. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2000;
 
@@ -20,14 +20,14 @@ const isOfStore = (error: unknown): boolean => error instanceof StoreError;
 const isAny = () => true;
 
 /**
- * Runs the effects of each place one after the other. A place is a world or a room: what
- * a crowd does in a room delays nothing that concerns the world, such as a ban.
+ * Later, kind one: in order. Each place, a world or a room, has a line. What stands in it runs
+ * one after the other. The line of a room delays nothing that concerns its world, such as a ban.
  */
-export class Effects {
+export class Lines {
   readonly #clock: Clock;
   readonly #log: FastifyBaseLogger;
-  /** The last effect of each place in which one runs or waits. */
-  readonly #last = new Map<string, Promise<void>>();
+  /** The end of each line in which something runs or waits. */
+  readonly #ends = new Map<string, Promise<void>>();
   #closed = false;
 
   constructor(clock: Clock, log: FastifyBaseLogger) {
@@ -36,21 +36,28 @@ export class Effects {
   }
 
   /**
-   * Runs an effect after all that were asked for before, so what was asked for first is
-   * sent first. While the store fails, the effect is repeated, and later ones wait.
+   * Runs something after all that stands in a line. While the store fails, it is repeated, and
+   * what came later waits.
    * @param place the id of a world or of a room.
    * @param isRepeated after which errors it is repeated.
    */
-  inOrder(place: string, effect: Effect, isRepeated = isOfStore): void {
-    this.#add(place, () => this.persist(effect, { isRepeated }));
+  inOrder(place: string, act: Act, isRepeated = isOfStore): void {
+    this.#add(place, () => this.persist(act, { isRepeated }));
+  }
+
+  /** Runs something once after all that stands in a line. @returns what it gives, or its error. */
+  run<T>(place: string, act: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#add(place, () => act().then(resolve, reject));
+    });
   }
 
   /**
-   * Runs an effect that takes away rights, and repeats it whatever fails.
+   * Runs in its order what takes away rights, and repeats it whatever fails.
    * @param onLate is called after its first failure, or if it takes long. From then on, the
    *   users it concerns may get no push until it has {@link ended}.
    */
-  enforce(place: string, effect: Effect, onLate: () => void): void {
+  enforce(place: string, act: Act, onLate: () => void): void {
     let isLate = false;
     const late = () => {
       if (!isLate) onLate();
@@ -58,21 +65,21 @@ export class Effects {
     };
     const stop = this.#clock.after(LATE, late);
     this.#add(place, async () => {
-      await this.persist(effect, { isRepeated: isAny, onFault: late });
+      await this.persist(act, { isRepeated: isAny, onFault: late });
       stop();
       isLate = true;
     });
   }
 
   /**
-   * Does something, and repeats it until it succeeds, or the server closes.
+   * Does something, in no line, and repeats it until it succeeds, or the server closes.
    * @param options.isRepeated after which errors it is repeated.
    * @param options.isOver whether it is no longer of use.
    * @param options.onFault is called after the first failure.
    * @returns a promise that never rejects.
    */
   async persist(
-    act: Effect,
+    act: Act,
     {
       isRepeated = isOfStore,
       isOver = () => false,
@@ -107,16 +114,16 @@ export class Effects {
     if (this.#closed) return;
     const runAndForget = async () => {
       await run();
-      if (this.#last.get(place) === ended) this.#last.delete(place);
+      if (this.#ends.get(place) === ended) this.#ends.delete(place);
     };
-    const before = this.#last.get(place);
+    const before = this.#ends.get(place);
     const ended = before ? before.then(runAndForget) : runAndForget();
-    this.#last.set(place, ended);
+    this.#ends.set(place, ended);
   }
 
-  /** @returns what resolves after all effects of a place that were asked for; undefined if there are none. */
+  /** @returns what resolves after all that stands in a line now; undefined if nothing does. */
   ended(place: string): Promise<void> | undefined {
-    return this.#last.get(place);
+    return this.#ends.get(place);
   }
 
   close(): void {

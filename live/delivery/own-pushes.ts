@@ -2,14 +2,14 @@ import type { AnyEvent } from "../../db/contract/events.js";
 import type { Entry } from "../../db/log/entries.js";
 import type { Hub } from "../people/hub.js";
 import type { Connection } from "../socket/connection.js";
-import type { Effects } from "./effects.js";
+import type { Lines } from "./lines.js";
 import type { Passes } from "./passes.js";
 
 /** Where the pushes that an entry causes can be waited for. */
 export interface OwnPorts {
   readonly sockets: ReadonlyMap<string, Connection>;
   readonly hub: Hub;
-  readonly effects: Effects;
+  readonly lines: Lines;
   readonly passes: Passes;
   /** When an event of a channel was pushed; undefined if it was, or if a crowd listens. */
   readonly chatSent: (channel: string, id: number) => Promise<void> | undefined;
@@ -21,7 +21,7 @@ export interface OwnPorts {
  * no message waits: pushes go in passes there.
  */
 export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
-  const { sockets, hub, effects, passes, chatSent } = ports;
+  const { sockets, hub, lines, passes, chatSent } = ports;
 
   const pushesOf = (entry: Entry): Promise<void>[] => {
     const { world } = entry;
@@ -34,7 +34,7 @@ export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
     const places = passes.isCrowd(hub.in(world).size) ? [] : [world];
     if ("room" in entry && !passes.isCrowd(hub.inRoom(world, entry.room).size))
       places.push(entry.room);
-    return places.flatMap((place) => effects.ended(place) ?? []);
+    return places.flatMap((place) => lines.ended(place) ?? []);
   };
 
   return (event) => {

@@ -1,0 +1,228 @@
+import { type Clock, nextTurn } from "../../db/log/clock.js";
+import type { Hub } from "../people/hub.js";
+import type { View, WorldState, WorldStates } from "../rules/world-state.js";
+import type { Connection, Login } from "../socket/connection.js";
+import type { Lines } from "./lines.js";
+import type { Passes } from "./passes.js";
+import { inSlices } from "./slices.js";
+import {
+  type Authors,
+  nothingSent,
+  type Sent,
+  Throttle,
+  type ThrottlePorts,
+} from "./throttle.js";
+
+/** Connections of this process: all of a world, those of one user, or those in one room. */
+export interface Audience {
+  /** The id of the world. */
+  readonly world: string;
+  readonly user?: string;
+  readonly room?: string;
+  /** Of those in the room, only connections that get who enters and leaves it. */
+  readonly watching?: boolean;
+}
+
+/** Several frames as one piece of memory, or one that may be large. */
+export interface Piece {
+  readonly bytes: Buffer;
+  readonly frames: number;
+  /** Whether it is a state of the world: a client that has yet to read it is not slow. */
+  readonly isState?: boolean;
+}
+
+/** What one connection gets; undefined for nothing. */
+type Given = Buffer | Piece | undefined;
+
+/** Chooses what a connection gets by what its user may do now. */
+export type FrameFor = (connection: Connection, view: View) => Given;
+
+/**
+ * Sends to the audience of a push.
+ * @param frame a frame for all, or a choice for each.
+ */
+export type Send = (frame: Buffer | FrameFor) => Promise<Sent>;
+
+/**
+ * What a push does when its time has come: it reads what is true now, and sends it.
+ * @param authors who caused it: the ids of users and connections.
+ */
+export type Tell = (send: Send, authors: Authors) => Promise<unknown>;
+
+/** Something that changes often: the changes of one subject share a push. */
+export interface Often {
+  readonly subject: string;
+  /**
+   * The ids of users, and of their connections that get the push even if they have not entered
+   * the room.
+   */
+  readonly authors: readonly string[];
+}
+
+/** When a push leaves, and in which line. */
+export interface Timing {
+  /**
+   * - `line`, the default: after earlier pushes of its line. If the store fails, it is repeated,
+   *   and later ones wait.
+   * - `pass`: the same, but with the next pass if the audience is a crowd, and never repeated.
+   * - a subject: like `line`, but at most once in 250 ms, with the next pass of a crowd.
+   */
+  readonly pace?: "line" | "pass" | Often;
+  /** The id of the room or world whose line it is; by default, of the audience. */
+  readonly line?: string;
+}
+
+/** What pushing needs. */
+export interface PushPorts extends ThrottlePorts {
+  readonly clock: Clock;
+  readonly hub: Hub;
+  readonly states: WorldStates;
+  readonly lines: Lines;
+  readonly passes: Passes;
+}
+
+const nobody: Authors = new Set();
+
+/** The way of every push: it waits for its time, reads, asks for rights, and is sent. */
+export class Pushes {
+  readonly #ports: PushPorts;
+  readonly #often: Throttle;
+
+  constructor(ports: PushPorts) {
+    this.#ports = ports;
+    this.#often = new Throttle(ports);
+  }
+
+  close(): void {
+    this.#often.close();
+  }
+
+  /** Pushes something to an audience, unless it has nobody in this process. */
+  push(audience: Audience, tell: Tell, timing: Timing = {}): void {
+    const { lines, passes } = this.#ports;
+    const { pace = "line" } = timing;
+    const authors = typeof pace === "object" ? pace.authors : [];
+    if (!this.#isAnybodyIn(audience, authors)) return;
+    const place = audience.room ?? audience.world;
+    const { line = place } = timing;
+    const size = () => this.#membersOf(audience).size;
+    const now = (authors: Authors) => this.#now(audience, tell, authors);
+    if (typeof pace === "object") {
+      const send = (authors: Authors) => lines.run(line, () => now(authors));
+      this.#often.add(place, pace.subject, { authors, size, send });
+    } else if (pace === "pass") {
+      const send = async () => {
+        await passes.turn(place, size());
+        await now(nobody);
+      };
+      lines.inOrder(line, send, () => false);
+    } else lines.inOrder(line, () => now(nobody));
+  }
+
+  /** Whether a push may concern this process. */
+  #isAnybodyIn(audience: Audience, authors: readonly string[]): boolean {
+    if (this.#membersOf(audience).size > 0) return true;
+    // An author gets the push without having entered the room.
+    const { hub } = this.#ports;
+    return authors.some((id) => hub.of(audience.world, id).size > 0);
+  }
+
+  async #now(audience: Audience, tell: Tell, authors: Authors): Promise<Sent> {
+    const { clock, states } = this.#ports;
+    // Reads of one turn see one state. That of this turn may be older than an entry.
+    await nextTurn(clock);
+    let total = 0;
+    let each = 0;
+    const send: Send = async (frame) => {
+      const state = await states.get(audience.world);
+      if (!state) return nothingSent;
+      const members = this.#membersOf(audience);
+      const frameFor: FrameFor =
+        typeof frame === "function" ? frame : () => frame;
+      const to = this.#withAuthors(audience.world, members, authors);
+      const sent = await this.walk(state, to, (connection, view) => {
+        // Some may have left since the first of them got it.
+        const isTold = members.has(connection) || authors.has(connection.id);
+        return isTold ? frameFor(connection, view) : undefined;
+      });
+      total += sent.total;
+      each += sent.each;
+      return sent;
+    };
+    await tell(send, authors);
+    return { total, each };
+  }
+
+  #membersOf({ world, user, room, watching }: Audience) {
+    const { hub } = this.#ports;
+    if (user !== undefined) return hub.of(world, user);
+    if (room === undefined) return hub.in(world);
+    return watching ? hub.watching(world, room) : hub.inRoom(world, room);
+  }
+
+  /** The members of an audience, and the connections of authors beside them. */
+  #withAuthors(
+    world: string,
+    members: ReadonlySet<Connection>,
+    authors: Authors,
+  ): Iterable<Connection> {
+    const all = new Set(members);
+    for (const user of authors) {
+      for (const connection of this.#ports.hub.of(world, user)) {
+        if (authors.has(connection.id)) all.add(connection);
+      }
+    }
+    return all;
+  }
+
+  /**
+   * Gives each of some connections what it may get of a state that was read, and lets requests
+   * be served meanwhile.
+   */
+  walk(
+    state: WorldState,
+    connections: Iterable<Connection>,
+    frameFor: FrameFor,
+  ): Promise<Sent> {
+    return this.each(connections, (connection) =>
+      frameFor(connection, connection.viewOf(state)),
+    );
+  }
+
+  /** Like {@link walk}, for what does not depend on the view, or looks at it by itself. */
+  async each(
+    connections: Iterable<Connection>,
+    frameFor: (connection: Connection, login: Login) => Given,
+  ): Promise<Sent> {
+    let total = 0;
+    let each = 0;
+    await inSlices(this.#ports.clock, connections, (connection) => {
+      const size = give(connection, frameFor);
+      total += size;
+      each = Math.max(each, size);
+    });
+    return { total, each };
+  }
+}
+
+/**
+ * Gives a connection what it gets, if it is still logged in.
+ * @returns how many bytes.
+ */
+export function give(
+  connection: Connection,
+  frameFor: (connection: Connection, login: Login) => Given,
+): number {
+  const { ended, login } = connection;
+  if (ended || !login) return 0;
+  const given = frameFor(connection, login);
+  if (!given) return 0;
+  if (Buffer.isBuffer(given)) {
+    connection.push(given);
+    return given.length;
+  }
+  const { bytes, frames, isState } = given;
+  if (isState) connection.pushState(bytes, frames);
+  else connection.push(bytes, frames);
+  return bytes.length;
+}
