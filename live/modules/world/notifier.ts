@@ -132,7 +132,7 @@ export class Notifier {
     this.#refreshes.add(world, world, { send });
   }
 
-  /** Pushes nothing to these connections until all effects of their world have ended. */
+  /** Pushes nothing to these connections until all that stands in the line of their world has ended. */
   #hold(world: string, connections: Iterable<Connection>): void {
     const ended = this.#ports.lines.ended(world);
     if (!ended) return;
