@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { StoreError } from "./contract/store.js";
 
-/** The engines that several machines share. What is left out is embedded. */
+/** The engines that several machines share. An omitted one is embedded. */
 export interface EngineChoice {
   database?: DatabaseOptions;
   /** The address of Valkey or Redis. */
@@ -12,7 +12,7 @@ export interface EngineChoice {
 /** How PostgreSQL is reached. */
 export interface DatabaseOptions {
   url: string;
-  /** How many connections there are at most, beside the one that listens. */
+  /** The largest number of connections, beside the one that listens. */
   pool: number;
 }
 
@@ -32,7 +32,7 @@ export interface SchemaVersions {
   latest: number;
 }
 
-/** What messages call a database: nothing that is secret. */
+/** The name of a database in messages, without secrets. */
 export function addressOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `the database ${pathname.slice(1)} at ${host}`;

@@ -1,7 +1,6 @@
 /**
- * Lets work go on that handles its own failures, so nothing has to wait for it. If it
- * fails all the same, that is a fault of Foyer: a warning tells of it, and the process
- * goes on.
+ * Runs work that handles its own failures, without waiting for it. If it fails all the
+ * same, that is a fault of Foyer: the process warns of it, and goes on.
  */
 export function detach(work: Promise<unknown>): void {
   work.catch((error: unknown) =>

@@ -15,8 +15,8 @@ function rethrow(error: unknown): void {
 }
 
 /**
- * Opens the store, the files and the events that the options select. What works on whole
- * tables selects by the same options in db/maintenance/open.ts.
+ * Opens the store, the files and the events that the options select. Work on whole tables
+ * uses the same options in db/maintenance/open.ts.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export async function openEngines(options: EngineOptions): Promise<Engines> {

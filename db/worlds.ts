@@ -12,7 +12,7 @@ import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 /** The traits that the default rules of a new world let do everything. */
 export const ADMINISTRATOR = ["admin", "api"];
 
-/** Who a world is to people and to browsers; see `schemas/plain/texts.ts` for the limits. */
+/** The title and domain of a world; see `schemas/plain/texts.ts` for the limits. */
 export interface WorldNames {
   id: string;
   title: string;
@@ -77,9 +77,9 @@ export async function exportWorld(
 
 /**
  * Creates a world with the rules, settings, rooms, users, announcements, questions and
- * polls of another, but without its chat. Nobody has voted in it, and its questions have
- * no author. It has a fresh key, so tokens of the first world do not open it, and all
- * that it holds has new ids.
+ * polls of another, but without its chat and its votes. Its questions have no author. It
+ * has a fresh key, so it refuses tokens of the first world, and all its contents have new
+ * ids.
  * @throws {StoreError} `absent`, `large`, or `taken` on `id` or `domain`.
  */
 export async function cloneWorld(
@@ -138,7 +138,7 @@ export async function cloneWorld(
   return value;
 }
 
-/** What {@link changeWorld} replaces. */
+/** The fields that {@link changeWorld} replaces. */
 export interface WorldReset {
   title?: string | undefined;
   domain?: string | undefined;
@@ -150,7 +150,7 @@ export interface WorldReset {
 
 /**
  * Changes a world, also one that no token can change any more.
- * @throws {StoreError} `absent`, `taken` on `domain`, or `changed` if somebody
+ * @throws {StoreError} `absent`, `taken` on `domain`, or `changed` if another writer
  *   changed the world while its keys were replaced.
  */
 export async function changeWorld(
@@ -205,7 +205,7 @@ export async function deleteWorld(
 /**
  * Deletes a file: its record and its bytes. After a crash in between, a sweep of a
  * server removes the bytes.
- * @param by who deletes it; the author of the store by default.
+ * @param by the author; the author of the store by default.
  * @throws {StoreError} `absent`.
  */
 export async function deleteFile(
@@ -221,13 +221,13 @@ export async function deleteFile(
   ]);
 }
 
-/** What a token says of its bearer, and for how long it is valid. */
+/** The claims of a new token about its bearer, and its lifetime. */
 export interface TokenOptions {
   /** The user's id in the service that issues the token; none by default. */
   uid?: string | undefined;
   /** `admin` and `api` by default. */
   traits?: readonly string[];
-  /** Whatever else is known of the user, such as a display name; none by default. */
+  /** Further facts about the user, such as a display name; none by default. */
   profile?: Record<string, unknown>;
   /** Such as `90s`, `30m`, `12h` or `30d`, the default. `-1m` makes an expired token. */
   expiresIn?: string;

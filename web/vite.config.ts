@@ -5,7 +5,7 @@ const at = (path: string) => new URL(path, import.meta.url).pathname;
 
 type GetModuleInfo = (id: string) => { importedIds: readonly string[] } | null;
 
-/** The static imports of a module, itself included. */
+/** The modules that a module reaches by static imports, itself included. */
 function reachOf(
   id: string,
   getModuleInfo: GetModuleInfo,

@@ -2,12 +2,12 @@ import type { Entry } from "../log/entries.js";
 import type { Hint } from "../log/log.js";
 
 /**
- * A message between the live layers of several processes, about what is not stored:
- * such as who is online.
+ * A message between the live layers of several processes, about state that is not stored,
+ * such as presence.
  */
 export interface LiveMessage {
   type: "live";
-  /** What it is about; listeners ignore topics that they do not know. */
+  /** Its topic; listeners ignore topics that they do not know. */
   topic: string;
   /** The world or the process that it concerns; by default all. Only processes that joined it get it. */
   world?: string;
@@ -34,7 +34,7 @@ export interface ProcessEnded {
 
 /**
  * A process that this one did not know, or had counted as ended, shares the bus with it
- * now. Neither knows what the other published before.
+ * now. Neither has the other's earlier messages.
  */
 export interface ProcessBegan {
   type: "process.began";
@@ -54,7 +54,7 @@ export interface Counted {
   ttl: number;
 }
 
-/** Called for each message. What it throws goes to `onFault` and does not affect other listeners. */
+/** Called for each message. Its errors go to `onFault` and do not affect other listeners. */
 export type BusListener = (message: BusMessage) => void;
 
 /**
@@ -65,17 +65,17 @@ export interface Bus {
   /** The name of this process: no other that shares this bus has or had it. */
   readonly process: string;
   /**
-   * Sends a message to all listeners; those of this process have it when this returns. It
-   * never throws. What a listener publishes follows the present message.
+   * Sends a message to all listeners; the listeners of this process have it when this returns.
+   * It never throws. Messages that a listener publishes follow the present one.
    */
   publish(message: LiveMessage | HintMessage): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: BusListener): () => void;
   /**
-   * This process wants the messages of a world, once more if it has joined that world already.
-   * Others' messages of worlds that it has not joined do not come; those without a world come in
-   * any case. Messages may be lost until the join is known elsewhere, but an answer to what this
-   * process publishes from now on comes like any other message. It never throws.
+   * Joins a world, once more if this process has joined it already. Other processes' messages
+   * come only for joined worlds; messages without a world always come. Messages may be lost
+   * until the join is known elsewhere, but an answer to a message that this process publishes
+   * from now on comes like any other. It never throws.
    */
   join(world: string): void;
   /** Takes back one {@link join}. With the last one, others' messages of that world no longer come. */

@@ -16,7 +16,7 @@ import { received } from "./shapes.js";
  */
 const MAX_UNREAD = 20_000;
 
-/** What a worker sends to the primary. */
+/** A message from a worker to the primary. */
 type Letter =
   /** It takes part, and has joined no world. */
   | { bus: "hello" }
@@ -24,7 +24,7 @@ type Letter =
   /** A message for the other workers. */
   | { bus: "message"; message: unknown };
 
-/** What the primary sends to a worker. */
+/** A message from the primary to a worker. */
 type Relayed =
   | { bus: "message"; message: unknown }
   /** Another worker takes part, or has ended. */
@@ -148,7 +148,7 @@ function sendTo(worker: ChildProcess, letter: Relayed): void {
   const member = members.get(worker);
   // A worker that has just exited needs no messages.
   if (!member || !worker.connected) return;
-  // A worker that hangs does not hear other signals.
+  // A worker that hangs handles no other signals.
   if (member.unread >= MAX_UNREAD) return void worker.kill("SIGKILL");
   member.unread++;
   worker.send(letter, () => void member.unread--);
@@ -159,7 +159,7 @@ const worldOf = (message: unknown): unknown =>
   (message as Partial<LiveMessage> | null)?.world;
 
 /**
- * Relays the messages of one worker to those that want them, and announces its beginning and its end.
+ * Relays the messages of one worker to the workers that want them, and announces its beginning and its end.
  * Runs in the primary.
  * @param name of the worker.
  * @param workers returns all workers that are alive now.

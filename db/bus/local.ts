@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Bus, BusListener, BusMessage, Counted } from "./bus.js";
 import { Tally } from "./tally.js";
 
-/** Gets what a listener threw. */
+/** Takes the error of a listener. */
 export type OnFault = (error: unknown) => void;
 
 /**
@@ -13,7 +13,7 @@ export class LocalBus implements Bus {
   readonly #listeners = new Set<BusListener>();
   readonly #onFault: OnFault;
   readonly process: string;
-  /** The message that listeners get now, and those that they published meanwhile. */
+  /** The message that listeners get now, and the messages published meanwhile. */
   readonly #due: BusMessage[] = [];
   readonly #tally = new Tally();
   #closed = false;

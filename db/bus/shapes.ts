@@ -17,7 +17,7 @@ import {
 import type { Entry } from "../log/entries.js";
 import type { HintMessage, LiveMessage } from "./bus.js";
 
-/** How many entries a message has at most. Those of a longer one are read from the log. */
+/** How many entries a message has at most. Receivers read the rest from the log. */
 const MAX_HINTS = 5_000;
 
 /** How many users an entry names at most. An entry with more is read from the log. */
@@ -197,7 +197,7 @@ const isMessage = isKindOf("type", {
   live: isRecord({ topic: isId, data: isJson }, { world: isId }),
 });
 
-/** What processes send each other. */
+/** The messages between processes. */
 export type Sent = LiveMessage | HintMessage;
 
 /**

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 /** An announcement changes its state from a draft to active, and then to archived. */
 export type AnnouncementState = "draft" | "active" | "archived";
 
-/** A message to everybody in a world. */
+/** A message to all users of a world. */
 export interface Announcement {
   id: string;
   text: string;

@@ -1,4 +1,4 @@
-/** Who acted. */
+/** The author of a write. */
 export interface Author {
   /**
    * `user` for a user of the world, over a websocket or by an upload; `api` for a call of
@@ -20,5 +20,5 @@ export const userBy = (user: string, by: Author | undefined): Author =>
     ? { kind: "user", user }
     : { kind: "user", user, connection: by.connection };
 
-/** The author of what nobody asked for. */
+/** The author of writes that the server makes on its own. */
 export const SERVER: Author = { kind: "server" };

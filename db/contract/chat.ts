@@ -1,9 +1,8 @@
-// Part of db/contract/store.ts: what the store keeps of chat. `Store` says what holds for
-// every method.
+// Part of db/contract/store.ts: chat. `Store` has the rules for every method.
 
 import type { Author } from "./author.js";
 
-/** What an event of a channel is. */
+/** The types of events of a channel. */
 export type ChatEventType =
   "channel.message" | "channel.member" | "channel.poll";
 
@@ -17,7 +16,7 @@ export interface ChatEvent {
   readonly id: number;
   /** The id of the channel. */
   readonly channel: string;
-  /** The id of a user, who may be erased; null if nobody sent it. */
+  /** The id of a user, who may be erased; null without a sender. */
   readonly sender: string | null;
   /** In milliseconds since 1970. */
   readonly timestamp: number;
@@ -32,9 +31,9 @@ export interface ChatEvent {
   readonly content: string;
   /** When it was edited or deleted last; null if never. */
   readonly edited: number | null;
-  /** The id of the message that this one edits or deletes. It is never itself one that does. */
+  /** The id of the message that this event edits or deletes. That message never replaces another. */
   readonly replaces: number | null;
-  /** The ids of the users who reacted, by reaction, in the order in which they did. */
+  /** The ids of the users who reacted, by reaction, in the order of reacting. */
   readonly reactions: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -45,9 +44,9 @@ export interface Delivery {
   readonly previous: number;
   /** The id of the last event before it that is no member event; 0 for none. */
   readonly previousMessage: number;
-  /** Who has got a notification of it, as is stored. */
+  /** The users with a stored notification of it. */
   readonly notified: readonly string[];
-  /** The members of a direct channel who had put it away, and see it again. */
+  /** The members of a direct channel who had hidden it, and see it again. */
   readonly appeared: readonly string[];
 }
 
@@ -74,8 +73,8 @@ export interface Mark {
   readonly pointer: number | null;
   /**
    * The id of the last event of the channel when the user came onto its unread list;
-   * null if the user is not on it. Whoever has at least the `previousMessage` of a
-   * new message here is on the list when it arrives.
+   * null if the user is not on it. A user with at least the `previousMessage` of a new
+   * message here is on the list when it arrives.
    */
   readonly listed: number | null;
 }
@@ -87,7 +86,7 @@ export interface NewMark extends Mark {
   readonly forward?: boolean | undefined;
 }
 
-/** What a user has not read. */
+/** The unread state of a user. */
 export interface Unread {
   readonly marks: readonly Mark[];
   /** The stored notifications in ascending order of their events: the last 10,000 if there are more. */
@@ -104,13 +103,13 @@ export interface MessageDraft {
   readonly moderates?: boolean | undefined;
   /** Whether the sender is a member for as long as they are connected. */
   readonly volatile?: boolean | undefined;
-  /** The users whom a message in a room notifies: of them, those who are members. Edits notify nobody. */
+  /** The mentioned users. A message in a room notifies the members among them; an edit notifies no user. */
   readonly mentioned?: readonly string[] | undefined;
-  /** Whether those mentioned are notified even if they are no members. */
+  /** Whether mentioned users are notified even if they are no members. */
   readonly notifiesAll?: boolean | undefined;
 }
 
-/** Which events of a channel are read: those after or before an id, but not both. */
+/** Selects events of a channel: after an id or before one, but not both. */
 export interface EventSelection {
   /** The newest events before this id. */
   before?: number | undefined;
@@ -124,14 +123,13 @@ export interface EventSelection {
 
 /**
  * Chat. The channel of a room has the id of the room, and exists as soon as the room
- * does. A write to a channel that does not exist fails with `absent` on `room`. A
- * user who is banned, silenced or erased is `denied` where it says that rights are
- * checked.
+ * does. A write to a channel that does not exist fails with `absent` on `room`. Where
+ * a method checks rights, a banned, silenced or erased user is `denied`.
  */
 export interface ChatStore {
   /** The highest id of an event of a world; 0 for none. */
   lastId(worldId: string): Promise<number>;
-  /** A channel; undefined for that of a room in which nothing has happened yet. */
+  /** A channel; undefined for the channel of a room without any event yet. */
   channel(worldId: string, id: string): Promise<Channel | undefined>;
   /**
    * Some events of a channel, oldest first.
@@ -160,24 +158,24 @@ export interface ChatStore {
   ): Promise<Delivery[]>;
   /** Whether a user is a lasting member of a channel. */
   isMember(worldId: string, channel: string, user: string): Promise<boolean>;
-  /** The ids of the lasting members of a channel, those who joined last first. Erased users are left out of rooms. */
+  /** The ids of the lasting members of a channel, the latest to join first. Erased users are left out of rooms. */
   members(worldId: string, channel: string, limit: number): Promise<string[]>;
   /** The lasting memberships of a user, the oldest first. */
   memberships(worldId: string, user: string): Promise<Membership[]>;
-  /** What a user has not read. */
+  /** The unread state of a user. */
   unread(worldId: string, user: string): Promise<Unread>;
 
   /**
-   * Sends, edits or deletes a message, and notifies who is to be notified: in a room
-   * those mentioned, in a direct channel all other members, except for an edit. The
+   * Sends, edits or deletes a message. A new message notifies the mentioned users in a
+   * room, and all other members in a direct channel; an edit notifies no user. The
    * sender of a message leaves the unread list of a room. A direct channel appears
-   * again to members who had put it away.
-   * @param draft what it replaces may be an edit: then the edited message is meant.
+   * again to members who had hidden it.
+   * @param draft if it replaces an edit, the edited message is meant.
    * @returns the new event.
    * @throws {StoreError} `absent` on `room`, or on `event` if it replaces none of this
    *   channel or no message; `denied` if the sender is banned, silenced or erased, is no member, is blocked by
-   *   a member of a direct channel, or replaces a message of somebody else without
-   *   the right to, edits one that was deleted, or moderates in a direct channel.
+   *   a member of a direct channel, or replaces a message of another user without
+   *   the right to, edits a deleted one, or moderates in a direct channel.
    */
   send(
     worldId: string,
@@ -234,7 +232,7 @@ export interface ChatStore {
    * caller, and to the others unless it hides from them; a new one has a join event of each member.
    * @param users all members, the caller included: 2 to 100 distinct ids.
    * @param hide whether a new channel stays hidden from the others until its first message.
-   * @returns the channel; the join events of a new one; and to whom it became visible now.
+   * @returns the channel; the join events of a new one; and the users who see it from now on.
    * @throws {StoreError} `denied` if one of them is unknown, erased or banned, if one blocks
    *   another, or if the caller is silenced.
    */
@@ -257,9 +255,9 @@ export interface ChatStore {
   mark(marks: readonly NewMark[]): Promise<void>;
   /**
    * Erases the content of a slice of the messages of a user, who may be erased, as if each had been deleted.
-   * @param after look at events after this id.
-   * @returns the id up to which they were looked at, and how many were emptied;
-   *   undefined if that was the last slice.
+   * @param after begins after this event id.
+   * @returns the last id of the slice, and how many messages were emptied; undefined
+   *   after the last slice.
    * @throws {StoreError} `absent` on `user`.
    */
   empty(

@@ -37,7 +37,7 @@ export interface WorkerNames {
   process: string;
 }
 
-/** What selects the engines. */
+/** The options that select the engines. */
 export interface EngineOptions extends EngineChoice {
   /** The folder of the database and the files. */
   dataDir: string;
@@ -45,7 +45,7 @@ export interface EngineOptions extends EngineChoice {
   create?: boolean;
   /** Whether an older database is upgraded; true by default. Otherwise it is refused. */
   upgrade?: boolean;
-  /** Whether this process serves, and is no command beside a server; true by default. */
+  /** Whether this process is a server, and not a command beside one; true by default. */
   serves?: boolean;
   /** Given in a worker process only. */
   worker?: WorkerNames;
@@ -55,6 +55,6 @@ export interface EngineOptions extends EngineChoice {
   log?: (line: string) => void;
   /** Gets one line when a server is lost that several machines share, and when it is back. */
   warn?: (line: string) => void;
-  /** Gets what a listener of events threw. By default it ends the process. */
+  /** Takes the errors of listeners of events. By default an error ends the process. */
   onFault?: (error: unknown) => void;
 }

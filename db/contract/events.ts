@@ -19,12 +19,12 @@ export interface WorldReset {
 export type AnyEvent =
   Entry | WorldReset | LiveMessage | ProcessBegan | ProcessEnded;
 
-/** Called for each event. What it throws goes to `onFault` and does not affect other listeners. */
+/** Called for each event. Its errors go to `onFault` and do not affect other listeners. */
 export type Listener = (event: AnyEvent) => void;
 
 /**
- * What happens in the worlds that this process follows, whichever process wrote it, and
- * what processes tell each other.
+ * The events of the worlds that this process follows, from all processes, and messages
+ * between processes.
  */
 export interface Events {
   /** The name of this process: no other that shares these events has or had it. */

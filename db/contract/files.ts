@@ -22,8 +22,8 @@ export interface ReadableFile {
    */
   read(range?: ByteRange): Promise<Readable | undefined>;
   /**
-   * An address at which clients load the file without this server. Whoever has the
-   * address can. Only of a store that is set to hand them out.
+   * An address at which clients load the file without this server. The address works for
+   * everybody. Only a store that is set up for it has such addresses.
    * @param headers of the answer.
    */
   link?(headers: LinkHeaders): Promise<FileLink>;
@@ -71,7 +71,7 @@ export interface FileStore {
   /**
    * Stores bytes under a new key, completely or not at all. That holds after a
    * crash, and when the source or the record fails.
-   * @param source the bytes; what it throws is thrown.
+   * @param source the bytes; its errors are thrown.
    * @param record makes the key known; called when the bytes are durable. If it
    *   fails, the bytes are removed. If it fails with a `StoreError` `doubtful`, they
    *   stay, and {@link sweep} removes them if the key is not recorded.
@@ -113,7 +113,7 @@ export interface FileStore {
   ): Promise<T>;
 
   /**
-   * Removes what crashed processes left unfinished.
+   * Removes the unfinished work of crashed processes.
    * @param isRecorded whether the store has a record with this key.
    * @returns in how many milliseconds to sweep again.
    */
@@ -121,7 +121,7 @@ export interface FileStore {
 
   /**
    * All files in place, in the order of {@link compareKeys}.
-   * @param after a key: only those beyond it.
+   * @param after only keys beyond this one.
    */
   keys(after?: string): AsyncIterable<FileEntry>;
 
@@ -129,8 +129,8 @@ export interface FileStore {
   unsettled(): Promise<ReadonlySet<string>>;
 
   /**
-   * The name of the place where the files are, the same for all who use it. The first
-   * call of all gives it a random one.
+   * The name of the place of the files, the same for all processes that use it. The very
+   * first call gives it a random one.
    */
   identify(): Promise<string>;
 

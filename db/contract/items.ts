@@ -1,9 +1,9 @@
-// Part of db/contract/store.ts: what the store keeps of every kind of item in a room.
+// Part of db/contract/store.ts: the common methods of all kinds of items in a room.
 
 import type { Author } from "./author.js";
 import type { Delivery } from "./chat.js";
 
-/** What every kind of item has: a question, a poll. */
+/** The common fields of all items, such as questions and polls. */
 export interface Item {
   id: string;
   /** The id of the room. */
@@ -15,7 +15,7 @@ export interface Item {
   timestamp: number;
 }
 
-/** What an update did. */
+/** The result of an update. */
 export interface ItemUpdate<I extends Item> {
   before: I;
   after: I;
@@ -30,7 +30,7 @@ export interface ItemUpdate<I extends Item> {
  * {@link StoreError} `absent` when the room (`field` is `room`) or the item (the name of its
  * kind) does not exist, or the user is unknown or erased (`user`).
  * @typeParam D a new item.
- * @typeParam C what may change.
+ * @typeParam C the fields that may change.
  */
 export interface ItemStore<I extends Item, D, C> {
   /** An item of a room; undefined if the room has none of this id. */
@@ -39,7 +39,7 @@ export interface ItemStore<I extends Item, D, C> {
   create(worldId: string, room: string, draft: D, by?: Author): Promise<I>;
   /**
    * Replaces the named fields. Pinning an item ends the pin of another.
-   * @param user the id of the user who does so.
+   * @param user the id of the acting user.
    */
   update(
     worldId: string,
@@ -52,8 +52,8 @@ export interface ItemStore<I extends Item, D, C> {
   /** Deletes an item with its votes. @returns the item as it was. */
   delete(worldId: string, room: string, id: string, by?: Author): Promise<I>;
   /**
-   * Pins an item, and ends the pin of another; with null, only that.
-   * @param user the id of the user who does so.
+   * Pins an item, and ends the pin of another; with null, only ends a pin.
+   * @param user the id of the acting user.
    * @returns the item that is pinned now.
    */
   pin(

@@ -1,8 +1,7 @@
 import type { Author } from "./author.js";
 import type { Item, ItemStore, ItemUpdate } from "./items.js";
 
-// Part of db/contract/store.ts: what the store keeps of polls. `Store` says what holds for
-// every method.
+// Part of db/contract/store.ts: polls. `Store` has the rules for every method.
 
 /** Any state may follow any. Only an open poll takes votes. */
 export type PollState = "draft" | "open" | "closed" | "archived";
@@ -13,7 +12,7 @@ export type PollType = "choice" | "multi";
 export interface PollOption {
   id: string;
   content: string;
-  /** Options are sorted by it, and those with the same by their age. */
+  /** Options are sorted by it, and options with the same order by age. */
   order: number;
 }
 
@@ -24,24 +23,24 @@ export interface Poll extends Item {
   /** In their order. */
   options: PollOption[];
   /**
-   * How many users chose each option, by its id. Of a closed or archived poll, what
-   * it was when it was closed or archived, whatever happened to the options since.
+   * How many users chose each option, by its id. A closed or archived poll has the counts
+   * of the moment when it was closed or archived, even for options changed since.
    */
   results: Record<string, number>;
 }
 
-/** What one user chose in a poll. Without a choice, the user did not vote. */
+/** The choice of one user in a poll. An empty one means no vote. */
 export interface Ballot {
   poll: string;
   /** The ids of options, in the order of the options. */
   options: string[];
 }
 
-/** Who has voted in a poll. */
+/** The voters of a poll. */
 export interface Voters {
   /** Grows with every change of a ballot. */
   changed: number;
-  /** The users whose ballots changed, and whether they vote for anything now. */
+  /** The users whose ballots changed, and whether each has a vote now. */
   users: { id: string; voted: boolean }[];
 }
 
@@ -65,8 +64,8 @@ export interface PollChanges {
   /** True also ends the pin of another poll. */
   is_pinned?: boolean | undefined;
   /**
-   * All options from now on: those with an id are changed, those without are added,
-   * and those that are missing are deleted with their votes. An empty list changes none.
+   * All options from now on. An option with an id is changed, one without is added, and
+   * a missing one is deleted with its votes. An empty list changes none.
    */
   options?:
     | readonly {
@@ -85,7 +84,7 @@ export interface PollSelection {
    * counting a hundred more. By default any number.
    */
   size?: number;
-  /** Only those that are open or closed. By default all. */
+  /** Only open or closed polls. By default all. */
   isPublic?: boolean;
 }
 
@@ -97,10 +96,10 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
     room: string,
     selection: PollSelection,
   ): Promise<Poll[]>;
-  /** What a user chose in the polls of a room; polls in which the user has no choice are left out. */
+  /** The choices of a user in the polls of a room; polls without a choice are left out. */
   ballots(worldId: string, room: string, user: string): Promise<Ballot[]>;
   /**
-   * Whose ballots in a poll changed since another call; all users with a ballot since 0.
+   * The users whose ballots in a poll changed since another call; since 0, all users with a ballot.
    * @returns undefined if there is no such poll.
    */
   voters(
@@ -125,9 +124,9 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
    * the options have changed; a state that takes votes, or is a draft, ends that.
    *
    * A draft that is opened in a room with a chat makes an event `channel.poll` there.
-   * @param user who does so, and sends that event.
-   * @throws {StoreError} `absent` on `option` when an id is that of no option of this
-   *   poll, or is named twice, or a new option has no content; `quota` on `options`
+   * @param user the acting user, who also sends that event.
+   * @throws {StoreError} `absent` on `option` when an id names no option of this poll,
+   *   or occurs twice, or a new option has no content; `quota` on `options`
    *   when there would be more than 100.
    */
   update(
@@ -139,10 +138,10 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
     by?: Author,
   ): Promise<ItemUpdate<Poll>>;
   /**
-   * Replaces the ballot of a user, by none if the list is empty. Ids that are those of
-   * no option of the poll are skipped, and if no others are named, the ballot stays; one
-   * that is named twice counts once.
-   * @returns the poll as it is now, and what the user chose.
+   * Replaces the ballot of a user; an empty list removes it. Ids of no option of the poll
+   * are skipped, and if there are no others, the ballot stays. An id that occurs twice
+   * counts once.
+   * @returns the present poll, and the user's choice.
    * @throws {StoreError} `denied` when the user is banned or silenced, and on `poll`
    *   when the poll is not open, or has a choice of one and several are named.
    */

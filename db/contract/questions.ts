@@ -1,17 +1,16 @@
-// Part of db/contract/store.ts: what the store keeps of questions. `Store` says what holds for
-// every method.
+// Part of db/contract/store.ts: questions. `Store` has the rules for every method.
 
 import type { Author } from "./author.js";
 import type { Item, ItemStore } from "./items.js";
 
-/** Who sees a question: the moderators, everybody, or the moderators again. */
+/** The visibility of a question: to moderators, to everybody, or to moderators again. */
 export type QuestionState = "mod_queue" | "visible" | "archived";
 
 /** A question in a room. */
 export interface Question extends Item {
   /** The id of the user who asked; null once that user is erased. */
   sender: string | null;
-  /** The id of the moderator who changed it last; null if nobody did, or once that user is erased. */
+  /** The id of the moderator who changed it last; null without a change, or once that user is erased. */
   moderator: string | null;
   state: QuestionState;
   answered: boolean;
@@ -53,7 +52,7 @@ export interface QuestionStore extends ItemStore<
   /**
    * The newest questions of a room that a user may see, the oldest first: at most
    * `limit`, with at most about `size` characters of content. A pinned one is always among them.
-   * @param all whether the user sees those of every state; otherwise visible ones and the user's own.
+   * @param all whether the user sees questions in every state; otherwise visible ones and the user's own.
    */
   seen(
     worldId: string,
@@ -70,10 +69,10 @@ export interface QuestionStore extends ItemStore<
     selection: { page: number; pageSize: number },
   ): Promise<Question[]>;
   /**
-   * Adds or removes the vote of a user. A vote that is there already counts once. A
-   * question that the user does not see is `absent`.
-   * @param all whether the user sees those of every state; otherwise visible ones and the user's own.
-   * @returns the question as it is now.
+   * Adds or removes the vote of a user. A repeated vote counts once. A question that the
+   * user does not see is `absent`.
+   * @param all whether the user sees questions in every state; otherwise visible ones and the user's own.
+   * @returns the present question.
    */
   vote(
     worldId: string,

@@ -16,7 +16,7 @@ import type { User, UserName } from "../../schemas/users.js";
 import type { World, WorldChanges } from "../../schemas/worlds.js";
 
 // An engine is written from this file and tested by
-// test/db/store-contract/. `Store` says what holds for every method.
+// test/db/store-contract/. `Store` has the rules for every method.
 
 /**
  * A record and its version. db/rules/versions.ts computes the version from the values
@@ -32,8 +32,8 @@ export interface Versioned<T> {
   readonly version: string;
   /**
    * The value as compact JSON, its properties in the order of their schema. An
-   * engine that keeps JSON need not parse it to give this, so whoever only sends
-   * a record never pays for the objects in it.
+   * engine that keeps JSON need not parse it to give this, so a caller that only
+   * sends a record never pays for the objects in it.
    */
   readonly json: string;
 }
@@ -69,11 +69,11 @@ export interface RoomSelection extends PageSelection {
    * is ignored as `text.toLowerCase().toUpperCase()` does, on both sides.
    */
   search?: string | undefined;
-  /** Aborts when nobody waits for the list any longer. */
+  /** Aborts when the client no longer waits for the list. */
   signal?: AbortSignal | undefined;
 }
 
-/** What REST does not show of a room; the live layer does. */
+/** The fields of a room that only the live layer shows, not REST. */
 export interface RoomExtras {
   /** The address of an image; null by default, like all that may be null. */
   picture: string | null;
@@ -82,14 +82,14 @@ export interface RoomExtras {
   pretalx_id: number;
   /** Whether everybody who enters the world joins the room. */
   force_join: boolean;
-  /** What is on at the moment. */
+  /** The schedule data of the present session. */
   schedule_data: Record<string, unknown> | null;
 }
 
 /** A room with its extras. They are no part of the JSON of its record, and a part of its revision. */
 export interface RoomValue extends Room {
   readonly extras: Readonly<RoomExtras>;
-  /** The JSON of what may be large, as in a {@link UserRecord}. */
+  /** The JSON of large fields, as in a {@link UserRecord}. */
   readonly stored: {
     readonly module_config: string;
     readonly permission_config: string;
@@ -97,12 +97,12 @@ export interface RoomValue extends Room {
   };
 }
 
-/** The fields of a room to replace. Of the extras, those that are not named stay. */
+/** The fields of a room to replace. Omitted extras stay. */
 export interface RoomUpdate extends RoomChanges {
   extras?: Partial<RoomExtras> | undefined;
 }
 
-/** A page of rooms; the JSON of its record is that of `rooms` alone. */
+/** A page of rooms; the JSON of its record covers only `rooms`. */
 export interface RoomPage {
   /** The number of rooms on all pages. */
   readonly count: number;
@@ -110,9 +110,9 @@ export interface RoomPage {
 }
 
 /**
- * Somebody who comes to a world, named by exactly one of the `uid` of a token and
+ * A person who enters a world, named by exactly one of the `uid` of a token and
  * the client ID of a guest. With both, the token counts. A `uid` and a client ID
- * of the same text name two users, and case matters in both.
+ * with the same text name two users, and case matters in both.
  */
 export interface Visitor {
   tokenId?: string | undefined;
@@ -126,19 +126,18 @@ export interface Visitor {
   login?: boolean | undefined;
 }
 
-/** What a moderator has decided about a user; empty for nothing. */
+/** A moderator's decision about a user; empty for none. */
 export type ModerationState = "" | "silenced" | "banned";
 
 /**
- * A user of a world, frozen. `traits` are in the order in which they came. A
- * tombstone is what is left of an erased user: its id, with everything else at
- * its default.
+ * A user of a world, frozen. `traits` are in the order of the token. The tombstone of
+ * an erased user keeps the id, with everything else at its default.
  */
 export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
   /** When the user last entered or uploaded, in milliseconds since 1970. */
   readonly last_seen: number;
   readonly moderation_state: ModerationState;
-  /** What the clients of the user keep here; `{}` by default. */
+  /** The state that the user's clients store; `{}` by default. */
   readonly client_state: Record<string, unknown>;
   readonly pretalx_id: string | null;
   /** In milliseconds since 1970; null before the first login. */
@@ -146,8 +145,8 @@ export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
   /** Whether it is a tombstone. */
   readonly deleted: boolean;
   /**
-   * The JSON of what may be large, as it is stored, to be sent without a parse. Not
-   * enumerable: copies of the record do not have it.
+   * The stored JSON of large fields, to be sent without a parse. Not enumerable:
+   * copies of the record do not have it.
    */
   readonly stored: {
     readonly profile: string | null;
@@ -155,7 +154,7 @@ export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
   };
 }
 
-/** A user in a list for administrators, which leaves out what may be large. */
+/** A user in a list for administrators, without large fields. */
 export type ListedUser = Omit<UserRecord, "client_state" | "deleted">;
 
 export interface UserPage {
@@ -180,7 +179,7 @@ export interface UserSearch extends PageSelection {
   term?: string | undefined;
   /** The names in `profile.fields` whose texts may contain the term instead. */
   fields?: readonly string[] | undefined;
-  /** Only users with at least one of these traits, so nobody if it is empty. */
+  /** Only users with at least one of these traits, so no user if it is empty. */
   traits?: readonly string[] | undefined;
   /** Whether banned users are included. */
   banned?: boolean | undefined;
@@ -211,7 +210,7 @@ export interface FileRecord extends FileDigest {
   id: string;
   /** Its MIME type. It follows from the key (`mimeTypeOf`). */
   type: string;
-  /** Who uploaded it; null once that user is erased. */
+  /** The id of the uploader; null once that user is erased. */
   userId: string | null;
   /** In milliseconds since 1970. */
   uploadedAt: number;
@@ -223,13 +222,13 @@ export interface FilePage {
   files: FileRecord[];
 }
 
-/** Why the store did not do what it was asked. */
+/** Why the store refused an operation. */
 export type StoreProblem =
-  /** The record to change, or its world, does not exist; `field` says which: `world`, `room`, `user`, `file`, `announcement`, `event`, `question`, `poll` or `option`. */
+  /** The record to change, or its world, does not exist; `field` is one of `world`, `room`, `user`, `file`, `announcement`, `event`, `question`, `poll` or `option`. */
   | "absent"
   /** The record exists, but not in a version that the caller named. */
   | "changed"
-  /** Another record has the same; `field` says what: such as `id`, `domain`, `name` or `rooms`. */
+  /** Another record has the same value; `field` names it, such as `id`, `domain`, `name` or `rooms`. */
   | "taken"
   /** Another process held the lock for too long, or too many reads wait; try again soon. */
   | "busy"
@@ -274,9 +273,9 @@ export interface Counts {
  * Everything the service keeps, except the bytes of files.
  *
  * **Atomicity.** Each method is one atomic operation: a method that fails changes
- * nothing, and a method that returns several values returns those of one moment.
+ * nothing, and all values that a method returns are of one moment.
  *
- * **Errors.** Beside the errors that a method names, any method may reject with
+ * **Errors.** Beside its own errors, any method may reject with
  * a {@link StoreError} `busy` or `unusable`, and a write with `full` or `doubtful`.
  * Where a write has several reasons to fail, it reports the first of `absent`,
  * `denied`, `changed`, `taken` (`id` before `domain` before `rooms` before `users`
@@ -284,10 +283,10 @@ export interface Counts {
  *
  * **Reads** see every write of this store that has resolved, and every write of
  * other processes that was committed a second ago. On the embedded engine they see
- * those that were committed before the present turn of the event loop, and reads of
- * one turn may share one state. No engine answers with anything older: one that cannot
- * tell whether it is out of date reads anew, or rejects with `unusable`. A write
- * always decides on what is committed. A read of a world that does not exist
+ * all writes that were committed before the present turn of the event loop, and reads of
+ * one turn may share one state. No engine answers with an older state: an engine that
+ * cannot tell whether a cached value is current reads again, or rejects with `unusable`.
+ * A write always decides on the committed state. A read of a world that does not exist
  * gives undefined, 0, or an empty list, and never fails for that.
  *
  * **Writes** are durable once they resolve. An engine may run a write more than
@@ -295,12 +294,12 @@ export interface Counts {
  * that leaves all values of a world or a room as they are keeps its version.
  *
  * **Log.** Each write appends an entry to the log of its world in the same transaction
- * (`db/log/entries.ts`), also one that leaves all values as they are: people get the push
- * that a command causes. Marks do not, nor does a user who enters with the same traits. The
- * parameter `by` names who wrote; without it, that is the author
- * with which the store was opened.
+ * (`db/log/entries.ts`), even a write that changes no value, so that its command still
+ * causes a push. Marks append none, nor does a user who enters with the same traits. The
+ * parameter `by` names the author; by default, it is the author with which the store was
+ * opened.
  *
- * **Values** are those that the schemas accept; the store does not validate them.
+ * **Values** satisfy the schemas; the store does not validate them.
  * Every string, number and JSON value reads back as it was written. That includes
  * the order of the names in an object, on which versions depend.
  *
@@ -328,7 +327,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** What {@link WorldStore.configure} replaces. */
+/** The fields that {@link WorldStore.configure} replaces. */
 export interface WorldSettings extends Pick<
   WorldChanges,
   "title" | "permission_config"
@@ -384,9 +383,9 @@ export interface WorldStore {
     by?: Author,
   ): Promise<Versioned<World>>;
   /**
-   * Deletes a world with its rooms, users and file records. What identifies its
-   * users and its files, and what was said in it, is also overwritten in the storage
-   * of the database, soon after.
+   * Deletes a world with its rooms, users and file records. Soon after, the data that
+   * identifies its users and files, and its messages, are also overwritten in the storage
+   * of the database.
    * @param noted the keys that its files may have; any by default.
    * @returns the keys of its files, in any order. No record names them any more.
    * @throws {StoreError} `absent`, or `changed` if it has a file that is not noted.
@@ -396,9 +395,9 @@ export interface WorldStore {
    * The world with all its rooms in the order of `sorting_priority`, each with its
    * revision, its users by id without tombstones, and its announcements, questions
    * and polls, the oldest first. A room has a `domain` only if it has one of its own.
-   * What has its default is left out, and so is an empty list of anything but rooms.
+   * Values at their default are left out, and so is any empty list but the rooms.
    * @param options.history include the chat, with direct channels and the ids of erased users.
-   * @param options.votes include who voted for a question or in a poll; true by default.
+   * @param options.votes include the voters of questions and polls; true by default.
    * @throws {StoreError} `large` if a document cannot hold the history, or the votes.
    */
   export(
@@ -406,10 +405,10 @@ export interface WorldStore {
     options?: { history?: boolean; votes?: boolean },
   ): Promise<WorldCopy | undefined>;
   /**
-   * Creates a world with all that it holds, ids and revisions included. A missing
-   * revision is 1. The ids of blocked users are those of users of the copy. Events
-   * of chat get new ids, in the same order, and marks follow them. A closed or
-   * archived poll without results gets those of its ballots.
+   * Creates a world with its contents, ids and revisions included. A missing revision
+   * is 1. The ids of blocked users name users of the copy. Events of chat get new ids,
+   * in the same order, and marks follow them. A closed or archived poll without results
+   * gets the counts of its ballots.
    * @param options.dryRun create nothing, but fail where the import would fail.
    * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms`, `users`,
    *   `announcements`, `chat` (its direct channels), `questions` or `polls` (also
@@ -424,21 +423,21 @@ export interface WorldStore {
 }
 
 /**
- * The rooms of worlds. The `domain` of a room that has none of its own is that of
- * its world, so its version changes with it.
+ * The rooms of worlds. A room without a `domain` of its own shows the world's, so its
+ * version changes with the world's domain.
  */
 export interface RoomStore {
   /** The room with an id, if it is in this world. */
   get(worldId: string, id: string): Promise<Versioned<RoomValue> | undefined>;
   /**
-   * The rooms that the caller may see, in the order that is asked for: by priority,
-   * then by name, or by name, then by priority, and in the end by id. Texts compare
-   * by code point. The version is that of the page's content.
+   * The rooms that the caller may see, in the requested order: by priority, then by
+   * name, or by name, then by priority, and last by id. Texts compare by code point.
+   * The version covers the content of the page.
    * @throws {StoreError} `large` when the page would take more than a few MiB.
    */
   list(worldId: string, selection: RoomSelection): Promise<Versioned<RoomPage>>;
   /**
-   * A page of all rooms, whoever may see them, by priority, name and id. It is not
+   * A page of all rooms, without regard to rights, by priority, name and id. It is not
    * bounded by size, so ask for at most a few hundred rooms.
    */
   all(
@@ -512,12 +511,12 @@ export interface RoomStore {
 
 export interface UserStore {
   /**
-   * Lets somebody into a world. The first entry creates a user, with a new UUID
+   * Lets a person into a world. The first entry creates a user, with a new UUID
    * as its id; later ones refresh its traits and `last_seen`, never its profile.
-   * A banned user stays as it is, and is returned all the same.
-   * Of first entries at the same time, in any processes, one creates the user.
+   * A banned user stays as it is, and is still returned.
+   * If several processes get the first entry at the same time, one creates the user.
    * An erased user is not found again: the same name then creates a new one.
-   * @returns the user as it is now.
+   * @returns the present user.
    * @throws {StoreError} `absent` if the world does not exist.
    */
   enter(worldId: string, visitor: Visitor, by?: Author): Promise<UserRecord>;
@@ -540,9 +539,9 @@ export interface UserStore {
    */
   byPretalx(worldId: string, ids: readonly string[]): Promise<UserRecord[]>;
   /**
-   * A page of the users that are searched for, without tombstones: by display name,
+   * A page of the users that match, without tombstones: by display name,
    * with the same case, and then by id.
-   * @param signal aborts when nobody waits for the answer any longer.
+   * @param signal aborts when the client no longer waits for the answer.
    * @throws {StoreError} `busy` when too many searches wait, or if it is aborted
    *   before its turn; `large` as in {@link list}.
    */
@@ -599,7 +598,7 @@ export interface UserStore {
   /**
    * Erases a user but for its tombstone: its names, its profile, its traits, all
    * other fields, and the blocks by it and of it. They are also overwritten in the
-   * storage of the database, and in its log as soon as nobody reads that. The files
+   * storage of the database, and in its log as soon as no reader holds it. The files
    * and the questions of the user stay, without an owner, and so do the votes.
    * @param name exactly one of the id and the `uid`.
    * @returns the id of the user.
@@ -660,9 +659,9 @@ export interface AnnouncementStore {
     by?: Author,
   ): Promise<Announcement>;
   /**
-   * Replaces the named fields. Of changes of the state, those from a draft to active
-   * and from active to archived take effect, and others are ignored.
-   * @returns the announcement as it was before and as it is now.
+   * Replaces the named fields. The state may only change from a draft to active and from
+   * active to archived; other changes of it are ignored.
+   * @returns the announcement before and after the change.
    * @throws {StoreError} `absent`.
    */
   update(

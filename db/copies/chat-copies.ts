@@ -6,7 +6,7 @@ import type {
 import { TYPES } from "../rules/chat-rows.js";
 import { StoreError } from "../contract/store.js";
 
-// What engines share that put the chat of a world into a document, or take it out.
+// Shared by the engines: the chat of a world to and from a document.
 
 /**
  * The most events in a document. Each takes some 400 bytes of text, and the longest
@@ -102,7 +102,7 @@ export function toChatCopy(
   return { ...(erased.length > 0 && { erased }), channels, events };
 }
 
-/** @param reactions the users who gave each. */
+/** @param reactions the users of each reaction. */
 export function toEventCopy(
   { id, channel, type, sender, timestamp, ...row }: CopiedEvent,
   reactions: Map<string, string[]> | undefined,
@@ -123,7 +123,7 @@ export function toEventCopy(
   };
 }
 
-/** The users who occur in some chat, erased or not. */
+/** The users in the chat, erased or not. */
 function usersIn(channels: ChannelCopy[], events: EventCopy[]): Set<string> {
   const found = new Set<string>();
   for (const { direct, members, readers, notifications } of channels) {

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { Failure } from "../../schemas/plain/failure.js";
 import type { Row, Table } from "./tables.js";
 
-/** What became of a file that a source names, as the live store says. */
+/** The present state of a file in the source, by the live store. */
 export type FileFate = "recorded" | "deleted" | "gone with its world";
 
 /** All rows of a store, as they are at one moment. Others may write to the store meanwhile. */

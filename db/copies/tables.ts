@@ -6,7 +6,7 @@ interface Column {
   name: string;
   kind: "text" | "number";
   nullable: boolean;
-  /** The value in a row of an older backup, which lacks this column and those after it. */
+  /** The value for a row of an older backup, which lacks this column and all later ones. */
   formerly?: Value;
 }
 
@@ -14,7 +14,7 @@ interface Column {
 export interface Table {
   name: string;
   columns: readonly Column[];
-  /** The columns that tell rows apart and give their order: text by code points, numbers by value. */
+  /** The columns of the key, which also give the order: text by code points, numbers by value. */
   key: readonly string[];
 }
 
@@ -252,7 +252,7 @@ export const TABLES: readonly Table[] = [
 /** The tables that `sequences` has, in its order. */
 export const SEQUENCES = ["chat_channels", "questions"] as const;
 
-/** What `sequences` of an older backup also has: the last id of an event of any world. */
+/** An additional sequence in older backups: the last id of an event of any world. */
 export const FORMER_SEQUENCE = "chat_events";
 
 /** The tables that an older backup lacks. The log of each of its worlds begins when it is restored. */

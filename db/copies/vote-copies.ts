@@ -6,9 +6,9 @@ import type { QuestionRow } from "../rules/question-rows.js";
 import type { Value } from "./tables.js";
 import { timeOf } from "./world-copies.js";
 
-// What engines share that put questions and polls into a document, or take them out.
+// Shared by the engines: questions and polls to and from a document.
 
-/** @param votes who votes for it; null for each erased user. */
+/** @param votes the voters; null for each erased user. */
 export const toQuestionCopy = (
   { id, room, content, state, timestamp, ...row }: QuestionRow,
   votes: (string | null)[] = [],
@@ -88,7 +88,7 @@ export const toPollCopy = (
   ...(ballots.length > 0 && { ballots }),
 });
 
-/** What a poll in a document counts. */
+/** The size of a poll in a document. */
 interface PollTotals {
   /** The votes of the ballots, by the id of the option. */
   votes: ReadonlyMap<string, number>;

@@ -16,7 +16,7 @@ import {
 import { StoreError } from "../contract/store.js";
 import type { Announcement } from "../contract/announcements.js";
 
-// What engines share that put a world into a document, or take it out.
+// Shared by the engines: a world to and from a document.
 
 /**
  * How many characters the questions and polls in a document may take, about. The
@@ -41,13 +41,13 @@ export function refuseLargeVoting(size: number): void {
   );
 }
 
-/** Whom a user blocks. */
+/** The users that a user blocks. */
 export interface Block {
   user_id: string;
   blocked_id: string;
 }
 
-/** What a world consists of. Each list is in the order of the document. */
+/** The contents of a world. Each list is in the order of the document. */
 interface WorldParts extends Pick<WorldCopy, "questions" | "polls" | "chat"> {
   world: WorldRow;
   rooms: readonly OwnRoomRow[];
@@ -127,7 +127,7 @@ const toAnnouncementCopy = ({
 export const timeOf = (milliseconds: number): string =>
   new Date(milliseconds).toISOString();
 
-/** What {@link taken} names. */
+/** The parts that {@link taken} names. */
 const KINDS = {
   rooms: "a room",
   users: "a user",

@@ -5,7 +5,7 @@ import type { Question } from "../contract/questions.js";
 import type { Announcement } from "../contract/announcements.js";
 import type { Given } from "./draft.js";
 
-// What engines share that append entries: what a write says about a record that others see.
+// Shared by the engines: the log entries of writes to records that others see.
 
 /** An announcement was changed. @param now in milliseconds since 1970. */
 export function updatedAnnouncement(
@@ -44,8 +44,8 @@ export const savedQuestion = (room: string, question: string): Given => ({
 });
 
 /**
- * What is appended beside a pin that has ended another one: readers learn nothing of the pin
- * of a question that they may not see.
+ * The extra entry of a pin that has ended another one: readers get no push about the pin of a
+ * question that they may not see.
  */
 export const endedQuestionPin = (
   pinned: Question,

@@ -1,6 +1,6 @@
 /** Time, as the code that waits sees it. A simulation passes its own. */
 export interface Clock {
-  /** Milliseconds since some moment. It never goes back, whatever happens to the system's clock. */
+  /** Milliseconds since some moment. It never goes back, even if the system's clock does. */
   now(): number;
   /** When {@link now} was 0, in milliseconds since 1970. */
   readonly origin: number;

@@ -19,7 +19,7 @@ export type Given =
   | Omit<Extract<Voted, { question: string }>, "votes">
   | Omit<Extract<Voted, { poll: string }>, "votes">;
 
-/** What entries are stamped with. A simulation passes its own. */
+/** The sources of times and tags for entries. A simulation passes its own. */
 export interface Stamps {
   tag(): number;
   /** The time of day, in milliseconds since 1970. */
@@ -27,7 +27,7 @@ export interface Stamps {
 }
 
 const processStamps: Stamps = {
-  // Nobody gains by guessing one, and random bytes take ten times as long.
+  // An attacker gains nothing by guessing one, and random bytes take ten times as long.
   tag: () => 1 + Math.floor(Math.random() * (TAGS - 1)),
   date: () => Date.now(),
 };
@@ -58,7 +58,7 @@ export class Draft {
   readonly #stamps: Stamps;
   /** The last entry of each world, these included. */
   readonly #heads = new Map<string, Position>();
-  /** What the heads were before each of their changes. */
+  /** The heads before each of their changes. */
   readonly #moves: { readonly world: string; readonly before: Position }[] = [];
   readonly #hints: Hint<Entry>[] = [];
   readonly #votes: Pending[] = [];
@@ -93,7 +93,7 @@ export class Draft {
     const seq = this.next(world);
     const tag = this.newTag();
     const at = this.#stamps.date();
-    // What is spread comes last: in Node.js 20, it takes 4 µs otherwise.
+    // The spread comes last: in Node.js 20, it takes 4 µs otherwise.
     this.put({ world, seq, tag, at, by, ...given });
   }
 
@@ -105,8 +105,8 @@ export class Draft {
   }
 
   /**
-   * Leaves out some numbers: those of events that come with an import, which no hint tells
-   * of. An entry has to follow.
+   * Skips some numbers, for the events of an import, which have no hints. An entry has to
+   * follow.
    * @returns the first of them.
    */
   skip(world: string, count: number): number {
@@ -124,7 +124,7 @@ export class Draft {
     };
   }
 
-  /** Forgets what was appended since. */
+  /** Drops the entries appended since. */
   back({ entries, votes, moves }: Mark): void {
     this.#votes.length = votes;
     this.#hints.length = entries;

@@ -13,7 +13,7 @@ export interface Vote {
   readonly connection?: string | undefined;
 }
 
-/** What a write changed. The entry that says so has the world. */
+/** The change of a write. Its entry has the world. */
 export type Change =
   | {
       type:
@@ -22,7 +22,7 @@ export type Change =
         | "world.deleted"
         /** A node found that the database had lost entries, and raised the number of the next one. */
         | "world.raised"
-        /** The log begins here. What the world held before has lower numbers. */
+        /** The log begins here. Earlier events of the world have lower numbers. */
         | "log.began";
     }
   | {
@@ -69,7 +69,7 @@ export type Change =
   | { type: "chat.reacted"; channel: string; event: number }
   /** Some users became or ceased to be members of a channel, or it is hidden or visible for them now. */
   | { type: "chat.memberships"; channel: string; users: string[] }
-  /** The content of some events was erased, or they are gone, without an event that says so. */
+  /** The content of some events was erased, or they are gone, without an event of their own. */
   | { type: "chat.erased" }
   | {
       type: "question.saved";
@@ -118,16 +118,16 @@ export type Change =
   | { type: "poll.pinned"; room: string; poll: string | null }
   | { type: "file.added" | "file.deleted"; file: string };
 
-/** What every entry says. */
+/** The fields of every entry. */
 export interface Stamp extends Position {
-  /** The id of the world; {@link INDEX} for what concerns all worlds. */
+  /** The id of the world; {@link INDEX} for changes that concern all worlds. */
   readonly world: string;
   /** When it was written, in milliseconds since 1970. */
   readonly at: number;
   readonly by: Author;
 }
 
-/** An entry of the log of a world: what one write changed. */
+/** An entry of the log of a world: the change of one write. */
 export type Entry = Change & Stamp;
 
 /**
@@ -145,8 +145,8 @@ export type OnAppended = (
 export interface LogStore extends LogReads<Entry> {
   /**
    * Deletes a slice of the entries of a world that are older than a time. Chat events stay.
-   * Those of {@link INDEX} take along what is left of worlds that are deleted. What entries
-   * hid is erased after an hour, whatever the time.
+   * For {@link INDEX}, the remaining entries of deleted worlds go, too. Hidden texts in
+   * entries are erased after an hour, without regard to `before`.
    * @param before in milliseconds since 1970.
    * @returns whether there may be more.
    */
@@ -200,7 +200,7 @@ const storedAuthor = ({ kind, user, token }: Author): string =>
 
 /**
  * The author of a chat event as it is stored beside its sender.
- * @returns null if the sender is the author, which goes without saying.
+ * @returns null if the sender is the author.
  */
 export const authorBeside = (
   sender: string | null,
@@ -259,6 +259,6 @@ export const chatEntry = (
   delivery,
 });
 
-/** Who sent an event, as far as the event itself says. */
+/** The sender of an event, as far as the event names one. */
 const authorOf = ({ event: { sender } }: Delivery): Author =>
   sender === null ? SERVER : { kind: "user", user: sender };

@@ -4,7 +4,7 @@ import type { Hint, Logged, LogReads, Position } from "./log.js";
 /** How often the heads of all followed worlds are compared with the cursors, in milliseconds. */
 export const CHECK_INTERVAL = 500;
 
-/** For how long a hint waits for those before it, which may come by another way, in milliseconds. */
+/** How long a hint waits for earlier ones, which may come by another way, in milliseconds. */
 const PATIENCE = 20;
 
 /** How many entries are read at a time. */
@@ -13,7 +13,7 @@ const STRETCH = 500;
 /** A process that lags by more entries than this starts again instead of reading them. */
 const MAX_LAG = 20_000;
 
-/** How many hints of a world may wait for those before them. Further ones are read. */
+/** How many hints of a world may wait for earlier ones. The follower reads further entries. */
 const MAX_EARLY = 1_000;
 
 /** The first and the longest pause after a read that failed, in milliseconds. */
@@ -50,7 +50,7 @@ interface Followed<E extends Logged> {
   resets: number;
   /** When a check that found nothing newer than the cursor began. */
   confirmed: number;
-  /** Whether an early hint waits for those before it. */
+  /** Whether an early hint waits for earlier ones. */
   isPatient: boolean;
   /** Resolves when the cursor is known. */
   start: Started;
@@ -92,8 +92,8 @@ export class Follower<E extends Logged> {
 
   /**
    * Follows a world, once more if it is followed already.
-   * @returns when the follower knows the head. Entries after it are delivered, and a read
-   *   that begins now sees those before it. It waits for as long as the store cannot be read.
+   * @returns when the follower knows the head. Later entries are delivered, and a read that
+   *   begins now sees all earlier ones. It waits for as long as the store cannot be read.
    */
   follow(world: string): Promise<void> {
     const followed = this.#worlds.get(world);
@@ -143,7 +143,7 @@ export class Follower<E extends Logged> {
     return cursors;
   }
 
-  /** Reads what is new in a world, if it is followed. */
+  /** Reads the new entries of a world, if it is followed. */
   look(world: string): void {
     const followed = this.#worlds.get(world);
     if (followed && !this.#closed) this.#catchUp(world, followed);
@@ -176,7 +176,7 @@ export class Follower<E extends Logged> {
     this.#worlds.clear();
   }
 
-  /** Applies a hint, and those that waited for it. */
+  /** Applies a hint, and the hints that waited for it. */
   #apply(followed: Followed<E>, hint: Hint<E>): void {
     const { early } = followed;
     for (let next: Hint<E> | undefined = hint; next;) {
@@ -309,14 +309,14 @@ export class Follower<E extends Logged> {
       for (const entry of entries) {
         if (entry.seq <= own.seq) continue;
         this.caughtUp++;
-        // A hint says more than the store, such as whose connection caused it.
+        // A hint has more than the store, such as the connection that caused it.
         const hint = early.get(entry.seq)?.entry;
         this.#take(followed, isAt(hint, entry) ? hint! : entry);
       }
       const isAll = entries.length < STRETCH;
       for (const hint of waiting) {
         const { seq } = hint.entry;
-        // Those that were not read are in a history that is no more.
+        // The unread entries belong to a lost history.
         const isDone = isAll || seq <= entries.at(-1)!.seq;
         if (isDone && early.get(seq) === hint) early.delete(seq);
       }

@@ -11,12 +11,12 @@ const TRUST = 1000;
 /** How long a write waits at most until its entries were applied here, in milliseconds. */
 const PATIENCE = 250;
 
-/** What {@link LogEvents} are made of. */
+/** The parts of {@link LogEvents}. */
 export interface LogEventsParts {
   readonly bus: Bus;
   readonly log: LogReads<Entry>;
   readonly clock?: Clock;
-  /** Gets what a listener threw. */
+  /** Takes the error of a listener. */
   readonly onFault: (error: unknown) => void;
   /** Gets why the log could not be read. The read is repeated. */
   readonly onUnread?: (error: unknown) => void;
@@ -36,7 +36,7 @@ export class LogEvents implements Events {
   readonly #onFault: (error: unknown) => void;
   readonly #listeners = new Set<Listener>();
   readonly #waiting = new Map<string, Set<Waiting>>();
-  /** The event that listeners get now, and those that came meanwhile. */
+  /** The event that listeners get now, and the ones that came meanwhile. */
   readonly #due: AnyEvent[] = [];
   readonly #unsubscribe: () => void;
 
@@ -96,13 +96,13 @@ export class LogEvents implements Events {
     return this.#follower.cursors();
   }
 
-  /** Reads what is new in a world, as after a write of which nobody knows whether it happened. */
+  /** Reads the new entries of a world, such as after a write in doubt. */
   look(world: string): void {
     this.#follower.look(world);
   }
 
   /**
-   * Takes the entries of a transaction of this process, and tells the others.
+   * Takes the entries of a transaction of this process, and publishes them to the others.
    * @returns a promise if some of them have to wait for entries of other processes. It
    *   resolves when they were applied, or after a moment.
    */
@@ -153,7 +153,7 @@ export class LogEvents implements Events {
     for (const hint of message.hints) this.#follower.hint(hint);
   }
 
-  /** Listeners get the present event before those that come while they run. */
+  /** Listeners get the present event before any that come while they run. */
   #deliver(event: AnyEvent): void {
     if (this.#due.push(event) > 1) return;
     // It grows meanwhile.
@@ -169,7 +169,7 @@ export class LogEvents implements Events {
     this.#due.length = 0;
   }
 
-  /** Waits until an entry of this process was applied. The log has those before it, so they can be read. */
+  /** Waits until an entry of this process was applied. Earlier ones are in the log and can be read. */
   #wait(world: string, seq: number): Promise<void> {
     this.#follower.look(world);
     return new Promise((resolve) => {

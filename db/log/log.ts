@@ -6,7 +6,7 @@ export interface Position {
   readonly tag: number;
 }
 
-/** The least that every entry of a log says. */
+/** The fields that every entry of a log has. */
 export interface Logged extends Position {
   readonly world: string;
 }
@@ -18,7 +18,7 @@ export interface Stretch<E extends Logged> {
    * has that entry. It is 0 for the beginning of the log.
    */
   readonly tag: number | undefined;
-  /** In their order. Numbers may be left out: those of entries that were erased since. */
+  /** In order. The numbers of entries that were erased since are missing. */
   readonly entries: readonly E[];
 }
 
@@ -33,6 +33,6 @@ export interface LogReads<E extends Logged> {
 /** An entry as it travels to other processes when it is committed. */
 export interface Hint<E extends Logged> {
   readonly entry: E;
-  /** The tag of the entry before it; 0 for the first. It tells histories apart. */
+  /** The tag of the entry before it; 0 for the first. It distinguishes histories. */
   readonly previous: number;
 }

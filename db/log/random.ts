@@ -1,12 +1,12 @@
 import { randomFillSync } from "node:crypto";
 
-/** Chance, as the code sees it that needs names which nobody can guess. A simulation passes its own. */
+/** Randomness for unguessable names. A simulation passes its own. */
 export interface Random {
   /** An id: 96 random bits in base64url. */
   id(): string;
 }
 
-/** How long an id is, in bytes: nobody can guess 96 random bits. */
+/** The length of an id in bytes: 96 random bits cannot be guessed. */
 const SIZE = 12;
 
 /** Random bytes for 64 ids: a call to get some takes twenty times as long as an id of the pool. */

@@ -7,7 +7,7 @@ import { ArchiveError } from "./manifest.js";
 /** A file to be written into an archive. */
 export interface NewEntry {
   path: string;
-  /** In bytes: exactly those of the content. */
+  /** The exact size of the content, in bytes. */
   size: number;
   /** In milliseconds since 1970. */
   modified: number;

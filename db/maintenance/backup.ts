@@ -32,7 +32,7 @@ const ATTEMPTS = 5;
 const PART = /\.part-[A-Za-z0-9]{6}$/;
 const BACKUP_LOCK = "backup.lock";
 
-/** What a backup contains. */
+/** The contents of a backup. */
 export interface Backup extends RowCounts {
   /** The size of all files, in bytes. */
   bytes: number;
@@ -86,7 +86,7 @@ export async function backup(
   }
 }
 
-/** Removes what killed backups left: copies of all data, keys included. */
+/** Removes the remains of killed backups: copies of all data, keys included. */
 async function sweep(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const part = join(folder, name);

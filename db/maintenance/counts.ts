@@ -1,7 +1,7 @@
 import { NO_ROWS, type RowCounts } from "../sqlite/inspection/inspection.js";
 import type { TableRows } from "./manifest.js";
 
-/** How many rows there are of what people count. */
+/** The row counts for reports to operators. */
 export const rowCountsOf = (tables: readonly TableRows[]): RowCounts =>
   Object.fromEntries(
     Object.keys(NO_ROWS).map((counted) => [

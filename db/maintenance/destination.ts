@@ -3,11 +3,11 @@ import type { FileStore } from "../contract/files.js";
 
 /** Where a restore brings a backup. It is empty at first. */
 export interface Destination {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly name: string;
   readonly tables: TableTarget;
   readonly files: FileStore;
-  /** A folder for what the restore needs meanwhile. */
+  /** A folder for the restore's temporary files. */
   readonly scratch: string;
   /** Where the database of an old archive may be put instead of rows; undefined if it takes rows only. */
   readonly database: string | undefined;

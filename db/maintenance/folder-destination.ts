@@ -16,8 +16,8 @@ const MEDIA = "media";
 const RESTORE_LOCK = "restore.lock";
 
 /**
- * What an empty DATA_DIR may contain: the remains of a killed restore, the folder of
- * a server's sockets (live/control.ts), and what a new volume has.
+ * The names that an empty DATA_DIR may contain: the remains of a killed restore, the
+ * folder of a server's sockets (live/control.ts), and the content of a new volume.
  */
 const NOTHING = new Set([WORK, RESTORE_LOCK, "control", "lost+found"]);
 

@@ -1,14 +1,14 @@
 import type { RowCounts } from "../sqlite/inspection/inspection.js";
 import type { FileDigest } from "../contract/store.js";
 
-/** What a check asks a database. Others may write to it meanwhile. */
+/** The queries of a check. Other processes may write to the database meanwhile. */
 export interface Inspector {
   /**
-   * What is wrong with its structure, one line each.
+   * The faults of its structure, one line each.
    * @throws {StoreError} `unusable`, as all methods do, if it cannot be read.
    */
   damage(): Promise<string[]>;
-  /** What is wrong with its rows, as they are at one moment, one line each. */
+  /** The faults of its rows at one moment, one line each. */
   contradictions(): Promise<string[]>;
   counts(): Promise<RowCounts>;
   /** The size of all files, as recorded. */

@@ -26,7 +26,7 @@ const LATEST_TIME = 8.64e15;
 /** The archive is not valid, or cannot be made. The message is one line for the operator. */
 export class ArchiveError extends Failure {}
 
-/** What an entry of an archive is, by its path. */
+/** The kind of an archive's entry, by its path. */
 type Entry =
   | { kind: "manifest" }
   | { kind: "database" }
@@ -91,7 +91,7 @@ const Manifest = Type.Object({
   tables: Type.Array(TableRows),
 });
 
-/** What an archive says that it has. */
+/** The declared contents of an archive. */
 export interface Contents {
   members: Member[];
   /** Undefined if it has a database instead. */
@@ -116,7 +116,7 @@ export function manifestOf(
   return Buffer.from(JSON.stringify(manifest));
 }
 
-/** The time of a file in milliseconds; 0 if it is before 1970 or beyond what a `Date` can hold. */
+/** The time of a file in milliseconds; 0 if it is before 1970 or beyond the range of `Date`. */
 export function timeOf(modified: Date): number {
   const time = Math.trunc(modified.getTime());
   return time > 0 ? time : 0;

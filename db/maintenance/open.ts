@@ -13,7 +13,7 @@ import type { Destination } from "./destination.js";
 import type { Report } from "./progress.js";
 import { sharedDestination } from "./shared-destination.js";
 
-/** What selects the engines of a backup or a restore. */
+/** The options that select the engines of a backup or a restore. */
 export interface Place extends EngineChoice {
   /** The folder of the database and the files, as far as they are embedded. */
   dataDir: string;
@@ -21,7 +21,7 @@ export interface Place extends EngineChoice {
 
 /** The engines of a place, for a backup or a restore. Nothing is open yet. */
 interface Maintenance {
-  /** What messages call the place. */
+  /** The name of the place in messages. */
   readonly name: string;
   /** The rows of this moment. A copy of them may go into a folder. */
   source(scratch: string, report: Report): Promise<TableSource>;
@@ -71,7 +71,7 @@ const shared = (
   },
 });
 
-/** Opens something that closes the files itself, and closes them if that fails. */
+/** Opens an owner of the files, which closes them; closes them itself if that fails. */
 async function closingUpon<T>(
   files: FileStore,
   open: () => Promise<T>,

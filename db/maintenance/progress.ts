@@ -1,5 +1,5 @@
 /**
- * Reports the progress of long work: how much of one step is done, and of how
- * much. What it throws stops the work, which then leaves nothing behind.
+ * Reports the progress of long work: the finished part of a step, and the whole. If it
+ * throws, the work stops and leaves nothing behind.
  */
 export type Report = (step: string, done: number, of: number) => void;

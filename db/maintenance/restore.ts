@@ -28,9 +28,9 @@ import type { Report } from "./progress.js";
 import { rowsIn } from "./rows.js";
 import { verifyArchive } from "./verify.js";
 
-/** What was restored. */
+/** The result of a restore. */
 interface Restored extends RowCounts {
-  /** What messages call the place. */
+  /** The name of the place in messages. */
   name: string;
   /** How many files did not get their times back, because the file system refused them. */
   untimed: number;
@@ -195,7 +195,7 @@ async function takeDatabase(
   return counts;
 }
 
-/** Opens the database of an archive, and says that the archive is at fault if that fails. */
+/** Opens the database of an archive. A failure is reported as a fault of the archive. */
 function readable<T>(archive: string, open: () => T): T {
   try {
     return open();
@@ -205,7 +205,7 @@ function readable<T>(archive: string, open: () => T): T {
   }
 }
 
-/** Loads rows, and says that the archive is at fault if one of them is. */
+/** Loads rows. A faulty row is reported as a fault of the archive. */
 async function explained(
   archive: string,
   load: () => Promise<void>,

@@ -2,7 +2,7 @@ import type { Row, Table, Value } from "../copies/tables.js";
 import { ArchiveError } from "./manifest.js";
 
 // Rows in an archive: one JSON array on each line, with the values in the order of
-// the columns. JSON escapes what UTF-8 has no bytes for, so every text is exact.
+// the columns. JSON escapes code units that UTF-8 cannot encode, so every text is exact.
 
 /** About how many bytes a part has, and so how many are in memory. */
 const PART = 8 * 1024 * 1024;

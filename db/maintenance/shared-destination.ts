@@ -46,7 +46,7 @@ export async function sharedDestination(
   };
 }
 
-/** Refuses files that the archive does not have. Those of a killed restore it has. */
+/** Refuses files that are not in the archive. Files of a killed restore are in it. */
 export async function refuseStrangers(
   files: FileStore,
   keys: ReadonlySet<string>,

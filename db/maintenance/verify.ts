@@ -18,9 +18,9 @@ import type { Report } from "./progress.js";
 import { rowsIn } from "./rows.js";
 
 /**
- * Reads a whole archive and keeps nothing of it: it has exactly what its manifest
- * names, with the right checksums, and each row fits its table.
- * @throws {ArchiveError} if it does not.
+ * Reads a whole archive and keeps nothing of it. The archive must have exactly the entries
+ * of its manifest, with the right checksums, and each row must fit its table.
+ * @throws {ArchiveError} otherwise.
  */
 export async function verifyArchive(
   archive: string,
@@ -61,11 +61,11 @@ function manifestText(entry: ReadEntry): Promise<string> {
   return text(entry as AsyncIterable<Buffer>);
 }
 
-/** What was seen of an archive. */
+/** The contents that were seen in an archive so far. */
 class Seen {
   readonly #files = new Map<string, { size: number; sha256: string }>();
   readonly #tables = new Map<string, { rows: number; hash: Hash }>();
-  /** The table whose rows were seen last, and their part. */
+  /** The table and the part of the last rows. */
   #last: { table: Table; part: number } | undefined;
 
   async take(entry: ReadEntry): Promise<void> {
@@ -85,7 +85,7 @@ class Seen {
     } else throw new ArchiveError(`it has an unexpected entry: ${path}`);
   }
 
-  /** Rows come in the order in which they are loaded. */
+  /** Rows come in the order of loading. */
   #refuseDisorder(path: string, table: Table, part: number): void {
     const isNext =
       this.#last?.table === table
@@ -112,7 +112,7 @@ class Seen {
     for await (const rows of rowsIn(table, chunks())) seen.rows += rows.length;
   }
 
-  /** @throws {ArchiveError} unless this is what a manifest says. */
+  /** @throws {ArchiveError} unless this matches a manifest. */
   compare({ members, tables }: Contents): void {
     for (const { path, size, sha256 } of members) {
       const file = this.#files.get(path);

@@ -33,7 +33,7 @@ const LIST_DEADLINE = 20_000;
 /** The most bytes of an object that is read as a text: the keys of a world with 100,000 files. */
 const MAX_TEXT = 64 * 1024 * 1024;
 
-/** What is known of an object without reading it. */
+/** The metadata of an object. */
 export interface ObjectHead {
   size: number;
   modified: Date;
@@ -65,7 +65,7 @@ export class Bucket {
         .send(command, { abortSignal })
         .catch(async (error: unknown) => {
           if (statusOf(error) !== 404) throw error;
-          // The answer has no body that says whether the bucket or the object is missing.
+          // The answer has no body, so it does not tell a missing bucket from a missing object.
           const bucket = new HeadBucketCommand({ Bucket: this.#name });
           await this.#reads.send(bucket, { abortSignal });
           return undefined;
@@ -150,7 +150,7 @@ export class Bucket {
         return false;
       } catch (error) {
         const status = statusOf(error);
-        // It is there, or somebody writes it right now.
+        // It exists, or another process writes it right now.
         if (status === 412 || status === 409) return false;
         if (status === 400 || status === 501) return true;
         throw error;
@@ -160,8 +160,8 @@ export class Bucket {
   }
 
   /**
-   * Stores a stream as an object that appears when it is complete. What is stored of a
-   * failed one is left, and {@link erase} removes it.
+   * Stores a stream as an object that appears when it is complete. The parts of a failed
+   * one stay until {@link erase} removes them.
    */
   async upload(
     key: string,
@@ -212,8 +212,8 @@ export class Bucket {
 
   /**
    * Lists objects in the order of the UTF-8 bytes of their keys, page by page.
-   * @param prefix how their keys begin.
-   * @param after a key: only those beyond it.
+   * @param prefix the beginning of their keys.
+   * @param after only keys beyond this one.
    */
   async *list(prefix: string, after = ""): AsyncGenerator<ObjectPage> {
     for (let token: string | undefined, more = true; more;) {
@@ -234,7 +234,7 @@ export class Bucket {
   }
 
   /**
-   * An address at which anybody can read an object.
+   * A public address of an object.
    * @param seconds for how long; less if the credentials end before.
    */
   async link(

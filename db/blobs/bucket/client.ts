@@ -71,7 +71,7 @@ export const writingClient = (options: BucketOptions): S3Client =>
 export const readingClient = (options: BucketOptions): S3Client =>
   clientOf(options, MAX_READS, 0);
 
-/** What the client throws: an answer with a status, or an error of the network. */
+/** The errors of the client: an answer with a status, or an error of the network. */
 interface ClientError {
   name?: string;
   message?: string;
@@ -101,8 +101,8 @@ const EXPLAINED: Record<string, string> = {
 };
 
 /**
- * An error of the client as one line. What the server says beside its code is left
- * out: it may repeat the request with its signature.
+ * An error of the client as one line. It has only the code of the server: the message may
+ * repeat the request with its signature.
  */
 export function toStoreError(
   { bucket, endpoint }: BucketOptions,

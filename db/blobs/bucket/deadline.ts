@@ -1,5 +1,5 @@
 /**
- * Makes requests that end by themselves, also if the server hangs.
+ * Makes requests with a deadline, in case the server hangs.
  * @param requests get a signal that aborts them.
  * @param deadline how long they may take together, in milliseconds.
  * @throws what `requests` throws, or an error with the name `TimeoutError`.

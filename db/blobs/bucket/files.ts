@@ -36,15 +36,15 @@ const MODIFIED = "foyer-modified";
 /** How many objects are removed at a time. */
 const REMOVALS = 16;
 
-/** The time between two sweeps while nobody has notes, in milliseconds. */
+/** The time between two sweeps while there are no notes, in milliseconds. */
 const SWEEP_INTERVAL = 10_000;
 
 /** For how long an address of a file works, in seconds. */
 const LINK_LIFE = 3600;
 
 /**
- * Files in a bucket of S3 or of a compatible server. Notes in the bucket tell what a
- * crash left; see notes.ts. The bucket holds nothing else.
+ * Files in a bucket of S3 or of a compatible server. Notes in the bucket name the remains of
+ * a crash; see notes.ts. The bucket holds nothing else.
  */
 export class S3Files implements FileStore {
   readonly linkOrigin?: string;
@@ -96,7 +96,7 @@ export class S3Files implements FileStore {
         await this.#erase(key, note);
         throw measured.failure.error;
       }
-      // What a failed request did may show only later, so a sweep looks then.
+      // A failed request may still take effect later, so a sweep looks then.
       note.leave();
       throw error;
     }
@@ -239,7 +239,7 @@ export class S3Files implements FileStore {
   }
 }
 
-/** The time of a file; of an object that Foyer did not store, that of the server. */
+/** The time of a file, or the server's time for an object that Foyer did not store. */
 function timeOf({ modified, metadata }: ObjectHead): Date {
   const time = new Date(Number(metadata[MODIFIED] ?? NaN));
   return isTime(time) ? time : modified;
@@ -250,7 +250,7 @@ class Measured {
   readonly #source: AsyncIterable<Uint8Array>;
   readonly #sha256 = createHash("sha256");
   #size = 0;
-  /** What the source threw. */
+  /** The error of the source. */
   failure?: { error: unknown };
 
   constructor(source: AsyncIterable<Uint8Array>) {

@@ -4,11 +4,11 @@ import { StoreError } from "../../contract/store.js";
 import type { Bucket } from "./bucket.js";
 import type { ListedObject } from "./listing.js";
 
-// Notes are small objects. They name the keys that are about to be recorded or to be
-// removed, so that the remains of a crash are found by one list and not by reading the
-// bucket: work/<life>/<key>.note for one key, and work/<life>/<id>.keys for several.
-// A life is a time in which a process has notes. During it, the process renews
-// work/<life>/alive. When that is not renewed, the notes are remains.
+// Notes are small objects. They name the keys that are about to be recorded or removed, so
+// that one list request finds the remains of a crash, without reading the whole bucket:
+// work/<life>/<key>.note for one key, and work/<life>/<id>.keys for several. A life is a
+// time in which a process has notes. During it, the process renews work/<life>/alive. Once
+// the renewals stop, the notes are remains.
 
 const WORK = "work/";
 const ALIVE = "alive";
@@ -22,8 +22,8 @@ const RENEWAL = 2000;
 const DEAD = 10_000;
 
 /**
- * The age of the last renewal, in milliseconds, at which a process itself gives a life
- * up. It is well before {@link DEAD}, so that nothing is recorded that others sweep.
+ * The age of the last renewal, in milliseconds, at which a process gives its own life up. It
+ * is well below {@link DEAD}, so that no process records a file that another one sweeps.
  */
 const LAPSED = 5000;
 
@@ -34,7 +34,7 @@ export const isOfWork = (key: string): boolean => key.startsWith(WORK);
 export interface Note {
   /** @throws {StoreError} `unusable` if others may take its process for dead. */
   confirm(): void;
-  /** Removes it: the keys are settled. It never fails; what stays is swept. */
+  /** Removes it: the keys are settled. It never fails; a sweep removes leftovers. */
   settle(): Promise<void>;
   /** Leaves it to a sweep. */
   leave(): void;
@@ -154,7 +154,7 @@ class Life {
     };
   }
 
-  /** Ends it. What has no remains leaves nothing behind. */
+  /** Ends it. Without remains, it leaves nothing behind. */
   async end(): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -225,7 +225,7 @@ export async function allNotes(bucket: Bucket): Promise<NotesOfLife[]> {
 
 /** In how many milliseconds a life that is not over may be. */
 export const untilOver = ({ age }: NotesOfLife): number =>
-  // Servers tell the time in whole seconds.
+  // Servers report the time in whole seconds.
   Math.max(0, DEAD - age) + 1000;
 
 /** The keys that a note names. */

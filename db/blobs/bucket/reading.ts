@@ -4,13 +4,13 @@ import { Readable } from "node:stream";
 const PATIENCE = 10_000;
 
 /**
- * Passes bytes on while somebody reads them. The stream fails if they end early, or
- * stop coming. Time in which nobody reads does not count.
- * @param length how many there have to be.
+ * Passes bytes on as the client reads them. The stream fails if they end early, or stop
+ * coming. Time in which the client does not read does not count.
+ * @param length the expected number of bytes.
  */
 export function exactly(body: Readable, length: number): Readable {
   const bytes = Readable.from(bytesOf(body, length), { objectMode: false });
-  // The generator may be waiting for bytes, and learns of the end only after them.
+  // The generator may be waiting for bytes, and sees the end only after them.
   return bytes.once("close", () => body.destroy());
 }
 

@@ -7,7 +7,7 @@ import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import type { FileLink } from "../../contract/files.js";
 
 /**
- * An address at which anybody can read an object.
+ * A public address of an object.
  * @param seconds for how long; less if the credentials end before.
  */
 export async function signedLink(

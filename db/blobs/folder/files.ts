@@ -49,10 +49,10 @@ const keyIn = (note: string) => decodeURIComponent(note.slice(0, -NOTE.length));
 /**
  * Files in a folder. Each process writes in a work folder of its own, beside the
  * folder of files. A file is written there until it is complete. Notes there name
- * the files that are in place but not yet recorded, and those that are about to
- * be deleted. So the remains of a crash are found by reading the notes, and not by
- * reading all files. A lock beside the work folder tells whether its process is
- * alive. It is created before the folder and deleted after it.
+ * the files that are in place but not yet recorded, and the files that are about to
+ * be deleted. So a sweep finds the remains of a crash by the notes, without reading
+ * all files. A lock beside the work folder shows whether its process is alive. It is
+ * created before the folder and deleted after it.
  */
 export class LocalFiles implements FileStore {
   /** The folder of all files. */
@@ -231,7 +231,7 @@ export class LocalFiles implements FileStore {
       await rename(from, to);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      // Somebody removed the folder.
+      // The folder was removed.
       await this.#makeFolder(folder);
       await rename(from, to);
     }

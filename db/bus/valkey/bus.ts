@@ -23,7 +23,7 @@ const OPEN_TIMEOUT = 5000;
 /** How often silence is looked for, in milliseconds. */
 const TICK = 250;
 
-/** After how many ticks a process says that it lives. */
+/** The number of ticks between two heartbeats of a process. */
 const BEAT = 4;
 
 /** How much time one tick counts for at most, in milliseconds. */
@@ -35,7 +35,7 @@ const CLOSE_TIMEOUT = 1000;
 interface ValkeyOptions {
   /** The address: `redis:`, `rediss:`, `valkey:` or `valkeys:`. */
   url: string;
-  /** What no other installation uses that shares this Valkey: every key and channel begins with it. */
+  /** The prefix of every key and channel, unique among the installations that share this Valkey. */
   namespace: string;
   onFault: OnFault;
   /** Gets one line when Valkey is lost, and when it is back. */
@@ -44,9 +44,9 @@ interface ValkeyOptions {
 
 /**
  * The bus between processes on any machine, by publish and subscribe of Valkey or Redis. Each
- * world has a channel, so a process hears of the worlds that it has joined. A message
- * comes once or never, and those of one process through one channel keep their order. While Valkey
- * is away, messages reach the listeners of this process only.
+ * world has a channel, so a process gets only the messages of the worlds that it has joined. A
+ * message comes once or never, and messages of one process through one channel keep their order.
+ * While Valkey is away, messages reach the listeners of this process only.
  */
 export class ValkeyBus implements Bus {
   readonly process = randomUUID();
@@ -62,7 +62,7 @@ export class ValkeyBus implements Bus {
   #connected = false;
   /** Called when a message of this process has come back for the first time. */
   #onConnected = () => {};
-  /** Whether the log says that Valkey is there; undefined until it was. */
+  /** The state of Valkey that was last logged; undefined before the first connection. */
   #isLogged: boolean | undefined;
   #closed = false;
   /**
@@ -215,14 +215,14 @@ export class ValkeyBus implements Bus {
     if (client) this.#identity.putBack(client);
   }
 
-  /** Says that this process lives. */
+  /** Sends the heartbeat of this process. */
   #live(): void {
     clearImmediate(this.#answer);
     this.#answer = undefined;
     detach(this.#say("alive"));
   }
 
-  /** Tells all processes something. It never rejects. */
+  /** Sends a message to all processes. It never rejects. */
   async #say(kind: "alive" | "bye"): Promise<void> {
     const all = this.#channels.nameOf(undefined);
     await this.#send(all, kind)?.catch(() => {});
@@ -260,7 +260,7 @@ export class ValkeyBus implements Bus {
   }
 }
 
-/** What the operator reads. An address may have a password. */
+/** The message for the operator. It names only the host, as an address may have a password. */
 function unreachable(url: string, fault: unknown): string {
   const { protocol, host } = new URL(url);
   return `VALKEY_URL: ${protocol}//${host} cannot be reached: ${reasonOf(fault)}`;

@@ -1,9 +1,9 @@
 import type { Client } from "./link.js";
 
 interface ChannelsParts {
-  /** What the names of all channels begin with. */
+  /** The prefix of all channel names. */
   prefix: string;
-  /** Gets what comes through the channel of a world, or of all processes. It must not throw. */
+  /** Takes messages of the channel of a world, or of all processes. It must not throw. */
   onMessage: (text: string, world: string | undefined) => void;
   /** Valkey has refused to subscribe to a world. */
   onRefused: (error: Error) => void;

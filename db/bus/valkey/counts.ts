@@ -25,7 +25,7 @@ export class Counts {
 
   /** @param window in milliseconds. */
   async count(key: string, window: number): Promise<Counted> {
-    // Also in this process: that is what counts while Valkey does not answer.
+    // Count in this process, too: its count holds while Valkey does not answer.
     const own = this.#tally.count(key, window);
     const client = this.#client();
     if (!client || this.#isLate) return own;

@@ -19,8 +19,8 @@ export class Identity {
   }
 
   /**
-   * Learns it, or decides on it, by the first connection; says it on later ones.
-   * @throws an error if Valkey does not keep what is written, and what the client throws.
+   * Reads or sets the identity on the first connection, and restores it on later ones.
+   * @throws an error if Valkey does not keep written values, and the errors of the client.
    */
   async meet(client: Client): Promise<void> {
     if (this.#value) {
@@ -30,7 +30,7 @@ export class Identity {
     }
     await client.set(this.#key, randomUUID(), { condition: "NX" });
     const value = await client.get(this.#key);
-    if (!value) throw new Error("It does not keep what is written.");
+    if (!value) throw new Error("It does not keep written values.");
     this.#value = value;
   }
 

@@ -22,7 +22,7 @@ const connectTo = (createClient: CreateClient, url: string) =>
     url: url.replace(/^valkey/, "redis"),
     // This protocol lets one connection listen and send commands.
     RESP: 3,
-    // The link connects again itself: a client would send again what was lost.
+    // The link reconnects itself: the client would resend lost messages.
     socket: { connectTimeout: CONNECT_TIMEOUT, reconnectStrategy: false },
     disableOfflineQueue: true,
     commandsQueueMaxLength: MAX_COMMANDS,

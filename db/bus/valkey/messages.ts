@@ -1,7 +1,7 @@
 import { received, type Sent } from "../shapes.js";
 import { whole } from "./short-hints.js";
 
-/** What an envelope is for. */
+/** The purpose of an envelope. */
 type Kind =
   /** It has messages. */
   | "messages"
@@ -10,7 +10,7 @@ type Kind =
   /** The process ends. */
   | "bye";
 
-/** What one process sends through one channel of Valkey at a time. */
+/** The unit that one process sends through one channel of Valkey. */
 export interface Envelope {
   process: string;
   kind: Kind;
@@ -26,10 +26,10 @@ export const textOf = ({ process, kind, body }: Envelope): string =>
 
 const HEAD = /^([\w-]{1,100}) (\w{1,10}) /;
 
-/** The longest text, in characters. Those of Foyer have half of it at most. */
+/** The longest text, in characters. Foyer's own texts have at most half as many. */
 const MAX_TEXT = 16 * 1024 * 1024;
 
-/** @returns undefined for what no process of Foyer has sent. */
+/** @returns undefined for a text that no process of Foyer has sent. */
 export function envelopeOf(text: string): Envelope | undefined {
   if (text.length > MAX_TEXT) return undefined;
   const [head, process, kind] = HEAD.exec(text) ?? [];
@@ -38,7 +38,7 @@ export function envelopeOf(text: string): Envelope | undefined {
 }
 
 /**
- * The messages in an envelope, without those that no process of this Foyer sends there.
+ * The messages in an envelope, without any that no process of this Foyer sends there.
  * @param world of the channel; undefined for the channel of all processes.
  */
 export function messagesOf(

@@ -14,14 +14,14 @@ const MAX_UNSENT = 8 * 1024 * 1024;
  */
 type Send = (channel: string, body: string) => Promise<unknown> | undefined;
 
-/** What waits for the end of the turn. */
+/** The messages that wait for the end of the turn. */
 interface Due {
   readonly messages: string[];
   /** In characters. */
   size: number;
 }
 
-/** Collects the messages of one turn of the event loop, and sends those of each channel together. */
+/** Collects the messages of one turn of the event loop, and sends them as one per channel. */
 export class Outbox {
   readonly #send: Send;
   readonly #due = new Map<string, Due>();
@@ -43,7 +43,7 @@ export class Outbox {
     else this.#turn ??= setImmediate(() => this.flush());
   }
 
-  /** Sends what was collected. */
+  /** Sends the collected messages. */
   flush(): void {
     clearImmediate(this.#turn);
     this.#turn = undefined;

@@ -1,7 +1,7 @@
 /** How long a process may be silent until it counts as ended, in milliseconds. */
 export const SILENCE = 4000;
 
-/** How many other processes are known at most. Those beyond have no beginning and no end. */
+/** How many other processes are tracked at most. Further ones have no beginning and no end. */
 const MAX_PEERS = 10_000;
 
 interface PeersParts {
@@ -35,7 +35,7 @@ export class Peers {
     if (this.#heard.delete(process)) this.#parts.onEnded(process);
   }
 
-  /** Ends those that were not heard for too long. */
+  /** Ends the processes that were silent for too long. */
   endSilent(now: number): void {
     for (const [process, at] of this.#heard) {
       if (now - at > SILENCE) this.end(process);

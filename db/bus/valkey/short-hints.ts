@@ -4,8 +4,8 @@ import type { Author } from "../../contract/author.js";
 import type { HintMessage, LiveMessage } from "../bus.js";
 import type { Sent } from "../shapes.js";
 
-// Most of the bytes between nodes are hints of chat events. They travel without what
-// follows from the event, and without fields that have their usual value.
+// Most of the bytes between nodes are hints of chat events. They travel without fields that
+// follow from the event, or have their usual value.
 
 type Hint = HintMessage["hints"][number];
 
@@ -46,7 +46,7 @@ const shortOf = (hint: Hint): Hint | ShortHint => {
   };
 };
 
-/** The hint that was shortened. What is no such hint comes out as it is, or as what no check lets pass. */
+/** Restores a shortened hint. Any other value stays as it is, or becomes one that every check refuses. */
 const wholeOf = (world: string, hint: Hint | ShortHint): unknown => {
   if (typeof hint !== "object" || hint === null || !("event" in hint)) {
     return hint;
