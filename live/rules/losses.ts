@@ -46,8 +46,6 @@ export class Losses {
     for (const room of before.rooms) {
       const was = before.state.room(room);
       const is = now.state.room(room);
-      // One that is deleted does not come back.
-      if (!is) continue;
       if (was === is && before.rightsIn(room) === now.rightsIn(room)) continue;
       note(room, lostIn(rightsOf(before, room), rightsOf(now, room), was, is));
     }
@@ -166,10 +164,10 @@ function lostIn(
   before: readonly string[],
   now: readonly string[],
   was: RoomValue | undefined,
-  is: RoomValue,
+  is: RoomValue | undefined,
 ): readonly string[] {
   const lost = new Set(without(before, now));
-  if (!was || was.stored.module_config === is.stored.module_config)
+  if (!was || !is || was.stored.module_config === is.stored.module_config)
     return [...lost];
   const present = new Set(is.module_config.map((it) => JSON.stringify(it)));
   for (const module of was.module_config) {

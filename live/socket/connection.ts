@@ -53,6 +53,12 @@ const LONGEST_WAIT = 250;
 /** How long an answer waits until the rights of its user are known, in milliseconds. */
 const LONGEST_DOUBT = 2000;
 
+/**
+ * For how long pushes and answers may wait that were made before rights were lost, in
+ * milliseconds: as long as a change of rights may take to be applied.
+ */
+const LONGEST_HELD = 1000;
+
 /** A connection is closed after this many ping intervals without a frame. */
 const SILENT_INTERVALS = 2.4;
 
@@ -109,6 +115,14 @@ export interface Surroundings {
   readonly onFault: (connection: Connection, error: unknown) => void;
   readonly onReceived: () => void;
   readonly onSent: (frames: number) => void;
+}
+
+/** A piece that waits to be sent. */
+interface Held {
+  readonly piece: Buffer;
+  readonly frames: number;
+  /** When it was made. */
+  readonly at: number;
 }
 
 /** A message as it arrived. */
@@ -168,8 +182,10 @@ export class Connection {
   /** Settles when it is known whether its user may still get pushes. */
   #doubt: Promise<void> | undefined;
   /** Pieces that wait for the answer to the present message, or for the end of a doubt. */
-  #held: { piece: Buffer; frames: number }[] = [];
+  #held: Held[] = [];
   #heldSize = 0;
+  /** When its user was last seen to have lost a right. */
+  #lostAt = -Infinity;
   // Intervals count on a clock that nobody sets.
   readonly #opened: number;
   #lastFrame: number;
@@ -244,7 +260,9 @@ export class Connection {
 
   /** Rights were lost: the client learns of it with the next state of the world. */
   lose(losses: Losses | undefined): void {
+    if (!losses) return;
     const login = this.login!;
+    this.#lostAt = this.#around.clock.now();
     login.losses = login.losses?.and(losses) ?? losses;
   }
 
@@ -370,11 +388,15 @@ export class Connection {
       this.#messages++;
       this.#hasWritten = false;
       const earlier = this.#held.length;
+      const began = this.#around.clock.now();
       try {
         const answer = await this.#around.handle(this, { text, allowed });
         // Its user may have been banned while the message was carried out.
         const inDoubt = this.#doubt && this.login;
-        if (!inDoubt || (await this.#isSure())) {
+        const isSure = !inDoubt || (await this.#isSure());
+        // A command that changes something shows little else, and its client has to know.
+        const isOver = !this.#hasWritten && this.#isOutdated(began);
+        if (isSure && !isOver) {
           // They waited for the end of a doubt, which came while the message was carried out.
           this.#sendHeld(earlier);
           this.#answer(answer);
@@ -515,12 +537,26 @@ export class Connection {
     if (!this.#doubt) this.#sendHeld(this.#held.length);
   }
 
-  /** Sends the first of the pushes that wait. */
+  /**
+   * Sends the first of the pushes that wait. If they were made by rights that are over for
+   * long, the client connects again instead, and fetches what it may see.
+   */
   #sendHeld(count: number): void {
+    if (count > 0 && this.#isHeldTooLong) this.close(Close.tryAgainLater);
     for (const { piece, frames } of this.#held.splice(0, count)) {
       this.#heldSize -= piece.length;
       this.#send(piece, frames);
     }
+  }
+
+  get #isHeldTooLong(): boolean {
+    return this.#held.some(({ at }) => this.#isOutdated(at));
+  }
+
+  /** Whether what was made at some time may show what its user lost sight of long ago. */
+  #isOutdated(at: number): boolean {
+    const isOld = this.#around.clock.now() - at > LONGEST_HELD;
+    return isOld && at <= this.#lostAt;
   }
 
   /**
@@ -535,7 +571,7 @@ export class Connection {
       return;
     }
     if (this.#dropIfSlow()) return;
-    this.#held.push({ piece, frames });
+    this.#held.push({ piece, frames, at: this.#around.clock.now() });
     this.#heldSize += piece.length;
   }
 
@@ -620,6 +656,7 @@ export class Connection {
    */
   finish(frame: Buffer | undefined, code: number, after = 0): void {
     if (this.#ended) return;
+    if (this.#isHeldTooLong) this.forgetPushes();
     this.#release();
     if (frame) this.#send(frame);
     this.flush();

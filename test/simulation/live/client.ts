@@ -29,9 +29,6 @@ const PATIENCE = 15_000;
 /** How often it looks whether the server is silent, in milliseconds. */
 const HEARTBEAT = 5_000;
 
-/** Within how many milliseconds the pushes that waited for an answer follow it. */
-const RELEASE = 100;
-
 /** Errors after which a command is repeated. */
 const PASSING: ReadonlySet<string> = new Set([
   ...["server.unavailable", "server.doubtful", "protocol.rate_limited"],
@@ -58,20 +55,10 @@ export class Client {
   #failures = 0;
   #lastFrame = 0;
   #requests = 0;
-  /** When it asked to log in, and when it was. */
-  #asked = 0;
-  #enteredAt = 0;
-  /** When the last answer came, and how long it took. */
-  #answeredLast = { at: -Infinity, waited: 0 };
   /** What follows from the answers that are not here yet. */
   readonly #pending = new Map<
     number,
-    {
-      name: string;
-      payload: object;
-      settle: (answer: Answer) => void;
-      at: number;
-    }
+    { name: string; payload: object; settle: (answer: Answer) => void }
   >();
 
   constructor(
@@ -123,17 +110,6 @@ export class Client {
     );
   }
 
-  /** For how long the pushes that come now may have waited for an answer, in milliseconds. */
-  get pushesWaited(): number {
-    const { now } = this.house.timeline;
-    const { at, waited } = this.#answeredLast;
-    const waits = [...this.#pending.values()].map(({ at }) => now - at);
-    // The login is a message, too.
-    const sinceLogin = now - this.#enteredAt;
-    if (!this.state || sinceLogin < RELEASE) waits.push(now - this.#asked);
-    return Math.max(...waits, now - at < RELEASE ? waited : 0);
-  }
-
   /** The ids of the rooms that it enters by itself: those of another client, or the first. */
   get wanted(): string[] {
     const { rooms = [] } = this.state ?? {};
@@ -181,7 +157,6 @@ export class Client {
       house.note(text);
       house.oracle.written(this, node, text);
     };
-    this.#asked = house.timeline.now;
     const { who, changes } = this;
     const named = "uid" in who ? { token: JSON.stringify(who) } : who;
     this.#send(["authenticate", { ...named, changes }]);
@@ -206,8 +181,7 @@ export class Client {
   call(name: string, payload: object): Promise<Answer> {
     return new Promise((settle) => {
       const id = ++this.#requests;
-      const { now } = this.house.timeline;
-      this.#pending.set(id, { name, payload, settle, at: now });
+      this.#pending.set(id, { name, payload, settle });
       this.#send([name, id, payload]);
     });
   }
@@ -287,7 +261,6 @@ export class Client {
   }
 
   #loggedIn(answer: Authenticated): void {
-    this.#enteredAt = this.house.timeline.now;
     this.#failures = 0;
     this.state = firstState(answer);
     this.channels.loggedIn();
@@ -298,9 +271,7 @@ export class Client {
     const asked = this.#pending.get(id);
     if (!asked) return;
     this.#pending.delete(id);
-    const { name, payload, settle, at } = asked;
-    const { now } = this.house.timeline;
-    this.#answeredLast = { at: now, waited: now - at };
+    const { name, payload, settle } = asked;
     const { result } = answer;
     if (result !== undefined && this.state) {
       const json = JSON.stringify(payload);

@@ -23,11 +23,6 @@ const OWN_WAIT = 240;
 /** A text that the simulation made. Each is used once, so it names what it is in. */
 const SECRET = /«([a-z])\d+»/g;
 
-/** What is made when it is sent. */
-const ANSWERS: ReadonlySet<string> = new Set([
-  ...["authenticated", "error", "success"],
-]);
-
 /** What a banned user may still get. */
 const FAREWELLS: ReadonlySet<string> = new Set([
   ...["connection.reload", "error", "success", "pong", "authenticated"],
@@ -82,9 +77,7 @@ export class Oracle {
     const [, name = ""] = /^\["([^"]*)"/.exec(text) ?? [];
     this.#checkBan(client, node, name);
     const { world } = this.#house;
-    // Pushes are made before they wait for an answer.
-    const waited = ANSWERS.has(name) ? 0 : client.pushesWaited;
-    const oldest = node.oldest(world, GRACE + waited);
+    const oldest = node.oldest(world, GRACE);
     for (const [secret, kind] of text.matchAll(SECRET)) {
       if (this.#mayKnow(client, secret, kind!, oldest)) continue;
       this.#house.complain(
