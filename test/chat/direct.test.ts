@@ -131,50 +131,6 @@ void t.test("direct messages", async (t) => {
     t.equal(await sends(mute, dm), "ok", "members answer without the key");
   });
 
-  await t.test("8.6 Same set again", async (t) => {
-    const [ann, bob, cid] = (await people("ann", "bob", "cid")) as [
-      Client,
-      Client,
-      Client,
-    ];
-    const two = await direct(ann, bob);
-    t.equal(await direct(ann, bob), two);
-    t.equal(await direct(bob, ann), two, "whoever asks");
-    const three = await direct(ann, bob, cid);
-    t.not(three, two, "three never reuse one of two");
-    t.equal(await direct(cid, bob, ann), three);
-    t.equal(await direct(ann, bob), two);
-    t.not(await direct(ann, cid), three);
-    await talk.settle(two, ann);
-    const joins = (await history(ann, two)).filter(
-      ({ event_type }) => event_type === "channel.member",
-    );
-    t.equal(joins.length, 2, "nobody joined again");
-  });
-
-  await t.test("F6 two create the same at once", async (t) => {
-    for (let round = 0; round < 5; round++) {
-      const [ann, bob, cid] = await people("ann", "bob", "cid");
-      const everybody = [ann!, bob!, cid!];
-      const users = ids(...everybody);
-      const states = await Promise.all(
-        everybody.flatMap((client) => [
-          client.do("chat.direct.create", { users }),
-          client.do("chat.direct.create", { users }),
-        ]),
-      );
-      const channels = new Set(states.map(({ id }: Json) => id));
-      t.equal(channels.size, 1, "one channel");
-      const [channel] = channels as Set<string>;
-      const events = await history(ann!, channel!);
-      t.same(
-        events.map(({ sender }) => sender).sort(),
-        users.sort(),
-        "one join of each",
-      );
-    }
-  });
-
   await t.test("8.6 New, hide: true", async (t) => {
     const [ann, bob] = (await people("ann", "bob")) as [Client, Client];
     const mine = await talk.person(`ann ${count}`);
@@ -284,21 +240,6 @@ void t.test("direct messages", async (t) => {
       ]);
       t.same(codes, ["ok", "ok", "ok"]);
     }
-  });
-
-  await t.test("6 Blocked: no new DM, in either direction", async (t) => {
-    const [ann, bob, cid] = (await people("ann", "bob", "cid")) as [
-      Client,
-      Client,
-      Client,
-    ];
-    await bob.do("user.block", { id: ann.id });
-    t.equal(await create(ann, ids(bob)), "chat.denied");
-    t.equal(await create(bob, ids(ann)), "chat.denied");
-    t.equal(await create(cid, ids(ann, bob)), "chat.denied", "none another");
-    t.equal(await create(cid, ids(ann)), "ok");
-    await bob.do("user.unblock", { id: ann.id });
-    t.equal(await create(ann, ids(bob)), "ok", "at once");
   });
 
   await t.test("6 Blocked: no message into a DM that has X", async (t) => {

@@ -210,18 +210,6 @@ void t.test("mentions", async (t) => {
     }
   });
 
-  await t.test("8.5 Edits notify nobody", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const bob = await talk.member("bob edits", channel);
-    const { event_id: replaces } = await say(ann, channel, "x");
-    await talk.calm(channel, bob);
-    await say(ann, channel, at(bob.id), { replaces });
-    const frames = await talk.heard(channel, bob);
-    t.same(named(frames, "chat.notification"), []);
-    t.equal(await counts("bob edits", channel), 0);
-  });
-
   await t.test("8.5 Mentions are in texts", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);

@@ -75,48 +75,6 @@ void t.test("reactions", async (t) => {
     t.match(await ann.frame(), ["chat.event.reaction", { event_id }]);
   });
 
-  await t.test("8.2 twice adds once, and deleting none is fine", async (t) => {
-    const channel = await talk.room();
-    const [ann, bob] = [
-      await talk.member("ann", channel),
-      await talk.member("bob", channel),
-    ];
-    const { event_id: event } = await say(ann, channel, "x");
-    const steps: [Client, string, object, reactions: object][] = [
-      [bob, "👍", { delete: true }, {}],
-      [bob, "👍", {}, { "👍": [bob.id] }],
-      [bob, "👍", {}, { "👍": [bob.id] }],
-      [ann, "👍", { delete: true }, { "👍": [bob.id] }],
-      [ann, "👍", { delete: false }, { "👍": [bob.id, ann.id] }],
-      [ann, "🎉", {}, { "👍": [bob.id, ann.id], "🎉": [ann.id] }],
-      [bob, "👍", { delete: true }, { "👍": [ann.id], "🎉": [ann.id] }],
-      [bob, "👍", { delete: true }, { "👍": [ann.id], "🎉": [ann.id] }],
-      [ann, "👍", { delete: true }, { "🎉": [ann.id] }],
-    ];
-    for (const [client, emoji, more, reactions] of steps) {
-      const answer = await react(client, channel, event, emoji, more);
-      t.same(answer.reactions, reactions, `${emoji} ${JSON.stringify(more)}`);
-    }
-    await pushed(bob, event, { "🎉": [ann.id] });
-  });
-
-  await t.test("F6 the same reaction at once counts once", async (t) => {
-    const channel = await talk.room();
-    const one = await talk.member("twice", channel);
-    const others: Client[] = [];
-    for (let i = 0; i < 4; i++) others.push(await talk.person("twice"));
-    const { event_id: event } = await say(one, channel, "x");
-    await Promise.all(
-      others.flatMap((client) => [
-        react(client, channel, event),
-        react(client, channel, event),
-      ]),
-    );
-    t.same((await history(one, channel)).at(-1).reactions, {
-      "👍": [one.id],
-    });
-  });
-
   await t.test("8.2 emoji.sadpanda: anything but one emoji", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
@@ -159,19 +117,6 @@ void t.test("reactions", async (t) => {
         /^(emoji\.sadpanda|protocol\.invalid_payload)$/,
         JSON.stringify(reaction),
       );
-    }
-  });
-
-  await t.test("8.2 any event type, also edits", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const [join] = await history(ann, channel);
-    t.equal(join.event_type, "channel.member");
-    const { event_id: replaces } = await say(ann, channel, "x");
-    const edit = await say(ann, channel, "y", { replaces });
-    for (const event of [join.event_id, replaces, edit.event_id]) {
-      const { reactions } = await react(ann, channel, event);
-      t.same(reactions, { "👍": [ann.id] });
     }
   });
 

@@ -245,25 +245,4 @@ void t.test("sending", async (t) => {
     t.same(idsOf(named(frames, "chat.event")), [event_id]);
     await bob.do("user.unblock", { id: ann.id });
   });
-
-  await t.test("4.5 ids count up over all channels of a world", async (t) => {
-    const [here, there] = [await talk.room(), await talk.room()];
-    const ann = await talk.member("ann", here);
-    const cid = await talk.member("cid", there);
-    let last = 0;
-    for (let i = 0; i < 5; i++) {
-      for (const [client, channel] of [
-        [ann, here],
-        [cid, there],
-      ] as const) {
-        const { event_id } = await say(client, channel, "x");
-        t.ok(event_id > last);
-        last = event_id;
-      }
-    }
-    t.same(
-      (await history(cid, there)).filter(({ channel }) => channel !== there),
-      [],
-    );
-  });
 });

@@ -145,7 +145,7 @@ const chat = inArea("chat", [
 const votes = inArea("votes", [
   [
     "live/modules/items/polls/commands.ts",
-    `isPublic: !manages,`,
+    `isPublic: !may(context, "poll.manage"),`,
     `isPublic: false,`,
     "drafts of polls are listed for everybody",
   ],
@@ -174,10 +174,10 @@ const votes = inArea("votes", [
     "questions are visible before a moderator saw them",
   ],
   [
-    "live/modules/items/questions/commands.ts",
-    `if (!all && !may(context, "question.read")) throw unknownQuestion();`,
-    ``,
-    "the answer to a vote shows a question that its caller may not read",
+    "live/modules/items/commands.ts",
+    "if (!may(context, `${name}.read`) && !may(context, kind.manage)) {",
+    `if (!name) {`,
+    "the answer to a vote shows an item that its caller may not read",
   ],
   [
     "db/rules/poll-changes.ts",
@@ -199,8 +199,8 @@ const votes = inArea("votes", [
   ],
   [
     "db/rules/question-rows.ts",
-    `all || state === "visible" || sender === user;`,
-    `all || state !== "archived" || sender === user;`,
+    `all || isVisible(question) || question.sender === user;`,
+    `all || question.state !== "archived" || question.sender === user;`,
     "people vote for questions that they do not see",
   ],
 ]);

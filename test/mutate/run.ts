@@ -80,8 +80,9 @@ async function tryAll(scratch: Scratch): Promise<void> {
   /** What noticed something last is tried first. */
   const useful = new Map<string, number>();
   for (const mutant of chosen) {
-    let isNoticed = false;
-    for (const suite of triedFor(mutant)) {
+    const tried = triedFor(mutant);
+    let isNoticed = tried.length === 0;
+    for (const suite of tried) {
       if (Date.now() > deadline) {
         left.push(`${nameOf(mutant)} by ${suite.name}`);
         continue;

@@ -90,15 +90,6 @@ void t.test("who may do what", async (t) => {
     t.same(found, wanted);
   });
 
-  await t.test("3.1 before the login", async (t) => {
-    const room = await votes.room();
-    const client = await live.connect();
-    for (const { action, payload } of commands) {
-      const code = await client.code(action, { room, ...payload });
-      t.equal(code, "protocol.unauthenticated", action);
-    }
-  });
-
   await t.test("3.1 other commands of the modules", async (t) => {
     const client = await live.guest();
     for (const kind of ["question", "poll"]) {

@@ -72,20 +72,6 @@ void t.test("A7 erased users", async (t) => {
     });
   }
 
-  await t.test("A7 of several users", async (t) => {
-    const room = await votes.room();
-    const poll = await votes.poll(room);
-    const question = await votes.question(room);
-    for (let i = 0; i < 4; i++) {
-      const client = await live.guest(`erased-${i}`);
-      await votes.vote(client, poll, i % 2);
-      await client.do("question.vote", { room, id: question.id });
-      await host.do("user.delete", { id: client.id });
-    }
-    t.same(countsOf(await votes.pollNow(room, poll.id)), [2, 2, 0]);
-    t.match(await votes.questionNow(room, question.id), { score: 4 });
-  });
-
   await t.test("A7 a moderator who is erased", async (t) => {
     const room = await votes.room();
     const mod = await votes.person("mod", ["admin"]);

@@ -206,12 +206,6 @@ class Votes {
     return countsOf(await this.pollNow(room_id, id));
   }
 
-  /** The ids of the options that somebody chose, as the list says. */
-  async answersOf(client: Client, { room_id, id }: Json): Promise<Json> {
-    const list: Json[] = await client.do("poll.list", { room: room_id });
-    return list.find((poll) => poll.id === id).answers;
-  }
-
   /** A question as its moderators see it now. */
   async questionNow(room: string, id: string): Promise<Json> {
     const host = await this.host();

@@ -53,26 +53,6 @@ void t.test("pins", async (t) => {
     const readers = ["reader", "moderator"];
     const moderators = ["moderator", "blind"];
 
-    await t.test(`${kind}.pin: one of a room`, async (t) => {
-      const room = await votes.room();
-      const [one, two] = [await make(room), await make(room)];
-      const elsewhere = await votes.room();
-      const other = await make(elsewhere);
-      const pin = (id: string, where = room) =>
-        host.do(`${kind}.pin`, { room: where, id });
-      t.same(await pin(other, elsewhere), { id: other });
-      t.same(await pin(one), { id: one });
-      t.same(await pinned(room), [one]);
-      t.same(await pin(two), { id: two });
-      t.same(await pinned(room), [two]);
-      t.same(await pin(two), { id: two }, "again");
-      t.same(await pinned(room), [two]);
-      t.same(await host.do(`${kind}.unpin`, { room }), {});
-      t.same(await pinned(room), []);
-      t.same(await host.do(`${kind}.unpin`, { room }), {}, "again");
-      t.same(await pinned(elsewhere), [other], "each room has its own");
-    });
-
     await t.test(`${kind}.pin and .unpin tell whom`, async (t) => {
       const room = await votes.room({ rules: byTrait });
       const people = await crowd(room);
@@ -182,16 +162,6 @@ void t.test("pins", async (t) => {
         t.same(await pinned(room), [shown]);
       },
     );
-
-    await t.test(`${kind}.delete ends the pin`, async (t) => {
-      const room = await votes.room();
-      const [one, two] = [await make(room), await make(room)];
-      await host.do(`${kind}.pin`, { room, id: one });
-      await host.do(`${kind}.delete`, { room, id: one });
-      t.same(await pinned(room), []);
-      await host.do(`${kind}.pin`, { room, id: two });
-      t.same(await pinned(room), [two]);
-    });
 
     await t.test(`${kind}.pin at once leaves one`, async (t) => {
       const room = await votes.room();

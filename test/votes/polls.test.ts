@@ -63,52 +63,6 @@ void t.test("10 polls", async (t) => {
   const managers = ["manager", "blind"];
   const isOf = (state: string, ...states: string[]) => states.includes(state);
 
-  await t.test("10 poll.create answers", async (t) => {
-    const room = await votes.room();
-    const content = " Which? 😀 ";
-    const options = [
-      { content: "B", order: 2 },
-      { content: "A", order: 1 },
-    ];
-    const table: [payload: object, state: string, options: string[]][] = [
-      [{}, "draft", []],
-      [{ options: [] }, "draft", []],
-      [{ options }, "draft", ["A", "B"]],
-      [{ options, poll_type: "multi" }, "draft", ["A", "B"]],
-      [{ options, poll_type: "choice", state: "draft" }, "draft", ["A", "B"]],
-      ...pollStates.map((state): [object, string, string[]] => [
-        { options, state },
-        state,
-        ["A", "B"],
-      ]),
-    ];
-    for (const [payload, state, wanted] of table) {
-      const name = JSON.stringify(payload);
-      const answer = await host.do("poll.create", {
-        room,
-        content,
-        ...payload,
-      });
-      t.same(keys(answer), ["poll"], name);
-      const { id, timestamp, options, results, ...rest } = answer.poll;
-      t.match(id, /^[0-9a-f-]{36}$/);
-      t.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000, timestamp);
-      t.same(rest, { content, state, room_id: room, is_pinned: false }, name);
-      t.same(
-        options.map(({ content }: Json) => content),
-        wanted,
-        name,
-      );
-      for (const option of options) {
-        t.same(keys(option), ["content", "id", "order"]);
-      }
-      const none = Object.fromEntries(options.map(({ id }: Json) => [id, 0]));
-      t.same(results, wanted.length > 0 ? none : [], name);
-      const listed = await votes.pollNow(room, id);
-      t.same(listed, answer.poll, "in the list, too");
-    }
-  });
-
   await t.test("1 the answer comes before the own push", async (t) => {
     const room = await votes.room();
     const mod = await votes.entered(room, "first", ["admin"]);
@@ -196,26 +150,6 @@ void t.test("10 polls", async (t) => {
     }
   });
 
-  await t.test("10 poll.update changes what it names", async (t) => {
-    const room = await votes.room();
-    const poll = await votes.poll(room, { state: "draft" });
-    let now = poll;
-    const changes = [
-      { content: "Else?" },
-      { state: "open" },
-      { is_pinned: true },
-      {},
-      { state: "archived", is_pinned: false, content: "x" },
-    ];
-    for (const change of changes) {
-      const payload = { room, id: poll.id, ...change };
-      const answer = await host.do("poll.update", payload);
-      now = { ...now, ...change };
-      t.same(answer, { poll: now }, JSON.stringify(change));
-      t.same(await votes.pollNow(room, poll.id), now);
-    }
-  });
-
   await t.test("10 poll.update by managers who do not read", async (t) => {
     const { room, people } = await crowd();
     const { id } = await votes.poll(room);
@@ -297,17 +231,5 @@ void t.test("10 polls", async (t) => {
     const [voted] = await people.voter!.do("poll.list", { room });
     t.same(keys(voted), [...COUNTED_POLL, "answers"].sort());
     t.same(voted.answers, [voted.options[2].id]);
-  });
-
-  await t.test("4.7 poll.list of polls without options", async (t) => {
-    const room = await votes.room();
-    const guest = await votes.live.guest();
-    t.same(await guest.do("poll.list", { room }), []);
-    await votes.poll(room, { state: "closed", options: [] });
-    const [poll] = await guest.do("poll.list", { room });
-    t.same(poll.results, []);
-    t.same(poll.options, []);
-    const [early] = await host.do("poll.list", { room });
-    t.same(early.results, []);
   });
 });
