@@ -513,6 +513,7 @@ export interface UserStore {
   /**
    * Lets a person into a world. The first entry creates a user, with a new UUID
    * as its id; later ones refresh its traits and `last_seen`, never its profile.
+   * The log gets an entry if others may see a difference: other traits, or a user who was inactive.
    * A banned user stays as it is, and is still returned.
    * If several processes get the first entry at the same time, one creates the user.
    * An erased user is not found again: the same name then creates a new one.
@@ -648,7 +649,7 @@ export interface FileRecords {
 
 export interface AnnouncementStore {
   /** All announcements of a world, in any state, the oldest first. */
-  list(worldId: string): Promise<Announcement[]>;
+  list(worldId: string): Promise<readonly Announcement[]>;
   /**
    * Creates an announcement with a new UUID as its id.
    * @throws {StoreError} `absent` when the world does not exist.

@@ -44,7 +44,7 @@ export type Change =
   | { type: "rooms.reordered" }
   | {
       type:
-        /** Is new, or came back with other traits. */
+        /** Is new, or came back with other traits, or logged in after a time that counts as inactive. */
         | "user.entered"
         | "user.updated"
         /** Was banned, silenced or reactivated. */

@@ -1,3 +1,4 @@
+import { isInactive } from "../../db/contract/inactive.js";
 import type { RoomValue, UserRecord } from "../../db/contract/store.js";
 import type { Announcement } from "../../db/contract/announcements.js";
 import type {
@@ -19,9 +20,6 @@ import { Json } from "./encoding.js";
 type Stored<T, K extends keyof T> = Omit<T, K> & {
   readonly [N in K]: Json<T[N]>;
 };
-
-/** After this time without a login, a user counts as inactive, in milliseconds. */
-const INACTIVE = 36 * 3600 * 1000;
 
 /** A value of the config of a world, if it has the type that is expected. */
 export const objectIn = (
@@ -83,7 +81,7 @@ const baseOf = (user: UserRecord, { config }: World, now: number) => ({
   pretalx_id: user.pretalx_id,
   deleted: user.deleted,
   badges: badgesOf(user.traits, config),
-  inactive: user.last_login === null || now - user.last_login > INACTIVE,
+  inactive: isInactive(user.last_login, now),
 });
 
 /**

@@ -22,6 +22,7 @@ import { searching } from "./postgres/searching.js";
 import { silence } from "./postgres/silence.js";
 import { staleness } from "./postgres/staleness.js";
 import { starting } from "./postgres/starting.js";
+import { cachedUsers } from "./postgres/cached-users.js";
 import { upgrading } from "./postgres/upgrading.js";
 import { texts } from "./postgres/texts.js";
 import { storeContract } from "../db/store-contract/index.js";
@@ -91,6 +92,7 @@ const parts: Record<string, Part> = {
   logs,
   lost,
   following,
+  cachedUsers,
   outages,
   silence,
   failover,

@@ -2,8 +2,9 @@ import { Cache } from "../../cache.js";
 import { detach } from "../../detach.js";
 import type { AnyEvent } from "../../contract/events.js";
 import { type Clock, processClock } from "../../log/clock.js";
-import { INDEX } from "../../log/entries.js";
+import { type Entry, INDEX } from "../../log/entries.js";
 import type { LogEvents } from "../../log/log-events.js";
+import { UserCache, type UserEntry } from "../users/user-cache.js";
 
 /** The bound for the values of one kind, in characters of what was read. */
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -101,6 +102,11 @@ class FollowedWorlds {
     }
     this.#touch(world);
     detach(this.#events.follow(world));
+  }
+
+  /** The time that counts here, in milliseconds since some moment. */
+  now(): number {
+    return this.#clock.now();
   }
 
   close(): void {
@@ -220,12 +226,16 @@ class WorldCache {
 export class Caches {
   readonly worlds: WorldCache;
   readonly rooms: WorldCache;
+  readonly announcements: WorldCache;
+  readonly users: UserCache;
   #followed: FollowedWorlds | undefined;
 
   constructor() {
     const followed = () => this.#followed;
     this.worlds = new WorldCache(followed);
     this.rooms = new WorldCache(followed);
+    this.announcements = new WorldCache(followed);
+    this.users = new UserCache(followed);
   }
 
   /** Caches what is read from now on. @param events nobody else listens to them yet. */
@@ -235,33 +245,45 @@ export class Caches {
     events.subscribe((event) => this.#take(event));
   }
 
-  /** Forgets what is stale after an entry of the log of a world. */
-  forget({ world, type }: { world: string; type: string }): void {
+  /** Forgets what is stale after an entry of the log of a world, or after its reset. */
+  forget(entry: Entry | { type: "world.reset"; world: string }): void {
+    const { world, type } = entry;
     if (world === INDEX) this.worlds.forget(INDEX);
+    else if (type.startsWith("user.")) this.users.forget(entry as UserEntry);
+    // It says nothing of users, and a crowd of them would be read again.
+    else if (type === "world.updated") this.#forgetRules(world);
     else if (type.startsWith("world.")) this.forgetWorld(world);
-    else if (/^rooms?\./.test(type)) this.rooms.forget(world);
+    else if (type.startsWith("room")) this.rooms.forget(world);
+    else if (type.startsWith("announcement.")) this.announcements.forget(world);
   }
 
   /** Forgets all of a world. */
   forgetWorld(world: string): void {
-    this.worlds.forget(world);
-    // Rooms show the domain of their world, and lists depend on its rules.
-    this.rooms.forget(world);
+    this.#forgetRules(world);
+    this.announcements.forget(world);
+    this.users.forgetWorld(world);
   }
 
   /** Forgets all. */
   forgetAll(): void {
     this.worlds.forgetAll();
     this.rooms.forgetAll();
+    this.announcements.forgetAll();
+    this.users.forgetAll();
   }
 
   close(): void {
     this.#followed?.close();
   }
 
+  #forgetRules(world: string): void {
+    this.worlds.forget(world);
+    // Rooms show the domain of their world, and lists depend on its rules.
+    this.rooms.forget(world);
+  }
+
   #take(event: AnyEvent): void {
-    const { type } = event;
-    if (type === "live" || type.startsWith("process.")) return;
-    this.forget(event as { world: string; type: string });
+    if (event.type === "live" || !("world" in event)) return;
+    this.forget(event);
   }
 }

@@ -152,7 +152,7 @@ export class Database {
 
   /**
    * Takes what follows the logs of this database, before anybody else listens to it. From
-   * then on, it gets what is written here, and what is read of worlds and rooms is cached.
+   * then on, it gets what is written here, and what is read of worlds, rooms and users is cached.
    */
   follow(events: LogEvents): void {
     this.#events = events;

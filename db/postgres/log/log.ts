@@ -51,6 +51,11 @@ export class Log {
     this.#by = writer ?? by;
   }
 
+  /** The number of the last entry of the world so far, those of this write included. */
+  get last(): number {
+    return this.#draft.next(this.#world) - 1;
+  }
+
   /** Appends an entry. */
   append(change: Given): void {
     this.#draft.append(this.#world, change, this.#by);

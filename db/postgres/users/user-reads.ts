@@ -61,12 +61,11 @@ export async function readPage(
 const GET = `SELECT ${USER_COLUMNS} FROM users WHERE world_id = $1 AND id = ANY($2::text[])`;
 
 /** The users of a world with some ids, in any order. */
-export const getUsers = async (
+export const getUsers = (
   sql: Sql,
   worldId: string,
   ids: readonly string[],
-): Promise<UserRecord[]> =>
-  (await sql.all<UserRow>(GET, [worldId, ids])).map(toUser);
+): Promise<UserRow[]> => sql.all<UserRow>(GET, [worldId, ids]);
 
 const finding = (name: "token_id" | "client_id") =>
   `SELECT ${USER_COLUMNS} FROM users
@@ -76,16 +75,14 @@ const FIND_BY_TOKEN = finding("token_id");
 const FIND_BY_CLIENT = finding("client_id");
 
 /** The user of a name; with both names, the `uid` counts. */
-export async function findUser(
+export const findUser = (
   sql: Sql,
   worldId: string,
   { tokenId, clientId }: Pick<Visitor, "tokenId" | "clientId">,
-): Promise<UserRecord | undefined> {
-  const row = await (tokenId === undefined
+): Promise<UserRow | undefined> =>
+  tokenId === undefined
     ? sql.one<UserRow>(FIND_BY_CLIENT, [worldId, clientId])
-    : sql.one<UserRow>(FIND_BY_TOKEN, [worldId, tokenId]));
-  return row && toUser(row);
-}
+    : sql.one<UserRow>(FIND_BY_TOKEN, [worldId, tokenId]);
 
 const FIND_BY_PRETALX = `SELECT ${USER_COLUMNS} FROM users
   WHERE world_id = $1 AND pretalx_id IS NOT NULL AND pretalx_id = ANY($2::text[])

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { INACTIVE } from "../../contract/inactive.js";
 import { absent } from "../../rules/preconditions.js";
 import {
   foldedNameOf,
@@ -23,7 +24,7 @@ import type { Sql } from "../engine/sql.js";
 /** Writes nothing for a user who is banned, and so finds that one as it was. */
 const entering = (name: "token_id" | "client_id") =>
   `WITH before AS (
-     SELECT traits FROM users WHERE world_id = $1
+     SELECT traits, last_login FROM users WHERE world_id = $1
        AND foyer_digest(${name}) = foyer_digest($3) AND ${name} = $3),
    entered AS (
      INSERT INTO users (world_id, id, ${name}, profile, traits, last_seen, last_login,
@@ -34,7 +35,9 @@ const entering = (name: "token_id" | "client_id") =>
        last_login = coalesce(excluded.last_login, users.last_login)
        WHERE users.moderation_state <> 'banned'
      RETURNING ${USER_COLUMNS})
-   SELECT entered.*, traits IS DISTINCT FROM (SELECT traits FROM before) AS changed FROM entered
+   SELECT entered.*, traits IS DISTINCT FROM (SELECT traits FROM before)
+     OR ($7::bigint IS NOT NULL AND NOT EXISTS (
+       SELECT FROM before WHERE last_login >= $7::bigint - ${INACTIVE})) AS changed FROM entered
    UNION ALL
    SELECT ${USER_COLUMNS}, FALSE FROM users WHERE world_id = $1 AND moderation_state = 'banned'
      AND foyer_digest(${name}) = foyer_digest($3) AND ${name} = $3`;

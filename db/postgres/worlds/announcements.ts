@@ -32,42 +32,53 @@ const ADD = `INSERT INTO announcements (world_id, ${COLUMNS})
   ORDER BY place`;
 
 /** The announcements in a PostgreSQL database. */
-export const announcementStore = (db: Database): AnnouncementStore => ({
-  list: (world) => db.sql.all<Announcement>(SELECT_ALL, [world]),
+export function announcementStore(db: Database): AnnouncementStore {
+  const lists = db.caches.announcements.reads<readonly Announcement[]>();
 
-  create: (world, draft, by) =>
-    db.write(
-      world,
-      async (sql, log) => {
-        const made = newAnnouncement(draft);
-        const { id, text, show_until, state } = made;
-        const params = [world, id, text, show_until, state];
-        if ((await sql.run(INSERT, params)) === 0) throw absent("world");
-        log.append({
-          type: "announcement.created",
-          announcement: id,
-          wasVisible: false,
-        });
-        return made;
-      },
-      by,
-    ),
+  return {
+    list: (world) =>
+      lists.read(world, world, async () => {
+        const value = await db.sql.all<Announcement>(SELECT_ALL, [world]);
+        return { value, size: sizeOf(value) };
+      }),
 
-  update: (world, id, changes, by) =>
-    db.write(
-      world,
-      async (sql, log) => {
-        const before = await sql.one<Announcement>(SELECT, [world, id]);
-        if (!before) throw absent("announcement");
-        const after = changedAnnouncement(before, changes);
-        const { text, show_until, state } = after;
-        await sql.run(UPDATE, [world, id, text, show_until, state]);
-        log.append(updatedAnnouncement(before, after));
-        return { before, after };
-      },
-      by,
-    ),
-});
+    create: (world, draft, by) =>
+      db.write(
+        world,
+        async (sql, log) => {
+          const made = newAnnouncement(draft);
+          const { id, text, show_until, state } = made;
+          const params = [world, id, text, show_until, state];
+          if ((await sql.run(INSERT, params)) === 0) throw absent("world");
+          log.append({
+            type: "announcement.created",
+            announcement: id,
+            wasVisible: false,
+          });
+          return made;
+        },
+        by,
+      ),
+
+    update: (world, id, changes, by) =>
+      db.write(
+        world,
+        async (sql, log) => {
+          const before = await sql.one<Announcement>(SELECT, [world, id]);
+          if (!before) throw absent("announcement");
+          const after = changedAnnouncement(before, changes);
+          const { text, show_until, state } = after;
+          await sql.run(UPDATE, [world, id, text, show_until, state]);
+          log.append(updatedAnnouncement(before, after));
+          return { before, after };
+        },
+        by,
+      ),
+  };
+}
+
+const sizeOf = (list: readonly Announcement[]): number =>
+  list.reduce((sum, { text }) => sum + 200 + text.length, 0);
 
 /**
  * Creates announcements as they were copied.

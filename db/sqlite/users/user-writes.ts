@@ -7,6 +7,7 @@ import {
   type UserChanges,
   type Visitor,
 } from "../../contract/store.js";
+import { isInactive } from "../../contract/inactive.js";
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
@@ -141,7 +142,8 @@ export function userWrites(db: Connection, log: WriteLog) {
         const last_login = login ? now : old.last_login;
         const { id } = old;
         refresh.run({ id, traits, last_seen: now, last_login });
-        if (traits !== old.traits) {
+        const isBack = login && isInactive(old.last_login, now);
+        if (traits !== old.traits || isBack) {
           log.appendOf(worldId, id, { type: "user.entered", user: id });
         }
         return { ...old, traits, last_seen: now, last_login };

@@ -100,7 +100,7 @@ export class AnnouncementPushes {
     });
   }
 
-  #list(world: string): Promise<Announcement[]> {
+  #list(world: string): Promise<readonly Announcement[]> {
     return this.#ports.store.announcements.list(world);
   }
 

@@ -172,6 +172,19 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       [{ type: "user.entered", user, ...own(user) }],
       [async () => (await get())?.traits, ["b"]],
     );
+    const { id: uploader } = await users.enter("demo", {
+      ...{ tokenId: "uploader", traits: new Set() },
+    });
+    const logIn = () =>
+      users.enter(
+        "demo",
+        { tokenId: "uploader", traits: new Set(), login: true },
+        me,
+      );
+    await expecting.write("a user logs in for the first time", logIn, [
+      { type: "user.entered", user: uploader, ...own(uploader) },
+    ]);
+    await expecting.write("a user logs in again", logIn, []);
     const known = { ...eve, traits: new Set(["b"]) };
     await expecting.write(
       "a user is changed",

@@ -17,6 +17,11 @@ export const staleness: Part = async (t, server) => {
     const [writer, reader] = [await openNode(t, url), await openNode(t, url)];
     await writer.worlds.create(worldOf("demo"));
     const { value } = await writer.rooms.create("demo", { name: "a" });
+    const ada = await writer.users.enter("demo", {
+      tokenId: "ada",
+      traits: new Set(),
+      profile: { display_name: "Ada" },
+    });
     await follow(reader);
     const old = worldOf("demo").config.JWT_secrets[0]!;
 
@@ -31,6 +36,16 @@ export const staleness: Part = async (t, server) => {
       host: async () =>
         (await reader.worlds.at("moved.example.org"))?.value.domain,
       world: async () => (await reader.worlds.get("demo"))?.value.title,
+      name: async () =>
+        (await reader.users.get("demo", ada.id))?.profile?.display_name,
+      traits: async () =>
+        (await reader.users.getMany("demo", [ada.id]))[0]?.traits.join(),
+      state: async () =>
+        (await reader.users.find("demo", { tokenId: "ada" }))?.moderation_state,
+      tombstone: async () =>
+        (await reader.users.get("demo", ada.id))?.deleted === true,
+      announcements: async () =>
+        (await reader.announcements.list("demo")).length,
     };
     type Read = keyof typeof reads;
     const cases: [read: Read, write: () => Promise<unknown>, sees: unknown][] =
@@ -76,6 +91,39 @@ export const staleness: Part = async (t, server) => {
             await writer.worlds.update("demo", { domain: "again.example.org" });
           },
           undefined,
+        ],
+        [
+          "name",
+          () =>
+            writer.users.update("demo", ada.id, {
+              profile: { display_name: "Countess" },
+            }),
+          "Countess",
+        ],
+        [
+          "traits",
+          () =>
+            writer.users.enter("demo", {
+              tokenId: "ada",
+              traits: new Set(["moderator"]),
+            }),
+          "moderator",
+        ],
+        [
+          "state",
+          () => writer.users.moderate("demo", ada.id, "banned"),
+          "banned",
+        ],
+        [
+          "tombstone",
+          () => writer.users.erase("demo", { user_id: ada.id }),
+          true,
+        ],
+        ["state", async () => {}, undefined],
+        [
+          "announcements",
+          () => writer.announcements.create("demo", { text: "Hello" }),
+          1,
         ],
         ["room", () => writer.rooms.delete("demo", value.id), undefined],
         ["count", async () => {}, 0],
