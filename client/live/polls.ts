@@ -1,7 +1,6 @@
 import type { ListedPoll, SentPoll } from "../../schemas/live/index.js";
+import { Items } from "./items.js";
 import type { CallOptions } from "./options.js";
-import type { Orders } from "./orders.js";
-import type { RoomList } from "./room-list.js";
 
 /** What a manager creates. */
 export interface PollDraft {
@@ -32,8 +31,6 @@ export interface PollChanges {
   }[];
 }
 
-type Items = readonly ListedPoll[];
-
 /**
  * The polls of a room that the user may see, the oldest first. Iterating enters the room
  * and gives the present list, then a new one after each change, across reconnections:
@@ -45,34 +42,8 @@ type Items = readonly ListedPoll[];
  * A poll has `results` only if the user may see them, and `answers` if the user voted.
  * The commands are executed one after the other. They wait for connections; `timeout` bounds that.
  */
-export class Polls implements AsyncIterable<Items> {
-  readonly #list: RoomList<ListedPoll>;
-  readonly #orders: Orders;
-
-  /** Use `live.polls(room)`. */
-  constructor(
-    /** The id of the room. */
-    readonly room: string,
-    list: RoomList<ListedPoll>,
-    orders: Orders,
-  ) {
-    this.#list = list;
-    this.#orders = orders;
-  }
-
-  /** The list as it is known; undefined unless somebody iterates. */
-  get current(): Items | undefined {
-    return this.#list.current;
-  }
-
-  /**
-   * A slow consumer gets the last list only. The iteration ends with `close()`; it throws
-   * a {@link LiveError} when the room or the right to read is lost, when the room takes no
-   * polls any more, or when the server turns the client away.
-   */
-  [Symbol.asyncIterator](): AsyncIterableIterator<Items, undefined> {
-    return this.#list.read();
-  }
+export class Polls extends Items<ListedPoll> {
+  protected readonly kind = "poll";
 
   /**
    * Creates a poll, as a manager. If the connection breaks before the answer, nobody knows
@@ -83,7 +54,7 @@ export class Polls implements AsyncIterable<Items> {
     callOptions?: CallOptions,
   ): Promise<SentPoll> {
     const payload = { ...draft, options: [...options], room: this.room };
-    const { poll } = await this.#orders.once(
+    const { poll } = await this.orders.once(
       "poll.create",
       payload,
       callOptions,
@@ -101,7 +72,7 @@ export class Polls implements AsyncIterable<Items> {
     options?: CallOptions,
   ): Promise<SentPoll> {
     const payload = { room: this.room, id, options: [optionIds].flat() };
-    return (await this.#orders.persist("poll.vote", payload, options)).poll;
+    return (await this.orders.persist("poll.vote", payload, options)).poll;
   }
 
   /** Withdraws the vote in an open poll. */
@@ -125,7 +96,7 @@ export class Polls implements AsyncIterable<Items> {
     };
     const addsOptions = options?.some(({ id }) => !id);
     const send = addsOptions ? "once" : "persist";
-    const { poll } = await this.#orders[send](
+    const { poll } = await this.orders[send](
       "poll.update",
       payload,
       callOptions,
@@ -146,22 +117,5 @@ export class Polls implements AsyncIterable<Items> {
   /** Hides the poll from all but managers. */
   archive(id: string, options?: CallOptions): Promise<SentPoll> {
     return this.update(id, { state: "archived" }, options);
-  }
-
-  /** Deletes a poll and its votes, as a manager. */
-  async delete(id: string, options?: CallOptions): Promise<void> {
-    const payload = { room: this.room, id };
-    await this.#orders.delete("poll.delete", payload, options);
-  }
-
-  /** Pins a poll instead of another one, as a manager. */
-  async pin(id: string, options?: CallOptions): Promise<void> {
-    const payload = { room: this.room, id };
-    await this.#orders.persist("poll.pin", payload, options);
-  }
-
-  /** Pins no poll any more, as a manager. */
-  async unpin(options?: CallOptions): Promise<void> {
-    await this.#orders.persist("poll.unpin", { room: this.room }, options);
   }
 }

@@ -1,31 +1,16 @@
-import type {
-  Commands,
-  ListedQuestion,
-  Pushes,
-  SentQuestion,
-} from "../../schemas/live/index.js";
-import type { Client } from "./client.js";
-import { find, pin, put, remove } from "./listed.js";
-import { mayIn, type Change, type Kind } from "./room-list.js";
-
-type Items = readonly ListedQuestion[];
+import type { ListedQuestion, SentQuestion } from "../../schemas/live/index.js";
+import type { Doubt } from "./doubts.js";
+import { ItemKind, type Order } from "./item-kind.js";
 
 /** How a list of questions changes. */
-export class QuestionKind implements Kind<ListedQuestion> {
+export class QuestionKind extends ItemKind<ListedQuestion, SentQuestion> {
   readonly module = "question";
-  readonly #client: Client;
-  readonly #room: string;
   /** The ids of questions that are known to be the user's own; the server does not say it. */
   readonly #own = new Set<string>();
 
-  constructor(client: Client, room: string) {
-    this.#client = client;
-    this.#room = room;
-  }
-
   async list(): Promise<ListedQuestion[]> {
-    const list = await this.#client.call("question.list", { room: this.#room });
-    if (!this.#moderates) {
+    const list = await this.client.call("question.list", { room: this.room });
+    if (!this.may("moderate")) {
       for (const { id, state } of list) {
         if (state !== "visible") this.#own.add(id);
       }
@@ -37,85 +22,30 @@ export class QuestionKind implements Kind<ListedQuestion> {
     return voted;
   }
 
-  pushed(items: Items, name: string, data: unknown): Change<ListedQuestion> {
-    switch (name) {
-      case "question.created_or_updated": {
-        const { question } = data as Pushes["question.created_or_updated"];
-        return this.#changed(items, question);
-      }
-      case "question.deleted": {
-        const { id } = data as Pushes["question.deleted"];
-        return { items: remove(items, id) };
-      }
-      case "question.pinned": {
-        const { id } = data as Pushes["question.pinned"];
-        const isUnknown = !find(items, id);
-        return { items: pin(items, id), doubt: ifSo(isUnknown) };
-      }
-      case "question.unpinned":
-        return { items: pin(items, undefined) };
-      default:
-        return { items };
-    }
-  }
-
-  answered(
-    items: Items,
-    name: string,
-    payload: unknown,
-    result: unknown,
-  ): Items {
-    const { id, vote = true } = payload as { id: string; vote?: unknown };
-    switch (name) {
-      case "question.ask": {
-        const { question } = result as Commands["question.ask"]["result"];
-        this.#own.add(question.id);
-        return this.#changed(items, question).items;
-      }
-      case "question.update": {
-        const { question } = result as Commands["question.update"]["result"];
-        return this.#changed(items, question).items;
-      }
-      case "question.vote": {
-        const { question } = result as Commands["question.vote"]["result"];
-        return this.#changed(items, question, vote === true).items;
-      }
-      case "question.delete":
-        return remove(items, id);
-      case "question.pin":
-        return pin(items, id);
-      case "question.unpin":
-        return pin(items, undefined);
-      default:
-        return items;
-    }
-  }
-
-  #changed(
-    items: Items,
+  protected listed(
     question: SentQuestion,
-    voted?: boolean,
-  ): Change<ListedQuestion> {
-    const { id, state, score } = question;
-    const known = find(items, id);
-    if (state !== "visible" && !this.#moderates && !this.#own.has(id)) {
-      // It may be one that the user asked on another connection.
-      return { items: remove(items, id), doubt: known && "perhaps" };
-    }
-    const isVoted = voted ?? known?.voted ?? false;
+    known: ListedQuestion | undefined,
+    order?: Order,
+  ): ListedQuestion | undefined {
+    const { id, state } = question;
+    if (order?.action === "ask") this.#own.add(id);
+    const isSeen =
+      state === "visible" || this.may("moderate") || this.#own.has(id);
+    if (!isSeen) return undefined;
+    const { vote = true } = (order?.payload ?? {}) as { vote?: unknown };
+    const isVote = order?.action === "vote";
     return {
-      items: put(items, { ...question, voted: isVoted }),
-      doubt: known
-        ? known.score === score
-          ? undefined
-          : "perhaps"
-        : ifSo(score > 0),
+      ...question,
+      voted: isVote ? vote === true : (known?.voted ?? false),
     };
   }
 
-  get #moderates(): boolean {
-    return mayIn(this.#client, this.#room, "room:question.moderate");
+  protected doubt(
+    now: ListedQuestion | undefined,
+    known: ListedQuestion | undefined,
+  ): Doubt | undefined {
+    if (!known) return now && now.score > 0 ? "certainly" : undefined;
+    // A hidden one may be one that the user asked on another connection.
+    return now?.score === known.score ? undefined : "perhaps";
   }
 }
-
-const ifSo = (isMissing: boolean) => (isMissing ? "certainly" : undefined);

@@ -1,35 +1,11 @@
 import { persist, type Client } from "./client.js";
-import { Doubts, type Doubt } from "./doubts.js";
+import { Doubts } from "./doubts.js";
 import type { LiveError } from "./error.js";
+import type { Kind } from "./item-kind.js";
 import { Latest } from "./latest.js";
 import { isSame, type Listed } from "./listed.js";
 import type { Rooms } from "./rooms.js";
-import type { LiveState } from "./state.js";
-
-/** The change of a list by a push. */
-export interface Change<T> {
-  items: readonly T[];
-  doubt?: Doubt | undefined;
-}
-
-/** A kind of item, and how answers and pushes change its list. */
-export interface Kind<T> {
-  /** The module of the room, with which the names of the rights begin too. */
-  readonly module: "question" | "poll";
-  /** Asks the server for the list. */
-  list(): Promise<T[]>;
-  /** The fields that pushes lack: the user's own votes. */
-  own(item: T): unknown;
-  /** The list after a push. */
-  pushed(items: readonly T[], name: string, data: unknown): Change<T>;
-  /** The list after a command that this client called. */
-  answered(
-    items: readonly T[],
-    name: string,
-    payload: unknown,
-    result: unknown,
-  ): readonly T[];
-}
+import { roomIn } from "./state.js";
 
 /**
  * A list of a room's items, kept right for as long as an iteration runs. It enters the room,
@@ -215,14 +191,3 @@ export class RoomList<T extends Listed> {
     return JSON.stringify([rights.sort(), modules]);
   }
 }
-
-/** A room that the user may see. */
-const roomIn = (state: LiveState | undefined, id: string) =>
-  state?.rooms.find((room) => room.id === id);
-
-/** Whether the user may do something in a room, as far as is known. */
-export const mayIn = (
-  { state }: Client,
-  room: string,
-  permission: string,
-): boolean => roomIn(state, room)?.permissions.includes(permission) ?? false;

@@ -1,13 +1,14 @@
 import type { ListedPoll, ListedQuestion } from "../../schemas/live/index.js";
 import type { Client } from "./client.js";
 import { LiveError } from "./error.js";
+import type { Kind } from "./item-kind.js";
 import type { Listed } from "./listed.js";
 import { Orders } from "./orders.js";
 import { PollKind } from "./poll-kind.js";
 import { Polls } from "./polls.js";
 import { QuestionKind } from "./question-kind.js";
 import { Questions } from "./questions.js";
-import { RoomList, type Kind } from "./room-list.js";
+import { RoomList } from "./room-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
 import { isOfWorld } from "./state.js";
 

@@ -222,3 +222,7 @@ const isVisible = ({
   is_visible ??
   (state === "active" &&
     (show_until === null || Date.parse(show_until) > Date.now()));
+
+/** A room that the user may see. */
+export const roomIn = (state: LiveState | undefined, id: string) =>
+  state?.rooms.find((room) => room.id === id);

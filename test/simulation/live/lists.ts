@@ -1,7 +1,7 @@
 import type { Client as Port } from "../../../client/live/client.js";
 import { PollKind } from "../../../client/live/poll-kind.js";
 import { QuestionKind } from "../../../client/live/question-kind.js";
-import type { Kind } from "../../../client/live/room-list.js";
+import type { Kind } from "../../../client/live/item-kind.js";
 import type { Listed } from "../../../client/live/listed.js";
 import type { Client } from "./client.js";
 

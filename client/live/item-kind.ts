@@ -1,0 +1,141 @@
+import type { Client } from "./client.js";
+import type { Doubt } from "./doubts.js";
+import { find, type Listed, pin, put, remove } from "./listed.js";
+import { roomIn } from "./state.js";
+
+/** The change of a list by a push. */
+export interface Change<T> {
+  items: readonly T[];
+  doubt?: Doubt | undefined;
+}
+
+/** A command that this client called: its name without the module, and its payload. */
+export interface Order {
+  readonly action: string;
+  readonly payload: unknown;
+}
+
+/**
+ * How pushes and answers change a list of items, whatever their kind. A kind says how an item is
+ * listed, and when a push leaves a doubt.
+ * @typeParam T an item in a list.
+ * @typeParam S an item in pushes and answers.
+ */
+export abstract class ItemKind<T extends Listed, S extends Listed> {
+  /** The module of the room, with which the names of commands, pushes and rights begin too. */
+  abstract readonly module: "question" | "poll";
+  protected readonly client: Client;
+  protected readonly room: string;
+
+  constructor(client: Client, room: string) {
+    this.client = client;
+    this.room = room;
+  }
+
+  /** Asks the server for the list. */
+  abstract list(): Promise<T[]>;
+
+  /** The fields that pushes lack: the user's own votes. */
+  abstract own(item: T): unknown;
+
+  /**
+   * The item as the user gets it in a list; undefined if the user does not see it.
+   * @param known the item as it is listed now.
+   * @param order the command that it answers; undefined if the server pushed it.
+   */
+  protected abstract listed(
+    item: S,
+    known: T | undefined,
+    order?: Order,
+  ): T | undefined;
+
+  /** Whether the user may have done more than the push of an item says. */
+  protected abstract doubt(
+    now: T | undefined,
+    known: T | undefined,
+  ): Doubt | undefined;
+
+  /** The list after a push. */
+  pushed(items: readonly T[], name: string, data: unknown): Change<T> {
+    switch (this.#actionOf(name)) {
+      case "created_or_updated": {
+        const item = (data as Record<string, S>)[this.module]!;
+        const known = find(items, item.id);
+        const now = list(items, item, this.listed(item, known));
+        return { items: now, doubt: this.doubt(find(now, item.id), known) };
+      }
+      case "deleted": {
+        const { id } = data as { id: string };
+        return { items: remove(items, id) };
+      }
+      case "pinned": {
+        const { id } = data as { id: string };
+        const doubt = find(items, id) ? undefined : "certainly";
+        return { items: pin(items, id), doubt };
+      }
+      case "unpinned":
+        return { items: pin(items, undefined) };
+      default:
+        return { items };
+    }
+  }
+
+  /** The list after a command that this client called. */
+  answered(
+    items: readonly T[],
+    name: string,
+    payload: unknown,
+    result: unknown,
+  ): readonly T[] {
+    const { id } = payload as { id: string };
+    const action = this.#actionOf(name);
+    switch (action) {
+      case "ask":
+      case "create":
+      case "update":
+      case "vote": {
+        const item = (result as Record<string, S>)[this.module]!;
+        const order = { action, payload };
+        return list(
+          items,
+          item,
+          this.listed(item, find(items, item.id), order),
+        );
+      }
+      case "delete":
+        return remove(items, id);
+      case "pin":
+        return pin(items, id);
+      case "unpin":
+        return pin(items, undefined);
+      default:
+        return items;
+    }
+  }
+
+  /** Whether the user has a right of the module in the room. */
+  protected may(right: string): boolean {
+    const room = roomIn(this.client.state, this.room);
+    const key = `room:${this.module}.${right}`;
+    return room?.permissions.includes(key) ?? false;
+  }
+
+  /** @returns undefined if a command or a push is of another module. */
+  #actionOf(name: string): string | undefined {
+    const [module, action] = name.split(".");
+    return module === this.module ? action : undefined;
+  }
+}
+
+/** The members of a kind that a list uses. */
+export type Kind<T extends Listed> = Pick<
+  ItemKind<T, Listed>,
+  "module" | "list" | "own" | "pushed" | "answered"
+>;
+
+/** @param now the item in the new list; undefined if it is not listed any more. */
+const list = <T extends Listed>(
+  items: readonly T[],
+  { id }: Listed,
+  now: T | undefined,
+): readonly T[] => (now ? put(items, now) : remove(items, id));
