@@ -254,7 +254,7 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       "a user is erased",
       () => users.erase("demo", { token_id: "eve" }, me),
       [{ type: "user.erased", user }],
-      [async () => (await usersOf(store, "demo")).length, 1],
+      [async () => (await usersOf(store, "demo")).length, 2],
     );
     await expecting.refused([
       [() => users.erase("demo", { user_id: user }), "absent"],
