@@ -6,7 +6,7 @@ import { rooms } from "./modules/rooms/commands.js";
 import { users } from "./modules/users/commands.js";
 import { world } from "./modules/world/commands.js";
 
-/** Every command, with what it asks for. */
+/** Every command, with its requirements. */
 export const commands = {
   ...users,
   ...world,

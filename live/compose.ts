@@ -38,7 +38,7 @@ import type { Connection } from "./socket/connection.js";
 import { Pump } from "./socket/pump.js";
 import { Sockets, TICK } from "./socket/sockets.js";
 
-/** What the live layer is made of. */
+/** The inputs of the live layer. */
 export interface LiveParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -51,7 +51,7 @@ export interface LiveParts {
   readonly metrics: LiveMetrics | undefined;
 }
 
-/** The live layer of one process. Only what stands around it takes this: no part of it does. */
+/** The live layer of one process. Only code around it takes this: no part of it does. */
 export type LiveLayer = ReturnType<typeof composeLive>;
 
 /** Builds the floors and the modules of the live layer, and connects them. */
@@ -61,7 +61,7 @@ export function composeLive(parts: LiveParts) {
   const reached = (world: string) => events.reached(world);
   const isCurrent = (world: string) => events.isCurrent(world);
 
-  // Who is connected where.
+  // Connections and places of users.
   const sockets = new Map<string, Connection>();
   const hub = new Hub();
   const replica = new Replica(events, clock);
@@ -86,7 +86,7 @@ export function composeLive(parts: LiveParts) {
     ...{ clock, log, hub, states, lines, passes, pump, pushes },
   };
 
-  // Presence tells its watchers, and they ask presence.
+  // Presence notifies its watchers, and they query presence.
   const crowds = new Crowds({
     ...delivery,
     countIn: (world, room) => presence.countIn(world, room),
@@ -116,7 +116,7 @@ export function composeLive(parts: LiveParts) {
     },
   });
 
-  // What people do.
+  // The modules.
   const chat = chatModule({
     ...delivery,
     ...{ store, limits, replica, presence, rates, chatted, reached, isCurrent },
@@ -139,7 +139,7 @@ export function composeLive(parts: LiveParts) {
   });
   const questions = questionModule({ ...delivery, store, limits, rates });
   const polls = pollModule({ ...delivery, store, limits, rates, chatted });
-  // They come to people who log in, and end, in this order.
+  // They add to logins, and end, in this order.
   const modules: readonly (LiveModule & { bound: BoundCommands })[] = [
     ...[chat, world, users, announcements],
     ...[rooms, questions, polls],
@@ -197,7 +197,7 @@ export function composeLive(parts: LiveParts) {
     ...{ sockets, hub, replica, rates, activity, states, presence, crowds },
     ...{ backlog, lines, pump, store, limits, chat },
     open: own.open.bind(own),
-    /** Drops all connections, and stops what waits for a time. Nothing is pushed any more. */
+    /** Drops all connections, and stops all timers. Nothing is pushed any more. */
     stop(): void {
       own.close();
       endEntries();
@@ -213,11 +213,11 @@ export function composeLive(parts: LiveParts) {
       for (const part of parts) part.close();
       for (const { stop } of modules) stop?.();
     },
-    /** Stops, and writes down what is only in memory. */
+    /** Stops, and stores the state that is only in memory. */
     async close(): Promise<void> {
       this.stop();
       for (const { close } of modules) await close?.();
-      // Others learn up to here what this process has written.
+      // Up to here, other processes get the writes of this one.
       replica.close();
     },
   };

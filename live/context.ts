@@ -7,7 +7,7 @@ import type { Connection, Login } from "./socket/connection.js";
 export type RoomKeys = PermissionKey | readonly PermissionKey[] | "any";
 
 /**
- * Who gives a command, and where. Everything is as it is at this moment.
+ * The caller of a command, and its place, in their present state.
  * @typeParam P the ports of the module that has the command.
  */
 export interface Context<P = unknown> {
@@ -17,7 +17,7 @@ export interface Context<P = unknown> {
   readonly world: Versioned<World>;
   /** The user who logged in. */
   readonly me: UserRecord;
-  /** Whether the user may do on the world what a key stands for. */
+  /** Whether the user has a key on the world. */
   readonly may: (key: PermissionKey) => boolean;
 }
 
@@ -28,7 +28,7 @@ export interface RoomContext<P = unknown> extends Context<P> {
 
 /** A context with the channel that the payload names. */
 export interface ChannelContext<P = unknown> extends Context<P> {
-  /** The id of the channel, which is that of its room. */
+  /** The id of the channel, which is also the id of its room. */
   readonly channel: string;
   /** The room of the channel; undefined if it is a direct channel. */
   readonly room: Versioned<RoomValue> | undefined;

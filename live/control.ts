@@ -11,12 +11,12 @@ import { reload } from "./socket/endings.js";
 
 // Each process of a server listens on a Unix socket in DATA_DIR, for the commands
 // of an operator on the same machine. A client sends one line of JSON, and gets
-// lines of JSON; the last one says that the answer is complete.
+// lines of JSON; the last one marks the end of the answer.
 
-/** What an operator asks of a process. */
+/** A request of an operator to a process. */
 export type ControlRequest =
   | { do: "list" }
-  /** With the ids of connections; those that are gone are skipped. */
+  /** With the ids of connections; ids of closed ones are skipped. */
   | { do: "drop" | "reload"; connections: string[] };
 
 /** Every open socket, by the id of its connection. */
@@ -51,7 +51,7 @@ export interface ControlEnd {
 /** The folder of the sockets in DATA_DIR. */
 const FOLDER = "control";
 
-/** Sockets whose names end so take requests. */
+/** The suffix of sockets that take requests. */
 const READY = ".sock";
 
 /** The longest path of a Unix socket, in bytes: macOS has 104 with the final zero, Linux 108. */
@@ -103,7 +103,7 @@ export function controlSockets(dataDir: string): string[] {
 }
 
 /**
- * Takes requests of operators. If that is impossible, it says so in the log, once.
+ * Takes requests of operators. If that is impossible, the log has one line about it.
  * @returns a function that ends it.
  */
 export async function openControl(

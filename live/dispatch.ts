@@ -35,7 +35,7 @@ import {
   type TargetPorts,
 } from "./targets.js";
 
-/** What each command needs, in words for people. */
+/** The permission of each command, in words for people. */
 export const requirementsOf = (
   table: CommandTable<CommandName, never>,
 ): Record<CommandName, string> =>
@@ -68,7 +68,7 @@ const known: ReadonlySet<string> = new Set(liveModules);
 
 const unknownCommand = () => new LiveError("protocol.unknown_command");
 
-/** What the checks of every command need. */
+/** The ports for the checks of every command. */
 export interface DispatchPorts extends TargetPorts {
   readonly clock: Clock;
   readonly store: TargetPorts["store"] & {
@@ -82,7 +82,7 @@ export interface DispatchPorts extends TargetPorts {
 
 /**
  * Makes the function that carries out commands.
- * @param modules what each command asks for and does, with its ports.
+ * @param modules the requirements and the handler of each command, with its ports.
  * @throws {Error} if a command declares no permission or has no schema.
  */
 export function dispatcher(
@@ -130,7 +130,7 @@ function runOf(
   declared: object,
   own: unknown,
 ): Dispatch {
-  // What the handlers take and give differs; the schemas see to it.
+  // The handlers have different payloads and results; the schemas check both.
   const command = declared as AnyCommand;
   const required =
     "inRoom" in command
@@ -211,7 +211,7 @@ const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Who gives a command, as the store has it now.
+ * The caller of a command, as the store has them now.
  * @throws {LiveError} if the login does not hold any more; the connection then ends soon.
  */
 async function contextOf(
@@ -225,8 +225,8 @@ async function contextOf(
   const ended = reasonToEnd(login.identity, world, clock.date());
   if (ended) throw throwOut(connection, ended);
   const me = await users.get(connection.world, login.user);
-  // An entry about the user that is not applied yet may be a ban: without a state,
-  // nothing is sent by what was read here.
+  // An entry about the user that is not applied yet may be a ban: without a state, the
+  // values read here cause no frame.
   const state = connection.isDoubted ? undefined : states.of(world!);
   applyModeration(connection, me, state, rightsFrame);
   if (!me || connection.ended) throw worldDenied();

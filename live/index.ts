@@ -23,7 +23,7 @@ const CLOSE_TIMEOUT = 3000;
 /** Of how many fragments, and of how many packets, one message may consist. */
 const MAX_PIECES = 2048;
 
-/** The websocket for the people who attend, at `/ws/world/<id>`. */
+/** The websocket for attendees, at `/ws/world/<id>`. */
 export default fp<{ limits: LiveLimits }>(
   async (app, { limits }) => {
     const registry = app.metrics?.registry;

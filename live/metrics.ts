@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ChatEventType } from "../db/contract/chat.js";
 
-/** What the live layer counts. */
+/** The counters of the live layer. */
 export interface LiveMetrics {
   received(): void;
   sent(frames: number): void;
@@ -18,7 +18,7 @@ export interface LiveMetrics {
   chatted(type: ChatEventType): void;
 }
 
-/** What is measured at the moment when it is read. */
+/** The gauges, measured when they are read. */
 export interface LiveGauges {
   /** Every open socket, by the id of its connection. */
   readonly sockets: ReadonlyMap<string, { readonly queued: number }>;
@@ -36,7 +36,7 @@ const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 /**
  * Registers the metrics of the live layer.
  * @param known has all commands as its keys. Names that clients made up are no labels.
- * @param gauges gives them when somebody reads them.
+ * @param gauges returns the values at each scrape.
  */
 export function liveMetrics(
   registry: Registry,

@@ -26,7 +26,7 @@ interface Common {
   large?: boolean;
 }
 
-/** What a command on the world asks for: a key, any of several keys, or only the login. */
+/** The requirement of a command on the world: a key, any of several keys, or only the login. */
 export type Requirement =
   PermissionKey | { any: readonly PermissionKey[] } | "login";
 
@@ -52,12 +52,12 @@ interface RoomCommand<N extends CommandName, P> extends Common {
  */
 interface ChannelCommand<N extends CommandName, P> extends Common {
   inChannel: RoomKeys;
-  /** Who may give it on a direct channel. */
+  /** The users who may give it on a direct channel. */
   direct: "members" | "anybody" | "nobody";
   handler: Handler<N, ChannelContext<P>>;
 }
 
-/** What a command asks for, and what it does. */
+/** The requirements and the handler of a command. */
 export type Command<N extends CommandName, P> =
   WorldCommand<N, P> | RoomCommand<N, P> | ChannelCommand<N, P>;
 
@@ -69,7 +69,7 @@ export type CommandTable<N extends CommandName, P> = {
   readonly [K in N]: Command<K, P>;
 };
 
-/** Any command, where what its handler takes and gives makes no difference. */
+/** A command with any payload and result. */
 export type AnyCommand =
   | WorldCommand<"user.ban", unknown>
   | RoomCommand<"room.leave", unknown>
@@ -92,15 +92,15 @@ export type EventOf<T extends AnyEvent["type"]> = Of<AnyEvent, T>;
 
 type Of<E, T> = E extends { type: infer U } ? (T extends U ? E : never) : never;
 
-/** What a part of the live layer does with each type of entry, or of another event. */
+/** The handlers of a part of the live layer, by the type of an entry or of another event. */
 export type EntryHandlers = {
   readonly [T in AnyEvent["type"]]?: (event: EventOf<T>) => void;
 };
 
 /**
- * Reads what a module adds to the answer to a login, after the pushes have begun.
- * @returns a function that gives the fields. What does not depend on the view is read before
- *   there is one, so that the view is no older than it has to be.
+ * Reads a module's part of the answer to a login, after the pushes have begun.
+ * @returns a function that gives the fields. Values that do not depend on the view are read
+ *   before there is one, so that the view is as fresh as possible.
  */
 export type Entrance = (
   connection: Connection,
@@ -114,14 +114,14 @@ export interface LiveModule {
   readonly onEntry?: EntryHandlers;
   /** A connection has logged in to a world, and gets pushes from now on. */
   readonly enter?: (world: string) => Promise<void>;
-  /** What the module adds to the answer to a login. */
+  /** The module's part of the answer to a login. */
   readonly entrance?: Entrance;
   /** A connection has left its world. It is no longer in the hub. */
   readonly leave?: (connection: Connection) => void;
   /** The last connection of this process has left a world. */
   readonly forget?: (world: string) => void;
-  /** Ends what waits for a time. Nothing is pushed any more. */
+  /** Stops all timers. Nothing is pushed any more. */
   readonly stop?: () => void;
-  /** Writes down what is only in memory. */
+  /** Stores the state that is only in memory. */
   readonly close?: () => Promise<void>;
 }

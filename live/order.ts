@@ -55,13 +55,13 @@ export const entryOrder = [
 /** The name of a part that handles entries. */
 export type EntryPart = (typeof entryOrder)[number]["part"];
 
-/** What each part does with events: by their type, or with any. */
+/** The handlers of each part: by the type of an event, or for any. */
 export type EntryTable = Readonly<
   Record<EntryPart, EntryHandlers | ((event: AnyEvent) => void)>
 >;
 
 /**
- * Hands each event to all parts in their order. What one of them throws keeps it from no
+ * Hands each event to all parts in their order. An error of one part keeps it from no
  * other.
  * @returns a function that ends it.
  */

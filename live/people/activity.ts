@@ -4,7 +4,7 @@ import type { Gone } from "./replica/copies.js";
 import type { Replica } from "./replica/replica.js";
 import { EVERYWHERE, type ForeignItem, type Topic } from "./replica/topic.js";
 
-/** What is counted of one world. */
+/** The counts of one world. */
 export interface Totals {
   /** Chat messages that were sent, without edits. */
   messages: number;
@@ -20,31 +20,31 @@ const isTotals = isRecord({
   since: isNumber,
 });
 
-/** What one process has counted in a world. Its numbers only grow. */
+/** The counts of one process in a world. They only grow. */
 interface Tally {
   totals: Totals;
-  /** The processes that tell of it: the one that counted, or others after its end. */
+  /** The processes that publish it: the one that counted, or others after its end. */
   readonly tellers: Set<string>;
   /** When the last of them ended. */
   lostAt: number;
 }
 
-/** How many processes that ended keep tallies of their own. Those of earlier ones are added up. */
+/** How many ended processes keep tallies of their own. Tallies of earlier ones are added up. */
 const MAX_ENDED = 16;
 
-/** After how many milliseconds other processes are told, together. */
+/** The delay before changes are published together, in milliseconds. */
 const REPORT_DELAY = 500;
 
-/** For how long a process tells of a tally before it adds it to its own, in milliseconds. */
+/** How long a process publishes a tally before it adds it to its own, in milliseconds. */
 const SETTLED = 60_000;
 
-/** How long a process waits for each of those before it to tell what ended processes counted, in milliseconds. */
+/** How long a process waits for each earlier process to adopt the tallies of ended ones, in milliseconds. */
 const TURN = 2000;
 
 /**
- * Counts what happens in each world, in all processes. What a process has counted
- * outlives it, for as long as any process goes on: the first of the others adopts it. To
- * count is one lookup and one addition.
+ * Counts the activity of each world, in all processes. The counts of a process outlive it
+ * as long as any process goes on: the first of the others adopts them. To count is one
+ * lookup and one addition.
  */
 export class Activity {
   readonly #clock: Clock;
@@ -55,7 +55,7 @@ export class Activity {
   readonly #since: number;
   /** By world and process. */
   readonly #worlds = new Map<string, Map<string, Tally>>();
-  /** The ended processes of whose tallies this one tells. The first comes first. */
+  /** The ended processes whose tallies this one publishes, in order of adoption. */
   readonly #adopted = new Set<string>();
   #stopAdopting: (() => void) | undefined;
 
@@ -77,7 +77,7 @@ export class Activity {
       put: ({ key: world }) => this.#forget(world),
       gone: () => {},
     });
-    // The others learn since when this process counts.
+    // The others get the time when this process began to count.
     this.#share(EVERYWHERE, replica.process);
   }
 
@@ -88,7 +88,7 @@ export class Activity {
     this.#share(world, process);
   }
 
-  /** What all processes have counted, and when the first of them began. */
+  /** The counts of all processes, and when the first of them began. */
   of(world: string): Totals {
     const sum = { messages: 0, slowReaders: 0, since: this.#since };
     for (const { totals } of this.#worlds.get(EVERYWHERE)!.values()) {
@@ -116,14 +116,14 @@ export class Activity {
     return tally;
   }
 
-  /** Tells the others what a process has counted. */
+  /** Publishes the counts of a process. */
   #share(world: string, process: string): void {
     const { totals, tellers } = this.#tallyOf(world, process);
     tellers.add(this.#replica.process);
     this.#topic.put(EVERYWHERE, keyOf(world, process), { ...totals });
   }
 
-  /** Several processes may tell of one. Of each number, the largest is the latest. */
+  /** Several processes may publish one. The largest of each number is the latest. */
   #take({ process: teller, key }: ForeignItem, totals: Totals): void {
     const [world, process] = partsOf(key);
     if (process === this.#replica.process) return;
@@ -152,7 +152,7 @@ export class Activity {
     this.#worlds.delete(world);
   }
 
-  /** After how many milliseconds this process adopts what has no teller: the first one does so at once. */
+  /** The delay before this process adopts orphaned tallies, in milliseconds: the first process does so at once. */
   #turn(): number {
     const { process } = this.#replica;
     const others = this.#replica.othersIn(EVERYWHERE);
@@ -180,7 +180,7 @@ export class Activity {
         this.#share(world, process);
       }
     }
-    // Until then the others know who has adopted them, or whether they live.
+    // Until then the others know the adopting process, or whether the old one lives.
     if (this.#adopted.size > MAX_ENDED) {
       this.#clock.after(SETTLED, () => this.#addUpOldest());
     }
@@ -199,7 +199,7 @@ export class Activity {
     }
   }
 
-  /** The tallies of a process of which this one tells. */
+  /** The tallies that this process publishes for another. */
   *#adoptedOf(process: string): Iterable<[world: string, tally: Tally]> {
     const own = this.#replica.process;
     for (const [world, tallies] of this.#worlds) {
@@ -208,7 +208,7 @@ export class Activity {
     }
   }
 
-  /** Whether other processes tell of what a process has counted, too. */
+  /** Whether other processes publish the counts of a process, too. */
   #isShared(process: string): boolean {
     return [...this.#adoptedOf(process)].some(
       ([, { tellers }]) => tellers.size > 1,
@@ -223,7 +223,7 @@ export class Activity {
     );
   }
 
-  /** Tells no longer of what a process has counted. */
+  /** Stops publishing the counts of a process. */
   #abandon(process: string): void {
     this.#adopted.delete(process);
     for (const [world, { tellers }] of [...this.#adoptedOf(process)]) {
@@ -232,7 +232,7 @@ export class Activity {
     }
   }
 
-  /** Counts as its own what a process has counted that ended long ago. */
+  /** Adds the counts of a process that ended long ago to its own. */
   #addUp(process: string): void {
     const own = this.#replica.process;
     const tallies = [...this.#adoptedOf(process)];
@@ -244,7 +244,7 @@ export class Activity {
     }
   }
 
-  /** A world was deleted. Processes that do not follow its log learn of it from those that do. */
+  /** A world was deleted. Processes that follow its log tell the others. */
   forget(world: string): void {
     // It stands for all worlds.
     if (world === EVERYWHERE) return;
@@ -264,7 +264,7 @@ export class Activity {
   }
 }
 
-/** Adds what was counted to a sum. */
+/** Adds counts to a sum. */
 function add(sum: Totals, { messages, slowReaders, since }: Totals): void {
   sum.messages += messages;
   sum.slowReaders += slowReaders;

@@ -4,7 +4,7 @@ import { TokenBucket } from "../socket/token-bucket.js";
 /** How many buckets are kept at most. Beyond it, the older half goes. */
 const MAX_BUCKETS = 100_000;
 
-/** From how many buckets on it looks for those that are full. */
+/** The number of buckets from which on full ones are removed. */
 const SWEPT = 1000;
 
 /**
@@ -37,7 +37,7 @@ export class Buckets {
     return this.#of(key).take(count);
   }
 
-  /** Takes tokens, at most a burst, that may not be there yet: what comes next waits for them. */
+  /** Takes tokens, at most a burst, even in advance: the next caller waits for them. */
   spend(key: string, count: number): void {
     this.#of(key).spend(Math.min(count, this.rate * this.burst));
   }

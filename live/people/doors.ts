@@ -12,7 +12,7 @@ import type { Replica } from "./replica/replica.js";
 /** How long a login waits until the log of its world can be read, in milliseconds. */
 const FOLLOW_TIMEOUT = 2000;
 
-/** What doors need. */
+/** The ports of doors. */
 export interface DoorPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
@@ -21,7 +21,7 @@ export interface DoorPorts {
   readonly hub: Hub;
   readonly presence: Presence;
   readonly states: WorldStates;
-  /** What the modules do when people come and go, as `LiveModule` says. */
+  /** The modules' handlers for people who come and go, as in `LiveModule`. */
   readonly modules: {
     enter(world: string): Promise<void>;
     leave(connection: Connection): void;
@@ -97,8 +97,8 @@ export class Doors {
 
   /**
    * Lets a connection into a room.
-   * @param watches whether it gets pushes about who else is there.
-   * @param told whether those who watch the room get a push if it was there before.
+   * @param watches whether it gets pushes about other viewers.
+   * @param told whether watchers of the room get a push if it was there before.
    */
   enterRoom(
     connection: Connection,
@@ -135,7 +135,7 @@ export class Doors {
     this.#forgetIfEmpty(world);
   }
 
-  /** The database has lost what it had: people log in again, and fetch what is true. */
+  /** The database has lost its history: users log in again, and fetch the present state. */
   reset(world: string): void {
     const { log, hub } = this.#ports;
     log.warn({ world }, "the log of a world went back");

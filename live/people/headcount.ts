@@ -5,8 +5,8 @@ import type { Replica } from "./replica/replica.js";
 import type { ForeignItem, Topic } from "./replica/topic.js";
 
 /**
- * What a process tells all others of one of its people, by {@link personOf} their id: how many
- * connections they have there, and in which rooms they are.
+ * The numbers of one user that a process publishes, by {@link personOf} the user's id: how
+ * many connections the user has there, and in which rooms.
  */
 export type Seen = readonly [connections: number, ...rooms: string[]];
 
@@ -22,7 +22,7 @@ const MAX_KINDS = 1000;
 
 /**
  * Stands for a user where only numbers are needed: 64 bits of a hash, as text. It tells
- * whether two processes count the same user, and names nobody to those who do not know the id.
+ * whether two processes count the same user, and identifies no user to a process without the id.
  */
 export const personOf = (user: string): string =>
   createHash("sha256").update(user).digest().toString("base64url", 0, 8);
@@ -38,7 +38,7 @@ interface World {
 }
 
 interface HeadcountParts {
-  /** After how many milliseconds other processes learn of changes, together. */
+  /** The delay before changes are published together, in milliseconds. */
   readonly delay: number;
   /** The number of people in a room has changed. */
   readonly onChange: (world: string, room: string, isMore: boolean) => void;
@@ -128,7 +128,7 @@ export class Headcount {
     }
   }
 
-  /** Takes what another process has of a person. */
+  /** Takes another process's numbers of a user. */
   #take(
     { process, scope: world, key: person }: ForeignItem,
     seen: Seen | undefined,

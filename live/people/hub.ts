@@ -5,7 +5,7 @@ class WorldConnections {
   readonly all = new Set<Connection>();
   readonly byUser = new Map<string, Set<Connection>>();
   readonly byRoom = new Map<string, Set<Connection>>();
-  /** Of those in a room, the ones who are told who else is. */
+  /** The connections in a room that watch its viewers. */
   readonly watching = new Map<string, Set<Connection>>();
 }
 
@@ -50,7 +50,7 @@ export class Hub {
     if (world.all.size === 0) this.#worlds.delete(connection.world);
   }
 
-  /** @param watches whether the connection is told who else is in the room. */
+  /** @param watches whether the connection gets the other viewers of the room. */
   enter(connection: Connection, room: string, watches: boolean): void {
     const world = this.#worlds.get(connection.world);
     if (!world?.all.has(connection)) return;
@@ -68,7 +68,7 @@ export class Hub {
     remove(world.watching, room, connection);
   }
 
-  /** The worlds that somebody is in. */
+  /** The worlds with connections. */
   worlds(): string[] {
     return [...this.#worlds.keys()];
   }
@@ -88,7 +88,7 @@ export class Hub {
     return this.#worlds.get(world)?.byRoom.get(room) ?? none;
   }
 
-  /** Of those, the ones who are told who else is in the room. */
+  /** The ones among them that watch the viewers of the room. */
   watching(world: string, room: string): ReadonlySet<Connection> {
     return this.#worlds.get(world)?.watching.get(room) ?? none;
   }

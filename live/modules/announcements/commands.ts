@@ -10,14 +10,14 @@ import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
 import { requireShort } from "../../rules/texts.js";
 
-/** What the commands about announcements need. */
+/** The ports of the commands about announcements. */
 export interface AnnouncementPorts {
   readonly clock: Clock;
   readonly limits: { readonly maxText: number };
   readonly store: { readonly announcements: AnnouncementStore };
 }
 
-/** What the organizers tell everybody in a world. */
+/** The organizers' announcements to all users of a world. */
 export const announcements: CommandTable<
   Extract<keyof Commands, `announcement.${string}`>,
   AnnouncementPorts

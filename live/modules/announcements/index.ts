@@ -5,7 +5,7 @@ import { sentAnnouncement } from "../../rules/shapes.js";
 import { type AnnouncementPorts, announcements } from "./commands.js";
 import { type AnnouncementPushPorts, AnnouncementPushes } from "./pushes.js";
 
-/** What the organizers tell everybody in a world. */
+/** The organizers' announcements to all users of a world. */
 export function announcementModule(
   ports: AnnouncementPorts & AnnouncementPushPorts,
 ) {

@@ -12,7 +12,7 @@ import { sentAnnouncement } from "../../rules/shapes.js";
 /** The longest time that a timer can wait, in milliseconds. */
 const LONGEST_WAIT = 2 ** 31 - 1;
 
-/** What pushes about announcements need. */
+/** The ports of pushes about announcements. */
 export interface AnnouncementPushPorts {
   readonly clock: Clock;
   readonly store: { readonly announcements: AnnouncementStore };
@@ -22,7 +22,7 @@ export interface AnnouncementPushPorts {
 /** An announcement was created or changed. */
 type Saved = Extract<Entry, { announcement: string }>;
 
-/** The announcements of a world that somebody is in. */
+/** The announcements of a world with connections. */
 interface Told {
   /** The visible ones by id, as they were pushed last. */
   readonly known: Map<string, Announcement>;
@@ -30,16 +30,16 @@ interface Told {
   loaded: Promise<void>;
   /** All that expired up to this time were pushed. */
   until: number;
-  /** Until the next one becomes invisible by itself. */
+  /** Runs until the next one expires. */
   stopTimer: () => void;
 }
 
-/** Tells the people of a world what happens to its announcements. */
+/** Pushes changes of announcements to the users of a world. */
 export class AnnouncementPushes {
   readonly #ports: AnnouncementPushPorts;
   readonly #told = new Map<string, Told>();
 
-  /** What it does with each entry. */
+  /** The handlers of entries. */
   readonly handlers: EntryHandlers = {
     "announcement.created": (event) => this.#changed(event),
     "announcement.updated": (event) => this.#changed(event),
@@ -53,7 +53,7 @@ export class AnnouncementPushes {
     for (const { stopTimer } of this.#told.values()) stopTimer();
   }
 
-  /** Watches a world that somebody is in: its announcements become invisible by time. */
+  /** Watches a world with connections: its announcements expire. */
   async watch(world: string): Promise<void> {
     let told = this.#told.get(world);
     if (!told) {
@@ -83,7 +83,7 @@ export class AnnouncementPushes {
     }
   }
 
-  /** Nobody is in a world any more. */
+  /** The last connection left a world. */
   unwatch(world: string): void {
     this.#told.get(world)?.stopTimer();
     this.#told.delete(world);
@@ -125,7 +125,7 @@ export class AnnouncementPushes {
     if (!shown) return;
     const frameOf = (present: Announcement) =>
       pushFrame(name, this.#sent(present));
-    // Only users who make announcements get texts that are written into it now or later.
+    // Only users who make announcements get texts written into it from now on.
     const whole = frameOf(announcement);
     const last = frameOf({ ...announcement, text: shown.text });
     await send(({ login }, { state }) =>
@@ -159,7 +159,7 @@ export class AnnouncementPushes {
     return sentAnnouncement(announcement, this.#ports.clock.date());
   }
 
-  /** Tells everybody that announcements are over. */
+  /** Pushes expired announcements. */
   #expire(world: string): void {
     this.#ports.pushes.push({ world }, async (send) => {
       const all = await this.#list(world);

@@ -12,7 +12,7 @@ import {
   type Pushed,
 } from "./batch.js";
 
-/** What pushing to an audience needs. */
+/** The ports of an audience. */
 export interface AudiencePorts {
   readonly clock: Clock;
   readonly limits: { readonly maxUnsent: number };
@@ -20,39 +20,39 @@ export interface AudiencePorts {
   readonly pushes: Pushes;
 }
 
-/** How many users of a channel are remembered as told of. */
+/** How many users of a channel are remembered as sent. */
 const MAX_INVOLVED = 5000;
 
 /** How many users of pages are remembered for one connection. */
 const MAX_TOLD = 2000;
 
-/** Counts up with all that people are told of users. */
+/** A logical clock: advances with each push or answer that carries user data. */
 let moment = 0;
 
 /** A connection with its subscriptions. */
 export class Listener {
   /** The ids of the channels. */
   readonly channels = new Set<string>();
-  /** The moment before which it was told of nobody. */
+  /** The moment before which it counts as having no users. */
   #since = 0;
-  /** Whom it was told of since in answers. */
+  /** The users that it got in answers since. */
   readonly #told = new Set<string>();
 
   constructor(readonly connection: Connection) {}
 
-  /** From now on, nobody counts as told of. */
+  /** From now on, no user counts as sent. */
   forget(): void {
     this.#since = ++moment;
     this.#told.clear();
   }
 
-  /** An answer tells of these users. */
+  /** An answer carries these users. */
   tell(users: Iterable<string>): void {
     if (this.#told.size > MAX_TOLD) this.#told.clear();
     for (const id of users) this.#told.add(id);
   }
 
-  /** @param pushed the moment at which all subscribers of a channel were told last; -1 for never. */
+  /** @param pushed the moment of the last push of a user to all subscribers of a channel; -1 for never. */
   knows(user: string, pushed: number): boolean {
     return pushed > this.#since || this.#told.has(user);
   }
@@ -65,7 +65,7 @@ export class Listener {
 
 /** A connection that listens to a channel. */
 export class Subscription {
-  /** What came while the answer to the subscription was made. */
+  /** The events that came while the answer to the subscription was made. */
   #waiting: Framed[] | undefined = [];
   /** The id of the last event that is not pushed. */
   #since = 0;
@@ -82,7 +82,7 @@ export class Subscription {
     this.#waiting ??= [];
   }
 
-  /** Pushes what came after an event, and whatever comes from now on. */
+  /** Pushes the events after an event, and all later ones. */
   start(since = this.#since): void {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;
@@ -105,7 +105,7 @@ export class Subscription {
   }
 
   /**
-   * What its connection gets of a piece now; undefined if that waits.
+   * The part of a piece that its connection gets now; undefined if it waits.
    * @param skipped how many events of the piece it does not get.
    */
   take(piece: Piece, skipped: number): Given | undefined {
@@ -115,10 +115,10 @@ export class Subscription {
   }
 }
 
-/** Those who listen to a channel in this process. */
+/** The subscribers of a channel in this process. */
 export class Audience {
   readonly subscriptions = new Map<Connection, Subscription>();
-  /** When all subscribers were told last of each user; who was last is last. */
+  /** The moment of the last push of each user to all subscribers; the latest comes last. */
   readonly #told = new Map<string, number>();
 
   constructor(
@@ -127,10 +127,10 @@ export class Audience {
   ) {}
 
   /**
-   * Pushes events to those who may read them now, with the users whom each was not
-   * told of.
+   * Pushes events to subscribers who may read them now, each with the users that the
+   * subscriber does not have yet.
    * @param events in the order of their ids.
-   * @param only to whom, instead of all.
+   * @param only the receivers, instead of all.
    */
   async push(
     ports: AudiencePorts,
@@ -138,7 +138,7 @@ export class Audience {
     events: readonly Pushed[],
     only?: Subscription,
   ): Promise<Sent> {
-    // Two batches in one turn must not make anybody a slow reader.
+    // Two batches in one turn must not make a subscriber a slow reader.
     const most = ports.limits.maxUnsent / 4;
     let sent = nothingSent;
     for (const batch of batchesOf(
@@ -169,12 +169,12 @@ export class Audience {
     const before = involved.map((user) => this.#told.get(user) ?? -1);
     const earliest = Math.min(...before);
     return ports.pushes.walk(state, to, (connection, view) => {
-      // It may have ended since the pass began. A successor gets only what came since.
+      // It may have ended since the pass began. A successor gets only later events.
       const subscription = this.subscriptions.get(connection);
       if (!subscription) return undefined;
       const { listener } = subscription;
       const skipped = subscription.skipped(ids);
-      // Whoever does not get all is not told of their users, as others are.
+      // A subscriber that gets only a part does not count as having its users, as others do.
       if (skipped > 0) listener.forget();
       if (skipped === ids.length) return undefined;
       if (!this.isDirect && !view.reads(this.channel)) {
@@ -200,7 +200,7 @@ export class Audience {
     }
   }
 
-  /** When a subscriber was told of a user, as {@link Listener.knows} takes it. */
+  /** When a subscriber got a user, as {@link Listener.knows} takes it. */
   toldOf(user: string, by: Connection): number {
     const at = this.subscriptions.has(by) ? this.#told.get(user) : undefined;
     return at ?? -1;

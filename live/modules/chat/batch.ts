@@ -10,20 +10,20 @@ import { sharedUser } from "./users.js";
 /** How many bytes one batch has at most, unless its only event has more. */
 const MAX_SIZE = 256 * 1024;
 
-/** How many pieces are made of the same events. Whoever needs another one gets the longest. */
+/** How many pieces are made of the same events. A subscriber that needs another one gets the longest. */
 const MAX_PIECES = 64;
 
 /** An event that is pushed. */
 export interface Pushed {
   readonly name: "chat.event" | "chat.event.reaction";
   readonly event: ChatEvent;
-  /** The users of whom it tells, by id. */
+  /** The users that it carries, by id. */
   readonly users: ReadonlyMap<string, UserRecord>;
 }
 
 /** The frame of an event. */
 export interface Framed {
-  /** The id of the event; Infinity for what has no place in their order. */
+  /** The id of the event; Infinity for a push outside their order. */
   readonly id: number;
   readonly frame: Buffer;
 }
@@ -86,7 +86,7 @@ export function batchesOf(
   return batches.map((texts) => new Batch(texts, world, now));
 }
 
-/** Events that are pushed together: a piece for each set of users that somebody does not know. */
+/** Events that are pushed together: a piece for each set of users that a subscriber lacks. */
 export class Batch {
   /** The ids of the events. */
   readonly ids: readonly number[];
@@ -117,7 +117,7 @@ export class Batch {
 
   /**
    * The frames of all events, with each user in the first of them that involves it.
-   * @param unknown a text with the place of each user that is told of, as a character.
+   * @param unknown a text with the place of each user that it carries, as a character.
    */
   pieceFor(admin: boolean, unknown: string): Piece {
     const made = admin ? this.#made.admins : this.#made.others;
@@ -133,7 +133,7 @@ export class Batch {
     return piece;
   }
 
-  /** The frames of all events, each with all its users: whoever gets it may not get those before. */
+  /** The frames of all events, each with all its users: a receiver may not get the frames before. */
   wholePiece(admin: boolean): Piece {
     return (this.#whole[admin ? "admins" : "others"] ??= this.#pieceOf(
       admin,
@@ -154,7 +154,7 @@ export class Batch {
 
   /**
    * The users of an event as JSON.
-   * @param left who is to be told of; whoever is in the result is no longer.
+   * @param left the users to send; the ones in the result are removed.
    */
   #usersOf(pushed: Pushed, left: Set<string>, admin: boolean): string {
     const users: string[] = [];

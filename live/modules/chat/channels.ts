@@ -30,7 +30,7 @@ interface Missed {
   readonly told: readonly string[];
 }
 
-/** What channels need. */
+/** The ports of channels. */
 export interface ChannelPorts extends FeedPorts, AudiencePorts, MemberPorts {
   readonly store: FeedPorts["store"] & MemberPorts["store"];
   readonly limits: AudiencePorts["limits"];
@@ -42,7 +42,7 @@ export interface ChannelPorts extends FeedPorts, AudiencePorts, MemberPorts {
 /** Gets each event of a channel once, in order, after its subscribers. */
 type Noticed = (state: WorldState, delivery: Delivery) => Promise<void>;
 
-/** Who listens to which channel, and the delivery of events to them in order. */
+/** The subscribers of channels, and the delivery of events to them in order. */
 export class Channels {
   readonly subscriptions = new Subscriptions();
   readonly #ports: ChannelPorts;
@@ -50,7 +50,7 @@ export class Channels {
   readonly feed: Feed;
   readonly #reactions: Throttle;
   readonly #members: Members;
-  /** What it does with each entry, after the feed. */
+  /** The handlers of entries, after the feed. */
   readonly handlers: EntryHandlers;
 
   constructor(ports: ChannelPorts, noticed: Noticed) {
@@ -84,8 +84,8 @@ export class Channels {
    * Subscribes the connection of a context to its channel. It gets every event from
    * `next_event_id` on as a push, and none before; a connection that is subscribed
    * already goes on getting every event.
-   * @param options.since the id of the last event that is not pushed; what came after
-   *   it is pushed. By default, pushes begin with what happens now.
+   * @param options.since the id of the last event that is not pushed; later events are
+   *   pushed. By default, pushes begin now.
    * @param read reads more for the answer, which must not be newer than the event `last`.
    * @throws {LiveError} `protocol.rate_limited` if it has too many subscriptions.
    */
@@ -101,7 +101,7 @@ export class Channels {
       direct !== undefined,
     );
     if (isNew && room) this.#note(connection, channel, "subscribe");
-    // What this process delivers from now on waits for the start of the subscription.
+    // Events that this process delivers from now on wait for the start of the subscription.
     const { world } = connection;
     const cursor = this.lastDelivered(world, channel);
     try {
@@ -115,8 +115,8 @@ export class Channels {
       const { listener } = subscription;
       listener.forget();
       listener.tell(missed?.told ?? []);
-      // Of what a subscription that goes on was to get, nothing may be left out: its
-      // owner need not fetch what came before this answer.
+      // A subscription that goes on must miss no event: its client need not fetch
+      // the events before this answer.
       subscription.start(isNew ? last : undefined);
       return { ...state, ...missed?.more };
     } catch (error) {
@@ -146,7 +146,7 @@ export class Channels {
     return { ...state, unread_pointer: found?.lastMessage ?? 0, members };
   }
 
-  /** Pushes what was delivered before a subscription began, and which it is to get all the same. */
+  /** Pushes events that were delivered before a subscription began but belong to it. */
   async #pushMissed(
     { connection: { world }, channel }: ChannelContext,
     subscription: Subscription,
@@ -197,12 +197,12 @@ export class Channels {
     this.feed.forget(world);
   }
 
-  /** A connection has ended. Presence learns of it by itself. */
+  /** A connection has ended. Presence handles that itself. */
   leave(connection: Connection): void {
     this.subscriptions.leave(connection);
   }
 
-  /** Ends the subscriptions to rooms that somebody may not see any more, or that have no chat. */
+  /** Ends the subscriptions to rooms that the user may no longer see, or that have no chat. */
   keepRights(connection: Connection, view: View): void {
     for (const channel of this.subscriptions.channelsOf(connection)) {
       if (this.subscriptions.of(channel)?.isDirect) continue;
@@ -227,7 +227,7 @@ export class Channels {
     return isCrowd ? undefined : this.feed.sent(channel, event);
   }
 
-  /** The id of an event up to which people are told of what they have not read. */
+  /** The id of the event up to which unread notices were sent. */
   lastNoticed(world: string, channel: string): number {
     return this.feed.noticedOf(world, channel);
   }
@@ -245,7 +245,7 @@ export class Channels {
 
   /**
    * Ends such a membership, if there is one.
-   * @param silent the user is a lasting member now, which is told otherwise.
+   * @param silent the user is a lasting member now, which has a push of its own.
    */
   absent({ world, id, login }: Connection, channel: string, silent: boolean) {
     if (!this.isVolatileMember(world, channel, login!.user)) return;
@@ -312,7 +312,7 @@ export class Channels {
     const found = await readUsers(this.#ports, world.id, ids);
     return events.map((event, i) => {
       const inOrder = involved[i]!.flatMap((id) => found.get(id) ?? []);
-      // Nobody counts as told of those who do not fit in.
+      // Users that do not fit in count as sent to no connection.
       const shown = fitting(inOrder, world, this.#ports.clock.date());
       const users = new Map(shown.map((user) => [user.id, user]));
       return { name, event, users };

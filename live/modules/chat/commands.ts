@@ -95,7 +95,7 @@ async function join(
   return state;
 }
 
-/** Whether somebody who joins does so for as long as they are subscribed. Only moderators choose. */
+/** Whether a join lasts only as long as the subscription. Only moderators choose. */
 function joinsVolatile(
   { login, world, room }: ChannelContext<ChatPorts>,
   volatile: boolean | undefined,
@@ -131,7 +131,7 @@ async function leave({
     );
     if (left) ports.chatted(left.event.type);
   }
-  // If the write failed, the client goes on getting what is said.
+  // If the write failed, the client goes on getting messages.
   channels.unsubscribe(connection, channel);
   channels.absent(connection, channel, false);
   return {};

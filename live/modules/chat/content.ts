@@ -4,7 +4,7 @@ import type { ChatPorts } from "./ports.js";
 import type { ChannelContext } from "../../context.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 
-// What people may say, and with what they may react.
+// The allowed contents of messages, and reactions.
 
 /** The largest content of a message, in bytes of JSON. */
 const MAX_CONTENT = 64 * 1024;
@@ -16,8 +16,8 @@ const MAX_LEVELS = 10;
 const MAX_FILES = 100;
 
 /**
- * What a message says.
- * @throws {LiveError} if nobody can send that here.
+ * The content of a message.
+ * @throws {LiveError} if clients cannot send it here.
  */
 export function contentOf(
   { ports, direct }: ChannelContext<ChatPorts>,
@@ -30,7 +30,7 @@ export function contentOf(
       if (!isEdit) throw unsupported();
       return { type };
     case "call":
-      // There are no calls yet; a client may tell of one that is elsewhere.
+      // There are no calls yet; a client may announce one elsewhere.
       if (!direct || !body) throw unsupported();
       if (typeof body !== "object" || Array.isArray(body)) {
         throw invalidPayload({ "content.body": ["Must be an object."] });
@@ -58,7 +58,7 @@ export function contentOf(
 const unsupported = () =>
   new LiveError(
     "chat.unsupported_content_type",
-    "Nobody can send content of this type here.",
+    "The channel takes no content of this type.",
   );
 
 const empty = () => new LiveError("chat.empty", "The message is empty.");
@@ -90,7 +90,7 @@ function checkFiles(files: unknown): void {
   });
 }
 
-/** One emoji of those that Unicode recommends for general interchange. */
+/** One emoji that Unicode recommends for general interchange. */
 const EMOJI = new RegExp("^\\p{RGI_Emoji}$", "v");
 
 /** A character that is shown as an emoji only with a selector, and has none. */

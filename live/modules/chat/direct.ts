@@ -34,7 +34,7 @@ export async function createDirect(
   const isNew = created.length > 0;
   const tell = () => detach(readStates.tellOne(connection));
   if (appeared.includes(me.id)) {
-    // The caller hears of a new one by the answer, unless everybody is told.
+    // The caller gets a new one in the answer, unless all members get a push.
     if (isNew && hide) readStates.knows(me.id, channel.id);
     else tell();
   }
@@ -50,7 +50,7 @@ export async function createDirect(
     const state = await channels.subscribe(target, since);
     return { ...state, id: channel.id };
   } catch (error) {
-    // The caller does not hear of the channel by the answer.
+    // The answer does not bring the channel to the caller.
     tell();
     throw error;
   }

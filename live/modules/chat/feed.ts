@@ -18,7 +18,7 @@ const MAX_WAITING = 500;
 /** Something that runs between two events of a channel. */
 type Task = () => Promise<unknown>;
 
-/** A channel in which something waits. */
+/** A channel with waiting events. */
 interface Stream {
   readonly world: string;
   readonly channel: string;
@@ -30,13 +30,13 @@ interface Stream {
   skipped: number;
   readonly waiting: (Delivery | Task)[];
   working: boolean;
-  /** The database has lost what it had, so nothing is delivered any more. */
+  /** The database has lost its history, so nothing is delivered any more. */
   isOver: boolean;
-  /** Those who wait until something was delivered. */
+  /** The callers that wait for a delivery. */
   watchers: { id: number; resolve: () => void }[];
 }
 
-/** What a feed needs of the other floors. */
+/** The ports of a feed to the other floors. */
 export interface FeedPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
@@ -48,11 +48,11 @@ export interface FeedPorts {
   readonly pump: Pump;
 }
 
-/** What a feed needs of those who send what it delivers. */
+/** The ports of a feed to the senders of its events. */
 export interface FeedParts {
   /**
-   * Prepares to deliver events of a channel. If that fails, it is tried again. What it
-   * gives is done in this order, and the events count as delivered.
+   * Prepares to deliver events of a channel. If that fails, it is tried again. The returned
+   * functions run in this order, and the events count as delivered.
    */
   readonly prepare: (
     world: string,
@@ -77,7 +77,7 @@ export class Feed {
   readonly #begun = new Map<string, Promise<void>>();
   #closed = false;
 
-  /** What it does with each entry. */
+  /** The handlers of entries. */
   readonly handlers: EntryHandlers = {
     "chat.event": (event) => this.#receive(event),
     "world.reset": ({ world }) => this.#reset(world),
@@ -161,7 +161,7 @@ export class Feed {
     });
   }
 
-  /** The database has lost what it had: nothing of before is delivered. */
+  /** The database has lost its history: no earlier event is delivered. */
   #reset(world: string): void {
     for (const [channel, stream] of this.#streams) {
       if (stream.world !== world) continue;
@@ -210,7 +210,7 @@ export class Feed {
     this.#work(stream).catch((error: unknown) => this.#ports.log.error(error));
   }
 
-  /** Delivers what waits, and then forgets the channel. */
+  /** Delivers the waiting events, and then forgets the channel. */
   async #work(stream: Stream): Promise<void> {
     const { channel, waiting } = stream;
     while (!this.#closed) {
@@ -244,7 +244,7 @@ export class Feed {
       const end = stream.skipped;
       let found: Delivery[] = [];
       await this.#persist(stream, async () => {
-        // Reads of one turn see one state. That of this turn may be older than the event.
+        // Reads of one turn see one state, which may be older than the event.
         await nextTurn(ports.clock);
         const { cursor } = stream;
         found = await ports.store.chat.deliveries(world, channel, cursor, PAGE);
@@ -254,7 +254,7 @@ export class Feed {
         found.filter(({ event: { id } }) => id <= end),
       );
       if (found.length === PAGE && stream.cursor < end) continue;
-      // What is still missing does not exist any more.
+      // Events that are still missing no longer exist.
       stream.cursor = Math.max(stream.cursor, end);
       stream.noticed = stream.cursor;
       if (stream.skipped === end) stream.skipped = 0;
@@ -273,7 +273,7 @@ export class Feed {
     for (const task of tasks) await this.#persist(stream, task);
     stream.noticed = stream.cursor;
     release(stream, stream.noticed);
-    // The next batch in the same turn could make somebody a slow reader.
+    // The next batch in the same turn could make a subscriber a slow reader.
     if (batch.length > 1) await this.#ports.pump.drained();
   }
 
@@ -283,7 +283,7 @@ export class Feed {
   }
 }
 
-/** Goes on with those who wait for events up to this one. */
+/** Resolves the callers that wait for events up to this one. */
 function release(stream: Stream, id: number): void {
   if (stream.watchers.length === 0) return;
   const done = stream.watchers.filter((watcher) => watcher.id <= id);

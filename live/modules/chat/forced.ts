@@ -6,7 +6,7 @@ import type { Connection } from "../../socket/connection.js";
 import { isSilenced } from "../../rules/rights.js";
 import { hasName } from "./users.js";
 
-/** What forced joins need. */
+/** The ports of forced joins. */
 export interface JoinPorts {
   readonly log: FastifyBaseLogger;
   readonly store: { readonly chat: ChatStore; readonly users: UserStore };

@@ -8,7 +8,7 @@ import type { ChatPorts } from "./ports.js";
 import { type ReadStatePorts, ReadStates } from "./unread/index.js";
 import type { Connection } from "../../socket/connection.js";
 
-/** What the chat needs of the other floors. */
+/** The ports of the chat to the other floors. */
 export type ChatModulePorts = ChannelPorts &
   Omit<ReadStatePorts, "lastDelivered" | "lastNoticed"> &
   Omit<ChatPorts, "channels" | "readStates" | "pages"> &
@@ -17,7 +17,7 @@ export type ChatModulePorts = ChannelPorts &
     readonly isCurrent: (world: string) => boolean;
   };
 
-/** Who listens to which channel, and who has read what. */
+/** The subscribers of channels, and the read states of users. */
 export interface ChatModule extends LiveModule {
   readonly bound: BoundCommands;
   readonly channels: Channels;

@@ -24,13 +24,13 @@ interface List {
   readonly members: Promise<Json<PublicUser[]>>;
 }
 
-/** What lists of members need. */
+/** The ports of lists of members. */
 export interface MemberPorts extends UserReads {
   readonly clock: Clock;
   readonly store: UserReads["store"] & { readonly chat: ChatStore };
 }
 
-/** The members of channels, as those who subscribe get them. */
+/** The members of channels, as subscribers get them. */
 export class Members {
   readonly #ports: MemberPorts;
   readonly #lists = new Map<string, List>();
@@ -44,7 +44,7 @@ export class Members {
     this.#lists.clear();
   }
 
-  /** Those who joined last come first. */
+  /** The latest to join come first. */
   of(context: ChannelContext): Promise<Json<PublicUser[]>> {
     const { channel, room, may } = context;
     if (room && isVolatile(room.value)) return Promise.resolve(NONE);

@@ -1,6 +1,6 @@
 import { UUID } from "../../../schemas/plain/texts.js";
 
-/** A message that mentions this many users, or more, notifies nobody. */
+/** A message that mentions this many users, or more, sends no notifications. */
 const TOO_MANY = 50;
 
 const MENTION = new RegExp(`@(${UUID})`, "gi");

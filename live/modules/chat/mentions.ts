@@ -8,21 +8,21 @@ import { isVolatile } from "../../rules/room-modules.js";
 import { mentionsIn } from "./mention-ids.js";
 import { briefUser, fitting, sharedUser } from "./users.js";
 
-/** Whom a message mentions. */
+/** The users that a message mentions. */
 export interface Mentions {
-  /** Whom it may notify, in the channel of a room. */
+  /** The users that it may notify, in the channel of a room. */
   readonly mentioned: string[];
   /** Whether they are notified even if they are no members. */
   readonly notifiesAll: boolean;
-  /** Tells the sender of those who do not learn of the message. Called before its answer. */
+  /** Warns the sender about users who get no notification. Called before the answer. */
   warn(delivery: Delivery): void;
 }
 
 const NOBODY: Mentions = { mentioned: [], notifiesAll: false, warn() {} };
 
 /**
- * Finds out whom a new message mentions, before it is written.
- * @param replaces the message that it edits or deletes. Edits notify nobody.
+ * Finds the users that a new message mentions, before it is written.
+ * @param replaces the message that it edits or deletes. Edits send no notifications.
  */
 export async function mentionsOf(
   context: ChannelContext<ChatPorts>,
@@ -67,7 +67,7 @@ export async function mentionsOf(
   };
 }
 
-/** Whether somebody may read a room, by the traits of their last login. */
+/** Whether a user may read a room, by the traits of their last login. */
 const mayRead = (
   { traits, moderation_state: state }: UserRecord,
   { world }: ChannelContext<ChatPorts>,

@@ -19,7 +19,7 @@ import { readUsers, sharedUser } from "./users.js";
 
 type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.react">;
 
-/** What is said in channels. */
+/** The messages of channels. */
 export const messages: CommandTable<Message, ChatPorts> = {
   "chat.send": {
     inChannel: "chat.send",
@@ -43,7 +43,7 @@ export const messages: CommandTable<Message, ChatPorts> = {
 };
 
 /**
- * Checks that the caller is a member who may say something.
+ * Checks that the caller is a member who may send.
  * @returns whether the membership is a volatile one.
  * @throws {LiveError}
  */

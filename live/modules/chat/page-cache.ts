@@ -14,19 +14,19 @@ const MAX_PAGES = 256;
 const MAX_SIZE = 16 * 1024 * 1024;
 const MAX_PAGE = 8 * 1024 * 1024;
 
-/** What a user of a page counts for, likewise. */
+/** The size of a user of a page, likewise. */
 const USER = 1000;
 
-/** A page of events, as everybody gets it. Do not change it. */
+/** A page of events, shared by all receivers. Do not change it. */
 export interface Page {
   /** How large the results are, in characters of JSON. */
   readonly size: number;
-  /** The ids of those of whom it tells. */
+  /** The ids of the users that it carries. */
   readonly involved: readonly string[];
-  /** Those of them who are known. */
+  /** The known ones among them. */
   readonly found: ReadonlyMap<string, UserRecord>;
   readonly results: Json<TypedEvent[]>;
-  /** All of them as somebody gets them who was told of nobody, by whether they manage users. */
+  /** All of them as a receiver without any users gets them, by whether they manage users. */
   readonly everybody: Map<boolean, ShownUsers>;
 }
 
@@ -55,8 +55,8 @@ export interface PageKey {
 }
 
 /**
- * Pages that many people ask for at the same time: all who arrive in a room fetch what
- * was said last. A page is kept until an entry of the log says that it may have changed.
+ * Pages that many clients fetch at the same time: all arriving users fetch the latest page.
+ * A page is kept until an entry of the log may have changed it.
  */
 export class PageCache {
   readonly #isCurrent: (world: string) => boolean;
@@ -68,7 +68,7 @@ export class PageCache {
   });
   /** The reads under way, so that a crowd reads once. */
   readonly #reading = new Map<string, Reading>();
-  /** What it does with each entry. */
+  /** The handlers of entries. */
   readonly handlers: EntryHandlers;
 
   /** @param isCurrent whether this process has got all entries of a world up to a second ago. */

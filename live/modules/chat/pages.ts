@@ -13,19 +13,19 @@ import { readUsers, sharedUser, usersIn } from "./users.js";
 /** How many events a page has at most. */
 const MAX_PAGE = 1000;
 
-/** How many users a page tells of, and how large they may be together, in characters of JSON. */
+/** How many users a page carries, and their largest size together, in characters of JSON. */
 const MAX_USERS = 1000;
 const MAX_USERS_SIZE = 256 * 1024;
 
 /** How large the users in the member events of a page may be, likewise. */
 const MAX_MEMBERS_SIZE = 4 * 1024 * 1024;
 
-/** An id as clients send it. What is larger than any id means all events. */
+/** An id as clients send it. A number above every id means all events. */
 export const idOf = (id: number | string): number =>
   Math.min(Number(id), Number.MAX_SAFE_INTEGER);
 
 /**
- * A page of events, with the users whom the connection was not told of.
+ * A page of events, with the users that the connection does not have yet.
  * @param selection.until the id of the last event that may be part of it, for a
  *   connection that is only about to subscribe.
  */
@@ -78,7 +78,7 @@ async function readPage(
         });
   const events = read.filter(({ id }) => id <= until);
   const perEvent = events.map(usersIn);
-  // Every sender comes before anybody who is only mentioned.
+  // Every sender comes before users who are only mentioned.
   const senders = perEvent.map(([first]) => first ?? "");
   const involved = [...new Set([...senders, ...perEvent.flat()])]
     .filter((id) => id !== "")
@@ -105,7 +105,7 @@ async function readPage(
   };
 }
 
-/** The users of a page whom the connection was not told of. From now on, it was. */
+/** The users of a page that the connection does not have yet. From now on, they count as sent. */
 function usersFor(
   {
     ports,
@@ -119,7 +119,7 @@ function usersFor(
 ): ShownUsers {
   const { subscriptions } = ports.channels;
   const listener = subscriptions.listener(connection);
-  // What was pushed while somebody subscribes may never be sent.
+  // A push during a subscription may never be sent.
   const audience = until === undefined ? subscriptions.of(channel) : undefined;
   const admin = may("user.manage");
   const unknown = involved.filter(

@@ -6,7 +6,7 @@ import type { Channels } from "./channels.js";
 import type { PageCache } from "./page-cache.js";
 import type { ReadStates } from "./unread/index.js";
 
-/** What the commands of the chat need. */
+/** The ports of the commands of the chat. */
 export interface ChatPorts {
   readonly clock: Clock;
   readonly limits: { readonly maxText: number };

@@ -16,7 +16,7 @@ export class Subscriptions {
     return this.#count;
   }
 
-  /** Those who listen to a channel; undefined if nobody does. */
+  /** The subscribers of a channel; undefined without any. */
   of(channel: string): Audience | undefined {
     return this.#audiences.get(channel);
   }

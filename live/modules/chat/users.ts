@@ -11,9 +11,9 @@ export interface UserReads {
   readonly store: { readonly users: UserStore };
 }
 
-// The users whom events involve, and how clients get them.
+// The users of events, and their form for clients.
 
-/** Whether somebody has a display name, which members need. */
+/** Whether a user has a display name, which members need. */
 export const hasName = ({ profile }: UserRecord): boolean =>
   typeof profile?.display_name === "string" && profile.display_name !== "";
 
@@ -33,9 +33,9 @@ const SLICE = 200;
 const KEPT = 60_000;
 
 /**
- * The ids of the users whom an event involves, at most 64: the sender, then who
- * reacted, the newest reaction of each emoji first, then who is mentioned, wherever
- * in the content.
+ * The ids of the users of an event, at most 64: the sender, then the users who reacted,
+ * the newest reaction of each emoji first, then the mentioned users, anywhere in the
+ * content.
  */
 export function usersIn({ sender, reactions, content }: ChatEvent): string[] {
   const ids = new Set<string>();
@@ -111,8 +111,8 @@ export const sharedUser = (
 ): Json<PublicUser> => knownUser(user, world, now, admin).json;
 
 /**
- * Those of some users who fit into one push together: the first in any case, and then
- * whoever there is space for.
+ * The users who fit into one push together: always the first, and then as many as there
+ * is space for.
  */
 export function fitting(
   users: Iterable<UserRecord>,
@@ -146,7 +146,7 @@ export function briefUser(
   });
 }
 
-/** What stands for a user of whom nothing is left, as after an import. */
+/** The placeholder for a user without a record, such as after an import. */
 export const nobody = (id: string): PublicUser => ({
   id,
   profile: {},

@@ -11,13 +11,13 @@ import type { Topic } from "../../people/replica/topic.js";
 /** How long reactions are collected before they are sent, in milliseconds. */
 const TICK = 1000;
 
-/** For how long other processes can learn of reactions, in milliseconds. */
+/** How long other processes can get reactions, in milliseconds. */
 const KEPT = 2000;
 
 /** A user counts once in this time for a room and an emoji, in milliseconds. */
 const ONCE_IN = 2000;
 
-/** What reactions need. */
+/** The ports of reactions. */
 export interface ReactionPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;

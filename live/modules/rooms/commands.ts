@@ -43,7 +43,7 @@ const USERS = 50;
 
 const validateChanges = compileValidator(RoomChanges);
 
-/** What the commands about rooms need. */
+/** The ports of the commands about rooms. */
 export interface RoomPorts {
   readonly clock: Clock;
   readonly store: { readonly rooms: RoomStore; readonly users: UserStore };
@@ -59,7 +59,7 @@ export interface RoomPorts {
   ) => void;
 }
 
-/** Rooms: who comes and goes, and their settings. */
+/** Rooms: viewers and settings. */
 export const rooms: CommandTable<
   Extract<keyof Commands, `room.${string}`>,
   RoomPorts
@@ -102,7 +102,7 @@ async function enter({
   const again = connection.rooms.has(id);
   if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
   const told = ports.rates.mayEnter(connection, me);
-  // Who is there already enters again all the same: only nobody else is told.
+  // A user who is inside enters again all the same, but without a push to others.
   if (!told && !again) throw rateLimited();
   const watches = mayInRoom(login, "room.viewers", world.value, room.value);
   ports.doors.enterRoom(connection, id, watches, told);
@@ -116,7 +116,7 @@ async function enter({
 }
 
 /**
- * The users in a room that fit into an answer, in the order in which they came.
+ * The users in a room that fit into an answer, in the order of their coming.
  * @param self the id of a user who is always listed.
  */
 async function viewersIn(
@@ -160,7 +160,7 @@ async function react(
   if (!known.has(reaction)) {
     throw new LiveError("room.unknown_reaction", "Unknown reaction");
   }
-  // Too many are dropped in silence, as those are that come too soon.
+  // Reactions above the rate are dropped silently, as are ones that come too soon.
   if (!isSilenced(me) && ports.rates.mayMessage(connection)) {
     ports.react(connection.world, room.value.id, me.id, reaction);
   }
@@ -169,7 +169,7 @@ async function react(
 
 type NewModule = Record<string, unknown> & { type: string };
 
-/** A module with only those settings that whoever creates a room may choose. */
+/** A module with only the settings that the creator of a room may choose. */
 function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
   const config = (module.config ?? {}) as Record<string, unknown>;
   return { ...module, config: { [key]: config[key] ?? fallback } };
@@ -256,7 +256,7 @@ async function getConfig({ room }: RoomContext<RoomPorts>) {
 const whole = (value: number | string | undefined): number | undefined =>
   value === undefined ? undefined : Number(value);
 
-/** Leaves out what is undefined. */
+/** Leaves out undefined values. */
 const given = <T extends object>(fields: T): Partial<T> =>
   Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined),

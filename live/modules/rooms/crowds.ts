@@ -40,7 +40,7 @@ interface Known {
   isLookedAt: boolean;
 }
 
-/** What crowds need. */
+/** The ports of crowds. */
 export interface CrowdPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
@@ -78,7 +78,7 @@ export class Crowds {
     };
   }
 
-  /** Somebody entered or left a room. */
+  /** A user entered or left a room. */
   changed(world: string, room: string): void {
     const { clock } = this.#ports;
     const known = this.#worlds.get(world) ?? {

@@ -1,6 +1,6 @@
 import { bind, type LiveModule } from "../../module.js";
 import { type RoomPorts, rooms } from "./commands.js";
 
-/** Rooms: who comes and goes, and their settings. */
+/** Rooms: viewers and settings. */
 export const roomModule = (ports: RoomPorts) =>
   ({ bound: bind(rooms, ports) }) satisfies LiveModule;

@@ -12,7 +12,7 @@ import { mayInWorld } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
 import type { CrowdListener } from "../../people/presence.js";
 
-/** What watching rooms needs. */
+/** The ports for watching rooms. */
 export interface WatchPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
@@ -31,7 +31,7 @@ export interface WatchPorts {
   ) => Promise<void>;
 }
 
-/** Sends what changes in presence to those who may know it. */
+/** Pushes changes in presence to users who may see them. */
 export class RoomWatch implements CrowdListener {
   readonly #ports: WatchPorts;
 
@@ -105,7 +105,7 @@ export class RoomWatch implements CrowdListener {
 
   /**
    * Sends the other connections of a user the list of their channels. Another process does so for
-   * a user who has none here. It may know earlier that the membership goes on.
+   * a user who has none here. That process may know earlier that the membership goes on.
    */
   attended(world: string, user: string, by: string): void {
     const { tellChannels, hub, log } = this.#ports;

@@ -48,7 +48,7 @@ type Named = Commands["user.ban"]["payload"];
 
 const UUID = new RegExp(uuid.pattern);
 
-/** What the commands about users need. */
+/** The ports of the commands about users. */
 export interface UserPorts {
   readonly clock: Clock;
   readonly store: { readonly users: UserStore };
@@ -58,7 +58,7 @@ export interface UserPorts {
   readonly forceJoins: (connection: Connection) => Promise<void>;
 }
 
-/** The people of a world, and what may be done to them. */
+/** The users of a world, and their moderation. */
 export const users: CommandTable<
   Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>,
   UserPorts
@@ -92,7 +92,7 @@ export const users: CommandTable<
 const shown = ({ ports, may, world }: Context<UserPorts>, user: UserRecord) =>
   publicUser(user, world.value, ports.clock.date(), may("user.manage"));
 
-/** Refuses what is too large to be kept. */
+/** Refuses values that are too large to be stored. */
 function boundSize(
   fields: Record<string, [value: unknown, most: number]>,
 ): void {
@@ -269,7 +269,7 @@ async function search(
   const rows = users.map((user) =>
     listedUser(user, world.value, ports.clock.date(), admin),
   );
-  // Within a page, those who come first.
+  // Within a page, the first ones.
   rows.sort((a, b) => Number(a.inactive) - Number(b.inactive));
   return { results: rows, isLastPage: page * pageSize >= count };
 }

@@ -2,7 +2,7 @@ import type { Connection } from "../../socket/connection.js";
 import { rateLimited } from "../../rules/problems.js";
 import type { Rates } from "../../people/rates.js";
 
-/** What searches need. */
+/** The ports of searches. */
 export interface SearchPorts {
   readonly rates: Rates;
 }
@@ -47,7 +47,7 @@ export class Searches {
     }
   }
 
-  /** A connection ended: nobody waits for its search. */
+  /** A connection ended: its search is no longer needed. */
   end(connection: Connection): void {
     const { user } = connection.login!;
     const search = this.#byUser.get(user);

@@ -16,10 +16,10 @@ const MAX_USERS = 1000;
 const MAX_WHOLE = 256 * 1024;
 const MAX_LIST = 512 * 1024;
 
-/** What an entry takes beside its members. */
+/** The size of an entry beside its members. */
 const ENTRY = 100;
 
-/** What a list needs. */
+/** The ports of a list. */
 export interface ListPorts extends UserReads {
   readonly clock: Clock;
 }
@@ -29,17 +29,17 @@ export type ListedChannel = Omit<SentChannel, "members"> & {
   readonly members?: readonly Json<PublicUser>[];
 };
 
-/** Somebody's channels, before the profiles in them. */
+/** A user's channels, before the profiles in them. */
 interface Selected {
   readonly memberships: readonly Membership[];
   readonly users: ReadonlyMap<string, UserRecord>;
 }
 
 /**
- * The channels that somebody sees: those of rooms that they may read, and direct ones
- * that they have not put away. Of many direct channels, only those with the newest
- * messages are in the list; of some, the profiles of the members hold only a name.
- * @param reads whether they may read a room.
+ * The channels that a user sees: channels of rooms that they may read, and direct ones
+ * that they have not hidden. If there are many direct channels, the list has only the ones
+ * with the newest messages, and in some, the profiles of the members hold only a name.
+ * @param reads whether the user may read a room.
  * @returns in the order of the memberships.
  */
 export async function channelsOf(
@@ -76,7 +76,7 @@ async function select(
 ): Promise<Selected> {
   const newest = visible
     .filter(({ direct }) => direct)
-    // Of new ones without a message, those that were joined last come first.
+    // Among new ones without a message, the latest joined come first.
     .reverse()
     .sort((a, b) => b.lastMessage - a.lastMessage);
   const ids = new Set<string>();

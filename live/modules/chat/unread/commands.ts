@@ -5,7 +5,7 @@ import type { CommandTable } from "../../../module.js";
 import { invalidPayload, LiveError } from "../../../rules/problems.js";
 import { createDirect } from "../direct.js";
 
-/** What people have read, and direct channels. */
+/** Read marks, and direct channels. */
 export const reading: CommandTable<
   "chat.mark_read" | "chat.direct.create",
   ChatPorts

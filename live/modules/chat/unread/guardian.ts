@@ -2,7 +2,8 @@ import type { Replica } from "../../../people/replica/replica.js";
 import { EVERYWHERE } from "../../../people/replica/topic.js";
 
 /**
- * The process that learns what one process alone would know of a world: the next one by name.
+ * The process that keeps a copy of state that one process alone would have of a world: the
+ * next one by name.
  * @returns undefined if other processes follow the world, or if there are none.
  */
 export function guardianIn(

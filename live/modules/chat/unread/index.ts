@@ -1,5 +1,5 @@
 /**
- * What people have read, and how they learn of what they have not.
+ * Read marks, and the notices about unread messages.
  *
  * A room full of people reads every message, so neither a message nor a mark writes a row
  * for each of them. Two numbers decide whether a message makes a push:
@@ -12,7 +12,7 @@
  * channel since they marked it. They get one, `chat.unread_pointers`, and leave the list.
  * All others have got one, and the message costs nothing for them.
  *
- * The parts, from what is pushed to what is kept:
+ * The parts, from pushes to storage:
  *
  * - `notices.ts` sends the pushes about one new message: to the unread list, to members of
  *   a direct channel, and to users whom it mentions.
@@ -20,13 +20,13 @@
  *   `channel-list.ts` makes it. A notice about a direct channel waits until the user has
  *   a list with that channel.
  * - `unread-lists.ts` has, by channel, the connected users who are on its unread list.
- * - `read-states.ts` has all of them: it takes what is delivered, marked, and joined.
- *   `read-state.ts` is one user: how far each channel is read, and the notifications that
- *   count as unread. All connections of a user in this process share it. While it is being
- *   loaded, what happens is queued, and done once it is there.
+ * - `read-states.ts` has all of them: it handles deliveries, marks and joins.
+ *   `read-state.ts` is one user: how far each channel is read, and the unread notifications.
+ *   All connections of a user in this process share it. While it is being loaded, changes
+ *   are queued, and applied afterwards.
  * - `marks.ts` writes how far users have read, together and about a second later, and tells
  *   the other processes at once. `mark.ts` is the form of one mark. If a process ends, the
- *   others write its marks; `guardian.ts` names the one that learns of them when no other
+ *   others write its marks; `guardian.ts` names the one that gets them when no other
  *   process follows the world.
  * - `commands.ts` has the command that marks a channel as read.
  *

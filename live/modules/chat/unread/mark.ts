@@ -7,7 +7,7 @@ import {
   isTupleOf,
 } from "../../../../schemas/plain/shapes.js";
 
-/** A mark as somebody made it. It is never changed, only replaced. */
+/** A mark as a user made it. It is never changed, only replaced. */
 export interface Made extends Mark {
   readonly world: string;
   readonly pointer: number;
@@ -15,7 +15,7 @@ export interface Made extends Mark {
   readonly cleared: number;
   /** Whether its process may have written a later one since. */
   readonly forward?: boolean;
-  /** In milliseconds since 1970, with fractions. What was made last counts. */
+  /** In milliseconds since 1970, with fractions. The latest mark counts. */
   readonly at: number;
 }
 

@@ -28,8 +28,8 @@ const WRITE_DELAY = 1000;
 const MAX_FAULTS = 10;
 
 /**
- * For how long others can learn of a mark after it was written, in milliseconds. Messages
- * may be lost, and people have to see how far they have read elsewhere.
+ * How long other processes can get a mark after it was written, in milliseconds. Messages
+ * may be lost, and users have to see what they read elsewhere.
  */
 const TOLD_TIME = 5000;
 
@@ -43,7 +43,7 @@ const MAX_PENDING = 200_000;
 const CLOSE_PATIENCE = 3000;
 const CLOSE_PAUSE = 100;
 
-/** What marks need. */
+/** The ports of marks. */
 export interface MarkPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
@@ -52,17 +52,16 @@ export interface MarkPorts {
 }
 
 /**
- * How far people have read, until it is written. A room full of people marks every
- * message, so marks stay in memory, and the last one of each user in each channel is
- * written about a second later. Other processes with people in the world learn of a mark at
- * once. If there are none, one other process does, so that it can write the mark if this one
- * ends.
+ * Read marks that are not written yet. A room full of people marks every message, so marks
+ * stay in memory, and the last one of each user in each channel is written about a second
+ * later. Other processes with people in the world get a mark at once. If there are none, one
+ * other process does, so that it can write the mark if this one ends.
  */
 export class Marks {
   readonly #ports: MarkPorts;
   readonly #onForeign: (mark: Made) => void;
   readonly #own = new MarkMap();
-  /** Those of which others can still learn that were written. */
+  /** The written marks that other processes can still get. */
   readonly #written = new MarkMap();
   readonly #topic: Topic<Told>;
   /** The marks that other processes will write, by their names and scopes. */
@@ -115,8 +114,8 @@ export class Marks {
   }
 
   /**
-   * Somebody came onto or off an unread list by an event of the channel, which the
-   * store knows. A mark that was made before must not undo it.
+   * A user came onto or off an unread list by an event of the channel, which the store
+   * knows. An earlier mark must not undo it.
    * @param listed as in {@link Mark}.
    */
   relist(user: string, channel: string, event: number, listed: number | null) {
@@ -148,7 +147,7 @@ export class Marks {
     this.#writeSoon();
   }
 
-  /** Tells others of a mark that they may have to write. */
+  /** Sends others a mark that they may have to write. */
   #share(mark: Made): void {
     const key = keyOf(mark);
     const guardian = guardianIn(mark.world, this.#ports.replica);
@@ -193,7 +192,7 @@ export class Marks {
     });
   }
 
-  /** Writes what there is now. What fails stays. */
+  /** Writes the present marks. Failed ones stay. */
   async #write(): Promise<void> {
     const all = [...this.#own.all()];
     let hasFault = false;
@@ -220,7 +219,7 @@ export class Marks {
     this.#shareLeft();
   }
 
-  /** Those that know of marks may have gone, while the store takes none. */
+  /** Processes with copies of marks may have ended, while the store takes none. */
   #shareLeft(): void {
     if (this.pending === 0) return this.#guardians.clear();
     for (const mark of this.#own.all()) {
@@ -239,7 +238,7 @@ export class Marks {
     marks.set(mark);
     if (isWritten) this.#forgetSoon(name, mark);
     if (before && before.at >= mark.at) return;
-    // It may come twice: to those with people in the world, and to this process alone.
+    // It may come twice: to all processes with people in the world, and to this one alone.
     const other =
       scope === mark.world ? this.#ports.replica.process : mark.world;
     const known = this.#foreign.get(`${process} ${other}`)?.get(user, channel);
@@ -254,14 +253,14 @@ export class Marks {
         this.#own.set({ ...own, cleared });
         return;
       }
-      // Only the process with the last mark writes. What the other one removes, it removes, too.
+      // Only the process with the last mark writes. It also removes the marks that the other one removes.
       this.#own.delete(own);
       this.#unshare(own);
     }
     this.#onForeign(mark);
   }
 
-  /** Another process tells of a mark no longer. */
+  /** Another process withdraws a mark. */
   #lose({ process, scope, key }: ForeignItem, why: Gone): void {
     const name = `${process} ${scope}`;
     const [user, channel] = key.split(" ");
@@ -284,8 +283,9 @@ export class Marks {
   }
 
   /**
-   * Takes over what a process has not written. Several may do so; it is the same. A process
-   * that was only silent may have written later marks, and these must not go back.
+   * Takes over the unwritten marks of a process. Several processes may do so, with the same
+   * result. A process that was only silent may have written later marks, which must not go
+   * back.
    */
   #adopt(mark: Made): void {
     const own = this.#own.get(mark.user, mark.channel);

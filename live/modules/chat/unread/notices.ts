@@ -15,25 +15,25 @@ import type { ReadState } from "./read-state.js";
 import type { UnreadLists } from "./unread-lists.js";
 import { nobody, sharedUser } from "../users.js";
 
-/** What notices need. */
+/** The ports of notices. */
 export interface NoticeParts {
   readonly clock: Clock;
   readonly store: { readonly chat: ChatStore; readonly users: UserStore };
   readonly hub: Hub;
   readonly lists: UnreadLists;
-  /** What each user who is connected to this process has read, by user. */
+  /** The read states of the users connected to this process, by user. */
   readonly readStates: ReadonlyMap<string, ReadState>;
-  /** Those of them whose marks are being read. */
+  /** The ones whose marks are being read. */
   readonly loading: ReadonlySet<ReadState>;
   /** Whether the login of a connection has counted its notifications. */
   readonly hasCounts: (connection: Connection) => boolean;
-  /** Sends somebody their channels. */
+  /** Sends a user their channels. */
   readonly tell: (world: string, user: string) => Promise<void>;
 }
 
 type Reads = (connection: Connection) => boolean;
 
-/** Tells people of new messages, whether they are subscribed to the channel or not. */
+/** Notifies users of new messages, subscribed to the channel or not. */
 export class Notices {
   readonly #parts: NoticeParts;
 
@@ -66,8 +66,8 @@ export class Notices {
   }
 
   /**
-   * A new message in a direct channel: tells everybody but the sender. It does not
-   * wait for those who get the list of their channels first, as that may take seconds.
+   * A new message in a direct channel: notifies everybody but the sender. It does not
+   * wait for users who get the list of their channels first, as that may take seconds.
    */
   async inDirect(state: WorldState, delivery: Delivery): Promise<void> {
     const { hub, store, readStates } = this.#parts;
@@ -84,7 +84,7 @@ export class Notices {
     const isNotified = new Set(notified);
     for (const reader of concerned) {
       this.#whenTold(reader, delivery, () => {
-        // Whoever logged in again since then has it from there.
+        // A user who logged in again since then has it from the login.
         const isHere = readStates.get(reader.user) === reader;
         if (!notice || !isHere || !isNotified.has(reader.user)) return;
         for (const connection of hub.of(world, reader.user)) {
@@ -96,8 +96,8 @@ export class Notices {
   }
 
   /**
-   * Does something as soon as somebody was told of the direct channel of a message, and
-   * after what earlier messages asked for.
+   * Runs work as soon as a user has got the direct channel of a message, and after the work
+   * of earlier messages.
    */
   #whenTold(
     reader: ReadState,
@@ -140,7 +140,7 @@ export class Notices {
     );
   }
 
-  /** Tells those who got a notification of a message in a room, which is stored. */
+  /** Pushes the stored notifications of a message in a room. */
   async #notify(
     state: WorldState,
     { event, notified }: Delivery,

@@ -11,10 +11,10 @@ import {
 } from "./channel-list.js";
 import type { ReadState } from "./read-state.js";
 
-/** What a list costs at least, in bytes: it is read for each user anew. */
+/** The least cost of a list, in bytes: it is read separately for each user. */
 const COST = 16 * 1024;
 
-/** What these lists need. */
+/** The ports of these lists. */
 export interface OwnChannelPorts extends ListPorts {
   readonly store: ListPorts["store"] & { readonly chat: ChatStore };
   readonly states: WorldStates;
@@ -42,7 +42,7 @@ export class OwnChannels {
     this.#closed = true;
   }
 
-  /** The list for somebody. */
+  /** The list for a user. */
   of(memberships: readonly Membership[], view: View): Promise<ListedChannel[]> {
     const world = view.state.world.value;
     return channelsOf(this.#ports, world, memberships, (room) =>
@@ -61,8 +61,8 @@ export class OwnChannels {
   }
 
   /**
-   * Sends the list to connections of a reader. What is asked for meanwhile is sent
-   * together, and read after it was asked for.
+   * Sends the list to connections of a reader. Requests that come meanwhile are answered
+   * together, by a later read.
    */
   async tell(
     reader: ReadState,
@@ -99,7 +99,7 @@ export class OwnChannels {
     }
   }
 
-  /** Waits until somebody may get a list again. */
+  /** Waits until a user may get a list again. */
   async #wait({ lists }: ReadState): Promise<void> {
     const { wait } = lists;
     if (wait <= 0) return;
@@ -133,7 +133,7 @@ export class OwnChannels {
       }
       due.push([connection, frame]);
     }
-    // Nobody is told of a message before all have the list.
+    // No notice of a message leaves before all have the list.
     for (const [connection, frame] of due) {
       this.#held.set(connection, connection.message);
       connection.push(frame);

@@ -25,8 +25,8 @@ const nowhere: ReadonlyMap<string, number> = new Map();
 const none: ReadonlySet<string> = new Set();
 
 /**
- * What a user who is connected to this process has read and not read. There is one for
- * each of a crowd, and an empty map takes 250 bytes. So most are made at their first use.
+ * The read state of a user who is connected to this process. Each user of a crowd has one,
+ * and an empty map takes 250 bytes. So most maps are made at their first use.
  */
 export class ReadState {
   /** How far each channel is read, and when that was marked. */
@@ -44,7 +44,7 @@ export class ReadState {
   sending: Promise<void> | undefined;
   /** Settles when the user's marks are read. */
   loaded: Promise<void> | undefined;
-  /** What happened while they were read. */
+  /** The changes during the read of the marks. */
   #steps: (() => void)[] | undefined = [];
 
   readonly #clock: Clock;
@@ -62,7 +62,7 @@ export class ReadState {
     return this.#listed ?? nowhere;
   }
 
-  /** The direct channels that the user was told of. */
+  /** The direct channels that the user has got. */
   get direct(): ReadonlySet<string> {
     return this.#direct ?? none;
   }
@@ -96,7 +96,7 @@ export class ReadState {
   }
 
   /**
-   * Takes what the store had, and the marks that it may not have had. Then call
+   * Takes the state of the store, and the marks that it may lack. Then call
    * {@link start}.
    * @param isDirect whether a channel is a direct one of the user.
    */
@@ -115,7 +115,7 @@ export class ReadState {
     for (const mark of unwritten.values()) this.mark(mark);
   }
 
-  /** Does what happened while the marks were read. */
+  /** Applies the changes during the read of the marks. */
   start(): void {
     const steps = this.#steps ?? [];
     this.#steps = undefined;
@@ -140,19 +140,19 @@ export class ReadState {
     (this.#pointers ??= new Map()).set(channel, { pointer, at });
   }
 
-  /** The user is told of their channels. */
+  /** The user gets their channels. */
   tell(channels: readonly ListedChannel[]): void {
     for (const { id, members } of channels) {
       if (members) this.tellOf(id);
     }
   }
 
-  /** The user is told of a direct channel. */
+  /** The user gets a direct channel. */
   tellOf(channel: string): void {
     (this.#direct ??= new Set()).add(channel);
   }
 
-  /** The user counts as told of a direct channel no longer. */
+  /** The user no longer counts as having a direct channel. */
   forget(channel: string): void {
     this.#direct?.delete(channel);
   }

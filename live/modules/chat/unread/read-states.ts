@@ -36,7 +36,7 @@ const countsFrame = (reader: ReadState, view: View): Buffer =>
     reader.counts((room) => view.reads(room)),
   );
 
-/** What read states need. */
+/** The ports of read states. */
 export interface ReadStatePorts extends MarkPorts, OwnChannelPorts {
   readonly store: OwnChannelPorts["store"];
   readonly hub: Hub;
@@ -48,7 +48,7 @@ export interface ReadStatePorts extends MarkPorts, OwnChannelPorts {
   readonly lastNoticed: (world: string, channel: string) => number;
 }
 
-/** What the people who are connected have read, and what they get of the rest. */
+/** The read states of connected users, and the notices about unread messages. */
 export class ReadStates {
   readonly #ports: ReadStatePorts;
   readonly #marks: Marks;
@@ -57,10 +57,10 @@ export class ReadStates {
   readonly #loading = new Set<ReadState>();
   readonly #lists = new UnreadLists();
   readonly #own: OwnChannels;
-  /** The connections whose login has counted what is not read. */
+  /** The connections whose login has the unread counts. */
   readonly #entered = new WeakSet<Connection>();
   readonly #notices: Notices;
-  /** What it does with each entry. */
+  /** The handlers of entries. */
   readonly handlers: EntryHandlers = {
     "room.deleted": ({ room }) => this.#lists.forget(room),
     "chat.memberships": (event) => this.#moved(event),
@@ -90,7 +90,7 @@ export class ReadStates {
   /**
    * A new event of a channel. It is called once for each event in the order of the
    * channel, after the subscribers got it, also for channels without any. It
-   * tells those on the unread list and those who are notified.
+   * pushes to users on the unread list and to users with a notification.
    * @param state of the world.
    */
   async delivered(state: WorldState, delivery: Delivery): Promise<void> {
@@ -115,8 +115,8 @@ export class ReadStates {
   }
 
   /**
-   * What somebody who logs in gets, read after their pushes have begun.
-   * It loads what the user has not read, if no other connection did.
+   * The part of a login, read after its pushes have begun. It loads the unread state of
+   * the user, unless another connection did.
    */
   async enter(
     connection: Connection,
@@ -152,7 +152,7 @@ export class ReadStates {
     const { world, user } = reader;
     this.#loading.add(reader);
     try {
-      // What is written while the store is read must not be missed.
+      // Writes during the read of the store must not be missed.
       const unwritten = this.#marks.of(user);
       const [memberships, unread] = await Promise.all([
         reading,
@@ -182,7 +182,7 @@ export class ReadStates {
   }
 
   /**
-   * Notes that somebody has read a channel up to an event, and tells their connections.
+   * Notes that a user has read a channel up to an event, and tells their connections.
    * @throws {LiveError} when the store takes no marks, and too many wait.
    */
   async mark(
@@ -208,13 +208,13 @@ export class ReadStates {
   }
 
   /**
-   * The event up to which nobody who marks a channel now is told of: they were told of it,
-   * or say that they have read it, as its notices may be on their way yet.
+   * The event up to which a user who marks a channel now gets no notices: the user has got
+   * them, or has read the event while its notices were on their way.
    */
   #listedAt(world: string, channel: string, pointer: number): number {
     const { lastNoticed, reached } = this.#ports;
     const noticed = lastNoticed(world, channel);
-    // A client may say that its user has read what does not exist yet.
+    // A client may mark an event that does not exist yet.
     return Math.max(noticed, Math.min(pointer, reached(world)));
   }
 
@@ -238,8 +238,8 @@ export class ReadStates {
   }
 
   /**
-   * Tells the connections of somebody how far they have read.
-   * @param me the one that said so: it only gets the counts.
+   * Tells the connections of a user how far they have read.
+   * @param me the connection that made the mark: it only gets the counts.
    */
   #tellOf(reader: ReadState, state: WorldState, me?: Connection): void {
     const ports = this.#ports;
@@ -261,7 +261,7 @@ export class ReadStates {
     for (const user of users) {
       const reader = this.#states.get(user);
       if (!reader) continue;
-      // If it is still there, the list that is sent next says so.
+      // If it still exists, the next list has it.
       reader.forget(channel);
       // The client that moved knows that by its answer, unless an older list follows.
       const told = [...this.#ports.hub.of(world, user)].filter(
@@ -276,7 +276,7 @@ export class ReadStates {
     }
   }
 
-  /** Takes somebody off an unread list who has left a room where nobody is told of that. */
+  /** Takes a user off the unread list of a room that they left without a push. */
   async #checkList({ world, user }: ReadState, channel: string): Promise<void> {
     const { states, store, lastDelivered } = this.#ports;
     const state = await states.get(world);
@@ -289,13 +289,13 @@ export class ReadStates {
     if (reader) this.#lists.remove(reader, channel, last + 1);
   }
 
-  /** Somebody knows of a direct channel without having been told. */
+  /** A user has a direct channel without a push. */
   knows(user: string, channel: string): void {
     this.#states.get(user)?.tellOf(channel);
   }
 
   /**
-   * Sends somebody their channels again, as `chat.channels`.
+   * Sends a user their channels again, as `chat.channels`.
    * @param except the id of a connection that does not get them.
    * @returns a promise that never rejects, for when they are sent.
    */
@@ -332,7 +332,7 @@ export class ReadStates {
     if (!this.#closed) this.#ports.log.error(error);
   }
 
-  /** Writes down what is only in memory. */
+  /** Stores the state that is only in memory. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#own.close();

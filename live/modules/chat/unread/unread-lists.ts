@@ -1,18 +1,18 @@
 import type { ReadState } from "./read-state.js";
 
 /**
- * Who is on the unread list of which channel, of those who are connected to this
- * process. Some are on it no longer, which shows at the next message.
+ * The unread list of each channel, with the users connected to this process. Some are no
+ * longer on it, which shows at the next message.
  */
 export class UnreadLists {
   readonly #byChannel = new Map<string, Set<ReadState>>();
 
-  /** Adds somebody to the lists of the channels that {@link ReadState.listed} has. */
+  /** Adds a user to the lists of the channels that {@link ReadState.listed} has. */
   open(reader: ReadState): void {
     for (const channel of reader.listed.keys()) this.#add(reader, channel);
   }
 
-  /** Removes somebody from all lists. */
+  /** Removes a user from all lists. */
   close(reader: ReadState): void {
     for (const channel of reader.listed.keys()) this.#remove(reader, channel);
   }
@@ -23,7 +23,7 @@ export class UnreadLists {
     this.#add(reader, channel);
   }
 
-  /** @param event an event of the channel. Whoever came onto the list since stays. */
+  /** @param event an event of the channel. Users who came onto the list since stay. */
   remove(reader: ReadState, channel: string, event: number): void {
     const listed = reader.listed.get(channel);
     if (listed === undefined || listed >= event) return;
