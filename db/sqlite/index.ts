@@ -42,7 +42,7 @@ export interface SqliteOptions extends OpeningOptions {
   author?: Author;
   /**
    * Gets the entries of each transaction, before the promises of its writes resolve. They
-   * also wait for what it returns.
+   * also wait for its promise.
    */
   onAppended?: OnAppended;
 }
@@ -229,13 +229,13 @@ function storeIn(
     }
   }
 
-  /** Reads what is committed by now, while the reads of one turn share a state. */
+  /** Reads the latest committed state, while the reads of one turn share a state. */
   async function readAnew<T>(run: () => T): Promise<T> {
     await setImmediate();
     return read(run);
   }
 
-  /** A search may read for so long that the log could not be emptied of what is erased. */
+  /** A search may read for so long that erased bytes would stay in the log. */
   async function erasing<T>(write: () => Promise<T>): Promise<T> {
     const resume = searcher.pause();
     try {

@@ -1,4 +1,4 @@
-/** Which users are in which places, such as rooms, with how many connections each. */
+/** The users in places, such as rooms, with the number of their connections. */
 export class Places {
   readonly #places = new Map<string, Map<string, number>>();
 
@@ -15,7 +15,7 @@ export class Places {
     return this.#places.get(place)?.has(user) ?? false;
   }
 
-  /** A connection of a user who is there leaves. @returns whether it was the last one. */
+  /** A connection of a user leaves a place. @returns whether it was the last one. */
   leave(place: string, user: string): boolean {
     const users = this.#places.get(place)!;
     const left = users.get(user)! - 1;
@@ -28,17 +28,17 @@ export class Places {
     return true;
   }
 
-  /** Whether nobody is anywhere. */
+  /** Whether all places are empty. */
   get isEmpty(): boolean {
     return this.#places.size === 0;
   }
 
-  /** The users in a place, in the order in which they came. */
+  /** The users in a place, in the order of their coming. */
   usersIn(place: string): string[] {
     return [...(this.#places.get(place)?.keys() ?? [])];
   }
 
-  /** The places where somebody is, and how many users are there. */
+  /** The places with users, and the number of users in each. */
   counts(): [place: string, count: number][] {
     return [...this.#places].map(([place, users]) => [place, users.size]);
   }

@@ -7,16 +7,16 @@ import { isStay, type Stay, type Step, stepsBetween } from "./stays.js";
 import { Watches } from "./watches.js";
 import { type PresenceListener, Whereabouts } from "./whereabouts.js";
 
-/** After how many milliseconds other processes learn of steps, together. */
+/** The delay before steps are published together, in milliseconds. */
 const REPORT_DELAY = 20;
 
 /**
- * For how many milliseconds a user who left a room still counts as there for its watchers: another
- * process may already know that the user entered it, and reports that soon.
+ * How long a user who left a room still counts as a viewer for its watchers, in milliseconds: the
+ * user may have entered it through another process, which reports that soon.
  */
 const GRACE = 10 * REPORT_DELAY;
 
-/** For how many milliseconds other processes can learn of an {@link Absent}. */
+/** How long other processes can get an {@link Absent}, in milliseconds. */
 const ABSENT_TIME = 5000;
 
 /** A user has left a channel, with the connections of all processes. The key names both. */
@@ -28,23 +28,23 @@ interface Absent {
 
 const isAbsent = isRecord({ by: isId, silent: isFlag });
 
-/** Learns what changes in presence. */
+/** A listener to changes in presence. */
 export interface CrowdListener extends PresenceListener {
   /** The number of people in a room has changed. */
   counted(world: string, room: string): void;
-  /** Whether people of this process may see who is in a room, and are in it. */
+  /** Whether this process has users in a room who may see its viewers. */
   isWatched(world: string, room: string): boolean;
 }
 
 /**
- * Who is connected and where, in the worlds that this process follows. It is kept in memory:
- * when a process ends, what it had is gone with it.
+ * The connected users and their rooms, in the worlds that this process follows. It is kept in
+ * memory, and ends with its process.
  *
- * A process knows its own people by name. Of the people elsewhere it has numbers
- * ({@link Headcount}). It learns only two kinds of names:
+ * A process knows its own users by name. It has only numbers of users elsewhere
+ * ({@link Headcount}), except for the names of two groups:
  *
- * - of people in a room of which its own people may see who is there ({@link Watches});
- * - of users who have a connection here, too, with their other connections: a limit of
+ * - the users in a room whose viewers its own users may see ({@link Watches});
+ * - the users who have a connection here, too, with their other connections: a limit of
  *   connections counts all of them, and each can make the user a member of a channel.
  *
  * The others take a name back when the reason ends.
@@ -55,7 +55,7 @@ export class Presence extends Whereabouts {
   readonly #listener: CrowdListener;
   readonly #counts: Headcount;
   readonly #watches: Watches;
-  /** To a process in which the user is, too, by connection and world. */
+  /** The messages to processes with connections of the same user, by connection and world. */
   readonly #stays: Topic<Stay>;
   /** To a process with connections of the user, by user, channel and world. */
   readonly #absent: Topic<Absent>;
@@ -65,7 +65,7 @@ export class Presence extends Whereabouts {
     super({
       opened: (...step) => listener.opened(...step),
       entered: (world, room, ...step) => {
-        // Who was there before is in the list for which people of this process wait.
+        // Earlier viewers are in the list for which users of this process wait.
         if (this.#watches.isLoading(world, room)) return;
         listener.entered(world, room, ...step);
       },
@@ -143,14 +143,14 @@ export class Presence extends Whereabouts {
   }
 
   /**
-   * Waits until this process knows who is in a room. It goes on knowing for as long as people
-   * of this process may see that.
+   * Waits until this process has the viewers of a room. It keeps them for as long as users of
+   * this process may see them.
    */
   watch(world: string, room: string): Promise<void> {
     return this.#watches.watch(world, room);
   }
 
-  /** Notes what a connection of this process does, and tells the others. */
+  /** Notes a step of a connection of this process, and publishes it. */
   note(world: string, step: Step): void {
     const { process } = this.#replica;
     const { connection } = step;
@@ -176,7 +176,7 @@ export class Presence extends Whereabouts {
     }
   }
 
-  /** The connections of which others learn something by a step. */
+  /** The connections that a step changes for other processes. */
   #changedBy(world: string, step: Step): string[] {
     const { connection } = step;
     if (step.do !== "absent") return SHARED.has(step.do) ? [connection] : [];
@@ -219,7 +219,7 @@ export class Presence extends Whereabouts {
     );
   }
 
-  /** Tells the processes in which its user is, too, of a connection of this one. */
+  /** Sends a connection of this process to the other processes with the same user. */
   #share(world: string, connection: string, delay = REPORT_DELAY): void {
     for (const process of this.#replica.othersIn(world)) {
       this.#tell(process, world, connection, delay);
@@ -249,8 +249,8 @@ export class Presence extends Whereabouts {
 
   /**
    * While a user is a member of a channel by any connection, each connection that
-   * listens makes them one: the membership ends with the last of them. A process
-   * decides that for its own, so that all agree in the end, whose word comes first.
+   * listens makes them one: the membership ends with the last of them. Each process decides
+   * for its own connections, so that all agree in the end, in any order of the messages.
    */
   #attendToo(world: string, user: string, channel: string): void {
     if (!this.attends(world, channel, user)) return;
@@ -263,7 +263,7 @@ export class Presence extends Whereabouts {
     }
   }
 
-  /** Takes what another process says of one of its connections. */
+  /** Takes another process's message about one of its connections. */
   #take({ process, key }: ForeignItem, stay: Stay): void {
     const [connection = "", world = ""] = key.split(" ");
     const owner = this.ownerOf(connection);
@@ -291,7 +291,7 @@ export class Presence extends Whereabouts {
 
 type Kinds = ReadonlySet<Step["do"]>;
 
-/** The steps that change what is counted. */
+/** The steps that change the counts. */
 const COUNTED: Kinds = new Set(["open", "close", "enter", "leave"]);
 
 /** The steps that change the {@link Stay} of their connection. */

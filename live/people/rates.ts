@@ -20,22 +20,22 @@ const MESSAGE_SIZE = 8 * 1024;
 const LOGIN_BURST = 6;
 
 /**
- * How many bytes about one user those who watch rooms get in a second, because the
- * user enters again and again.
+ * How many bytes a second the watchers of rooms may get about one user who enters again
+ * and again.
  */
 const ENTERED_BYTES = 32 * 1024;
 
 /** A burst of entries is this many times the rate: a hundred rooms at once. */
 const ENTRY_BURST = 8;
 
-/** What an entry costs beside the profile, in bytes. */
+/** The cost of an entry beside the profile, in bytes. */
 const ENTRY_COST = 2048;
 
 /** How often a user may join or leave channels in a second; a burst is twelve times as many. */
 const JOINS_PER_SECOND = 5;
 const JOIN_BURST = 12;
 
-/** What that costs at least, in bytes. */
+/** The least cost of that, in bytes. */
 const JOIN_COST = 2048;
 
 /** How often a user may search in a second; a burst is ten times as many. */
@@ -49,13 +49,13 @@ const SHOWN_PEOPLE = 2;
 const SHOW_BURST = 30;
 
 /**
- * How many times a second somebody in a room may be told of a new question, over all who
- * are there: about a third of what a core can send. A burst is four times as many.
+ * How many pushes of new questions a second a room may cause, over all its users: about a
+ * third of what a core can send. A burst is four times as many.
  */
 const TOLD = 50_000;
 const TOLD_BURST = 4;
 
-/** The size of a question that counts as one more that is told, in characters. */
+/** The size of a question that counts as one more push, in characters. */
 const TOLD_SIZE = 1000;
 
 /** The longest time in which a bucket fills, in seconds. */
@@ -73,7 +73,7 @@ interface RatesPorts {
   readonly replica: Replica;
 }
 
-/** What of a user is bounded. */
+/** The bounded actions of a user. */
 type Kind =
   | "logins"
   | "messages"
@@ -93,7 +93,7 @@ export class Rates {
   readonly #rates: Record<Kind, Buckets>;
   /** Of each room, by the set of the connections in it. */
   readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
-  /** What users have spent here, for the other processes: their next connection may be there. */
+  /** The tokens that users have spent here, for the other processes: their next connection may be there. */
   readonly #spent: Spent;
 
   constructor(ports: RatesPorts) {
@@ -146,8 +146,8 @@ export class Rates {
   }
 
   /**
-   * Whether others may be told that a user entered a room; counted in bytes. Each
-   * entry sends the profile to all who watch.
+   * Whether watchers may get a push that a user entered a room; counted in bytes. Each
+   * entry sends the profile to all of them.
    */
   mayEnter(connection: Connection, user: UserRecord): boolean {
     return this.#takeOf(
@@ -158,8 +158,8 @@ export class Rates {
   }
 
   /**
-   * Whether a user may join or leave one more channel, of which all who listen there
-   * learn; counted in bytes. The event shows the profile twice.
+   * Whether a user may join or leave one more channel, which is pushed to all subscribers;
+   * counted in bytes. The event shows the profile twice.
    */
   mayJoinOrLeave(connection: Connection, user: UserRecord): boolean {
     const cost = Math.max(JOIN_COST, 2 * sizeOfProfile(user));
@@ -180,8 +180,8 @@ export class Rates {
   }
 
   /**
-   * Whether all in a room may be told of one more question. Many people may ask, and
-   * others would learn of nothing else.
+   * Whether all users in a room may get one more question. Many users may ask, and without
+   * a bound, questions would crowd out all other pushes.
    * @param size of the question, in characters.
    */
   mayTell(world: string, room: string, size: number): boolean {

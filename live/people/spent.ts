@@ -3,20 +3,20 @@ import { isNumber } from "../../schemas/plain/shapes.js";
 import type { Replica } from "./replica/replica.js";
 import type { ForeignItem, Topic } from "./replica/topic.js";
 
-/** After how many milliseconds other processes learn what was spent, together. */
+/** The delay before spendings are published together, in milliseconds. */
 const REPORT_DELAY = 100;
 
 /** How many sums are kept at most. Beyond it, the oldest goes. */
 const MAX_SUMS = 100_000;
 
 interface SpentParts {
-  /** For how many milliseconds others have to know what was spent. */
+  /** How long others have to know a spending, in milliseconds. */
   readonly kept: number;
   /** Something was spent in another process. */
   readonly onSpent: (scope: string, key: string, count: number) => void;
 }
 
-/** What was spent under one key in this process, and when last. */
+/** The sum spent under one key in this process, and the time of the last spending. */
 interface Sum {
   readonly scope: string;
   readonly key: string;
@@ -24,12 +24,12 @@ interface Sum {
   readonly at: number;
 }
 
-/** Tells other processes how much is spent here, and hears what is spent there. */
+/** Publishes the spendings of this process, and takes the spendings of others. */
 export class Spent {
   readonly #clock: Clock;
   readonly #topic: Topic<number>;
   readonly #kept: number;
-  /** What was spent last comes last. */
+  /** The latest spending comes last. */
   readonly #sums = new Map<string, Sum>();
   /** How much of the sums of other processes was handed on. */
   readonly #heard = new Map<string, number>();

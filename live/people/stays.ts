@@ -5,7 +5,7 @@ import {
   isRecord,
 } from "../../schemas/plain/shapes.js";
 
-/** A step in who is where. */
+/** A change of the places of users. */
 export type Step =
   | { do: "open"; connection: string; user: string; at: number }
   | { do: "close"; connection: string }
@@ -21,15 +21,15 @@ export type Step =
 /** The end of a membership that lasts for as long as a user listens. */
 export interface Absence {
   readonly channel: string;
-  /** Whether the user is a member who stays now. */
+  /** Whether the user is a lasting member now. */
   readonly silent: boolean;
 }
 
-/** A connection, as its process tells others in which the user has connections, too. */
+/** A connection, as its process describes it to other processes with the same user. */
 export interface Stay {
   readonly user: string;
   readonly at: number;
-  /** The channels of which it makes its user a member. */
+  /** The channels in which it makes its user a member. */
   readonly attending: readonly string[];
 }
 

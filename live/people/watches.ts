@@ -9,7 +9,7 @@ const PATIENCE = 250;
 /** How often it is looked whether a room is still watched, in milliseconds. */
 const PAUSE = 10_000;
 
-/** A room of which this process wants to know who is in it. */
+/** A room whose viewers this process watches. */
 interface Watched {
   /** Another number each time that it begins. */
   readonly number: number;
@@ -21,7 +21,7 @@ interface Watched {
 }
 
 interface WatchesParts {
-  /** Whether people of this process may see who is in a room, and are in it. */
+  /** Whether this process has users in a room who may see its viewers. */
   isWatched(world: string, room: string): boolean;
   /** The users of this process in a room. */
   usersIn(world: string, room: string): Iterable<string>;
@@ -31,9 +31,9 @@ interface WatchesParts {
 }
 
 /**
- * The names of the people in rooms that are watched. A process whose people may see who is in a room
- * tells the others that it watches the room. While any process does, the others name their
- * people there, in a scope of the room that only those who watch follow.
+ * The names of the users in watched rooms. A process whose users may see the viewers of a room
+ * announces that it watches the room. While any process does, the others name their users
+ * there, in a scope of the room that only watching processes follow.
  */
 export class Watches {
   readonly #clock: Clock;
@@ -45,9 +45,9 @@ export class Watches {
   readonly #name: Topic<number>;
   /** In a room: the processes to which all users there have been named. */
   readonly #named: Topic<number>;
-  /** What this process watches, by scope. */
+  /** The rooms that this process watches, by scope. */
   readonly #own = new Map<string, Watched>();
-  /** The names that others have told, by scope: of processes and users. */
+  /** The names from other processes, by scope: of processes and users. */
   readonly #names = new Map<string, Set<string>>();
   /** The other processes that watch a room, by scope. */
   readonly #others = new Map<string, Set<string>>();
@@ -81,8 +81,8 @@ export class Watches {
   }
 
   /**
-   * Watches a room, until none of the people of this process who are in it may see who is.
-   * @returns when all others have named their people there, or some process takes too long.
+   * Watches a room, until no user of this process in it may see its viewers.
+   * @returns when all others have named their users there, or a process takes too long.
    */
   watch(world: string, room: string): Promise<void> {
     const scope = scopeOf(world, room);
@@ -108,7 +108,7 @@ export class Watches {
     return ready;
   }
 
-  /** Whether this process has begun to watch a room, and others still name who was there before. */
+  /** Whether this process has begun to watch a room, and others still send earlier viewers. */
   isLoading(world: string, room: string): boolean {
     return this.#own.get(scopeOf(world, room))?.isReady === false;
   }

@@ -9,7 +9,7 @@ interface Entry {
   readonly rooms: Set<string>;
   /** The channels that it listens to. */
   readonly channels: Set<string>;
-  /** Those of which it makes its user a member; undefined if it never did. */
+  /** The channels in which it makes its user a member; undefined if it never did. */
   attending: Set<string> | undefined;
 }
 
@@ -25,11 +25,11 @@ interface World {
   /** The connections of each user. */
   readonly users: Map<string, Set<string>>;
   readonly rooms: Places;
-  /** Who is a member of each channel for as long as they listen. */
+  /** The volatile members of each channel. */
   readonly attending: Places;
 }
 
-/** Learns what changes in where people are. */
+/** A listener to changes of the places of users. */
 export interface PresenceListener {
   opened(world: string, user: string): void;
   /**
@@ -52,7 +52,7 @@ export interface PresenceListener {
   attended(world: string, user: string, by: string): void;
 }
 
-/** The people whom this process knows by name, and where they are. It follows from steps. */
+/** The users that this process knows by name, and their places. It follows from steps. */
 export class Whereabouts {
   readonly #listener: PresenceListener;
   readonly #entries = new Map<string, Entry>();
@@ -103,8 +103,8 @@ export class Whereabouts {
   }
 
   /**
-   * The connections of a user that are known, the newest first.
-   * @param process whose connections; by default those of all processes.
+   * The known connections of a user, the newest first.
+   * @param process only connections of this one; of all processes by default.
    */
   connectionsOf(
     world: string,
@@ -127,7 +127,7 @@ export class Whereabouts {
     return [...(this.#entries.get(connection)?.rooms ?? [])];
   }
 
-  /** What other processes may learn of a connection; undefined if it is not known. */
+  /** A connection in its form for other processes; undefined if it is not known. */
   stayOf(connection: string): Stay | undefined {
     const entry = this.#entries.get(connection);
     if (!entry) return undefined;

@@ -10,8 +10,8 @@ const SIGHT = "room:view";
 
 /**
  * Rights that a view lost, as the strings that clients get. Pushes and answers that were
- * withheld meanwhile do not come later, so a client has to learn of the loss even if
- * the rights are back before its next push.
+ * withheld meanwhile do not come later, so a client must see the loss even if the rights
+ * are back before its next push.
  */
 export class Losses {
   readonly #places: ReadonlyMap<string, ReadonlySet<string>>;
@@ -22,8 +22,8 @@ export class Losses {
   }
 
   /**
-   * What a room as it was just read lacks of a view; undefined for nothing.
-   * @param rights that the user has there now.
+   * The rights of a view that a freshly read room lacks; undefined for none.
+   * @param rights the user's present rights there.
    */
   static inRoom(
     before: Seen,
@@ -36,7 +36,7 @@ export class Losses {
     return new Losses(new Map([[room.id, new Set(lost)]]));
   }
 
-  /** What a view has lost since an earlier one; undefined for nothing. */
+  /** The losses of a view since an earlier one; undefined for none. */
   static between(before: Seen, now: Seen): Losses | undefined {
     const places = new Map<string, ReadonlySet<string>>();
     const note = (place: string, lost: readonly string[]) => {
@@ -82,13 +82,13 @@ export class Losses {
     );
   }
 
-  /** Some rights on a room but for those that were lost there. */
+  /** Some rights on a room, without the ones that were lost there. */
   keptIn(room: string, rights: readonly string[]): readonly string[] {
     const lost = this.#places.get(room);
     return lost ? rights.filter((right) => !lost.has(right)) : rights;
   }
 
-  /** Some rights on the world but for those that were lost. */
+  /** Some rights on the world, without the ones that were lost. */
   kept(rights: readonly string[]): readonly string[] {
     return this.keptIn(WORLD, rights);
   }
@@ -159,7 +159,7 @@ const without = (
   return before.filter((right) => !kept.has(right));
 };
 
-/** The rights on a room that are over, and those that are of no use without a module. */
+/** The rights on a room that are over, and the ones without use after the end of a module. */
 function lostIn(
   before: readonly string[],
   now: readonly string[],

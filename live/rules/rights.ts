@@ -8,19 +8,19 @@ import {
 } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 
-// What somebody may do at this moment, and the words in which clients learn it. REST
-// asks for `world.api` and the keys of a route; people on the websocket need
-// `world.view` instead, and their moderation state counts.
+// The present rights of a user, and their strings for clients. REST asks for `world.api`
+// and the keys of a route; users on the websocket need `world.view` instead, and their
+// moderation state counts.
 
 export type ModerationState = UserRecord["moderation_state"];
 
-/** Whose rights are asked for. */
+/** A user whose rights are checked. */
 export interface Bearer {
   readonly traits: ReadonlySet<string>;
   readonly state: ModerationState;
 }
 
-/** What silenced users keep. */
+/** The keys that silenced users keep. */
 const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
   "world.view",
   "room.view",
@@ -44,7 +44,7 @@ export const allStrings: readonly string[] = [
 export const stringOf = (key: PermissionKey): string | undefined =>
   strings[key]?.world?.[0] ?? strings[key]?.room;
 
-/** Whether a user may read, and nothing more: others learn nothing new of them. */
+/** Whether a user may only read: others see no changes of such a user. */
 export const isSilenced = ({
   moderation_state,
 }: Pick<UserRecord, "moderation_state">): boolean =>
@@ -54,14 +54,14 @@ export const isSilenced = ({
 const isKept = ({ state }: Bearer, key: PermissionKey): boolean =>
   state === "banned" || (state === "silenced" && !SILENCED.has(key));
 
-/** Whether somebody may do on the world what a key stands for. */
+/** Whether a user has a key on the world. */
 export const mayInWorld = (
   who: Bearer,
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
 ): boolean => !isKept(who, key) && grants(key, who.traits, rules);
 
-/** Whether somebody may do in a room what a key stands for. It takes `room.view`, too. */
+/** Whether a user has a key in a room. It also takes `room.view`. */
 export const mayInRoom = (
   who: Bearer,
   key: PermissionKey,
@@ -69,13 +69,13 @@ export const mayInRoom = (
   { permission_config: own }: Pick<RoomValue, "permission_config">,
 ): boolean => !isKept(who, key) && grants(key, who.traits, rules, own);
 
-/** The strings of all that somebody may do on a world. */
+/** The strings of a user's permissions on a world. */
 export const stringsInWorld = (who: Bearer, world: World): string[] =>
   listed.flatMap(({ key, world: names = [] }) =>
     names.length > 0 && mayInWorld(who, key, world) ? names : [],
   );
 
-/** The strings of all that somebody may do in a room. */
+/** The strings of a user's permissions in a room. */
 export const stringsInRoom = (
   who: Bearer,
   world: World,

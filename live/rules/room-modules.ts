@@ -1,6 +1,6 @@
 import type { RoomValue } from "../../db/contract/store.js";
 
-// What a room says of its modules.
+// The settings of the modules of a room.
 
 /** Whether a room has a module of a type. */
 export const hasModule = (
@@ -17,6 +17,6 @@ export function configOf(
   return (module?.config ?? {}) as Record<string, unknown>;
 }
 
-/** Whether memberships in the chat of a room last only as long as somebody listens. */
+/** Whether memberships in the chat of a room last only as long as a subscription. */
 export const isVolatile = (room: RoomValue): boolean =>
   configOf(room, "chat.native").volatile === true;

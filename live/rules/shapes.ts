@@ -46,8 +46,8 @@ export const ruleIn = (config: WorldConfig, key: string): Rule =>
   );
 
 /**
- * How many connections a user may have; undefined for any number. REST stores
- * whatever it gets, and decimal text counts.
+ * How many connections a user may have; undefined for any number. REST stores any
+ * value, and decimal text counts.
  */
 export function connectionLimit(config: WorldConfig): number | undefined {
   const value = config.connection_limit;
@@ -125,7 +125,7 @@ export function listedUser(
 
 const noBlocker = { enabled: false, policy_url: null };
 
-/** Who may embed pages, with the default that clients need. */
+/** The setting for embedding pages, with the default that clients need. */
 export const iframeBlockers = (
   config: WorldConfig,
 ): Record<string, unknown> => {
@@ -156,7 +156,7 @@ export const sentWorld = ({ id, title, config }: World): SentWorld => ({
 function sentModules({ id, module_config }: RoomValue) {
   return module_config.map((module) => ({
     ...module,
-    // What it holds in Venueless is for the server.
+    // In Venueless, its content is for the server.
     config:
       module.type === "call.bigbluebutton" || !isObject(module.config)
         ? {}
@@ -165,11 +165,11 @@ function sentModules({ id, module_config }: RoomValue) {
   }));
 }
 
-/** What is on in a room. */
+/** The schedule data of a room. */
 export const scheduleOf = ({ stored }: RoomValue) =>
   new Json<RoomSettings["schedule_data"]>(stored.schedule_data);
 
-/** A room as people see it, without what depends on who they are. */
+/** A room for clients, without the fields that depend on the user. */
 export const sentRoom = (room: RoomValue) => ({
   id: room.id,
   name: room.name,

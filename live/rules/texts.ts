@@ -1,14 +1,14 @@
 import { lengthOf } from "../../schemas/plain/texts.js";
 import { invalidPayload } from "./problems.js";
 
-/** An id as the store takes it. What is no text is the id of nothing. */
+/** An id as the store takes it. A value that is no text becomes an unknown id. */
 export const idIn = (value: unknown): string =>
   typeof value === "string" ? value : "";
 
 /**
- * Checks the lengths of what people wrote.
- * @param maxText how long each may be, in characters.
- * @param texts by the path of their field; undefined for those that were left out.
+ * Checks the lengths of user texts.
+ * @param maxText the longest allowed text, in characters.
+ * @param texts by the path of their field; undefined for omitted ones.
  * @throws {LiveError} `protocol.invalid_payload`, with each field that is too long.
  */
 export function requireShort(

@@ -110,7 +110,7 @@ export class Told {
     };
   }
 
-  /** The rooms that are known, in the order in which clients have them. */
+  /** The known rooms, in the order of the clients. */
   #rooms(): string[] {
     const before = this.#view.rooms.filter((id) => this.has(id));
     const later = [...this.#since.keys()].filter(

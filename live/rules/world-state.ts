@@ -42,22 +42,22 @@ const aroundPermissions = oncePer((room: RoomValue): [string, string] => {
   ];
 });
 
-/** What the people with the same rights see of a world. It is made once for all of them. */
+/** A world as users with the same rights see it. It is made once for all of them. */
 export class View implements Seen {
   readonly permissions: readonly string[];
   /** Whether they may update the world or a room. */
   readonly mayUpdate: boolean;
-  /** Whether they see what only those who manage users see. */
+  /** Whether they see the fields for managers of users. */
   readonly managesUsers: boolean;
   /** The permissions on each room that they see, as JSON, in the order of the rooms. */
   readonly #rooms = new Map<string, string>();
   #told: Told | undefined;
   readonly #watched = new Set<string>();
-  /** The rooms that somebody asked for. */
+  /** The rooms that were asked for. */
   readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
-  /** What they may do in the rooms that somebody asked for, by key, then by room. */
+  /** Their rights in the rooms that were asked for, by key, then by room. */
   readonly #may = new Map<PermissionKey, Map<string, boolean>>();
-  /** What it lacks of earlier views; null for nothing. */
+  /** Its losses since earlier views; null for none. */
   readonly #losses = new WeakMap<View, Losses | null>();
   readonly #lessened = new WeakMap<Losses, LessenedView>();
 
@@ -97,12 +97,12 @@ export class View implements Seen {
     return this.#rooms.has(room);
   }
 
-  /** Whether they may know who is in a room. */
+  /** Whether they may see the viewers of a room. */
   watches(room: string): boolean {
     return this.#watched.has(room);
   }
 
-  /** Whether they may do in a room what a key stands for. */
+  /** Whether they have a key in a room. */
   may(key: PermissionKey, room: string): boolean {
     let rooms = this.#may.get(key);
     if (!rooms) this.#may.set(key, (rooms = new Map<string, boolean>()));
@@ -163,7 +163,7 @@ export class View implements Seen {
     return this.#rooms.get(room);
   }
 
-  /** What was lost since an earlier view; undefined for nothing. */
+  /** The losses since an earlier view; undefined for none. */
   lossesSince(before: View): Losses | undefined {
     const known = this.#losses.get(before);
     if (known !== undefined) return known ?? undefined;
@@ -184,8 +184,8 @@ export class View implements Seen {
   }
 
   /**
-   * The world, the permissions and the rooms as JSON in UTF-8. Everybody with this view
-   * gets the same buffer: do not change it.
+   * The world, the permissions and the rooms as JSON in UTF-8. All users of this view
+   * share the buffer: do not change it.
    */
   json(crowds: SentCrowds): Buffer {
     return this.state.jsonOf(this, crowds, () => jsonOfSeen(this, crowds));
@@ -216,7 +216,7 @@ export class WorldState {
 
   /**
    * @param order a number that is larger for states whose reading began later.
-   * @param before an earlier state, with which it shares the rooms that are the same.
+   * @param before an earlier state, with which it shares unchanged rooms.
    */
   constructor(
     readonly world: Versioned<World>,
@@ -248,7 +248,7 @@ export class WorldState {
     );
   }
 
-  /** The rooms whose chat everybody joins who may. */
+  /** The rooms whose chat every permitted user joins. */
   get forced(): readonly RoomValue[] {
     return (this.#forced ??= this.rooms
       .map(({ value }) => value)
@@ -271,7 +271,7 @@ export class WorldState {
     return known ?? json;
   }
 
-  /** A room with somebody's permissions, as JSON without the last brace. */
+  /** A room with a user's permissions, as JSON without the last brace. */
   roomJson(id: string, permissions: string): string {
     const [before, after] = aroundPermissions(this.room(id)!);
     return before + permissions + after;
@@ -293,7 +293,7 @@ export class WorldState {
     return json;
   }
 
-  /** What somebody sees. People with the same rights share one view. */
+  /** The view of a user. Users with the same rights share one. */
   view({ traits, state }: Bearer): View {
     const held = [...traits]
       .filter((trait) => this.#relevant.has(trait))
@@ -308,7 +308,7 @@ export class WorldState {
   }
 }
 
-/** The states of the worlds that somebody is in. */
+/** The states of the worlds with connections. */
 export class WorldStates {
   readonly #clock: Clock;
   readonly #store: Store;
@@ -320,7 +320,7 @@ export class WorldStates {
   /** How many states were read, or begun to be. */
   #reads = 0;
 
-  /** @param isWatched whether somebody is in a world. Only then its state is kept. */
+  /** @param isWatched whether a world has connections. Only then its state is kept. */
   constructor(
     clock: Clock,
     store: Store,
@@ -331,7 +331,7 @@ export class WorldStates {
     this.#isWatched = isWatched;
   }
 
-  /** A world was changed, or nobody is in it any more. */
+  /** A world was changed, or its last connection left. */
   forget(world: string): void {
     const known = this.#known.get(world);
     if (known) this.#old.set(world, known.state);
@@ -354,7 +354,7 @@ export class WorldStates {
       : undefined;
   }
 
-  /** The state of a world now; undefined if there is no such world. */
+  /** The present state of a world; undefined if there is no such world. */
   async get(id: string): Promise<WorldState | undefined> {
     const world = await this.#store.worlds.get(id);
     const known = world && this.of(world);
@@ -362,7 +362,7 @@ export class WorldStates {
     const loading = this.#loading.get(id) ?? this.#load(id);
     this.#loading.set(id, loading);
     // If it is gone later, the world was changed meanwhile: the state is only for
-    // those who asked before.
+    // earlier callers.
     const isPresent = () => this.#loading.get(id) === loading;
     try {
       const state = await loading;

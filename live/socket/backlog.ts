@@ -39,7 +39,7 @@ export class Backlog {
     return size;
   }
 
-  /** Takes a connection that was written to, and whose client did not take all at once. */
+  /** Takes a connection whose client did not read a whole write at once. */
   add(connection: Connection): void {
     if (this.#stalls.has(connection)) return;
     this.#stalls.set(connection, { left: NaN, looks: 0 });

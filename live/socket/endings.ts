@@ -7,7 +7,7 @@ import { pushFrame } from "./frame.js";
 import { mayInWorld } from "../rules/rights.js";
 import type { WorldState } from "../rules/world-state.js";
 
-// Why the server ends a connection, and what its client is told.
+// The reasons for which the server ends a connection, and their messages to the client.
 
 /** Why a connection that logged in has to end. */
 type EndReason =
@@ -21,7 +21,7 @@ const RELOAD_DELAY = 2000;
 const REPLACED_DELAY = 500;
 
 /**
- * Why somebody may not stay in a world; undefined if they may.
+ * Why a user may not stay in a world; undefined if they may.
  * @param now in milliseconds since 1970.
  */
 export function reasonToEnd(
@@ -40,7 +40,7 @@ export function reasonToEnd(
   return mayInWorld(who, "world.view", world.value) ? undefined : "auth.denied";
 }
 
-/** Says why, and closes. @returns the error, for whom it interrupts. */
+/** Sends the reason, and closes. @returns the error, for the interrupted work. */
 export function throwOut(
   connection: Connection,
   reason: EndReason | "auth.timeout",
@@ -80,7 +80,7 @@ export type RightsFrame = (
   state: WorldState,
 ) => Buffer | undefined;
 
-/** Whether a user may not be connected any more, whatever their rights. */
+/** Whether a user may no longer be connected, regardless of their rights. */
 export const isGone = (user: UserRecord | undefined): boolean =>
   !user || user.deleted || user.moderation_state === "banned";
 

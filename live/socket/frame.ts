@@ -57,6 +57,6 @@ export const pingFrame = Buffer.from([FIN | PING, 0]);
 export const pongFrame = (content: Buffer): Buffer =>
   Buffer.concat([Buffer.from([FIN | PONG, content.length]), content]);
 
-/** A push, encoded and framed once for all who get it. */
+/** A push, encoded and framed once for all receivers. */
 export const pushFrame = (name: string, data: unknown): Buffer =>
   textFrame(jsonOf([name, data]));

@@ -3,7 +3,7 @@ const COPIED = 16 * 1024;
 
 /**
  * Joins the frames that are due to a socket into one piece, as one write costs less
- * than several. Of those in a room, many get the same frames in one pass: these are
+ * than several. Many sockets of a room get the same frames in one pass: these are
  * joined once for all of them.
  */
 export class Joiner {

@@ -21,7 +21,7 @@ import { liveErrorOf } from "./refusals.js";
 export interface Order {
   readonly action: unknown;
   readonly payload: unknown;
-  /** What parsing has altered in the payload; undefined if it is as it was written. */
+  /** The changes of the payload by parsing; undefined without any. */
   readonly losses: () => Faults | undefined;
 }
 
@@ -32,7 +32,7 @@ export type Dispatch = (
   order: Order,
 ) => Promise<unknown>;
 
-/** What messages ask for. */
+/** The ports of messages. */
 export interface MessagePorts {
   /** Logs a connection in. @returns the frame of the answer, in pieces. */
   readonly logIn: (
@@ -82,7 +82,7 @@ function readRequest(text: string | undefined): Request {
 }
 
 /**
- * The second element of a message, to be sent back. Numbers, and what may contain
+ * The second element of a message, to be sent back. Numbers, and values that may contain
  * some, are sent as they were written: a double may not hold them.
  * @throws {Error} if it is nested too deep.
  */
@@ -105,7 +105,7 @@ function errorText(error: LiveError, id: string | undefined): string {
 
 /**
  * Makes the function that carries out messages.
- * @returns a function that gives the frame of the answer, in pieces. It rejects with what nobody expected.
+ * @returns a function that gives the frame of the answer, in pieces. It rejects with unexpected errors.
  */
 export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
   return async (
@@ -162,7 +162,7 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
   }
 }
 
-/** What is not as the client wrote it once the payload is parsed. */
+/** The values that differ from the client's text after the payload is parsed. */
 function lossesIn({ text, elements: { length } }: Request): Faults | undefined {
   if (length === 1) return undefined;
   return findLosses(elementIn(text, length - 1, length))?.faults;

@@ -5,9 +5,9 @@ import { TokenBucket } from "./token-bucket.js";
 const BURST = 6;
 
 /**
- * How fast the messages of a connection are carried out. Those above the rate are
- * refused, but refusals cost time as well. So they have the same rate, and beyond
- * it messages wait.
+ * How fast the messages of a connection are carried out. Messages above the rate are
+ * refused, but refusals cost time as well. So they have the same rate, and beyond it
+ * messages wait.
  */
 export class Pace {
   readonly #commands: TokenBucket;

@@ -5,17 +5,17 @@ import { Joiner } from "./joiner.js";
 /** How many sockets are written to before other work gets its turn. */
 const SLICE = 500;
 
-/** How long that may take, in milliseconds: what is due to a socket may be large. */
+/** How long that may take, in milliseconds: the frames of a socket may be large. */
 const LONGEST_SLICE = 5;
 
 /** After how many sockets the clock is read. */
 const LOOKED_AT = 32;
 
 /**
- * Writes what is due to connections. All frames that become due to a socket within
- * one turn of the event loop are one write, because a write costs more than
- * everything else. After each slice of sockets the event loop goes on, so that
- * requests are served while an event goes to thousands.
+ * Writes due frames to connections. All frames that become due to a socket within one
+ * turn of the event loop are one write, because a write costs more than all other work.
+ * After each slice of sockets the event loop goes on, so that requests are served while
+ * an event goes to thousands.
  */
 export class Pump {
   #due: Connection[] = [];
@@ -24,7 +24,7 @@ export class Pump {
   /** How many connections were taken, and how many of them were written to. */
   #added = 0;
   #written = 0;
-  /** Those who wait until so many were written to, the first of them first. */
+  /** The callers that wait until so many sockets were written to, in order. */
   readonly #waiting: { count: number; resolve: () => void }[] = [];
   readonly #joiner = new Joiner();
   readonly #clock: Clock;

@@ -17,8 +17,8 @@ import {
 
 /**
  * The error of a message that failed.
- * @param action what the message asked for.
- * @returns undefined for a fault that nobody expected.
+ * @param action the command of the message.
+ * @returns undefined for an unexpected fault.
  */
 export function liveErrorOf(
   error: unknown,
@@ -41,7 +41,7 @@ export function liveErrorOf(
       return tooLarge();
     case "denied":
       if (field === "poll") return new LiveError("poll.vote", message);
-      // Who was silenced since the command began gets what its checks would have answered.
+      // A user who was silenced since the command began gets the answer of its checks.
       return isOfVotes(action) ? roomDenied() : chatDenied();
     case "quota":
       if (field === "options") return invalidPayload({ options: [message] });
@@ -53,7 +53,7 @@ export function liveErrorOf(
   }
 }
 
-/** What is absent was deleted between two steps of a command, or is an option that the payload names. */
+/** An absent record was deleted between two steps of a command, or is an option in the payload. */
 function absentOf({ field, message }: StoreError, action: unknown): LiveError {
   switch (field) {
     case "room":
@@ -66,7 +66,7 @@ function absentOf({ field, message }: StoreError, action: unknown): LiveError {
     case "option":
       return invalidPayload({ options: [message] });
     case "user":
-      // The only user of a question or a poll is who gave the command.
+      // The only user of a question or a poll is the caller.
       return isOfVotes(action) ? worldDenied() : unknownUser();
     default:
       return unknownWorld();

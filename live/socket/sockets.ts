@@ -24,7 +24,7 @@ const FATAL_DELAY = 500;
 const problemFrame = (error: LiveError): Buffer =>
   pushFrame("error", problemOf(error));
 
-/** What connections need of the other floors. */
+/** The ports of connections to the other floors. */
 export interface SocketPorts extends MessagePorts {
   readonly clock: Clock;
   readonly random: Random;

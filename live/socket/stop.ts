@@ -6,9 +6,9 @@ const STEPS = 30;
 
 /**
  * Closes all websockets in steps, each by the closing handshake. Clients connect
- * again elsewhere, or here when the next server listens; if all did so at once,
- * they would be a crowd at its door.
- * @param sockets those that are open.
+ * again elsewhere, or here when the next server listens. If all came at once, they
+ * would overload it.
+ * @param sockets the open ones.
  * @param patience how long the server waits before it stops, in milliseconds. The
  *   steps take a part of it, and so does the wait for clients that do not answer.
  */

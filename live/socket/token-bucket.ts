@@ -26,7 +26,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Takes tokens that may not be there yet: what comes next waits for them. */
+  /** Takes tokens, even in advance: the next caller waits for them. */
   spend(count: number): void {
     this.#refill();
     this.#tokens -= count;

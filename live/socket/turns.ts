@@ -12,7 +12,7 @@ const BATCH = 8;
  * that sends without end would stop the process.
  */
 export class Turns {
-  /** When the budget of this turn ends; 0 while nobody uses it. */
+  /** When the budget of this turn ends; 0 while it is unused. */
   #end = 0;
   readonly #waiting: (() => void)[] = [];
   readonly #clock: Clock;
@@ -21,7 +21,7 @@ export class Turns {
     this.#clock = clock;
   }
 
-  /** Asks whether a message may be carried out. @returns what to wait for; undefined if it may be now. */
+  /** Asks whether a message may be carried out. @returns a promise to wait for; undefined if it may be now. */
   take(): Promise<void> | undefined {
     const now = this.#clock.now();
     if (this.#end === 0) {

@@ -9,7 +9,7 @@ import { faultOf, originForm } from "../../plugins/http/protocol.js";
 /** Where the websocket of a world is, with or without a slash at its end. */
 const PATH = /^\/ws\/world\/([^/?#]+)\/?(?:\?.*)?$/;
 
-/** What decides about upgrades. */
+/** The ports that decide about upgrades. */
 export interface UpgradeOptions {
   sockets: WebSocketServer;
   /** Why no websocket is taken now; undefined if it is. */
@@ -91,7 +91,7 @@ function worldIn(request: IncomingMessage): string | undefined {
 /**
  * Whether {@link acceptUpgrades} should get a request with an `Upgrade` header. Node.js
  * 24.9 and newer ask, because there the socket of a request with a body cannot be given
- * back. They answer such a request as if it offered nothing. They would lose what is
+ * back. They answer such a request as if it offered nothing. They would lose the requests
  * pipelined behind it, so other offers come here.
  */
 export const isTaken = ({ headers }: IncomingMessage): boolean =>

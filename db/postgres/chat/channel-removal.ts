@@ -8,7 +8,7 @@ const removal = (condition: string) => `
 const OF_WORLD = removal("world_id = $1");
 const OF_ROOM = removal("world_id = $1 AND id = $2");
 
-// Channels are removed at once. What is left of their events is erased later.
+// Channels are removed at once. Their remaining events are erased later.
 
 export const removeChannelsOfWorld = (sql: Sql, world: string) =>
   sql.run(OF_WORLD, [world]);

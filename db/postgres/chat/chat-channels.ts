@@ -21,9 +21,9 @@ export async function createChannel(
   return { number: number!, id, direct, last_event: 0, last_message: 0 };
 }
 
-/** Somebody in a channel. */
+/** A user in a channel. */
 interface Participant {
-  /** Undefined for that of a room in which nothing has happened yet. */
+  /** Undefined for the channel of a room without any event yet. */
   channel: ChannelRow | undefined;
   /** The moderation state; null for an unknown user. */
   state: string | null;
@@ -65,9 +65,9 @@ export async function findParticipant(
 }
 
 /**
- * Finds who sends a message or reacts.
+ * Finds the sender of a message or a reaction.
  * @param volatile whether the user counts as a member of a room.
- * @returns the channel; undefined for that of a room in which nothing has happened yet.
+ * @returns the channel; undefined for the channel of a room without any event yet.
  * @throws {StoreError} `absent` on `room`; `denied` if the user is banned, silenced or
  *   erased, is no member, or is blocked by a member of a direct channel.
  */

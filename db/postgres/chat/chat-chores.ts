@@ -10,16 +10,16 @@ const PATROL = 10_000;
 /** When a process that has started looks for the first time, or again after a failure, in milliseconds. */
 const FIRST = 1000;
 
-/** The least pause between two slices, in milliseconds, in which others write. */
+/** The least pause between two slices, in milliseconds, for other writes. */
 const SHORTEST_PAUSE = 10;
 
 /** How long a process that ends goes on, in milliseconds. */
 const LAST_CHORES = 2000;
 
 /**
- * Erases what deleted channels leave, in slices with pauses. `chat_remains` lists the
- * channels, so that another process finishes what this one does not. Of several that
- * do it, each slice is one's alone, under the lock of the world.
+ * Erases the remains of deleted channels, in slices with pauses. `chat_remains` lists the
+ * channels, so that another process can finish the work. If several processes do it, the
+ * lock of the world gives each slice to one of them.
  */
 export class ChatChores {
   readonly #db: Database;
@@ -60,7 +60,7 @@ export class ChatChores {
         ? Math.max(SHORTEST_PAUSE, performance.now() - started)
         : PATROL;
     } catch {
-      // It is tried again, and nobody waits for it.
+      // It is tried again, and no caller waits for it.
     }
     if (!this.#closed) this.#wait(pause);
   }
@@ -78,7 +78,7 @@ export class ChatChores {
     return true;
   }
 
-  /** Ends. What is left is erased without pauses, as far as time allows. */
+  /** Ends. The rest is erased without pauses, as far as time allows. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

@@ -59,7 +59,7 @@ const deleting = (old: string) => `
 
 const oldest = "ORDER BY id LIMIT";
 
-/** Of each channel whose first event is old, those before the first that is not. */
+/** The old events of each channel, up to the first event that is not old. */
 const EXPIRE = deleting(`
   SELECT c.number AS channel, e.id FROM chat_channels AS c CROSS JOIN LATERAL (
     SELECT id, bool_and(timestamp < $2::bigint) OVER (ORDER BY id) AS is_old FROM (
@@ -97,7 +97,7 @@ export async function expireEvents(
 }
 
 /**
- * Erases a slice of what a deleted channel has left.
+ * Erases a slice of the remains of a deleted channel.
  * @param channel its number.
  */
 export async function eraseRemains(

@@ -15,7 +15,7 @@ import {
 } from "../../rules/chat-rows.js";
 import { decodedText, type Sql } from "../engine/sql.js";
 
-/** A reaction, and the id of the user who gave it. */
+/** A reaction, and the id of its user. */
 type Reaction = [reaction: string, user: string];
 
 /** An event with its reactions, in their order. */
@@ -76,14 +76,14 @@ const previous = (condition = "") => `
   (SELECT coalesce(max(p.id), 0) FROM chat_events AS p
    WHERE p.world_id = $1 AND p.channel = e.channel AND p.id < e.id ${condition})`;
 
-/** What deliveries have beside their events. */
+/** The fields of deliveries beside their events. */
 const DELIVERED = `, ${previous()} AS previous, ${previous("AND p.type <> 1")} AS "previousMessage",
   ARRAY(SELECT n.user_id FROM chat_notifications AS n
     WHERE n.world_id = $1 AND n.channel = e.channel AND n.event = e.id) AS notified`;
 
 const DELIVERIES = `${whole(page("ASC"), DELIVERED)} ORDER BY e.id`;
 
-/** Those of all channels that are there, with their tags. By the index of the expression. */
+/** The events of all present channels, with their tags, by the index of the expression. */
 const NEW_DELIVERIES = `${whole(
   `SELECT events.*, c.id AS name FROM chat_events AS events
    JOIN chat_channels AS c ON c.world_id = $1 AND c.number = events.channel
@@ -103,7 +103,7 @@ const readRow = <R extends StoredRow>(row: R): R & WholeEventRow => ({
   ).map(([reaction, user]): Reaction => [decodedText(reaction), user]),
 });
 
-/** Bounds an id, which may be any number, to those of PostgreSQL. */
+/** Bounds an id, which may be any number, to the range of PostgreSQL. */
 export const bounding = (id: number): number =>
   Math.max(0, Math.min(id, Number.MAX_SAFE_INTEGER));
 

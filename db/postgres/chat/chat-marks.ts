@@ -2,7 +2,7 @@ import type { NewMark } from "../../contract/chat.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import type { Sql } from "../engine/sql.js";
 
-/** Makes the channels of rooms in which nothing has happened yet. */
+/** Makes the channels of rooms without any event yet. */
 const CLAIM = `
   INSERT INTO chat_channels (world_id, id)
   SELECT DISTINCT $1, rooms.id FROM unnest($2::text[], $3::text[]) AS mark (user_id, channel)

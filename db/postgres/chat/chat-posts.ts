@@ -35,9 +35,9 @@ const POST = `WITH event AS (
 
 /** Parts of a statement that stores an event, beside the event. */
 interface PostParts {
-  /** What else is written. `$9` is the id, and its own parameters begin with `$12`. */
+  /** The additional writes. `$9` is the id, and their own parameters begin with `$12`. */
   also?: readonly string[];
-  /** Makes an array of who is notified, and of those to whom a direct channel appears. */
+  /** Makes an array of the notified users, and of the users to whom a direct channel appears. */
   notified?: string;
   appeared?: string;
 }
@@ -58,12 +58,12 @@ const UNLISTED = `unlisted AS (
   UPDATE chat_readers SET listed = NULL
   WHERE world_id = $1 AND user_id = $4 AND channel = $2::bigint AND listed IS NOT NULL)`;
 
-/** A direct channel appears again to those who had put it away. */
+/** A direct channel appears again to users who had hidden it. */
 const SHOWN = `shown AS (
   UPDATE chat_members SET hidden = 0
   WHERE world_id = $1 AND channel = $2::bigint AND hidden = 1 RETURNING user_id)`;
 
-/** What follows from a message in a room or a direct channel: who knows of it. */
+/** The effects of a message in a room or a direct channel: unread lists and notifications. */
 export const SEEN = {
   room: { also: [UNLISTED] },
   direct: { also: [SHOWN], appeared: "ARRAY(SELECT user_id FROM shown)" },

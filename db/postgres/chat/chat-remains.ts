@@ -16,7 +16,7 @@ const QUIT = `
   WHERE m.world_id = $1 AND m.channel = own.channel AND m.user_id = $2
     AND NOT own.is_direct`;
 
-/** The direct channels of a user in which nobody is known. */
+/** The direct channels of a user with erased members only. */
 const LONELY = `
   WITH removed AS (DELETE FROM chat_channels AS c USING chat_members AS own
   WHERE own.world_id = $1 AND own.user_id = $2
@@ -29,8 +29,8 @@ const LONELY = `
   SELECT $1, number FROM removed WHERE last_event > 0`;
 
 /**
- * Ends what a user is in chat who was just erased, but for the place in direct channels.
- * Those in which everybody is erased are removed.
+ * Ends the memberships and read states of a user who was just erased, except the places in
+ * direct channels. Direct channels with erased members only are removed.
  */
 export async function quitChat(
   sql: Sql,

@@ -27,7 +27,7 @@ import { upgrade, versionOf } from "../engine/upgrade.js";
 /** About how many characters a batch has, and how many rows at most. */
 const BATCH_CHARACTERS = 2 * 1024 * 1024;
 const BATCH_ROWS = 1000;
-/** The rows of the first batch of a table, when nobody knows how large they are. */
+/** The number of rows in the first batch of a table, while their size is unknown. */
 const FIRST_ROWS = 50;
 
 /** Only events that are not of a deleted channel. */
@@ -281,7 +281,7 @@ function insertionOf({ name, columns }: Table): string {
   return `INSERT INTO ${name} (${names.join()}) SELECT * FROM unnest(${values.join()})`;
 }
 
-/** Says in one line why a row cannot be in the database. */
+/** The reason, in one line, why a row cannot be in the database. */
 function explainRow({ name }: Table, error: unknown): never {
   const { code = "", message } = error as { code?: string; message: string };
   // The contents of a row break a rule of its table.

@@ -13,7 +13,7 @@ const SELECT = `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.world_id 
 const SELECT_VOTES = `SELECT question, user_id FROM question_votes
   WHERE world_id = $1 ORDER BY question, user_id IS NULL, number`;
 
-/** All questions of a world. @param withVotes whether it is included who votes for them. */
+/** All questions of a world. @param withVotes whether their voters are included. */
 export async function exportQuestions(
   sql: Sql,
   world: string,

@@ -62,7 +62,7 @@ function* mapped<T, R>(entries: Iterable<T>, map: (entry: T) => R) {
 }
 
 /**
- * Notes whom the users of a new world block.
+ * Stores the blocks of the users of a new world.
  * @throws {StoreError} `absent` on `user`, or `quota` on `blocks`.
  */
 export async function importBlocks(

@@ -37,7 +37,7 @@ const sizeOf = (row: readonly Value[]): number =>
   );
 
 /**
- * Makes a function that inserts rows of a world, however many.
+ * Makes a function that inserts any number of rows of a world.
  * @param columns beside `world_id`, in the order of the values.
  */
 export function inserter(

@@ -52,7 +52,7 @@ export function clientOf(config: pg.ClientConfig): pg.Client {
 export const limited = (text: string, query_timeout?: number): pg.QueryConfig =>
   ({ text, query_timeout }) as pg.QueryConfig;
 
-/** Opens a connection. @throws {StoreError} whatever the reason, with one line. */
+/** Opens a connection. @throws {StoreError} for every failure, with one line. */
 export async function open(client: pg.Client): Promise<void> {
   try {
     await client.connect();
@@ -82,7 +82,7 @@ export async function end(client: pg.Client): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Ends a connection without waiting for the other side. What waits for an answer fails. */
+/** Ends a connection without waiting for the other side. Pending requests fail. */
 export function cut(client: pg.Client): void {
   const { connection } = client as unknown as {
     connection: { stream: { destroy(error?: Error): void } };

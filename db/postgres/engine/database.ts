@@ -40,11 +40,11 @@ export type Write<T> = (sql: Sql, log: Log) => Promise<T>;
 
 /** How a database is opened. */
 export interface OpenOptions extends UpgradeOptions {
-  /** The author of writes that name nobody; the server by default. */
+  /** The author of writes without one; the server by default. */
   author?: Author;
 }
 
-/** A PostgreSQL database: its connections, its writes, and what it caches. */
+/** A PostgreSQL database: its connections, its writes, and its caches. */
 export class Database {
   /** The id of the installation, which all nodes have in common. */
   readonly id: string;
@@ -61,7 +61,7 @@ export class Database {
   readonly #lanes: Lanes;
   readonly #author: Author;
   #membership: Membership | undefined;
-  /** What follows the logs. */
+  /** The follower of the logs. */
   #events: LogEvents | undefined;
   #closed = false;
   #wasLost = false;
@@ -199,10 +199,10 @@ export class Database {
 
   /**
    * Runs a write of a world. Writes of one world come one after another, on all nodes, so
-   * this may read, decide, and write. Those that wait gather in one transaction, and each
+   * this may read, decide, and write. Waiting writes gather in one transaction, and each
    * succeeds or fails alone.
-   * @param by who writes.
-   * @throws {StoreError} what `run` throws, or a problem of the store.
+   * @param by the author.
+   * @throws {StoreError} the error of `run`, or a problem of the store.
    */
   write<T>(world: string, run: Write<T>, by?: Author): Promise<T> {
     return this.#enqueue(world, run, { by, all: false });
@@ -213,7 +213,7 @@ export class Database {
     return this.#enqueue(world, run, { by, all: true });
   }
 
-  /** Finishes what is under way, and closes all connections. */
+  /** Finishes the work under way, and closes all connections. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -265,7 +265,7 @@ export class Database {
     }
   }
 
-  /** Nobody knows whether this process has just written in a world. */
+  /** A write of this process in a world is in doubt. */
   #doubts(world: string): void {
     for (const one of [world, INDEX]) {
       this.caches.forgetWorld(one);
@@ -273,12 +273,12 @@ export class Database {
     }
   }
 
-  /** What this process knows of each log. */
+  /** The cursors of this process. */
   #cursors(): ReadonlyMap<string, Position> {
     return this.#events?.cursors() ?? new Map<string, Position>();
   }
 
-  /** Whether somebody reads what was committed some milliseconds ago. */
+  /** Whether a transaction still reads the state of some milliseconds ago. */
   #isRead(age: number): Promise<boolean> {
     return this.#pool.with(async (client) => {
       const { rows } = await client.query<{ found: boolean }>(READERS, [age]);
@@ -298,7 +298,7 @@ export class Database {
 
 const closed = () => new StoreError("unusable", "The store is closed.");
 
-/** The error about a database that cannot be used, with one line that does not tell its password. */
+/** The error about a database that cannot be used, with one line without its password. */
 export function refusal(url: string, error: unknown): StoreError {
   const fault = storeErrorOf(error);
   if (!fault) throw error;

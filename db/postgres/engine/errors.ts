@@ -22,7 +22,7 @@ const problems: readonly (readonly [code: string, problem: StoreProblem])[] = [
   ["XX", "unusable"],
 ];
 
-/** What pg says of a connection that is gone, or that the pool cannot give. */
+/** The errors of pg about a lost connection, or one that the pool cannot give. */
 const LOST =
   /connection (terminated|error|ended)|not queryable|client was closed|pool after calling end|server conn|timeout expired|query read timeout/i;
 
@@ -40,7 +40,7 @@ export function storeErrorOf(error: unknown): StoreError | undefined {
     : undefined;
 }
 
-/** Throws what an error means. */
+/** Throws the translation of an error. */
 export function explain(error: unknown): never {
   throw storeErrorOf(error) ?? error;
 }

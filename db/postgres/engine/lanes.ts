@@ -10,15 +10,15 @@ const MAX_BATCH = 100;
 const MAX_WAITING = 20_000;
 
 /**
- * Runs writes: those of one world one after another, in the order in which they came.
- * Those that wait gather in one batch. A batch may wait long for the lock of its world, with
- * a connection, so there are only a few at once.
+ * Runs writes. Writes of one world run one after another, in the order of arrival. Waiting
+ * writes gather in one batch. A batch may wait long for the lock of its world, with a
+ * connection, so there are only a few at once.
  */
 export class Lanes {
   readonly #run: (world: string, batch: readonly Job[]) => Promise<void>;
-  /** What waits, by world. */
+  /** The waiting writes, by world. */
   readonly #lanes = new Map<string, Job[]>();
-  /** Those who want the lock of all worlds wait here, and not each with a connection. */
+  /** Writes that want the lock of all worlds wait here, and not each with a connection. */
   readonly #inTurn = pLimit(1);
 
   /** Batches wait here for the connections that writes may have. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { detach } from "../../detach.js";
 import { clientOf, cut, end, open } from "./client.js";
 
-/** How often the database has to prove that it hears and is heard, in milliseconds. */
+/** The interval of heartbeats through the database, in both directions, in milliseconds. */
 const BEAT = 500;
 
 /** After how many beats without an answer the connection counts as lost. */
@@ -15,7 +15,7 @@ const OPEN_TIMEOUT = 6000;
 /** The pause before the next attempt to connect, in milliseconds. */
 const PAUSE = 300;
 
-/** What a {@link Link} tells. */
+/** The events of a {@link Link}. */
 interface LinkEvents {
   /** Prepares each new connection. If it throws, the link stays down and tries again. */
   prepare: (client: pg.Client) => Promise<void>;
@@ -25,7 +25,7 @@ interface LinkEvents {
   down: (cause: unknown) => void;
 }
 
-/** A connection whose heartbeat tells whether the database can be reached. */
+/** A connection whose heartbeat shows whether the database can be reached. */
 export class Link {
   readonly #config: pg.ClientConfig;
   readonly #events: LinkEvents;
@@ -51,7 +51,7 @@ export class Link {
     return use(this.#client);
   }
 
-  /** Connects. @throws what pg or {@link LinkEvents.prepare} throws. */
+  /** Connects. @throws the errors of pg or {@link LinkEvents.prepare}. */
   async open(): Promise<void> {
     const client = clientOf(this.#config);
     const lost = (error?: Error) => this.#lose(client, error);

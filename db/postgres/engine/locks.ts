@@ -1,8 +1,8 @@
 import { escapeLiteral } from "pg";
 import { encodedText } from "./sql.js";
 
-// Advisory locks, which PostgreSQL keeps for whoever agrees on their numbers. The first
-// number says what a lock is for.
+// Advisory locks: PostgreSQL keeps them, and the processes agree on their numbers. The
+// first number is the purpose of a lock.
 
 /** The word "Foye". The locks of transactions have the numbers from here. */
 const BASE = 0x466f7965;

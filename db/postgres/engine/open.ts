@@ -15,13 +15,13 @@ import { postgresStore } from "../index.js";
 import { sharedEvents } from "../users/membership.js";
 import { hasTablesOf, LATEST, upgrade, versionOf } from "./upgrade.js";
 
-/** What selects the engines of a process that uses PostgreSQL. */
+/** The options that select the engines of a process on PostgreSQL. */
 type SharedOptions = EngineOptions & {
   database: DatabaseOptions;
   onFault: OnFault;
 };
 
-/** A bus, and the name of what carries its messages; undefined for a process that is no node. */
+/** A bus, and the name of its carrier; undefined for a process that is no node. */
 interface Carrier {
   bus: Bus;
   identity?: string;
@@ -61,12 +61,12 @@ async function openOn(
     const { bus, identity } = await openCarrier(db);
     const events = new LogEvents({
       ...{ bus, log: store.log, onFault },
-      // A lost connection is said already.
+      // A lost connection is logged already.
       onUnread: (error) => {
         if (db.isUp) warn?.(`The log cannot be read: ${messageOf(error)}`);
       },
     });
-    // After the store, as what is under way publishes.
+    // After the store, as work under way publishes.
     opened.unshift(events);
     // A command ends soon, and needs no cache.
     if (serves) db.follow(events);

@@ -13,7 +13,7 @@ const LOCK_TIMEOUT = 8000;
 
 /**
  * The time that the limits of PostgreSQL leave for the network, in milliseconds. PostgreSQL keeps its
- * limits by itself, so an answer that comes later never comes: the connection is dead.
+ * own limits, so an answer that is later than that never comes: the connection is dead.
  */
 const MARGIN = 2000;
 
@@ -67,7 +67,7 @@ export class Pool {
     this.#pool = this.#open();
   }
 
-  /** Runs one statement. @throws {StoreError} and what pg throws for a bug of Foyer. */
+  /** Runs one statement. @throws {StoreError} and errors of pg that show a bug of Foyer. */
   query(query: pg.QueryConfig): Promise<pg.QueryResult> {
     return this.with((client) => client.query(query));
   }
@@ -108,7 +108,7 @@ export class Pool {
     return { idle: idleCount, used, waiting: waitingCount };
   }
 
-  /** Gives up all connections at once: whoever waits for an answer would wait for long. */
+  /** Gives up all connections at once, as their callers would wait long for an answer. */
   drop(): void {
     const pool = this.#pool;
     this.#pool = this.#open();
@@ -145,7 +145,7 @@ export class Pool {
       allowExitOnIdle: true,
       ...onConnect(prepare),
     });
-    // A connection that breaks while nobody uses it leaves the pool by itself.
+    // An idle connection that breaks leaves the pool without help.
     pool.on("error", () => {});
     pool.on("connect", (client) => {
       // Nor may one that breaks between two statements of a transaction end the process.

@@ -17,16 +17,16 @@ interface Waiting {
  * take turns, and so do the kinds of searches in a world: no crowd holds up all others.
  */
 export class Searches {
-  /** What waits, by kind and world. Whose turn is next comes first. */
+  /** The waiting searches, by kind and world. The next turn comes first. */
   readonly #pending = new Map<string, Waiting[]>();
   #running = 0;
 
   /**
-   * @param kind what is searched for.
+   * @param kind the kind of records.
    * @param search runs when its turn comes.
-   * @param signal aborts when nobody waits for the answer any longer.
+   * @param signal aborts when the client no longer waits for the answer.
    * @throws {StoreError} `busy` when too many searches wait, or if it is aborted before
-   *   its turn; and what `search` throws.
+   *   its turn; and the errors of `search`.
    */
   run<T>(
     kind: string,
@@ -68,7 +68,7 @@ export class Searches {
     }
   }
 
-  /** Frees the places of searches that nobody waits for. */
+  /** Frees the places of aborted searches. */
   #dropAborted(): void {
     for (const [key, waiting] of this.#pending) {
       const left = waiting.filter(({ signal }) => !signal?.aborted);

@@ -37,7 +37,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** Makes {@link Sql} of what runs a statement. */
+/** Makes {@link Sql} of a function that runs a statement. */
 export function sqlOn(run: Run): Sql {
   const query = (text: string, params: readonly unknown[] = []) =>
     run({ name: nameOf(text), text, values: params.map(encoded), types });
@@ -59,8 +59,8 @@ export function sqlOn(run: Run): Sql {
 
 // PostgreSQL stores any character but U+0000. So the first six characters are written
 // as two each: one of U+0001 and U+0002, and one of U+0003 to U+0005. This keeps the
-// order of texts. As no character is both a first and a second one, a text also contains
-// another exactly when that is so of what is written.
+// order of texts. As no character is both a first and a second one, a text contains another
+// exactly when its written form contains the other's.
 
 const CODES = ["13", "14", "15", "23", "24", "25"].map((digits) =>
   String.fromCharCode(...Array.from(digits, Number)),

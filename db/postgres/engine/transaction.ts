@@ -23,7 +23,7 @@ import { type Sql, sqlOn } from "./sql.js";
 /** A write that waits for its transaction. */
 export interface Job {
   readonly run: (sql: Sql, log: Log) => Promise<unknown>;
-  /** Who writes; undefined for the author of the store. */
+  /** The author; undefined for the author of the store. */
   readonly by: Writer;
   /** Whether writes of all worlds have to wait for it. Then it runs alone. */
   readonly all: boolean;
@@ -41,10 +41,10 @@ export interface Done {
 
 /**
  * Runs some writes of a world in one transaction, each of which succeeds or fails alone.
- * @param author of jobs that name nobody.
+ * @param author the author of jobs without one.
  * @param noted gets the notes of the jobs, also if the commit is doubtful.
- * @throws {StoreError} `doubtful` if the connection was lost during the commit, and what
- *   pg throws: then none of the jobs has an answer.
+ * @throws {StoreError} `doubtful` if the connection was lost during the commit, and errors
+ *   of pg: then none of the jobs has an answer.
  */
 export async function transact(
   client: pg.ClientBase,
@@ -102,7 +102,7 @@ export async function transact(
 /** Begins, and waits for the lock of a world. @returns its last entry. */
 async function begin(client: pg.ClientBase, world: string, all: boolean) {
   const locks = [...(all ? [LOCK_OF_WORLDS] : []), lockOfWorld(world)];
-  // Each statement sees what was committed before it, also after the wait for the lock.
+  // Each statement sees all earlier commits, also after the wait for the lock.
   const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
   const results = (await client.query(
     limited(
@@ -117,7 +117,7 @@ async function begin(client: pg.ClientBase, world: string, all: boolean) {
  * Commits.
  * @param options.before statements that run just before.
  * @param options.deadline how long the answer may take, in milliseconds.
- * @throws {StoreError} `doubtful` if nobody knows whether it is committed.
+ * @throws {StoreError} `doubtful` if it is unknown whether it is committed.
  */
 export async function commit(
   client: pg.ClientBase,

@@ -8,7 +8,7 @@ import { sqlOn } from "./sql.js";
 /** The version of the tables that this Foyer works with. */
 export const LATEST = migrations.length;
 
-/** The oldest PostgreSQL that has what Foyer uses. */
+/** The oldest PostgreSQL with the features that Foyer uses. */
 const OLDEST_SERVER = 140_000;
 
 /** How a database is opened. */
@@ -118,11 +118,11 @@ async function migrate(
   }
 }
 
-/** Removes the dead rows that migrations left. If it fails, PostgreSQL does so later by itself. */
+/** Removes the dead rows of migrations. If it fails, PostgreSQL's autovacuum does so later. */
 const removeErased = (client: pg.Client): Promise<unknown> =>
   client.query("VACUUM chat_events").catch(() => {});
 
-/** What the nodes have agreed on, by its name. */
+/** A value that the nodes have agreed on, by its name. */
 export async function read(
   client: pg.Client,
   name: string,
@@ -134,7 +134,7 @@ export async function read(
   return rows[0]?.value;
 }
 
-/** Notes what the nodes agree on. */
+/** Stores a value that the nodes agree on. */
 export async function write(
   client: pg.Client,
   name: string,

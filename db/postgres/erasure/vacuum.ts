@@ -4,25 +4,25 @@ import { detach } from "../../detach.js";
 /** How long after an erasure its tables are vacuumed, in milliseconds, so that several erasures cost one. */
 const DELAY = 1000;
 
-/** The pause after a failure, or while somebody still reads what was erased, in milliseconds. */
+/** The pause after a failure, or while a transaction still reads erased rows, in milliseconds. */
 const RETRY = 5000;
 
 /** How often a process that ends tries again, and the pause before, in milliseconds. */
 const LAST_TRIES = 5;
 const LAST_PAUSE = 100;
 
-/** What {@link Vacuum} asks of the database. */
+/** The part of the database that {@link Vacuum} uses. */
 interface VacuumAccess {
   /** Runs a statement outside of any transaction. */
   run: (statement: string) => Promise<void>;
-  /** Whether somebody reads what was committed before some time, in milliseconds: that cannot be removed. */
+  /** Whether a transaction reads the state of some milliseconds ago: its rows cannot be removed. */
   isRead: (age: number) => Promise<boolean>;
 }
 
 /** Removes the dead versions of erased rows soon after. */
 export class Vacuum {
   readonly #access: VacuumAccess;
-  /** What to vacuum, and when something was last erased there. */
+  /** The tables to vacuum, and the time of the last erasure in each. */
   readonly #tables = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
@@ -31,14 +31,14 @@ export class Vacuum {
     this.#access = access;
   }
 
-  /** These tables have dead rows that hold what was erased. */
+  /** These tables have dead rows with erased data. */
   add(tables: Iterable<string>): void {
     const now = performance.now();
     for (const table of tables) this.#tables.set(table, now);
     if (this.#tables.size > 0) this.#schedule(DELAY);
   }
 
-  /** Vacuums what is left. It waits a moment for those who still read it. */
+  /** Vacuums the rest. It waits a moment for transactions that still read it. */
   async close(): Promise<void> {
     await this.#working;
     clearTimeout(this.#timer);
@@ -64,7 +64,7 @@ export class Vacuum {
     this.#tables.clear();
     this.#working = this.#vacuum(tables).then((isDone) => {
       if (isDone) return;
-      // Whatever was erased in between is later.
+      // Erasures in between have a later time.
       for (const [table, time] of tables) {
         if (!this.#tables.has(table)) this.#tables.set(table, time);
       }

@@ -1,17 +1,17 @@
 import type { Rules } from "../../rules/contradictions.js";
 
 // References within a world are foreign keys, so PostgreSQL itself keeps most rows
-// together. A reference to a user has none where it may outlive the user's world, or
-// where it becomes null: those are looked at here.
+// consistent. A reference to a user has none where it may outlive the user's world, or
+// where it becomes null: this file checks those.
 
-/** Rows of a table that name a user whom their world does not have, by what they belong to. */
+/** Rows of a table that name a user outside their world, by owner. */
 const strangers = (rows: string): string =>
   `SELECT t.id, count(*) AS count FROM ${rows} AS t
    WHERE t.user_id IS NOT NULL AND NOT EXISTS
      (SELECT 1 FROM users AS u WHERE u.world_id = t.world_id AND u.id = t.user_id)
    GROUP BY t.id ORDER BY t.id`;
 
-/** Events with a fault, by channel. Those of deleted channels wait for their erasure. */
+/** Events with a fault, by channel. Events of deleted channels wait for their erasure. */
 const events = (condition: string): string =>
   `SELECT c.id, count(*) AS count FROM chat_events AS e
    JOIN chat_channels AS c ON c.world_id = e.world_id AND c.number = e.channel
@@ -138,7 +138,7 @@ export const RULES: Rules = {
   ballotsTooNew: `SELECT p.id, count(*) AS count FROM polls AS p
     JOIN poll_ballots AS b ON b.world_id = p.world_id AND b.poll = p.number
     WHERE b.changed > p.changed GROUP BY p.id ORDER BY p.id`,
-  // The names may be those of options that were deleted since.
+  // The ids may name options that were deleted since.
   resultsUnreadable: `SELECT id FROM polls WHERE CASE
       WHEN NOT foyer_is_json(results) THEN TRUE
       WHEN json_typeof(results::json) <> 'object' THEN TRUE

@@ -10,15 +10,15 @@ import type { Database } from "../engine/database.js";
 import type { Sql } from "../engine/sql.js";
 
 /**
- * How long a read may take, in milliseconds. It is repeated on another connection, as one
- * that has died in silence must not stop what follows the logs.
+ * How long a read may take, in milliseconds. It is repeated on another connection, as a
+ * silently dead one must not stop the follower.
  */
 const DEADLINE = 3000;
 
 /** How many entries one transaction deletes. */
 const SLICE = 1000;
 
-/** For how long the log keeps what entries hid, and the log of a deleted world, in milliseconds. */
+/** How long the log keeps hidden texts in entries, and the log of a deleted world, in milliseconds. */
 const KEPT = 3_600_000;
 
 const HEADS = `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag
@@ -68,7 +68,7 @@ export const logStore = (db: Database): LogStore => ({
   async prune(world, before) {
     let count = await pruneLog(db, world, before);
     if (world !== INDEX) return count === SLICE;
-    // Nobody follows the logs of deleted worlds for long, and nobody lists those worlds.
+    // No process follows the log of a deleted world for long, and no list has that world.
     for (const gone of await db.sql.column<string>(GONE)) {
       count = Math.max(count, await pruneLog(db, gone, Date.now() - KEPT));
     }

@@ -11,13 +11,13 @@ import { type Author, SERVER, userBy } from "../../contract/author.js";
 import type { Position } from "../../log/log.js";
 import { encodedText } from "../engine/sql.js";
 
-/** What the writes of a transaction leave to do beside their statements. */
+/** The work that the writes of a transaction leave beside their statements. */
 export class Noted {
-  /** Tables with rows that hold what was erased. They are vacuumed within seconds. */
+  /** Tables with rows that hold erased data. They are vacuumed within seconds. */
   readonly erased = new Set<string>();
   /** Entries for {@link INDEX}, whose head is read last. */
   readonly index: { change: Given; by: Author }[] = [];
-  /** Whether what entries hid is erased. */
+  /** Whether the hidden texts of entries are erased. */
   isDataErased = false;
 
   add({ erased, index, isDataErased }: Noted): void {
@@ -27,7 +27,7 @@ export class Noted {
   }
 }
 
-/** Who writes, if the caller does not say. */
+/** The default author. */
 export type Writer = Author | undefined;
 
 /** The log of a world, as one write of it appends to it. */
@@ -61,7 +61,7 @@ export class Log {
     this.#draft.append(this.#world, change, this.#by);
   }
 
-  /** Appends an entry about what only the user could do, such as to vote. */
+  /** Appends an entry about an action that only the user could take, such as a vote. */
   appendOf(user: string, change: Given): void {
     this.#draft.append(this.#world, change, userBy(user, this.#by));
   }
@@ -96,7 +96,7 @@ export class Log {
     return this.#draft.newTag();
   }
 
-  /** Rows of these tables hold what was erased. */
+  /** Rows of these tables hold erased data. */
   erased(...tables: string[]): void {
     for (const table of tables) this.#noted.erased.add(table);
   }
@@ -133,7 +133,7 @@ export const positionIn = (
   row: Record<keyof Position, unknown> | undefined,
 ): Position => ({ seq: Number(row?.seq ?? 0), tag: Number(row?.tag ?? 0) });
 
-/** The statement that erases what the entries of a world hid. */
+/** The statement that erases the hidden texts in the entries of a world. */
 export const eraseData = (world: string): string =>
   `UPDATE log SET data = NULL WHERE world_id = ${literal(world)} AND data IS NOT NULL`;
 
@@ -150,7 +150,7 @@ const COLUMNS: (keyof EntryRow)[] = [
 
 /**
  * The statements that store the entries of a finished draft.
- * @param withData whether with what they hid.
+ * @param withData whether to include their hidden texts.
  */
 export function storing(draft: Draft, withData: boolean): string[] {
   const heads = draft.heads();

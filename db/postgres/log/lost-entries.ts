@@ -9,7 +9,7 @@ import { sqlOn } from "../engine/sql.js";
 /** How many numbers other processes may have seen that this one has not. */
 const MARGIN = 1_000_000;
 
-/** Of some positions, those that are not in the log of their world. */
+/** The positions that are not in the log of their world. */
 const LOST = `
   SELECT world FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS known (world, seq, tag)
   WHERE NOT EXISTS (SELECT FROM log_heads AS h
@@ -51,7 +51,7 @@ async function raise(
   await client.query(
     `BEGIN ISOLATION LEVEL READ COMMITTED; ${lockOfWorld(world)}`,
   );
-  // A statement of its own, so that it sees what was committed before the lock was free.
+  // A statement of its own, so that it sees all commits before the release of the lock.
   const { rows } = await client.query<Record<"seq" | "tag", unknown>>(
     `${headOf(world)} FOR UPDATE`,
   );

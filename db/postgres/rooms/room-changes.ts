@@ -31,7 +31,7 @@ const SELECT = `SELECT ${WHOLE_ROOM_COLUMNS}, view_group, rooms.domain AS own_do
   FROM rooms JOIN worlds ON worlds.id = rooms.world_id
   WHERE rooms.world_id = $1 AND rooms.id = $2`;
 
-// What stays is not written again, as it may be large.
+// Unchanged values are not written again, as they may be large.
 const UPDATE = `UPDATE rooms SET
     name = coalesce($3, name), name_folded = coalesce($4, name_folded),
     description = coalesce($5, description), description_folded = coalesce($6, description_folded),

@@ -26,7 +26,7 @@ const MAX_CACHED = 1024 * 1024;
 /** The memory of a view group, in characters. */
 const GROUP_SIZE = 200;
 
-/** The lists of rooms, which are cached. Those that have to look at every room take turns. */
+/** The lists of rooms, which are cached. Lists that have to look at every room take turns. */
 export function roomLists(db: Database): RoomStore["list"] {
   const { sql, caches, searches } = db;
   const views = caches.rooms.reads<View | undefined>();

@@ -14,7 +14,7 @@ import { foldCase, type RoomRow } from "../../rules/rows.js";
 import type { RoomSelection } from "../../contract/store.js";
 import type { Sql } from "../engine/sql.js";
 
-/** What tells who may see which rooms of a world. */
+/** The values that decide the visibility of the rooms of a world. */
 export interface View {
   /** The revision of the world. */
   revision: number;
@@ -109,14 +109,14 @@ const rowsSql = (query: RoomQuery) => `
     FROM rooms WHERE world_id = $1 AND id = ANY ((SELECT ids FROM page)::text[])
   ) AS rooms ORDER BY place`;
 
-/** A row with what belongs to its page. */
+/** A row with the values of its page. */
 interface PageRow extends RoomRow {
   fits: boolean;
   worldRevision: number;
   count: number;
 }
 
-/** Reads who may see which rooms. @returns undefined if there is no such world. */
+/** Reads the visibility of the rooms. @returns undefined if there is no such world. */
 export async function readView(
   sql: Sql,
   world: string,
@@ -152,7 +152,7 @@ export function queryOf(
   };
 }
 
-/** Names a page among those of all worlds. */
+/** The key of a page among the pages of all worlds. */
 export const keyOf = (query: RoomQuery): string => {
   const { world, groups, ordering, limit, offset, type, search } = query;
   const filter = isFiltered(query) ? JSON.stringify([type, search]) : "";

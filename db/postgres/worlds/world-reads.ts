@@ -8,7 +8,7 @@ import type {
 } from "../../contract/store.js";
 import type { Database } from "../engine/database.js";
 
-/** The bound for cached issuers and hosts, in characters. Anybody can ask for those that do not exist. */
+/** The bound for cached issuers and hosts, in characters. Any client can ask for unknown ones. */
 const MAX_NAMES = 2 * 1024 * 1024;
 
 const SELECT = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = $1`;

@@ -31,7 +31,7 @@ const SELECT = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = $1`;
 
 const INSERT = `INSERT INTO worlds (${WORLD_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)`;
 
-// What stays is not written again, as it may be large.
+// Unchanged values are not written again, as they may be large.
 const UPDATE = `UPDATE worlds SET title = $2, config = coalesce($3, config),
     permission_config = coalesce($4, permission_config), domain = $5, revision = $6
   WHERE id = $1`;
@@ -46,7 +46,7 @@ const INSERT_ISSUERS = `INSERT INTO world_issuers (world_id, issuer, audience)
   SELECT $1, issuer, audience FROM unnest($2::text[], $3::text[]) AS keys (issuer, audience)
   ON CONFLICT DO NOTHING`;
 
-/** The tables that hold who was in a world and what was said there. */
+/** The tables with the users and the messages of a world. */
 const ERASED = [
   "announcements",
   "blocks",

@@ -57,7 +57,7 @@ export function channelWrites(db: Connection) {
 
   return {
     /**
-     * A channel; undefined for that of a room in which nothing has happened yet.
+     * A channel; undefined for the channel of a room without any event yet.
      * @throws {StoreError} `absent` on `room`.
      */
     expect(worldId: string, id: string): ChannelRow | undefined {
@@ -66,7 +66,7 @@ export function channelWrites(db: Connection) {
       return row;
     },
 
-    /** A channel, made if it is that of a room; undefined if there is neither. */
+    /** A channel, made if there is a room with this id; undefined if there is neither. */
     claim(worldId: string, id: string): ChannelRow | undefined {
       const row = find(worldId, id);
       if (row || !findRoom.get(id, worldId)) return row;

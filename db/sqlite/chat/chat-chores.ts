@@ -4,7 +4,7 @@ import { rewriteTable } from "../erasure/scrub.js";
 /** How many events one transaction erases. It takes some milliseconds. */
 const SLICE = 1000;
 
-/** The least pause between two slices, in milliseconds, in which others write. */
+/** The least pause between two slices, in milliseconds, for other writes. */
 const SHORTEST_PAUSE = 10;
 
 /** The pause after a failure, in milliseconds. Another process may have held the lock. */
@@ -16,7 +16,7 @@ const REST = 1000;
 /** How many events must be over before the table is rewritten. */
 const MANY = 10_000;
 
-/** What {@link ChatChores} needs of the thread that writes. */
+/** The part of the writer thread that {@link ChatChores} uses. */
 export interface ChoreHooks {
   /**
    * Erases a slice of the events of deleted channels, in a transaction of the caller.
@@ -30,9 +30,9 @@ export interface ChoreHooks {
 }
 
 /**
- * Erases what deleted channels leave, in slices with pauses, and gives back the space
- * of events that are over. `chat_remains` lists the channels, so that the next
- * process finishes what a crash interrupts.
+ * Erases the remains of deleted channels, in slices with pauses, and frees the space of
+ * erased events. `chat_remains` lists the channels, so that the next process finishes the
+ * work after a crash.
  */
 export class ChatChores {
   readonly #hooks: ChoreHooks;
@@ -54,7 +54,7 @@ export class ChatChores {
     this.#compact = compaction(db);
   }
 
-  /** Begins to erase what deleted channels left, if they left anything. */
+  /** Begins to erase the remains of deleted channels, if there are any. */
   start(): void {
     if (!this.#erasing && this.#hasRemains()) this.#next(0);
   }
@@ -72,7 +72,7 @@ export class ChatChores {
         }
         pause = Math.max(SHORTEST_PAUSE, performance.now() - started);
       } catch {
-        // It is tried again, and nobody waits for it.
+        // It is tried again, and no caller waits for it.
       }
       this.#next(pause);
     }, pause);
@@ -91,7 +91,7 @@ export class ChatChores {
   }
 
   /**
-   * Ends. What is left to erase is done at once, without pauses, as far as time allows.
+   * Ends. The rest is erased at once, without pauses, as far as time allows.
    * @param deadline as `performance.now` gives it.
    */
   close(deadline: number): void {
@@ -107,9 +107,9 @@ export class ChatChores {
 }
 
 /**
- * @returns a function that rewrites the table of events without those that are over,
- *   if they are most of it. That takes 1.5 to 4 seconds for a million, and all other
- *   writes wait. It happens only once as many were erased as are left.
+ * @returns a function that rewrites the table of events without erased events, if they are
+ *   most of it. That takes 1.5 to 4 seconds for a million, and all other writes wait. It
+ *   happens only when as many were erased as are left.
  */
 function compaction(db: Connection): () => void {
   const count = (sql: string) => db.prepare<[], number>(sql).pluck();

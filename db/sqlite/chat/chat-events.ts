@@ -124,7 +124,7 @@ export interface TaggedDelivery {
   delivery: Delivery;
 }
 
-/** The reads of events with what their deliveries need. */
+/** The reads of events with the fields for their deliveries. */
 export function deliveryReads(db: Connection) {
   const { reactionsTo } = eventReads(db);
   const before = (condition: string) =>

@@ -36,12 +36,12 @@ interface Replaced {
   deleted: number;
 }
 
-/** What is left of a content. */
+/** The remains of a content. */
 export const BLANK = blankOf("content");
 
 const NOTHING = new Uint8Array();
 
-/** What a delivery says beside the event and its place in the channel. */
+/** The fields of a delivery beside the event and its place in the channel. */
 type Recipients = Partial<Pick<Delivery, "notified" | "appeared">>;
 
 /** Stores events. */
@@ -117,7 +117,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
   const blank = db.prepare<[number]>(
     `UPDATE chat_events SET content = ${BLANK} WHERE number = ? AND typeof(content) = 'text'`,
   );
-  // Those before it are erased already.
+  // Earlier ones are erased already.
   const blankEdit = db.prepare<{ world: string; event: number }>(
     `UPDATE chat_events SET content = ${BLANK}
      WHERE world_id = @world AND typeof(content) = 'text'
@@ -139,7 +139,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
     )
     .pluck();
   /**
-   * @param from who is notified: tables joined with `users`, and a condition. A `CROSS
+   * @param from selects the notified users: tables joined with `users`, and a condition. A `CROSS
    *   JOIN` keeps SQLite from going through all users of the world.
    */
   const notify = (from: string) =>
@@ -214,8 +214,8 @@ export function messageWrites(db: Connection, log: WriteLog) {
   }
 
   /**
-   * Updates who knows of a new message.
-   * @returns to whom a direct channel appeared.
+   * Updates the unread lists and notifications for a new message.
+   * @returns the users to whom a direct channel appeared.
    */
   function seen({ number, direct }: ChannelRow, sender: string): string[] {
     if (direct !== null) return show.all(number);
@@ -266,7 +266,7 @@ interface Notified {
   channel: number;
   event: number;
   sender: string;
-  /** JSON of the ids of those who are named. */
+  /** JSON of the ids of the mentioned users. */
   users: string;
   /** 1 if they need not be members. */
   all: number;

@@ -7,10 +7,10 @@ import { IS_KNOWN } from "../../rules/rows.js";
 /** How many events one slice erases. */
 const SLICE = 200;
 
-/** How many events one slice looks at for those of a user. */
+/** How many events one slice searches for events of a user. */
 const LOOKED_AT = 5000;
 
-/** Removes channels. What is left of their events is erased later. */
+/** Removes channels. Their remaining events are erased later. */
 export function channelRemoval(db: Connection) {
   const removal = (condition: string) => {
     const note = db.prepare<[string]>(
@@ -49,8 +49,8 @@ export function channelRemoval(db: Connection) {
     ofWorld: removal("world_id = ?"),
 
     /**
-     * Ends what an erased user is in chat, but for the place in direct channels.
-     * Those in which everybody is erased are removed. Needs no foreign keys.
+     * Ends the memberships and read states of an erased user, except the places in direct
+     * channels. Direct channels with erased members only are removed. Needs no foreign keys.
      */
     ofUser(user: string): void {
       for (const statement of quit) statement.run(user);

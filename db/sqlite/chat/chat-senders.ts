@@ -3,7 +3,7 @@ import { denied } from "../../rules/preconditions.js";
 import type { Connection } from "../engine/connection.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 
-/** Checks who sends messages and reacts. */
+/** Checks the senders of messages and reactions. */
 export function senderCheck(db: Connection) {
   const select = db
     .prepare<
@@ -22,7 +22,7 @@ export function senderCheck(db: Connection) {
   );
 
   /**
-   * @param channel undefined for that of a room in which nothing has happened yet.
+   * @param channel undefined for the channel of a room without any event yet.
    * @param volatile whether the user counts as a member of a room.
    * @throws {StoreError} `denied` if the user is banned, silenced or erased, is no
    *   member, or is blocked by a member of a direct channel.

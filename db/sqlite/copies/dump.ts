@@ -69,7 +69,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   chat_reactions: `WHERE ${isAlive("t.event")}`,
 };
 
-/** What SQLite calls a column, if it differs. */
+/** The name of a column in SQLite, if it differs. */
 const isOwn = (table: Table, column: string) =>
   column !== "world_id" || !(table.name in WORLDS);
 const nameOf = (table: Table, column: string) =>
@@ -83,7 +83,7 @@ function selectionOf(table: Table): string {
   }
   const columns = table.columns.map(({ name }) => {
     if (!isOwn(table, name)) return "w.world_id";
-    // What is erased is a blob of zeros.
+    // An erased value is a blob of zeros.
     if (table.name === "chat_events" && name === "content") {
       return "CASE typeof(t.content) WHEN 'text' THEN t.content END";
     }
@@ -97,10 +97,9 @@ function selectionOf(table: Table): string {
 
 /**
  * Copies the database of a folder, and gives the rows of the copy. A server may
- * write meanwhile. Reading the original for long would keep its log from being
- * emptied of what is erased.
+ * write meanwhile. A long read of the original would keep erased bytes in its log.
  * @param scratch an empty folder for the copy.
- * @param report gets how much is copied, and of how much.
+ * @param report gets the copied part and the whole.
  * @throws {StoreError} `unusable`, if the database is damaged.
  */
 export async function sqliteSource(
@@ -124,7 +123,7 @@ export async function sqliteSource(
 }
 
 /**
- * The rows of a database that nobody else uses. An older one is upgraded.
+ * The rows of a database without other users. An older one is upgraded.
  * @throws {StoreError} `unusable` when it is damaged, not Foyer's, or of a newer Foyer.
  */
 export function sourceOfFile(file: string): TableSource {
@@ -170,7 +169,7 @@ function openLatest(file: string): Connection {
 }
 
 /**
- * A new database file that nobody uses before it is finished. Until then a crash
+ * A new database file, unused before it is finished. Until then a crash
  * may leave half of it, so the caller puts it into place afterwards.
  */
 export function sqliteTarget(file: string): TableTarget {
@@ -277,7 +276,7 @@ function sequenceWriter(db: Connection): (row: Row) => void {
   };
 }
 
-/** Runs an insertion, and says in one line why a row cannot be in the database. */
+/** Runs an insertion, with a one-line error if a row cannot be in the database. */
 function explained(table: Table, insert: () => void): void {
   try {
     insert();

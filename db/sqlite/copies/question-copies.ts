@@ -25,7 +25,7 @@ export function questionCopyReads(db: Connection) {
     .pluck();
 
   return {
-    /** @param withVotes whether it is included who votes for them. */
+    /** @param withVotes whether their voters are included. */
     exportQuestions: (worldId: string, withVotes: boolean): QuestionCopy[] =>
       select
         .all(worldId)

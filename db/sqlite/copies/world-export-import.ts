@@ -61,7 +61,7 @@ export function copyReads(db: Connection) {
   return {
     /**
      * @param history whether chat is included.
-     * @param votes whether it is included who voted.
+     * @param votes whether the voters are included.
      */
     exportWorld(
       id: string,

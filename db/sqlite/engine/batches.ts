@@ -5,7 +5,7 @@ import type { Connection } from "./connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import type { Failure, WriteAnswer, WriteCall, Writes } from "./write-calls.js";
 
-/** What a transaction answers and appended. */
+/** The answers and the entries of a transaction. */
 export interface Batch {
   answers: WriteAnswer[];
   hints: readonly Hint<Entry>[];
@@ -90,7 +90,7 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
   };
 }
 
-/** What the caller of a write gets to know of an error. */
+/** The form of an error for the caller of a write. */
 export function failureOf(error: unknown): Failure {
   const { problem, message, field } = storeErrorOf(error) ?? toFault(error);
   return { problem, message, ...(field !== undefined && { field }) };

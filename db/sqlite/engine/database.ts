@@ -14,7 +14,7 @@ import {
   versionIn,
 } from "./upgrade.js";
 
-/** How long a writer waits for the lock of another process, in milliseconds, unless it is told. */
+/** How long a writer waits for the lock of another process by default, in milliseconds. */
 export const LOCK_TIMEOUT = 2000;
 
 /** The size to which the write-ahead log is cut after a checkpoint, in bytes. */
@@ -135,7 +135,7 @@ function refuseRemains(dataDir: string): void {
   }
 }
 
-/** The message about what remains of a lost database; undefined if nothing does. */
+/** The message about the remains of a lost database; undefined without any. */
 function remainsIn(dataDir: string): string | undefined {
   if (existsSync(join(dataDir, "restore"))) {
     return "a restore into it has not finished; wait for it, or start it again";
@@ -254,7 +254,7 @@ function explainOpening<T>(dataDir: string, open: () => T): T {
   }
 }
 
-/** What an operator can do about an error of SQLite or of the system. */
+/** The advice to an operator about an error of SQLite or of the system. */
 function adviceOnCode(code: string): string {
   if (/^(EACCES|EPERM|EROFS|SQLITE_(CANTOPEN|READONLY|PERM))/.test(code)) {
     return `; the user ${userName()} must be able to read and write there`;

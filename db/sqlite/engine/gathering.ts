@@ -13,8 +13,8 @@ const MAX_URGENT = 8;
  * An urgent item leaves at the end of this turn of the event loop, with everything
  * that came before it. So does a patient item, unless there is a crowd: then it waits
  * until {@link WINDOW} has passed since the last delivery, and others join it. Items
- * are a crowd when one comes before the last one is dealt with. Who waits for each
- * result before the next item is none, and is never held up.
+ * are a crowd when one comes before the last one is dealt with. A caller that waits for
+ * each result before the next item is no crowd, and is never held up.
  */
 export class Gathering<T> {
   readonly #deliver: (items: T[]) => void;
@@ -48,7 +48,7 @@ export class Gathering<T> {
     else this.#leaving = setImmediate(this.flush);
   }
 
-  /** Delivers what has gathered. */
+  /** Delivers the gathered items. */
   readonly flush = (): void => {
     clearImmediate(this.#leaving);
     clearTimeout(this.#waiting);

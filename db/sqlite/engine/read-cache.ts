@@ -5,8 +5,8 @@ import type { Connection } from "./connection.js";
 import { sameValues } from "../../rules/rows.js";
 
 /**
- * The bound for the values of one kind, in characters of what was read. What is
- * parsed of it may take twenty times as much memory.
+ * The bound for the values of one kind, in characters as they were read. Parsed, they
+ * may take twenty times as much memory.
  */
 const MAX_SIZE = 16 * 1024 * 1024;
 
@@ -40,7 +40,7 @@ interface CachedRows<R extends object, V> {
   keep(key: string, row: R, value: V): void;
 }
 
-/** How often the event loop has looked for what arrived (`uv_metrics_info`). */
+/** How often the event loop has polled its sockets (`uv_metrics_info`). */
 const polls = (): number => performance.nodeTiming.uvMetricsInfo.loopCount;
 
 /**
@@ -53,9 +53,9 @@ const polls = (): number => performance.nodeTiming.uvMetricsInfo.loopCount;
  * instead of once for each statement. Reads see writes of other processes from the
  * next turn on, and writes of this process after {@link refresh}.
  *
- * A turn begins when the event loop looks for what has arrived, and not with its
- * timers: a request that arrives after a timer has read may come from somebody to whom
- * another process has confirmed a write in between.
+ * A turn begins when the event loop polls its sockets, and not with its timers: a request
+ * that arrives after a timer has read may come from a client to which another process has
+ * confirmed a write in between.
  *
  * `PRAGMA data_version` changes with every commit of another connection. The
  * connection of this cache never writes, so an unchanged number means an unchanged
@@ -104,7 +104,7 @@ export class ReadCache {
 
   /**
    * A cache for values of one kind.
-   * @param size the bound for all of them, in characters of what was read.
+   * @param size the bound for all of them, in characters as they were read.
    */
   reads<V>(size = MAX_SIZE): CachedReads<V> {
     const cache = new Cache<V>(size);
@@ -192,9 +192,9 @@ export class ReadCache {
 }
 
 /**
- * Compares rows with what is stored. SQLite does that, because reading a row into
+ * Compares rows with the stored ones. SQLite does that, because reading a row into
  * objects and strings of JavaScript takes twice as long, and three times if it is large.
- * @returns a function that says whether a statement would select the same row again.
+ * @returns a function that tells whether a statement would select the same row again.
  */
 function rowComparison<R extends object>(
   db: Connection,

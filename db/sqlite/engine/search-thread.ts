@@ -7,8 +7,8 @@ import type { Search, Searches, SearchResult } from "./searcher.js";
 import { userSearch } from "../users/user-search.js";
 import { worldReads } from "../worlds/world-reads.js";
 
-// The thread that reads lists which have to look at every room. It finds out by
-// itself what the caller may see, so that rights and rooms are of the same state.
+// The thread that reads lists which have to look at every room. It computes the rights of
+// the caller itself, so that rights and rooms belong to one state.
 
 const port = parentPort!;
 const { dataDir } = workerData as { dataDir: string };
@@ -27,7 +27,7 @@ const searches: Searches = {
 
 port.on("message", (search: Search) => {
   port.postMessage(runSearch(search));
-  // The next search must see what was written in the meantime.
+  // The next search must see the writes in the meantime.
   cache.refresh();
 });
 

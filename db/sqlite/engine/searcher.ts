@@ -8,7 +8,7 @@ import {
 import type { RoomRows } from "../rooms/room-reads.js";
 import type { UserRows } from "../users/user-search.js";
 
-/** What the thread can search for. */
+/** The searches of the thread. */
 export interface Searches {
   rooms(worldId: string, selection: Omit<RoomSelection, "signal">): RoomRows;
   users(worldId: string, search: UserSearch): UserRows;
@@ -43,7 +43,7 @@ const MAX_PENDING_SEARCHES = 64;
  */
 export class Searcher {
   readonly #dataDir: string;
-  /** What waits, by kind and world. Whose turn is next comes first. */
+  /** The waiting searches, by kind and world. The next turn comes first. */
   readonly #pending = new Map<string, PendingSearch[]>();
   #running: PendingSearch | undefined;
   #worker: Worker | undefined;
@@ -55,9 +55,9 @@ export class Searcher {
   }
 
   /**
-   * @param signal aborts when nobody waits for the list any longer.
+   * @param signal aborts when the client no longer waits for the list.
    * @throws {StoreError} `busy` when too many such lists of the world wait, or if it is
-   *   aborted before its turn; or what reading throws.
+   *   aborted before its turn; or the error of the read.
    */
   run<W extends keyof Searches>(
     what: W,
@@ -83,7 +83,7 @@ export class Searcher {
 
   /**
    * Begins no more lists, as long as a write runs that must not meet a reader.
-   * @returns what ends the pause.
+   * @returns a function that ends the pause.
    */
   pause(): () => void {
     this.#pauses++;
@@ -93,7 +93,7 @@ export class Searcher {
     };
   }
 
-  /** Ends the thread; what waits for it fails. */
+  /** Ends the thread; waiting searches fail. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#fail("The store is closed.");
@@ -117,7 +117,7 @@ export class Searcher {
     this.#worker.postMessage(next.search);
   }
 
-  /** Frees the places of searches that nobody waits for. */
+  /** Frees the places of aborted searches. */
   #dropAborted(): void {
     for (const [key, waiting] of this.#pending) {
       const left = waiting.filter(({ signal }) => !signal?.aborted);

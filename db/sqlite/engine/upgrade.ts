@@ -117,8 +117,8 @@ export function versionIn(file: string): number {
 
 /**
  * Opens a database that no other process has open. In WAL mode, each connection holds
- * a lock of the file that all share, for as long as it is open, whatever version of
- * Foyer opened it; this one holds it alone.
+ * a lock of the file that all share, for as long as it is open, in every version of
+ * Foyer; this one holds it alone.
  * @returns undefined if there is another connection.
  */
 function openAlone(file: string): Connection | undefined {

@@ -29,7 +29,7 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof copyWrites>;
 
 /**
- * A write as it is sent to the writer thread. What travels between the threads goes by
+ * A write as it is sent to the writer thread. Messages between the threads have values by
  * position, because to copy the names of fields takes most of the time.
  */
 export type WriteCall = readonly [
@@ -63,7 +63,7 @@ export interface BatchReport {
   hints: SentHint[];
 }
 
-/** What the thread starts with. */
+/** The options of the thread. */
 export interface ThreadData {
   dataDir: string;
   /** The author of writes that name none. */

@@ -105,7 +105,7 @@ function next(): Message | undefined {
 
 /**
  * Erases users and all their bytes in the same transaction. When the answer is sent,
- * they are gone from the database file, and from its log as soon as nobody reads it.
+ * they are gone from the database file, and from its log as soon as it has no readers.
  */
 function erase(users: WriteCall[]): Batch {
   // Switching foreign keys makes SQLite prepare every statement again.

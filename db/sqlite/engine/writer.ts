@@ -19,7 +19,7 @@ import { fromSent } from "../log/sent-hints.js";
 interface WriterOptions extends ThreadData {
   /** Called after each transaction, before the promises of its writes resolve. */
   onWritten: () => void;
-  /** Gets what transactions appended, after {@link onWritten}. Answers wait for what it returns. */
+  /** Gets the entries of transactions, after {@link onWritten}. Answers wait for its promise. */
   onAppended: OnAppended;
 }
 
@@ -29,8 +29,8 @@ interface PendingWrite {
 }
 
 /**
- * What many people do in the same moment. These writes gather, because each
- * transaction has a cost of its own. Marks are not among them: they come in batches.
+ * The writes that crowds make in the same moment. They gather, because each transaction
+ * has a cost of its own. Marks are not among them: they come in batches.
  */
 const OF_CROWDS: ReadonlySet<keyof Writes> = new Set([
   "enterUser",
@@ -61,8 +61,8 @@ export class Writer {
 
   /**
    * Runs one write. It is durable when the promise resolves.
-   * @param by who asked for it.
-   * @throws {StoreError} what the write throws, or a problem of the store.
+   * @param by the author.
+   * @throws {StoreError} the error of the write, or a problem of the store.
    */
   run<W extends keyof Writes>(
     write: W,
@@ -83,7 +83,7 @@ export class Writer {
     });
   }
 
-  /** Starts the thread, which also finishes what a crash interrupted. */
+  /** Starts the thread, which also finishes the work that a crash interrupted. */
   begin(): void {
     this.#worker ??= this.#start();
   }

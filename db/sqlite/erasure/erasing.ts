@@ -16,8 +16,8 @@ const ERASING = new Set<keyof Writes>([
 ]);
 
 /**
- * Writes whose old bytes leave the log soon, together with those of others, and not
- * before their answers. There may be many of them. But a deleted message leaves it
+ * Writes whose old bytes leave the log soon, together with the bytes of other writes, and
+ * not before their answers. There may be many of them. But a deleted message leaves the log
  * before the answer.
  */
 const ERASING_SOON = new Set<keyof Writes>([
@@ -37,10 +37,10 @@ const LEAVING = new Set<keyof Writes>([
 /** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
 const PATROL = 60_000;
 
-/** How long a thread that ends erases what deleted channels left, in milliseconds. */
+/** How long an ending thread erases the remains of deleted channels, in milliseconds. */
 const LAST_CHORES = 2000;
 
-/** Sees to it that what writes erase leaves the files of the database. */
+/** Removes erased bytes from the files of the database. */
 export class Erasing {
   readonly #scrubber: Scrubber;
   readonly #chores: ChatChores;
@@ -64,7 +64,7 @@ export class Erasing {
     });
   }
 
-  /** Finishes what other processes left, now and from time to time. */
+  /** Finishes the work that other processes left, now and from time to time. */
   start(): void {
     this.#takeOver();
     this.#chores.rest();
@@ -102,7 +102,7 @@ export class Erasing {
     if (wrote("deleteWorld") || wrote("eraseUser")) {
       this.#scrubber.scrub(tables);
     } else if (tables.length > 0) this.#scrubber.scrubInTime(tables);
-    // Anybody may ask to delete what is not theirs, and emptying the log costs a sync.
+    // Any user may ask to delete messages of others, and emptying the log costs a sync.
     if (deleted(calls, answers)) this.#scrubber.scrubLog();
     else if (anyOf(ERASING_SOON) || this.#erasedLog) {
       this.#scrubber.scrubLogSoon();
@@ -112,7 +112,7 @@ export class Erasing {
     if (wrote("expireEvents")) this.#chores.rest();
   }
 
-  /** Ends, and finishes what it can by then. */
+  /** Ends, and finishes as much as it can. */
   close(): void {
     clearInterval(this.#patrol);
     this.#chores.close(performance.now() + LAST_CHORES);

@@ -1,10 +1,10 @@
 import type { Connection } from "../engine/connection.js";
 
-// Deleting a row is not enough. SQLite overwrites what it deletes
-// (`secure_delete`). But when it moves a row to another page, the old page keeps
-// its bytes, and no deletion finds them there.
+// Deleting a row is not enough. SQLite overwrites deleted rows (`secure_delete`). But when
+// it moves a row to another page, the old page keeps its bytes, and no deletion finds them
+// there.
 
-/** The tables whose rows are erased: such as users, who have names, files, which have secret keys, and what people wrote. */
+/** The tables whose rows are erased: such as users, who have names, files, which have secret keys, and user texts. */
 export const ERASED_TABLES = [
   "users",
   "blocks",
@@ -18,12 +18,12 @@ export type ErasedTable = (typeof ERASED_TABLES)[number];
 
 /**
  * Rewrites the rows of a table, and with them every page that ever held one. The
- * cost depends on the size of the table, and not on that of the database. The rows
+ * cost depends on the size of the table, not of the database. The rows
  * keep their rowids, and ids of AUTOINCREMENT are not given again.
  *
  * Runs in a transaction and, unless nothing refers to the table, without foreign
  * keys. With them, emptying the table of users would remove the owners of files.
- * @param kept the condition for the rows that are kept; by default all are.
+ * @param kept the condition for the rows to keep; all by default.
  */
 export function rewriteTable(
   db: Connection,
@@ -59,7 +59,7 @@ export function rewriteTable(
 }
 
 /**
- * What is left of a text in a column: as many zero bytes. The row keeps its size, so SQLite
+ * The replacement of an erased text: as many zero bytes. The row keeps its size, so SQLite
  * overwrites the text in its place.
  */
 export const blankOf = (column: string): string =>
@@ -76,9 +76,9 @@ export function withoutForeignKeys<T>(db: Connection, work: () => T): T {
 }
 
 /**
- * Empties the write-ahead log, which holds pages as they were before.
+ * Empties the write-ahead log, which holds earlier states of pages.
  * @param patience how many milliseconds to wait for readers. Other writes wait
- *   with it, so nobody should wait for the end of a backup.
+ *   with it, so do not wait for the end of a backup.
  * @returns whether it is empty.
  */
 export function emptyLog(db: Connection, patience: number): boolean {

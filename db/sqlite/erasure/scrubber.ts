@@ -8,7 +8,7 @@ import {
   withoutForeignKeys,
 } from "./scrub.js";
 
-/** How soon the log is emptied when nobody waits for it, in milliseconds. */
+/** How soon the log is emptied when no caller waits for it, in milliseconds. */
 const SOON = 1000;
 
 /**
@@ -44,7 +44,7 @@ export class Scrubber {
   readonly #due = new Set<ErasedTable>();
   #retry: NodeJS.Timeout | undefined;
   #soon: NodeJS.Timeout | undefined;
-  /** Whether somebody read the log when it was last to be emptied. A backup may read it for minutes. */
+  /** Whether the log had a reader at the last attempt to empty it. A backup may read it for minutes. */
   #held = false;
   /** How long the last rewrite of tables took, in milliseconds. */
   #lastRewrite = 0;
@@ -83,7 +83,7 @@ export class Scrubber {
     this.#retry ??= setTimeout(() => this.#try(), pause);
   }
 
-  /** Removes what was erased and is only in the log. Tables that wait for their scrub go on waiting. */
+  /** Removes erased bytes that are only in the log. Tables that wait for their scrub go on waiting. */
   scrubLog(): void {
     clearTimeout(this.#soon);
     this.#soon = undefined;
@@ -91,12 +91,12 @@ export class Scrubber {
     else this.#emptied();
   }
 
-  /** The same a little later, once for all who ask until then. */
+  /** The same a little later, once for all calls until then. */
   scrubLogSoon(): void {
     this.#soon ??= setTimeout(() => this.scrubLog(), SOON);
   }
 
-  /** Ends. What cannot be scrubbed now keeps its mark, and the next process scrubs it. */
+  /** Ends. A table that cannot be scrubbed now keeps its mark, and the next process scrubs it. */
   close(): void {
     if (this.#marks.due) this.#try();
     clearTimeout(this.#retry);
@@ -130,7 +130,7 @@ export class Scrubber {
     this.#lastRewrite = performance.now() - started;
   }
 
-  /** Empties the log if it can. Nobody waits for the same reader twice. */
+  /** Empties the log if it can. It waits only once for the same reader. */
   #emptied(): boolean {
     this.#held = !emptyLog(this.#db, this.#held ? 0 : PATIENCE);
     return !this.#held;

@@ -8,7 +8,7 @@ const strangers = (table: string): string =>
    JOIN chat_channels AS c ON c.number = t.channel JOIN users ON users.id = t.user_id
    WHERE users.world_id != c.world_id GROUP BY c.id`;
 
-/** Events with a fault, by channel. Those of deleted channels wait for their erasure. */
+/** Events with a fault, by channel. Events of deleted channels wait for their erasure. */
 const events = (condition: string): string =>
   `SELECT c.id, count(*) AS count FROM chat_events AS e
    JOIN chat_channels AS c ON c.number = e.channel

@@ -3,7 +3,7 @@ import { fileSize } from "../engine/database.js";
 import type { Connection } from "../engine/connection.js";
 
 /**
- * Counts what the store holds. Writes keep the sums of rooms and bytes up to
+ * Counts the records of the store. Writes keep the sums of rooms and bytes up to
  * date, and users are counted in their indexes, so no count reads the rows of a
  * table that grows.
  */
@@ -16,7 +16,7 @@ export function countReads(db: Connection): () => Counts {
        (SELECT count(*) FROM users WHERE client_id IS NOT NULL) AS users,
        (SELECT coalesce(sum(file_bytes), 0) FROM worlds) AS fileBytes`,
   );
-  // The write-ahead log holds what is not yet in the database file.
+  // The write-ahead log holds the pages that are not yet in the database file.
   const files = [db.name, `${db.name}-wal`];
   return () => ({
     ...select.get()!,

@@ -60,7 +60,7 @@ export async function copyDatabase(
 }
 
 /**
- * Opens a database file that nobody else uses, and checks all of it.
+ * Opens a database file without other users, and checks all of it.
  * @throws {StoreError} `unusable` when it is damaged, not Foyer's, or of a newer Foyer.
  */
 export function openCopy(file: string): Connection {
@@ -96,7 +96,7 @@ export function countRows(db: Connection): RowCounts {
   return { ...NO_ROWS, ...found };
 }
 
-/** What happened to a file that a copy of the database names. */
+/** The present state of a file in a copy of the database. */
 export function whatBecameOf(db: Connection, key: string): FileFate {
   const [, worldId] = key.split("/");
   const found = db
@@ -109,7 +109,7 @@ export function whatBecameOf(db: Connection, key: string): FileFate {
   return found.world ? "deleted" : "gone with its world";
 }
 
-/** What SQLite finds wrong with the structure of a database: at most the first ten problems. */
+/** The faults of the structure of a database, as SQLite finds them: at most the first ten. */
 export function damageOf(db: Connection): string[] {
   const rows = db.pragma("integrity_check(10)") as {
     integrity_check: string;

@@ -31,7 +31,7 @@ const RULES: Rules = {
   ballotsTooNew: `SELECT p.id, count(*) AS count FROM polls AS p
      JOIN poll_ballots AS b ON b.poll = p.number
      WHERE b.changed > p.changed GROUP BY p.id ORDER BY p.id`,
-  // The names may be those of options that were deleted since.
+  // The ids may name options that were deleted since.
   resultsUnreadable: `SELECT id, 1 AS count FROM (SELECT id, results,
        CASE WHEN json_valid(results) THEN results ELSE 'null' END AS parsed
        FROM polls WHERE results IS NOT NULL)

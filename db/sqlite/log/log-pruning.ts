@@ -5,7 +5,7 @@ import { blankOf } from "../erasure/scrub.js";
 /** How many entries one slice deletes. */
 const SLICE = 1000;
 
-/** For how long the log keeps what entries hold beside ids, and the log of a deleted world, in milliseconds. */
+/** How long the log keeps texts in entries, and the log of a deleted world, in milliseconds. */
 const KEPT = 60 * 60 * 1000;
 
 /**

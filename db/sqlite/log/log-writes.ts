@@ -85,7 +85,7 @@ export class WriteLog {
     this.#draft.append(world, change, by);
   }
 
-  /** Appends an entry about what only the user could do, such as to vote. */
+  /** Appends an entry about an action that only the user could take, such as a vote. */
   appendOf(world: string, user: string, change: Given): void {
     this.append(world, change, userBy(user, this.#by));
   }
@@ -115,7 +115,7 @@ export class WriteLog {
     return this.#draft.skip(world, 1);
   }
 
-  /** Erases what the entries of a world hold beside ids. */
+  /** Erases all but the ids in the entries of a world. */
   erase(world: string): void {
     this.#erased.add(world);
   }

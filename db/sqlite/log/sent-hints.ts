@@ -3,7 +3,7 @@ import { type Change, chatEntry, type Entry } from "../../log/entries.js";
 import type { Author } from "../../contract/author.js";
 import type { Hint } from "../../log/log.js";
 
-/** What each hint says. */
+/** The fields of each hint. */
 type Head = [
   previous: number,
   world: string,
@@ -16,7 +16,7 @@ type Head = [
 
 /**
  * A hint as it travels between the threads: by position, because to copy the names of
- * fields takes most of the time. The delivery of an event of chat says its number and time.
+ * fields takes most of the time. The delivery of a chat event has its number and time.
  */
 export type SentHint =
   | [...Head, delivery: Delivery]

@@ -11,7 +11,7 @@ import log from "./0010-log.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
- * version n. They may call what `upgrade` defines.
+ * version n. They may call the functions that `upgrade` defines.
  */
 export const migrations: readonly string[] = [
   worldsAndRooms,

@@ -13,8 +13,8 @@ import type { worldReads } from "../worlds/world-reads.js";
 const MAX_CACHED = 1024 * 1024;
 
 /**
- * The lists of rooms, cached until the next write of any process. What is not cached
- * is read here, or in a thread if it has to look at every room.
+ * The lists of rooms, cached until the next write of any process. Other lists are read
+ * here, or in a thread if they have to look at every room.
  */
 export function roomListCache(
   cache: ReadCache,

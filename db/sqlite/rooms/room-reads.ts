@@ -153,7 +153,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
       const range = { ...filter, limit: pageSize, offset };
       for (const row of selectPage(ordering, filter).iterate(range)) {
         size += byteSizeOf(row);
-        // A single room is never refused, as nobody could ask for less.
+        // A single room is never refused, as no client could ask for less.
         if (size > MAX_ROOM_PAGE && rows.length > 0) {
           throw pageTooLarge();
         }

@@ -34,7 +34,7 @@ interface HiddenColumns {
   own_domain: string | null;
 }
 
-/** {@link HiddenColumns}, and those of {@link WHOLE_ROOM_COLUMNS}. */
+/** {@link HiddenColumns}, and the columns of {@link WHOLE_ROOM_COLUMNS}. */
 type FoundRoom = [
   view_group: number,
   own_domain: string | null,

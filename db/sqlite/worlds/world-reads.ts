@@ -4,7 +4,7 @@ import type { Connection } from "../engine/connection.js";
 import type { ReadCache } from "../engine/read-cache.js";
 import { readWorld, WORLD_COLUMNS, type WorldRow } from "../../rules/rows.js";
 
-/** The bound for cached issuers, in characters. Anybody can send tokens of issuers that do not exist. */
+/** The bound for cached issuers, in characters. Any client can send tokens of unknown issuers. */
 const MAX_ISSUERS = 2 * 1024 * 1024;
 
 /** The reads of worlds. */

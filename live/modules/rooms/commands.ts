@@ -320,13 +320,13 @@ async function reorder(
   return listConfigs(context);
 }
 
-/** What clients make of the schedule of a room. */
+/** The keys of the schedule data that clients use. */
 const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
 
 /** The most schedule data, in bytes of JSON. */
 const MAX_SCHEDULE = 16 * 1024;
 
-/** Everybody in the world gets it with the room. */
+/** Bounds the schedule data, which all viewers of the room get with it. */
 function boundSchedule(data: unknown, code?: string): void {
   const fault = boundFault(data ?? null, MAX_SCHEDULE);
   if (fault) throw invalidPayload({ schedule_data: [fault] }, code);

@@ -24,7 +24,7 @@ interface CopiesParts {
   readonly clock: Clock;
   readonly put: (process: string, key: string, value: unknown) => void;
   readonly gone: (process: string, key: string, why: Gone) => void;
-  /** Asks a process for what changed after a version. */
+  /** Asks a process for its changes after a version. */
   readonly ask: (process: string, since: number) => void;
 }
 
@@ -37,7 +37,7 @@ interface Known {
   askAt: number;
 }
 
-/** What other processes have in one scope. */
+/** The items of other processes in one scope. */
 export class Copies {
   readonly #parts: CopiesParts;
   readonly #known = new Map<string, Known>();
@@ -72,7 +72,7 @@ export class Copies {
     if (copy.isBehind && !known.isAsking) this.#askLater(process, known);
   }
 
-  /** Whether all is here that a process has told of. */
+  /** Whether the copy has everything that a process has announced. */
   isWhole(process: string): boolean {
     return !this.#known.get(process)?.copy.isBehind;
   }

@@ -9,7 +9,7 @@ export interface CopyListener {
   gone(key: string): void;
 }
 
-/** All that an owner has, of which some slices have arrived. */
+/** The full state of an owner, with some slices still missing. */
 interface Whole {
   readonly version: number;
   /** The slices that have arrived. */
@@ -18,15 +18,15 @@ interface Whole {
 }
 
 /**
- * What a process knows of the {@link Part} of another one. It keeps the keys of the items
- * and their versions. Its listener keeps the values.
+ * The copy of another process's {@link Part}. It keeps the keys of the items and their
+ * versions. Its listener keeps the values.
  */
 export class Copy {
   readonly #listener: CopyListener;
   readonly #items = new Map<string, number>();
   /** It has all changes up to this version; 0 for none. */
   #known = 0;
-  /** The highest version of which it has heard. */
+  /** The highest version that the owner has announced. */
   #newest = 0;
   #whole: Whole | undefined;
 
@@ -39,7 +39,7 @@ export class Copy {
     return this.#known;
   }
 
-  /** Whether the owner has told of something that is not here. */
+  /** Whether the owner has announced changes that are missing here. */
   get isBehind(): boolean {
     return this.#known < this.#newest;
   }
@@ -59,8 +59,8 @@ export class Copy {
   }
 
   /**
-   * Takes a slice of all that the owner has. What is in none of the slices is gone when all
-   * have come.
+   * Takes a slice of the full state of the owner. When all slices have come, items that are
+   * in none of them are gone.
    */
   take({ version, slice, of, put }: Slice): void {
     this.hear(version);

@@ -12,7 +12,7 @@ import {
 /** An item, with a key that begins with its topic, and the version of its last change. */
 export type Item = readonly [key: string, version: number, value: unknown];
 
-/** What an owner changed after one version, up to another. */
+/** The changes of an owner after one version, up to another. */
 export interface Changes {
   readonly since: number;
   readonly version: number;
@@ -30,14 +30,14 @@ export interface Slice {
   readonly put: readonly Item[];
 }
 
-/** What processes tell each other about a scope. */
+/** The messages between processes about a scope. */
 export type Report = {
-  /** Who says so. */
+  /** The sender. */
   readonly process: string;
   /** The scope, unless it is the world of the message. */
   readonly in?: string;
 } & (
-  | /** The process lives, and this is the version of what it has. */ {
+  | /** A heartbeat, with the version of the process's part. */ {
       readonly kind: "beat";
       readonly version: number;
     }
@@ -71,7 +71,7 @@ const isShort =
   (value) =>
     isListOf(shape)(value) && (value as unknown[]).length <= MOST_ITEMS;
 
-// The bus has checked that values are JSON, and their topics check what they are.
+// The bus has checked that values are JSON, and their topics check their shapes.
 const isPut = isShort(isTupleOf(isKey, isCount, () => true));
 
 const isSlice = isRecord({

@@ -1,6 +1,6 @@
 import { type Changes, type Item, MOST_ITEMS, type Slice } from "./messages.js";
 
-/** How many deleted items are remembered. Who lacks older ones gets everything. */
+/** How many deleted items are remembered. A process that lacks older ones gets everything. */
 const MAX_GONE = 10_000;
 
 /** For how long deleted items are remembered, in milliseconds. */
@@ -12,14 +12,14 @@ interface Change {
   readonly value: unknown;
 }
 
-/** What one process has in one scope, and tells the others. */
+/** The items that one process owns in one scope, and publishes. */
 export class Part {
   readonly #next: () => number;
   /** The items in the order of their last changes. */
   readonly #items = new Map<string, Change>();
   /** The versions and times of deletions, in their order. */
   readonly #gone = new Map<string, { version: number; at: number }>();
-  /** What is not published, in the order of the changes. */
+  /** The unpublished items, in the order of the changes. */
   readonly #pending = new Set<string>();
   #version: number;
   /** The version up to which everything is published. */
@@ -78,7 +78,7 @@ export class Part {
     }
   }
 
-  /** What is not published yet. From here on it counts as published. */
+  /** Takes the unpublished changes. From here on they count as published. */
   takePending(): Changes[] {
     const changes = this.#slices(this.#published, [...this.#pending]);
     this.#pending.clear();
@@ -86,7 +86,7 @@ export class Part {
     return changes;
   }
 
-  /** What changed after a version; undefined if that is not known any more. */
+  /** The changes after a version; undefined if they are no longer known. */
   since(version: number): Changes[] | undefined {
     if (version < this.#forgotten) return undefined;
     const changed = [...this.#items, ...this.#gone]

@@ -17,22 +17,22 @@ const TOPIC = "replica";
 /** How often this process looks whether others are silent, or it is, in milliseconds. */
 const TICK = 250;
 
-/** After this time without a word in a scope, a process says that it lives, in milliseconds. */
+/** The longest silence in a scope before a process sends a heartbeat, in milliseconds. */
 const BEAT = 750;
 
 /** How much time one tick counts for at most, in milliseconds: a process may have slept. */
 const LONGEST_TICK = 1000;
 
-/** How long others may take to tell what they have in a scope, in milliseconds. */
+/** How long others may take to send their items of a scope, in milliseconds. */
 const PATIENCE = 250;
 
 /** For how long a scope is still followed that was left, in milliseconds. */
 const LINGER = 10_000;
 
-/** For how long an empty part stays, so that all learn that it is empty, in milliseconds. */
+/** How long an empty part stays, so that all processes see it empty, in milliseconds. */
 const EMPTY_TIME = 2 * TIME_TO_LIVE;
 
-/** What a {@link Replica} needs of the events. */
+/** The part of the events that a {@link Replica} uses. */
 export type ReplicaBus = Pick<
   Events,
   "process" | "publish" | "subscribe" | "join" | "leave"
@@ -44,14 +44,14 @@ interface Followed {
   /** When it was first followed, or last left. */
   since: number;
   readonly copies: Copies;
-  /** The processes that have not told yet what they have. */
+  /** The processes that have not sent their items yet. */
   readonly awaited: Set<string>;
   /** Resolves when all have, or after a moment. */
   readonly ready: Promise<void>;
   readonly onReady: () => void;
 }
 
-/** A scope in which this process tells what it has. */
+/** A scope in which this process owns items. */
 interface Own {
   readonly teller: Teller;
   saidAt: number;
@@ -59,10 +59,11 @@ interface Own {
 
 /**
  * Soft state between processes. Each process owns items in some scopes, such as worlds, and
- * every process that follows a scope has copies of all items in it. They go with their owner.
+ * every process that follows a scope has copies of all items in it. They end with their owner.
  *
  * The bus may lose, double, delay and reorder messages. Each owner numbers its changes, and
- * says every second how far they go. A process that lacks some asks the owner for them.
+ * publishes its highest number every second. A process that lacks changes asks the owner for
+ * them.
  */
 export class Replica {
   readonly #bus: ReplicaBus;
@@ -88,7 +89,7 @@ export class Replica {
       else if (event.type === "process.ended") this.#end(event.process);
     });
     this.#hold(EVERYWHERE);
-    // What others say to this process alone.
+    // The scope for messages to this process alone.
     this.#hold(bus.process);
     this.#tickLater();
   }
@@ -120,8 +121,8 @@ export class Replica {
 
   /**
    * Follows a scope, once more if it is followed already.
-   * @returns when this process has copies of everything, or some process takes too long to
-   *   tell what it has.
+   * @returns when this process has copies of everything, or a process takes too long to
+   *   send its items.
    */
   follow(scope: string): Promise<void> {
     return this.#hold(scope).ready;
@@ -143,7 +144,7 @@ export class Replica {
     return [...(this.#followed.get(scope)?.copies.processes ?? [])];
   }
 
-  /** Publishes what waits, and ends. */
+  /** Publishes the pending changes, and ends. */
   close(): void {
     if (this.#closed) return;
     for (const { teller } of this.#own.values()) {
@@ -202,7 +203,7 @@ export class Replica {
     return own;
   }
 
-  /** Whether no other process would hear what is said in a scope. */
+  /** Whether no other process follows a scope. */
   #isAlone(scope: string): boolean {
     const followed = this.#followed.get(scope);
     if (!followed || followed.copies.size > 0) return false;
@@ -249,7 +250,7 @@ export class Replica {
     else this.#say(scope, { kind: "bye" }, process);
   }
 
-  /** A process has told all that it has, or has ended. */
+  /** A process has sent all its items, or has ended. */
   #told({ awaited, onReady }: Followed, process: string): void {
     if (awaited.delete(process) && awaited.size === 0) onReady();
   }

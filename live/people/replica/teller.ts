@@ -5,7 +5,7 @@ import { Part } from "./part.js";
 /** For how long the questions of other processes are collected, in milliseconds. */
 const ANSWER_DELAY = 20;
 
-/** What a {@link Teller} says. */
+/** The messages of a {@link Teller}. */
 export type Told =
   | { kind: "beat"; version: number }
   | ({ kind: "changes" } & Changes)
@@ -13,17 +13,17 @@ export type Told =
 
 interface TellerParts {
   readonly clock: Clock;
-  /** Says something in the scope, or to one process alone. */
+  /** Sends a message to the scope, or to one process alone. */
   readonly say: (told: Told, to?: string) => void;
-  /** Whether no other process would hear what is said in the scope. */
+  /** Whether no other process follows the scope. */
   readonly isAlone: () => boolean;
 }
 
-/** Tells others what this process has in one scope. */
+/** Publishes the items of this process in one scope. */
 export class Teller {
   readonly part: Part;
   readonly #parts: TellerParts;
-  /** When what is pending will be published; undefined if nothing is. */
+  /** When the pending changes will be published; undefined without any. */
   #dueAt: number | undefined;
   #stop = () => {};
   /** The processes that have asked, and after which versions they lack changes. */
@@ -33,11 +33,11 @@ export class Teller {
   constructor(part: Part, parts: TellerParts) {
     this.part = part;
     this.#parts = parts;
-    // Others drop what they know of an earlier part, and may take the changes after this.
+    // Others drop their copies of an earlier part, and may take the changes after this.
     this.#tell(part.whole().map((slice) => ({ kind: "whole", ...slice })));
   }
 
-  /** Publishes what changed, after so many milliseconds at the latest. */
+  /** Publishes the changes, after so many milliseconds at the latest. */
   publishWithin(delay: number): void {
     const { clock } = this.#parts;
     const dueAt = clock.now() + delay;
@@ -47,7 +47,7 @@ export class Teller {
     this.#stop = clock.after(delay, () => this.publish());
   }
 
-  /** Publishes now what changed. @returns whether there was anything to say. */
+  /** Publishes the changes now. @returns whether there were any. */
   publish(): boolean {
     this.#stop();
     this.#dueAt = undefined;
@@ -58,13 +58,13 @@ export class Teller {
     return slices.length > 0;
   }
 
-  /** Says at which version this process is. */
+  /** Publishes the present version of this process. */
   beat(): void {
     if (this.publish()) return;
     this.#parts.say({ kind: "beat", version: this.part.version });
   }
 
-  /** Another process lacks what changed after a version. */
+  /** Another process lacks the changes after a version. */
   answer(process: string, since: number): void {
     const before = this.#asked.get(process) ?? Infinity;
     this.#asked.set(process, Math.min(before, since));

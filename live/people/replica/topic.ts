@@ -11,7 +11,7 @@ export interface ForeignItem {
   readonly key: string;
 }
 
-/** What processes share under one name. The functions may not throw. */
+/** A kind of shared state under one name. The functions may not throw. */
 export interface TopicParts<V> {
   /** Without spaces. */
   readonly name: string;
@@ -24,9 +24,9 @@ export interface TopicParts<V> {
   gone(item: ForeignItem, why: Gone): void;
 }
 
-/** Changes what this process shares under one name. */
+/** Changes the items of this process under one name. */
 export interface Topic<V> {
-  /** @param delay in milliseconds, by default that of the topic. */
+  /** @param delay in milliseconds, by default the topic's. */
   put(scope: string, key: string, value: V, delay?: number): void;
   delete(scope: string, key: string): void;
   has(scope: string, key: string): boolean;

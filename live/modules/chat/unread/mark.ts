@@ -19,7 +19,7 @@ export interface Made extends Mark {
   readonly at: number;
 }
 
-/** A mark as processes tell each other: the numbers of a {@link Made}. */
+/** A mark in a message between processes: the numbers of a {@link Made}. */
 export type Told = readonly [
   pointer: number,
   listed: number | null,
@@ -28,7 +28,7 @@ export type Told = readonly [
   isWritten: boolean,
 ];
 
-/** Whether something is a {@link Told}. */
+/** Whether a value is a {@link Told}. */
 export const isTold = isTupleOf(
   ...[isCount, isNullOr(isCount), isCount, isNumber, isFlag],
 );

@@ -41,7 +41,7 @@ export class Notices {
     this.#parts = parts;
   }
 
-  /** A new message in a room: tells those who are mentioned, and who is on the unread list. */
+  /** A new message in a room: notifies mentioned users, and users on the unread list. */
   async inRoom(state: WorldState, delivery: Delivery): Promise<void> {
     const { clock, hub, lists, loading } = this.#parts;
     const { event, previousMessage } = delivery;
@@ -61,7 +61,7 @@ export class Notices {
       }
     };
     for (const reader of loading) reader.do(() => tell(reader));
-    // Somebody who marks the channel meanwhile comes again, and is passed over.
+    // A user who marks the channel meanwhile comes again, and is skipped.
     await inSlices(clock, lists.of(channel), tell);
   }
 
