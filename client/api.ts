@@ -125,7 +125,7 @@ export interface paths {
     put?: never;
     /**
      * Forget a user
-     * @description Erases what tells who the user is. Its files stay, and are nobody's.
+     * @description Erases everything that identifies the user. The user's files stay, without an owner.
      */
     post: operations["deleteUser"];
     delete?: never;
@@ -518,7 +518,7 @@ export interface components {
      * @example []
      */
     Rule: (string | string[])[];
-    /** @description Somebody who logged in or uploaded. */
+    /** @description A person who logged in or uploaded. */
     User: {
       /**
        * Format: uuid
@@ -721,7 +721,7 @@ export interface components {
         | "fault";
     };
     /**
-     * @description What is wrong with submitted data: messages by field, in dotted paths.
+     * @description The faults of submitted data: messages by field, in dotted paths.
      * @example {
      *       "name": [
      *         "This field is required."
@@ -732,7 +732,7 @@ export interface components {
      *     }
      */
     Faults: {
-      /** @description What is wrong with the data as a whole. */
+      /** @description The faults of the data as a whole. */
       non_field_errors?: string[];
     } & {
       [key: string]: string[];
@@ -917,7 +917,7 @@ export interface components {
   headers: {
     /** @description Finds the request in the log. */
     "X-Request-Id": string;
-    /** @description The type of the body is what it says. */
+    /** @description The declared type of the body is the real one. */
     "X-Content-Type-Options": "nosniff";
     /** @description Names the state that was answered. */
     ETag: string;
@@ -925,7 +925,7 @@ export interface components {
     "Cache-Control": string;
     /** @description Where it is. */
     Location: string;
-    /** @description How to show who is calling. */
+    /** @description How a caller authenticates. */
     "WWW-Authenticate": "Bearer";
     /** @description After how many seconds to try again. */
     "Retry-After": string;
