@@ -1,5 +1,6 @@
 import { isVisible as isShown } from "../../schemas/plain/announcements.js";
 import { isPublic, isVisible } from "../../schemas/plain/items.js";
+import type { Item } from "../contract/items.js";
 import type { Poll } from "../contract/polls.js";
 import type { Question } from "../contract/questions.js";
 import type { Announcement } from "../contract/announcements.js";
@@ -23,78 +24,66 @@ export function updatedAnnouncement(
   };
 }
 
-/** A question was changed. */
-export function updatedQuestion(before: Question, after: Question): Given {
-  const hid = isVisible(before) && !isVisible(after);
-  return {
-    type: "question.saved",
-    room: after.room,
-    question: after.id,
-    hid,
-    ...(hid && { hidden: { ...after, content: before.content } }),
-  };
-}
-
-/** A question was asked, or its pin was ended by another one. */
-export const savedQuestion = (room: string, question: string): Given => ({
-  type: "question.saved",
-  room,
-  question,
-  hid: false,
-});
-
 /**
- * The extra entry of a pin that has ended another one: readers get no push about the pin of a
- * question that they may not see.
+ * The entries of one kind of item.
+ * @param kind begins the types of the entries, and names the id of the item in them.
+ * @param wasSeen names the field of a deletion that says whether readers saw the item.
+ * @param isSeen whether readers, who manage no items, see this one.
+ * @param hiddenOf the item that readers get when an update hides it: its new state, and the text
+ *   that they saw last.
  */
-export const endedQuestionPin = (
-  pinned: Question,
-  ended: string | undefined,
-): Given[] =>
-  ended === undefined || isVisible(pinned)
-    ? []
-    : [savedQuestion(pinned.room, ended)];
+function itemEntries<I extends Item>(
+  kind: "question" | "poll",
+  wasSeen: "wasVisible" | "wasPublic",
+  isSeen: (item: I) => boolean,
+  hiddenOf: (before: I, after: I) => I,
+) {
+  const entry = (change: string, room: string, id: string, more: object) =>
+    ({ type: `${kind}.${change}`, room, [kind]: id, ...more }) as Given;
 
-export const deletedQuestion = (before: Question): Given => ({
-  type: "question.deleted",
-  room: before.room,
-  question: before.id,
-  wasVisible: isVisible(before),
-});
+  /** An item was created, or its pin was ended by another one. */
+  const saved = (room: string, id: string): Given =>
+    entry("saved", room, id, { hid: false });
 
-/** A poll was changed. */
-export function updatedPoll(before: Poll, after: Poll): Given {
-  const hid = isPublic(before) && !isPublic(after);
-  const { state, is_pinned } = after;
-  return {
-    type: "poll.saved",
-    room: after.room,
-    poll: after.id,
-    hid,
-    ...(hid && { hidden: { ...before, state, is_pinned } }),
+  const updated = (before: I, after: I): Given => {
+    const hid = isSeen(before) && !isSeen(after);
+    const hidden = hid && { hidden: hiddenOf(before, after) };
+    return entry("saved", after.room, after.id, { hid, ...hidden });
   };
+
+  /**
+   * The entries beside a pin that has ended another one: readers learn nothing of the pin of an
+   * item that they may not see.
+   */
+  const endedPin = (pinned: I, ended: string | undefined): Given[] =>
+    ended === undefined || isSeen(pinned) ? [] : [saved(pinned.room, ended)];
+
+  const deleted = (before: I): Given =>
+    entry("deleted", before.room, before.id, { [wasSeen]: isSeen(before) });
+
+  return { saved, updated, endedPin, deleted };
 }
 
-/** A poll was created, or its pin was ended by another one. */
-export const savedPoll = (room: string, poll: string): Given => ({
-  type: "poll.saved",
-  room,
-  poll,
-  hid: false,
-});
+export const {
+  saved: savedQuestion,
+  updated: updatedQuestion,
+  endedPin: endedQuestionPin,
+  deleted: deletedQuestion,
+} = itemEntries<Question>(
+  "question",
+  "wasVisible",
+  isVisible,
+  (before, after) => ({ ...after, content: before.content }),
+);
 
-/** As {@link endedQuestionPin}. */
-export const endedPollPin = (
-  pinned: Poll,
-  ended: string | undefined,
-): Given[] =>
-  ended === undefined || isPublic(pinned)
-    ? []
-    : [savedPoll(pinned.room, ended)];
-
-export const deletedPoll = (before: Poll): Given => ({
-  type: "poll.deleted",
-  room: before.room,
-  poll: before.id,
-  wasPublic: isPublic(before),
-});
+export const {
+  saved: savedPoll,
+  updated: updatedPoll,
+  endedPin: endedPollPin,
+  deleted: deletedPoll,
+} = itemEntries<Poll>(
+  "poll",
+  "wasPublic",
+  isPublic,
+  (before, { state, is_pinned }) => ({ ...before, state, is_pinned }),
+);
