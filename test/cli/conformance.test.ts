@@ -52,6 +52,11 @@ async function start(t: Test, ...worlds: string[]) {
   return { dataDir, ...server };
 }
 
+/** The id of the world in which a corruption is tried. */
+function worldFor(name: string): string {
+  return `spoiled-${Object.keys(corruptions).indexOf(name)}`;
+}
+
 /** The variables of a run. */
 const variables = (world: string): Record<string, string> => {
   const { issuer, audience, secret } = keyOf(world);
@@ -92,8 +97,17 @@ interface Report {
   rows: { name: string; status: string; faults?: string[]; reason?: string }[];
 }
 
+const names = Object.keys(corruptions);
+
+/** Most tests share one server, and have a world of their own. */
+const common = await start(
+  t,
+  ...["mine", "stopped", "poor", "killed", "control", "usage"],
+  ...names.map((name) => worldFor(name)),
+);
+
 void t.test("a server that conforms", async (t) => {
-  const { dataDir, address } = await start(t, "mine");
+  const { dataDir, address } = common;
   const args = ["conformance", address, "--json"];
   for (const only of [
     "poll.vote: withdrawn",
@@ -123,15 +137,15 @@ void t.test("a server that conforms", async (t) => {
 });
 
 void t.test("a run that is stopped cleans up", async (t) => {
-  const { dataDir, address } = await start(t, "mine");
+  const { dataDir, address } = common;
   const args = ["conformance", address, "--only", "question"];
-  const running = spawnFoyer(t, args, variables("mine"));
+  const running = spawnFoyer(t, args, variables("stopped"));
   await until(() => running.said.stdout.includes("passed  question.ask\n"));
   running.signal("SIGINT");
   const ended = await running.finished;
   t.match(ended, { code: 1, stderr: /Stopped after \d+ rows/ });
   t.match(ended.stdout, /\n\d+ passed, 0 failed, 0 skipped; \d+ connections/);
-  await expectRestored(t, dataDir, "mine");
+  await expectRestored(t, dataDir, "stopped");
 });
 
 void t.test("a run whose server ends says so", async (t) => {
@@ -152,47 +166,45 @@ void t.test("a run whose server ends says so", async (t) => {
 void t.test(
   "a key that may not change the world changes nothing",
   async (t) => {
-    const { dataDir, address } = await start(t, "mine");
+    const { dataDir, address } = common;
     const store = await openStoreIn(t, dataDir);
     const permission_config = rules({ "world.update": ["orga"] });
-    await store.worlds.update("mine", { permission_config });
+    await store.worlds.update("poor", { permission_config });
     const args = ["conformance", address, "--only", "poll"];
-    const ended = await foyer(dataDir, args, variables("mine"));
+    const ended = await foyer(dataDir, args, variables("poor"));
     t.match(ended, { code: 1, stdout: /^0 passed, 0 failed, 0 skipped; / });
     t.match(
       ended.stderr,
-      /\nfoyer: PATCH worlds\/mine\/ was answered with 403/,
+      /\nfoyer: PATCH worlds\/poor\/ was answered with 403/,
     );
-    const { value } = (await store.worlds.get("mine"))!;
+    const { value } = (await store.worlds.get("poor"))!;
     t.strictSame(value.permission_config, permission_config);
-    t.strictSame(value.config, config("mine"));
+    t.strictSame(value.config, config("poor"));
   },
 );
 
 void t.test("what a killed run left is deleted", async (t) => {
-  const { dataDir, address } = await start(t, "mine");
+  const { dataDir, address } = common;
   const args = ["conformance", address, "--only", "room.config.list"];
-  const running = spawnFoyer(t, args, variables("mine"));
+  const running = spawnFoyer(t, args, variables("killed"));
   const store = await openStoreIn(t, dataDir);
   const page = { page: 1, pageSize: 500 };
   await until(
-    async () => (await store.users.list("mine", page)).users.length > 5,
+    async () => (await store.users.list("killed", page)).users.length > 5,
   );
   running.signal("SIGKILL");
   await running.finished;
-  t.not((await store.rooms.all("mine", page)).length, 0);
-  const ended = await foyer(dataDir, args, variables("mine"));
+  t.not((await store.rooms.all("killed", page)).length, 0);
+  const ended = await foyer(dataDir, args, variables("killed"));
   t.equal(ended.code, 0, ended.stdout);
-  t.same(await store.rooms.all("mine", page), []);
-  t.same((await store.users.list("mine", page)).users, []);
-  const { config } = (await store.worlds.get("mine"))!.value;
-  t.same(config.JWT_secrets, [keyOf("mine")], "its key, too");
+  t.same(await store.rooms.all("killed", page), []);
+  t.same((await store.users.list("killed", page)).users, []);
+  const { config } = (await store.worlds.get("killed"))!.value;
+  t.same(config.JWT_secrets, [keyOf("killed")], "its key, too");
 });
 
 void t.test("a server that does not conform is found out", async (t) => {
-  const names = Object.keys(corruptions);
-  const worlds = names.map((_, i) => `mine-${i}`);
-  const { dataDir, port } = await start(t, "control", ...worlds);
+  const { dataDir, port } = common;
   const run = async (
     world: string,
     corrupt: Corrupt,
@@ -206,10 +218,10 @@ void t.test("a server that does not conform is found out", async (t) => {
   t.match(control, { code: 0, stdout: "passed  question.vote\n1 passed" });
   const limit = pLimit(AT_ONCE);
   await Promise.all(
-    names.map((name, i) =>
+    names.map((name) =>
       limit(async () => {
         const { corrupt, says } = corruptions[name]!;
-        const { code, stdout, stderr } = await run(`mine-${i}`, corrupt);
+        const { code, stdout, stderr } = await run(worldFor(name), corrupt);
         t.equal(code, 1, name);
         t.match(stdout, /^failed {2}question.vote\n/, name);
         t.match(stdout, says, name);
@@ -220,14 +232,14 @@ void t.test("a server that does not conform is found out", async (t) => {
 });
 
 void t.test("wrong usage, and a server that cannot be used", async (t) => {
-  const { dataDir, address } = await start(t, "mine");
-  const all = variables("mine");
+  const { dataDir, address } = common;
+  const all = variables("usage");
   const cases: [string[], Record<string, string>, number, RegExp][] = [
     [["ftp://x"], all, 2, /must begin with http/],
     [["http://a:b@c"], all, 2, /free of a password/],
     [[address], {}, 2, /name a world/],
     [[address, "--world", "A b"], {}, 2, /a-z, 0-9/],
-    [[address, "--world", "mine"], {}, 2, /set CONFORMANCE_SECRET/],
+    [[address, "--world", "usage"], {}, 2, /set CONFORMANCE_SECRET/],
     [
       [address],
       { ...all, CONFORMANCE_FOREIGN_SECRET: "" },
@@ -246,5 +258,5 @@ void t.test("wrong usage, and a server that cannot be used", async (t) => {
     t.match(ended.stderr, /^foyer: [^\n]+\n$/);
     t.equal(ended.stdout, "");
   }
-  await expectRestored(t, dataDir, "mine");
+  await expectRestored(t, dataDir, "usage");
 });
