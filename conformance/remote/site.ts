@@ -27,6 +27,12 @@ const PINGS = 5;
 /** The largest frame that a server may send, in bytes. */
 const MAX_FRAME = 16 * 1024 * 1024;
 
+let contract: LiveContract | undefined;
+
+/** What servers promise. Its schemas are compiled once in a process, which takes half a second. */
+const promised = (): LiveContract =>
+  (contract ??= new LiveContract(asyncapiDocument({ version }), true));
+
 /** The server of a run. */
 export interface Target {
   /** Its address, or the addresses of its nodes, without a slash at the end. */
@@ -43,7 +49,7 @@ export class RemoteSite implements Site {
   readonly rest: Rest;
   readonly foreignRest: Rest | undefined;
   readonly #target: Target;
-  readonly #contract = new LiveContract(asyncapiDocument({ version }), true);
+  readonly #contract = promised();
   /** Names the users of this run. */
   readonly #run = randomBytes(4).toString("hex");
   /** The faults of frames that no audience got. */

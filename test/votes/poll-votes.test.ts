@@ -54,6 +54,17 @@ void t.test("10 poll.vote", async (t) => {
     },
   );
 
+  await t.test("4.7 only readers and managers vote", async (t) => {
+    const room = await votes.room({ rules: byTrait });
+    const { id } = await votes.poll(room);
+    const question = await votes.question(room);
+    const blind = await votes.person("blind", ["poll.vote", "question.vote"]);
+    const ballot = { room, id, options: [] };
+    t.equal(await blind.code("poll.vote", ballot), "poll.unknown");
+    const vote = { room, id: question.id };
+    t.equal(await blind.code("question.vote", vote), "question.unknown");
+  });
+
   await t.test("A4 votes of one connection count in their order", async (t) => {
     const room = await votes.room();
     const poll = await votes.poll(room);
