@@ -157,12 +157,12 @@ const votes = inArea("votes", [
   ],
   [
     "live/modules/items/polls/pushes.ts",
-    `return frames.of(isOver(poll) || voters.has(user));`,
+    `return frames.of(isOver(poll) || users.has(user));`,
     `return frames.of(true);`,
     "people who withdraw their vote go on to get results",
   ],
   [
-    "live/modules/items/polls/voting.ts",
+    "live/modules/items/polls/voters.ts",
     `if (since) for (const user of users) since.add(user);`,
     ``,
     "a push overtakes the answer to a vote",
@@ -328,7 +328,7 @@ const postgres = inArea("postgres", [
   ],
   [
     "db/postgres/engine/cache.ts",
-    "else if (/^rooms?\\./.test(type)) this.rooms.forget(world);",
+    `else if (type.startsWith("room")) this.rooms.forget(world);`,
     "",
     "changes of rooms leave old values in caches",
   ],
