@@ -179,45 +179,42 @@ export class Pushes {
    * Gives each of some connections what it may get of a state that was read, and lets requests
    * be served meanwhile.
    */
-  walk(
+  async walk(
     state: WorldState,
     connections: Iterable<Connection>,
     frameFor: FrameFor,
   ): Promise<Sent> {
-    return this.each(connections, (connection) =>
-      frameFor(connection, connection.viewOf(state)),
-    );
-  }
-
-  /** Like {@link walk}, for what does not depend on the view, or looks at it by itself. */
-  async each(
-    connections: Iterable<Connection>,
-    frameFor: (connection: Connection, login: Login) => Given,
-  ): Promise<Sent> {
     let total = 0;
     let each = 0;
     await inSlices(this.#ports.clock, connections, (connection) => {
-      const size = give(connection, frameFor);
+      if (connection.ended || !connection.login) return;
+      const given = frameFor(connection, connection.viewOf(state));
+      if (!given) return;
+      const size = give(connection, given);
       total += size;
-      each = Math.max(each, size);
+      if (size > each) each = size;
     });
     return { total, each };
   }
+
+  /** Like {@link walk}, for what looks at views by itself. */
+  async each(
+    connections: Iterable<Connection>,
+    frameFor: (connection: Connection, login: Login) => Given,
+  ): Promise<void> {
+    await inSlices(this.#ports.clock, connections, (connection) => {
+      const { ended, login } = connection;
+      if (ended || !login) return;
+      const given = frameFor(connection, login);
+      if (given) give(connection, given);
+    });
+  }
 }
 
-/**
- * Gives a connection what it gets, if it is still logged in.
- * @returns how many bytes.
- */
-export function give(
-  connection: Connection,
-  frameFor: (connection: Connection, login: Login) => Given,
-): number {
-  const { ended, login } = connection;
-  if (ended || !login) return 0;
-  const given = frameFor(connection, login);
-  if (!given) return 0;
-  if (Buffer.isBuffer(given)) {
+/** @returns how many bytes. */
+function give(connection: Connection, given: Buffer | Piece): number {
+  // A look at a field is faster than at the class, which counts for crowds.
+  if (!("bytes" in given)) {
     connection.push(given);
     return given.length;
   }

@@ -98,7 +98,6 @@ export class Subscription {
    * @param ids in ascending order.
    */
   skipped(ids: readonly number[]): number {
-    if (this.listener.connection.ended) return ids.length;
     if (this.#waiting || ids[0]! > this.#since) return 0;
     const first = ids.findIndex((id) => id > this.#since);
     return first < 0 ? ids.length : first;
