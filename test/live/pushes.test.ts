@@ -129,27 +129,29 @@ void t.test("what is collected", async (t) => {
   const { timeline, ports } = stage();
   const throttle = new Throttle(ports, { interval: 300, collects: true });
   const sent: string[] = [];
-  const change = (text: string, author: string, fails = false) =>
+  const change = (text: string, author: string, act = () => {}) =>
     throttle.add("w", "s", {
       authors: [author],
       send(authors) {
         sent.push(`${text} by ${[...authors].join()} at ${timeline.now}`);
-        if (fails) throw new Error("It fails.");
+        act();
         return nothingSent;
       },
     });
   change("1", "a");
   await timeline.runUntil(100);
-  change("2", "b", true);
+  change("2", "b", () => {
+    change("3", "c");
+    throw new Error("It fails.");
+  });
   await timeline.runUntil(299);
   t.same(sent, [], "the first change waits as well");
   await timeline.runUntil(301);
   t.same(sent.splice(0), ["2 by a,b at 300"]);
-  change("3", "c");
   await timeline.runUntil(3000);
   t.same(
     sent.splice(0).map((text) => text.replace(/ at .*/, "")),
-    ["3 by a,b,c"],
+    ["3 by c,a,b"],
     "what failed is sent with later changes, and only once",
   );
   change("4", "d");
