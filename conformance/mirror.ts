@@ -133,11 +133,13 @@ export class Mirror {
     this.state = stateAfter(this.state, name, text, result);
     if (this.#questions) {
       const kind = this.#questionKind;
-      this.#questions = kind.answered(this.#questions, name, payload, result);
+      const questions = this.#questions;
+      this.#questions = kind.answered(questions, name, payload, result).items;
     }
     if (this.#polls) {
       const kind = this.#pollKind;
-      this.#polls = kind.answered(this.#polls, name, payload, result);
+      const polls = this.#polls;
+      this.#polls = kind.answered(polls, name, payload, result).items;
     }
   }
 

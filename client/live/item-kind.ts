@@ -3,7 +3,7 @@ import type { Doubt } from "./doubts.js";
 import { find, type Listed, pin, put, remove } from "./listed.js";
 import { roomIn } from "./state.js";
 
-/** The change of a list by a push. */
+/** The change of a list by a push or an answer. */
 export interface Change<T> {
   items: readonly T[];
   doubt?: Doubt | undefined;
@@ -86,7 +86,7 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
     name: string,
     payload: unknown,
     result: unknown,
-  ): readonly T[] {
+  ): Change<T> {
     const { id } = payload as { id: string };
     const action = this.#actionOf(name);
     switch (action) {
@@ -95,21 +95,23 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
       case "update":
       case "vote": {
         const item = (result as Record<string, S>)[this.module]!;
+        const known = find(items, item.id);
         const order = { action, payload };
-        return list(
-          items,
-          item,
-          this.listed(item, find(items, item.id), order),
-        );
+        const now = list(items, item, this.listed(item, known, order));
+        // Of votes that another answer counts, one may be the user's own: given on another
+        // connection, or by a command whose outcome was unknown.
+        const isDoubted = action === "update" && known !== undefined;
+        const doubt = isDoubted && this.doubt(find(now, item.id), known);
+        return { items: now, ...(doubt && { doubt }) };
       }
       case "delete":
-        return remove(items, id);
+        return { items: remove(items, id) };
       case "pin":
-        return pin(items, id);
+        return { items: pin(items, id) };
       case "unpin":
-        return pin(items, undefined);
+        return { items: pin(items, undefined) };
       default:
-        return items;
+        return { items };
     }
   }
 

@@ -77,8 +77,10 @@ export class RoomList<T extends Listed> {
 
   answered(name: string, payload: unknown, result: unknown): void {
     const known = this.#items;
-    const items = this.#kind.answered(known ?? [], name, payload, result);
-    if (known) this.#set(items);
+    const change = this.#kind.answered(known ?? [], name, payload, result);
+    if (!known) return;
+    this.#set(change.items);
+    if (change.doubt) this.#doubts.raise(change.doubt);
   }
 
   loggedIn(): void {

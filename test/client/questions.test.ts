@@ -175,6 +175,21 @@ void t.test("what the server does not tell is asked for", async (t) => {
   }
 });
 
+void t.test("an answer that counts more votes is doubted, too", async (t) => {
+  const { room, live } = await startRoom(t);
+  room.questions = [first];
+  const questions = live.questions(HALL);
+  await nextOf(questions[Symbol.asyncIterator]());
+  // A vote whose outcome was unknown, or on another connection.
+  const voted = { ...first, score: 1, voted: true };
+  room.questions = [voted];
+  room.answers["question.update"] = () => ({ question: sent(voted) });
+  await questions.update(first.id, { answered: false });
+  await until(() => questions.current?.[0]?.voted === true);
+  t.same(questions.current, [voted]);
+  live.close();
+});
+
 void t.test("doubts do not flood the server", async (t) => {
   t.intercept(Math, "random", { value: () => 1 });
   const { room, live } = await startRoom(t);

@@ -110,6 +110,11 @@ export class Client {
     );
   }
 
+  /** What it sent in a command that has no answer yet, as JSON. */
+  sentIn(command: number): string {
+    return JSON.stringify(this.#pending.get(command)?.payload ?? null);
+  }
+
   /** The ids of the rooms that it enters by itself: those of another client, or the first. */
   get wanted(): string[] {
     const { rooms = [] } = this.state ?? {};

@@ -1,7 +1,7 @@
 import type { Client as Port } from "../../../client/live/client.js";
 import { PollKind } from "../../../client/live/poll-kind.js";
 import { QuestionKind } from "../../../client/live/question-kind.js";
-import type { Kind } from "../../../client/live/item-kind.js";
+import type { Change, Kind } from "../../../client/live/item-kind.js";
 import type { Listed } from "../../../client/live/listed.js";
 import type { Client } from "./client.js";
 
@@ -53,8 +53,10 @@ class List<T extends Listed> {
 
   pushed(name: string, data: unknown): void {
     this.#held?.push([name, data]);
-    if (!this.items) return;
-    const { items, doubt } = this.kind.pushed(this.items, name, data);
+    if (this.items) this.#change(this.kind.pushed(this.items, name, data));
+  }
+
+  #change({ items, doubt }: Change<T>): void {
     this.items = items;
     if (!doubt || this.#isDoubted) return;
     this.#isDoubted = true;
@@ -65,7 +67,8 @@ class List<T extends Listed> {
   }
 
   answered(name: string, payload: unknown, result: unknown): void {
-    this.items &&= this.kind.answered(this.items, name, payload, result);
+    if (!this.items) return;
+    this.#change(this.kind.answered(this.items, name, payload, result));
   }
 }
 
