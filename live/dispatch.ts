@@ -195,7 +195,7 @@ function crowdedIn(payload: unknown): Faults | undefined {
 /** How much of the name of a field an error shows. */
 const MAX_NAME = 200;
 
-/** Faults but for those of some fields; undefined if no others are left. */
+/** The faults outside some fields; undefined if there are none. */
 function without(
   faults: Faults | undefined,
   fields: readonly string[],

@@ -52,7 +52,7 @@ const ChannelCopy = Type.Object(
 );
 export type ChannelCopy = Static<typeof ChannelCopy>;
 
-/** An event. Without content, the content is that of its last edit, or deleted. */
+/** An event. Without content, it has the content of its last edit, or is deleted. */
 const EventCopy = Type.Object(
   {
     id: EventId,

@@ -122,7 +122,7 @@ static void say_next(const struct task *task) {
     return;
   }
   errno = ENOTCONN;
-  fail("nobody can send");
+  fail("no client can send");
 }
 
 static void step(struct task *task) {

@@ -4,7 +4,7 @@ import { groups, withHalls } from "./groups.js";
 import { printNotes } from "./notes.js";
 
 /**
- * Measures crowds: the servers of one group of works after those of another.
+ * Measures crowds: the servers of one group of works after the servers of another.
  * @param isWanted whether a work of this name is chosen.
  */
 export async function measureCrowds(

@@ -22,7 +22,7 @@ export abstract class Items<T extends Listed> implements AsyncIterable<
     this.orders = orders;
   }
 
-  /** The list as it is known; undefined unless somebody iterates. */
+  /** The list as it is known; undefined without an iteration. */
   get current(): readonly T[] | undefined {
     return this.#list.current;
   }

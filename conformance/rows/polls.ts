@@ -1,6 +1,6 @@
 import type { Rows } from "../row.js";
 
-/** The results of a poll, for audiences that see those of every poll. */
+/** The results of a poll, for audiences that see the results of every poll. */
 const RESULTS = { poll: { results: {} } };
 
 export const pollRows: Rows = {

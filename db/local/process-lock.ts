@@ -5,7 +5,7 @@ import Database from "better-sqlite3";
  * it exits: SQLite's lock of a file. A process id would tell less, because ids are
  * reused and mean something else in another container.
  * @param path a file that serves only as a lock; created if missing.
- * @returns a function that releases the lock; undefined if somebody else holds it.
+ * @returns a function that releases the lock; undefined if another process holds it.
  */
 export function holdLock(path: string): (() => void) | undefined {
   const db = new Database(path, { timeout: 0 });

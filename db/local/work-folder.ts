@@ -11,7 +11,7 @@ import {
 import { holdLock } from "./process-lock.js";
 
 /**
- * The folder in which one process writes what is not complete. A lock beside it tells
+ * The folder for the unfinished files of one process. A lock beside it tells
  * whether its process is alive. It is created before the folder and deleted after it.
  */
 export class WorkFolder {

@@ -14,8 +14,8 @@ import { worldCopies } from "./copies/world-copies.js";
 import { worldStore } from "./worlds/worlds.js";
 
 /**
- * The store in a PostgreSQL database. What it reads of worlds, rooms and users is cached
- * for as long as it is sure to learn of changes; all else is read each time.
+ * The store in a PostgreSQL database. Worlds, rooms and users are cached
+ * for as long as the store is sure to get changes; all else is read each time.
  */
 export function postgresStore(db: Database): Store {
   const chores = new ChatChores(db);

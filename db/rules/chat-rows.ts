@@ -86,7 +86,7 @@ export const MAX_NOTIFICATIONS = 10_000;
  */
 export const MAX_PAGE = 4 * 1024 * 1024;
 
-/** What the other fields of an event and of a reaction take, in characters. */
+/** The size of the other fields of an event and of a reaction, in characters. */
 export const EVENT_OVERHEAD = 250;
 export const REACTION_OVERHEAD = 40;
 

@@ -2,13 +2,13 @@ import { INDEX } from "../log/entries.js";
 
 /** A contradiction between the rows of a database, as SQL finds it. */
 export interface Found {
-  /** Names what it is about; empty for the whole database. */
+  /** The subject; empty for the whole database. */
   id: string;
-  /** How many rows have it, or what they count. */
+  /** How many rows have it, or the stored count. */
   count: number;
-  /** What a count should be. */
+  /** The expected count. */
   counted: number;
-  /** Names what else it is about. */
+  /** A second subject. */
   other: string;
 }
 
@@ -28,8 +28,8 @@ const events =
     `${plural(count, "event")} of the channel ${id} ${what}`;
 
 /**
- * What must not be, by its name, and the words for it. Contradictions of many rows are
- * counted, so a message is a line.
+ * The contradictions by name, with their messages. Contradictions of many rows are counted,
+ * so a message is a line.
  */
 const WORDS = {
   worldsUnreadable: ({ id }) => `the world ${id} cannot be read`,
@@ -92,7 +92,7 @@ const WORDS = {
 
 /**
  * The SQL of an engine that finds contradictions, each with the columns of {@link Found}
- * that its words need. What the tables of an engine make impossible has none.
+ * that its message needs. A contradiction that the tables of an engine rule out has none.
  */
 export type Rules = Partial<Record<keyof typeof WORDS, string>>;
 

@@ -66,7 +66,7 @@ const frozenResults = (
   options: readonly Pick<OptionRow, "id" | "votes">[],
 ): string => JSON.stringify(votesIn(options));
 
-/** Whether a change opens a poll, which the chat of its room is told. */
+/** Whether a change opens a poll, which the chat of its room announces. */
 export const isOpened = (before: PollRow, after: PollRow): boolean =>
   before.state === "draft" && after.state === "open";
 
@@ -78,7 +78,7 @@ export const openingOf = (poll: string, sender: string) => ({
 });
 
 /**
- * The options that somebody votes for.
+ * The options that a user votes for.
  * @param options of the poll.
  * @param ids of the chosen ones; unknown ones do not count. Only an empty list withdraws a vote.
  * @param before the numbers of the options that the user has chosen.

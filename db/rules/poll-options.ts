@@ -16,7 +16,7 @@ export type SavedOption = Pick<OptionRow, "id" | "content" | "order"> & {
 /** An option whose order may have to be found. */
 type Unplaced = Omit<SavedOption, "order"> & { order: number | undefined };
 
-/** What becomes of the options of a poll. */
+/** The changes of the options of a poll. */
 export interface OptionPlan {
   kept: SavedOption[];
   removed: OptionRow[];
@@ -34,7 +34,7 @@ export function newOptions(drafts: readonly OptionDraft[]): SavedOption[] {
 }
 
 /**
- * Finds what a change of the options of a poll does.
+ * Computes a change of the options of a poll.
  * @param present the options of the poll.
  * @throws {StoreError} `absent` on `option`, or `quota` on `options`.
  */

@@ -68,5 +68,5 @@ export function ballotsIn(
   return [...ballots.values()];
 }
 
-/** What each poll and each option counts in a list beside its text (`PollSelection.size`). */
+/** The size of each poll and each option in a list beside its text (`PollSelection.size`). */
 export const POLL_OVERHEAD = 100;

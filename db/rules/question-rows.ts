@@ -20,7 +20,7 @@ export const QUESTION_COLUMNS =
 
 /**
  * Whether a user sees a question.
- * @param all whether the user sees those of every state.
+ * @param all whether the user sees questions in every state.
  */
 export const seesQuestion = (
   question: Pick<Question, "state" | "sender">,

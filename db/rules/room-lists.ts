@@ -9,7 +9,7 @@ import { readRoom, type RoomRow } from "./rows.js";
 import type { RoomPage, RoomSelection, Versioned } from "../contract/store.js";
 import { versioned } from "./versions.js";
 
-// What engines share that list rooms.
+// Shared by the engines: lists of rooms.
 
 /** The largest page, in bytes. A larger one would block the event loop for too long. */
 export const MAX_ROOM_PAGE = 4 * 1024 * 1024;
@@ -22,7 +22,7 @@ export const ROOM_ORDERS: Record<RoomOrdering, string> = {
   "-name": "name DESC, sorting_priority, id",
 };
 
-/** What narrows a list. */
+/** The filters of a list. */
 export interface RoomFilter {
   /** The type of a module; empty for any. */
   type: string;
@@ -38,7 +38,7 @@ export const isFiltered = ({ type, search }: RoomFilter): boolean =>
 export interface ViewGroup {
   id: number;
   rooms: number;
-  /** What these rooms have in common; empty if they leave it to their world. */
+  /** The `room.view` rule that these rooms share; empty if they leave it to their world. */
   permission_config: { "room.view"?: Rule };
 }
 

@@ -4,7 +4,7 @@ import type { RoomRecord } from "../../schemas/world-document.js";
 import { extrasJson, ownExtras, type WholeRoomRow } from "./rows.js";
 import { type RoomUpdate, StoreError } from "../contract/store.js";
 
-// What engines share that write rooms.
+// Shared by the engines: writes of rooms.
 
 /** A room as it is stored. Without a domain of its own, it shows the world's. */
 export type OwnRoomRow = Omit<WholeRoomRow, "domain"> & {
@@ -61,7 +61,7 @@ export function roomChanges(
   return changed;
 }
 
-/** What a column of a room becomes when a change gives its field a value. */
+/** The value of a column of a room when a change sets its field. */
 function columnOf(name: string, value: unknown, old: WholeRoomRow): unknown {
   switch (name) {
     case "module_config":

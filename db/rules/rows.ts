@@ -33,7 +33,7 @@ export interface RoomRow {
   revision: number;
 }
 
-/** A room with what lists of rooms do not show. */
+/** A room with the fields that lists of rooms omit. */
 export interface WholeRoomRow extends RoomRow {
   /** JSON of the {@link RoomExtras} that are not at their default; null if all are. */
   extras: string | null;
@@ -110,7 +110,7 @@ export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
 
 // A record may hold a megabyte of JSON with hundreds of thousands of values.
 // To parse it takes a hundred times as long as to copy it, and twenty times the
-// memory. So what is large is parsed when it is used, and sent as it is stored.
+// memory. So large values are parsed when they are used, and sent as they are stored.
 
 /**
  * The JSON of a record is parsed at once up to this size, in characters. A page may have
@@ -126,7 +126,7 @@ const later = undefined as never;
  * a small record, all are made at once: objects with getters of their own share no
  * hidden class, and V8 then reads even their other values ten times as slowly.
  * @param plain with {@link later} for each of the others.
- * @param size of what the others are made of, in characters.
+ * @param size the size of the others' sources, in characters.
  * @param stored the JSON of some of them, which becomes a value that is not enumerable.
  */
 function recordOf<
@@ -213,7 +213,7 @@ const DEFAULT_EXTRAS: Readonly<RoomExtras> = Object.freeze({
   schedule_data: null,
 });
 
-/** The extras as they are stored: JSON of those that are not at their default. */
+/** The stored form of the extras: JSON of the ones that are not at their default. */
 export function extrasJson(extras: Partial<RoomExtras>): string | null {
   const names = Object.keys(DEFAULT_EXTRAS) as (keyof RoomExtras)[];
   const own = names

@@ -47,7 +47,7 @@ export const isInField = (
 
 /**
  * The table that a store loads the rows of a backup into.
- * @returns the table with the columns that backups lack, and what adds their values to a row.
+ * @returns the table with the columns that backups lack, and a function that adds their values to a row.
  */
 export function withDerived(table: Table): [Table, (row: Row) => Row] {
   if (table.name !== "users") return [table, (row) => row];

@@ -16,7 +16,7 @@ export const MAX_USER_PAGE = 4 * 1024 * 1024;
 /** How much of the blocked users is read, in characters of their profiles. */
 export const MAX_BLOCKED_SIZE = 1024 * 1024;
 
-/** The order in which users are shown to each other. */
+/** The order of users in lists for users. */
 export const BY_NAME = "display_name_folded, id";
 
 /** The client state as it is stored. */

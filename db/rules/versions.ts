@@ -5,8 +5,8 @@ import type { Versioned } from "../contract/store.js";
 const LENGTH = 22;
 
 /**
- * Makes a record. Its JSON and its version are computed when somebody first asks
- * for them: most records that are read while others are written are never sent.
+ * Makes a record. Its JSON and its version are computed at their first use: most
+ * records that are read while others are written are never sent.
  * @param value is frozen already.
  * @param toJson gives the value as compact JSON, the same on every engine.
  * @param state a number that the version also depends on. For a record it is the

@@ -3,7 +3,7 @@ import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
 import type { WorldRow } from "./rows.js";
 import { StoreError, type WorldSettings } from "../contract/store.js";
 
-// What engines share that write worlds.
+// Shared by the engines: writes of worlds.
 
 /** The row of a new world. Its revision is 1 if none is given. */
 export const newWorldRow = ({

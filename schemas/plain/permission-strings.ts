@@ -2,7 +2,7 @@ import { type PermissionKey, permissionKeys } from "./permissions.js";
 
 // The strings by which clients see a user's permissions.
 
-/** The strings that stand for a key: in the list of the world, and in that of a room. */
+/** The strings that stand for a key, in the lists of the world and of a room. */
 export interface PermissionStrings {
   readonly world?: readonly string[];
   readonly room?: string;

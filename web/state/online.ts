@@ -22,7 +22,7 @@ export class Online implements Readable<ReadonlySet<string>> {
     this.subscribe = this.#store.subscribe;
   }
 
-  /** Whose state is of interest; it is asked at once if that is somebody new. */
+  /** Sets the users to follow; a new one is queried at once. */
   watch(ids: readonly string[]): void {
     const isNew = ids.some((id) => !this.#ids.includes(id));
     this.#ids = ids;

@@ -108,7 +108,7 @@ export async function exportChat(
   return toChatCopy(copied, copies, users);
 }
 
-/** The events in the order of their ids, without those of deleted channels. */
+/** The events in the order of their ids, without events of deleted channels. */
 async function eventsOf(
   sql: Sql,
   worldId: string,

@@ -161,7 +161,7 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
     await upgrade(client, { create: true, upgrade: false });
     await client.query("BEGIN");
     begun = true;
-    // Nobody has written since isEmpty, and nobody does before the end.
+    // No other process has written since isEmpty, and none does before the end.
     await client.query("LOCK TABLE worlds IN EXCLUSIVE MODE");
     if (await hasRows()) {
       throw new Failure(`${addressOf(url)} is not empty`);
@@ -171,7 +171,7 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
   }
 
   async function hasRows(): Promise<boolean> {
-    // A log says what happened to rows that may be gone.
+    // The tables of the log do not count: they may name rows that are gone.
     const found = [...TABLES.map(({ name }) => name), "chat_remains"]
       .filter((name) => !/^(sequences|log|log_heads)$/.test(name))
       .map((name) => `EXISTS (SELECT 1 FROM ${name})`);

@@ -151,8 +151,8 @@ export class Database {
   }
 
   /**
-   * Takes what follows the logs of this database, before anybody else listens to it. From
-   * then on, it gets what is written here, and what is read of worlds, rooms and users is cached.
+   * Takes the follower of this database's logs, before it has other listeners. From then on,
+   * it gets the entries written here, and reads of worlds, rooms and users are cached.
    */
   follow(events: LogEvents): void {
     this.#events = events;

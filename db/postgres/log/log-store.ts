@@ -99,7 +99,7 @@ async function readEntries(
   ]);
   const entries = rows.map(entryOf);
   const last = rows.length === limit ? rows.at(-1)!.seq : head;
-  // All numbers that are missing may be those of chat events.
+  // All missing numbers may belong to chat events.
   if (rows.length === last - seq) return entries;
   const events = await readNewDeliveries(sql, world, seq, last, limit);
   entries.push(...events.map((event) => storedChatEntry(world, event)));

@@ -237,7 +237,7 @@ export class Channels {
     return this.#ports.presence.attends(world, channel, user);
   }
 
-  /** Makes a user who is subscribed a member for as long as that lasts. */
+  /** Makes a subscribed user a member for the duration of the subscription. */
   attend({ world, id }: Connection, channel: string): void {
     const step = { do: "attend", connection: id, channel } as const;
     this.#ports.presence.note(world, step);
