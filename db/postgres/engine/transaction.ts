@@ -39,6 +39,18 @@ export interface Done {
   readonly settle: () => void;
 }
 
+/** A statement that may change something. */
+const CHANGES = /\b(?:INSERT|UPDATE|DELETE|SAVEPOINT)\b/;
+
+/** Whether each statement may change something. There are few texts, as for preparing them. */
+const changing = new Map<string, boolean>();
+
+function mayChange(text: string): boolean {
+  let known = changing.get(text);
+  if (known === undefined) changing.set(text, (known = CHANGES.test(text)));
+  return known;
+}
+
 /**
  * Runs some writes of a world in one transaction, each of which succeeds or fails alone.
  * @param author the author of jobs without one.
@@ -53,20 +65,52 @@ export async function transact(
   author: Author,
   noted: Noted,
 ): Promise<Done> {
-  const sql = sqlOn((query) => client.query(query));
+  const parts = { client, world, jobs, author, noted };
+  // A savepoint takes a round trip, and few writes fail after they have changed something.
+  return (await attempt(parts, false)) ?? (await attempt(parts, true))!;
+}
+
+/** What {@link transact} is given. */
+interface Parts {
+  readonly client: pg.ClientBase;
+  readonly world: string;
+  readonly jobs: readonly Job[];
+  readonly author: Author;
+  readonly noted: Noted;
+}
+
+/**
+ * @param isSafe whether each of several jobs has a savepoint.
+ * @returns undefined if a job without one has failed so that all have to run again.
+ */
+async function attempt(
+  { client, world, jobs, author, noted }: Parts,
+  isSafe: boolean,
+): Promise<Done | undefined> {
+  /** Whether the present job may have changed something, or ended the transaction. */
+  let isTouched = false;
+  const sql = sqlOn((query) => {
+    isTouched ||= mayChange(query.text);
+    return client.query(query).catch((error: unknown) => {
+      isTouched = true;
+      throw error;
+    });
+  });
   const answers: (() => void)[] = [];
   const heads = new Map([[world, await begin(client, world, jobs[0]!.all)]]);
   const draft = new Draft((one) => heads.get(one)!);
+  const notes = new Noted();
   for (const job of jobs) {
     const { resolve, reject } = job;
     // A failed statement ends the whole transaction, unless there is a savepoint.
-    if (jobs.length > 1) await client.query("SAVEPOINT job");
+    if (isSafe) await client.query("SAVEPOINT job");
+    isTouched = false;
     const mark = draft.mark();
     const own = new Noted();
     try {
       const log = new Log({ draft, world, noted: own }, job.by, author);
       const result = await job.run(sql, log);
-      noted.add(own);
+      notes.add(own);
       answers.push(() => resolve(result));
     } catch (error) {
       const fault = storeErrorOf(error);
@@ -76,11 +120,16 @@ export async function transact(
         await client.query("ROLLBACK");
         return { hints: [], settle: () => reject(fault ?? error) };
       }
-      await client.query("ROLLBACK TO SAVEPOINT job");
+      if (isSafe) await client.query("ROLLBACK TO SAVEPOINT job");
+      else if (isTouched) {
+        await client.query("ROLLBACK");
+        return undefined;
+      }
       draft.back(mark);
       answers.push(() => reject(fault ?? error));
     }
   }
+  noted.add(notes);
   if (noted.isDataErased) {
     const { rowCount } = await client.query(eraseData(world));
     if (rowCount! > 0) noted.erased.add("log");

@@ -52,6 +52,34 @@ export const lanes: Part = async (t, server) => {
     ]);
   });
 
+  await t.test(
+    "writes run again only if one fails after a change",
+    async (t) => {
+      const { db, worlds } = await openNode(t, await server.createDatabase());
+      await worlds.create(worldOf("demo"));
+      const runsBeside = async (statement: string) => {
+        let runs = 0;
+        const settled = await Promise.allSettled([
+          db.write("demo", async () => {}),
+          db.write("demo", async () => runs++),
+          db.write("demo", async (sql) => {
+            await sql.run(statement);
+            throw new Error("refused");
+          }),
+        ]);
+        t.strictSame(
+          settled.map(({ status }) => status),
+          ["fulfilled", "fulfilled", "rejected"],
+        );
+        return runs;
+      };
+      t.equal(await runsBeside("SELECT 1"), 1);
+      t.equal(await runsBeside("SELECT 1 / (SELECT 0)"), 2);
+      t.equal(await runsBeside("UPDATE worlds SET title = 'x'"), 2);
+      t.equal((await worlds.get("demo"))?.value.title, worldOf("demo").title);
+    },
+  );
+
   await t.test("worlds that several nodes create at once", async (t) => {
     const url = await server.createDatabase();
     const nodes = await Promise.all(
