@@ -221,6 +221,12 @@ async function answerOf(
   connection.login!.losses = undefined;
   connection.login!.listed = view;
   const fields = await fieldsFor(view);
+  if (ports.states.present(id) !== state) {
+    // A right that was lost since the state was read: the connection notes it, and gives up
+    // an answer that took long.
+    const now = await ports.states.get(id);
+    if (now) connection.viewOf(now);
+  }
   const config = view.json(ports.crowdsIn(id, changes ? "counts" : "words"));
   const after = jsonOf({
     ...fields,
