@@ -165,6 +165,7 @@ export class Oracle {
 
   /** Whoever may change every room sees all of them in lists of settings. */
   #maySeeRoom(client: Client, secret: string, oldest: number): boolean {
+    if (this.#keepsRoom(client, secret, oldest)) return true;
     return this.#some(oldest, (past) => {
       const who = this.#bearer(client, past);
       if (mayInWorld(who, "room.update", this.#rules(past))) return true;
@@ -173,6 +174,23 @@ export class Oracle {
           name === secret && this.#may(client, "room.view", id, past),
       );
     });
+  }
+
+  /**
+   * Whether a text was the name of a room that a client could see then and ever since: an old
+   * name shows nothing that was lost, and the next push corrects it.
+   */
+  #keepsRoom(client: Client, secret: string, oldest: number): boolean {
+    const sees = (id: string, past: Past) =>
+      this.#may(client, "room.view", id, past);
+    return this.#some(0, (past) =>
+      [...past.rooms.values()].some(
+        ({ id, name }) =>
+          name === secret &&
+          sees(id, past) &&
+          !this.#some(oldest, (now) => !sees(id, now)),
+      ),
+    );
   }
 
   #mayRead(client: Client, secret: string, oldest: number): boolean {
