@@ -39,15 +39,15 @@ export interface Done {
   readonly settle: () => void;
 }
 
-/** A statement that may change something. */
-const CHANGES = /\b(?:INSERT|UPDATE|DELETE|SAVEPOINT)\b/;
+/** A statement that changes nothing. Any other may, such as a SAVEPOINT. */
+const READS = /^\s*(?:SELECT|WITH)\b(?![^]*\b(?:INSERT|UPDATE|DELETE|MERGE)\b)/;
 
 /** Whether each statement may change something. There are few texts, as for preparing them. */
 const changing = new Map<string, boolean>();
 
 function mayChange(text: string): boolean {
   let known = changing.get(text);
-  if (known === undefined) changing.set(text, (known = CHANGES.test(text)));
+  if (known === undefined) changing.set(text, (known = !READS.test(text)));
   return known;
 }
 
