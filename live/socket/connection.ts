@@ -490,6 +490,11 @@ export class Connection {
     return this.#answering ? this.#messages : undefined;
   }
 
+  /** How many messages were begun, with the present one. */
+  get begun(): number {
+    return this.#messages;
+  }
+
   /** Runs something after the answer to the present message, and before the next message. */
   afterAnswer(act: () => Promise<void>): void {
     this.#after = act;

@@ -19,6 +19,16 @@ export interface OwnChannelPorts extends ListPorts {
   readonly store: ListPorts["store"] & { readonly chat: ChatStore };
   readonly states: WorldStates;
   readonly lines: Lines;
+  /** The number of the last entry of a world that was applied here. */
+  readonly reached: (world: string) => number;
+}
+
+/** The last list of a connection, if it waited for an answer. */
+interface HeldList {
+  /** The number of the message that was being answered. */
+  readonly message: number;
+  /** The entry up to which the list is surely complete. */
+  readonly seq: number;
 }
 
 /**
@@ -28,8 +38,7 @@ export interface OwnChannelPorts extends ListPorts {
 export class OwnChannels {
   readonly #ports: OwnChannelPorts;
   readonly #onFault: (error: unknown) => void;
-  /** The message for whose answer the last list of a connection has waited. */
-  readonly #held = new WeakMap<Connection, number | undefined>();
+  readonly #held = new WeakMap<Connection, HeldList>();
   #closed = false;
 
   constructor(ports: OwnChannelPorts, onFault: (error: unknown) => void) {
@@ -51,13 +60,16 @@ export class OwnChannels {
   }
 
   /**
-   * Whether a client gets a list after the answer to its present message that may have been
-   * read before that message changed something.
+   * Whether a client may get a list after the answer to a message of its own that was read
+   * before that message changed something. The entry of the change may come after the answer,
+   * but before the next message is over.
+   * @param seq the number of that entry.
    */
-  mayLag(reader: ReadState, connection: Connection): boolean {
+  mayLag(reader: ReadState, connection: Connection, seq: number): boolean {
     if (reader.telling) return true;
-    const { message } = connection;
-    return message !== undefined && this.#held.get(connection) === message;
+    const held = this.#held.get(connection);
+    if (!held) return false;
+    return held.message >= connection.begun - 1 && held.seq < seq;
   }
 
   /**
@@ -114,6 +126,7 @@ export class OwnChannels {
     const { world, user } = reader;
     const state = await states.get(world);
     if (!state) return;
+    const seq = this.#ports.reached(world);
     const memberships = await store.chat.memberships(world, user);
     const frames = new Map<View, Buffer>();
     const due: [Connection, Buffer][] = [];
@@ -135,7 +148,9 @@ export class OwnChannels {
     }
     // No notice of a message leaves before all have the list.
     for (const [connection, frame] of due) {
-      this.#held.set(connection, connection.message);
+      const { message } = connection;
+      if (message === undefined) this.#held.delete(connection);
+      else this.#held.set(connection, { message, seq });
       connection.push(frame);
     }
     reader.tell(shown);

@@ -257,7 +257,13 @@ export class ReadStates {
     }
   }
 
-  #moved({ world, channel, users, by }: EventOf<"chat.memberships">): void {
+  #moved({
+    world,
+    channel,
+    users,
+    by,
+    seq,
+  }: EventOf<"chat.memberships">): void {
     for (const user of users) {
       const reader = this.#states.get(user);
       if (!reader) continue;
@@ -267,7 +273,7 @@ export class ReadStates {
       const told = [...this.#ports.hub.of(world, user)].filter(
         (connection) =>
           connection.id !== by.connection ||
-          this.#own.mayLag(reader, connection),
+          this.#own.mayLag(reader, connection, seq),
       );
       this.#try(() => this.#own.tell(reader, told));
       const check = () => this.#checkList(reader, channel);
