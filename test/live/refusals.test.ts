@@ -63,7 +63,8 @@ void t.test("what the store refuses", async (t) => {
     ["chat.send", "doubtful", undefined, "server.doubtful"],
   ];
   for (const [action, problem, field, code] of rows) {
-    const [module, method] = action.split(".") as [string, string];
+    const [module, command] = action.split(".") as [string, string];
+    const method = command === "ask" ? "create" : command;
     const part = parts[module]!;
     const original = part[method]!;
     part[method] = async () => {
