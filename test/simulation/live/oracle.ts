@@ -163,16 +163,22 @@ export class Oracle {
     }
   }
 
-  /** Whoever may change every room sees all of them in lists of settings. */
+  /**
+   * Whether a client may see a room. A process reads users and rules apart, and each may be
+   * older than the other within the grace. A user who may change every room sees all of them in
+   * lists of settings.
+   */
   #maySeeRoom(client: Client, secret: string, oldest: number): boolean {
     if (this.#keepsRoom(client, secret, oldest)) return true;
-    return this.#some(oldest, (past) => {
-      const who = this.#bearer(client, past);
-      if (mayInWorld(who, "room.update", this.#rules(past))) return true;
-      return [...past.rooms.values()].some(
-        ({ id, name }) =>
-          name === secret && this.#may(client, "room.view", id, past),
-      );
+    return this.#some(oldest, (then) => {
+      const who = this.#bearer(client, then);
+      return this.#some(oldest, (past) => {
+        if (mayInWorld(who, "room.update", this.#rules(past))) return true;
+        return [...past.rooms.values()].some(
+          ({ id, name }) =>
+            name === secret && this.#may(client, "room.view", id, past, who),
+        );
+      });
     });
   }
 
@@ -298,11 +304,16 @@ export class Oracle {
     return { traits: client.traits, state };
   }
 
-  #may(client: Client, key: PermissionKey, id: string, past: Past): boolean {
+  #may(
+    client: Client,
+    key: PermissionKey,
+    id: string,
+    past: Past,
+    who = this.#bearer(client, past),
+  ): boolean {
     const room = past.rooms.get(id);
     if (!room) return false;
     const permission_config = rulesIn(room.permission_config);
-    const who = this.#bearer(client, past);
     return mayInRoom(who, key, this.#rules(past), { permission_config });
   }
 }
