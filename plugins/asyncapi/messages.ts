@@ -1,5 +1,4 @@
 import {
-  commandErrors,
   commonErrors,
   loginErrors,
   strangeErrors,
@@ -12,7 +11,6 @@ import {
   type CommandName,
 } from "../../schemas/live/index.js";
 import type { JsonObject } from "../../schemas/openapi-schema.js";
-import { examples } from "./examples.js";
 import { toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
 
 // Every frame as a message. Its key joins the kind of frame and the command
@@ -48,7 +46,7 @@ const refusal = (name: string, codes: readonly string[]): JsonObject => ({
 });
 
 function messagesOf(name: CommandName): [string, JsonObject][] {
-  const { summary, payload, result } = commands[name];
+  const { summary, payload, result, errors, example } = commands[name];
   return [
     [
       `command.${name}`,
@@ -58,7 +56,7 @@ function messagesOf(name: CommandName): [string, JsonObject][] {
         summary: `${summary}.`,
         correlationId,
         payload: frame({ const: name }, id, toAsyncapiSchema(payload)),
-        examples: [{ payload: [name, 1, examples[name]] }],
+        examples: [{ payload: [name, 1, example] }],
       },
     ],
     [
@@ -71,7 +69,7 @@ function messagesOf(name: CommandName): [string, JsonObject][] {
         payload: frame({ const: "success" }, id, toAsyncapiSchema(result)),
       },
     ],
-    [`error.${name}`, refusal(name, [...commandErrors[name], ...commonErrors])],
+    [`error.${name}`, refusal(name, [...errors, ...commonErrors])],
   ];
 }
 

@@ -1,6 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { OneOf, Text } from "../values.js";
 import { Id, Nothing, Payload, TimeOrNull } from "./values.js";
+import { command, some } from "./command.js";
 
 /** An announcement to everybody in the world. */
 export const SentAnnouncement = Type.Object(
@@ -26,21 +27,27 @@ const fields = {
 const Result = Type.Object({ announcement: SentAnnouncement });
 
 export const announcementCommands = {
-  "announcement.create": {
+  "announcement.create": command({
     summary: "Creates an announcement",
     payload: Payload(fields),
     result: Result,
-  },
-  "announcement.update": {
+    errors: [],
+    example: { text: "Lunch is served.", state: "active" },
+  }),
+  "announcement.update": command({
     summary: "Changes an announcement; its state only forward",
     payload: Payload({ id: Id, ...fields, text: Type.Optional(fields.text) }),
     result: Result,
-  },
-  "announcement.list": {
+    errors: ["announcement.unknown"],
+    example: { id: some.announcement, state: "archived" },
+  }),
+  "announcement.list": command({
     summary: "All announcements, in every state",
     payload: Nothing,
     result: Type.Array(SentAnnouncement),
-  },
+    errors: [],
+    example: null,
+  }),
 } as const;
 
 const { is_visible: isVisible, ...always } = SentAnnouncement.properties;

@@ -3,6 +3,8 @@ import { Expected } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { PublicUser } from "./users.js";
 import { AnyObject, Empty, Id, Payload } from "./values.js";
+import { command, some } from "./command.js";
+import { onChannel } from "./errors.js";
 
 const eventId = Type.Integer({ minimum: 1 });
 const userId = Text({ format: "uuid" });
@@ -128,28 +130,36 @@ const Count = Type.Unsafe<number | string>(
 );
 
 export const chatCommands = {
-  "chat.subscribe": {
+  "chat.subscribe": command({
     summary: "Gets the events of a channel from now on, or from after an event",
     payload: Payload({ channel, after: Type.Optional(EventId) }),
     result: ChannelState,
-  },
-  "chat.unsubscribe": {
+    errors: [...onChannel, "protocol.denied", "server.too_large"],
+    example: { ...some.channel, after: 1204 },
+  }),
+  "chat.unsubscribe": command({
     summary: "Gets no more events of a channel",
     payload: ChannelName,
     result: Empty,
-  },
-  "chat.join": {
+    errors: [...onChannel, "protocol.denied"],
+    example: some.channel,
+  }),
+  "chat.join": command({
     summary: "Becomes a member of the channel of a room, and subscribes to it",
     payload: Payload({ channel, volatile: Type.Optional(Type.Boolean()) }),
     result: ChannelState,
-  },
-  "chat.leave": {
+    errors: [...onChannel, "protocol.denied", "channel.join.missing_profile"],
+    example: some.channel,
+  }),
+  "chat.leave": command({
     summary:
       "Ends the membership in the channel of a room, or hides a direct channel",
     payload: ChannelName,
     result: Empty,
-  },
-  "chat.send": {
+    errors: [...onChannel, "protocol.denied"],
+    example: some.channel,
+  }),
+  "chat.send": command({
     summary: "Sends, edits or deletes a message",
     payload: Payload({
       channel,
@@ -160,8 +170,21 @@ export const chatCommands = {
       ),
     }),
     result: Type.Object({ event: SentEvent }, { additionalProperties: false }),
-  },
-  "chat.fetch": {
+    errors: [
+      ...onChannel,
+      "protocol.denied",
+      "chat.unknown_event",
+      "chat.empty",
+      "chat.unsupported_event_type",
+      "chat.unsupported_content_type",
+    ],
+    example: {
+      ...some.channel,
+      event_type: "channel.message",
+      content: { type: "text", body: "Hello!" },
+    },
+  }),
+  "chat.fetch": command({
     summary: "A page of the events of a channel, oldest first",
     payload: Payload({
       channel,
@@ -173,8 +196,10 @@ export const chatCommands = {
       { results: Type.Array(TypedEvent), users },
       { additionalProperties: false },
     ),
-  },
-  "chat.react": {
+    errors: [...onChannel, "protocol.denied", "server.too_large"],
+    example: { ...some.channel, count: 25, before_id: 1205 },
+  }),
+  "chat.react": command({
     summary: "Adds or removes a reaction to an event",
     payload: Payload({
       channel,
@@ -183,8 +208,16 @@ export const chatCommands = {
       delete: Type.Optional(Type.Boolean()),
     }),
     result: typed("chat.event.reaction"),
-  },
-  "chat.mark_read": {
+    errors: [
+      ...onChannel,
+      "protocol.denied",
+      "chat.unknown_event",
+      "chat.reaction_limit",
+      "emoji.sadpanda",
+    ],
+    example: { ...some.channel, event: 1204, reaction: "👍" },
+  }),
+  "chat.mark_read": command({
     summary: "Notes that the caller has read a channel up to an event",
     payload: Payload({
       channel,
@@ -193,8 +226,10 @@ export const chatCommands = {
       ),
     }),
     result: Empty,
-  },
-  "chat.direct.create": {
+    errors: [...onChannel, "protocol.denied", "chat.invalid_body"],
+    example: { ...some.channel, id: 1204 },
+  }),
+  "chat.direct.create": command({
     summary: "Finds or creates the direct channel of some users and the caller",
     payload: Payload({
       users: List(Id, 100),
@@ -204,7 +239,9 @@ export const chatCommands = {
       { id: Type.String(), ...stateFields },
       { additionalProperties: false },
     ),
-  },
+    errors: ["chat.denied"],
+    example: { users: [some.user.id] },
+  }),
 } as const;
 
 const pointers = Type.Record(Type.String(), Type.Integer({ minimum: 0 }));

@@ -1,6 +1,5 @@
-import type { CommandName } from "./index.js";
-
-// Why the websocket refuses something: every code, and which command may get which.
+// Why the websocket refuses something: every code, and which frames may get which. Each
+// command declares its own.
 
 /** Every code that is not of an unknown command, with when it comes. */
 export const liveErrors = {
@@ -133,83 +132,10 @@ export const unaskedErrors = [
   "server.fatal",
 ] as const satisfies readonly LiveErrorCode[];
 
-const onUser = ["user.not_found"] as const;
-const onRoom = ["room.unknown", "protocol.denied"] as const;
-const onChannel = ["chat.unknown", "room.unknown", "chat.denied"] as const;
-
-/** The errors of each command beyond {@link commonErrors}. */
-export const commandErrors: Record<CommandName, readonly LiveErrorCode[]> = {
-  "user.update": onUser,
-  "user.admin.update": onUser,
-  "user.fetch": onUser,
-  "user.list": ["server.too_large"],
-  "user.list.search": ["server.too_large"],
-  "user.online_status": [],
-  "user.ban": [...onUser, "user.ban.self"],
-  "user.silence": [...onUser, "user.silence.self"],
-  "user.reactivate": [...onUser, "user.reactivate.self"],
-  "user.delete": [...onUser, "user.delete.self"],
-  "user.block": [...onUser, "user.block.self", "user.block.limit"],
-  "user.unblock": [...onUser, "user.unblock.self"],
-  "user.list.blocked": [],
-  "exhibition.get.staffed_by_user": [],
-  "world.config.get": [],
-  "world.config.patch": ["config.invalid"],
-  "room.enter": onRoom,
-  "room.leave": onRoom,
-  "room.react": [...onRoom, "room.unknown_reaction"],
-  "room.create": [
-    "room.invalid.denied",
-    "room.invalid.name_taken",
-    "room.invalid.invalid",
-  ],
-  "room.delete": onRoom,
-  "room.config.get": onRoom,
-  "room.config.patch": [...onRoom, "config.invalid"],
-  "room.config.list": [],
-  "room.config.reorder": [],
-  "room.schedule": [...onRoom, "room.unknown_schedule_data"],
-  "announcement.create": [],
-  "announcement.update": ["announcement.unknown"],
-  "announcement.list": [],
-  "chat.subscribe": [...onChannel, "protocol.denied", "server.too_large"],
-  "chat.unsubscribe": [...onChannel, "protocol.denied"],
-  "chat.join": [
-    ...onChannel,
-    "protocol.denied",
-    "channel.join.missing_profile",
-  ],
-  "chat.leave": [...onChannel, "protocol.denied"],
-  "chat.send": [
-    ...onChannel,
-    "protocol.denied",
-    "chat.unknown_event",
-    "chat.empty",
-    "chat.unsupported_event_type",
-    "chat.unsupported_content_type",
-  ],
-  "chat.fetch": [...onChannel, "protocol.denied", "server.too_large"],
-  "chat.react": [
-    ...onChannel,
-    "protocol.denied",
-    "chat.unknown_event",
-    "chat.reaction_limit",
-    "emoji.sadpanda",
-  ],
-  "chat.mark_read": [...onChannel, "protocol.denied", "chat.invalid_body"],
-  "chat.direct.create": ["chat.denied"],
-  "question.ask": [...onRoom, "question.inactive"],
-  "question.update": [...onRoom, "question.inactive", "question.unknown"],
-  "question.delete": [...onRoom, "question.inactive", "question.unknown"],
-  "question.vote": [...onRoom, "question.inactive", "question.unknown"],
-  "question.list": onRoom,
-  "question.pin": [...onRoom, "question.unknown"],
-  "question.unpin": onRoom,
-  "poll.create": [...onRoom, "poll.inactive"],
-  "poll.update": [...onRoom, "poll.inactive", "poll.unknown"],
-  "poll.delete": [...onRoom, "poll.inactive", "poll.unknown"],
-  "poll.vote": [...onRoom, "poll.inactive", "poll.unknown", "poll.vote"],
-  "poll.list": [...onRoom, "poll.inactive"],
-  "poll.pin": [...onRoom, "poll.unknown"],
-  "poll.unpin": onRoom,
-};
+export const onUser = ["user.not_found"] as const;
+export const onRoom = ["room.unknown", "protocol.denied"] as const;
+export const onChannel = [
+  "chat.unknown",
+  "room.unknown",
+  "chat.denied",
+] as const;

@@ -44,7 +44,7 @@ export const Authenticated = Type.Object(
 );
 export type Authenticated = Static<typeof Authenticated>;
 
-/** The payload and the result of every command, by its name. */
+/** Every command by its name. */
 export const commands = {
   ...userCommands,
   ...worldCommands,
@@ -53,10 +53,7 @@ export const commands = {
   ...chatCommands,
   ...questionCommands,
   ...pollCommands,
-} as const satisfies Record<
-  string,
-  { summary: string; payload: TSchema; result: TSchema }
->;
+};
 
 /** The data of every push, by its name. */
 export const pushes = {

@@ -3,6 +3,8 @@ import { MAX_OPTIONS } from "../plain/limits.js";
 import { uuid } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { Empty, Id, Payload, RoomName, roomName, Whole } from "./values.js";
+import { command, some } from "./command.js";
+import { onRoom } from "./errors.js";
 
 const State = OneOf("draft", "open", "closed", "archived");
 const PollType = OneOf("choice", "multi");
@@ -67,7 +69,7 @@ const order = Type.Optional(
 const Result = Type.Object({ poll: SentPoll }, { additionalProperties: false });
 
 export const pollCommands = {
-  "poll.create": {
+  "poll.create": command({
     summary: "Creates a poll",
     payload: Payload({
       ...roomName,
@@ -77,8 +79,17 @@ export const pollCommands = {
       poll_type: Type.Optional(PollType),
     }),
     result: Result,
-  },
-  "poll.update": {
+    errors: [...onRoom, "poll.inactive"],
+    example: {
+      ...some.room,
+      content: "Tea or coffee?",
+      options: [
+        { content: "Tea", order: 1 },
+        { content: "Coffee", order: 2 },
+      ],
+    },
+  }),
+  "poll.update": command({
     summary: "Changes a poll, or opens or closes it",
     payload: Payload({
       ...roomName,
@@ -107,16 +118,20 @@ export const pollCommands = {
       poll_type: Type.Optional(PollType),
     }),
     result: Result,
-  },
-  "poll.delete": {
+    errors: [...onRoom, "poll.inactive", "poll.unknown"],
+    example: { ...some.room, id: some.poll, state: "open" },
+  }),
+  "poll.delete": command({
     summary: "Deletes a poll and its votes",
     payload: Payload({ ...roomName, id: Id }),
     result: Type.Object(
       { poll: Type.String({ description: "Its id." }) },
       { additionalProperties: false },
     ),
-  },
-  "poll.vote": {
+    errors: [...onRoom, "poll.inactive", "poll.unknown"],
+    example: { ...some.room, id: some.poll },
+  }),
+  "poll.vote": command({
     summary: "Votes in an open poll instead of an earlier vote",
     payload: Payload({
       ...roomName,
@@ -127,25 +142,33 @@ export const pollCommands = {
       }),
     }),
     result: Result,
-  },
-  "poll.list": {
+    errors: [...onRoom, "poll.inactive", "poll.unknown", "poll.vote"],
+    example: { ...some.room, id: some.poll, options: [some.option] },
+  }),
+  "poll.list": command({
     summary: "The newest polls: open and closed ones, or all for managers",
     payload: RoomName,
     result: Type.Array(ListedPoll, {
       description:
         "The oldest first; at most 1,000, with 1 MiB of text, where each poll and option counts 100 characters more.",
     }),
-  },
-  "poll.pin": {
+    errors: [...onRoom, "poll.inactive"],
+    example: some.room,
+  }),
+  "poll.pin": command({
     summary: "Pins a poll instead of another one",
     payload: Payload({ ...roomName, id: Id }),
     result: Type.Object({ id: Type.String() }, { additionalProperties: false }),
-  },
-  "poll.unpin": {
+    errors: [...onRoom, "poll.unknown"],
+    example: { ...some.room, id: some.poll },
+  }),
+  "poll.unpin": command({
     summary: "Pins no poll any more",
     payload: RoomName,
     result: Empty,
-  },
+    errors: onRoom,
+    example: some.room,
+  }),
 } as const;
 
 const room = Text({ format: "uuid" });

@@ -1,6 +1,8 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { OneOf, Text } from "../values.js";
 import { Empty, Id, Payload, RoomName, roomName } from "./values.js";
+import { command, some } from "./command.js";
+import { onRoom } from "./errors.js";
 
 const State = OneOf("mod_queue", "visible", "archived");
 
@@ -42,12 +44,14 @@ const Result = Type.Object(
 );
 
 export const questionCommands = {
-  "question.ask": {
+  "question.ask": command({
     summary: "Asks a question, which a moderator may have to admit first",
     payload: Payload({ ...roomName, content }),
     result: Result,
-  },
-  "question.update": {
+    errors: [...onRoom, "question.inactive"],
+    example: { ...some.room, content: "When is lunch?" },
+  }),
+  "question.update": command({
     summary: "Changes a question, or admits or archives it",
     payload: Payload({
       ...roomName,
@@ -58,16 +62,20 @@ export const questionCommands = {
       is_pinned: Type.Optional(Type.Boolean()),
     }),
     result: Result,
-  },
-  "question.delete": {
+    errors: [...onRoom, "question.inactive", "question.unknown"],
+    example: { ...some.room, id: some.question, state: "visible" },
+  }),
+  "question.delete": command({
     summary: "Deletes a question and its votes",
     payload: Payload({ ...roomName, id: Id }),
     result: Type.Object(
       { question: Type.String({ description: "Its id." }) },
       { additionalProperties: false },
     ),
-  },
-  "question.vote": {
+    errors: [...onRoom, "question.inactive", "question.unknown"],
+    example: { ...some.room, id: some.question },
+  }),
+  "question.vote": command({
     summary: "Votes for a question, or withdraws the vote",
     payload: Payload({
       ...roomName,
@@ -79,25 +87,33 @@ export const questionCommands = {
       ),
     }),
     result: Result,
-  },
-  "question.list": {
+    errors: [...onRoom, "question.inactive", "question.unknown"],
+    example: { ...some.room, id: some.question, vote: true },
+  }),
+  "question.list": command({
     summary:
       "The newest questions: the visible ones and the caller's own, or all for moderators",
     payload: RoomName,
     result: Type.Array(ListedQuestion, {
       description: "The oldest first; at most 1,000, with 1 MiB of text.",
     }),
-  },
-  "question.pin": {
+    errors: onRoom,
+    example: some.room,
+  }),
+  "question.pin": command({
     summary: "Pins a question instead of another one",
     payload: Payload({ ...roomName, id: Id }),
     result: Type.Object({ id: Type.String() }, { additionalProperties: false }),
-  },
-  "question.unpin": {
+    errors: [...onRoom, "question.unknown"],
+    example: { ...some.room, id: some.question },
+  }),
+  "question.unpin": command({
     summary: "Pins no question any more",
     payload: RoomName,
     result: Empty,
-  },
+    errors: onRoom,
+    example: some.room,
+  }),
 } as const;
 
 const room = Text({ format: "uuid" });

@@ -17,6 +17,8 @@ import {
   Whole,
 } from "./values.js";
 import { PublicUser } from "./users.js";
+import { command, some } from "./command.js";
+import { onRoom } from "./errors.js";
 
 const TextOrNothing = Type.Unsafe<string | null>({ type: ["string", "null"] });
 
@@ -110,25 +112,31 @@ export const RoomPatch = Payload({
 export const reactions = ["👏", "❤️", "👍", "🤣", "😮"] as const;
 
 export const roomCommands = {
-  "room.enter": {
+  "room.enter": command({
     summary: "Enters a room: its pushes come from now on",
     payload: RoomName,
     result: Type.Object(
       { viewers: Type.Optional(Type.Array(PublicUser)) },
       { additionalProperties: false },
     ),
-  },
-  "room.leave": {
+    errors: onRoom,
+    example: some.room,
+  }),
+  "room.leave": command({
     summary: "Leaves a room",
     payload: RoomName,
     result: Empty,
-  },
-  "room.react": {
+    errors: onRoom,
+    example: some.room,
+  }),
+  "room.react": command({
     summary: `Reacts with one of ${reactions.join(" ")}`,
     payload: Payload({ ...roomName, reaction: Text() }),
     result: Empty,
-  },
-  "room.create": {
+    errors: [...onRoom, "room.unknown_reaction"],
+    example: { ...some.room, reaction: "👏" },
+  }),
+  "room.create": command({
     summary: "Creates a room behind all others",
     payload: Payload({
       name: Title,
@@ -146,37 +154,59 @@ export const roomCommands = {
       room: Text({ format: "uuid" }),
       channel: TextOrNothing,
     }),
-  },
-  "room.delete": {
+    errors: [
+      "room.invalid.denied",
+      "room.invalid.name_taken",
+      "room.invalid.invalid",
+    ],
+    example: {
+      name: "Workshop",
+      description: "",
+      modules: [{ type: "chat.native", config: { volatile: true } }],
+    },
+  }),
+  "room.delete": command({
     summary: "Deletes a room",
     payload: RoomName,
     result: Empty,
-  },
-  "room.config.get": {
+    errors: onRoom,
+    example: some.room,
+  }),
+  "room.config.get": command({
     summary: "The settings of a room",
     payload: RoomName,
     result: RoomSettings,
-  },
-  "room.config.patch": {
+    errors: onRoom,
+    example: some.room,
+  }),
+  "room.config.patch": command({
     summary: "Changes some settings of a room",
     payload: RoomPatch,
     result: RoomSettings,
-  },
-  "room.config.list": {
+    errors: [...onRoom, "config.invalid"],
+    example: { ...some.room, name: "Workshop A", force_join: true },
+  }),
+  "room.config.list": command({
     summary: "The settings of all rooms, in their order",
     payload: Nothing,
     result: Type.Array(RoomSettings),
-  },
-  "room.config.reorder": {
+    errors: [],
+    example: null,
+  }),
+  "room.config.reorder": command({
     summary: "Puts rooms first, in this order; the others follow",
     payload: List(Id, 100_000),
     result: Type.Array(RoomSettings),
-  },
-  "room.schedule": {
+    errors: [],
+    example: [some.room.room],
+  }),
+  "room.schedule": command({
     summary: "Says what the room shows now",
     payload: Payload({ ...roomName, schedule_data: AnyObjectOrNull }),
     result: Empty,
-  },
+    errors: [...onRoom, "room.unknown_schedule_data"],
+    example: { ...some.room, schedule_data: { title: "Opening" } },
+  }),
 } as const;
 
 export const roomPushes = {

@@ -2,6 +2,8 @@ import { Type, type Static } from "@sinclair/typebox";
 import { Expected } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { AnyObject, Empty, Id, Nothing, Payload, Whole } from "./values.js";
+import { command, some } from "./command.js";
+import { onUser } from "./errors.js";
 
 /** A user as others see it. */
 const publicFields = {
@@ -71,15 +73,17 @@ const ids = List(Id, 10_000);
 const page = Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 });
 
 export const userCommands = {
-  "user.update": {
+  "user.update": command({
     summary: "Changes the own profile or client state, each as a whole",
     payload: Payload({
       profile: Type.Optional(Profile),
       client_state: Type.Optional(AnyObject),
     }),
     result: Empty,
-  },
-  "user.admin.update": {
+    errors: onUser,
+    example: { profile: { display_name: "Ada", greeted: true } },
+  }),
+  "user.admin.update": command({
     summary: "Changes the profile or the pretalx_id of a user",
     payload: Payload({
       id: Id,
@@ -93,8 +97,10 @@ export const userCommands = {
       ),
     }),
     result: Empty,
-  },
-  "user.fetch": {
+    errors: onUser,
+    example: { ...some.user, profile: { display_name: "Ada" } },
+  }),
+  "user.fetch": command({
     summary: "Reads one user, or up to 100 by their ids",
     payload: Payload({
       id: Type.Optional(Id),
@@ -102,8 +108,10 @@ export const userCommands = {
       pretalx_ids: Type.Optional(ids),
     }),
     result: Type.Union([PublicUser, Type.Record(Type.String(), PublicUser)]),
-  },
-  "user.list": {
+    errors: onUser,
+    example: { ids: [some.user.id] },
+  }),
+  "user.list": command({
     summary: "All users, by display name",
     payload: Type.Unsafe<{ type?: string; include_banned?: boolean } | null>(
       Type.Union([
@@ -115,8 +123,10 @@ export const userCommands = {
       ]),
     ),
     result: Type.Object({ results: Type.Array(PublicUser) }),
-  },
-  "user.list.search": {
+    errors: ["server.too_large"],
+    example: null,
+  }),
+  "user.list.search": command({
     summary: "A page of the users whose name or profile holds a text",
     payload: Payload({
       search_term: Text({ maxLength: 1000 }),
@@ -132,52 +142,72 @@ export const userCommands = {
       results: Type.Array(ListedUser),
       isLastPage: Type.Boolean(),
     }),
-  },
-  "user.online_status": {
+    errors: ["server.too_large"],
+    example: { search_term: "ada", page: 1 },
+  }),
+  "user.online_status": command({
     summary: "Whether users have an open connection",
     payload: Payload({ ids }),
     result: Type.Record(Type.String(), Type.Boolean()),
-  },
-  "user.ban": {
+    errors: [],
+    example: { ids: [some.user.id] },
+  }),
+  "user.ban": command({
     summary: "Throws a user out",
     payload: UserNamed,
     result: Empty,
-  },
-  "user.silence": {
+    errors: [...onUser, "user.ban.self"],
+    example: some.user,
+  }),
+  "user.silence": command({
     summary: "Lets a user read and nothing else",
     payload: UserNamed,
     result: Empty,
-  },
-  "user.reactivate": {
+    errors: [...onUser, "user.silence.self"],
+    example: some.user,
+  }),
+  "user.reactivate": command({
     summary: "Ends a ban or a silence",
     payload: UserNamed,
     result: Empty,
-  },
-  "user.delete": {
+    errors: [...onUser, "user.reactivate.self"],
+    example: some.user,
+  }),
+  "user.delete": command({
     summary: "Erases what identifies a user",
     payload: UserNamed,
     result: Empty,
-  },
-  "user.block": {
+    errors: [...onUser, "user.delete.self"],
+    example: some.user,
+  }),
+  "user.block": command({
     summary: "Blocks direct messages with a user",
     payload: UserNamed,
     result: Empty,
-  },
-  "user.unblock": {
+    errors: [...onUser, "user.block.self", "user.block.limit"],
+    example: some.user,
+  }),
+  "user.unblock": command({
     summary: "Ends a block",
     payload: UserNamed,
     result: Empty,
-  },
-  "user.list.blocked": {
+    errors: [...onUser, "user.unblock.self"],
+    example: some.user,
+  }),
+  "user.list.blocked": command({
     summary: "Whom the caller blocks",
     payload: Nothing,
     result: Type.Object({ users: Type.Array(PublicUser) }),
-  },
-  "exhibition.get.staffed_by_user": {
+    errors: [],
+    example: null,
+  }),
+  "exhibition.get.staffed_by_user": command({
     summary: "Always nothing: there are no exhibitions. Profiles ask for it",
     payload: Type.Unknown(),
     result: Type.Object({ exhibitors: Type.Array(Type.Unknown()) }),
-  },
+    errors: [],
+    example: { user_id: some.user.id },
+  }),
 } as const;
 
 export const userPushes = {

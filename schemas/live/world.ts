@@ -12,6 +12,7 @@ import {
   Payload,
   Whole,
 } from "./values.js";
+import { command } from "./command.js";
 
 /** A world as the people in it get it. */
 export const SentWorld = Type.Object(
@@ -115,16 +116,20 @@ export const WorldPatch = Payload(
 export type WorldPatch = Static<typeof WorldPatch>;
 
 export const worldCommands = {
-  "world.config.get": {
+  "world.config.get": command({
     summary: "The settings of the world",
     payload: Nothing,
     result: WorldSettings,
-  },
-  "world.config.patch": {
+    errors: [],
+    example: null,
+  }),
+  "world.config.patch": command({
     summary: "Changes some settings of the world",
     payload: WorldPatch,
     result: WorldSettings,
-  },
+    errors: ["config.invalid"],
+    example: { title: "Summit 2027", connection_limit: 5 },
+  }),
 } as const;
 
 export const worldPushes = {
