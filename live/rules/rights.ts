@@ -1,10 +1,10 @@
 import type { RoomValue, UserRecord } from "../../db/contract/store.js";
-import { permissionStrings as strings } from "../../schemas/plain/permission-strings.js";
 import {
   grants,
   type PermissionConfig,
   type PermissionKey,
   permissionKeys,
+  permissionStrings as strings,
 } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 
@@ -42,7 +42,7 @@ export const allStrings: readonly string[] = [
 
 /** The one string that stands for a key on the settings page; undefined if none does. */
 export const stringOf = (key: PermissionKey): string | undefined =>
-  strings[key]?.world?.[0] ?? strings[key]?.room;
+  strings[key].world?.[0] ?? strings[key].room;
 
 /** Whether a user may only read: others see no changes of such a user. */
 export const isSilenced = ({

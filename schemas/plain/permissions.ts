@@ -6,63 +6,93 @@ import type { World } from "../worlds.js";
 
 export type { PermissionConfig, Rule };
 
-interface KeyDefaults {
+/** The strings that stand for a key in the lists that clients get. */
+export interface PermissionStrings {
+  /** Those in the list of the world. */
+  readonly world?: readonly string[];
+  /** The one in the list of a room. Keys without it count on the world only. */
+  readonly room?: string;
+}
+
+interface Declared extends PermissionStrings {
   /** Whether everybody has it by default. All other keys fail closed. */
   open?: true;
   /** The key whose rule counts if neither the room nor the world has one for this key. */
   otherwise?: string;
 }
 
-const open: KeyDefaults = { open: true };
-const closed: KeyDefaults = {};
-const ruleOf = (otherwise: string): KeyDefaults => ({ otherwise });
+/** An administrative key of a room, which the list of the world names as well. */
+const both = (string: string): PermissionStrings => ({
+  world: [string],
+  room: string,
+});
 
 /**
- * The keys that the server itself checks, and their defaults without a rule. Worlds
- * and rooms may have others.
+ * The keys that the server itself checks, their defaults without a rule, and the strings by
+ * which clients see them. Worlds and rooms may have others.
  */
 const keys = {
-  "world.view": open,
-  "room.view": open,
-  "file.upload": open,
-  "chat.read": open,
-  "chat.join": open,
-  "chat.send": open,
-  "chat.direct": open,
-  "question.read": open,
-  "question.ask": open,
-  "question.vote": open,
-  "poll.read": open,
-  "poll.vote": open,
-  "chat.moderate": closed,
-  "question.moderate": ruleOf("chat.moderate"),
-  "poll.manage": ruleOf("chat.moderate"),
-  "poll.results": ruleOf("poll.manage"),
-  "room.viewers": ruleOf("chat.moderate"),
-  "room.announce": closed,
-  "world.announce": closed,
-  "room.create": closed,
-  "room.update": closed,
-  "room.delete": closed,
-  "world.update": closed,
-  "user.list": ruleOf("world.update"),
-  "user.manage": ruleOf("chat.moderate"),
-  "user.delete": ruleOf("world.update"),
-  "world.connections": ruleOf("world.update"),
-  "world.secrets": closed,
-  "world.api": closed,
-} satisfies Record<string, KeyDefaults>;
+  "world.view": { open: true, world: ["world:view"] },
+  "room.view": { open: true, room: "room:view" },
+  "file.upload": { open: true },
+  "chat.read": { open: true, room: "room:chat.read" },
+  "chat.join": { open: true, room: "room:chat.join" },
+  "chat.send": { open: true, room: "room:chat.send" },
+  "chat.direct": { open: true, world: ["world:chat.direct"] },
+  "question.read": { open: true, room: "room:question.read" },
+  "question.ask": { open: true, room: "room:question.ask" },
+  "question.vote": { open: true, room: "room:question.vote" },
+  "poll.read": { open: true, room: "room:poll.read" },
+  "poll.vote": { open: true, room: "room:poll.vote" },
+  "chat.moderate": both("room:chat.moderate"),
+  "question.moderate": {
+    otherwise: "chat.moderate",
+    ...both("room:question.moderate"),
+  },
+  "poll.manage": { otherwise: "chat.moderate", ...both("room:poll.manage") },
+  "poll.results": {
+    otherwise: "poll.manage",
+    ...both("room:poll.early_results"),
+  },
+  "room.viewers": { otherwise: "chat.moderate", ...both("room:viewers") },
+  "room.announce": both("room:announce"),
+  "world.announce": { world: ["world:announce"] },
+  "room.create": {
+    world: ["world:rooms.create.stage", "world:rooms.create.chat"],
+  },
+  "room.update": both("room:update"),
+  "room.delete": both("room:delete"),
+  "world.update": { world: ["world:update"] },
+  "user.list": { otherwise: "world.update", world: ["world:users.list"] },
+  "user.manage": { otherwise: "chat.moderate", world: ["world:users.manage"] },
+  "user.delete": { otherwise: "world.update" },
+  "world.connections": {
+    otherwise: "world.update",
+    world: ["world:connections.unlimited"],
+  },
+  "world.secrets": { world: ["world:secrets"] },
+  "world.api": { world: ["world:api"] },
+} satisfies Record<string, Declared>;
 
 export type PermissionKey = keyof typeof keys;
 
 /** All keys that the server asks for. */
 export const permissionKeys = Object.keys(keys) as PermissionKey[];
 
+/** The strings of each key. */
+export const permissionStrings: Readonly<Record<PermissionKey, Declared>> =
+  keys;
+
+/** The keys that a room may have rules of its own for. The others count on the world only. */
+export const roomKeys: readonly PermissionKey[] = permissionKeys.filter(
+  (key) => permissionStrings[key].room,
+);
+
 /** The default of a key without a rule: everybody, nobody, or the rule of another key. */
 export function fallbackOf(
   key: PermissionKey,
 ): "everybody" | "nobody" | PermissionKey {
-  const { open, otherwise }: KeyDefaults = keys[key];
+  const { open, otherwise }: Declared = keys[key];
   return (otherwise as PermissionKey) ?? (open ? "everybody" : "nobody");
 }
 
@@ -101,7 +131,7 @@ export function allows(
 ): boolean {
   const rule = room?.[key] ?? world[key];
   if (rule) return holds(rule, traits);
-  const { open, otherwise }: KeyDefaults = keys[key];
+  const { open, otherwise }: Declared = keys[key];
   return otherwise === undefined
     ? open === true
     : allows(otherwise as PermissionKey, traits, world, room);

@@ -1,4 +1,3 @@
-import { roomKeys } from "../../schemas/plain/permission-strings.js";
 import {
   defaultPermissionConfig,
   fallbackOf,
@@ -6,6 +5,7 @@ import {
   type PermissionConfig,
   type PermissionKey,
   permissionKeys,
+  roomKeys,
   type Rule,
 } from "../../schemas/plain/permissions.js";
 import { textFault, trait as traitText } from "../../schemas/plain/texts.js";

@@ -50,8 +50,14 @@ export function groupsOf(world: PermissionConfig): readonly Group[] {
 export const isKnownKey = (key: string): key is PermissionKey =>
   (permissionKeys as readonly string[]).includes(key);
 
-/** The description of a key; undefined for a key that the server does not know. */
+type Underscored<K extends string> = K extends `${infer Head}.${infer Tail}`
+  ? `${Head}_${Underscored<Tail>}`
+  : K;
+
+/** The name of the description of a key. Each language has one for every key. */
+export const descriptionOf = (key: PermissionKey): Key =>
+  `console.may_${key.replaceAll(".", "_") as Underscored<PermissionKey>}`;
+
+/** The name of the description of a key; undefined for a key that the server does not know. */
 export const meaningOf = (key: string): Key | undefined =>
-  isKnownKey(key)
-    ? (`console.may_${key.replaceAll(".", "_")}` as Key)
-    : undefined;
+  isKnownKey(key) ? descriptionOf(key) : undefined;
