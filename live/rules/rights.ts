@@ -51,7 +51,7 @@ export const isSilenced = ({
   moderation_state === "silenced";
 
 /** Whether moderation takes a key away from a user. */
-const isKept = ({ state }: Bearer, key: PermissionKey): boolean =>
+const isWithheld = ({ state }: Bearer, key: PermissionKey): boolean =>
   state === "banned" || (state === "silenced" && !SILENCED.has(key));
 
 /** Whether a user has a key on the world. */
@@ -59,7 +59,7 @@ export const mayInWorld = (
   who: Bearer,
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
-): boolean => !isKept(who, key) && grants(key, who.traits, rules);
+): boolean => !isWithheld(who, key) && grants(key, who.traits, rules);
 
 /** Whether a user has a key in a room. It also takes `room.view`. */
 export const mayInRoom = (
@@ -67,7 +67,7 @@ export const mayInRoom = (
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
   { permission_config: own }: Pick<RoomValue, "permission_config">,
-): boolean => !isKept(who, key) && grants(key, who.traits, rules, own);
+): boolean => !isWithheld(who, key) && grants(key, who.traits, rules, own);
 
 /** The strings of a user's permissions on a world. */
 export const stringsInWorld = (who: Bearer, world: World): string[] =>
