@@ -2,12 +2,10 @@ import t from "tap";
 import { type Faults, faultsOf, NO_FAULTS } from "./faulty-bus.js";
 import { PresenceCluster } from "./presence-cluster.js";
 import { Random } from "./random.js";
-import { shrink } from "./shrink.js";
+import { indexes, play } from "./seeds.js";
 import { Timeline } from "./timeline.js";
 
-/** How many scenarios are tried, and the seed of the first. SEEDS and SEED change them. */
-const SEEDS = Number(process.env.SEEDS ?? 200);
-const FIRST = Number(process.env.SEED ?? 1) * 1_000_003;
+const INDEXES = indexes(200);
 
 /** For how long faults happen, and how long all may then take to agree, in milliseconds. */
 const TROUBLE = 20_000;
@@ -106,17 +104,6 @@ function perform(cluster: PresenceCluster, step: Step): void {
   }
 }
 
-void t.test("numbers for all, names where needed", async (t) => {
-  for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
-    const violations = run(scenarioOf(seed));
-    if (violations.length === 0) continue;
-    const smallest = await shrink(scenarioOf(seed), run);
-    t.fail(`seed ${seed}`, {
-      violations: violations.slice(0, 5),
-      smallest: smallest.steps.map((step) => JSON.stringify(step)),
-      then: run(smallest),
-    });
-    return;
-  }
-  t.pass(`${SEEDS} scenarios`);
-});
+void t.test("numbers for all, names where needed", { timeout: 0 }, (t) =>
+  play(t, INDEXES, { scenarioOf, run }),
+);
