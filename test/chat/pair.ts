@@ -26,8 +26,11 @@ export interface Half {
 export interface Pair {
   readonly one: Half;
   readonly two: Half;
-  /** What a message of `one` or `two` becomes on its way to the other. By default it stays as it is. */
-  link: (message: BusMessage) => BusMessage[];
+  /**
+   * What a message of `one` or `two` becomes on its way to the other. By default it stays as it is.
+   * @param to the other one.
+   */
+  link: (message: BusMessage, to: Half) => BusMessage[];
   /** Makes a server get a message of the other. */
   hand(to: Half, message: BusMessage): void;
 }
@@ -114,7 +117,7 @@ export async function startPair(t: Test): Promise<Pair> {
     },
   };
   const linked = (to: Half) => (message: BusMessage) => {
-    for (const each of pair.link(message)) {
+    for (const each of pair.link(message, to)) {
       setImmediate(() => pair.hand(to, each));
     }
   };
