@@ -7,7 +7,9 @@ import type { Clock } from "../../db/log/clock.js";
 import type { Author } from "../../db/contract/author.js";
 import type { Random } from "../../db/log/random.js";
 import type { Identity } from "../../plugins/auth/identity.js";
+import { Doubt } from "./doubt.js";
 import { pingFrame, pongFrame } from "./frame.js";
+import { HeldPieces } from "./held.js";
 import { Joiner } from "./joiner.js";
 import { Pace } from "./pace.js";
 import type { Bearer, ModerationState } from "../rules/rights.js";
@@ -49,15 +51,6 @@ const LOOKED_AT = 1000;
 
 /** How long a message waits for pushes that those before it have caused, in milliseconds. */
 const LONGEST_WAIT = 250;
-
-/** How long an answer waits until the rights of its user are known, in milliseconds. */
-const LONGEST_DOUBT = 2000;
-
-/**
- * For how long pushes and answers may wait that were made before rights were lost, in
- * milliseconds: as long as a change of rights may take to be applied.
- */
-const LONGEST_HELD = 1000;
 
 /** A connection is closed after this many ping intervals without a frame. */
 const SILENT_INTERVALS = 2.4;
@@ -117,14 +110,6 @@ export interface Surroundings {
   readonly onSent: (frames: number) => void;
 }
 
-/** A piece that waits to be sent. */
-interface Held {
-  readonly piece: Buffer;
-  readonly frames: number;
-  /** When it was made. */
-  readonly at: number;
-}
-
 /** A message as it arrived. */
 export interface Message {
   /** Undefined for a binary frame. */
@@ -179,13 +164,8 @@ export class Connection {
   #out: Buffer[] = [];
   #outSize = 0;
   #outFrames = 0;
-  /** Settles when it is known whether its user may still get pushes. */
-  #doubt: Promise<void> | undefined;
-  /** Pieces that wait for the answer to the present message, or for the end of a doubt. */
-  #held: Held[] = [];
-  #heldSize = 0;
-  /** When its user was last seen to have lost a right. */
-  #lostAt = -Infinity;
+  readonly #doubt: Doubt;
+  readonly #held: HeldPieces;
   // Intervals count on a clock that nobody sets.
   readonly #opened: number;
   #lastFrame: number;
@@ -224,6 +204,8 @@ export class Connection {
     const { commandsPerSecond, maxFrame } = around.limits;
     this.maxFrame = maxFrame;
     this.#pace = new Pace(clock, commandsPerSecond);
+    this.#doubt = new Doubt(clock);
+    this.#held = new HeldPieces(clock);
     ws.on("message", this.#receive);
     ws.on("ping", this.#onPing);
     ws.on("pong", this.#onPong);
@@ -262,7 +244,7 @@ export class Connection {
   lose(losses: Losses | undefined): void {
     if (!losses) return;
     const login = this.login!;
-    this.#lostAt = this.#around.clock.now();
+    this.#held.noteLoss();
     login.losses = login.losses?.and(losses) ?? losses;
   }
 
@@ -278,7 +260,7 @@ export class Connection {
 
   /** How many bytes wait until the client reads. */
   get unsent(): number {
-    return this.#socket.writableLength + this.#outSize + this.#heldSize;
+    return this.#socket.writableLength + this.#outSize + this.#held.size;
   }
 
   /**
@@ -375,7 +357,7 @@ export class Connection {
   async #work(): Promise<void> {
     this.#busy = true;
     while (this.#waiting.length > 0) {
-      if (this.#caused.length > 0 || this.#doubt) await this.#settle();
+      if (this.#caused.length > 0 || this.#doubt.isOpen) await this.#settle();
       await this.#read();
       this.#isInLine = true;
       await this.#around.turns.take();
@@ -387,15 +369,15 @@ export class Connection {
       this.#answering = true;
       this.#messages++;
       this.#hasWritten = false;
-      const earlier = this.#held.length;
+      const earlier = this.#held.count;
       const began = this.#around.clock.now();
       try {
         const answer = await this.#around.handle(this, { text, allowed });
         // Its user may have been banned while the message was carried out.
-        const inDoubt = this.#doubt && this.login;
-        const isSure = !inDoubt || (await this.#isSure());
+        const inDoubt = this.#doubt.isOpen && this.login;
+        const isSure = !inDoubt || (await this.#doubt.ends());
         // A command that changes something shows little else, and its client has to know.
-        const isOver = !this.#hasWritten && this.#isOutdated(began);
+        const isOver = !this.#hasWritten && this.#held.isOld(began);
         if (isSure && !isOver) {
           // They waited for the end of a doubt, which came while the message was carried out.
           this.#sendHeld(earlier);
@@ -434,7 +416,7 @@ export class Connection {
 
   /** Waits for the pushes that messages before have caused. Others may hold them up for long. */
   #settle(): Promise<void> {
-    const pushed = Promise.all([...this.#caused.splice(0), this.#doubt]);
+    const pushed = Promise.all([...this.#caused.splice(0), this.#doubt.known]);
     return new Promise((resolve) => {
       const stop = this.#around.clock.after(LONGEST_WAIT, resolve);
       const goOn = () => {
@@ -443,24 +425,6 @@ export class Connection {
       };
       pushed.then(goOn, goOn);
     });
-  }
-
-  /** Waits until the rights of the user are known. @returns false if they cannot be read for some time. */
-  async #isSure(): Promise<boolean> {
-    let isLate = false;
-    let stop = () => {};
-    const late = new Promise<void>((resolve) => {
-      stop = this.#around.clock.after(LONGEST_DOUBT, () => {
-        isLate = true;
-        resolve();
-      });
-    });
-    // Another doubt may have replaced the one that ended.
-    while (this.#doubt && !isLate) {
-      await Promise.race([this.#doubt.catch(() => {}), late]);
-    }
-    stop();
-    return !isLate;
   }
 
   /** Waits until the client has read enough of earlier answers to get one more. */
@@ -517,29 +481,27 @@ export class Connection {
    * @param known settles after the promise of an earlier call. If it rejects, the connection ends.
    */
   holdUntil(known: Promise<void>): void {
-    this.#doubt = known;
     const release = () => {
-      if (this.#doubt !== known) return;
-      this.#doubt = undefined;
       if (!this.#answering) this.#release();
     };
-    known.then(release).catch((error) => this.#around.onFault(this, error));
+    this.#doubt
+      .until(known, release)
+      .catch((error) => this.#around.onFault(this, error));
   }
 
   /** Whether it is not known what its user may still get. */
   get isDoubted(): boolean {
-    return this.#doubt !== undefined;
+    return this.#doubt.isOpen;
   }
 
   /** Forgets the pushes that wait, as after a login that failed. */
   forgetPushes(): void {
-    this.#held = [];
-    this.#heldSize = 0;
+    this.#held.clear();
   }
 
   /** Sends what waited for the answer, unless there is a doubt. */
   #release(): void {
-    if (!this.#doubt) this.#sendHeld(this.#held.length);
+    if (!this.#doubt.isOpen) this.#sendHeld(this.#held.count);
   }
 
   /**
@@ -547,21 +509,10 @@ export class Connection {
    * long, the client connects again instead, and fetches what it may see.
    */
   #sendHeld(count: number): void {
-    if (count > 0 && this.#isHeldTooLong) this.close(Close.tryAgainLater);
-    for (const { piece, frames } of this.#held.splice(0, count)) {
-      this.#heldSize -= piece.length;
+    if (count > 0 && this.#held.isOutdated) this.close(Close.tryAgainLater);
+    for (const { piece, frames } of this.#held.take(count)) {
       this.#send(piece, frames);
     }
-  }
-
-  get #isHeldTooLong(): boolean {
-    return this.#held.some(({ at }) => this.#isOutdated(at));
-  }
-
-  /** Whether what was made at some time may show what its user lost sight of long ago. */
-  #isOutdated(at: number): boolean {
-    const isOld = this.#around.clock.now() - at > LONGEST_HELD;
-    return isOld && at <= this.#lostAt;
   }
 
   /**
@@ -571,13 +522,12 @@ export class Connection {
    */
   push(piece: Buffer, frames = 1): void {
     if (this.#ended) return;
-    if (!this.#answering && !this.#doubt) {
+    if (!this.#answering && !this.#doubt.isOpen) {
       this.#send(piece, frames);
       return;
     }
     if (this.#dropIfSlow()) return;
-    this.#held.push({ piece, frames, at: this.#around.clock.now() });
-    this.#heldSize += piece.length;
+    this.#held.add(piece, frames);
   }
 
   /** Sends a state of the world, which may be large without a fault of the reader. */
@@ -588,9 +538,9 @@ export class Connection {
 
   /** Sends a push like {@link push}, but before all pushes that wait for the answer. */
   pushFirst(frame: Buffer): void {
-    const before = this.#held.length;
+    const before = this.#held.count;
     this.push(frame);
-    if (this.#held.length > before) this.#held.unshift(this.#held.pop()!);
+    if (this.#held.count > before) this.#held.putLastFirst();
   }
 
   #send(piece: Buffer, frames = 1): void {
@@ -661,7 +611,7 @@ export class Connection {
    */
   finish(frame: Buffer | undefined, code: number, after = 0): void {
     if (this.#ended) return;
-    if (this.#isHeldTooLong) this.forgetPushes();
+    if (this.#held.isOutdated) this.forgetPushes();
     this.#release();
     if (frame) this.#send(frame);
     this.flush();
@@ -700,7 +650,7 @@ export class Connection {
     this.#ended = true;
     this.#waiting.length = 0;
     this.#waitingSize = 0;
-    this.#held = [];
+    this.#held.clear();
     this.#caused = [];
     this.#wake();
     // What is left to read is thrown away.
