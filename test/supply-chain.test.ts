@@ -46,6 +46,8 @@ const ALLOWED = [
   /^BSD-[23]-Clause$/,
   /^ISC$/,
   /^MIT$/,
+  // It asks to share changes of its own files, and Foyer changes none.
+  /^MPL-2\.0$/,
 ];
 
 /** The libraries of images: linked to, and replaceable, as the LGPL asks. */
