@@ -1,0 +1,356 @@
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import {
+  MAX_PROBLEMS,
+  type DocumentSession,
+  type DocumentSpeaker,
+  type ImportOptions,
+  type ImportProblem,
+  type ImportResult,
+  type ProgramDocument,
+  type SessionFields,
+  type SpeakerFields,
+} from "../../schemas/program-document.js";
+
+// What an import changes in a world: a pure comparison of a document with the program that is
+// there, so that both engines decide alike, within the transaction that then writes it.
+
+/** A session as it is stored. */
+export interface PlannedSession extends SessionFields {
+  id: string;
+  room_id: string | null;
+  speaker_ids: string[];
+  import_id: string | null;
+}
+
+/** A speaker as it is stored. */
+export interface PlannedSpeaker extends SpeakerFields {
+  id: string;
+  import_id: string | null;
+}
+
+/** The world that a document is compared with. */
+export interface PresentProgram {
+  sessions: readonly PlannedSession[];
+  speakers: readonly PlannedSpeaker[];
+  /** All rooms in the order of their list, and whether the caller may see each. */
+  rooms: readonly { id: string; name: string; isVisible: boolean }[];
+  /** Whether the world has a user with this id. */
+  isUser: (id: string) => boolean;
+  /** Whether this is the address of an upload of the world. */
+  isUpload: (url: string) => boolean;
+}
+
+/** The writes of an import, and its answer. */
+export interface ImportPlan {
+  rooms: { id: string; name: string }[];
+  speakers: { created: PlannedSpeaker[]; updated: PlannedSpeaker[] };
+  sessions: {
+    created: PlannedSession[];
+    updated: PlannedSession[];
+    /** Ids. */
+    deleted: string[];
+  };
+  /** Whether there is nothing to write. */
+  isEmpty: boolean;
+  result: ImportResult;
+}
+
+/** Decides what an import does. */
+export function planImport(
+  document: ProgramDocument,
+  present: PresentProgram,
+  { createRooms = false, removeMissing = false }: ImportOptions = {},
+): ImportPlan {
+  const problems = new Problems(document.problems);
+  const rooms = new Rooms(present.rooms, createRooms, problems);
+  const { ids, ...speakers } = planSpeakers(document, present, problems);
+
+  /** The ids of the speakers of a session; undefined if the document does not say. */
+  const speakersOf = (session: DocumentSession) => {
+    const found = session.speakers?.map((key) => ids.get(key));
+    if (found?.includes(undefined)) {
+      problems.add(session, {
+        session: session.fields.title,
+        message: "One of its speakers is unknown.",
+      });
+    }
+    return found && [...new Set(found.filter((id) => id !== undefined))];
+  };
+
+  const created: PlannedSession[] = [];
+  const updated: PlannedSession[] = [];
+  let unchanged = 0;
+  const matched = new Matched(present.sessions);
+  for (const session of document.sessions) {
+    const before = matched.take(session);
+    if (before === "twice") {
+      problems.add(session, {
+        session: session.fields.title,
+        message:
+          "Another session before it has the same id; this one was left out.",
+      });
+      continue;
+    }
+    const base = before ?? newSession(session.import_id);
+    const after: PlannedSession = {
+      ...base,
+      ...defined(session.fields),
+      room_id: rooms.of(session, base.room_id),
+      speaker_ids: speakersOf(session) ?? base.speaker_ids,
+    };
+    if (!before) created.push(after);
+    else if (isDeepStrictEqual(before, after)) unchanged++;
+    else updated.push(after);
+  }
+  const deleted = removeMissing
+    ? matched
+        .rest()
+        .flatMap(({ id, import_id }) => (import_id === null ? [] : id))
+    : [];
+  return {
+    rooms: rooms.created,
+    speakers,
+    sessions: { created, updated, deleted },
+    isEmpty: [
+      ...[rooms.created, speakers.created, speakers.updated],
+      ...[created, updated, deleted],
+    ].every(({ length }) => length === 0),
+    result: {
+      created: created.length,
+      updated: updated.length,
+      unchanged,
+      deleted: deleted.length,
+      rooms_created: rooms.created.length,
+      problems: problems.list(),
+    },
+  };
+}
+
+function planSpeakers(
+  document: ProgramDocument,
+  present: PresentProgram,
+  problems: Problems,
+) {
+  const created: PlannedSpeaker[] = [];
+  const updated: PlannedSpeaker[] = [];
+  /** Ids in the world by the keys of the document, which may also name a speaker of the world by id. */
+  const ids = new Map(present.speakers.map(({ id }) => [id, id]));
+  /** Ids in the world by `import_id`. */
+  const first = new Map<string, string>();
+  const matched = new Matched(present.speakers);
+  for (const speaker of document.speakers) {
+    const before = matched.take(speaker);
+    if (before === "twice") {
+      problems.add(speaker, {
+        message: `Another speaker before ${speaker.fields.name} has the same id; this one was left out.`,
+      });
+      const id = first.get(speaker.import_id);
+      if (id !== undefined) ids.set(speaker.key, id);
+      continue;
+    }
+    const base = before ?? newSpeaker(speaker.import_id);
+    const after = {
+      ...base,
+      ...defined(knownFields(speaker, present, problems)),
+    };
+    ids.set(speaker.key, after.id);
+    first.set(speaker.import_id, after.id);
+    if (!before) created.push(after);
+    else if (!isDeepStrictEqual(before, after)) updated.push(after);
+  }
+  return { ids, created, updated };
+}
+
+/** The fields of a speaker without a user or a picture that the world does not have. */
+function knownFields(
+  speaker: DocumentSpeaker,
+  { isUser, isUpload }: PresentProgram,
+  problems: Problems,
+): Partial<SpeakerFields> {
+  const { user_id, picture, ...fields } = speaker.fields;
+  const isKnown = (
+    value: string | null | undefined,
+    check: (value: string) => boolean,
+    message: string,
+  ) => {
+    if (value === undefined || value === null || check(value)) return true;
+    problems.add(speaker, { message: `${speaker.fields.name}: ${message}` });
+    return false;
+  };
+  return {
+    ...fields,
+    ...(isKnown(user_id, isUser, "The world has no such user.") && {
+      user_id,
+    }),
+    ...(isKnown(
+      picture,
+      isUpload,
+      "The picture is no upload of this world.",
+    ) && {
+      picture,
+    }),
+  };
+}
+
+interface Stored {
+  id: string;
+  import_id: string | null;
+}
+
+/** Finds the entries of a document in the world, each at most once. */
+class Matched<T extends Stored> {
+  readonly #byId = new Map<string, T>();
+  readonly #byImportId = new Map<string, T>();
+  readonly #taken = new Set<T>();
+  readonly #seen = new Set<string>();
+
+  constructor(stored: readonly T[]) {
+    for (const entry of stored) {
+      this.#byId.set(entry.id, entry);
+      if (entry.import_id !== null) {
+        this.#byImportId.set(entry.import_id, entry);
+      }
+    }
+  }
+
+  /** @returns the stored entry; undefined if it is new; `twice` if the document had it before. */
+  take({
+    id,
+    import_id,
+  }: Pick<DocumentSession, "id" | "import_id">): T | "twice" | undefined {
+    const found =
+      (id !== undefined && this.#byId.get(id)) ||
+      this.#byImportId.get(import_id);
+    if (this.#seen.has(import_id) || (found && this.#taken.has(found))) {
+      return "twice";
+    }
+    this.#seen.add(import_id);
+    if (found) this.#taken.add(found);
+    return found;
+  }
+
+  /** The stored entries that the document does not have. */
+  rest(): T[] {
+    return [...this.#byId.values()].filter((entry) => !this.#taken.has(entry));
+  }
+}
+
+/** Finds rooms by name, without regard to case, and notes those that are to be made. */
+class Rooms {
+  readonly created: { id: string; name: string }[] = [];
+  readonly #byName = new Map<string, { id: string; isVisible: boolean }[]>();
+  readonly #ids: Set<string>;
+
+  constructor(
+    rooms: PresentProgram["rooms"],
+    private readonly mayCreate: boolean,
+    private readonly problems: Problems,
+  ) {
+    this.#ids = new Set(rooms.map(({ id }) => id));
+    for (const { name, ...room } of rooms) {
+      const key = keyOf(name);
+      this.#byName.set(key, [...(this.#byName.get(key) ?? []), room]);
+    }
+  }
+
+  /**
+   * The room of a session.
+   * @param present the room where it is. It stays there if the document names a room that is
+   *   unknown, or several rooms of which this is one.
+   */
+  of(
+    { room, fields, position }: DocumentSession,
+    present: string | null,
+  ): string | null {
+    if (room === undefined) return present;
+    if (room === null) return null;
+    const problem = (message: string) =>
+      this.problems.add({ position }, { session: fields.title, message });
+    if ("id" in room) {
+      if (this.#ids.has(room.id)) return room.id;
+      problem(`There is no room with the id ${room.id}.`);
+      return present;
+    }
+    const named = this.#byName.get(keyOf(room.name)) ?? [];
+    if (named.length === 0) {
+      if (this.mayCreate) return this.#create(room.name);
+      problem(`There is no room called “${room.name}”.`);
+      return present;
+    }
+    if (named.filter(({ isVisible }) => isVisible).length > 1) {
+      problem(`More than one room is called “${room.name}”.`);
+    }
+    return (named.find(({ id }) => id === present) ?? named[0]!).id;
+  }
+
+  #create(name: string): string {
+    const id = randomUUID();
+    this.created.push({ id, name: name.trim() });
+    this.#byName.set(keyOf(name), [{ id, isVisible: true }]);
+    return id;
+  }
+}
+
+const keyOf = (name: string) =>
+  name.trim().normalize("NFC").toLowerCase().replace(/\s+/gu, " ");
+
+/** Problems in the order in which they are found, up to a bound. */
+class Problems {
+  readonly #list: ImportProblem[];
+  #more = 0;
+
+  constructor(first: readonly ImportProblem[]) {
+    this.#list = first.slice(0, MAX_PROBLEMS);
+    this.#more = first.length - this.#list.length;
+  }
+
+  add({ position }: Pick<DocumentSession, "position">, problem: ImportProblem) {
+    const { line } = position;
+    if (this.#list.length >= MAX_PROBLEMS) this.#more++;
+    else this.#list.push({ ...(line !== undefined && { line }), ...problem });
+  }
+
+  list(): ImportProblem[] {
+    return this.#more === 0
+      ? this.#list
+      : [...this.#list, { message: `${this.#more} more problems.` }];
+  }
+}
+
+const newSession = (import_id: string): PlannedSession => ({
+  id: randomUUID(),
+  title: "",
+  subtitle: "",
+  abstract: "",
+  description: "",
+  room_id: null,
+  starts_at: null,
+  ends_at: null,
+  speaker_ids: [],
+  track: "",
+  language: "",
+  kind: "",
+  tags: [],
+  links: [],
+  stream: null,
+  recording: null,
+  import_id,
+  state: "public",
+});
+
+const newSpeaker = (import_id: string): PlannedSpeaker => ({
+  id: randomUUID(),
+  name: "",
+  biography: "",
+  organization: "",
+  links: [],
+  picture: null,
+  user_id: null,
+  import_id,
+});
+
+const defined = <T extends object>(fields: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
