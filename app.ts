@@ -25,6 +25,7 @@ import live from "./live/index.js";
 import { isTaken } from "./live/socket/upgrade.js";
 import mediaPlugin from "./plugins/media/index.js";
 import type { Gather } from "./plugins/gather.js";
+import outbound from "./plugins/outbound/index.js";
 import openapi from "./plugins/openapi/index.js";
 import retention from "./plugins/retention.js";
 import replies from "./plugins/replies.js";
@@ -99,6 +100,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
         onFault: (error) => app.log.error(error),
       }));
     app.register(enginesPlugin, { engines });
+    app.register(outbound, { allow: config.webhookAllow });
 
     // What every request passes.
     app.register(http, {

@@ -8,6 +8,7 @@ import {
   addressOf,
   bearerToken,
   exactOrigins,
+  hostsAndRanges,
   extensions,
   onOff,
   origins,
@@ -215,6 +216,10 @@ export const variables = {
     "the origins whose pages may call from a browser, with commas, or `*`",
     origins,
   ),
+  WEBHOOK_ALLOW: optional(
+    "the hosts and ranges of addresses to which webhooks and calls to identity providers may go beside public addresses, also without TLS, with commas: `127.0.0.1,10.0.0.0/8`",
+    hostsAndRanges,
+  ),
   METRICS_PORT: optional(
     "serves `/metrics` on a port of its own; `0` takes a free one",
     whole(0, 65535),
@@ -250,6 +255,8 @@ export interface Config {
   requestTimeout: number;
   corsOrigins: string[] | "*" | undefined;
   web: WebConfig;
+  /** The hosts and ranges to which requests may go beside public addresses. */
+  webhookAllow: readonly string[];
   load: LoadLimits;
   live: LiveLimits;
   patience: Patience;
@@ -359,6 +366,7 @@ export function loadConfig(
     requestTimeout: values.REQUEST_TIMEOUT * 1000,
     corsOrigins: values.CORS_ORIGIN,
     web: { on: values.WEB, embedOrigins: values.EMBED_ORIGINS ?? [] },
+    webhookAllow: values.WEBHOOK_ALLOW ?? [],
     load: {
       requests: values.MAX_REQUESTS,
       uploads: values.MAX_UPLOADS,

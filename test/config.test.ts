@@ -58,6 +58,11 @@ void t.test("values that are taken", async (t) => {
       { EMBED_ORIGINS: "https://a.org, http://[::1]:3000" },
       { web: { embedOrigins: ["https://a.org", "http://[::1]:3000"] } },
     ],
+    [{}, { webhookAllow: [] }],
+    [
+      { WEBHOOK_ALLOW: "localhost, 10.0.0.0/8,::1" },
+      { webhookAllow: ["localhost", "10.0.0.0/8", "::1"] },
+    ],
     [{}, { engines: {} }],
     [
       { DATABASE_URL: "postgres://a:b@c/d", VALKEY_URL: "valkey://e:1" },
@@ -169,6 +174,17 @@ void t.test("values that stop the start", async (t) => {
     LIVE_MAX_UNSENT_TOTAL: ["0", "1G"],
     LIVE_PING_INTERVAL: ["0", "3601"],
     CORS_ORIGIN: ["https://a.org/", "a.org", "*,https://a.org", "null"],
+    WEBHOOK_ALLOW: [
+      "10.0.0.0/33",
+      "::1/129",
+      "127.1",
+      "0x7f000001",
+      "https://a.org",
+      "a.org:80",
+      "A.org",
+      "*",
+      "a.org,,b.org",
+    ],
     METRICS_PORT: ["65536"],
     METRICS_TOKEN: ["short", "with a space in it", "ünicode-is-no-header"],
   };

@@ -87,16 +87,7 @@ export const proxies: Reader<string[] | false> = (text) => {
   if (text === "off" || text === "false") return false;
   const list = listOf(text);
   for (const proxy of list) {
-    const [address = "", bits, ...rest] = proxy.split("/");
-    const version = isIP(address);
-    const known =
-      RANGES.includes(proxy) ||
-      (version !== 0 &&
-        rest.length === 0 &&
-        (bits === undefined ||
-          (/^\d{1,3}$/.test(bits) &&
-            Number(bits) <= (version === 4 ? 32 : 128))));
-    if (!known) {
+    if (!RANGES.includes(proxy) && !isRange(proxy)) {
       throw new BadValue(
         `Must be off, or addresses, ranges like 10.0.0.0/8, or ${RANGES.join(", ")}, separated by commas.`,
       );
@@ -104,6 +95,36 @@ export const proxies: Reader<string[] | false> = (text) => {
   }
   return list;
 };
+
+/** Whether a text is a host name as URLs have it: no address, also in no odd spelling of one. */
+const isHostName = (text: string) =>
+  /^[a-z0-9._-]{1,253}(?<!\.)$/.test(text) &&
+  URL.canParse(`https://${text}`) &&
+  new URL(`https://${text}`).hostname === text;
+
+/** Hosts, and ranges of addresses. */
+export const hostsAndRanges: Reader<string[]> = (text) => {
+  const list = listOf(text);
+  const odd = list.find((it) => !isRange(it) && !isHostName(it));
+  if (odd !== undefined) {
+    throw new BadValue(
+      `${JSON.stringify(odd)} is no host, such as hooks.example.org, no address, and no range, such as 10.0.0.0/8.`,
+    );
+  }
+  return list;
+};
+
+/** Whether a text is an address, or a range of addresses. */
+function isRange(text: string): boolean {
+  const [address = "", bits, ...rest] = text.split("/");
+  const version = isIP(address);
+  return (
+    version !== 0 &&
+    rest.length === 0 &&
+    (bits === undefined ||
+      (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
+  );
+}
 
 /** The origins whose scripts may call the API: `*` for all. */
 export const origins: Reader<string[] | "*"> = (text) => {

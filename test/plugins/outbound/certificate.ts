@@ -1,0 +1,21 @@
+/**
+ * A certificate for `receiver.test` that signs itself, and its key. They prove nothing
+ * outside of the tests, and end in a hundred years.
+ */
+export const certificate = `-----BEGIN CERTIFICATE-----
+MIIBoTCCAUegAwIBAgIUWVhblgUYYD8GADxvP0E+0DHmriIwCgYIKoZIzj0EAwIw
+GDEWMBQGA1UEAwwNcmVjZWl2ZXIudGVzdDAgFw0yNjExMjUyMDUwMTFaGA8yMTI2
+MTEwMTIwNTAxMVowGDEWMBQGA1UEAwwNcmVjZWl2ZXIudGVzdDBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABOu+fajDMEkoAlKQ8Wioer1kY/xWupy1QGK4DCidZQCI
+GEZs2eZceNvuX5iaOvxvbXIW52qIXTr1/AO70dLO5nOjbTBrMB0GA1UdDgQWBBRz
+aP8OHWE8ZEzk7qLrDI0qnvXphjAfBgNVHSMEGDAWgBRzaP8OHWE8ZEzk7qLrDI0q
+nvXphjAPBgNVHRMBAf8EBTADAQH/MBgGA1UdEQQRMA+CDXJlY2VpdmVyLnRlc3Qw
+CgYIKoZIzj0EAwIDSAAwRQIgbVCNCPon8bKk+i9jHrYPE3UpWwAIbrdFbXSyNVJx
+krACIQDqwpBtxAsETLdwsKIKjNrWXMnuepdaRQWlf8nL4nliAQ==
+-----END CERTIFICATE-----`;
+
+export const privateKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgIQKBd3hvY/bkfEBE
+uFH4OaP0zR9KP0G+20pw9V7Pa8yhRANCAATrvn2owzBJKAJSkPFoqHq9ZGP8Vrqc
+tUBiuAwonWUAiBhGbNnmXHjb7l+Ymjr8b21yFudqiF069fwDu9HSzuZz
+-----END PRIVATE KEY-----`;
