@@ -6,7 +6,9 @@ interface Column {
   name: string;
   kind: "text" | "number";
   nullable: boolean;
-  /** The value for a row of an older backup, which lacks this column and all later ones. */
+  /** The version of backups that first has it, if its table is older. All later columns are as new. */
+  since?: number;
+  /** The value in the rows of older backups. */
   formerly?: Value;
 }
 
@@ -16,7 +18,12 @@ export interface Table {
   columns: readonly Column[];
   /** The columns of the key, which also give the order: text by code points, numbers by value. */
   key: readonly string[];
+  /** The version of backups that first has it. An older backup is restored without its rows. */
+  since: number;
 }
+
+/** The version of the backups that are written. The first with rows was 2. */
+export const BACKUP_VERSION = 4;
 
 /** The values of a row, in the order of the columns of its table. */
 export type Row = readonly Value[];
@@ -30,8 +37,10 @@ const table = (
   name: string,
   key: string,
   columns: Record<string, Omit<Column, "name">>,
+  since = 2,
 ): Table => ({
   name,
+  since,
   key: key.split(" "),
   columns: Object.entries(columns).map(([name, kind]) => ({ name, ...kind })),
 });
@@ -143,8 +152,8 @@ export const TABLES: readonly Table[] = [
     replaces: numberOrNull,
     deleted: number,
     content: textOrNull,
-    tag: { ...number, formerly: 0 },
-    author: { ...textOrNull, formerly: null },
+    tag: { ...number, since: 3, formerly: 0 },
+    author: { ...textOrNull, since: 3, formerly: null },
   }),
   table("chat_edits", "world_id event", {
     world_id: text,
@@ -232,20 +241,30 @@ export const TABLES: readonly Table[] = [
     ballot: number,
     option: number,
   }),
-  table("log_heads", "world_id", {
-    world_id: text,
-    seq: number,
-    tag: number,
-  }),
-  table("log", "world_id seq", {
-    world_id: text,
-    seq: number,
-    tag: number,
-    at: number,
-    type: text,
-    author: text,
-    detail: text,
-  }),
+  table(
+    "log_heads",
+    "world_id",
+    {
+      world_id: text,
+      seq: number,
+      tag: number,
+    },
+    3,
+  ),
+  table(
+    "log",
+    "world_id seq",
+    {
+      world_id: text,
+      seq: number,
+      tag: number,
+      at: number,
+      type: text,
+      author: text,
+      detail: text,
+    },
+    3,
+  ),
   table("sequences", "name", { name: text, last: number }),
 ];
 
@@ -255,5 +274,12 @@ export const SEQUENCES = ["chat_channels", "questions"] as const;
 /** An additional sequence in older backups: the last id of an event of any world. */
 export const FORMER_SEQUENCE = "chat_events";
 
-/** The tables that an older backup lacks. The log of each of its worlds begins when it is restored. */
-export const LATER_TABLES: readonly string[] = ["log_heads", "log"];
+/**
+ * The tables and columns of the backups of a version. The logs of a backup without them begin
+ * when it is restored.
+ */
+export const tablesOf = (version: number): Table[] =>
+  TABLES.filter(({ since }) => since <= version).map((one) => ({
+    ...one,
+    columns: one.columns.filter(({ since = 2 }) => since <= version),
+  }));

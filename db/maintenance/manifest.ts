@@ -1,15 +1,19 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Failure } from "../../schemas/plain/failure.js";
-import { LATER_TABLES, type Table, TABLES } from "../copies/tables.js";
+import {
+  BACKUP_VERSION,
+  type Table,
+  TABLES,
+  tablesOf,
+} from "../copies/tables.js";
 
 // A backup is a tar archive that any tar can unpack: the files, then the rows of
 // all tables, and at the end a manifest with their checksums. An incomplete one
 // lacks the manifest. Version 1 has a database of SQLite in place of the rows, and
-// version 2 lacks the log.
+// later ones lack the tables and columns that are newer: see `tablesOf`.
 
 const ARCHIVE_FORMAT = "foyer.backup";
-const ARCHIVE_VERSION = 3;
 
 export const MANIFEST = "manifest.json";
 /** The database in an archive of version 1. */
@@ -107,7 +111,7 @@ export function manifestOf(
 ): Buffer {
   const manifest: Static<typeof Manifest> = {
     format: ARCHIVE_FORMAT,
-    version: ARCHIVE_VERSION,
+    version: BACKUP_VERSION,
     foyer,
     created: created.toISOString(),
     tables,
@@ -136,7 +140,7 @@ export function readManifest(json: string): Contents {
   // The version comes first, because a newer manifest may have other fields.
   refuseFault(Head, manifest);
   const { version } = manifest as Static<typeof Head>;
-  if (version > ARCHIVE_VERSION) {
+  if (version > BACKUP_VERSION) {
     throw new ArchiveError("it was made by a newer Foyer");
   }
   refuseFault(version === 1 ? FirstManifest : Manifest, manifest);
@@ -158,16 +162,9 @@ export function readManifest(json: string): Contents {
     return { members, tables: undefined };
   }
   if (paths.has(DATABASE)) throw new ArchiveError("it has a database and rows");
-  refuseOtherTables(tables!, version === 2 ? formerTables() : TABLES);
+  refuseOtherTables(tables!, tablesOf(version));
   return { members, tables };
 }
-
-/** The tables of an archive of version 2. */
-const formerTables = (): Table[] =>
-  TABLES.filter(({ name }) => !LATER_TABLES.includes(name)).map((table) => ({
-    ...table,
-    columns: table.columns.filter(({ formerly }) => formerly === undefined),
-  }));
 
 function refuseOtherTables(
   found: readonly TableRows[],

@@ -1,5 +1,6 @@
 import type { Store } from "../contract/store.js";
-import { announcementStore } from "./worlds/announcements.js";
+import { cachedAnnouncements } from "./worlds/cached-announcements.js";
+import { boundDomains } from "./engine/domains.js";
 import { ChatChores } from "./chat/chat-chores.js";
 import { chatStore } from "./chat/chat.js";
 import { counts } from "./inspection/counts.js";
@@ -19,12 +20,14 @@ import { worldStore } from "./worlds/worlds.js";
  */
 export function postgresStore(db: Database): Store {
   const chores = new ChatChores(db);
+  const domains = boundDomains(db);
   return {
     worlds: { ...worldStore(db), ...worldCopies(db) },
     rooms: roomStore(db),
     users: userStore(db),
     files: fileRecords(db),
-    announcements: announcementStore(db),
+    ...domains,
+    announcements: cachedAnnouncements(db, domains.announcements),
     chat: chatStore(db),
     questions: questionStore(db),
     polls: pollStore(db),

@@ -8,7 +8,6 @@ import {
   type Versioned,
   type Visitor,
 } from "../contract/store.js";
-import { announcementReads } from "./worlds/announcements.js";
 import { chatReads } from "./chat/chat-reads.js";
 import { chatStore } from "./chat/chat.js";
 import { countReads } from "./inspection/count-reads.js";
@@ -19,6 +18,8 @@ import {
   type OpeningOptions,
   storeErrorOf,
 } from "./engine/database.js";
+import { boundDomains } from "./engine/domains.js";
+import { sqlOn } from "./engine/sql.js";
 import { marksIn } from "./erasure/erasure-marks.js";
 import { fileReads } from "./files/file-reads.js";
 import { logReads } from "./log/log-reads.js";
@@ -27,6 +28,7 @@ import { pollStore } from "./polls/polls.js";
 import { questionReads } from "./questions/question-reads.js";
 import { questionStore } from "./questions/questions.js";
 import { ReadCache } from "./engine/read-cache.js";
+import type { Sql } from "../shared/sql.js";
 import { roomListCache } from "./rooms/room-list-cache.js";
 import { roomReads } from "./rooms/room-reads.js";
 import { readWholeRoom, readWorld, toUser } from "../rules/rows.js";
@@ -93,7 +95,6 @@ function storeIn(
   const copies = copyReads(db);
   const users = userReads(db, cache);
   const files = fileReads(db);
-  const announcements = announcementReads(db);
   const chat = chatReads(db);
   const questions = questionReads(db);
   const polls = pollReads(db);
@@ -101,6 +102,8 @@ function storeIn(
   const counts = countReads(db);
   migrated.close();
   let closed = false;
+  const sql = sqlOn(db, read);
+  const reading = { ...sql, snapshot: <T>(all: (of: Sql) => T) => all(sql) };
   if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
 
   return {
@@ -188,13 +191,7 @@ function storeIn(
     chat: chatStore(chat, writer, read, erasing),
     questions: questionStore(questions, writer, read, erasing),
     polls: pollStore(polls, writer, read),
-    announcements: {
-      list: async (worldId) => read(() => announcements.list(worldId)),
-      create: (worldId, draft, by) =>
-        writer.run("createAnnouncement", by, worldId, draft),
-      update: (worldId, id, changes, by) =>
-        writer.run("updateAnnouncement", by, worldId, id, changes),
-    },
+    ...boundDomains(reading, writer, erasing),
     files: {
       add: (worldId, visitor, ...args) =>
         writer.run("addFile", undefined, worldId, sent(visitor), ...args),

@@ -14,7 +14,7 @@ import Database from "better-sqlite3";
 import t from "tap";
 import { ArchiveError } from "../../db/maintenance/manifest.js";
 import { restore } from "../../db/maintenance/restore.js";
-import { TABLES } from "../../db/copies/tables.js";
+import { BACKUP_VERSION, TABLES } from "../../db/copies/tables.js";
 import { Failure } from "../../schemas/plain/failure.js";
 import { openStore } from "../database.js";
 import {
@@ -305,7 +305,10 @@ void t.test("an archive that is not whole is refused", async (t) => {
     ),
     [
       "a newer format",
-      withManifest(entries, (content) => (content.version = 4)),
+      withManifest(
+        entries,
+        (content) => (content.version = BACKUP_VERSION + 1),
+      ),
       `${whole}it was made by a newer Foyer`,
     ],
     [

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { Header } from "tar";
+import { TABLES } from "../../db/copies/tables.js";
 
 /** A file in a tar. */
 export interface Entry {
@@ -116,10 +117,17 @@ export function formerArchive(
   entries: readonly Entry[],
   last: number,
 ): Entry[] {
-  const later = ["log_heads", "log"];
+  const later = TABLES.filter(({ since }) => since > 2).map(({ name }) => name);
+  const newer = TABLES.map(({ name, columns }) => ({
+    name,
+    kept: columns.filter(({ since = 2 }) => since === 2).length,
+    all: columns.length,
+  })).filter(({ name, kept, all }) => kept < all && !later.includes(name));
   const left = entries.filter(({ path }) => !later.map(rowsAt).includes(path));
-  const untagged = withRows(left, "chat_events", (rows) =>
-    rows.map((row) => row.slice(0, -2)),
+  const untagged = newer.reduce(
+    (entries, { name, kept }) =>
+      withRows(entries, name, (rows) => rows.map((row) => row.slice(0, kept))),
+    left,
   );
   const numbered = withRows(untagged, "sequences", ([channels, ...rest]) => [
     channels,
@@ -131,8 +139,10 @@ export function formerArchive(
     manifest.tables = manifest.tables.filter(
       ({ name }) => !later.includes(name),
     );
-    const events = manifest.tables.find(({ name }) => name === "chat_events")!;
-    events.columns = events.columns.slice(0, -2);
+    for (const { name, kept } of newer) {
+      const table = manifest.tables.find((one) => one.name === name)!;
+      table.columns = table.columns.slice(0, kept);
+    }
   });
 }
 

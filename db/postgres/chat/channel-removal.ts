@@ -1,4 +1,4 @@
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const removal = (condition: string) => `
   WITH removed AS (DELETE FROM chat_channels WHERE ${condition} RETURNING world_id, number, last_event)

@@ -1,7 +1,7 @@
 import type { ChannelRow } from "../../rules/chat-rows.js";
 import { absent, denied } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** The columns of a {@link ChannelRow}, of `chat_channels AS c`. */
 export const CHANNEL_COLUMNS =

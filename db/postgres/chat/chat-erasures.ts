@@ -1,6 +1,6 @@
 import { absent } from "../../rules/preconditions.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** How many events of a user one slice empties. */
 const EMPTIED = 1000;

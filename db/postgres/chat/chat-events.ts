@@ -13,7 +13,8 @@ import {
   toEvents,
   tooLarge,
 } from "../../rules/chat-rows.js";
-import { decodedText, type Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
+import { decodedText } from "../engine/sql.js";
 
 /** A reaction, and the id of its user. */
 type Reaction = [reaction: string, user: string];

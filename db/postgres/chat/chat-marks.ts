@@ -1,6 +1,6 @@
 import type { NewMark } from "../../contract/chat.js";
 import { IS_KNOWN } from "../../rules/rows.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** Makes the channels of rooms without any event yet. */
 const CLAIM = `

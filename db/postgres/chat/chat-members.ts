@@ -16,7 +16,7 @@ import {
 } from "./chat-channels.js";
 import { post, posting } from "./chat-posts.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const contentOf = (membership: "join" | "leave") =>
   JSON.stringify({ membership });

@@ -4,7 +4,7 @@ import { absent, denied } from "../../rules/preconditions.js";
 import { createChannel, expectSender } from "./chat-channels.js";
 import { notifying, post, posting, SEEN } from "./chat-posts.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const MEMBERSHIP =
   "EXISTS (SELECT 1 FROM chat_members AS m WHERE m.world_id = $1 AND m.channel = $2::bigint AND m.user_id = users.id)";

@@ -7,7 +7,7 @@ import {
 import { IS_KNOWN } from "../../rules/rows.js";
 import { createChannel } from "./chat-channels.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** An event to store. */
 interface NewEvent {

@@ -8,7 +8,7 @@ import { absent } from "../../rules/preconditions.js";
 import { expectSender } from "./chat-channels.js";
 import { readEvent, toEventsWithReactions } from "./chat-events.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const ADD =
   "INSERT INTO chat_reactions (world_id, event, reaction, user_id) VALUES ($1, $2::bigint, $3, $4)";

@@ -11,7 +11,7 @@ import {
   readEvents,
   toEventsWithReactions,
 } from "./chat-events.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 // By the index of this expression.
 const LAST = "SELECT max(id + 0) FROM chat_events WHERE world_id = $1";

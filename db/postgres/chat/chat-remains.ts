@@ -1,5 +1,5 @@
 import { IS_KNOWN } from "../../rules/rows.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const QUIT = `
   WITH own AS MATERIALIZED (

@@ -9,7 +9,7 @@ import {
   toEventCopy,
 } from "../../copies/chat-copies.js";
 import type { ChannelRow } from "../../rules/chat-rows.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** How many rows one statement reads. Events take up to 64 Ki characters each. */
 const PAGE = 10_000;

@@ -15,7 +15,7 @@ import type { StoreError } from "../../contract/store.js";
 import type { Value } from "../../copies/tables.js";
 import { finder, inserter, newNumbers } from "../engine/bulk.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const addTombstones = inserter("users", { id: "text", last_seen: "bigint" });
 

@@ -16,7 +16,7 @@ import {
 } from "../../copies/vote-copies.js";
 import { taken } from "../../copies/world-copies.js";
 import { finder, inserter, newNumbers } from "../engine/bulk.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const SELECT = `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE p.world_id = $1 ORDER BY p.number`;
 

@@ -6,7 +6,7 @@ import {
 import { questionValues, toQuestionCopy } from "../../copies/vote-copies.js";
 import { taken } from "../../copies/world-copies.js";
 import { finder, inserter, newNumbers } from "../engine/bulk.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const SELECT = `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.world_id = $1 ORDER BY q.number`;
 

@@ -7,7 +7,7 @@ import {
 } from "../../rules/user-rows.js";
 import { taken } from "../../copies/world-copies.js";
 import { finder, inserter } from "../engine/bulk.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const findIds = finder("users", "id");
 

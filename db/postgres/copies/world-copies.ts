@@ -17,7 +17,7 @@ import {
   toWorldCopy,
   VOTE,
 } from "../../copies/world-copies.js";
-import { addAnnouncements } from "../worlds/announcements.js";
+import { addAnnouncements } from "../../shared/announcements.js";
 import { slices } from "../engine/bulk.js";
 import { exportChat } from "./chat-export.js";
 import { importChat } from "./chat-import.js";
@@ -26,7 +26,7 @@ import type { Log } from "../log/log.js";
 import { exportPolls, importPolls } from "./poll-copies.js";
 import { exportQuestions, importQuestions } from "./question-copies.js";
 import { addRooms } from "../rooms/room-writes.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 import { importBlocks, importUsers } from "./user-copies.js";
 import { createWorld } from "../worlds/world-writes.js";
 

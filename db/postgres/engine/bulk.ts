@@ -1,5 +1,5 @@
 import type { Value } from "../../copies/tables.js";
-import type { Sql } from "./sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** How many rows a statement takes at most, and about how many characters. */
 const MAX_ROWS = 5000;

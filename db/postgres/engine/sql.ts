@@ -1,29 +1,5 @@
 import pg from "pg";
-
-/**
- * Statements on one connection, or each on any connection of the pool. Parameters are
- * `$1`, `$2` and so on; an array is for `= ANY($1)` and `unnest($1::text[])`. A statement
- * is prepared once on each connection, so there are few texts, and no values in them.
- * BIGINT and counts are numbers.
- */
-export interface Sql {
-  /** All rows. */
-  all<R extends object>(
-    text: string,
-    params?: readonly unknown[],
-  ): Promise<R[]>;
-  /** The first row. */
-  one<R extends object>(
-    text: string,
-    params?: readonly unknown[],
-  ): Promise<R | undefined>;
-  /** The first column of the first row. */
-  value<T>(text: string, params?: readonly unknown[]): Promise<T | undefined>;
-  /** The first column of all rows. */
-  column<T>(text: string, params?: readonly unknown[]): Promise<T[]>;
-  /** How many rows a statement changed. */
-  run(text: string, params?: readonly unknown[]): Promise<number>;
-}
+import type { Sql } from "../../shared/sql.js";
 
 /** Runs one statement on a connection. */
 type Run = (query: pg.QueryConfig) => Promise<pg.QueryResult>;
@@ -37,7 +13,11 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** Makes {@link Sql} of a function that runs a statement. */
+/**
+ * Makes {@link Sql} of a function that runs a statement: on one connection, or each on any
+ * connection of the pool. An array is for `= ANY($1)` and `unnest($1::text[])`. A statement is
+ * prepared once on each connection.
+ */
 export function sqlOn(run: Run): Sql {
   const query = (text: string, params: readonly unknown[] = []) =>
     run({ name: nameOf(text), text, values: params.map(encoded), types });

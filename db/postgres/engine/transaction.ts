@@ -18,7 +18,8 @@ import {
   type Writer,
 } from "../log/log.js";
 import { DEADLINES } from "./pool.js";
-import { type Sql, sqlOn } from "./sql.js";
+import type { Sql } from "../../shared/sql.js";
+import { sqlOn } from "./sql.js";
 
 /** A write that waits for its transaction. */
 export interface Job {

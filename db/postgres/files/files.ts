@@ -9,7 +9,7 @@ import { absent } from "../../rules/preconditions.js";
 import { rangeOf } from "../../rules/rows.js";
 import { type FileRecords, StoreError } from "../../contract/store.js";
 import type { Database } from "../engine/database.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 import { enterUser } from "../users/user-writes.js";
 
 const FIND = `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1 AND key >= $2 AND key < $3`;

@@ -8,7 +8,8 @@ import { connectToTables } from "../engine/connect.js";
 import { explain } from "../engine/errors.js";
 import { RULES } from "./inspection.js";
 import { migrations } from "../migrations/index.js";
-import { type Sql, sqlOn } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
+import { sqlOn } from "../engine/sql.js";
 
 /** How many records are read at a time. */
 const PAGE = 1000;

@@ -7,7 +7,7 @@ import {
 import type { Position } from "../../log/log.js";
 import { readNewDeliveries } from "../chat/chat-events.js";
 import type { Database } from "../engine/database.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /**
  * How long a read may take, in milliseconds. It is repeated on another connection, as a

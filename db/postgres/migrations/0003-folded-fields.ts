@@ -1,5 +1,5 @@
 import { foldedFieldsIn } from "../../rules/user-fields.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 import type { Migration } from "./migration.js";
 
 /** How many users are read at a time. */

@@ -1,4 +1,4 @@
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** A step from one version of the tables to the next. */
 export interface Migration {

@@ -13,7 +13,7 @@ import {
   type WholePoll,
   wholePolls,
 } from "./poll-rows.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** What a write finds of a poll, its room and a user. */
 interface Found extends Place, WholePoll {

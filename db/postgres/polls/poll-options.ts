@@ -1,6 +1,6 @@
 import type { OptionPlan, SavedOption } from "../../rules/poll-options.js";
 import type { OptionRow } from "../../rules/poll-rows.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** Parameters of a statement: the ids, contents and orders of options. */
 export const columnsOf = (options: readonly SavedOption[]) => [

@@ -12,7 +12,7 @@ import {
   type JoinedRow,
   wholePolls,
 } from "./poll-rows.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const IN_ROOM = "p.world_id = $1 AND p.room_id = $2";
 

@@ -4,7 +4,7 @@ import type { Poll } from "../../contract/polls.js";
 import type { Log } from "../log/log.js";
 import { expectActive } from "../users/participants.js";
 import { findPoll } from "./poll-finding.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const VOTE = `WITH change AS (
     UPDATE polls SET changed = changed + 1 WHERE world_id = $1 AND number = $2 RETURNING changed),

@@ -24,7 +24,7 @@ import {
 } from "../users/participants.js";
 import { findPoll, optionsOf } from "./poll-finding.js";
 import { ADD_OPTIONS, columnsOf, replaceOptions } from "./poll-options.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const FIND_PLACE = `SELECT ${PLACE}`;
 

@@ -6,7 +6,7 @@ import {
 import type { Question, SeenQuestion } from "../../contract/questions.js";
 import { rangeOf } from "../../rules/rows.js";
 import type { PageSelection } from "../../contract/store.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const IN_ROOM = "q.world_id = $1 AND q.room_id = $2";
 

@@ -26,7 +26,7 @@ import {
   PLACE,
   type Place,
 } from "../users/participants.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const FIND = `SELECT ${PLACE}, ${QUESTION_COLUMNS} FROM (VALUES (1)) AS place
   LEFT JOIN questions AS q ON q.world_id = $1 AND q.room_id = $2 AND q.id = $4`;

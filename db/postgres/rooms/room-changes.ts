@@ -15,7 +15,7 @@ import type { RoomExtras, RoomUpdate } from "../../contract/store.js";
 import { removeChannelOfRoom } from "../chat/channel-removal.js";
 import type { Log } from "../log/log.js";
 import { typesOf } from "./room-writes.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 // The writes that change and delete rooms. Each runs in a transaction of its caller.
 

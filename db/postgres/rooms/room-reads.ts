@@ -12,7 +12,7 @@ import {
 } from "../../rules/room-lists.js";
 import { foldCase, type RoomRow } from "../../rules/rows.js";
 import type { RoomSelection } from "../../contract/store.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** The values that decide the visibility of the rooms of a world. */
 export interface View {

@@ -14,7 +14,7 @@ import {
 import { foldCase, type WholeRoomRow } from "../../rules/rows.js";
 import { taken } from "../../copies/world-copies.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 // The writes that make rooms. Each runs in a transaction of its caller.
 

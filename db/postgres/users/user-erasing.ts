@@ -1,9 +1,10 @@
 import type { UserName } from "../../../schemas/users.js";
 import { absent } from "../../rules/preconditions.js";
+import { USER_TRACES } from "../../shared/user-traces.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import { quitChat } from "../chat/chat-remains.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 const FIND_BY_ID = `SELECT id FROM users WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN}`;
 const FIND_BY_TOKEN = `SELECT id FROM users
@@ -64,7 +65,7 @@ export async function eraseUser(
   if (id === undefined) throw absent("user");
   await sql.run(ERASE, [worldId, id]);
   log.erased("users");
-  for (const [table, statement] of OTHERS) {
+  for (const [table, statement] of [...OTHERS, ...USER_TRACES]) {
     if (await sql.run(statement, [worldId, id])) log.erased(table);
   }
   await quitChat(sql, worldId, id);

@@ -18,7 +18,7 @@ import {
   MAX_BLOCKED_SIZE,
   MAX_USER_PAGE,
 } from "../../rules/user-rows.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** A page of users, and the number of users on all pages. */
 interface FoundRows {

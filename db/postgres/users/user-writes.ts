@@ -19,7 +19,7 @@ import {
   tooManyBlocked,
 } from "../../rules/user-rows.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import type { Sql } from "../../shared/sql.js";
 
 /** Writes nothing for a user who is banned, and so finds that one as it was. */
 const entering = (name: "token_id" | "client_id") =>

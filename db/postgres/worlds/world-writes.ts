@@ -23,7 +23,8 @@ import {
 } from "../../rules/world-rows.js";
 import { removeChannelsOfWorld } from "../chat/channel-removal.js";
 import type { Log } from "../log/log.js";
-import type { Sql } from "../engine/sql.js";
+import { TABLES } from "../../copies/tables.js";
+import type { Sql } from "../../shared/sql.js";
 
 // The writes of worlds. Each runs in a transaction of its caller.
 
@@ -46,23 +47,11 @@ const INSERT_ISSUERS = `INSERT INTO world_issuers (world_id, issuer, audience)
   SELECT $1, issuer, audience FROM unnest($2::text[], $3::text[]) AS keys (issuer, audience)
   ON CONFLICT DO NOTHING`;
 
-/** The tables with the users and the messages of a world. */
-const ERASED = [
-  "announcements",
-  "blocks",
-  "chat_channels",
-  "chat_members",
-  "chat_notifications",
-  "chat_readers",
-  "files",
-  "poll_ballots",
-  "poll_options",
-  "poll_votes",
-  "polls",
-  "question_votes",
-  "questions",
-  "users",
-];
+/** The tables with what a world leaves. Events of chat are emptied later, and the log at once. */
+const ERASED = TABLES.map(({ name }) => name).filter(
+  (name) =>
+    !/^(sequences|log|log_heads|chat_(events|edits|reactions))$/.test(name),
+);
 
 /**
  * Creates a world with a revision.

@@ -14,10 +14,9 @@ import {
   toWorldCopy,
   VOTE,
 } from "../../copies/world-copies.js";
-import {
-  announcementReads,
-  type announcementWrites,
-} from "../worlds/announcements.js";
+import { addAnnouncements } from "../../shared/announcements.js";
+import type { Announcement } from "../../contract/announcements.js";
+import type { Sql } from "../../shared/sql.js";
 import { chatCopyReads } from "./chat-export.js";
 import type { chatCopyWrites } from "./chat-import.js";
 import type { Connection } from "../engine/connection.js";
@@ -53,7 +52,9 @@ export function copyReads(db: Connection) {
        WHERE room_id IN (SELECT id FROM rooms WHERE world_id = :world)`,
     )
     .pluck();
-  const announcements = announcementReads(db);
+  const selectAnnouncements = db.prepare<[string], Announcement>(
+    "SELECT id, text, show_until, state FROM announcements WHERE world_id = ? ORDER BY number",
+  );
   const { exportQuestions } = questionCopyReads(db);
   const { exportPolls } = pollCopyReads(db);
   const chats = chatCopyReads(db);
@@ -80,7 +81,7 @@ export function copyReads(db: Connection) {
         rooms: selectRooms.all(id),
         users,
         blocks: selectBlocks.iterate(id),
-        announcements: announcements.list(id),
+        announcements: selectAnnouncements.all(id),
         questions: exportQuestions(id, votes),
         polls: exportPolls(id, votes),
         chat: history ? chats.exportChat(id, known()) : undefined,
@@ -93,24 +94,28 @@ export function copyReads(db: Connection) {
 type Parts = Pick<ReturnType<typeof worldWrites>, "addWorld" | "noteCreated"> &
   Pick<ReturnType<typeof roomWrites>, "addRoom"> &
   Pick<ReturnType<typeof userWrites>, "addUser" | "addBlock"> &
-  Pick<ReturnType<typeof announcementWrites>, "addAnnouncement"> &
   Pick<ReturnType<typeof chatCopyWrites>, "importChat">;
 
 /** The writes of worlds with all that they hold. Each runs inside a transaction of its caller. */
-export function copyWrites(db: Connection, log: WriteLog, parts: Parts) {
+export function copyWrites(
+  db: Connection,
+  sql: Sql,
+  log: WriteLog,
+  parts: Parts,
+) {
   const savepoint = db.prepare("SAVEPOINT trial");
   const undo = db.prepare("ROLLBACK TO trial");
   const release = db.prepare("RELEASE trial");
   const { importQuestions } = questionCopyWrites(db);
   const { importPolls } = pollCopyWrites(db);
 
-  function create(copy: WorldCopy): WorldRow {
+  async function create(copy: WorldCopy): Promise<WorldRow> {
     const { world, rooms, users = [], announcements = [], chat } = copy;
     const { questions = [], polls = [] } = copy;
     const row = parts.addWorld(world);
     for (const room of rooms) parts.addRoom(row.id, room);
     for (const user of users) parts.addUser(row.id, user);
-    for (const each of announcements) parts.addAnnouncement(row.id, each);
+    await addAnnouncements(sql, row.id, announcements);
     if (chat) parts.importChat(row.id, chat);
     importQuestions(questions);
     importPolls(polls);
@@ -123,11 +128,11 @@ export function copyWrites(db: Connection, log: WriteLog, parts: Parts) {
   }
 
   return {
-    importWorld(copy: WorldCopy, dryRun: boolean): WorldRow {
+    async importWorld(copy: WorldCopy, dryRun: boolean): Promise<WorldRow> {
       if (!dryRun) return create(copy);
       // The caller undoes a write that fails.
       savepoint.run();
-      const row = log.withoutTrace(() => create(copy));
+      const row = await log.withoutTrace(() => create(copy));
       undo.run();
       release.run();
       return row;

@@ -14,14 +14,20 @@ export interface Batch {
 /** A write failed after it had changed something, so its batch must be repeated. */
 class HalfDone extends Error {}
 
+/** The answer to a write. A write of a domain answers after some microtasks, and others at once. */
+type Answering = WriteAnswer | Promise<WriteAnswer>;
+
 /**
  * Runs several writes in one transaction, so that each succeeds or fails alone.
  * @returns a function that runs a batch. Its second argument runs at the end of
- *   the transaction.
+ *   the transaction. Only microtasks pass until its promise resolves.
  */
 export function batches(db: Connection, writes: Writes, log: WriteLog) {
   const byName = writes as Record<string, (...args: unknown[]) => unknown>;
   const rowsChanged = db.prepare<[], number>("SELECT total_changes()").pluck();
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  const rollBackAll = db.prepare("ROLLBACK");
   const savepoint = db.prepare("SAVEPOINT write");
   const release = db.prepare("RELEASE write");
   const rollBack = db.prepare("ROLLBACK TO write");
@@ -30,62 +36,88 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
    * Runs one write without a savepoint.
    * @throws {HalfDone} if it failed and would have to be undone.
    */
-  function attempt(call: WriteCall): WriteAnswer {
+  function attempt(call: WriteCall): Answering {
     const before = rowsChanged.get();
-    try {
-      return resultOf(call);
-    } catch (error) {
+    return answerOf(call, (error) => {
       if (!db.inTransaction) throw error;
       if (rowsChanged.get() !== before) throw new HalfDone();
-      return [call[0], undefined, failureOf(error)];
-    }
+    });
   }
 
   /** Runs one write in a savepoint, so that it can be undone alone. */
-  function attemptAlone(call: WriteCall): WriteAnswer {
+  function attemptAlone(call: WriteCall): Answering {
     savepoint.run();
+    return answerOf(
+      call,
+      (error) => {
+        // On an error of the disk, SQLite rolls back the whole transaction by itself.
+        if (!db.inTransaction) throw error;
+        rollBack.run();
+        release.run();
+      },
+      () => release.run(),
+    );
+  }
+
+  /** @param undo runs if the write has failed, and @param done if it has not. */
+  function answerOf(
+    call: WriteCall,
+    undo: (error: unknown) => void,
+    done: () => void = () => {},
+  ): Answering {
+    const [id, write, args, by] = call;
+    const failed = (error: unknown): WriteAnswer => {
+      undo(error);
+      return [id, undefined, failureOf(error)];
+    };
+    const succeeded = (result: unknown): WriteAnswer => {
+      done();
+      return [id, result];
+    };
     try {
-      const answer = resultOf(call);
-      release.run();
-      return answer;
+      const result = log.during(by, () => byName[write]!(...args));
+      return result instanceof Promise
+        ? result.then(succeeded).catch(failed)
+        : succeeded(result);
     } catch (error) {
-      // On an error of the disk, SQLite rolls back the whole transaction by itself.
-      if (!db.inTransaction) throw error;
-      rollBack.run();
-      release.run();
-      return [call[0], undefined, failureOf(error)];
+      return failed(error);
     }
   }
 
-  function resultOf(call: WriteCall): WriteAnswer {
-    const [id, write, args, by] = call;
-    return [id, log.during(by, () => byName[write]!(...args))];
+  async function inTransaction(
+    batch: WriteCall[],
+    how: (call: WriteCall) => Answering,
+    finish?: (answers: WriteAnswer[]) => void,
+  ): Promise<Batch> {
+    begin.run();
+    try {
+      log.begin();
+      const answers: WriteAnswer[] = [];
+      for (const call of batch) {
+        const answer = how(call);
+        answers.push(answer instanceof Promise ? await answer : answer);
+      }
+      finish?.(answers);
+      const hints = log.finish();
+      commit.run();
+      return { answers, hints };
+    } catch (error) {
+      if (db.inTransaction) rollBackAll.run();
+      throw error;
+    }
   }
 
-  const inTransaction = db.transaction(
-    (
-      batch: WriteCall[],
-      how: (call: WriteCall) => WriteAnswer,
-      finish?: (answers: WriteAnswer[]) => void,
-    ): Batch => {
-      log.begin();
-      const answers = batch.map(how);
-      finish?.(answers);
-      return { answers, hints: log.finish() };
-    },
-  );
-
-  return (
+  return async (
     batch: WriteCall[],
     finish?: (answers: WriteAnswer[]) => void,
-  ): Batch => {
+  ): Promise<Batch> => {
     // A savepoint for each write would add half the time, because SQLite saves
     // every page. A write that is refused has rarely changed anything.
     try {
-      return inTransaction.immediate(batch, attempt, finish);
+      return await inTransaction(batch, attempt, finish);
     } catch (error) {
       if (!(error instanceof HalfDone)) throw error;
-      return inTransaction.immediate(batch, attemptAlone, finish);
+      return inTransaction(batch, attemptAlone, finish);
     }
   };
 }

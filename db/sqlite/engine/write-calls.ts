@@ -1,6 +1,6 @@
 import type { Author } from "../../contract/author.js";
 import type { StoreProblem } from "../../contract/store.js";
-import type { announcementWrites } from "../worlds/announcements.js";
+import type { DomainWrite } from "../../shared/index.js";
 import type { memberWrites } from "../chat/chat-members.js";
 import type { messageWrites } from "../chat/chat-messages.js";
 import type { chatErasures } from "../chat/chat-remains.js";
@@ -19,7 +19,6 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof roomWrites> &
   ReturnType<typeof userWrites> &
   ReturnType<typeof fileWrites> &
-  ReturnType<typeof announcementWrites> &
   ReturnType<typeof messageWrites> &
   ReturnType<typeof memberWrites> &
   Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
@@ -28,14 +27,17 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof pollWrites> &
   ReturnType<typeof copyWrites>;
 
+/** The name of a write: of this engine, or of a domain. */
+export type WriteName = keyof Writes | DomainWrite;
+
 /**
  * A write as it is sent to the writer thread. Messages between the threads have values by
  * position, because to copy the names of fields takes most of the time.
  */
 export type WriteCall = readonly [
   id: number,
-  write: keyof Writes,
-  args: unknown[],
+  write: WriteName,
+  args: readonly unknown[],
   by: Author | undefined,
 ];
 

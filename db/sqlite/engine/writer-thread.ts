@@ -4,13 +4,14 @@ import {
   workerData,
 } from "node:worker_threads";
 import { StoreError } from "../../contract/store.js";
-import { announcementWrites } from "../worlds/announcements.js";
 import { type Batch, batches, failureOf } from "./batches.js";
 import { chatCopyWrites } from "../copies/chat-import.js";
 import { memberWrites } from "../chat/chat-members.js";
 import { messageWrites } from "../chat/chat-messages.js";
 import { chatErasures } from "../chat/chat-remains.js";
 import { openForWriting } from "./database.js";
+import { domainWrites } from "./domains.js";
+import { sqlOn } from "./sql.js";
 import { Erasing } from "../erasure/erasing.js";
 import { fileWrites } from "../files/file-writes.js";
 import { logPruning } from "../log/log-pruning.js";
@@ -18,7 +19,7 @@ import { WriteLog } from "../log/log-writes.js";
 import { pollWrites } from "../polls/poll-writes.js";
 import { questionWrites } from "../questions/question-writes.js";
 import { roomWrites } from "../rooms/room-writes.js";
-import { rewriteTable, withoutForeignKeys } from "../erasure/scrub.js";
+import { rewriteTable } from "../erasure/scrub.js";
 import { toSent } from "../log/sent-hints.js";
 import { userWrites } from "../users/user-writes.js";
 import { copyWrites } from "../copies/world-export-import.js";
@@ -43,22 +44,26 @@ const NOTHING: Batch = { answers: [], hints: [] };
 const port = parentPort!;
 const { dataDir, author, lockTimeout } = workerData as ThreadData;
 const db = openForWriting(dataDir, { upgrade: false, lockTimeout });
+const sql = sqlOn(db);
 const erasesLog = () => erasing.erasesLog();
-const log = new WriteLog(db, { author, erases: erasesLog });
+const log = new WriteLog(db, {
+  author,
+  erases: erasesLog,
+  erased: (tables) => erasing.erases(tables),
+});
 const erasures = chatErasures(db, log);
 const erasing = new Erasing(db, dataDir, (limit) =>
   erasures.eraseRemains(limit),
 );
-const erasesQuestions = () => erasing.erasesQuestions();
+const erasesQuestions = () => erasing.erases(["questions"]);
 const worlds = worldWrites(db, log);
 const rooms = roomWrites(db, log, erasesQuestions);
-const users = userWrites(db, log);
-const announcements = announcementWrites(db, log);
-const writes: Writes = {
+const users = userWrites(db, sql, log);
+const writes = {
   ...worlds,
   ...rooms,
   ...users,
-  ...announcements,
+  ...domainWrites(sql, log),
   ...fileWrites(db, log, users),
   ...messageWrites(db, log),
   ...memberWrites(db, log),
@@ -66,14 +71,30 @@ const writes: Writes = {
   ...logPruning(db, erasesLog),
   ...questionWrites(db, log, erasesQuestions),
   ...pollWrites(db, log),
-  ...copyWrites(db, log, {
-    ...{ ...worlds, ...rooms, ...users, ...announcements },
+  ...copyWrites(db, sql, log, {
+    ...{ ...worlds, ...rooms, ...users },
     ...chatCopyWrites(db, log),
   }),
-};
+} satisfies Writes;
 const attempt = batches(db, writes, log);
 
+/** Whether writes are under way. */
+let isWriting = false;
+
 port.on("message", (received: Message) => {
+  // A transaction would otherwise include what does not belong to it. It ends with this thread.
+  if (isWriting) throw new Error("A write waits for more than the database.");
+  isWriting = true;
+  take(received).catch((error: unknown) => {
+    // Ends the thread.
+    process.nextTick(() => {
+      throw error;
+    });
+  });
+});
+
+/** Runs the writes of a message, and of those that have arrived since. Only microtasks pass. */
+async function take(received: Message): Promise<void> {
   const calls: WriteCall[] = [];
   let message: Message | undefined = received;
   while (message && message !== "close") {
@@ -82,16 +103,17 @@ port.on("message", (received: Message) => {
   }
   const users = calls.filter((call) => call[1] === "eraseUser");
   const others = calls.filter((call) => call[1] !== "eraseUser");
-  const [first, second] = [commit(others), erase(users)];
+  const [first, second] = [await commit(others), await erase(users)];
   const answers = [...first.answers, ...second.answers];
   const hints = [...first.hints, ...second.hints].map(toSent);
   erasing.after(calls, answers);
   port.postMessage({ answers, hints } satisfies BatchReport);
+  isWriting = false;
   if (message !== "close") return;
   erasing.close();
   db.close();
   port.close();
-});
+}
 
 erasing.start();
 // Reports that the thread has started.
@@ -107,17 +129,20 @@ function next(): Message | undefined {
  * Erases users and all their bytes in the same transaction. When the answer is sent,
  * they are gone from the database file, and from its log as soon as it has no readers.
  */
-function erase(users: WriteCall[]): Batch {
+async function erase(users: WriteCall[]): Promise<Batch> {
   // Switching foreign keys makes SQLite prepare every statement again.
   if (users.length === 0) return NOTHING;
-  return withoutForeignKeys(db, () =>
-    commit(users, (answers) => {
+  db.pragma("foreign_keys = OFF");
+  try {
+    return await commit(users, (answers) => {
       if (answers.some((answer) => !answer[2])) {
         rewriteTable(db, "users");
         rewriteTable(db, "blocks");
       }
-    }),
-  );
+    });
+  } finally {
+    db.pragma("foreign_keys = ON");
+  }
 }
 
 /**
@@ -125,14 +150,14 @@ function erase(users: WriteCall[]): Batch {
  * fails.
  * @param finish runs at the end of the transaction.
  */
-function commit(
+async function commit(
   batch: WriteCall[],
   finish?: (answers: WriteAnswer[]) => void,
-): Batch {
+): Promise<Batch> {
   if (batch.length === 0) return NOTHING;
   try {
     erasing.before(batch);
-    return attempt(batch, finish);
+    return await attempt(batch, finish);
   } catch (error) {
     const failure = failureOf(asDoubtful(error) ?? error);
     return {

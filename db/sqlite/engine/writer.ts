@@ -1,6 +1,7 @@
 import type {
   Writes,
   WriteCall,
+  WriteName,
   Message,
   WriteAnswer,
   BatchReport,
@@ -8,6 +9,7 @@ import type {
 } from "./write-calls.js";
 import { Worker } from "node:worker_threads";
 import type { OnAppended } from "../../log/entries.js";
+import type { DomainWrite } from "../../shared/index.js";
 import type { Author } from "../../contract/author.js";
 import { StoreError } from "../../contract/store.js";
 import { frozen } from "../../rules/versions.js";
@@ -32,7 +34,7 @@ interface PendingWrite {
  * The writes that crowds make in the same moment. They gather, because each transaction
  * has a cost of its own. Marks are not among them: they come in batches.
  */
-const OF_CROWDS: ReadonlySet<keyof Writes> = new Set([
+const OF_CROWDS: ReadonlySet<WriteName> = new Set([
   "enterUser",
   "updateUser",
   "sendMessage",
@@ -68,7 +70,24 @@ export class Writer {
     write: W,
     by: Author | undefined,
     ...args: Parameters<Writes[W]>
-  ): Promise<ReturnType<Writes[W]>> {
+  ): Promise<Awaited<ReturnType<Writes[W]>>> {
+    return this.#run(write, by, args);
+  }
+
+  /** Runs one write of a domain, as {@link run} does. */
+  runOfDomain(
+    write: DomainWrite,
+    by: Author | undefined,
+    args: readonly unknown[],
+  ): Promise<unknown> {
+    return this.#run(write, by, args);
+  }
+
+  #run<T>(
+    write: WriteName,
+    by: Author | undefined,
+    args: readonly unknown[],
+  ): Promise<T> {
     if (this.#closed) {
       const closed = new StoreError("unusable", "The store is closed.");
       return Promise.reject(closed);

@@ -2,10 +2,17 @@ import { ChatChores, type ChoreHooks } from "../chat/chat-chores.js";
 import type { Connection } from "../engine/connection.js";
 import { ERASED_TABLES, type ErasedTable } from "./scrub.js";
 import { Scrubber } from "./scrubber.js";
-import type { WriteAnswer, WriteCall, Writes } from "../engine/write-calls.js";
+import type {
+  WriteAnswer,
+  WriteCall,
+  WriteName,
+} from "../engine/write-calls.js";
+
+const isErased = (table: string): table is ErasedTable =>
+  ERASED_TABLES.includes(table as ErasedTable);
 
 /** Writes whose old bytes must not stay anywhere in the files of the database. */
-const ERASING = new Set<keyof Writes>([
+const ERASING = new Set<WriteName>([
   "eraseUser",
   "deleteWorld",
   "deleteFile",
@@ -20,7 +27,7 @@ const ERASING = new Set<keyof Writes>([
  * not before their answers. There may be many of them. But a deleted message leaves the log
  * before the answer.
  */
-const ERASING_SOON = new Set<keyof Writes>([
+const ERASING_SOON = new Set<WriteName>([
   "editMessage",
   "deleteMessage",
   "emptyMessages",
@@ -28,11 +35,7 @@ const ERASING_SOON = new Set<keyof Writes>([
 ]);
 
 /** Writes that delete channels and leave their events. */
-const LEAVING = new Set<keyof Writes>([
-  "eraseUser",
-  "deleteWorld",
-  "deleteRoom",
-]);
+const LEAVING = new Set<WriteName>(["eraseUser", "deleteWorld", "deleteRoom"]);
 
 /** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
 const PATROL = 60_000;
@@ -45,8 +48,8 @@ export class Erasing {
   readonly #scrubber: Scrubber;
   readonly #chores: ChatChores;
   #patrol: NodeJS.Timeout | undefined;
-  /** Whether the present writes delete or replace the content of questions. */
-  #erasedQuestions = false;
+  /** The tables of which the present writes have deleted or replaced rows. */
+  readonly #erased = new Set<ErasedTable>();
   /** Whether they erase data of the log of a world. */
   #erasedLog = false;
 
@@ -76,10 +79,14 @@ export class Erasing {
     if (calls.some((call) => ERASING.has(call[1]))) this.#scrubber.begin();
   }
 
-  /** Is called in a transaction that deletes or replaces the content of questions, before it commits. */
-  erasesQuestions(): void {
+  /** Is called in a transaction that deletes or replaces rows of these tables, before it commits. */
+  erases(tables: readonly string[]): void {
     this.#scrubber.begin();
-    this.#erasedQuestions = true;
+    for (const table of tables) {
+      // The scrubber would not look at it after the death of this process.
+      if (!isErased(table)) throw new Error(`${table} is not in ERASED_TABLES`);
+      this.#erased.add(table);
+    }
   }
 
   /** Is called in a transaction that erases data of the log of a world, before it commits. */
@@ -91,14 +98,14 @@ export class Erasing {
   /** Is called after the commit of some writes, and before their answers are sent. */
   after(calls: readonly WriteCall[], answers: readonly WriteAnswer[]): void {
     const written = new Set(calls.map((call) => call[1]));
-    const wrote = (name: keyof Writes) => written.has(name);
-    const anyOf = (names: ReadonlySet<keyof Writes>) =>
+    const wrote = (name: WriteName) => written.has(name);
+    const anyOf = (names: ReadonlySet<WriteName>) =>
       [...written].some((write) => names.has(write));
     const tables: ErasedTable[] = [];
     if (wrote("deleteWorld")) tables.push(...ERASED_TABLES);
     if (wrote("deleteFile")) tables.push("files");
-    if (this.#erasedQuestions) tables.push("questions");
-    this.#erasedQuestions = false;
+    tables.push(...this.#erased);
+    this.#erased.clear();
     if (wrote("deleteWorld") || wrote("eraseUser")) {
       this.#scrubber.scrub(tables);
     } else if (tables.length > 0) this.#scrubber.scrubInTime(tables);

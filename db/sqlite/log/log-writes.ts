@@ -3,6 +3,7 @@ import { Draft, type Given } from "../../log/draft.js";
 import { authorBeside, chatEntry, type Entry } from "../../log/entries.js";
 import { type Author, userBy } from "../../contract/author.js";
 import type { Hint, Position } from "../../log/log.js";
+import type { DomainLog } from "../../shared/domain.js";
 import type { Connection } from "../engine/connection.js";
 import { blankOf } from "../erasure/scrub.js";
 
@@ -12,10 +13,12 @@ interface WriteLogOptions {
   readonly author: Author;
   /** Is called before a transaction commits that has erased data of the log. */
   readonly erases: () => void;
+  /** Is called in a transaction that has deleted or replaced rows of these tables. */
+  readonly erased: (tables: readonly string[]) => void;
 }
 
 /** The log of each world, as the writes of one transaction append to it. */
-export class WriteLog {
+export class WriteLog implements DomainLog {
   readonly #options: WriteLogOptions;
   readonly #headOf: (world: string) => Position;
   readonly #insert;
@@ -54,23 +57,29 @@ export class WriteLog {
     this.#erased.clear();
   }
 
-  /** Runs a write of an author. If it fails, it has appended nothing. */
-  during<T>(by: Author | undefined, write: () => T): T {
+  /** Runs a write of an author. If it fails, also later, it has appended nothing. */
+  during<T>(by: Author | undefined, write: () => T): T | Promise<Awaited<T>> {
     const mark = this.#draft.mark();
-    this.#by = by;
-    try {
-      return write();
-    } catch (error) {
+    const failed = (error: unknown): never => {
       this.#draft.back(mark);
       throw error;
+    };
+    this.#by = by;
+    try {
+      const result = write();
+      return result instanceof Promise
+        ? (result as Promise<Awaited<T>>).catch(failed)
+        : result;
+    } catch (error) {
+      return failed(error);
     }
   }
 
   /** Runs something whose changes the caller undoes, so that it appends nothing. */
-  withoutTrace<T>(trial: () => T): T {
+  async withoutTrace<T>(trial: () => Promise<T>): Promise<T> {
     const mark = this.#draft.mark();
     try {
-      return trial();
+      return await trial();
     } finally {
       this.#draft.back(mark);
     }
@@ -116,8 +125,13 @@ export class WriteLog {
   }
 
   /** Erases all but the ids in the entries of a world. */
-  erase(world: string): void {
+  erasedData(world: string): void {
     this.#erased.add(world);
+  }
+
+  /** Rows of these tables were deleted or replaced, whose bytes have to leave the database. */
+  erased(...tables: string[]): void {
+    this.#options.erased(tables);
   }
 
   /**

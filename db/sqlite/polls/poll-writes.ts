@@ -120,7 +120,7 @@ export function pollWrites(db: Connection, log: WriteLog) {
       const row = find(worldId, room, id);
       const before = whole(row);
       remove.run(row.number);
-      log.erase(worldId);
+      log.erasedData(worldId);
       log.append(worldId, deletedPoll(before));
       return before;
     },

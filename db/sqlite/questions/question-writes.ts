@@ -111,7 +111,7 @@ export function questionWrites(
       const changed = changedQuestion(row, changes, moderator);
       if (changed.content !== row.content) {
         erases();
-        log.erase(worldId);
+        log.erasedData(worldId);
       }
       const before = toQuestion(row);
       const { after, unpinned } = save(changed);
@@ -126,7 +126,7 @@ export function questionWrites(
       erases();
       remove.run(row.number);
       const before = toQuestion(row);
-      log.erase(worldId);
+      log.erasedData(worldId);
       log.append(worldId, deletedQuestion(before));
       return before;
     },

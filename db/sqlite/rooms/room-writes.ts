@@ -268,7 +268,7 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
       remove.run(id);
       quitGroup(hidden.view_group);
       const rules = readRoom(seen).value.permission_config;
-      log.erase(worldId);
+      log.erasedData(worldId);
       log.append(worldId, { type: "room.deleted", room: id, rules });
       return rules;
     },

@@ -8,6 +8,8 @@ import {
   type Visitor,
 } from "../../contract/store.js";
 import { isInactive } from "../../contract/inactive.js";
+import type { Sql } from "../../shared/sql.js";
+import { USER_TRACES } from "../../shared/user-traces.js";
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
@@ -35,7 +37,7 @@ export type SentVisitor = Omit<Visitor, "traits"> & { traits: string[] };
 type Refreshed = "traits" | "last_seen" | "last_login";
 
 /** The writes of users. Each runs inside a transaction of its caller. */
-export function userWrites(db: Connection, log: WriteLog) {
+export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
   const create = db.prepare<unknown[], UserRow>(
     `INSERT INTO users (id, world_id, token_id, client_id, profile, traits, last_seen, last_login,
        pretalx_id, display_name_folded, fields_folded)
@@ -229,7 +231,10 @@ export function userWrites(db: Connection, log: WriteLog) {
       log.append(worldId, { type: "user.unblocked", user: id });
     },
 
-    eraseUser(worldId: string, { user_id, token_id }: UserName): string {
+    async eraseUser(
+      worldId: string,
+      { user_id, token_id }: UserName,
+    ): Promise<string> {
       const id = findId.get({
         world_id: worldId,
         user_id,
@@ -239,8 +244,11 @@ export function userWrites(db: Connection, log: WriteLog) {
       erase.run(id);
       unblockAll.run(id, id);
       for (const statement of disown) statement.run(id);
+      for (const [table, statement] of USER_TRACES) {
+        if (await sql.run(statement, [worldId, id])) log.erased(table);
+      }
       removeChannels.ofUser(id);
-      log.erase(worldId);
+      log.erasedData(worldId);
       log.append(worldId, { type: "user.erased", user: id });
       return id;
     },

@@ -147,7 +147,7 @@ export function worldWrites(db: Connection, log: WriteLog) {
       expectNoted(keys, noted);
       removeChannels.ofWorld(id);
       if (remove.run(id).changes === 0) throw absent("world");
-      log.erase(id);
+      log.erasedData(id);
       note(id, "world.deleted");
       return keys;
     },

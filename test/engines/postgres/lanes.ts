@@ -44,11 +44,11 @@ export const lanes: Part = async (t, server) => {
     );
     const stored = await worlds.get("demo");
     t.equal(stored?.value.title, worldOf("demo").title);
-    t.strictSame(await db.sql.column("SELECT name FROM rooms ORDER BY id"), [
+    t.strictSame(await db.sql.column("SELECT name FROM rooms ORDER BY name"), [
       "first",
+      "fourth",
       "second",
       "third",
-      "fourth",
     ]);
   });
 

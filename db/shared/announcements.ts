@@ -1,0 +1,95 @@
+import type { AnnouncementCopy } from "../../schemas/world-document.js";
+import {
+  type Announcement,
+  type AnnouncementDraft,
+  changedAnnouncement,
+  copiedAnnouncement,
+  newAnnouncement,
+} from "../contract/announcements.js";
+import { StoreError } from "../contract/store.js";
+import { updatedAnnouncement } from "../log/changes.js";
+import { absent } from "../rules/preconditions.js";
+import { domain, type DomainLog } from "./domain.js";
+import type { Sql } from "./sql.js";
+
+const COLUMNS = "id, text, show_until, state";
+
+const LIST = `SELECT ${COLUMNS} FROM announcements WHERE world_id = $1 ORDER BY number`;
+
+const GET = `SELECT ${COLUMNS} FROM announcements WHERE world_id = $1 AND id = $2`;
+
+// No row without a world.
+const INSERT = `INSERT INTO announcements (world_id, ${COLUMNS})
+  SELECT id, $2, $3, CAST($4 AS BIGINT), $5 FROM worlds WHERE id = $1`;
+
+const UPDATE = `UPDATE announcements SET text = $3, show_until = $4, state = $5
+  WHERE world_id = $1 AND id = $2`;
+
+const TAKEN = "SELECT id FROM announcements WHERE id = ANY ($1) LIMIT 1";
+
+/** The reads of announcements. */
+export const announcementReads = (sql: Sql) => ({
+  list: (world: string): Promise<readonly Announcement[]> =>
+    sql.all<Announcement>(LIST, [world]),
+});
+
+/** The writes of announcements. */
+export const announcementWrites = (sql: Sql, log: DomainLog) => ({
+  async create(world: string, draft: AnnouncementDraft): Promise<Announcement> {
+    const made = newAnnouncement(draft);
+    if (!(await insert(sql, world, made))) throw absent("world");
+    log.append(world, {
+      type: "announcement.created",
+      announcement: made.id,
+      wasVisible: false,
+    });
+    return made;
+  },
+
+  async update(
+    world: string,
+    id: string,
+    changes: Partial<AnnouncementDraft>,
+  ): Promise<{ before: Announcement; after: Announcement }> {
+    const before = await sql.one<Announcement>(GET, [world, id]);
+    if (!before) throw absent("announcement");
+    const after = changedAnnouncement(before, changes);
+    const { text, show_until, state } = after;
+    await sql.run(UPDATE, [world, id, text, show_until, state]);
+    log.append(world, updatedAnnouncement(before, after));
+    return { before, after };
+  },
+});
+
+export const announcements = domain({
+  reads: announcementReads,
+  writes: announcementWrites,
+  parameters: { create: 2, update: 3 },
+});
+
+const insert = (
+  sql: Sql,
+  world: string,
+  { id, text, show_until, state }: Announcement,
+): Promise<number> => sql.run(INSERT, [world, id, text, show_until, state]);
+
+/**
+ * Creates announcements as they were copied.
+ * @throws {StoreError} `taken` on `announcements`.
+ */
+export async function addAnnouncements(
+  sql: Sql,
+  world: string,
+  copies: readonly AnnouncementCopy[],
+): Promise<void> {
+  const ids = copies.map(({ id }) => id);
+  const taken = await sql.value<string>(TAKEN, [ids]);
+  if (taken !== undefined || new Set(ids).size < ids.length) {
+    throw new StoreError(
+      "taken",
+      "The id of an announcement is taken.",
+      "announcements",
+    );
+  }
+  for (const copy of copies) await insert(sql, world, copiedAnnouncement(copy));
+}

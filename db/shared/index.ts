@@ -1,0 +1,11 @@
+import { announcements } from "./announcements.js";
+
+/** The domains that both engines bind, by their names in the store. */
+export const domains = { announcements };
+
+/** The name of a write among those of all domains, such as `announcements.create`. */
+export type DomainWrite = {
+  [
+    Name in keyof typeof domains
+  ]: `${Name}.${keyof (typeof domains)[Name]["parameters"] & string}`;
+}[keyof typeof domains];

@@ -1,0 +1,89 @@
+import type { Statement } from "better-sqlite3";
+import type { Sql } from "../../shared/sql.js";
+import type { Connection } from "./connection.js";
+
+/** A statement of SQLite, and which parameter each of its places takes. */
+interface Prepared {
+  readonly statement: Statement<unknown[]>;
+  readonly places: readonly number[];
+}
+
+/**
+ * Makes {@link Sql} of a connection. Each statement answers before the next microtask, so
+ * nothing else uses the connection between the statements of an async function.
+ * @param within runs a statement.
+ */
+export function sqlOn(
+  db: Connection,
+  within: <T>(statement: () => T) => T = (statement) => statement(),
+): Sql {
+  const prepared = statements(db, (statement) => statement);
+  const plucked = statements(db, (statement) => statement.pluck());
+  return {
+    all: async <R>(text: string, params?: readonly unknown[]) =>
+      within(() => {
+        const { statement, places } = prepared(text);
+        return statement.all(...valuesAt(places, params)) as R[];
+      }),
+    one: async <R>(text: string, params?: readonly unknown[]) =>
+      within(() => {
+        const { statement, places } = prepared(text);
+        return statement.get(...valuesAt(places, params)) as R | undefined;
+      }),
+    value: async <T>(text: string, params?: readonly unknown[]) =>
+      within(() => {
+        const { statement, places } = plucked(text);
+        return statement.get(...valuesAt(places, params)) as T | undefined;
+      }),
+    column: async <T>(text: string, params?: readonly unknown[]) =>
+      within(() => {
+        const { statement, places } = plucked(text);
+        return statement.all(...valuesAt(places, params)) as T[];
+      }),
+    run: async (text, params) =>
+      within(() => {
+        const { statement, places } = prepared(text);
+        return statement.run(...valuesAt(places, params)).changes;
+      }),
+  };
+}
+
+/** Prepares each text once. */
+function statements(
+  db: Connection,
+  as: (statement: Statement<unknown[]>) => Statement<unknown[]>,
+): (text: string) => Prepared {
+  const known = new Map<string, Prepared>();
+  return (text) => {
+    let found = known.get(text);
+    if (!found) {
+      const { own, places } = translated(text);
+      found = { statement: as(db.prepare(own)), places };
+      known.set(text, found);
+    }
+    return found;
+  };
+}
+
+/** The text that SQLite takes, which has places without numbers, and the parameter of each. */
+function translated(text: string): { own: string; places: number[] } {
+  const places: number[] = [];
+  const own = text
+    .replace(/= ANY ?\(\$(\d+)\)/g, "IN (SELECT value FROM json_each($$$1))")
+    .replace(/\$(\d+)/g, (_, number: string) => {
+      places.push(Number(number) - 1);
+      return "?";
+    });
+  return { own, places };
+}
+
+const valuesAt = (
+  places: readonly number[],
+  params: readonly unknown[] = [],
+): unknown[] => places.map((place) => bound(params[place]));
+
+/** A parameter as SQLite takes it. */
+function bound(value: unknown): unknown {
+  if (typeof value === "boolean") return Number(value);
+  return Array.isArray(value) ? JSON.stringify(value) : value;
+}
