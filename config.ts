@@ -231,7 +231,11 @@ export const variables = {
   ),
   METRICS_TOKEN: optional(
     "asks for `Authorization: Bearer <this>` at `/metrics`, which without `METRICS_PORT` is at `PORT`; 16 to 500 characters",
-    bearerToken,
+    bearerToken(16),
+  ),
+  ADMIN_TOKEN: optional(
+    "lets programs create, list and delete worlds under `/api/v1/worlds/` with `Authorization: Bearer <this>`; 32 to 500 characters",
+    bearerToken(32),
   ),
 };
 
@@ -260,6 +264,8 @@ export interface Config {
   load: LoadLimits;
   live: LiveLimits;
   patience: Patience;
+  /** The token of the server's own API; undefined for none. */
+  adminToken: string | undefined;
   metrics: {
     host: string;
     port: number | undefined;
@@ -385,6 +391,7 @@ export function loadConfig(
       pingInterval: values.LIVE_PING_INTERVAL * 1000,
     },
     patience: { stop: 10_000, close: 2000 },
+    adminToken: values.ADMIN_TOKEN,
     metrics: {
       host: values.METRICS_HOST,
       port: values.METRICS_PORT,

@@ -1,9 +1,6 @@
 import type { Config } from "../config.js";
 import { Failure } from "../schemas/plain/failure.js";
 
-/** The pages that a link may open. */
-export type LinkedPage = "console" | "event";
-
 /**
  * The address where clients find the server of a configuration.
  * @throws {Failure} if only the running server knows it.
@@ -18,17 +15,4 @@ export function addressIn({ publicUrl, host, port }: Config): string {
   // "Every interface" is no address that a client could use.
   const name = /^(0\.0\.0\.0|::)$/.test(host) ? "localhost" : host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
-}
-
-/**
- * A link to a page of a world.
- * @param token signs its reader in. It comes behind the `#`, which browsers do not send.
- */
-export function linkTo(
-  page: LinkedPage,
-  { address, world, token }: { address: string; world: string; token?: string },
-): string {
-  const path = page === "console" ? "console" : "";
-  const hash = token === undefined ? "" : `#token=${token}`;
-  return `${address}/w/${encodeURIComponent(world)}/${path}${hash}`;
 }

@@ -11,7 +11,7 @@ import { DEMO, DEMO_HOST, ensureDemo, pointDemo } from "./demo.js";
 import { signToken } from "../db/worlds.js";
 import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
-import { linkTo } from "./links.js";
+import { linkTo } from "../schemas/plain/links.js";
 import { printLines } from "./output.js";
 
 /** How long a stopped server waits until its log is read, in milliseconds. */

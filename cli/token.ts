@@ -5,7 +5,8 @@ import { trait, uid } from "../schemas/plain/texts.js";
 import { ADMINISTRATOR, findWorld, signToken } from "../db/worlds.js";
 import { checked, command, withStore } from "./command.js";
 import { context } from "./context.js";
-import { addressIn, type LinkedPage, linkTo } from "./links.js";
+import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
+import { addressIn } from "./links.js";
 import { type JsonOption, print } from "./output.js";
 
 const checkTrait = checked(trait);

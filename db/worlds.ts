@@ -179,17 +179,19 @@ const MAX_UPLOADS_BETWEEN = 20;
 /**
  * Deletes a world with its rooms, users and files. After a crash in between, a sweep
  * of a server removes the bytes that are left.
+ * @param by the author; the author of the store by default.
  * @throws {StoreError} `absent` or `changed`, with one line for the operator.
  */
 export async function deleteWorld(
   { store, files }: Data,
   id: string,
+  by?: Author,
 ): Promise<void> {
   await findWorld(store, id);
   for (let tries = 1; ; tries++) {
     const keys = await store.files.keys(id);
     try {
-      return await files.discard(keys, () => store.worlds.delete(id, keys));
+      return await files.discard(keys, () => store.worlds.delete(id, keys, by));
     } catch (error) {
       // Every file has to be noted before its record is gone.
       const isBetween =

@@ -1,9 +1,13 @@
+import type { CommandName } from "../schemas/live/index.js";
+import type { Sender } from "./context.js";
+import type { CommandTable } from "./module.js";
 import { announcements } from "./modules/announcements/commands.js";
 import { chat } from "./modules/chat/commands.js";
-import { polls } from "./modules/items/polls/commands.js";
-import { questions } from "./modules/items/questions/commands.js";
+import { sharedMessages } from "./modules/chat/messages.js";
+import { pollList, polls } from "./modules/items/polls/commands.js";
+import { questionList, questions } from "./modules/items/questions/commands.js";
 import { rooms } from "./modules/rooms/commands.js";
-import { users } from "./modules/users/commands.js";
+import { moderation, users } from "./modules/users/commands.js";
 import { world } from "./modules/world/commands.js";
 
 /** Every command, with its requirements. */
@@ -16,3 +20,14 @@ export const commands = {
   ...questions,
   ...polls,
 };
+
+/** The commands that calls over HTTP carry out, too. */
+export const sharedCommands = {
+  ...announcements,
+  ...moderation,
+  ...sharedMessages,
+  ...questionList,
+  ...pollList,
+} satisfies Partial<CommandTable<CommandName, never, Sender>>;
+
+export type SharedCommand = keyof typeof sharedCommands;

@@ -11,7 +11,8 @@ import { Lines } from "./delivery/lines.js";
 import { ownPushes } from "./delivery/own-pushes.js";
 import { Passes } from "./delivery/passes.js";
 import { Pushes } from "./delivery/push.js";
-import { dispatcher } from "./dispatch.js";
+import { callsOf } from "./calls.js";
+import { dispatcher, runnables } from "./dispatch.js";
 import type { LiveMetrics } from "./metrics.js";
 import type { BoundCommands, Entrance, LiveModule } from "./module.js";
 import { announcementModule } from "./modules/announcements/index.js";
@@ -176,6 +177,10 @@ export function composeLive(parts: LiveParts) {
       return all;
     };
   };
+  const runs = runnables(
+    { store, onLost: (connection) => world.notifier.tellSoon(connection) },
+    modules.map(({ bound }) => bound),
+  );
   const own = new Sockets({
     ...{ clock, random, log, limits, store, sockets, pump, backlog, metrics },
     logIn: (connection, payload) =>
@@ -184,9 +189,8 @@ export function composeLive(parts: LiveParts) {
       {
         ...{ clock, store, states },
         rightsFrame: (...args) => world.notifier.frameFor(...args),
-        onLost: (connection) => world.notifier.tellSoon(connection),
       },
-      modules.map(({ bound }) => bound),
+      runs,
     ),
     leave: (connection) => doors.leaveWorld(connection),
     persist: (...args) => lines.persist(...args),
@@ -197,6 +201,8 @@ export function composeLive(parts: LiveParts) {
     ...{ sockets, hub, replica, rates, activity, states, presence, crowds },
     ...{ backlog, lines, pump, store, limits, chat },
     open: own.open.bind(own),
+    /** Carries out commands for HTTP. */
+    call: callsOf(store.users, runs),
     /** Drops all connections, and stops all timers. Nothing is pushed any more. */
     stop(): void {
       own.close();

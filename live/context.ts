@@ -1,3 +1,4 @@
+import type { Author } from "../db/contract/author.js";
 import type { RoomValue, UserRecord, Versioned } from "../db/contract/store.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
@@ -6,13 +7,25 @@ import type { Connection, Login } from "./socket/connection.js";
 /** The rights that a command needs in a room: a key, each of several keys, or `any` if seeing the room is enough. */
 export type RoomKeys = PermissionKey | readonly PermissionKey[] | "any";
 
+/** A call over HTTP that carries out a command. It gets no pushes. */
+export interface Call {
+  readonly isCall: true;
+  readonly world: string;
+  readonly author: Author;
+  readonly login: Login;
+}
+
+/** The sender of a command. */
+export type Sender = Connection | Call;
+
 /**
  * The caller of a command, and its place, in their present state.
  * @typeParam P the ports of the module that has the command.
+ * @typeParam S the senders of the command: only connections, or also calls over HTTP.
  */
-export interface Context<P = unknown> {
+export interface Context<P = unknown, S extends Sender = Connection> {
   readonly ports: P;
-  readonly connection: Connection;
+  readonly connection: S;
   readonly login: Login;
   readonly world: Versioned<World>;
   /** The user who logged in. */
@@ -22,12 +35,18 @@ export interface Context<P = unknown> {
 }
 
 /** A context with the room that the payload names. */
-export interface RoomContext<P = unknown> extends Context<P> {
+export interface RoomContext<
+  P = unknown,
+  S extends Sender = Connection,
+> extends Context<P, S> {
   readonly room: Versioned<RoomValue>;
 }
 
 /** A context with the channel that the payload names. */
-export interface ChannelContext<P = unknown> extends Context<P> {
+export interface ChannelContext<
+  P = unknown,
+  S extends Sender = Connection,
+> extends Context<P, S> {
   /** The id of the channel, which is also the id of its room. */
   readonly channel: string;
   /** The room of the channel; undefined if it is a direct channel. */

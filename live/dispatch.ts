@@ -10,7 +10,7 @@ import type { PermissionKey } from "../schemas/plain/permissions.js";
 import { countFault } from "../schemas/bounds.js";
 import { MAX_VALUES } from "../schemas/plain/limits.js";
 import { compileValidator, MAX_DEPTH } from "../schemas/validate.js";
-import type { Context, RoomKeys } from "./context.js";
+import type { Context, RoomKeys, Sender } from "./context.js";
 import type {
   AnyCommand,
   BoundCommands,
@@ -69,9 +69,9 @@ const known: ReadonlySet<string> = new Set(liveModules);
 const unknownCommand = () => new LiveError("protocol.unknown_command");
 
 /** The ports for the checks of every command. */
-export interface DispatchPorts extends TargetPorts {
+export interface DispatchPorts {
   readonly clock: Clock;
-  readonly store: TargetPorts["store"] & {
+  readonly store: {
     readonly worlds: WorldStore;
     readonly users: UserStore;
   };
@@ -80,35 +80,65 @@ export interface DispatchPorts extends TargetPorts {
   readonly rightsFrame: RightsFrame;
 }
 
+/** Checks a command, and carries it out. */
+type Run = (context: AnyContext, order: Order) => Promise<unknown>;
+
+/** The sender of a command, and the ports of its module. */
+type AnyContext = Context<unknown, Sender>;
+
+/** A command with the ports of its module. */
+export interface Runnable {
+  readonly run: Run;
+  readonly ports: unknown;
+}
+
 /**
- * Makes the function that carries out commands.
+ * Binds the commands of all modules.
  * @param modules the requirements and the handler of each command, with its ports.
  * @throws {Error} if a command declares no permission or has no schema.
  */
-export function dispatcher(
-  ports: DispatchPorts,
+export function runnables(
+  ports: TargetPorts,
   modules: readonly BoundCommands[],
-): Dispatch {
-  const runs = new Map<string, Dispatch>();
+): ReadonlyMap<string, Runnable> {
+  const runs = new Map<string, Runnable>();
   for (const { commands, ports: own } of modules) {
     for (const [name, command] of Object.entries(commands)) {
       if (!Object.hasOwn(schemas, name)) {
         throw new Error(`The command ${name} has no schema.`);
       }
-      const run = runOf(ports, name as CommandName, command as object, own);
-      runs.set(name, run);
+      const run = runOf(ports, name as CommandName, command as object);
+      runs.set(name, { run, ports: own });
     }
   }
+  return runs;
+}
+
+/** Makes the function that carries out the commands of connections. */
+export function dispatcher(
+  ports: DispatchPorts,
+  runs: ReadonlyMap<string, Runnable>,
+): Dispatch {
   return (connection, login, order) => {
     const { action } = order;
     if (typeof action !== "string") throw unknownCommand();
-    const run = runs.get(action);
-    if (run) return run(connection, login, order);
+    const found = runs.get(action);
+    if (found) return runFor(ports, found, connection, login, order);
     const [module = ""] = action.split(".", 1);
     throw known.has(module)
       ? new LiveError(`${module}.unsupported_command`)
       : unknownCommand();
   };
+}
+
+async function runFor(
+  ports: DispatchPorts,
+  { run, ports: own }: Runnable,
+  connection: Connection,
+  login: Login,
+  order: Order,
+): Promise<unknown> {
+  return run(await contextOf(ports, own, connection, login), order);
 }
 
 /** The check of each payload. It is compiled once in a process, for all live layers. */
@@ -124,12 +154,7 @@ function validatorOf(name: CommandName) {
 }
 
 /** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
-function runOf(
-  ports: DispatchPorts,
-  name: CommandName,
-  declared: object,
-  own: unknown,
-): Dispatch {
+function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
   // The handlers have different payloads and results; the schemas check both.
   const command = declared as AnyCommand;
   const required =
@@ -155,9 +180,8 @@ function runOf(
       isPlainObject(payload) ? command.invalid : "protocol.invalid_payload",
     );
   };
-  return async (connection, login, order) => {
+  return async (context, order) => {
     const { payload } = order;
-    const context = await contextOf(ports, own, connection, login);
     if ("requires" in command) {
       requireInWorld(context, command.requires);
       check(order);
@@ -234,7 +258,7 @@ async function contextOf(
   return { ports, connection, login, world: world!, me, may };
 }
 
-function requireInWorld({ may }: Context, requires: Requirement): void {
+function requireInWorld({ may }: AnyContext, requires: Requirement): void {
   if (requires === "login") return;
   const keys = typeof requires === "string" ? [requires] : requires.any;
   if (!keys.some(may)) throw worldDenied();

@@ -7,6 +7,7 @@ import type {
   Context,
   RoomContext,
   RoomKeys,
+  Sender,
 } from "./context.js";
 import type { Sendable } from "./rules/encoding.js";
 import type { View } from "./rules/world-state.js";
@@ -31,49 +32,66 @@ export type Requirement =
   PermissionKey | { any: readonly PermissionKey[] } | "login";
 
 /** A command on the world. */
-interface WorldCommand<N extends CommandName, P> extends Common {
+interface WorldCommand<
+  N extends CommandName,
+  P,
+  S extends Sender,
+> extends Common {
   requires: Requirement;
-  handler: Handler<N, Context<P>>;
+  handler: Handler<N, Context<P, S>>;
 }
 
 /** A command on a room. It asks for a key in that room, or with `any` only for `room.view`. */
-interface RoomCommand<N extends CommandName, P> extends Common {
+interface RoomCommand<
+  N extends CommandName,
+  P,
+  S extends Sender,
+> extends Common {
   inRoom: PermissionKey | "any";
   /** The type of the module that the room must have. */
   module?: string;
   /** Whether the config of that module has to say that it is active. */
   active?: boolean;
-  handler: Handler<N, RoomContext<P>>;
+  handler: Handler<N, RoomContext<P, S>>;
 }
 
 /**
  * A command on a channel. In a room it asks for a key there, for each of several
  * keys, or only that the room has a chat.
  */
-interface ChannelCommand<N extends CommandName, P> extends Common {
+interface ChannelCommand<
+  N extends CommandName,
+  P,
+  S extends Sender,
+> extends Common {
   inChannel: RoomKeys;
   /** The users who may give it on a direct channel. */
   direct: "members" | "anybody" | "nobody";
-  handler: Handler<N, ChannelContext<P>>;
+  handler: Handler<N, ChannelContext<P, S>>;
 }
 
 /** The requirements and the handler of a command. */
-export type Command<N extends CommandName, P> =
-  WorldCommand<N, P> | RoomCommand<N, P> | ChannelCommand<N, P>;
+export type Command<N extends CommandName, P, S extends Sender = Connection> =
+  WorldCommand<N, P, S> | RoomCommand<N, P, S> | ChannelCommand<N, P, S>;
 
 /**
  * The commands of a module, by name.
  * @typeParam P the ports that their handlers find in their context.
+ * @typeParam S the senders that their handlers take: only connections, or also calls over HTTP.
  */
-export type CommandTable<N extends CommandName, P> = {
-  readonly [K in N]: Command<K, P>;
+export type CommandTable<
+  N extends CommandName,
+  P,
+  S extends Sender = Connection,
+> = {
+  readonly [K in N]: Command<K, P, S>;
 };
 
 /** A command with any payload and result. */
 export type AnyCommand =
-  | WorldCommand<"user.ban", unknown>
-  | RoomCommand<"room.leave", unknown>
-  | ChannelCommand<"chat.leave", unknown>;
+  | WorldCommand<"user.ban", unknown, Sender>
+  | RoomCommand<"room.leave", unknown, Sender>
+  | ChannelCommand<"chat.leave", unknown, Sender>;
 
 /** Commands with the ports that their handlers get. */
 export interface BoundCommands {

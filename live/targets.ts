@@ -7,6 +7,7 @@ import type {
   Context,
   RoomContext,
   RoomKeys,
+  Sender,
 } from "./context.js";
 import {
   chatDenied,
@@ -36,13 +37,13 @@ export interface TargetPorts {
  * @param module the type of a module that the room needs.
  * @throws {LiveError}
  */
-export async function roomOf<P>(
+export async function roomOf<P, S extends Sender>(
   ports: TargetPorts,
-  context: Context<P>,
+  context: Context<P, S>,
   payload: unknown,
   key: PermissionKey | "any",
   module?: string,
-): Promise<RoomContext<P>> {
+): Promise<RoomContext<P, S>> {
   const { room: id, channel } = (payload ?? {}) as Record<string, unknown>;
   const room = await findRoom(ports, context, id ?? channel);
   if (!room) throw unknownRoom();
@@ -56,13 +57,13 @@ export async function roomOf<P>(
  * @param direct the users who may do this on a direct channel.
  * @throws {LiveError}
  */
-export async function channelOf<P>(
+export async function channelOf<P, S extends Sender>(
   ports: TargetPorts,
-  context: Context<P>,
+  context: Context<P, S>,
   payload: unknown,
   keys: RoomKeys,
   direct: "members" | "anybody" | "nobody",
-): Promise<ChannelContext<P>> {
+): Promise<ChannelContext<P, S>> {
   const { channel: id } = (payload ?? {}) as Record<string, unknown>;
   if (id === undefined || id === null || id === "") {
     throw new LiveError("chat.unknown", "Unknown channel ID");
@@ -98,14 +99,15 @@ export async function channelOf<P>(
 
 async function findRoom(
   { store, onLost }: TargetPorts,
-  { connection, login, world }: Context,
+  { connection, login, world }: Context<unknown, Sender>,
   id: unknown,
 ): Promise<Versioned<RoomValue> | undefined> {
   if (typeof id !== "string") return undefined;
   const room = await store.rooms.get(connection.world, id);
   const { view } = login;
   // Mostly, the client already has the present rights.
-  if (!room || !view || view.state.holds(world, room)) return room;
+  if (!room || connection.isCall || !view || view.state.holds(world, room))
+    return room;
   const rights = stringsInRoom(login, world.value, room.value);
   const losses = Losses.inRoom(view, room.value, rights);
   if (losses) {
@@ -117,7 +119,7 @@ async function findRoom(
 }
 
 function requireInRoom(
-  { login, world }: Context,
+  { login, world }: Context<unknown, Sender>,
   room: RoomValue,
   keys: RoomKeys,
   module: string | undefined,
@@ -136,7 +138,10 @@ function requireInRoom(
  * Checks whether a module of a room is switched on.
  * @throws {LiveError} `<module>.inactive`.
  */
-export function requireActive({ room }: RoomContext, module: string): void {
+export function requireActive(
+  { room }: RoomContext<unknown, Sender>,
+  module: string,
+): void {
   if (configOf(room.value, module).active === true) return;
   throw new LiveError(`${module}.inactive`);
 }

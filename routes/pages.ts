@@ -29,6 +29,24 @@ export function pageLinks(
   };
 }
 
+/** A page of a list that is in memory as a whole. */
+export function pageOf<T>(
+  request: FastifyRequest,
+  {
+    page = 1,
+    page_size: pageSize = 50,
+  }: { page?: number | undefined; page_size?: number | undefined },
+  all: readonly T[],
+) {
+  const count = all.length;
+  const start = (page - 1) * pageSize;
+  return {
+    count,
+    ...pageLinks(request, { page, pageSize, count }),
+    results: all.slice(start, start + pageSize),
+  };
+}
+
 function linkTo({ base, url }: FastifyRequest, page: number): string {
   // Split as the router does. The query may contain either character again.
   const [path = ""] = url.split(/[?#]/, 1);

@@ -1,20 +1,34 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
-import type { ListedUser } from "../db/contract/store.js";
+import type { ListedUser, ModerationState } from "../db/contract/store.js";
 import { authorOf } from "../plugins/auth/author.js";
 import { PageQuery } from "../schemas/pages.js";
-import { UserList, UserName } from "../schemas/users.js";
+import { forbidden } from "../plugins/http/errors.js";
+import { LIVE } from "../schemas/plain/permissions.js";
+import {
+  ModeratedUser,
+  UserChanges,
+  UserList,
+  UserName,
+  UserParams,
+} from "../schemas/users.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
 import { pageLinks } from "./pages.js";
+import { perform } from "./perform.js";
 
 const USERS = "/api/v1/worlds/:world_id/users/";
+const USER = `${USERS}:user_id/`;
 const DELETE_USER = "/api/v1/worlds/:world_id/delete_user";
 
 /** The users of a world. Logins and uploads create them. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(USERS, { config: { requires: ["user.list"] }, ...listUsers });
+  app.patch(USER, {
+    config: { requires: [...LIVE, "user.manage"] },
+    ...moderateUser,
+  });
   app.post(DELETE_USER, {
     config: { requires: ["user.delete"] },
     ...deleteUser,
@@ -55,6 +69,38 @@ function jsonOfUser(user: ListedUser): string {
   const after = JSON.stringify({ traits, last_seen }).slice(1);
   return `${before},"profile":${stored.profile ?? "null"},${after}`;
 }
+
+/** The command that brings about each decision. */
+const commands = {
+  none: "user.reactivate",
+  silenced: "user.silence",
+  banned: "user.ban",
+} as const;
+
+const wordOf = (state: ModerationState) => (state === "" ? "none" : state);
+
+const moderateUser = endpoint(
+  {
+    operationId: "moderateUser",
+    summary: "Ban, silence or reactivate a user",
+    tags: ["users"],
+    params: UserParams,
+    body: ref(UserChanges),
+    response: { 200: ref(ModeratedUser) },
+  },
+  async (request, reply) => {
+    const { world_id, user_id: id } = request.params;
+    const command = commands[request.body.moderation_state];
+    await perform(request, command, { id });
+    const user = await request.server.store.users.get(world_id, id);
+    if (!user) throw forbidden();
+    const { moderation_state } = user;
+    const state = JSON.stringify(wordOf(moderation_state));
+    return reply.sendJson(
+      `${jsonOfUser(user).slice(0, -1)},"moderation_state":${state}}`,
+    );
+  },
+);
 
 const deleteUser = endpoint(
   {

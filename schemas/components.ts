@@ -1,10 +1,26 @@
 import type { TSchema } from "@sinclair/typebox";
+import {
+  Announcement,
+  AnnouncementChanges,
+  AnnouncementDraft,
+  AnnouncementList,
+} from "./announcements.js";
 import { Activity } from "./activity.js";
 import { Faults, Problem } from "./errors.js";
 import { File, FileList, FileProblem, Upload, UploadForm } from "./files.js";
+import { Poll, PollList, Question, QuestionList } from "./items.js";
+import { Message, MessageDraft, MessageList } from "./messages.js";
 import { Module, Room, RoomChanges, RoomDraft, RoomList } from "./rooms.js";
 import { PermissionConfig, Rule } from "./rules.js";
-import { User, UserList, UserName } from "./users.js";
+import { ListedWorld, NewWorld, WorldDraft, WorldList } from "./servers.js";
+import { Token, TokenDraft } from "./tokens.js";
+import {
+  ModeratedUser,
+  User,
+  UserChanges,
+  UserList,
+  UserName,
+} from "./users.js";
 import { World, WorldChanges, WorldKey } from "./worlds.js";
 
 /** The named schemas, which others refer to in code and in the OpenAPI document. */
@@ -22,6 +38,25 @@ export const components: readonly TSchema[] = [
   User,
   UserList,
   UserName,
+  UserChanges,
+  ModeratedUser,
+  Announcement,
+  AnnouncementDraft,
+  AnnouncementChanges,
+  AnnouncementList,
+  Message,
+  MessageDraft,
+  MessageList,
+  Question,
+  QuestionList,
+  Poll,
+  PollList,
+  Token,
+  TokenDraft,
+  WorldDraft,
+  NewWorld,
+  ListedWorld,
+  WorldList,
   Activity,
   File,
   FileList,

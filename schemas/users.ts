@@ -1,6 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { PageOf } from "./pages.js";
-import { Text } from "./values.js";
+import { OneOf, Text } from "./values.js";
+import { WorldParams } from "./worlds.js";
 
 /** Names the user to erase, by its internal id or by the `uid` of its tokens. */
 export const UserName = Type.Partial(
@@ -50,6 +51,39 @@ export const User = Type.Object(
   { $id: "User", description: "A person who logged in or uploaded." },
 );
 export type User = Static<typeof User>;
+
+const moderation_state = OneOf("none", "silenced", "banned");
+
+/** What a moderator decides about a user. */
+export const UserChanges = Type.Object(
+  { moderation_state },
+  {
+    $id: "UserChanges",
+    description:
+      "What a moderator decides about a user: `none` reactivates. Unknown fields are refused.",
+    additionalProperties: false,
+    examples: [{ moderation_state: "silenced" }],
+  },
+);
+export type UserChanges = Static<typeof UserChanges>;
+
+/** A user, with the decision of moderators. */
+export const ModeratedUser = Type.Object(
+  {
+    ...User.properties,
+    moderation_state,
+  },
+  {
+    $id: "ModeratedUser",
+    description:
+      "A user, with the decision of moderators. A banned user who is silenced stays banned.",
+  },
+);
+
+export const UserParams = Type.Object({
+  ...WorldParams.properties,
+  user_id: Type.String({ format: "uuid" }),
+});
 
 /** A page of the users of a world. */
 export const UserList = PageOf(User, {

@@ -41,6 +41,7 @@ const all302 = "302 302 302 302 302 302 302 302 302 302 302";
 const all404 = "404 404 404 404 404 404 404 404 404 404 404";
 const secret = "401 401 401 403 401 403 403 403 200 200 200";
 const inRoom = "401 401 401 403 401 403 403 403 200 200 403";
+const ofServer = "401 401 401 403 401 403 403 403 403 403 403";
 
 /** Each route, and the status for each caller. GET stands for HEAD, too. */
 const table: Record<string, string> = {
@@ -73,6 +74,28 @@ const table: Record<string, string> = {
   "PATCH /api/v1/worlds/:world_id/": secret,
   "POST /api/v1/worlds/:world_id/delete_user": secret.replaceAll("200", "204"),
   "GET /api/v1/worlds/:world_id/users/": secret,
+  "PATCH /api/v1/worlds/:world_id/users/:user_id/": secret,
+  // They have a token of their own, too.
+  "GET /api/v1/worlds/": ofServer,
+  "POST /api/v1/worlds/": ofServer,
+  "DELETE /api/v1/worlds/:world_id/": ofServer,
+  "POST /api/v1/worlds/:world_id/tokens/": secret,
+  "GET /api/v1/worlds/:world_id/announcements/": secret,
+  "POST /api/v1/worlds/:world_id/announcements/": secret.replaceAll(
+    "200",
+    "201",
+  ),
+  "GET /api/v1/worlds/:world_id/announcements/:announcement_id/": secret,
+  "PATCH /api/v1/worlds/:world_id/announcements/:announcement_id/": secret,
+  "GET /api/v1/worlds/:world_id/rooms/:room_id/messages/": inRoom,
+  "POST /api/v1/worlds/:world_id/rooms/:room_id/messages/": inRoom.replaceAll(
+    "200",
+    "201",
+  ),
+  "DELETE /api/v1/worlds/:world_id/rooms/:room_id/messages/:event_id/":
+    inRoom.replaceAll("200", "204"),
+  "GET /api/v1/worlds/:world_id/rooms/:room_id/questions/": inRoom,
+  "GET /api/v1/worlds/:world_id/rooms/:room_id/polls/": inRoom,
   "GET /api/v1/worlds/:world_id/activity/": secret,
   "GET /api/v1/worlds/:world_id/files/": secret,
   "DELETE /api/v1/worlds/:world_id/files/:file_id/": secret.replaceAll(
@@ -101,12 +124,25 @@ const ABSENT_WORLD = "missing";
 
 const { headers: formHeaders, body: formBody } = fileForm("a.pdf", PDF);
 
+/** Bodies by the ends of routes. */
+const bodies: Record<string, object> = {
+  "/tokens/": { traits: [], expires_in: 60, page: null },
+  "/users/:user_id/": { moderation_state: "none" },
+  "POST /api/v1/worlds/:world_id/announcements/": { text: "made" },
+  "POST /api/v1/worlds/:world_id/rooms/:room_id/messages/": {
+    content: { type: "text", body: "made" },
+  },
+};
+
 /** What makes a call of each method complete. */
 function bodyOf(route: string): Partial<Request> {
   if (route.endsWith("/delete_user")) return { body: { token_id: "subject" } };
   if (route.startsWith("POST /storage/")) {
     return { headers: formHeaders, body: formBody };
   }
+  const [, body] =
+    Object.entries(bodies).find(([end]) => route.endsWith(end)) ?? [];
+  if (body) return { body };
   if (route.startsWith("POST")) return { body: { name: "made" } };
   return route.startsWith("PATCH") ? { body: {} } : {};
 }
@@ -114,15 +150,21 @@ function bodyOf(route: string): Partial<Request> {
 /** The id of a file, by the path of its link. */
 const idIn = (media: string) => media.split("/").at(-1)!.split(".")[0]!;
 
+/** The ids in the path of a route, beside those of a world and a room. */
+type Ids = Record<"file" | "user" | "announcement" | "event", string>;
+
 /** The URL of a route, on things that exist. */
 const urlOf = (
   route: string,
   room: string,
   media: string,
-  file = idIn(media),
+  { file = idIn(media), ...ids }: Partial<Ids> = {},
 ): string =>
   route
     .replace(/^\w+ /, "")
+    .replace(":user_id", ids.user ?? ABSENT_ID)
+    .replace(":announcement_id", ids.announcement ?? ABSENT_ID)
+    .replace(":event_id", ids.event ?? "1")
     .replace(":world_id", "demo")
     .replace(":room_id", room)
     .replace(":file_id", file)
@@ -141,6 +183,7 @@ async function furnished(t: Test, permissions = rules({})) {
     [worldOf("demo", { permission_config: permissions }), worldOf("other")],
     {
       config: {
+        adminToken: "a-token-of-the-operator-of-this-server",
         metrics: {
           host: "127.0.0.1",
           port: undefined,
@@ -151,8 +194,14 @@ async function furnished(t: Test, permissions = rules({})) {
   );
   const { store } = server;
   const room = async (permission_config = {}) =>
-    (await store.rooms.create("demo", { name: "x", permission_config })).value
-      .id;
+    (
+      await store.rooms.create("demo", {
+        ...{ name: "x", permission_config },
+        module_config: ["chat.native", "question", "poll"].map((type) => ({
+          ...{ type, config: { active: true } },
+        })),
+      })
+    ).value.id;
   const closedRoom = () =>
     room({
       "room.view": ["crew"],
@@ -179,7 +228,26 @@ async function furnished(t: Test, permissions = rules({})) {
     const { url } = got.body as { url: string };
     return new URL(url).pathname;
   };
-  return { ...server, room, closedRoom, send, upload };
+  /** What a path names beside a world and a room. */
+  const idsFor = async (route: string, room: string): Promise<Partial<Ids>> => {
+    if (route.includes(":file_id")) {
+      return { file: idIn(await upload(attendee)) };
+    }
+    const visitor = { tokenId: "subject", traits: new Set<string>() };
+    const user = async () => (await store.users.enter("demo", visitor)).id;
+    if (route.includes(":user_id")) return { user: await user() };
+    if (route.includes(":announcement_id")) {
+      const { id } = await store.announcements.create("demo", { text: "x" });
+      return { announcement: id };
+    }
+    if (!route.includes(":event_id")) return {};
+    const { event } = await store.chat.send("demo", room, {
+      ...{ sender: await user(), content: { type: "text", body: "x" } },
+      volatile: true,
+    });
+    return { event: String(event.id) };
+  };
+  return { ...server, room, closedRoom, send, upload, idsFor };
 }
 
 const attendee = callers[5]![1]!;
@@ -189,10 +257,8 @@ async function checkTable(
   rows: Record<string, string>,
   permissions = rules({}),
 ) {
-  const { routes, store, room, closedRoom, send, upload } = await furnished(
-    t,
-    permissions,
-  );
+  const { routes, store, room, closedRoom, send, upload, idsFor } =
+    await furnished(t, permissions);
   const media = await upload(attendee);
   for (const [route, row] of Object.entries(rows)) {
     const statuses = row.split(" ").map(Number);
@@ -204,17 +270,22 @@ async function checkTable(
       if (route.endsWith("/delete_user")) {
         await upload(token("demo", { uid: "subject" }, ["attendee"]));
       }
-      const file = route.includes(":file_id")
-        ? idIn(await upload(attendee))
-        : undefined;
-      const url = urlOf(route, id, media, file);
+      const ids = await idsFor(route, id);
+      const url = urlOf(route, id, media, ids);
       const got = await send(route, { url, as });
       found.push(got.status);
       if (route.startsWith("DELETE")) {
+        const { file, event } = ids;
+        const isMessage = async () =>
+          !(
+            await store.chat.event("demo", id, Number(event))
+          )?.content.includes("deleted");
         const left =
-          file === undefined
-            ? await store.rooms.get("demo", id)
-            : await store.files.get("demo", file);
+          event !== undefined
+            ? await isMessage()
+            : file === undefined
+              ? await store.rooms.get("demo", id)
+              : await store.files.get("demo", file);
         t.equal(!left, got.status === 204, `${route} by ${name}: what is left`);
       }
       const head = route.replace("GET", "HEAD");

@@ -186,6 +186,7 @@ void t.test("values that stop the start", async (t) => {
       "a.org,,b.org",
     ],
     METRICS_PORT: ["65536"],
+    ADMIN_TOKEN: ["x".repeat(31), `${"x".repeat(32)} y`],
     METRICS_TOKEN: ["short", "with a space in it", "ünicode-is-no-header"],
   };
   for (const [name, values] of Object.entries(bad)) {

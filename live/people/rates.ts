@@ -73,6 +73,11 @@ interface RatesPorts {
   readonly replica: Replica;
 }
 
+/** A connection of a user, or a call. */
+type Spender = Pick<Connection, "world"> & {
+  readonly login: { readonly user: string } | undefined;
+};
+
 /** The bounded actions of a user. */
 type Kind =
   | "logins"
@@ -134,15 +139,15 @@ export class Rates {
    * one counts as several, but never as more than a burst.
    * @param size of the content, in bytes.
    */
-  mayMessage(connection: Connection, size = 0): boolean {
+  mayMessage(sender: Spender, size = 0): boolean {
     const { rate, burst } = this.#rates.messages;
     const cost = 1 + Math.floor(size / MESSAGE_SIZE);
-    return this.#takeOf(connection, "messages", Math.min(cost, rate * burst));
+    return this.#takeOf(sender, "messages", Math.min(cost, rate * burst));
   }
 
   /** Whether a user may react to one more message, or vote once more. */
-  mayReact(connection: Connection): boolean {
-    return this.#takeOf(connection, "reactions", 1);
+  mayReact(sender: Spender): boolean {
+    return this.#takeOf(sender, "reactions", 1);
   }
 
   /**
@@ -175,8 +180,8 @@ export class Rates {
    * Whether a user may make a direct channel appear to some others, each of whom gets
    * the list of their channels; counted in people.
    */
-  mayShow(connection: Connection, people: number): boolean {
-    return this.#takeOf(connection, "shows", people);
+  mayShow(sender: Spender, people: number): boolean {
+    return this.#takeOf(sender, "shows", people);
   }
 
   /**
@@ -196,7 +201,7 @@ export class Rates {
     return bucket.take(Math.min(cost, TOLD * TOLD_BURST));
   }
 
-  #takeOf({ world, login }: Connection, kind: Kind, count: number): boolean {
+  #takeOf({ world, login }: Spender, kind: Kind, count: number): boolean {
     return this.#take(kind, world, login!.user, count);
   }
 

@@ -1,6 +1,7 @@
 import type { RoomValue, UserRecord } from "../../db/contract/store.js";
 import {
   grants,
+  isWithheld,
   type PermissionConfig,
   type PermissionKey,
   permissionKeys,
@@ -19,16 +20,6 @@ export interface Bearer {
   readonly traits: ReadonlySet<string>;
   readonly state: ModerationState;
 }
-
-/** The keys that silenced users keep. */
-const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
-  "world.view",
-  "room.view",
-  "chat.read",
-  "chat.join",
-  "question.read",
-  "poll.read",
-]);
 
 /** The strings of each key, in the order of the keys. */
 const listed = permissionKeys.map((key) => ({ key, ...strings[key] }));
@@ -50,16 +41,12 @@ export const isSilenced = ({
 }: Pick<UserRecord, "moderation_state">): boolean =>
   moderation_state === "silenced";
 
-/** Whether moderation takes a key away from a user. */
-const isWithheld = ({ state }: Bearer, key: PermissionKey): boolean =>
-  state === "banned" || (state === "silenced" && !SILENCED.has(key));
-
 /** Whether a user has a key on the world. */
 export const mayInWorld = (
   who: Bearer,
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
-): boolean => !isWithheld(who, key) && grants(key, who.traits, rules);
+): boolean => !isWithheld(who.state, key) && grants(key, who.traits, rules);
 
 /** Whether a user has a key in a room. It also takes `room.view`. */
 export const mayInRoom = (
@@ -67,7 +54,8 @@ export const mayInRoom = (
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
   { permission_config: own }: Pick<RoomValue, "permission_config">,
-): boolean => !isWithheld(who, key) && grants(key, who.traits, rules, own);
+): boolean =>
+  !isWithheld(who.state, key) && grants(key, who.traits, rules, own);
 
 /** The strings of a user's permissions on a world. */
 export const stringsInWorld = (who: Bearer, world: World): string[] =>

@@ -129,6 +129,8 @@ export class Connection {
   /** The rooms that it entered. */
   readonly rooms = new Set<string>();
   login: Login | undefined;
+  /** It is no call over HTTP, which may send some commands, too. */
+  readonly isCall = false;
   /** The largest message that it may send, in bytes. */
   maxFrame: number;
   readonly #ws: WebSocket;

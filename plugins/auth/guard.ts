@@ -7,6 +7,7 @@ import type {
 import type { Versioned } from "../../db/contract/store.js";
 import {
   CALL,
+  isWithheld,
   may,
   type PermissionKey,
 } from "../../schemas/plain/permissions.js";
@@ -144,7 +145,8 @@ export function credentialsIn(header: string | undefined): Credentials {
 }
 
 /**
- * Admits a caller who has `world.api` and every key of `requires`, and is not banned. Sets
+ * Admits a caller who has `world.api` and every key of `requires`, and whom moderation leaves
+ * them. Sets
  * `request.caller`, `request.world`, and `request.room` if the path names one.
  * @throws {Refusal} 401 or 403.
  */
@@ -177,7 +179,11 @@ export async function authorize(
   const { tokenId } = identity;
   if (tokenId === undefined) return;
   const user = await store.users.find(world_id, { tokenId });
-  if (user?.moderation_state === "banned") throw forbidden();
+  const state = user?.moderation_state ?? "";
+  // Of a silenced user, moderation takes all but a few keys.
+  if (state === "banned" || requires.some((key) => isWithheld(state, key))) {
+    throw forbidden();
+  }
   request.callerId = user?.id ?? null;
 }
 

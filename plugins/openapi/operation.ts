@@ -14,6 +14,8 @@ import {
 
 declare module "fastify" {
   interface FastifyContextConfig {
+    /** It admits the operator of the server only, by its ADMIN_TOKEN. */
+    operated?: true;
     /** Answers that are not JSON, as OpenAPI response objects. */
     answers?: Record<number, JsonObject>;
   }
@@ -61,7 +63,7 @@ export function operationOf(route: RouteOptions): JsonObject {
 }
 
 const isGuarded = ({ config }: RouteOptions): boolean =>
-  Array.isArray(config?.requires);
+  Array.isArray(config?.requires) || config?.operated === true;
 
 const isUpload = ({ schema }: RouteOptions): boolean =>
   schema?.consumes !== undefined;
@@ -121,7 +123,7 @@ function answersOf(route: RouteOptions): JsonObject {
 
 function headersOf(route: RouteOptions, status: number): HeaderName[] {
   const names: HeaderName[] = [];
-  if (isGuarded(route)) names.push("Cache-Control");
+  if (Array.isArray(route.config?.requires)) names.push("Cache-Control");
   if (route.config?.versioned && status !== 204) names.push("ETag");
   if (status === 201 && isGuarded(route)) names.push("Location");
   return names;
@@ -145,7 +147,7 @@ function refusalsOf(route: RouteOptions): JsonObject {
     412: condition === "IfMatch" && "Changed",
     413: guarded && writes && "TooLarge",
     415: guarded && writes && "NotJson",
-    429: (guarded || upload) && "TooMany",
+    429: ((guarded && !route.config?.operated) || upload) && "TooMany",
     500: "Failed",
     503: "NotNow",
   };

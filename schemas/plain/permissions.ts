@@ -157,6 +157,26 @@ export const CALL: readonly PermissionKey[] = ["world.api"];
 /** The keys for seeing a room, alone or in a list. */
 export const SEE: readonly PermissionKey[] = ["room.view"];
 
+/** The keys for what users do on the websocket, and hosts by a call. */
+export const LIVE: readonly PermissionKey[] = ["world.view"];
+
+/** The keys that silenced users keep. */
+const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
+  "world.view",
+  "room.view",
+  "chat.read",
+  "chat.join",
+  "question.read",
+  "poll.read",
+]);
+
+/** Whether moderation takes a key away from a user. */
+export const isWithheld = (
+  state: "" | "silenced" | "banned",
+  key: PermissionKey,
+): boolean =>
+  state === "banned" || (state === "silenced" && !SILENCED.has(key));
+
 /** The keys for an upload. */
 export const UPLOAD: readonly PermissionKey[] = ["world.view", "file.upload"];
 

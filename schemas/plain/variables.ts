@@ -158,12 +158,17 @@ export const exactOrigins: Reader<string[]> = (text) => {
   return list;
 };
 
-/** A password for a header. No message repeats it, because messages may be logged. */
-export const bearerToken: Reader<string> = (text) => {
-  if (!/^[\w.~+/=-]{16,500}$/.test(text)) {
-    throw new BadValue(
-      "Must be 16 to 500 letters, digits and . _ ~ + / = -, such as openssl rand -hex 32 makes.",
-    );
-  }
-  return text;
-};
+/**
+ * A password for a header. No message repeats it, because messages may be logged.
+ * @param least how many characters it has at least.
+ */
+export const bearerToken =
+  (least: number): Reader<string> =>
+  (text) => {
+    if (text.length < least || !/^[\w.~+/=-]{1,500}$/.test(text)) {
+      throw new BadValue(
+        `Must be ${least} to 500 letters, digits and . _ ~ + / = -, such as openssl rand -hex 32 makes.`,
+      );
+    }
+    return text;
+  };

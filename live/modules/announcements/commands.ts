@@ -4,7 +4,7 @@ import {
   StoreError,
 } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
-import type { Context } from "../../context.js";
+import type { Context, Sender } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
@@ -20,7 +20,8 @@ export interface AnnouncementPorts {
 /** The organizers' announcements to all users of a world. */
 export const announcements: CommandTable<
   Extract<keyof Commands, `announcement.${string}`>,
-  AnnouncementPorts
+  AnnouncementPorts,
+  Sender
 > = {
   "announcement.create": { requires: "world.announce", handler: create },
   "announcement.update": { requires: "world.announce", handler: update },
@@ -32,7 +33,7 @@ export const announcements: CommandTable<
  * @throws {LiveError} if the text is too long, or the time is none.
  */
 function fieldsOf(
-  { ports }: Context<AnnouncementPorts>,
+  { ports }: Context<AnnouncementPorts, Sender>,
   {
     text,
     show_until,
@@ -73,7 +74,7 @@ function timeOf(text: string | null): number | null {
 }
 
 async function create(
-  context: Context<AnnouncementPorts>,
+  context: Context<AnnouncementPorts, Sender>,
   { text, state, ...rest }: Commands["announcement.create"]["payload"],
 ) {
   const { ports, connection } = context;
@@ -92,7 +93,7 @@ async function create(
 }
 
 async function update(
-  context: Context<AnnouncementPorts>,
+  context: Context<AnnouncementPorts, Sender>,
   { id, state, ...rest }: Commands["announcement.update"]["payload"],
 ) {
   const { ports, connection } = context;
@@ -112,7 +113,7 @@ async function update(
   }
 }
 
-async function list({ ports, connection }: Context<AnnouncementPorts>) {
+async function list({ ports, connection }: Context<AnnouncementPorts, Sender>) {
   const all = await ports.store.announcements.list(connection.world);
   const now = ports.clock.date();
   return all.map((announcement) => sentAnnouncement(announcement, now));

@@ -1,7 +1,7 @@
 import { boundFault } from "../../../schemas/bounds.js";
 import { lengthOf } from "../../../schemas/plain/texts.js";
 import type { ChatPorts } from "./ports.js";
-import type { ChannelContext } from "../../context.js";
+import type { ChannelContext, Sender } from "../../context.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 
 // The allowed contents of messages, and reactions.
@@ -20,7 +20,7 @@ const MAX_FILES = 100;
  * @throws {LiveError} if clients cannot send it here.
  */
 export function contentOf(
-  { ports, direct }: ChannelContext<ChatPorts>,
+  { ports, direct }: ChannelContext<ChatPorts, Sender>,
   content: Record<string, unknown>,
   isEdit: boolean,
 ): Record<string, unknown> {

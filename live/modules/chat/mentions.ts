@@ -1,7 +1,7 @@
 import type { Delivery } from "../../../db/contract/chat.js";
 import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
 import type { ChatPorts } from "./ports.js";
-import type { ChannelContext } from "../../context.js";
+import type { ChannelContext, Sender } from "../../context.js";
 import { pushFrame } from "../../socket/frame.js";
 import { mayInRoom } from "../../rules/rights.js";
 import { isVolatile } from "../../rules/room-modules.js";
@@ -25,7 +25,7 @@ const NOBODY: Mentions = { mentioned: [], notifiesAll: false, warn() {} };
  * @param replaces the message that it edits or deletes. Edits send no notifications.
  */
 export async function mentionsOf(
-  context: ChannelContext<ChatPorts>,
+  context: ChannelContext<ChatPorts, Sender>,
   content: Record<string, unknown>,
   replaces: number | undefined,
 ): Promise<Mentions> {
@@ -47,7 +47,7 @@ export async function mentionsOf(
     warn({ event, notified }) {
       const learned = new Set(direct ?? notified);
       const missed = users.filter(({ id }) => !learned.has(id));
-      if (missed.length === 0) return;
+      if (connection.isCall || missed.length === 0) return;
       const now = ports.clock.date();
       const shown = new Set(fitting(missed, world.value, now));
       const frame = pushFrame("chat.mention_warning", {
@@ -70,7 +70,7 @@ export async function mentionsOf(
 /** Whether a user may read a room, by the traits of their last login. */
 const mayRead = (
   { traits, moderation_state: state }: UserRecord,
-  { world }: ChannelContext<ChatPorts>,
+  { world }: ChannelContext<ChatPorts, Sender>,
   room: RoomValue,
 ): boolean =>
   mayInRoom({ traits: new Set(traits), state }, "chat.read", world.value, room);

@@ -1,6 +1,6 @@
 import type { Commands, CommandName } from "../../../schemas/live/index.js";
 import type { ChatPorts } from "./ports.js";
-import type { ChannelContext } from "../../context.js";
+import type { ChannelContext, Sender } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import type { Sendable } from "../../rules/encoding.js";
 import {
@@ -19,8 +19,12 @@ import { readUsers, sharedUser } from "./users.js";
 
 type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.react">;
 
-/** The messages of channels. */
-export const messages: CommandTable<Message, ChatPorts> = {
+/** The messages of channels that calls over HTTP send and read, too. */
+export const sharedMessages: CommandTable<
+  "chat.send" | "chat.fetch",
+  ChatPorts,
+  Sender
+> = {
   "chat.send": {
     inChannel: "chat.send",
     direct: "members",
@@ -33,6 +37,11 @@ export const messages: CommandTable<Message, ChatPorts> = {
     rounded: ["before_id", "after_id"],
     handler: fetch,
   },
+};
+
+/** The messages of channels. */
+export const messages: CommandTable<Message, ChatPorts> = {
+  ...sharedMessages,
   "chat.react": {
     // The answer shows the event.
     inChannel: ["chat.send", "chat.read"],
@@ -43,14 +52,15 @@ export const messages: CommandTable<Message, ChatPorts> = {
 };
 
 /**
- * Checks that the caller is a member who may send.
+ * Checks that the caller is a member who may send. A call over HTTP counts as a member while it
+ * lasts, if its user may join.
  * @returns whether the membership is a volatile one.
  * @throws {LiveError}
  */
 async function requireMember(
-  context: ChannelContext<ChatPorts>,
+  context: ChannelContext<ChatPorts, Sender>,
 ): Promise<boolean> {
-  const { ports, connection, channel, direct, me } = context;
+  const { ports, connection, channel, direct, me, room } = context;
   const { world } = connection;
   if (direct) {
     if (me.moderation_state !== "") throw chatDenied();
@@ -60,6 +70,12 @@ async function requireMember(
   if (isVolatile || (await ports.store.chat.isMember(world, channel, me.id))) {
     return isVolatile;
   }
+  const { login, world: rules } = context;
+  const mayVisit =
+    connection.isCall &&
+    room !== undefined &&
+    mayInRoom(login, "chat.join", rules.value, room.value);
+  if (mayVisit) return true;
   throw chatDenied();
 }
 
@@ -75,7 +91,7 @@ function eventIdOf(value: unknown): number {
 }
 
 async function send(
-  context: ChannelContext<ChatPorts>,
+  context: ChannelContext<ChatPorts, Sender>,
   payload: Commands["chat.send"]["payload"],
 ): Promise<Sendable<Commands["chat.send"]["result"]>> {
   const { ports, connection, channel, room, login, world, me } = context;
@@ -122,7 +138,7 @@ async function send(
 }
 
 async function fetch(
-  context: ChannelContext<ChatPorts>,
+  context: ChannelContext<ChatPorts, Sender>,
   { count, before_id, after_id }: Commands["chat.fetch"]["payload"],
 ): Promise<Sendable<Commands["chat.fetch"]["result"]>> {
   if ((before_id === undefined) === (after_id === undefined)) {

@@ -2,7 +2,7 @@ import type { UserRecord } from "../../../db/contract/store.js";
 import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { ChatPorts } from "./ports.js";
-import type { ChannelContext } from "../../context.js";
+import type { ChannelContext, Sender } from "../../context.js";
 import { encoded, Json } from "../../rules/encoding.js";
 import { tooLarge } from "../../rules/problems.js";
 import { isVolatile } from "../../rules/room-modules.js";
@@ -30,7 +30,7 @@ export const idOf = (id: number | string): number =>
  *   connection that is only about to subscribe.
  */
 export async function pageOf(
-  context: ChannelContext<ChatPorts>,
+  context: ChannelContext<ChatPorts, Sender>,
   selection: Selection,
 ): Promise<{
   results: Json<TypedEvent[]>;
@@ -48,7 +48,7 @@ interface Selection {
 }
 
 function pageFor(
-  context: ChannelContext<ChatPorts>,
+  context: ChannelContext<ChatPorts, Sender>,
   { until, limit, before, after }: Selection,
 ): Promise<Page> {
   const { ports, connection, channel, room } = context;
@@ -63,7 +63,11 @@ function pageFor(
 }
 
 async function readPage(
-  { ports, connection: { world }, world: { value } }: ChannelContext<ChatPorts>,
+  {
+    ports,
+    connection: { world },
+    world: { value },
+  }: ChannelContext<ChatPorts, Sender>,
   { channel, before, after, limit, withoutMembers }: PageKey,
   until = Infinity,
 ): Promise<Page> {
@@ -105,7 +109,10 @@ async function readPage(
   };
 }
 
-/** The users of a page that the connection does not have yet. From now on, they count as sent. */
+/**
+ * The users of a page that the connection does not have yet. From now on, they count as sent. A
+ * call over HTTP has none.
+ */
 function usersFor(
   {
     ports,
@@ -113,22 +120,25 @@ function usersFor(
     channel,
     may,
     world: { value },
-  }: ChannelContext<ChatPorts>,
+  }: ChannelContext<ChatPorts, Sender>,
   { involved, found, everybody }: Page,
   { until }: Selection,
 ): ShownUsers {
   const { subscriptions } = ports.channels;
+  const admin = may("user.manage");
+  const shown = (ids: readonly string[]) =>
+    shownUsers(ids, found, value, ports.clock.date(), admin);
+  if (connection.isCall) return shown(involved);
   const listener = subscriptions.listener(connection);
   // A push during a subscription may never be sent.
   const audience = until === undefined ? subscriptions.of(channel) : undefined;
-  const admin = may("user.manage");
   const unknown = involved.filter(
     (id) => !listener.knows(id, audience?.toldOf(id, connection) ?? -1),
   );
   const knowsNobody = unknown.length === involved.length;
   let users = knowsNobody ? everybody.get(admin) : undefined;
   if (!users) {
-    users = shownUsers(unknown, found, value, ports.clock.date(), admin);
+    users = shown(unknown);
     if (knowsNobody) everybody.set(admin, users);
   }
   listener.tell(users.ids);

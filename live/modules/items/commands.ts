@@ -5,7 +5,7 @@ import type {
 } from "../../../db/contract/items.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { RoomContext } from "../../context.js";
+import type { RoomContext, Sender } from "../../context.js";
 import type { Rates } from "../../people/rates.js";
 import { rateLimited, unknownItem } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
@@ -163,11 +163,14 @@ export function itemHandlers<
 }
 
 /** The ids of the world and of the room that the payload names. */
-export const placeOf = ({ connection, room }: RoomContext) =>
+export const placeOf = ({
+  connection,
+  room,
+}: Pick<RoomContext<unknown, Sender>, "connection" | "room">) =>
   [connection.world, room.value.id] as const;
 
 /** Whether the caller has a key in the room that the payload names. */
 export const may = (
-  { login, world, room }: RoomContext,
+  { login, world, room }: RoomContext<unknown, Sender>,
   key: PermissionKey,
 ): boolean => mayInRoom(login, key, world.value, room.value);

@@ -5,7 +5,7 @@ import { boundFault } from "../../../schemas/bounds.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
 import { uuid } from "../../../schemas/plain/texts.js";
 import type { Clock } from "../../../db/log/clock.js";
-import type { Context } from "../../context.js";
+import type { Context, Sender } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import type { Presence } from "../../people/presence.js";
 import type { Searches } from "./searches.js";
@@ -58,6 +58,23 @@ export interface UserPorts {
   readonly forceJoins: (connection: Connection) => Promise<void>;
 }
 
+/** What moderators decide about users. */
+export const moderation: CommandTable<
+  "user.ban" | "user.silence" | "user.reactivate",
+  UserPorts,
+  Sender
+> = {
+  "user.ban": { requires: "user.manage", handler: moderate("banned", "ban") },
+  "user.silence": {
+    requires: "user.manage",
+    handler: moderate("silenced", "silence"),
+  },
+  "user.reactivate": {
+    requires: "user.manage",
+    handler: moderate("", "reactivate"),
+  },
+};
+
 /** The users of a world, and their moderation. */
 export const users: CommandTable<
   Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>,
@@ -69,15 +86,7 @@ export const users: CommandTable<
   "user.list": { requires: "user.list", handler: list },
   "user.list.search": { requires: "login", handler: search },
   "user.online_status": { requires: "world.view", handler: onlineStatus },
-  "user.ban": { requires: "user.manage", handler: moderate("banned", "ban") },
-  "user.silence": {
-    requires: "user.manage",
-    handler: moderate("silenced", "silence"),
-  },
-  "user.reactivate": {
-    requires: "user.manage",
-    handler: moderate("", "reactivate"),
-  },
+  ...moderation,
   "user.delete": { requires: "user.delete", handler: erase },
   "user.block": { requires: "login", handler: block },
   "user.unblock": { requires: "login", handler: unblock },
@@ -129,7 +138,7 @@ async function update(
  * @param action the last word of the action, if it is not for oneself.
  */
 async function userNamed(
-  { ports, connection, me }: Context<UserPorts>,
+  { ports, connection, me }: Context<UserPorts, Sender>,
   { id }: Named,
   action?: string,
 ): Promise<UserRecord> {
@@ -144,7 +153,7 @@ async function userNamed(
 
 /** The same, without users who were erased. */
 async function personNamed(
-  context: Context<UserPorts>,
+  context: Context<UserPorts, Sender>,
   payload: Named,
   action?: string,
 ): Promise<UserRecord> {
@@ -291,7 +300,7 @@ async function onlineStatus(
 }
 
 function moderate(state: UserRecord["moderation_state"], action: string) {
-  return async (context: Context<UserPorts>, payload: Named) => {
+  return async (context: Context<UserPorts, Sender>, payload: Named) => {
     const { id } = await personNamed(context, payload, action);
     const { ports, connection } = context;
     await ports.store.users.moderate(

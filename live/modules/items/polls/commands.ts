@@ -2,7 +2,7 @@ import type { ChatEventType } from "../../../../db/contract/chat.js";
 import type { PollStore } from "../../../../db/contract/polls.js";
 import type { Commands } from "../../../../schemas/live/index.js";
 import { isOver } from "../../../../schemas/plain/items.js";
-import type { RoomContext } from "../../../context.js";
+import type { RoomContext, Sender } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
 import { rateLimited } from "../../../rules/problems.js";
 import { hasModule } from "../../../rules/room-modules.js";
@@ -26,7 +26,7 @@ export interface PollPorts extends ItemPorts {
   readonly chatted: (type: ChatEventType) => void;
 }
 
-type Context = RoomContext<PollPorts>;
+type Context = RoomContext<PollPorts, Sender>;
 
 /** Whether the caller sees the results of every poll. */
 const seesAllResults = (context: Context): boolean =>
@@ -78,6 +78,11 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
 
 const inModule = { module: "poll", active: true } as const;
 
+/** The list of polls. */
+export const pollList: CommandTable<"poll.list", PollPorts, Sender> = {
+  "poll.list": { inRoom: "poll.read", ...inModule, handler: list },
+};
+
 /** Polls among the people in a room. */
 export const polls: CommandTable<
   Extract<keyof Commands, `poll.${string}`>,
@@ -87,7 +92,7 @@ export const polls: CommandTable<
   "poll.update": { inRoom: "poll.manage", ...inModule, handler: update },
   "poll.delete": { inRoom: "poll.manage", ...inModule, handler: remove },
   "poll.vote": { inRoom: "poll.vote", ...inModule, handler: vote },
-  "poll.list": { inRoom: "poll.read", ...inModule, handler: list },
+  ...pollList,
   "poll.pin": { inRoom: "poll.manage", handler: pin },
   "poll.unpin": { inRoom: "poll.manage", handler: unpin },
 };

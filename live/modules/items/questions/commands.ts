@@ -1,6 +1,6 @@
 import type { QuestionStore } from "../../../../db/contract/questions.js";
 import type { Commands } from "../../../../schemas/live/index.js";
-import type { RoomContext } from "../../../context.js";
+import type { RoomContext, Sender } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
 import { rateLimited } from "../../../rules/problems.js";
 import { configOf } from "../../../rules/room-modules.js";
@@ -19,7 +19,7 @@ export interface QuestionPorts extends ItemPorts {
   readonly store: { readonly questions: QuestionStore };
 }
 
-type Context = RoomContext<QuestionPorts>;
+type Context = RoomContext<QuestionPorts, Sender>;
 
 /** Whether the caller sees the questions of every state. */
 const seesAll = (context: Context): boolean =>
@@ -61,6 +61,13 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
 const moderated = { inRoom: "question.moderate" } as const;
 const inModule = { module: "question", active: true } as const;
 
+/** The list of questions. */
+export const questionList: CommandTable<
+  "question.list",
+  QuestionPorts,
+  Sender
+> = { "question.list": { inRoom: "question.read", handler: list } };
+
 /** Questions that the people in a room ask and vote for. */
 export const questions: CommandTable<
   Extract<keyof Commands, `question.${string}`>,
@@ -70,7 +77,7 @@ export const questions: CommandTable<
   "question.update": { ...moderated, ...inModule, handler: update },
   "question.delete": { ...moderated, ...inModule, handler: remove },
   "question.vote": { inRoom: "question.vote", ...inModule, handler: vote },
-  "question.list": { inRoom: "question.read", handler: list },
+  ...questionList,
   "question.pin": { ...moderated, handler: pin },
   "question.unpin": { ...moderated, handler: unpin },
 };

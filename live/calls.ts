@@ -1,0 +1,112 @@
+import type { Author } from "../db/contract/author.js";
+import type { UserRecord, UserStore, Versioned } from "../db/contract/store.js";
+import type { Identity } from "../plugins/auth/identity.js";
+import { forbidden, Refusal } from "../plugins/http/errors.js";
+import type { Commands } from "../schemas/live/index.js";
+import { InvalidData } from "../schemas/validate.js";
+import type { World } from "../schemas/worlds.js";
+import type { SharedCommand } from "./commands.js";
+import type { Call, Context, Sender } from "./context.js";
+import type { Runnable } from "./dispatch.js";
+import { jsonOf } from "./rules/encoding.js";
+import type { LiveError } from "./rules/problems.js";
+import { mayInWorld } from "./rules/rights.js";
+import type { Login } from "./socket/connection.js";
+import { liveErrorOf } from "./socket/refusals.js";
+
+// The second door to the commands of hosts: calls over HTTP. Rights, limits and handlers are
+// those of the websocket; only the caller and the words of a refusal are different.
+
+/** The caller of a command over HTTP, and the world in its present state. */
+export interface Caller {
+  readonly identity: Identity;
+  /** The id of the user; null if the token names no user of the world. */
+  readonly user: string | null;
+  readonly author: Author;
+  readonly world: Versioned<World>;
+}
+
+/**
+ * Carries out a command.
+ * @returns its result, as JSON.
+ * @throws {Refusal | InvalidData}
+ */
+export type Calls = <N extends SharedCommand>(
+  caller: Caller,
+  name: N,
+  payload: Commands[N]["payload"],
+) => Promise<string>;
+
+/** Takes the place of a user who has none. */
+const NOBODY = "00000000-0000-0000-0000-000000000000";
+const nobody = {
+  id: NOBODY,
+  traits: [] as string[],
+  moderation_state: "",
+} as UserRecord;
+
+/** Makes the function that carries out commands for HTTP. */
+export function callsOf(
+  users: UserStore,
+  runs: ReadonlyMap<string, Runnable>,
+): Calls {
+  return async ({ identity, user, author, world }, name, payload) => {
+    const { run, ports } = runs.get(name)!;
+    const found =
+      user === null ? undefined : await users.get(world.value.id, user);
+    if (user !== null && (!found || found.deleted)) throw forbidden();
+    const me = found ?? nobody;
+    const login: Login = {
+      identity,
+      user: me.id,
+      traits: identity.traits,
+      state: me.moderation_state,
+      changes: false,
+    };
+    const connection: Call = {
+      isCall: true,
+      world: world.value.id,
+      author,
+      login,
+    };
+    const context: Context<unknown, Sender> = {
+      ...{ ports, connection, login, world, me },
+      may: (key) => mayInWorld(login, key, world.value),
+    };
+    const order = { action: name, payload, losses: () => undefined };
+    try {
+      return jsonOf(await run(context, order));
+    } catch (error) {
+      const refused = liveErrorOf(error, name);
+      throw refused ? refusalOf(refused) : error;
+    }
+  };
+}
+
+/** The field of a request that such a problem is about. */
+const fields: Record<string, string> = {
+  "chat.empty": "content",
+  "chat.unsupported_content_type": "content",
+  "chat.unsupported_event_type": "event_type",
+};
+
+/** A refused command in the words of HTTP. A missing thing and a forbidden one get the same answer. */
+function refusalOf({ code, message, details }: LiveError) {
+  if (details) return new InvalidData(details);
+  const field = fields[code];
+  if (field !== undefined) return new InvalidData({ [field]: [message] });
+  if (code.endsWith(".self")) {
+    return new InvalidData({ moderation_state: [message] });
+  }
+  switch (code) {
+    case "protocol.rate_limited":
+      return new Refusal(429, message, { "retry-after": "1" });
+    case "server.too_large":
+      return new InvalidData({ limit: ["The answer would be too large."] });
+    case "server.unavailable":
+    case "server.doubtful":
+      return new Refusal(503, message, { "retry-after": "5" });
+    default:
+      return forbidden();
+  }
+}

@@ -1,0 +1,135 @@
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { StoreError } from "../db/contract/store.js";
+import { versioned } from "../db/rules/versions.js";
+import { forbidden } from "../plugins/http/errors.js";
+import { allowSameId } from "../plugins/validation.js";
+import {
+  Announcement,
+  AnnouncementChanges,
+  AnnouncementDraft,
+  AnnouncementList,
+  AnnouncementParams,
+} from "../schemas/announcements.js";
+import type { SentAnnouncement } from "../schemas/live/announcements.js";
+import { PageQuery } from "../schemas/pages.js";
+import { LIVE } from "../schemas/plain/permissions.js";
+import { ref } from "../schemas/values.js";
+import { WorldParams } from "../schemas/worlds.js";
+import { endpoint } from "./endpoint.js";
+import { pageOf } from "./pages.js";
+import { perform } from "./perform.js";
+
+const ANNOUNCEMENTS = "/api/v1/worlds/:world_id/announcements/";
+const ANNOUNCEMENT = `${ANNOUNCEMENTS}:announcement_id/`;
+
+/** The announcements of a world, by the commands `announcement.*`. */
+const routes: FastifyPluginAsync = async (app) => {
+  const requires = [...LIVE, "world.announce"] as const;
+  app.get(ANNOUNCEMENTS, { config: { requires }, ...listAnnouncements });
+  app.post(ANNOUNCEMENTS, {
+    config: { requires, versioned: true },
+    ...createAnnouncement,
+  });
+  app.get(ANNOUNCEMENT, {
+    config: { requires, versioned: true },
+    ...getAnnouncement,
+  });
+  app.patch(ANNOUNCEMENT, {
+    config: { requires, versioned: true },
+    ...allowSameId("announcement_id"),
+    ...updateAnnouncement,
+  });
+};
+
+/** The announcement with an id. Its version covers `is_visible`, which follows the time. */
+async function announcementNamed(request: FastifyRequest, id: string) {
+  const all = await perform(request, "announcement.list", {});
+  const found = all.find((announcement) => announcement.id === id);
+  if (!found) throw forbidden();
+  return recordOf(found);
+}
+
+const recordOf = (announcement: SentAnnouncement) =>
+  versioned(announcement, () => JSON.stringify(announcement), 0);
+
+const listAnnouncements = endpoint(
+  {
+    operationId: "listAnnouncements",
+    summary: "List the announcements of a world, the oldest first",
+    tags: ["announcements"],
+    params: WorldParams,
+    querystring: PageQuery,
+    response: { 200: ref(AnnouncementList) },
+  },
+  async (request) =>
+    pageOf(
+      request,
+      request.query,
+      await perform(request, "announcement.list", {}),
+    ),
+);
+
+const createAnnouncement = endpoint(
+  {
+    operationId: "createAnnouncement",
+    summary: "Make an announcement",
+    tags: ["announcements"],
+    params: WorldParams,
+    body: ref(AnnouncementDraft),
+    response: { 201: ref(Announcement) },
+  },
+  async (request, reply) => {
+    const { base } = request;
+    const { announcement } = await perform(
+      request,
+      "announcement.create",
+      request.body,
+    );
+    const path = ANNOUNCEMENTS.replace(":world_id", request.params.world_id);
+    reply.code(201).header("location", `${base}${path}${announcement.id}/`);
+    return reply.sendVersioned(recordOf(announcement));
+  },
+);
+
+const getAnnouncement = endpoint(
+  {
+    operationId: "getAnnouncement",
+    summary: "Get an announcement",
+    tags: ["announcements"],
+    params: AnnouncementParams,
+    response: { 200: ref(Announcement) },
+  },
+  async (request, reply) =>
+    reply.sendVersioned(
+      await announcementNamed(request, request.params.announcement_id),
+    ),
+);
+
+const updateAnnouncement = endpoint(
+  {
+    operationId: "updateAnnouncement",
+    summary: "Replace fields of an announcement",
+    tags: ["announcements"],
+    params: AnnouncementParams,
+    body: ref(AnnouncementChanges),
+    response: { 200: ref(Announcement) },
+  },
+  async (request, reply) => {
+    const { announcement_id: id } = request.params;
+    const { is_visible: _, ...changes } = request.body;
+    const versions = request.expectedVersions();
+    if (versions) {
+      const { version } = await announcementNamed(request, id);
+      if (!versions.includes(version)) {
+        throw new StoreError("changed", "It was changed in between.");
+      }
+    }
+    const { announcement } = await perform(request, "announcement.update", {
+      ...changes,
+      id,
+    });
+    return reply.sendVersioned(recordOf(announcement));
+  },
+);
+
+export default routes;

@@ -1,0 +1,61 @@
+import type { FastifyPluginAsync } from "fastify";
+import { PollList, QuestionList } from "../schemas/items.js";
+import { PageQuery } from "../schemas/pages.js";
+import { LIVE, SEE } from "../schemas/plain/permissions.js";
+import { RoomParams } from "../schemas/rooms.js";
+import { ref } from "../schemas/values.js";
+import { endpoint } from "./endpoint.js";
+import { pageOf } from "./pages.js";
+import { perform } from "./perform.js";
+
+const ROOM = "/api/v1/worlds/:world_id/rooms/:room_id/";
+
+/** The questions and polls of a room, by the commands `question.list` and `poll.list`. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get(`${ROOM}questions/`, {
+    config: { requires: [...LIVE, ...SEE, "question.read"] },
+    ...listQuestions,
+  });
+  app.get(`${ROOM}polls/`, {
+    config: { requires: [...LIVE, ...SEE, "poll.read"] },
+    ...listPolls,
+  });
+};
+
+const listQuestions = endpoint(
+  {
+    operationId: "listQuestions",
+    summary: "List the questions of a room, the oldest first",
+    description:
+      "Callers with `question.moderate` get all questions, others those that are visible and their own.",
+    tags: ["questions and polls"],
+    params: RoomParams,
+    querystring: PageQuery,
+    response: { 200: ref(QuestionList) },
+  },
+  async (request, reply) => {
+    const { room_id: room } = request.params;
+    const all = await perform(request, "question.list", { room });
+    return reply.sendJson(JSON.stringify(pageOf(request, request.query, all)));
+  },
+);
+
+const listPolls = endpoint(
+  {
+    operationId: "listPolls",
+    summary: "List the polls of a room, the oldest first",
+    description:
+      "Callers with `poll.manage` get all polls, others those that are open or closed.",
+    tags: ["questions and polls"],
+    params: RoomParams,
+    querystring: PageQuery,
+    response: { 200: ref(PollList) },
+  },
+  async (request, reply) => {
+    const { room_id: room } = request.params;
+    const all = await perform(request, "poll.list", { room });
+    return reply.sendJson(JSON.stringify(pageOf(request, request.query, all)));
+  },
+);
+
+export default routes;

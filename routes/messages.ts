@@ -1,0 +1,126 @@
+import { Type } from "@sinclair/typebox";
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { forbidden } from "../plugins/http/errors.js";
+import {
+  Message,
+  MessageDraft,
+  MessageList,
+  MessageParams,
+  MessagesQuery,
+} from "../schemas/messages.js";
+import { LIVE, SEE } from "../schemas/plain/permissions.js";
+import { RoomParams } from "../schemas/rooms.js";
+import { InvalidData } from "../schemas/validate.js";
+import { ref } from "../schemas/values.js";
+import { endpoint } from "./endpoint.js";
+import { perform, performAsJson } from "./perform.js";
+
+const MESSAGES = "/api/v1/worlds/:world_id/rooms/:room_id/messages/";
+const MESSAGE = `${MESSAGES}:event_id/`;
+
+/** The chat of a room, by the commands `chat.fetch` and `chat.send`. */
+const routes: FastifyPluginAsync = async (app) => {
+  const SEND = [...LIVE, ...SEE, "chat.send"] as const;
+  app.get(MESSAGES, {
+    config: { requires: [...LIVE, ...SEE, "chat.read"] },
+    ...listMessages,
+  });
+  app.post(MESSAGES, { config: { requires: SEND }, ...sendMessage });
+  app.delete(MESSAGE, { config: { requires: SEND }, ...deleteMessage });
+};
+
+const listMessages = endpoint(
+  {
+    operationId: "listMessages",
+    summary: "Get a part of the chat of a room",
+    tags: ["chat"],
+    params: RoomParams,
+    querystring: MessagesQuery,
+    response: { 200: ref(MessageList) },
+  },
+  async (request, reply) => {
+    const { after, before, limit = 100 } = request.query;
+    if (after !== undefined && before !== undefined) {
+      throw new InvalidData({ before: ["May not be used with after."] });
+    }
+    const position =
+      after === undefined
+        ? { before_id: before ?? Number.MAX_SAFE_INTEGER }
+        : { after_id: after };
+    return reply.sendJson(
+      await performAsJson(request, "chat.fetch", {
+        channel: request.params.room_id,
+        count: limit,
+        ...position,
+      }),
+    );
+  },
+);
+
+const sendMessage = endpoint(
+  {
+    operationId: "sendMessage",
+    summary: "Send a message to the chat of a room",
+    description:
+      "It is sent by the user of the token's `uid`, who is made if there is none yet and need not have joined the chat, and obeys all rules of `chat.send`.",
+    tags: ["chat"],
+    params: RoomParams,
+    body: ref(MessageDraft),
+    response: { 201: ref(Message) },
+  },
+  async (request, reply) => {
+    const { base } = request;
+    const { event } = await send(request, request.body);
+    const { world_id, room_id } = request.params;
+    const path = MESSAGES.replace(":world_id", world_id).replace(
+      ":room_id",
+      room_id,
+    );
+    reply.code(201).header("location", `${base}${path}${event.event_id}/`);
+    return reply.sendJson(JSON.stringify(event));
+  },
+);
+
+const deleteMessage = endpoint(
+  {
+    operationId: "deleteMessage",
+    summary: "Delete a message from the chat of a room",
+    description:
+      "Others' messages ask for `chat.moderate`. A body, if there is one, is JSON and is ignored.",
+    tags: ["chat"],
+    params: MessageParams,
+    response: { 204: Type.Null({ description: "It is deleted." }) },
+  },
+  async (request, reply) => {
+    const { event_id } = request.params;
+    if (!/^[1-9]\d{0,15}$/.test(event_id)) throw forbidden();
+    const content = { type: "deleted" };
+    await send(request, { content, replaces: Number(event_id) });
+    return reply.code(204).send(null);
+  },
+);
+
+/**
+ * Sends, edits or deletes a message as the user of the token.
+ * @throws {Refusal} 403 if the token has no `uid`.
+ */
+async function send(
+  request: FastifyRequest<{ Params: { world_id: string; room_id: string } }>,
+  { event_type = "channel.message", ...message }: MessageDraft,
+) {
+  const { server, caller, room, params } = request;
+  const { tokenId, traits, profile, pretalxId } = caller;
+  const hasChat = room.value.module_config.some(
+    ({ type }) => type === "chat.native",
+  );
+  if (!tokenId || !hasChat) throw forbidden();
+  request.callerId ??= (
+    await server.store.users.enter(params.world_id, {
+      ...{ tokenId, traits, profile, pretalxId },
+    })
+  ).id;
+  const payload = { channel: params.room_id, event_type, ...message };
+  return perform(request, "chat.send", payload);
+}
+
+export default routes;

@@ -1,0 +1,44 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyPluginAsync } from "fastify";
+import { signToken } from "../db/worlds.js";
+import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
+import { Token, TokenDraft } from "../schemas/tokens.js";
+import { ref } from "../schemas/values.js";
+import { WorldParams } from "../schemas/worlds.js";
+import { endpoint } from "./endpoint.js";
+
+/** Tokens that hosts make. Nothing stores them. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.post("/api/v1/worlds/:world_id/tokens/", {
+    config: { requires: ["world.secrets"] },
+    ...createToken,
+  });
+};
+
+const createToken = endpoint(
+  {
+    operationId: "createToken",
+    summary: "Sign a token, and make a link with it",
+    tags: ["worlds"],
+    params: WorldParams,
+    body: ref(TokenDraft),
+    response: { 200: ref(Token) },
+  },
+  async (request) => {
+    const { uid, name, traits, expires_in, page = "event" } = request.body;
+    const { base, params } = request;
+    const token = await signToken(request.world!.value, {
+      // Only a token with a uid logs anybody in.
+      uid: uid ?? ((page ?? name ?? null) === null ? undefined : randomUUID()),
+      ...(name !== undefined && { profile: { display_name: name } }),
+      traits,
+      expiresIn: typeof expires_in === "number" ? `${expires_in}s` : expires_in,
+    });
+    // AUDIT: token.created
+    const address = { address: base, world: params.world_id, token };
+    const url = page === null ? null : linkTo(page as LinkedPage, address);
+    return { token, url };
+  },
+);
+
+export default routes;

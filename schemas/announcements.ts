@@ -1,0 +1,77 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { SentAnnouncement } from "./live/announcements.js";
+import { PageOf } from "./pages.js";
+import { OneOf, Text, TextOrNull } from "./values.js";
+import { WorldParams } from "./worlds.js";
+
+const example = {
+  id: "0f4a8c52-6f0e-4b57-8d15-1d1b8f6a2c11",
+  text: "Lunch is served.",
+  show_until: "2027-03-01T13:00:00.000Z",
+  state: "active" as const,
+  is_visible: true,
+};
+
+/** An announcement to all users of a world. */
+export const Announcement = Type.Object(SentAnnouncement.properties, {
+  $id: "Announcement",
+  description: "An announcement to all users of a world.",
+  examples: [example],
+});
+
+const state = OneOf("draft", "active", "archived");
+const show_until = TextOrNull({
+  description:
+    "Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever.",
+});
+
+/** The fields of a new announcement. */
+export const AnnouncementDraft = Type.Object(
+  {
+    text: Text({ minLength: 1 }),
+    show_until: Type.Optional(show_until),
+    state: Type.Optional(state),
+  },
+  {
+    $id: "AnnouncementDraft",
+    description:
+      "What a new announcement is made of; by default it is a draft. Unknown fields are refused.",
+    additionalProperties: false,
+    examples: [{ text: "Lunch is served.", state: "active" }],
+  },
+);
+export type AnnouncementDraft = Static<typeof AnnouncementDraft>;
+
+/** The fields of an announcement to change. */
+export const AnnouncementChanges = Type.Partial(
+  Type.Object({
+    id: Text({ description: "Its present value, or nothing.", readOnly: true }),
+    text: Text({ minLength: 1 }),
+    show_until,
+    state,
+    is_visible: Type.Boolean({
+      description: "Follows from the others, and may be sent back.",
+      readOnly: true,
+    }),
+  }),
+  {
+    $id: "AnnouncementChanges",
+    description:
+      "The fields of an announcement to replace. A draft becomes active, and an active one archived; other states leave it as it is. Unknown fields are refused.",
+    additionalProperties: false,
+    examples: [{ state: "archived" }],
+  },
+);
+export type AnnouncementChanges = Static<typeof AnnouncementChanges>;
+
+/** A page of the announcements of a world. */
+export const AnnouncementList = PageOf(Announcement, {
+  $id: "AnnouncementList",
+  description: "A page of the announcements of a world, the oldest first.",
+  example,
+});
+
+export const AnnouncementParams = Type.Object({
+  ...WorldParams.properties,
+  announcement_id: Type.String({ format: "uuid" }),
+});

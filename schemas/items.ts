@@ -1,0 +1,58 @@
+import { Type } from "@sinclair/typebox";
+import { ListedPoll } from "./live/polls.js";
+import { ListedQuestion } from "./live/questions.js";
+import { PageOf } from "./pages.js";
+
+const item = {
+  content: "When is lunch?",
+  timestamp: "2027-03-01T09:00:00.000Z",
+  room_id: "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+  is_pinned: false,
+};
+
+/** A question in the list of a room. */
+export const Question = Type.Object(ListedQuestion.properties, {
+  $id: "Question",
+  description: "A question to the speakers in a room, without its author.",
+});
+
+/** A page of the questions of a room. */
+export const QuestionList = PageOf(Question, {
+  $id: "QuestionList",
+  description:
+    "A page of the questions of a room, the oldest first: of the last 1,000 at most.",
+  example: {
+    id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0aa",
+    ...item,
+    state: "visible",
+    answered: false,
+    score: 3,
+    voted: false,
+  },
+});
+
+/** A poll in the list of a room. */
+export const Poll = Type.Object(ListedPoll.properties, {
+  $id: "Poll",
+  description: "A poll in a room.",
+});
+
+/** A page of the polls of a room. */
+export const PollList = PageOf(Poll, {
+  $id: "PollList",
+  description:
+    "A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others those of polls that are over.",
+  example: {
+    id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ab",
+    ...item,
+    state: "open",
+    options: [
+      {
+        id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ac",
+        content: "At 12",
+        order: 1,
+      },
+    ],
+    results: { "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ac": 12 },
+  },
+});

@@ -1,0 +1,94 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { SentEvent, TypedEvent } from "./live/chat.js";
+import { PublicUser } from "./live/users.js";
+import { RoomParams } from "./rooms.js";
+import { Text } from "./values.js";
+
+const example = {
+  event_id: 1204,
+  channel: "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+  sender: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+  timestamp: "2027-03-01T09:00:00.000Z",
+  event_type: "channel.message",
+  content: { type: "text", body: "Hello!" },
+  edited: null,
+  replaces: null,
+  reactions: {},
+};
+
+/** A message, or another event of a chat. */
+export const Message = Type.Object(SentEvent.properties, {
+  $id: "Message",
+  description: "A message, or another event of the chat of a room.",
+  additionalProperties: false,
+  examples: [example],
+});
+
+/** Some events of a chat, with the people in them. */
+export const MessageList = Type.Object(
+  {
+    results: Type.Array(TypedEvent),
+    users: Type.Record(Type.String(), PublicUser, {
+      description: "The senders, and the users who are mentioned or reacted.",
+    }),
+  },
+  {
+    $id: "MessageList",
+    description:
+      "Some events of the chat of a room, the oldest first, and the users in them by id.",
+    additionalProperties: false,
+    examples: [{ results: [{ ...example, type: "chat.event" }], users: {} }],
+  },
+);
+
+/** Selects events of a chat. */
+export const MessagesQuery = Type.Object({
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: "Only events after this id, the oldest of them.",
+    }),
+  ),
+  before: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        "Only events before this id, the newest of them. Without `after` and `before`, the newest of all.",
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
+  ),
+});
+
+/** What a new message is made of, as in `chat.send`. */
+export const MessageDraft = Type.Object(
+  {
+    content: Type.Object(
+      { type: Text({ examples: ["text"] }) },
+      { additionalProperties: true },
+    ),
+    event_type: Type.Optional(Text({ examples: ["channel.message"] })),
+    replaces: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "The id of the message that it edits.",
+      }),
+    ),
+  },
+  {
+    $id: "MessageDraft",
+    description: "What a new message is made of, as in `chat.send`.",
+    additionalProperties: false,
+    examples: [{ content: { type: "text", body: "Hello!" } }],
+  },
+);
+export type MessageDraft = Static<typeof MessageDraft>;
+
+export const MessageParams = Type.Object({
+  ...RoomParams.properties,
+  event_id: Type.String({ description: "The id of a message." }),
+});

@@ -1,0 +1,15 @@
+/** The pages that a link may open. */
+export type LinkedPage = "console" | "event";
+
+/**
+ * A link to a page of a world.
+ * @param token signs its reader in. It comes behind the `#`, which browsers do not send.
+ */
+export function linkTo(
+  page: LinkedPage,
+  { address, world, token }: { address: string; world: string; token?: string },
+): string {
+  const path = page === "console" ? "console" : "";
+  const hash = token === undefined ? "" : `#token=${token}`;
+  return `${address}/w/${encodeURIComponent(world)}/${path}${hash}`;
+}

@@ -1,0 +1,73 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Expected, trait, uid } from "./plain/texts.js";
+import { List, Text, TextOrNull } from "./values.js";
+
+/** The longest life of a token, in seconds: ten years. */
+const LONGEST = 10 * 366 * 24 * 3600;
+
+/** A token to sign. */
+export const TokenDraft = Type.Object(
+  {
+    uid: Type.Optional(
+      Text({
+        ...uid,
+        minLength: 1,
+        description:
+          "The user that it is for. Without it, a link is for a new user.",
+      }),
+    ),
+    name: Type.Optional(
+      Text({
+        minLength: 1,
+        maxLength: 300,
+        description: "The display name that a new user begins with.",
+      }),
+    ),
+    traits: List(Text(trait), 100),
+    expires_in: Type.Unsafe<number | string>(
+      Type.Union(
+        [
+          Type.Integer({ minimum: 1, maximum: LONGEST }),
+          Text({
+            pattern: "^([1-9]\\d{0,5}[smh]|[1-9]\\d{0,2}d|[12]\\d{3}d)$",
+          }),
+        ],
+        {
+          [Expected]:
+            "a number of seconds up to ten years, or a time such as 90s, 30m, 12h or 30d",
+          description: "How long it is valid: in seconds, or such as 12h.",
+        },
+      ),
+    ),
+    page: Type.Optional(
+      TextOrNull({
+        pattern: "^(event|console)$",
+        [Expected]: "event, console or null",
+        description:
+          "The page that `url` opens, by default the event; null for no `url`.",
+      }),
+    ),
+  },
+  {
+    $id: "TokenDraft",
+    description: "A token to sign. Unknown fields are refused.",
+    additionalProperties: false,
+    examples: [
+      { uid: "42", traits: ["attendee"], expires_in: 86400, page: "event" },
+    ],
+  },
+);
+export type TokenDraft = Static<typeof TokenDraft>;
+
+/** A signed token. */
+export const Token = Type.Object(
+  {
+    token: Type.String({ description: "A JWT." }),
+    url: Type.Unsafe<string | null>({
+      type: ["string", "null"],
+      format: "uri",
+      description: "A link that signs its reader in.",
+    }),
+  },
+  { $id: "Token", description: "A signed token, and a link with it." },
+);
