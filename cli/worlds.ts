@@ -52,7 +52,12 @@ interface WithoutSecrets extends Omit<World, "config"> {
 /** A world that anybody may see: its keys lack their secrets. */
 function withoutSecrets({ config, ...world }: World): WithoutSecrets {
   const JWT_secrets = config.JWT_secrets.map(({ secret: _, ...key }) => key);
-  return { ...world, config: { ...config, JWT_secrets } };
+  const { oidc } = config;
+  const providers = oidc?.map(({ client_secret: _, ...provider }) => provider);
+  return {
+    ...world,
+    config: { ...config, JWT_secrets, ...(oidc && { oidc: providers }) },
+  };
 }
 
 /** The options of a command that creates a world. */

@@ -53,7 +53,7 @@ export interface paths {
     head?: never;
     /**
      * Replace fields of a world
-     * @description A config without JWT_secrets keeps the present keys; with it, they are replaced at once.
+     * @description A config without JWT_secrets keeps the present keys; with it, they are replaced at once. JWT_issuers and oidc do the same.
      */
     patch: operations["updateWorld"];
     trace?: never;
@@ -476,6 +476,8 @@ export interface components {
       title: string;
       config: {
         JWT_secrets: components["schemas"]["WorldKey"][];
+        JWT_issuers?: components["schemas"]["TokenIssuer"][];
+        oidc?: components["schemas"]["SignInProvider"][];
       } & {
         [key: string]: unknown;
       };
@@ -496,9 +498,11 @@ export interface components {
       /** @description Its present value, or nothing. */
       readonly id?: string;
       title?: string;
-      /** @description Without JWT_secrets, the present keys stay. */
+      /** @description Without JWT_secrets, JWT_issuers or oidc, the present ones stay. */
       config?: {
         JWT_secrets?: components["schemas"]["WorldKey"][];
+        JWT_issuers?: components["schemas"]["TokenIssuer"][];
+        oidc?: components["schemas"]["SignInProvider"][];
         onsite_traits?: components["schemas"]["Rule"];
       } & {
         [key: string]: unknown;
@@ -516,6 +520,52 @@ export interface components {
       audience: string;
       /** @description Signs tokens by HS256. At least 32 characters. */
       secret: string;
+    };
+    /** @description An issuer whose tokens the world accepts. Its public keys are at jwks_url or in jwks. */
+    TokenIssuer: {
+      issuer: string;
+      audience: string;
+      jwks_url?: string;
+      jwks?: {
+        keys: {
+          [key: string]: unknown;
+        }[];
+      } & {
+        [key: string]: unknown;
+      };
+      algorithms?: ("RS256" | "PS256" | "ES256" | "EdDSA")[];
+      /** @description The claim with the id of the user; `sub` by default. */
+      uid?: string;
+      /** @description Traits that every user gets, and those that follow from a claim. Without map, the strings of the claim are traits. */
+      traits?: {
+        always?: string[];
+        claim?: string;
+        map?: {
+          [key: string]: string[];
+        };
+      };
+      /** @description Its users have their bare uid as id, as those of the world's keys. By default it follows the issuer and #. */
+      trusted?: boolean;
+    };
+    /** @description A provider of OpenID Connect by which people sign in. */
+    SignInProvider: {
+      id: string;
+      name: string;
+      issuer: string;
+      client_id: string;
+      client_secret?: string;
+      scopes?: string[];
+      /** @description The claim with the id of the user; `sub` by default. */
+      uid?: string;
+      /** @description Traits that every user gets, and those that follow from a claim. Without map, the strings of the claim are traits. */
+      traits?: {
+        always?: string[];
+        claim?: string;
+        map?: {
+          [key: string]: string[];
+        };
+      };
+      session_hours?: number;
     };
     /**
      * @description A place in a world.

@@ -95,10 +95,12 @@ export async function cloneWorld(
   );
   const newId = (old: string) => newIds.get(old)!;
   const { config, ...draft } = draftWorld(names);
+  // The other issuers sign for the first world.
+  const { JWT_issuers: _issuers, ...settings } = world.config;
   const { value } = await store.worlds.import({
     world: {
       ...draft,
-      config: { ...world.config, ...config },
+      config: { ...settings, ...config },
       permission_config: world.permission_config,
     },
     rooms: rooms.map((room) => ({

@@ -1,6 +1,8 @@
 import type { FastifyPluginAsync } from "fastify";
 import { authorOf } from "../plugins/auth/author.js";
+import { issuerFaults } from "../plugins/auth/issuer-faults.js";
 import { allowSameId } from "../plugins/validation.js";
+import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
 import { World, WorldChanges, WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
@@ -36,16 +38,19 @@ const updateWorld = endpoint(
     operationId: "updateWorld",
     summary: "Replace fields of a world",
     description:
-      "A config without JWT_secrets keeps the present keys; with it, they are replaced at once.",
+      "A config without JWT_secrets keeps the present keys; with it, they are replaced at once. JWT_issuers and oidc do the same.",
     tags: ["worlds"],
     params: WorldParams,
     body: ref(WorldChanges),
     response: { 200: ref(World) },
   },
   async (request, reply) => {
-    const { store } = request.server;
+    const { store, outbound } = request.server;
     const { world_id } = request.params;
     const versions = request.expectedVersions();
+    const { config = {} } = request.body;
+    const faults = await issuerFaults(config, outbound);
+    if (Object.keys(faults).length > 0) throw new InvalidData(faults);
     return reply.sendVersioned(
       await store.worlds.update(
         world_id,

@@ -10,6 +10,7 @@ import { Faults, Problem } from "./errors.js";
 import { File, FileList, FileProblem, Upload, UploadForm } from "./files.js";
 import { Poll, PollList, Question, QuestionList } from "./items.js";
 import { Message, MessageDraft, MessageList } from "./messages.js";
+import { SignInProvider, TokenIssuer } from "./issuers.js";
 import { Module, Room, RoomChanges, RoomDraft, RoomList } from "./rooms.js";
 import { PermissionConfig, Rule } from "./rules.js";
 import { ListedWorld, NewWorld, WorldDraft, WorldList } from "./servers.js";
@@ -28,6 +29,8 @@ export const components: readonly TSchema[] = [
   World,
   WorldChanges,
   WorldKey,
+  TokenIssuer,
+  SignInProvider,
   Room,
   RoomDraft,
   RoomChanges,

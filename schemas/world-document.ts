@@ -10,7 +10,7 @@ import {
   type QuestionCopy,
   questionChecker,
 } from "./votes-copy.js";
-import { Expected, uid } from "./plain/texts.js";
+import { Expected, tokenId, uid } from "./plain/texts.js";
 import { OneOf, Text, TextOrNull } from "./values.js";
 import { World } from "./worlds.js";
 
@@ -55,7 +55,7 @@ export type RoomRecord = Static<typeof RoomRecord>;
 const UserCopy = Type.Object(
   {
     id: Uuid,
-    token_id: TextOrNull(uid),
+    token_id: TextOrNull(tokenId),
     client_id: TextOrNull(uid),
     profile: JsonObjectOrNull,
     traits: Type.Array(Text()),

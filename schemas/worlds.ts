@@ -1,4 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { SignInProvider, TokenIssuer } from "./issuers.js";
 import { PermissionConfig, Rule } from "./rules.js";
 import { Domain, List, ref, Text, Title, WorldId } from "./values.js";
 
@@ -22,9 +23,15 @@ export type WorldKey = Static<typeof WorldKey>;
 
 const keys = List(ref(WorldKey), 20, { minItems: 1 });
 
+/** The settings of a world that are secret beside its keys: who else may sign its users in. */
+const issuers = {
+  JWT_issuers: Type.Optional(List(ref(TokenIssuer), 20)),
+  oidc: Type.Optional(List(ref(SignInProvider), 5)),
+};
+
 /** The settings of an event, and the keys that sign its tokens. */
 export const WorldConfig = Type.Object(
-  { JWT_secrets: keys },
+  { JWT_secrets: keys, ...issuers },
   { additionalProperties: true },
 );
 export type WorldConfig = Static<typeof WorldConfig> & Record<string, unknown>;
@@ -70,11 +77,13 @@ export const WorldChanges = Type.Partial(
     config: Type.Object(
       {
         JWT_secrets: Type.Optional(keys),
+        ...issuers,
         onsite_traits: Type.Optional(ref(Rule)),
       },
       {
         additionalProperties: true,
-        description: "Without JWT_secrets, the present keys stay.",
+        description:
+          "Without JWT_secrets, JWT_issuers or oidc, the present ones stay.",
       },
     ),
     permission_config: ref(PermissionConfig),

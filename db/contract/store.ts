@@ -346,7 +346,7 @@ export interface WorldStore {
   at(host: string): Promise<Versioned<World> | undefined>;
   /** Worlds in the order of the code points of their ids. They are frozen. */
   list(selection: WorldSelection): Promise<World[]>;
-  /** The worlds that have a key with exactly this issuer and audience, in any order. */
+  /** The worlds that have a key or another issuer with exactly this name and audience, in any order. */
   issuing(
     issuer: string,
     audience: string,
@@ -358,8 +358,8 @@ export interface WorldStore {
    */
   create(world: World, by?: Author): Promise<Versioned<World>>;
   /**
-   * Replaces the named fields as a whole. A `config` without `JWT_secrets` keeps
-   * the present keys, which then come first in it. An `id` must be the present one.
+   * Replaces the named fields as a whole. A `config` without `JWT_secrets`, `JWT_issuers` or
+   * `oidc` keeps the present ones, which then come first in it. An `id` must be the present one.
    * @param versions change the world only if it is in one of these versions; an
    *   empty list never matches, and without a list any version does.
    * @throws {StoreError} `absent`, `changed`, or `taken` on `domain`.
@@ -372,7 +372,7 @@ export interface WorldStore {
   ): Promise<Versioned<World>>;
   /**
    * Replaces the named fields, and of `config` only the named keys. They keep their
-   * places; new keys come last. The keys of tokens always stay as they are.
+   * places; new keys come last. The keys and issuers of tokens always stay as they are.
    * @param versions see {@link WorldStore.update}.
    * @throws {StoreError} `absent` or `changed`.
    */

@@ -1,5 +1,10 @@
 import type { WorldCopy } from "../../schemas/world-document.js";
-import type { WorldChanges, WorldConfig } from "../../schemas/worlds.js";
+import type { TokenIssuer } from "../../schemas/issuers.js";
+import type {
+  WorldChanges,
+  WorldConfig,
+  WorldKey,
+} from "../../schemas/worlds.js";
 import type { WorldRow } from "./rows.js";
 import { StoreError, type WorldSettings } from "../contract/store.js";
 
@@ -26,11 +31,17 @@ export function changedWorld(
     row.permission_config = JSON.stringify(permission_config);
   }
   if (config) {
-    const { JWT_secrets } = JSON.parse(old.config) as WorldConfig;
-    row.config = JSON.stringify({ JWT_secrets, ...config });
+    const { JWT_secrets, JWT_issuers, oidc } = JSON.parse(
+      old.config,
+    ) as WorldConfig;
+    const kept = { JWT_secrets, JWT_issuers, oidc };
+    row.config = JSON.stringify({ ...kept, ...config });
   }
   return row;
 }
+
+/** The settings that say who signs users in. Only {@link changedWorld} changes them. */
+const SECRET = new Set(["JWT_secrets", "JWT_issuers", "oidc"]);
 
 /** The row of a world with other settings, with the revision of the old row. @see WorldStore.configure */
 export function configuredWorld(
@@ -40,7 +51,7 @@ export function configuredWorld(
   const config = JSON.parse(old.config) as WorldConfig;
   // An undefined value is no value, and must not remove the key.
   const named = Object.entries(settings).filter(
-    ([name, value]) => name !== "JWT_secrets" && value !== undefined,
+    ([name, value]) => !SECRET.has(name) && value !== undefined,
   );
   return {
     ...old,
@@ -87,7 +98,31 @@ export const isFoundOtherwise = (old: WorldRow, row: WorldRow): boolean =>
 
 const issuersIn = ({ config }: WorldRow): string =>
   JSON.stringify(
-    (JSON.parse(config) as WorldConfig).JWT_secrets.map(
-      ({ issuer, audience }) => [issuer, audience],
-    ),
+    signersOf(JSON.parse(config) as WorldConfig).map(({ issuer, audience }) => [
+      issuer,
+      audience,
+    ]),
   );
+
+/** The keys of a world and the other issuers of its tokens, each with an issuer and an audience. */
+export const signersOf = ({
+  JWT_secrets,
+  JWT_issuers,
+}: WorldConfig): Pick<WorldKey, "issuer" | "audience">[] => [
+  ...JWT_secrets,
+  ...issuersOf({ JWT_issuers }),
+];
+
+/**
+ * The other issuers of a world. A world that was stored before they had a meaning may
+ * have anything in their place.
+ */
+export const issuersOf = ({
+  JWT_issuers,
+}: Record<string, unknown>): readonly TokenIssuer[] =>
+  Array.isArray(JWT_issuers)
+    ? ((JWT_issuers as (TokenIssuer | null)[]).filter(
+        (it) =>
+          typeof it?.issuer === "string" && typeof it.audience === "string",
+      ) as TokenIssuer[])
+    : [];

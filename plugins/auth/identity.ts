@@ -1,15 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { Cache } from "../../db/cache.js";
 import type { Versioned, WorldStore } from "../../db/contract/store.js";
+import { issuersOf } from "../../db/rules/world-rows.js";
+import type { TokenIssuer } from "../../schemas/issuers.js";
 import type { World, WorldKey } from "../../schemas/worlds.js";
+import type { ForeignTokens } from "./foreign-tokens.js";
 import {
   type Claims,
   claimsSignedBy,
   IdentityError,
   isSignedWith,
-  type Issuer,
   issuerOf,
   type Jwt,
+  type Named,
 } from "./tokens.js";
 
 // Identifies callers by a token or a client ID. Nothing here knows of HTTP: each
@@ -37,8 +40,8 @@ export interface Identity {
   readonly issuedAt?: number | undefined;
   /** Until when it holds, in seconds since 1970; undefined for guests. */
   readonly expires?: number | undefined;
-  /** The key that proved it; undefined for guests. */
-  readonly key?: WorldKey | undefined;
+  /** The key or the other issuer that proved it; undefined for guests. */
+  readonly key?: WorldKey | TokenIssuer | undefined;
 }
 
 /** A person, and the world that they belong to. */
@@ -56,18 +59,22 @@ export type Identify = (
   worldId: string,
 ) => Promise<Identified>;
 
-/** A token that a key of a world signed. */
+/** A token that a key of a world, or another issuer, signed. */
 interface VerifiedToken extends Claims {
   readonly token: string;
+  readonly named: Named;
   /** The world where it was verified first; others may have the same key. */
   readonly worldId: string;
-  readonly key: WorldKey;
+  readonly key: WorldKey | TokenIssuer;
+  /** The version of the keys of an issuer that has an address for them. */
+  readonly keys?: string | undefined;
   /** The version of that world in which its key was seen last. */
   seenIn: string;
 }
 
 /** A token that no key proved. */
-interface RefusedToken extends Issuer {
+interface RefusedToken {
+  readonly named: Named;
   /** The versions of the worlds whose keys were tried. */
   readonly tried: string;
 }
@@ -80,6 +87,9 @@ const MAX_REFUSED = 1024 * 1024;
 
 /** The overhead of an entry, in characters. */
 const ENTRY = 1000;
+
+/** How many entries of issuers are tried for one token: a world may have named the issuer of another. */
+const MAX_SOURCES = 20;
 
 /** The length of a signature by HMAC-SHA256, in characters of base64url. */
 const SIGNATURE = 43;
@@ -100,10 +110,12 @@ const foreign = new IdentityError("foreign", "The token is of another world.");
  * Makes the function that identifies callers by the keys of worlds.
  * @param worlds gives a world only if the token may belong to it. Otherwise the
  *   time of an answer would tell strangers whether a world exists.
+ * @param foreignTokens verifies the tokens of other issuers.
  */
 export function identification(
   worlds: Pick<WorldStore, "get" | "issuing">,
   jwt: Jwt,
+  foreignTokens: ForeignTokens,
 ): Identify {
   // The clock and the keys of the world are checked again on every use.
   const verified = new Cache<VerifiedToken>(MAX_VERIFIED);
@@ -120,7 +132,7 @@ export function identification(
     const known = found?.token === token ? found : undefined;
     if (known?.worldId === worldId) {
       const world = await worlds.get(worldId);
-      if (world && isProvenBy(world, known)) return { identity: known, world };
+      if (world && isHeldBy(world, known)) return { identity: known, world };
     }
     const identified = await findProof(token, worldId, known);
     if (identified.world.value.id !== worldId) throw foreign;
@@ -143,58 +155,99 @@ export function identification(
     return { identity, world };
   }
 
-  /** Finds a world whose key signed the token, the expected one if there are several. */
+  /** Finds a world that proves the token, the expected one if there are several. */
   async function findProof(
     token: string,
     worldId: string,
     known: VerifiedToken | undefined,
   ): Promise<Identified> {
     const before = known ? undefined : refused.get(token);
-    const issuer = known?.key ?? before ?? issuerOf(token, jwt);
-    const issuing = await worldsOf(issuer, worldId);
+    const named = known?.named ?? before?.named ?? issuerOf(token, jwt);
+    const issuing = await worldsOf(named, worldId);
+    for (const world of issuing) {
+      if (known && isHeldBy(world, known)) return { identity: known, world };
+    }
+    if (named.isForeign) return findForeignProof(token, named, issuing);
     const tried = issuing.map(({ version }) => version).join();
     if (before?.tried === tried) throw unproven;
     // Thousands of worlds may share one key.
     const failed = new Set<string>();
     for (const world of issuing) {
-      if (known && isProvenBy(world, known)) return { identity: known, world };
-      const identity = verify(token, issuer, world, failed);
-      if (!identity) continue;
-      const size = 2 * token.length + ENTRY;
-      verified.set(signatureOf(token), identity, size);
-      return { identity, world };
+      const identity = verify(token, named, world, failed);
+      if (identity) return { identity: remembered(identity), world };
     }
     if (issuing.length === 0) isSignedWith(decoy, token);
-    const { issuer: iss, audience: aud } = issuer;
-    const entry = { issuer: iss, audience: aud, tried };
+    const entry = { named, tried };
     refused.set(token, entry, 2 * token.length + tried.length + ENTRY);
+    throw unproven;
+  }
+
+  function remembered(identity: VerifiedToken): VerifiedToken {
+    const { token } = identity;
+    verified.set(signatureOf(token), identity, 2 * token.length + ENTRY);
+    return identity;
+  }
+
+  /** Whether a world still proves a token, by keys that are not too old. */
+  function isHeldBy(world: Versioned<World>, known: VerifiedToken): boolean {
+    const { key, keys } = known;
+    return isProvenBy(world, known) && foreignTokens.isCurrent(key, keys);
+  }
+
+  /** The same for a token of another issuer. Its refusal depends on keys elsewhere, and is not kept. */
+  async function findForeignProof(
+    token: string,
+    named: Named,
+    issuing: readonly Versioned<World>[],
+  ): Promise<Identified> {
+    const tried = new Set<string>();
+    for (const { value } of issuing) {
+      for (const key of issuersOf(value.config)) {
+        if (key.issuer !== named.issuer) continue;
+        if (!named.audiences.includes(key.audience)) continue;
+        const source = JSON.stringify(key);
+        if (tried.has(source) || tried.size === MAX_SOURCES) continue;
+        tried.add(source);
+        const claims = await foreignTokens.verify(token, key, value.id);
+        // Meanwhile the world may have removed the issuer.
+        const world = claims && (await worlds.get(value.id));
+        if (!world || !hasKey(world.value, key)) continue;
+        const seenIn = world.version;
+        const found = { ...claims, token, named, key, worldId: value.id };
+        return { identity: remembered({ ...found, seenIn }), world };
+      }
+    }
     throw unproven;
   }
 
   /** The worlds to which such a token may belong, the expected one first. */
   async function worldsOf(
-    { issuer, audience }: Issuer,
+    { issuer, audiences }: Named,
     worldId: string,
   ): Promise<Versioned<World>[]> {
-    const issuing = await worlds.issuing(issuer, audience);
+    const lists = await Promise.all(
+      audiences.map((audience) => worlds.issuing(issuer, audience)),
+    );
     const isExpected = ({ value }: Versioned<World>) =>
       Number(value.id === worldId);
-    return issuing.toSorted((a, b) => isExpected(b) - isExpected(a));
+    return lists.flat().sort((a, b) => isExpected(b) - isExpected(a));
   }
 
   /** @param failed the secrets that did not sign the token; further ones are added. */
   function verify(
     token: string,
-    { issuer, audience }: Issuer,
+    named: Named,
     { value: world, version }: Versioned<World>,
     failed: Set<string>,
   ): VerifiedToken | undefined {
     for (const key of world.config.JWT_secrets) {
-      if (key.issuer !== issuer || key.audience !== audience) continue;
+      if (key.issuer !== named.issuer) continue;
+      if (!named.audiences.includes(key.audience)) continue;
       if (failed.has(key.secret)) continue;
       const claims = claimsSignedBy(key.secret, token, jwt);
       if (claims) {
-        return { ...claims, token, key, worldId: world.id, seenIn: version };
+        const found = { ...claims, token, named, key, worldId: world.id };
+        return { ...found, seenIn: version };
       }
       failed.add(key.secret);
     }
@@ -235,14 +288,23 @@ export function stillHolds(
 }
 
 /** Until the world changes, the key is the same object, so that no text is compared. */
-const hasKey = ({ config }: World, key: WorldKey): boolean =>
-  config.JWT_secrets.includes(key) ||
-  config.JWT_secrets.some(
-    ({ issuer, audience, secret }) =>
-      secret === key.secret &&
-      issuer === key.issuer &&
-      audience === key.audience,
+function hasKey({ config }: World, key: WorldKey | TokenIssuer): boolean {
+  if (!("secret" in key)) {
+    const issuers = issuersOf(config);
+    if (issuers.includes(key)) return true;
+    const text = JSON.stringify(key);
+    return issuers.some((it) => JSON.stringify(it) === text);
+  }
+  return (
+    config.JWT_secrets.includes(key) ||
+    config.JWT_secrets.some(
+      ({ issuer, audience, secret }) =>
+        secret === key.secret &&
+        issuer === key.issuer &&
+        audience === key.audience,
+    )
   );
+}
 
 /**
  * Whether a world has the key that a token was verified with.

@@ -1,6 +1,8 @@
 import jwt, { type Secret } from "@fastify/jwt";
 import fp from "fastify-plugin";
+import { ForeignTokens } from "./foreign-tokens.js";
 import { identification, type Identify } from "./identity.js";
+import { KeySets } from "./key-sets.js";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -25,10 +27,16 @@ export default fp(
         requiredClaims: ["iss", "aud", "exp"],
       },
     });
-    app.decorate("identify", identification(app.store.worlds, app.jwt));
+    const { store, outbound, log } = app;
+    const keySets = new KeySets({ outbound, warn: (line) => log.warn(line) });
+    const foreignTokens = new ForeignTokens(keySets, store.files);
+    app.decorate(
+      "identify",
+      identification(store.worlds, app.jwt, foreignTokens),
+    );
     for (const name of ["world", "caller", "callerId", "room", "uploader"]) {
       app.decorateRequest(name, null);
     }
   },
-  { name: "auth", dependencies: ["engines"] },
+  { name: "auth", dependencies: ["engines", "outbound"] },
 );

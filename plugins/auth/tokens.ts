@@ -8,6 +8,7 @@ import {
 } from "../../schemas/plain/limits.js";
 import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
 import { unstorableIn } from "../../schemas/validate.js";
+import { ALGORITHMS } from "../../schemas/issuers.js";
 import type { WorldKey } from "../../schemas/worlds.js";
 import { Stackless } from "../stackless.js";
 
@@ -39,6 +40,15 @@ export interface Jwt {
 
 /** The issuer and audience that a token names. Several keys may share them. */
 export type Issuer = Pick<WorldKey, "issuer" | "audience">;
+
+/** What a token names before anything is proven. */
+export interface Named {
+  readonly issuer: string;
+  /** One, but for tokens of other issuers. */
+  readonly audiences: readonly string[];
+  /** Whether it is signed as other issuers sign, and not with a key of a world. */
+  readonly isForeign: boolean;
+}
 
 /** The claims of a token. */
 export interface Claims {
@@ -73,13 +83,16 @@ const TOKEN = /^[\w.~+/=-]+$/;
 /** How many traits a token may carry. */
 const MAX_TRAITS = 1000;
 
+/** How many audiences a token of another issuer may name. */
+const MAX_AUDIENCES = 20;
+
 /**
  * The issuer that a token names, before its signature is checked. This reports
  * every fault that can be seen without a key. A later report would reveal whether
  * some world has such an issuer.
  * @throws {IdentityError} `malformed`.
  */
-export function issuerOf(token: string, jwt: Jwt): Issuer {
+export function issuerOf(token: string, jwt: Jwt): Named {
   if (!TOKEN.test(token)) throw malformed();
   let decoded: Decoded | null;
   try {
@@ -91,16 +104,27 @@ export function issuerOf(token: string, jwt: Jwt): Issuer {
   // (RFC 7519, section 7.2, step 10).
   const [, payload = ""] = token.split(".");
   if (!isUtf8(Buffer.from(payload, "base64url"))) throw malformed();
-  if (decoded?.header?.alg !== "HS256") {
-    throw malformed("The algorithm of a token must be HS256.");
+  const alg = decoded?.header?.alg;
+  const isForeign = foreignAlgorithms.includes(alg);
+  if (alg !== "HS256" && !isForeign) {
+    throw malformed(
+      `The algorithm of a token must be HS256, or ${ALGORITHMS.join(", ")} for those of other issuers.`,
+    );
   }
-  if (!decoded.signature) throw malformed("The token is not signed.");
+  if (!decoded?.signature) throw malformed("The token is not signed.");
   const { iss, aud } = decoded.payload ?? {};
-  if (typeof iss !== "string" || typeof aud !== "string") {
+  const audiences = isForeign && Array.isArray(aud) ? aud : [aud];
+  if (
+    typeof iss !== "string" ||
+    audiences.length > MAX_AUDIENCES ||
+    !audiences.every((it): it is string => typeof it === "string")
+  ) {
     throw malformed("The token must name one iss and one aud.");
   }
-  return { issuer: iss, audience: aud };
+  return { issuer: iss, audiences, isForeign };
 }
+
+const foreignAlgorithms: readonly unknown[] = ALGORITHMS;
 
 /**
  * The claims of a token, if this secret signed it.
@@ -186,7 +210,9 @@ function areTraits(traits: unknown): traits is string[] {
   );
 }
 
-function isProfile(profile: unknown): profile is Record<string, unknown> {
+export function isProfile(
+  profile: unknown,
+): profile is Record<string, unknown> {
   return (
     typeof profile === "object" &&
     profile !== null &&
@@ -198,7 +224,7 @@ function isProfile(profile: unknown): profile is Record<string, unknown> {
 }
 
 /** A number beyond exact integers is refused: it would make one user of several. */
-function readUid(uid: unknown): string | undefined {
+export function readUid(uid: unknown): string | undefined {
   if (uid === undefined) return undefined;
   const text =
     typeof uid === "number" && Math.abs(uid) <= Number.MAX_SAFE_INTEGER

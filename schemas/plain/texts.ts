@@ -111,3 +111,6 @@ export const trait = {
 
 /** The id of a user in the service that issues its tokens. */
 export const uid = { minLength: 1, maxLength: 200 };
+
+/** The id of a user as it is kept: a `uid`, or the name of another issuer, `#` and its `uid`. */
+export const tokenId = { minLength: 1, maxLength: 501 };

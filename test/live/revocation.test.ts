@@ -1,6 +1,7 @@
 import { openStoreIn } from "../stack.js";
 import t, { type Test } from "tap";
 import { foyer, foyerProcess, keyOf, timed, tokenOf } from "../helper.js";
+import { makeKey } from "../plugins/auth/issuer.js";
 import {
   type Client,
   demo,
@@ -66,6 +67,36 @@ void t.test("a key is removed by REST", async (t) => {
   for (const other of [client, guest]) {
     t.equal(await other.code("user.list.blocked"), "ok");
   }
+});
+
+void t.test("another issuer is removed by REST", async (t) => {
+  const live = await startLive(t);
+  const { jwk, sign } = await makeKey("ES256", "1");
+  const entry = { issuer: "shop", audience: "event", jwks: { keys: [jwk] } };
+  const config = { JWT_issuers: [{ ...entry, traits: { always: ["crew"] } }] };
+  await live.rest("PATCH", "demo/", { config });
+  const claims = { iss: "shop", aud: "event", name: "Ada" };
+  const token = await sign({ ...claims, sub: "7" });
+  const client = await live.connect();
+  const [answer, content] = await client.login({ token });
+  const { "user.config": user } = content as Json;
+  t.equal(answer, "authenticated");
+  t.match(user.profile, { display_name: "Ada" });
+  t.match(await live.rest("GET", "demo/users/"), {
+    body: { results: [{ token_id: "shop#7", traits: ["crew"] }] },
+  });
+  const nameless = await live.connect();
+  const [refused, problem] = await nameless.login({
+    token: await sign(claims),
+  });
+  t.match([refused, problem], ["error", { code: "auth.invalid_token" }]);
+  await live.rest("PATCH", "demo/", { config: { JWT_issuers: [] } });
+  await timely(ends(t, client, "auth.invalid_token"));
+  const again = await live.connect();
+  t.match(await again.login({ token }), [
+    "error",
+    { code: "auth.invalid_token" },
+  ]);
 });
 
 void t.test("a rule is changed", async (t) => {

@@ -19,6 +19,7 @@ import {
   hostOf,
   isFoundOtherwise,
   newWorldRow,
+  signersOf,
   takenWorld,
 } from "../../rules/world-rows.js";
 import { removeChannelsOfWorld } from "../chat/channel-removal.js";
@@ -75,7 +76,7 @@ export async function createWorld(
     domain,
     revision,
   ]);
-  await insertIssuers(sql, id, world.config.JWT_secrets);
+  await insertIssuers(sql, id, world.config);
   return row;
 }
 
@@ -89,10 +90,9 @@ export async function updateWorld(
 ): Promise<WorldRow> {
   const old = await find(sql, id, versions);
   const row = changedWorld(old, changes);
-  const keys = changes.config?.JWT_secrets;
-  if (keys && isFoundOtherwise(old, row)) {
+  if (isFoundOtherwise(old, row)) {
     await sql.run(CLEAR_ISSUERS, [id]);
-    await insertIssuers(sql, id, keys);
+    await insertIssuers(sql, id, JSON.parse(row.config) as WorldConfig);
   }
   return save(sql, log, old, row);
 }
@@ -174,8 +174,9 @@ async function save(
 function insertIssuers(
   sql: Sql,
   id: string,
-  keys: WorldConfig["JWT_secrets"],
+  config: WorldConfig,
 ): Promise<number> {
+  const keys = signersOf(config);
   return sql.run(INSERT_ISSUERS, [
     id,
     keys.map(({ issuer }) => issuer),

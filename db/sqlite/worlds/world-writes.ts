@@ -20,6 +20,7 @@ import {
   hostOf,
   isFoundOtherwise,
   newWorldRow,
+  signersOf,
   takenWorld,
 } from "../../rules/world-rows.js";
 import { channelRemoval } from "../chat/chat-remains.js";
@@ -58,12 +59,9 @@ export function worldWrites(db: Connection, log: WriteLog) {
     "INSERT OR IGNORE INTO world_issuers (issuer, audience, world_id) VALUES (?, ?, ?)",
   );
 
-  function indexIssuers(
-    worldId: string,
-    keys: WorldConfig["JWT_secrets"],
-  ): void {
+  function indexIssuers(worldId: string, config: WorldConfig): void {
     clearIssuers.run(worldId);
-    for (const { issuer, audience } of keys) {
+    for (const { issuer, audience } of signersOf(config)) {
       insertIssuer.run(issuer, audience, worldId);
     }
   }
@@ -105,7 +103,7 @@ export function worldWrites(db: Connection, log: WriteLog) {
     const row = newWorldRow(world);
     claimDomain(row);
     insert.run(row);
-    indexIssuers(world.id, world.config.JWT_secrets);
+    indexIssuers(world.id, world.config);
     return row;
   }
 
@@ -128,8 +126,9 @@ export function worldWrites(db: Connection, log: WriteLog) {
     ): WorldRow {
       const old = find(id, versions);
       const row = changedWorld(old, changes);
-      const keys = changes.config?.JWT_secrets;
-      if (keys && row.config !== old.config) indexIssuers(id, keys);
+      if (isFoundOtherwise(old, row)) {
+        indexIssuers(id, JSON.parse(row.config) as WorldConfig);
+      }
       return save(old, row);
     },
 

@@ -1,0 +1,64 @@
+import type { TraitMapping } from "../../schemas/issuers.js";
+import { trait as traitText, lengthOf } from "../../schemas/plain/texts.js";
+
+/** The verified claims of another issuer. */
+export type ForeignClaims = Readonly<Record<string, unknown>>;
+
+/** How many strings of a claim are read. */
+const MAX_STRINGS = 1000;
+
+/**
+ * The value of a claim. A name that holds dots, such as the address that some issuers use, comes
+ * before a path.
+ */
+export function claimIn(claims: ForeignClaims, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path];
+  let value: unknown = claims;
+  for (const name of path.split(".")) {
+    if (typeof value !== "object" || value === null) return undefined;
+    if (Array.isArray(value) || !Object.hasOwn(value, name)) return undefined;
+    value = (value as ForeignClaims)[name];
+  }
+  return value;
+}
+
+/** The traits that the claims of an issuer give its user. Values that are no traits give none. */
+export function traitsOf(
+  claims: ForeignClaims,
+  { always = [], claim, map }: TraitMapping = {},
+): ReadonlySet<string> {
+  const traits = new Set(always);
+  for (const text of stringsIn(claim && claimIn(claims, claim))) {
+    const granted = map ? (Object.hasOwn(map, text) ? map[text]! : []) : [text];
+    for (const trait of granted) if (isTrait(trait)) traits.add(trait);
+  }
+  return traits;
+}
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (!Array.isArray(value)) return [];
+  const strings = value.filter((it) => typeof it === "string");
+  return strings.slice(0, MAX_STRINGS);
+}
+
+const isTrait = (text: string): boolean =>
+  text !== "" &&
+  !text.includes("\0") &&
+  text.isWellFormed() &&
+  lengthOf(text) <= traitText.maxLength;
+
+/** The longest name that is taken from a claim, in characters. */
+const MAX_NAME = 200;
+
+/** What a person is called, as far as claims tell (OpenID Connect Core, section 5.1). */
+export function nameIn({
+  name,
+  preferred_username,
+}: ForeignClaims): string | undefined {
+  const given = [name, preferred_username].find(
+    (it) => typeof it === "string" && it.trim() !== "",
+  ) as string | undefined;
+  const text = given?.trim().replaceAll("\0", "").toWellFormed();
+  return text && [...text].slice(0, MAX_NAME).join("");
+}

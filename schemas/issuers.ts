@@ -1,0 +1,121 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Expected } from "./plain/texts.js";
+import { Trait } from "./rules.js";
+import { List, OneOf, Text } from "./values.js";
+
+/** The algorithms of tokens that other issuers sign (RFC 7518, section 3.1; RFC 8037, section 3.1). */
+export const ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"] as const;
+
+/** The longest name of an issuer, in characters: as of a key of the world. */
+export const MAX_ISSUER = 300;
+
+/** Without a #, which separates it from the uid in the id of a user. */
+const Issuer = Text({
+  minLength: 1,
+  maxLength: MAX_ISSUER,
+  pattern: "^[^\\u0000#]*$",
+  [Expected]: "free of NUL characters and #",
+});
+
+/** A claim: its name, or a path into objects such as `realm_access.roles`. */
+const Claim = Text({ minLength: 1, maxLength: 200 });
+
+const uid = Type.Optional(
+  Text({
+    minLength: 1,
+    maxLength: 200,
+    description: "The claim with the id of the user; `sub` by default.",
+  }),
+);
+
+/** The traits that a user of an issuer gets. */
+export const TraitMapping = Type.Object(
+  {
+    always: Type.Optional(List(Trait, 100)),
+    claim: Type.Optional(Claim),
+    map: Type.Optional(
+      Type.Record(Type.String({ maxLength: 200 }), List(Trait, 100), {
+        maxProperties: 200,
+        [Expected]: "an object from values of the claim to lists of traits",
+      }),
+    ),
+  },
+  {
+    description:
+      "Traits that every user gets, and those that follow from a claim. Without map, the strings of the claim are traits.",
+    additionalProperties: false,
+  },
+);
+export type TraitMapping = Static<typeof TraitMapping>;
+
+/** An issuer whose tokens a world accepts. */
+export const TokenIssuer = Type.Object(
+  {
+    issuer: Issuer,
+    audience: Text({ minLength: 1, maxLength: 300 }),
+    jwks_url: Type.Optional(Text({ minLength: 1, maxLength: 2000 })),
+    jwks: Type.Optional(
+      Type.Object(
+        {
+          keys: List(Type.Object({}, { additionalProperties: true }), 50, {
+            minItems: 1,
+          }),
+        },
+        { additionalProperties: true },
+      ),
+    ),
+    algorithms: Type.Optional(
+      List(OneOf(...ALGORITHMS), ALGORITHMS.length, { minItems: 1 }),
+    ),
+    uid,
+    traits: Type.Optional(TraitMapping),
+    trusted: Type.Optional(
+      Type.Boolean({
+        description:
+          "Its users have their bare uid as id, as those of the world's keys. By default it follows the issuer and #.",
+      }),
+    ),
+  },
+  {
+    $id: "TokenIssuer",
+    description:
+      "An issuer whose tokens the world accepts. Its public keys are at jwks_url or in jwks.",
+    additionalProperties: false,
+  },
+);
+export type TokenIssuer = Static<typeof TokenIssuer>;
+
+/** A provider of OpenID Connect by which people sign in. */
+export const SignInProvider = Type.Object(
+  {
+    id: Text({
+      pattern: "^[a-z0-9][a-z0-9-]{0,49}$",
+      [Expected]:
+        "a-z, 0-9 and -, starting with a letter or a digit, at most 50 characters",
+    }),
+    name: Text({ minLength: 1, maxLength: 100 }),
+    issuer: Issuer,
+    client_id: Text({ minLength: 1, maxLength: 300 }),
+    client_secret: Type.Optional(Text({ minLength: 1, maxLength: 1000 })),
+    scopes: Type.Optional(
+      List(
+        Text({
+          pattern: "^[!#-\\[\\]-~]{1,100}$",
+          [Expected]: "a scope: 1 to 100 characters without spaces",
+        }),
+        20,
+      ),
+    ),
+    uid,
+    traits: Type.Optional(TraitMapping),
+    session_hours: Type.Optional(
+      Type.Number({ exclusiveMinimum: 0, maximum: 24 * 30 }),
+    ),
+  },
+  {
+    $id: "SignInProvider",
+    description: "A provider of OpenID Connect by which people sign in.",
+    additionalProperties: false,
+  },
+);
+export type SignInProvider = Static<typeof SignInProvider>;
