@@ -43,6 +43,7 @@ import asyncapiRoute from "./routes/asyncapi.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
+import signIn from "./routes/sign-in.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
@@ -130,6 +131,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     if (config.web.on) {
       const { web: pages, uploads } = config;
       app.register(web, { embedOrigins: pages.embedOrigins, uploads });
+      app.register(signIn);
     }
 
     // The websocket.

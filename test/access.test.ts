@@ -49,6 +49,8 @@ const table: Record<string, string> = {
   "GET /console": all200,
   "GET /w/:world": all200,
   "GET /w/:world/console": all200,
+  "GET /w/:world/sign-in/:provider/": all404,
+  "GET /w/:world/sign-in/:provider/callback": all404,
   "GET /web/player.html": all200,
   "GET /web/:name": all200,
   "GET /demo/stream.m3u8": all200,

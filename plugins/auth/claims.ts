@@ -1,3 +1,4 @@
+import type { FileRecords } from "../../db/contract/store.js";
 import type { TraitMapping } from "../../schemas/issuers.js";
 import { trait as traitText, lengthOf } from "../../schemas/plain/texts.js";
 
@@ -52,7 +53,7 @@ const isTrait = (text: string): boolean =>
 const MAX_NAME = 200;
 
 /** What a person is called, as far as claims tell (OpenID Connect Core, section 5.1). */
-export function nameIn({
+function nameIn({
   name,
   preferred_username,
 }: ForeignClaims): string | undefined {
@@ -61,4 +62,35 @@ export function nameIn({
   ) as string | undefined;
   const text = given?.trim().replaceAll("\0", "").toWellFormed();
   return text && [...text].slice(0, MAX_NAME).join("");
+}
+
+/** The address of an upload. */
+const UPLOAD =
+  /\/media\/(?<key>pub\/(?<world>[a-z0-9-]+)\/[0-9a-f-]{36}\.[\w-]{12}\.[a-z0-9]{3,4})$/;
+
+/** The profile of a new user, as far as the claims tell; undefined if they tell nothing. */
+export async function profileOf(
+  claims: ForeignClaims,
+  worldId: string,
+  files: Pick<FileRecords, "has">,
+): Promise<Record<string, unknown> | undefined> {
+  const display_name = nameIn(claims);
+  const url = await uploadIn(claims, worldId, files);
+  if (display_name === undefined && url === undefined) return undefined;
+  return {
+    ...(display_name !== undefined && { display_name }),
+    ...(url !== undefined && { avatar: { url } }),
+  };
+}
+
+/** The picture of a person, if it is an upload to the world: others would see who looks at it. */
+async function uploadIn(
+  { picture }: ForeignClaims,
+  worldId: string,
+  files: Pick<FileRecords, "has">,
+): Promise<string | undefined> {
+  if (typeof picture !== "string" || picture.length > 1000) return undefined;
+  const { key, world } = UPLOAD.exec(picture)?.groups ?? {};
+  if (world !== worldId || key === undefined) return undefined;
+  return (await files.has(key)) ? picture : undefined;
 }

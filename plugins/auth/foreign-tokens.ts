@@ -2,7 +2,7 @@ import type { JWTPayload } from "jose";
 import type { FileRecords } from "../../db/contract/store.js";
 import { ALGORITHMS, type TokenIssuer } from "../../schemas/issuers.js";
 import type { WorldKey } from "../../schemas/worlds.js";
-import { type ForeignClaims, claimIn, nameIn, traitsOf } from "./claims.js";
+import { type ForeignClaims, claimIn, profileOf, traitsOf } from "./claims.js";
 import { type KeySet, keySetOf, type KeySets } from "./key-sets.js";
 import { type Claims, IdentityError, isProfile, readUid } from "./tokens.js";
 
@@ -17,10 +17,6 @@ const MAX_TRIES = 10;
 
 /** There is no key for the header of a token. */
 const NO_KEY = Symbol("no key");
-
-/** The address of an upload. */
-const UPLOAD =
-  /\/media\/(?<key>pub\/(?<world>[a-z0-9-]+)\/[0-9a-f-]{36}\.[\w-]{12}\.[a-z0-9]{3,4})$/;
 
 /** Verifies tokens that other issuers signed. */
 export class ForeignTokens {
@@ -86,36 +82,11 @@ export class ForeignTokens {
       // A `profile` of OpenID Connect is the address of a page.
       profile: isProfile(profile)
         ? profile
-        : await this.#profileOf(payload, worldId),
+        : await profileOf(payload, worldId, this.#files),
       notBefore: nbf as number,
       issuedAt: typeof iat === "number" ? iat : 0,
       expires: exp as number,
     };
-  }
-
-  /** The profile of a new user, as far as the claims tell. */
-  async #profileOf(
-    payload: ForeignClaims,
-    worldId: string,
-  ): Promise<Record<string, unknown> | undefined> {
-    const display_name = nameIn(payload);
-    const url = await this.#uploadIn(payload, worldId);
-    if (display_name === undefined && url === undefined) return undefined;
-    return {
-      ...(display_name !== undefined && { display_name }),
-      ...(url !== undefined && { avatar: { url } }),
-    };
-  }
-
-  /** The picture of a person, if it is an upload to the world: others would see who looks at it. */
-  async #uploadIn(
-    { picture }: ForeignClaims,
-    worldId: string,
-  ): Promise<string | undefined> {
-    if (typeof picture !== "string" || picture.length > 1000) return undefined;
-    const { key, world } = UPLOAD.exec(picture)?.groups ?? {};
-    if (world !== worldId || key === undefined) return undefined;
-    return (await this.#files.has(key)) ? picture : undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Config } from "../../config.js";
 import { may } from "../../schemas/plain/permissions.js";
+import { providersOf } from "../sign-in/providers.js";
 import type { World } from "../../schemas/worlds.js";
 import type { PageConfig, Theme } from "../../web/lib/page.js";
 
@@ -27,6 +28,9 @@ export function pageConfig(
     theme: world ? themeOf(world.config) : {},
     locale: world ? localeOf(world.config) : null,
     embed,
+    signIn: world
+      ? providersOf(world).map(({ id, name }) => ({ id, name }))
+      : [],
     upload: { maxBytes, types },
   };
 }

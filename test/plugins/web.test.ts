@@ -243,6 +243,13 @@ void t.test("what a page says of a world", async (t) => {
       config: {
         ...worldOf("plain").config,
         locale: "pt-BR",
+        oidc: [
+          {
+            ...{ id: "sso", name: "SSO", issuer: "https://login.example.org" },
+            client_id: "foyer",
+            client_secret: "not for everybody",
+          },
+        ],
         theme: {
           colors: { primary: "#A1b2c3", secondary: "#000000" },
           logo: { url: "/media/pub/plain/logo.png", secret: 1 },
@@ -266,6 +273,7 @@ void t.test("what a page says of a world", async (t) => {
       config: {
         ...worldOf("odd").config,
         locale: ["de"],
+        oidc: [{ id: "sso" }] as never,
         theme: { colors: ["#123456"], logo: { url: "x".repeat(2001) } },
       },
     }),
@@ -305,7 +313,8 @@ void t.test("what a page says of a world", async (t) => {
       const { status, text } = await call({ url });
       t.equal(status, 200, url);
       const { base, upload: uploads, ...got } = configOf(text);
-      t.strictSame(got, { world, embed: null, ...page }, url);
+      const signIn = world === "plain" ? [{ id: "sso", name: "SSO" }] : [];
+      t.strictSame(got, { world, embed: null, signIn, ...page }, url);
       t.match(uploads, upload);
       t.match(base, /^(\.\.\/)+$/);
       t.match(text, `<title>${title}</title>`);

@@ -2,7 +2,8 @@ import { readPage } from "../lib/page.js";
 import { browserShelf, forgetAll } from "../lib/storage.js";
 import { Identities, tokenOf, withoutToken } from "../state/identity.js";
 
-const shelf = browserShelf();
+/** This browser's storage. */
+export const shelf = browserShelf();
 const { world } = readPage(document);
 
 /** This browser's storage for the event; undefined at an address without one. */

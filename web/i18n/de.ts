@@ -21,6 +21,17 @@ export const de: Messages = {
     notLoaded: "Dieser Teil konnte nicht geladen werden.",
     unreachable: "Der Server ist nicht zu erreichen.",
   },
+  provider: {
+    signIn: "Mit {name} anmelden",
+    denied:
+      "Die Anmeldung wurde nicht abgeschlossen. Sie können es noch einmal versuchen.",
+    expired:
+      "Die Anmeldung hat zu lange gedauert. Bitte versuchen Sie es noch einmal.",
+    unavailable:
+      "Der Anmeldedienst antwortet nicht. Bitte versuchen Sie es in ein paar Minuten noch einmal.",
+    failed:
+      "Die Anmeldung hat nicht geklappt. Bitte versuchen Sie es noch einmal oder fragen Sie die Veranstalter.",
+  },
   attend: {
     event: "Veranstaltung",
     welcome: "Willkommen! Die anderen sehen Sie unter diesem Namen.",

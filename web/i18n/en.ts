@@ -22,6 +22,15 @@ export const en = {
     notLoaded: "This part could not be loaded.",
     unreachable: "The server cannot be reached.",
   },
+  provider: {
+    signIn: "Sign in with {name}",
+    denied: "The sign-in was not completed. You can try again.",
+    expired: "The sign-in took too long. Please try again.",
+    unavailable:
+      "The sign-in service does not answer. Please try again in a few minutes.",
+    failed:
+      "The sign-in did not work. Please try again, or ask the organizers.",
+  },
   attend: {
     event: "Event",
     welcome: "Welcome! Others see you by the name that you give here.",

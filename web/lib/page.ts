@@ -14,6 +14,8 @@ export interface PageConfig {
    * room; null for all of them.
    */
   embed: string | null;
+  /** The providers by which people sign in: their ids and names. */
+  signIn: { id: string; name: string }[];
   upload: { maxBytes: number; types: string[] };
 }
 

@@ -1,0 +1,113 @@
+import { LRUCache } from "lru-cache";
+import type { Configuration, CustomFetch } from "openid-client";
+import type { SignInProvider } from "../../schemas/issuers.js";
+import type { Outbound } from "../outbound/outbound.js";
+
+/** Bounds of a request to a provider. */
+const TIMEOUT = 10_000;
+const MAX_BYTES = 1024 * 1024;
+
+/** How long what a provider says of itself counts, in milliseconds. */
+const KNOWN = 10 * 60_000;
+
+/** How long a provider that does not answer is left alone. */
+const PAUSE = 5000;
+
+/** How many providers are known at a time. */
+const MAX_PROVIDERS = 500;
+
+/** Providers of OpenID Connect as clients see them. */
+export class ProviderClients {
+  readonly #fetch: CustomFetch;
+  readonly #warn: (line: string) => void;
+  readonly #known = new LRUCache<string, Promise<Configuration[]>>({
+    max: MAX_PROVIDERS,
+    ttl: KNOWN,
+  });
+
+  /** @param warn gets a line about a provider that cannot be used. */
+  constructor(outbound: Pick<Outbound, "send">, warn: (line: string) => void) {
+    this.#fetch = fetchBy(outbound);
+    this.#warn = warn;
+  }
+
+  /**
+   * The configurations of a client: one for each way in which it may name itself, the likeliest first.
+   * @throws an error of the library, or {@link OutboundError}.
+   */
+  of(provider: SignInProvider): Promise<Configuration[]> {
+    const key = JSON.stringify(provider);
+    let known = this.#known.get(key);
+    if (!known) {
+      known = discover(provider, this.#fetch);
+      this.#known.set(key, known);
+      known.catch((error: Error) => {
+        this.#warn(
+          `The provider ${provider.issuer} cannot be used to sign in: ${error.message}`,
+        );
+        this.#known.set(key, known, { ttl: PAUSE });
+      });
+    }
+    return known;
+  }
+}
+
+/** Reads what a provider says of itself. The library refuses one that names another issuer. */
+async function discover(
+  { issuer, client_id, client_secret }: SignInProvider,
+  fetch: CustomFetch,
+): Promise<Configuration[]> {
+  const client = await import("openid-client");
+  // Only WEBHOOK_ALLOW lets requests go without TLS.
+  const prepare = [
+    client.allowInsecureRequests,
+    client.enableNonRepudiationChecks,
+  ];
+  const found = await client.discovery(
+    new URL(issuer),
+    client_id,
+    {},
+    client.None(),
+    { [client.customFetch]: fetch, execute: prepare },
+  );
+  const server = found.serverMetadata();
+  if (
+    !/^https?:$/.test(new URL(server.authorization_endpoint ?? "").protocol)
+  ) {
+    throw new Error("Its authorization_endpoint is no address of a page.");
+  }
+  if (client_secret === undefined) return [found];
+  const ways = [
+    client.ClientSecretBasic(client_secret),
+    client.ClientSecretPost(client_secret),
+  ];
+  const methods = server.token_endpoint_auth_methods_supported;
+  if (methods && !methods.includes("client_secret_basic")) ways.reverse();
+  return ways.map((way) => {
+    const config = new client.Configuration(server, client_id, {}, way);
+    config[client.customFetch] = fetch;
+    for (const step of prepare) step(config);
+    return config;
+  });
+}
+
+/** The requests of the library, to addresses where requests may go. */
+const fetchBy =
+  (outbound: Pick<Outbound, "send">): CustomFetch =>
+  async (url, { method, headers, body }) => {
+    // The library sends nothing else.
+    const form = body instanceof URLSearchParams ? body.toString() : undefined;
+    const answer = await outbound.send({
+      url,
+      method: method === "POST" ? "POST" : "GET",
+      headers,
+      ...(form !== undefined && { body: form }),
+      ...{ timeout: TIMEOUT, maxBytes: MAX_BYTES },
+    });
+    const type = answer.headers["content-type"];
+    const isEmpty = answer.status === 204 || answer.status === 304;
+    return new Response(isEmpty ? null : new Uint8Array(answer.body), {
+      status: answer.status,
+      headers: { "content-type": String(type ?? "") },
+    });
+  };

@@ -1,0 +1,153 @@
+import type { Configuration } from "openid-client";
+import type { SignInProvider } from "../../schemas/issuers.js";
+import { type ForeignClaims, claimIn } from "../auth/claims.js";
+import { IdentityError, readUid } from "../auth/tokens.js";
+import { OutboundError } from "../outbound/refusals.js";
+import type { ProviderClients } from "./clients.js";
+import type { SignIn } from "./sealed.js";
+
+/**
+ * Why nobody was signed in, for the page. `denied`: the person or the provider declined. `expired`: it took too
+ * long, or was begun elsewhere. `unavailable`: the provider does not answer. `failed`: anything else.
+ */
+export type SignInProblem = "denied" | "expired" | "unavailable" | "failed";
+
+/** Nobody was signed in. The message is for the log. */
+export class SignInError extends Error {
+  constructor(
+    readonly code: SignInProblem,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** How long a person may take, in milliseconds. */
+export const PATIENCE = 10 * 60_000;
+
+/** The part of a sign-in that the library makes up. */
+type Secrets = Omit<SignIn, "to" | "ends">;
+
+/**
+ * Begins a sign-in.
+ * @param redirectUri where the provider sends the person afterwards.
+ * @throws {SignInError}
+ */
+export async function begin(
+  clients: ProviderClients,
+  provider: SignInProvider,
+  redirectUri: string,
+): Promise<{ address: URL; secrets: Secrets }> {
+  const client = await import("openid-client");
+  const [config] = await known(clients, provider);
+  const verifier = client.randomPKCECodeVerifier();
+  const secrets = {
+    state: client.randomState(),
+    nonce: client.randomNonce(),
+    verifier,
+  };
+  const address = client.buildAuthorizationUrl(config!, {
+    redirect_uri: redirectUri,
+    scope: scopeOf(provider),
+    state: secrets.state,
+    nonce: secrets.nonce,
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+  });
+  return { address, secrets };
+}
+
+const scopeOf = ({ scopes = ["profile"] }: SignInProvider): string =>
+  [...new Set(["openid", ...scopes])].join(" ");
+
+/**
+ * Finishes a sign-in.
+ * @param address the one that the provider sent the person to, with its answer.
+ * @returns the claims about the person: those of the ID token, and then those of the userinfo.
+ * @throws {SignInError}
+ */
+export async function finish(
+  clients: ProviderClients,
+  provider: SignInProvider,
+  address: URL,
+  { state, nonce, verifier }: SignIn,
+): Promise<ForeignClaims> {
+  const configs = await known(clients, provider);
+  try {
+    return await claimsFrom(configs, address, {
+      ...{ expectedState: state, expectedNonce: nonce },
+      pkceCodeVerifier: verifier,
+    });
+  } catch (error) {
+    throw problemOf(error);
+  }
+}
+
+async function claimsFrom(
+  [config, ...others]: Configuration[],
+  address: URL,
+  checks: object,
+): Promise<ForeignClaims> {
+  const client = await import("openid-client");
+  let tokens;
+  try {
+    tokens = await client.authorizationCodeGrant(config!, address, checks);
+  } catch (error) {
+    // The client is registered for another way to name itself.
+    const isOther =
+      error instanceof client.ResponseBodyError &&
+      error.error === "invalid_client";
+    if (!isOther || others.length === 0) throw error;
+    return claimsFrom(others, address, checks);
+  }
+  const claims = tokens.claims();
+  if (!claims) throw new SignInError("failed", "There is no ID token.");
+  if (config!.serverMetadata().userinfo_endpoint === undefined) return claims;
+  const { access_token } = tokens;
+  const more = await client.fetchUserInfo(config!, access_token, claims.sub);
+  return { ...more, ...claims };
+}
+
+/**
+ * The id of a person as a user.
+ * @throws {SignInError} if the claim is missing, or is no id.
+ */
+export function userIdOf(
+  claims: ForeignClaims,
+  { issuer, uid = "sub" }: SignInProvider,
+): string {
+  try {
+    const given = readUid(claimIn(claims, uid) ?? undefined);
+    if (given === undefined) {
+      throw new SignInError("failed", `There is no claim ${uid}.`);
+    }
+    // The length of the whole is bounded, as it becomes the uid of a token of the world.
+    return readUid(`${issuer}#${given}`)!;
+  } catch (error) {
+    if (!(error instanceof IdentityError)) throw error;
+    throw new SignInError("failed", error.message);
+  }
+}
+
+async function known(
+  clients: ProviderClients,
+  provider: SignInProvider,
+): Promise<Configuration[]> {
+  try {
+    return await clients.of(provider);
+  } catch (error) {
+    // It was logged when it happened.
+    throw new SignInError("unavailable", (error as Error).message);
+  }
+}
+
+/** Nothing of the answer of the provider gets into a message for people. */
+function problemOf(error: unknown): SignInError {
+  if (error instanceof SignInError) return error;
+  const { message, cause, error: word } = error as Error & { error?: string };
+  if (error instanceof OutboundError || cause instanceof OutboundError) {
+    return new SignInError("unavailable", message);
+  }
+  const isDenied = word === "access_denied" || word === "login_required";
+  return new SignInError(isDenied ? "denied" : "failed", message);
+}

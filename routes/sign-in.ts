@@ -1,0 +1,172 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import { signToken } from "../db/worlds.js";
+import { profileOf, traitsOf } from "../plugins/auth/claims.js";
+import { ProviderClients } from "../plugins/sign-in/clients.js";
+import { destinationOf, withToken } from "../plugins/sign-in/destination.js";
+import {
+  begin,
+  finish,
+  PATIENCE,
+  SignInError,
+  type SignInProblem,
+  userIdOf,
+} from "../plugins/sign-in/flow.js";
+import { seal, unseal } from "../plugins/sign-in/sealed.js";
+import { providersOf } from "../plugins/sign-in/providers.js";
+import type { SignInProvider } from "../schemas/issuers.js";
+import type { World } from "../schemas/worlds.js";
+
+/** The cookie of a sign-in. Its path names the world and the provider. */
+const COOKIE = "foyer-sign-in";
+
+/** How long a person who signed in stays, in hours. */
+const SESSION = 12;
+
+interface Params {
+  world: string;
+  provider: string;
+}
+type Request = FastifyRequest<{
+  Params: Params;
+  Querystring: Record<string, string | string[] | undefined>;
+}>;
+
+const config = { requires: "public" } as const;
+
+/** Signing in with a provider of OpenID Connect: `/w/…/sign-in/…/`. */
+const routes: FastifyPluginAsync = async (app) => {
+  const clients = new ProviderClients(app.outbound, (line) =>
+    app.log.warn(line),
+  );
+
+  app.get(
+    "/w/:world/sign-in/:provider/",
+    { config },
+    async (request, reply) => {
+      const found = await providerOf(request as Request);
+      if (!found) return reply.callNotFound();
+      const { world, provider } = found;
+      const { base, query, host } = request as Request;
+      const at = await app.store.worlds.at(host.toLowerCase());
+      const isHere = at?.value.id === world.id;
+      const place = { base, world: world.id, isHere };
+      const to = destinationOf(query.to, place);
+      private_(reply);
+      try {
+        const { address, secrets } = await begin(
+          clients,
+          provider,
+          callbackOf(base, world, provider),
+        );
+        const ends = Date.now() + PATIENCE;
+        const sealed = seal(world, provider.id, { ...secrets, to, ends });
+        setCookie(reply, found, sealed, PATIENCE / 1000);
+        return await reply.redirect(address.href, 303);
+      } catch (error) {
+        return failed(reply, world, error);
+      }
+    },
+  );
+
+  app.get(
+    "/w/:world/sign-in/:provider/callback",
+    { config },
+    async (request, reply) => {
+      const found = await providerOf(request as Request);
+      if (!found) return reply.callNotFound();
+      const { world, provider } = found;
+      const { base, query, url } = request as Request;
+      private_(reply);
+      // It serves once.
+      setCookie(reply, found, "", 0);
+      try {
+        const sealed = cookieIn(request.headers.cookie);
+        const signIn = sealed && unseal(world, provider.id, sealed);
+        // Before anything is sent to the provider.
+        if (!signIn || query.state !== signIn.state) {
+          throw new SignInError("expired", "The cookie does not fit.");
+        }
+        const address = new URL(callbackOf(base, world, provider));
+        address.search = url.slice(url.indexOf("?"));
+        const claims = await finish(clients, provider, address, signIn);
+        const hours = provider.session_hours ?? SESSION;
+        const profile = await profileOf(claims, world.id, app.store.files);
+        const token = await signToken(world, {
+          uid: userIdOf(claims, provider),
+          traits: [...traitsOf(claims, provider.traits)],
+          ...(profile && { profile }),
+          expiresIn: `${Math.ceil(hours * 3600)}s`,
+        });
+        const page = withToken(signIn.to, token);
+        return await reply.redirect(base + page, 303);
+      } catch (error) {
+        return failed(reply, world, error);
+      }
+    },
+  );
+
+  /** Leads back to the welcome page, which says why, and waits for the person. */
+  function failed(reply: FastifyReply, world: World, error: unknown) {
+    let code: SignInProblem = "failed";
+    if (error instanceof SignInError) code = error.code;
+    else app.log.error(error);
+    if (code === "failed" && error instanceof SignInError) {
+      app.log.warn(
+        `Nobody was signed in to the world ${world.id}: ${error.message}`,
+      );
+    }
+    const { base } = reply.request;
+    return reply.redirect(`${base}/w/${world.id}/?sign-in=${code}`, 303);
+  }
+};
+
+/** Caches and other sites see neither the token nor the answer of the provider. */
+function private_(reply: FastifyReply): void {
+  reply.headers({
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+  });
+}
+
+interface Found {
+  world: World;
+  provider: SignInProvider;
+}
+
+/** The world and the provider in the path of a request. */
+async function providerOf({
+  params,
+  server,
+}: Request): Promise<Found | undefined> {
+  const world = await server.store.worlds.get(params.world);
+  const provider =
+    world && providersOf(world.value).find(({ id }) => id === params.provider);
+  return provider && { world: world.value, provider };
+}
+
+const pathOf = ({ id }: World, provider: SignInProvider) =>
+  `/w/${id}/sign-in/${provider.id}/`;
+
+/** Where a provider sends a person: the address that the organizer registers there. */
+const callbackOf = (base: string, world: World, provider: SignInProvider) =>
+  `${base}${pathOf(world, provider)}callback`;
+
+function setCookie(
+  reply: FastifyReply,
+  { world, provider }: Found,
+  value: string,
+  seconds: number,
+): void {
+  const { protocol, pathname } = new URL(reply.request.base);
+  const path = pathname.replace(/\/$/, "") + pathOf(world, provider);
+  const secure = protocol === "https:" ? "; Secure" : "";
+  reply.header(
+    "set-cookie",
+    `${COOKIE}=${value}; Path=${path}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`,
+  );
+}
+
+const cookieIn = (header = ""): string | undefined =>
+  new RegExp(`(?:^|; ?)${COOKIE}=([\\w-]*)`).exec(header)?.[1];
+
+export default routes;
