@@ -1,3 +1,4 @@
+import type { TokenIssuer } from "../../../schemas/issuers.js";
 import type { WorldSelection } from "../../../db/contract/store.js";
 import type { World } from "../../../schemas/worlds.js";
 import { keyOf, worldOf } from "../../helper.js";
@@ -183,6 +184,16 @@ export async function worldContract(contract: Contract): Promise<void> {
     t.strictSame(await issuing(), ["b"]);
     await store.worlds.update("a", { config: { theme: 1 } as object });
     t.strictSame(await issuing(keyOf("a")), ["a"]);
+    const issuer = { ...shared, secret: undefined, jwks: { keys: [{}] } };
+    const JWT_issuers = [JSON.parse(JSON.stringify(issuer)) as TokenIssuer];
+    await store.worlds.update("a", { config: { JWT_issuers } });
+    t.strictSame(await issuing(), ["a", "b"], "also another issuer");
+    await store.worlds.update("a", { config: { theme: 2 } as object });
+    t.strictSame(await issuing(), ["a", "b"], "which stays, too");
+    await store.worlds.configure("a", { config: { JWT_issuers: [] } });
+    t.strictSame(await issuing(), ["a", "b"]);
+    await store.worlds.update("a", { config: { JWT_issuers: [] } });
+    t.strictSame(await issuing(), ["b"]);
     await store.worlds.delete("b");
     t.strictSame(await issuing(), []);
   });
