@@ -1,8 +1,8 @@
-/** A value of a row. Numbers are whole, and exact in a double. */
+/** A value of a table in a store, whatever engine keeps it. */
 export type Value = string | number | null;
 
 /** A column that every engine has, with the same meaning. */
-interface Column {
+export interface Column {
   name: string;
   kind: "text" | "number";
   nullable: boolean;
@@ -10,16 +10,25 @@ interface Column {
   since?: number;
   /** The value in the rows of older backups. */
   formerly?: Value;
+  /** The table whose row it names in the same world: by `id` if it is a text, by its number otherwise. */
+  of?: string;
+  /** Whether it is no foreign key, as it may outlive the row, or becomes null where that is erased. */
+  loose?: boolean;
 }
 
-/** A table as a backup has it, whichever engine keeps it. */
+/** A table as every engine has it. */
 export interface Table {
   name: string;
+  /** The columns in a backup, in its order. New ones come last. */
   columns: readonly Column[];
+  /** The columns that a backup lacks: what follows from others, and what is erased soon in any case. */
+  others: readonly Column[];
   /** The columns of the key, which also give the order: text by code points, numbers by value. */
   key: readonly string[];
   /** The version of backups that first has it. An older backup is restored without its rows. */
   since: number;
+  /** The columns of other rules of uniqueness. */
+  unique: readonly (readonly string[])[];
 }
 
 /** The version of the backups that are written. The first with rows was 2. */
@@ -28,60 +37,86 @@ export const BACKUP_VERSION = 4;
 /** The values of a row, in the order of the columns of its table. */
 export type Row = readonly Value[];
 
+type Kind = Omit<Column, "name">;
+
 const text = { kind: "text", nullable: false } as const;
 const number = { kind: "number", nullable: false } as const;
 const textOrNull = { kind: "text", nullable: true } as const;
 const numberOrNull = { kind: "number", nullable: true } as const;
 
+/** Names a row of a table. */
+const idOf = (of: string): Kind => ({ ...text, of });
+const numberOf = (of: string): Kind => ({ ...number, of });
+/** The same without a foreign key. */
+const looseIdOf = (of: string): Kind => ({ ...textOrNull, of, loose: true });
+const looseNumberOf = (of: string): Kind => ({ ...number, of, loose: true });
+/** The number of an event of chat in the log of its world. */
+const event: Kind = looseNumberOf("log");
+const eventOrNull: Kind = { ...numberOrNull, of: "log", loose: true };
+
+const world: Kind = idOf("worlds");
+/** In a table that refers to the world through another one, or outlives it. */
+const anyWorld: Kind = { ...text, of: "worlds", loose: true };
+
+const named = (columns: Record<string, Kind>): Column[] =>
+  Object.entries(columns).map(([name, kind]) => ({ name, ...kind }));
+
+/** @param keys the key; then what else is unique, after semicolons. */
 const table = (
   name: string,
-  key: string,
-  columns: Record<string, Omit<Column, "name">>,
+  keys: string,
+  columns: Record<string, Kind>,
   since = 2,
-): Table => ({
-  name,
-  since,
-  key: key.split(" "),
-  columns: Object.entries(columns).map(([name, kind]) => ({ name, ...kind })),
-});
+  others: Record<string, Kind> = {},
+): Table => {
+  const [key, ...unique] = keys.split("; ").map((names) => names.split(" "));
+  return {
+    ...{ name, since, key: key!, unique },
+    ...{ columns: named(columns), others: named(others) },
+  };
+};
 
 /**
- * All tables of a backup. No row refers to a row of a later table.
+ * The tables of a backup: all that a store keeps for good. No row refers to a row of a later
+ * table. Both engines have the same tables (`test/db/tables.test.ts` compares them), except:
  *
- * These differ from the tables of an engine:
- * - Every table but `worlds` and `sequences` has the world, even where the engine finds it through another table.
- * - `worlds` lacks `file_bytes`, which follows from `files`.
- * - `users` lacks `fields_folded`, which follows from `profile`: see `withDerived` in `user-fields.ts`.
- * - `files` has the order of the uploads as `number`; SQLite keeps it as the rowid.
- * - `chat_events` has no events that are gone, and none of deleted channels. The content is
- *   null where it was erased or replaced. SQLite also numbers the rows.
- * - `log` lacks `data`, which is erased soon in any case. SQLite also numbers the rows.
- * - `sequences` has the last number that was given to a row of a table. It is never given again.
+ * - A `number` counts the rows of a table in the order of their creation, over all worlds. In
+ *   SQLite, it is the rowid.
+ * - SQLite erases the events of chat in their places. It has `gone` for events that are over, which
+ *   no copy has, and blobs of zeros in place of a null for an erased `content` or `data`.
+ * - `sequences` is no table. It has the last number that was given to a row of a table, and is
+ *   never given again.
  */
 export const TABLES: readonly Table[] = [
-  table("worlds", "id", {
-    id: text,
-    title: text,
-    config: text,
-    permission_config: text,
-    domain: text,
-    revision: number,
-  }),
-  table("world_issuers", "issuer audience world_id", {
+  table(
+    "worlds",
+    "id; domain",
+    {
+      id: text,
+      title: text,
+      config: text,
+      permission_config: text,
+      domain: text,
+      revision: number,
+    },
+    2,
+    { file_bytes: number },
+  ),
+  table("world_issuers", "world_id issuer audience", {
     issuer: text,
     audience: text,
-    world_id: text,
+    world_id: world,
   }),
-  table("view_groups", "id", {
+  table("view_groups", "world_id id; world_id rule", {
     id: number,
-    world_id: text,
+    world_id: world,
     rule: text,
     rooms: number,
   }),
-  table("rooms", "id", {
+  table("rooms", "world_id id; id", {
     id: text,
-    world_id: text,
-    view_group: number,
+    world_id: world,
+    view_group: numberOf("view_groups"),
     name: text,
     description: text,
     module_config: text,
@@ -93,107 +128,114 @@ export const TABLES: readonly Table[] = [
     revision: number,
     extras: textOrNull,
   }),
-  table("room_modules", "room_id type", {
-    world_id: text,
-    room_id: text,
+  table("room_modules", "world_id room_id type", {
+    world_id: anyWorld,
+    room_id: idOf("rooms"),
     type: text,
   }),
-  table("users", "id", {
-    id: text,
-    world_id: text,
-    token_id: textOrNull,
-    client_id: textOrNull,
-    profile: textOrNull,
-    traits: textOrNull,
-    last_seen: number,
-    moderation_state: text,
-    client_state: textOrNull,
-    pretalx_id: textOrNull,
-    last_login: numberOrNull,
-    display_name_folded: text,
+  table(
+    "users",
+    "world_id id; id; world_id token_id; world_id client_id",
+    {
+      id: text,
+      world_id: world,
+      token_id: textOrNull,
+      client_id: textOrNull,
+      profile: textOrNull,
+      traits: textOrNull,
+      last_seen: number,
+      moderation_state: text,
+      client_state: textOrNull,
+      pretalx_id: textOrNull,
+      last_login: numberOrNull,
+      display_name_folded: text,
+    },
+    2,
+    // It follows from the profile: see `withDerived` in `user-fields.ts`.
+    { fields_folded: text },
+  ),
+  table("blocks", "world_id user_id blocked_id", {
+    world_id: anyWorld,
+    user_id: idOf("users"),
+    blocked_id: idOf("users"),
   }),
-  table("blocks", "user_id blocked_id", {
-    world_id: text,
-    user_id: text,
-    blocked_id: text,
-  }),
-  table("files", "number", {
+  table("files", "world_id key; key", {
     number: number,
     key: text,
-    world_id: text,
-    user_id: textOrNull,
+    world_id: world,
+    user_id: looseIdOf("users"),
     size: number,
     sha256: text,
     created: number,
   }),
-  table("announcements", "number", {
+  table("announcements", "world_id number; id", {
     number: number,
     id: text,
-    world_id: text,
+    world_id: world,
     text: text,
     show_until: numberOrNull,
     state: text,
   }),
-  table("chat_channels", "number", {
+  table("chat_channels", "world_id number; id; world_id direct", {
     number: number,
     id: text,
-    world_id: text,
+    world_id: world,
     direct: textOrNull,
-    last_event: number,
-    last_message: number,
+    last_event: event,
+    last_message: event,
   }),
   table("chat_events", "world_id id", {
-    id: number,
-    world_id: text,
-    channel: number,
+    id: event,
+    world_id: anyWorld,
+    channel: looseNumberOf("chat_channels"),
     type: number,
-    sender: textOrNull,
+    sender: looseIdOf("users"),
     timestamp: number,
-    replaces: numberOrNull,
+    replaces: eventOrNull,
     deleted: number,
     content: textOrNull,
     tag: { ...number, since: 3, formerly: 0 },
     author: { ...textOrNull, since: 3, formerly: null },
   }),
   table("chat_edits", "world_id event", {
-    world_id: text,
-    event: number,
-    edit: number,
+    world_id: anyWorld,
+    event: event,
+    edit: event,
   }),
-  table("chat_reactions", "number", {
+  table("chat_reactions", "world_id event reaction user_id", {
     number: number,
-    world_id: text,
-    event: number,
+    world_id: anyWorld,
+    event: event,
     reaction: text,
-    user_id: text,
+    user_id: { ...idOf("users"), loose: true },
   }),
-  table("chat_members", "number", {
+  table("chat_members", "world_id channel user_id", {
     number: number,
-    world_id: text,
-    channel: number,
-    user_id: text,
+    world_id: anyWorld,
+    channel: numberOf("chat_channels"),
+    user_id: idOf("users"),
     hidden: number,
   }),
-  table("chat_readers", "user_id channel", {
-    world_id: text,
-    user_id: text,
-    channel: number,
-    pointer: numberOrNull,
-    listed: numberOrNull,
+  table("chat_readers", "world_id user_id channel", {
+    world_id: anyWorld,
+    user_id: idOf("users"),
+    channel: numberOf("chat_channels"),
+    pointer: eventOrNull,
+    listed: eventOrNull,
   }),
-  table("chat_notifications", "user_id channel event", {
-    world_id: text,
-    user_id: text,
-    channel: number,
-    event: number,
+  table("chat_notifications", "world_id user_id channel event", {
+    world_id: anyWorld,
+    user_id: idOf("users"),
+    channel: numberOf("chat_channels"),
+    event: event,
   }),
-  table("questions", "number", {
+  table("questions", "world_id number; id; world_id room_id", {
     number: number,
     id: text,
-    world_id: text,
-    room_id: text,
-    sender: textOrNull,
-    moderator: textOrNull,
+    world_id: anyWorld,
+    room_id: idOf("rooms"),
+    sender: looseIdOf("users"),
+    moderator: looseIdOf("users"),
     content: text,
     state: text,
     answered: number,
@@ -201,17 +243,17 @@ export const TABLES: readonly Table[] = [
     timestamp: number,
     score: number,
   }),
-  table("question_votes", "number", {
+  table("question_votes", "world_id number; world_id user_id question", {
     number: number,
-    world_id: text,
-    question: number,
-    user_id: textOrNull,
+    world_id: anyWorld,
+    question: numberOf("questions"),
+    user_id: looseIdOf("users"),
   }),
-  table("polls", "number", {
+  table("polls", "world_id number; id; world_id room_id", {
     number: number,
     id: text,
-    world_id: text,
-    room_id: text,
+    world_id: anyWorld,
+    room_id: idOf("rooms"),
     content: text,
     state: text,
     poll_type: text,
@@ -220,42 +262,38 @@ export const TABLES: readonly Table[] = [
     changed: number,
     results: textOrNull,
   }),
-  table("poll_options", "number", {
+  table("poll_options", "world_id number; id", {
     number: number,
     id: text,
-    world_id: text,
-    poll: number,
+    world_id: anyWorld,
+    poll: numberOf("polls"),
     content: text,
     position: number,
     votes: number,
   }),
-  table("poll_ballots", "number", {
+  table("poll_ballots", "world_id number; world_id user_id poll", {
     number: number,
-    world_id: text,
-    poll: number,
-    user_id: textOrNull,
+    world_id: anyWorld,
+    poll: numberOf("polls"),
+    user_id: looseIdOf("users"),
     changed: number,
   }),
-  table("poll_votes", "ballot option", {
-    world_id: text,
-    ballot: number,
-    option: number,
+  table("poll_votes", "world_id ballot option", {
+    world_id: anyWorld,
+    ballot: numberOf("poll_ballots"),
+    option: numberOf("poll_options"),
   }),
   table(
     "log_heads",
     "world_id",
-    {
-      world_id: text,
-      seq: number,
-      tag: number,
-    },
+    { world_id: anyWorld, seq: number, tag: number },
     3,
   ),
   table(
     "log",
     "world_id seq",
     {
-      world_id: text,
+      world_id: anyWorld,
       seq: number,
       tag: number,
       at: number,
@@ -264,9 +302,16 @@ export const TABLES: readonly Table[] = [
       detail: text,
     },
     3,
+    { data: textOrNull },
   ),
   table("sequences", "name", { name: text, last: number }),
 ];
+
+/** A table that no backup has: the deleted channels whose events are still to be erased. */
+export const REMAINS = table("chat_remains", "world_id channel", {
+  world_id: anyWorld,
+  channel: looseNumberOf("chat_channels"),
+});
 
 /** The tables that `sequences` has, in its order. */
 export const SEQUENCES = ["chat_channels", "questions"] as const;

@@ -8,8 +8,6 @@ export interface Found {
   count: number;
   /** The expected count. */
   counted: number;
-  /** A second subject. */
-  other: string;
 }
 
 /** Such as "1 event" and "2 events". */
@@ -35,8 +33,6 @@ const WORDS = {
   worldsUnreadable: ({ id }) => `the world ${id} cannot be read`,
   roomsUnreadable: ({ id }) => `the room ${id} cannot be read`,
   usersUnreadable: ({ id }) => `the user ${id} cannot be read`,
-  blocksOfStrangers: ({ id, other }) =>
-    `the user ${id} blocks ${other}, who is in another world`,
   roomsMiscounted: ({ id, count, counted }) =>
     `a view group of the world ${id} counts ${count} rooms but has ${counted}`,
   bytesMiscounted: ({ id, count, counted }) =>
@@ -44,9 +40,6 @@ const WORDS = {
   filesOfStrangers: strangers("world", "file"),
 
   channelsWithoutRoom: ({ id }) => `the channel ${id} has no room`,
-  membersOfStrangers: strangers("channel", "member"),
-  readersOfStrangers: strangers("channel", "reader"),
-  notificationsOfStrangers: strangers("channel", "notification"),
   membersTooMany: ({ id, count }) =>
     `the direct channel ${id} has ${plural(count, "member")} too many`,
   eventsWithoutChannel: ({ count }) =>
@@ -90,17 +83,201 @@ const WORDS = {
   resultsUnreadable: ({ id }) => `the results of the poll ${id} cannot be read`,
 } satisfies Record<string, (found: Found) => string>;
 
-/**
- * The SQL of an engine that finds contradictions, each with the columns of {@link Found}
- * that its message needs. A contradiction that the tables of an engine rule out has none.
- */
-export type Rules = Partial<Record<keyof typeof WORDS, string>>;
+/** The forms in which the engines differ. */
+interface Dialect {
+  /** The events of chat that are not over, with `content` NULL where it was erased or replaced. */
+  events: string;
+  /** The log, with `data` NULL where it was erased. */
+  log: string;
+  /** A condition for rows of `chat_events AS t` whose content should be erased and is not. */
+  notErased: string;
+  isJson: (text: string) => string;
+  /** The place of one text in another; 0 if it is not there. */
+  placeOf: (text: string, within: string) => string;
+  /** A condition for polls with results that are no object of numbers. */
+  resultsUnreadable: string;
+}
 
-/** The rules in their order, each with its words. */
+/** Rows of a table that name a user outside their world, by owner. */
+const outsiders = (rows: string): string =>
+  `SELECT t.id, count(*) AS count FROM ${rows} AS t
+   WHERE t.user_id IS NOT NULL AND NOT EXISTS
+     (SELECT 1 FROM users AS u WHERE u.world_id = t.world_id AND u.id = t.user_id)
+   GROUP BY t.id ORDER BY t.id`;
+
+/** How many rows of a table have a fault. */
+const all = (table: string, condition: string): string =>
+  `SELECT '' AS id, count(*) AS count FROM ${table} AS t WHERE ${condition} HAVING count(*) > 0`;
+
+/**
+ * The SQL that finds each contradiction, with the columns of {@link Found} that its message
+ * needs. Most references are foreign keys. A reference to a user has none where it becomes
+ * null, and an event names no channel by a key, as it may outlive the channel.
+ */
+const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
+  const { isJson, placeOf } = dialect;
+  /** Events with a fault, by channel. Events of deleted channels wait for their erasure. */
+  const eventsWith = (condition: string): string =>
+    `SELECT c.id, count(*) AS count FROM ${dialect.events} AS e
+     JOIN chat_channels AS c ON c.world_id = e.world_id AND c.number = e.channel
+     WHERE ${condition} GROUP BY c.id ORDER BY c.id`;
+  /** Rows of a table that name an event that there is not. */
+  const orphans = (table: string, condition = "1 = 1"): string =>
+    all(
+      table,
+      `NOT EXISTS (SELECT 1 FROM ${dialect.events} AS e
+         WHERE e.world_id = t.world_id AND e.id = t.event AND ${condition})`,
+    );
+  return {
+    worldsUnreadable: `SELECT id FROM worlds
+      WHERE NOT (${isJson("config")} AND ${isJson("permission_config")}) ORDER BY id`,
+    roomsUnreadable: `SELECT id FROM rooms
+      WHERE NOT (${isJson("module_config")} AND ${isJson("permission_config")}
+        AND ${isJson("coalesce(extras, '{}')")}) ORDER BY id`,
+    usersUnreadable: `SELECT id FROM users
+      WHERE NOT (${isJson("coalesce(profile, '{}')")} AND ${isJson("coalesce(traits, '[]')")}
+        AND ${isJson("coalesce(client_state, '{}')")}) ORDER BY id`,
+    roomsMiscounted: `SELECT g.world_id AS id, g.rooms AS count, count(r.id) AS counted
+      FROM view_groups AS g LEFT JOIN rooms AS r ON r.world_id = g.world_id AND r.view_group = g.id
+      GROUP BY g.world_id, g.id, g.rooms HAVING g.rooms <> count(r.id) ORDER BY g.world_id`,
+    bytesMiscounted: `SELECT w.id, w.file_bytes AS count, coalesce(sum(f.size), 0) AS counted
+      FROM worlds AS w LEFT JOIN files AS f ON f.world_id = w.id
+      GROUP BY w.id, w.file_bytes HAVING w.file_bytes <> coalesce(sum(f.size), 0) ORDER BY w.id`,
+    filesOfStrangers: outsiders(
+      "(SELECT world_id, world_id AS id, user_id FROM files)",
+    ),
+
+    channelsWithoutRoom: `SELECT c.id FROM chat_channels AS c WHERE c.direct IS NULL AND NOT EXISTS
+      (SELECT 1 FROM rooms AS r WHERE r.world_id = c.world_id AND r.id = c.id) ORDER BY c.id`,
+    membersTooMany: `SELECT c.id, count(*) AS count FROM chat_members AS m
+      JOIN chat_channels AS c ON c.world_id = m.world_id AND c.number = m.channel
+      WHERE ${placeOf("m.user_id", "c.direct")} = 0 GROUP BY c.id ORDER BY c.id`,
+    eventsWithoutChannel: all(
+      dialect.events,
+      `NOT EXISTS (SELECT 1 FROM chat_channels AS c
+         WHERE c.world_id = t.world_id AND c.number = t.channel)
+       AND NOT EXISTS (SELECT 1 FROM chat_remains AS r
+         WHERE r.world_id = t.world_id AND r.channel = t.channel)`,
+    ),
+    lastEventWrong: `SELECT c.id, c.last_event AS count FROM chat_channels AS c
+      LEFT JOIN (SELECT world_id, channel, max(id) AS event, max(id) FILTER (WHERE type <> 1) AS message
+        FROM ${dialect.events} AS e GROUP BY world_id, channel) AS e
+      ON e.world_id = c.world_id AND e.channel = c.number
+      WHERE c.last_message > c.last_event OR c.last_event < coalesce(e.event, 0)
+        OR c.last_message < coalesce(e.message, 0) ORDER BY c.id`,
+    eventsUnreadable: eventsWith(`NOT ${isJson("e.content")}`),
+    eventsEmpty: eventsWith(
+      `e.deleted = 0 AND e.replaces IS NULL AND e.content IS NULL
+       AND NOT EXISTS (SELECT 1 FROM chat_edits AS d WHERE d.world_id = e.world_id AND d.event = e.id)`,
+    ),
+    eventsNotErased: all("chat_events", dialect.notErased),
+    eventsOfStrangers: eventsWith(
+      `e.sender IS NOT NULL AND NOT EXISTS
+       (SELECT 1 FROM users AS u WHERE u.world_id = e.world_id AND u.id = e.sender)`,
+    ),
+    editsOfNothing: eventsWith(
+      `e.replaces IS NOT NULL AND (e.replaces >= e.id OR EXISTS
+         (SELECT 1 FROM chat_events AS o WHERE o.world_id = e.world_id AND o.id = e.replaces
+          AND (o.channel <> e.channel OR o.type <> 0 OR o.replaces IS NOT NULL)))`,
+    ),
+    editsWithoutEvent: all(
+      "chat_edits",
+      `NOT EXISTS (SELECT 1 FROM chat_events AS e
+         WHERE e.world_id = t.world_id AND e.id = t.edit AND e.replaces = t.event)`,
+    ),
+    reactionsWithoutEvent: orphans("chat_reactions"),
+    reactionsOfStrangers: all(
+      "chat_reactions",
+      "NOT EXISTS (SELECT 1 FROM users AS u WHERE u.world_id = t.world_id AND u.id = t.user_id)",
+    ),
+    notificationsWithoutEvent: orphans(
+      "chat_notifications",
+      "e.channel = t.channel",
+    ),
+
+    headMissing: `SELECT id FROM worlds
+      WHERE NOT EXISTS (SELECT 1 FROM log_heads WHERE world_id = worlds.id) ORDER BY id`,
+    headTooLow: `SELECT last.world_id AS id, coalesce(h.seq, 0) AS count
+      FROM (SELECT world_id, max(seq) AS seq FROM
+        (SELECT world_id, seq FROM log UNION ALL SELECT world_id, id FROM chat_events) AS entries
+        GROUP BY world_id) AS last
+      LEFT JOIN log_heads AS h ON h.world_id = last.world_id
+      WHERE last.seq > coalesce(h.seq, 0) ORDER BY id`,
+    numbersTwice: `SELECT log.world_id AS id, count(*) AS count FROM log
+      JOIN chat_events AS e ON e.world_id = log.world_id AND e.id = log.seq
+      GROUP BY log.world_id ORDER BY id`,
+    entriesUnreadable: `SELECT world_id AS id, count(*) AS count FROM ${dialect.log} AS t
+      WHERE NOT (${isJson("author")} AND ${isJson("detail")} AND ${isJson("coalesce(data, '{}')")})
+      GROUP BY world_id ORDER BY id`,
+
+    questionsOfStrangers: outsiders(
+      `(SELECT world_id, id, sender AS user_id FROM questions
+        UNION ALL SELECT world_id, id, moderator FROM questions)`,
+    ),
+    votesOfStrangers: outsiders(
+      `(SELECT q.world_id, q.id, v.user_id FROM question_votes AS v
+        JOIN questions AS q ON q.world_id = v.world_id AND q.number = v.question)`,
+    ),
+    ballotsOfStrangers: outsiders(
+      `(SELECT p.world_id, p.id, b.user_id FROM poll_ballots AS b
+        JOIN polls AS p ON p.world_id = b.world_id AND p.number = b.poll)`,
+    ),
+    scoreMiscounted: `SELECT q.id, q.score AS count, count(v.number) AS counted FROM questions AS q
+      LEFT JOIN question_votes AS v ON v.world_id = q.world_id AND v.question = q.number
+      GROUP BY q.id, q.score HAVING q.score <> count(v.number) ORDER BY q.id`,
+    optionMiscounted: `SELECT o.id, o.votes AS count, count(v.ballot) AS counted FROM poll_options AS o
+      LEFT JOIN poll_votes AS v ON v.world_id = o.world_id AND v.option = o.number
+      GROUP BY o.id, o.votes HAVING o.votes <> count(v.ballot) ORDER BY o.id`,
+    votesElsewhere: `SELECT p.id, count(*) AS count FROM poll_votes AS v
+      JOIN poll_ballots AS b ON b.world_id = v.world_id AND b.number = v.ballot
+      JOIN polls AS p ON p.world_id = b.world_id AND p.number = b.poll
+      JOIN poll_options AS o ON o.world_id = v.world_id AND o.number = v.option
+      WHERE o.poll <> b.poll GROUP BY p.id ORDER BY p.id`,
+    ballotsTooNew: `SELECT p.id, count(*) AS count FROM polls AS p
+      JOIN poll_ballots AS b ON b.world_id = p.world_id AND b.poll = p.number
+      WHERE b.changed > p.changed GROUP BY p.id ORDER BY p.id`,
+    // The ids may name options that were deleted since.
+    resultsUnreadable: `SELECT id FROM polls
+      WHERE results IS NOT NULL AND ${dialect.resultsUnreadable} ORDER BY id`,
+  };
+};
+
+/** The rules in the SQL of an engine, each with its words. */
 export const rulesIn = (
-  rules: Rules,
+  dialect: Dialect,
 ): [sql: string, words: (found: Found) => string][] =>
-  Object.entries(rules).map(([name, sql]) => [
+  Object.entries(rulesOf(dialect)).map(([name, sql]) => [
     sql,
     WORDS[name as keyof typeof WORDS],
   ]);
+
+export const POSTGRES: Dialect = {
+  events: "chat_events",
+  log: "log",
+  notErased: "deleted = 1 AND content IS NOT NULL",
+  isJson: (text) => `foyer_is_json(${text})`,
+  placeOf: (text, within) => `strpos(${within}, ${text})`,
+  resultsUnreadable: `CASE
+      WHEN NOT foyer_is_json(results) THEN TRUE
+      WHEN json_typeof(results::json) <> 'object' THEN TRUE
+      ELSE EXISTS (SELECT 1 FROM json_each(results::json) AS result WHERE result.value::text !~ '^[0-9]+$')
+    END`,
+};
+
+/** An erased text as SQLite has it is a blob of zeros. */
+const unlessErased = (column: string) =>
+  `CASE typeof(${column}) WHEN 'text' THEN ${column} END AS ${column}`;
+
+export const SQLITE: Dialect = {
+  events: `(SELECT world_id, id, channel, type, sender, replaces, deleted, ${unlessErased("content")}
+    FROM chat_events WHERE gone = 0)`,
+  log: `(SELECT world_id, author, detail, ${unlessErased("data")} FROM log)`,
+  notErased: "(deleted = 1 OR gone = 1) AND typeof(content) = 'text'",
+  isJson: (text) => `json_valid(${text})`,
+  placeOf: (text, within) => `instr(${within}, ${text})`,
+  resultsUnreadable: `CASE
+      WHEN NOT json_valid(results) THEN 1
+      WHEN json_type(results) <> 'object' THEN 1
+      ELSE EXISTS (SELECT 1 FROM json_each(results) WHERE type <> 'integer' OR value < 0)
+    END`,
+};

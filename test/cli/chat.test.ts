@@ -367,9 +367,7 @@ void t.test(
     db.pragma("foreign_keys = OFF");
     db.exec(`
     INSERT INTO chat_channels (id, world_id) VALUES ('lonely', 'demo');
-    INSERT INTO chat_members (channel, user_id) VALUES (${main}, '${alien.id}');
-    INSERT INTO chat_readers (channel, user_id) VALUES (${main}, '${alien.id}');
-    INSERT INTO chat_members (channel, user_id) VALUES (${number(direct)}, '${gone.id}');
+    INSERT INTO chat_members (world_id, channel, user_id) VALUES ('${WORLD}', ${number(direct)}, '${gone.id}');
     UPDATE chat_channels SET last_event = 1, last_message = 1 WHERE id = '${quiet.id}';
     INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, content)
       VALUES ('${WORLD}', ${last + 1000}, 1, 999, 0, NULL, 0, '{}');
@@ -380,14 +378,12 @@ void t.test(
     UPDATE chat_events SET replaces = (SELECT min(id) FROM chat_events) WHERE replaces IS NOT NULL;
     INSERT INTO chat_reactions (world_id, event, reaction, user_id)
       VALUES ('${WORLD}', 999, 'x', '${ada.id}');
-    INSERT INTO chat_notifications (user_id, channel, event) VALUES ('${ada.id}', ${main}, 999);`);
+    INSERT INTO chat_notifications (world_id, user_id, channel, event) VALUES ('${WORLD}', '${ada.id}', ${main}, 999);`);
     db.close();
     const found = await foyer(dataDir, ["check"]);
     t.equal(found.code, 1);
     t.strictSame(found.stdout.trim().split("\n"), [
       "database the channel lonely has no room",
-      `database the channel ${room.id} has 1 member of another world`,
-      `database the channel ${room.id} has 1 reader of another world`,
       `database the direct channel ${direct} has 1 member too many`,
       "database 1 event of chat without a channel",
       `database the channel ${quiet.id} names 1 as its last event and has a later one`,

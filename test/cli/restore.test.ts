@@ -272,7 +272,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a room of no world",
       set("world_id", "evil"),
-      "cannot be used: a row of rooms refers to a row of worlds that does not",
+      "cannot be used: a row of rooms refers to a row of view_groups that does not",
     ],
     [
       "a sequence of nothing",

@@ -382,7 +382,7 @@ void t.test(
     UPDATE questions SET moderator = '${alien}' WHERE id = '${quietly}';
     UPDATE question_votes SET user_id = '${alien}' WHERE user_id = '${ada}';
     UPDATE questions SET score = 1 WHERE id = '${quietly}';
-    INSERT INTO question_votes (question, user_id) VALUES (${number("questions", why)}, '${bob}');
+    INSERT INTO question_votes (world_id, question, user_id) VALUES ('${WORLD}', ${number("questions", why)}, '${bob}');
     UPDATE poll_ballots SET user_id = '${alien}' WHERE number = ${ballot(closed.id, ada)};
     UPDATE poll_votes SET option = ${number("poll_options", red!.id)}
       WHERE ballot = ${ballot(closed.id, alien)};

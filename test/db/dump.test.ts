@@ -141,14 +141,14 @@ void t.test("what is over is left out", async (t) => {
   await store.close();
   const db = new Database(join(dataDir, "foyer.db"));
   db.exec(`
-    UPDATE chat_events SET gone = 1, content = zeroblob(3) WHERE number = (SELECT min(number) FROM chat_events);
+    UPDATE chat_events SET gone = 1, content = zeroblob(3) WHERE rowid = (SELECT min(rowid) FROM chat_events);
     UPDATE sqlite_sequence SET seq = 900 WHERE name = 'questions';
     UPDATE log_heads SET seq = 900 WHERE world_id = 'demo';
     INSERT INTO chat_events (world_id, id, tag, channel, type, timestamp, content)
       VALUES ('demo', 800, 1, 700, 0, 0, '{}'), ('demo', 801, 1, 700, 0, 0, '{}');
     INSERT INTO chat_edits VALUES ('demo', 800, 801);
     INSERT INTO chat_reactions (world_id, event, reaction, user_id) VALUES ('demo', 800, '+1', 'x');
-    INSERT INTO chat_remains VALUES (700);
+    INSERT INTO chat_remains VALUES ('demo', 700);
     UPDATE worlds SET file_bytes = 7;
   `);
   const before = db
@@ -175,7 +175,7 @@ void t.test("a row that refers to a missing one is damage", async (t) => {
   await store.close();
   const db = new Database(join(dataDir, "foyer.db"));
   db.pragma("foreign_keys = OFF");
-  db.exec("INSERT INTO room_modules VALUES ('none', 'm')");
+  db.exec("INSERT INTO room_modules VALUES ('demo', 'none', 'm')");
   db.close();
   await t.rejects(
     sqliteSource(dataDir, join(dataDir, "scratch"), () => {}),

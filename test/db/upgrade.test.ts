@@ -8,6 +8,7 @@ import {
   foyerProcess,
   spawnFoyer,
   startFoyer,
+  until,
   worldOf,
 } from "../helper.js";
 import {
@@ -416,6 +417,76 @@ void t.test("logs begin behind the chat of version 9", async (t) => {
   t.strictSame(findings, []);
 });
 
+void t.test("every row of version 10 has its world in 11", async (t) => {
+  const rows = `
+    INSERT INTO worlds (id, title, config, permission_config, domain)
+      VALUES ('new', 'N', '{"JWT_secrets":[]}', '{}', 'new.example.org');
+    INSERT OR REPLACE INTO log_heads VALUES ('old', 9, 4), ('new', 5, 6), ('', 1, 1);
+    INSERT INTO users (id, world_id, token_id, traits, last_seen) VALUES ('cy', 'new', 'cy', '[]', 0);
+    INSERT INTO room_modules VALUES ('${ROOM}', 'chat.native');
+    INSERT INTO files VALUES ('pub/old/b.s.pdf', 'old', 'bob', 1, '00', 1000);
+    INSERT INTO files VALUES ('pub/old/a.s.pdf', 'old', 'ada', 2, '00', 1000);
+    INSERT INTO announcements VALUES (4, 'a4', 'old', 'x', NULL, 'active');
+    INSERT INTO chat_events (number, world_id, id, tag, channel, type, sender, timestamp, gone, content) VALUES
+      (1, 'old', 3, 7, 1, 0, 'ada', 0, 1, zeroblob(9)), (2, 'old', 4, 7, 1, 0, 'ada', 0, 0, '${body("one")}'),
+      (5, 'old', 5, 7, 8, 0, 'ada', 0, 0, '${body("left")}');
+    INSERT INTO chat_reactions VALUES (3, 'old', 4, '+1', 'bob'), (2, 'old', 4, '+1', 'ada');
+    INSERT INTO chat_remains VALUES (8), (9);
+    INSERT INTO chat_readers VALUES ('ada', 1, 4, NULL);
+    INSERT INTO chat_notifications VALUES ('bob', 1, 4);
+    UPDATE chat_channels SET last_event = 4, last_message = 4;
+    INSERT INTO questions (number, id, room_id, sender, content, state, timestamp, score)
+      VALUES (5, 'q', '${ROOM}', 'ada', 'why?', 'visible', 0, 2);
+    INSERT INTO question_votes VALUES (1, 5, 'bob'), (2, 5, NULL);
+    INSERT INTO polls (number, id, room_id, content, state, poll_type, timestamp, changed)
+      VALUES (3, 'p', '${ROOM}', 'which?', 'open', 'choice', 0, 1);
+    INSERT INTO poll_options VALUES (7, 'o', 3, 'a', 1, 1);
+    INSERT INTO poll_ballots VALUES (2, 3, 'ada', 1);
+    INSERT INTO poll_votes VALUES (2, 7);
+    INSERT INTO log (world_id, seq, tag, at, type, author, detail, data)
+      VALUES ('old', 9, 4, 0, 'x', '{"kind":"server"}', '{}', '{"text":"kept"}');
+    INSERT INTO blocks VALUES ('ada', 'bob'), ('ada', 'cy');
+    UPDATE sqlite_sequence SET seq = 40 WHERE name = 'questions';
+    UPDATE worlds SET file_bytes = 3 WHERE id = 'old';`;
+  const dataDir = versionOf(t, 10, `${FURNISHED}${rows}`);
+  const store = openStore(t, dataDir);
+  await until(() => !heldIn(dataDir, ["left"]).includes("left"));
+  t.match(await store.files.list("old", { page: 1, pageSize: 9 }), {
+    files: [{ id: "a" }, { id: "b" }],
+  });
+  t.match(await store.chat.events("old", ROOM, { limit: 9 }), [
+    { id: 4, reactions: { "+1": ["ada", "bob"] } },
+  ]);
+  t.match(await store.log.since("old", 5, 9), {
+    entries: [{ seq: 9, tag: 4 }],
+  });
+  t.match(await store.users.blocked("old", "ada"), [{ id: "bob" }]);
+  t.match(await store.questions.seen("old", ROOM, "bob", false, 9, 999), [
+    { id: "q", voted: true, score: 2 },
+  ]);
+  t.strictSame(await store.polls.ballots("old", ROOM, "ada"), [
+    { poll: "p", options: ["o"] },
+  ]);
+  await store.close();
+  const db = open(dataDir);
+  t.same(
+    db.prepare("SELECT name, seq FROM sqlite_sequence ORDER BY name").all(),
+    [
+      { name: "chat_channels", seq: 1 },
+      { name: "questions", seq: 40 },
+    ],
+  );
+  t.same(db.prepare("SELECT * FROM chat_remains").all(), []);
+  const names = db
+    .prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'old%'")
+    .all();
+  t.same(names, []);
+  db.close();
+  const { findings } = await check({ dataDir }, () => {});
+  const others = findings.filter(({ problem }) => problem !== "is missing");
+  t.strictSame(others, [], "but the files");
+});
+
 void t.test(
   "an upgrade that is killed leaves the one or the other",
   async (t) => {
@@ -427,7 +498,11 @@ void t.test(
     WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ${COUNT})
       INSERT INTO chat_events (id, channel, type, sender, timestamp, content)
       SELECT id, 1, 0, 'ada', id, '${body("message")}' FROM n;
-    UPDATE chat_channels SET last_event = ${COUNT}, last_message = ${COUNT};`,
+    UPDATE chat_channels SET last_event = ${COUNT}, last_message = ${COUNT};
+    WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ${COUNT / 10})
+      INSERT INTO questions (id, room_id, sender, content, state, timestamp, score)
+      SELECT id, '${ROOM}', 'ada', 'why?', 'visible', id, 1 FROM n;
+    INSERT INTO question_votes (question, user_id) SELECT number, 'bob' FROM questions;`,
     );
     const versions: unknown[] = [];
     let code: number | null = null;

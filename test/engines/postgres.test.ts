@@ -24,6 +24,7 @@ import { staleness } from "./postgres/staleness.js";
 import { starting } from "./postgres/starting.js";
 import { cachedUsers } from "./postgres/cached-users.js";
 import { upgrading } from "./postgres/upgrading.js";
+import { tables } from "./postgres/tables.js";
 import { texts } from "./postgres/texts.js";
 import { storeContract } from "../db/store-contract/index.js";
 
@@ -99,6 +100,7 @@ const parts: Record<string, Part> = {
   starting,
   upgrading,
   lanes,
+  tables,
   texts,
   plans,
   erasing,

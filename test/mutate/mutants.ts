@@ -295,7 +295,7 @@ const sqlite = inArea("sqlite", [
   ],
   [
     "db/sqlite/users/user-writes.ts",
-    `"UPDATE poll_ballots SET user_id = NULL WHERE user_id = ?",`,
+    `"UPDATE poll_ballots SET user_id = NULL WHERE world_id = ? AND user_id = ?",`,
     ``,
     "ballots name users who are erased",
   ],

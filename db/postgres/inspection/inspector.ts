@@ -1,4 +1,4 @@
-import { rulesIn, type Found } from "../../rules/contradictions.js";
+import { type Found, POSTGRES, rulesIn } from "../../rules/contradictions.js";
 import type { Inspector } from "../../maintenance/inspector.js";
 import type { RowCounts } from "../../sqlite/inspection/inspection.js";
 import type { FileDigest } from "../../contract/store.js";
@@ -6,7 +6,6 @@ import { TABLES } from "../../copies/tables.js";
 import { end } from "../engine/client.js";
 import { connectToTables } from "../engine/connect.js";
 import { explain } from "../engine/errors.js";
-import { RULES } from "./inspection.js";
 import { migrations } from "../migrations/index.js";
 import type { Sql } from "../../shared/sql.js";
 import { sqlOn } from "../engine/sql.js";
@@ -47,7 +46,7 @@ export async function postgresInspector(url: string): Promise<Inspector> {
       read(async () => {
         await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
         const found: string[] = [];
-        for (const [rule, words] of rulesIn(RULES)) {
+        for (const [rule, words] of rulesIn(POSTGRES)) {
           for (const one of await sql.all<Found>(rule)) found.push(words(one));
         }
         await client.query("COMMIT");

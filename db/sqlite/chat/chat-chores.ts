@@ -116,7 +116,7 @@ function compaction(db: Connection): () => void {
   // These two read indexes only. Numbers have no gaps until events are removed.
   const countLeft = count("SELECT count(*) FROM chat_events WHERE gone = 0");
   const span = count(
-    "SELECT coalesce(max(number) - min(number) + 1, 0) FROM chat_events",
+    "SELECT coalesce(max(rowid) - min(rowid) + 1, 0) FROM chat_events",
   );
   const countAll = count("SELECT count(*) FROM chat_events");
   const isWorthIt = (all: number, left: number) =>

@@ -24,22 +24,22 @@ const LAST = `LEFT JOIN chat_edits
 
 // An event that is gone has left both indexes by channel.
 const EVENTS = `SELECT ${COLUMNS} FROM chat_events AS e ${LAST}
-  WHERE e.channel = ? AND e.gone = 0`;
+  WHERE e.world_id = ? AND e.channel = ? AND e.gone = 0`;
 
 /** The condition for events that are no member events. SQLite uses the partial index for no other wording. */
 const NO_MEMBERS = "e.type != 1";
 
 /** The reads of events. */
 export function eventReads(db: Connection) {
-  const select = db.prepare<[number, number], EventRow>(
+  const select = db.prepare<[string, number, number], EventRow>(
     `${EVENTS} AND e.id = ?`,
   );
   const before = (condition = "") =>
-    db.prepare<[number, number, number], EventRow>(
+    db.prepare<[string, number, number, number], EventRow>(
       `${EVENTS} ${condition} AND e.id < ? ORDER BY e.id DESC LIMIT ?`,
     );
   const after = (condition = "") =>
-    db.prepare<[number, number, number], EventRow>(
+    db.prepare<[string, number, number, number], EventRow>(
       `${EVENTS} ${condition} AND e.id > ? ORDER BY e.id LIMIT ?`,
     );
   const withMembers = { before: before(), after: after() };
@@ -72,8 +72,11 @@ export function eventReads(db: Connection) {
   return {
     reactionsTo,
 
-    one: (channel: ChannelRow, id: number): EventRow | undefined =>
-      select.get(channel.number, id),
+    one: (
+      worldId: string,
+      channel: ChannelRow,
+      id: number,
+    ): EventRow | undefined => select.get(worldId, channel.number, id),
 
     /**
      * Events with their reactions, the oldest first.
@@ -93,7 +96,12 @@ export function eventReads(db: Connection) {
       const rows: EventRow[] = [];
       let room = MAX_PAGE;
       const { number } = channel;
-      for (const row of statement.iterate(number, bound, selection.limit)) {
+      for (const row of statement.iterate(
+        worldId,
+        number,
+        bound,
+        selection.limit,
+      )) {
         room -= row.content!.length + EVENT_OVERHEAD;
         if (room < 0) throw tooLarge();
         rows.push(row);
@@ -116,6 +124,13 @@ interface ReadDelivery extends EventRow {
   notified: string;
 }
 
+/** Which deliveries are read. */
+interface Stretch {
+  world: string;
+  after: number;
+  limit: number;
+}
+
 /** A delivery with the tag and the author of its entry in the log. */
 export interface TaggedDelivery {
   tag: number;
@@ -129,18 +144,18 @@ export function deliveryReads(db: Connection) {
   const { reactionsTo } = eventReads(db);
   const before = (condition: string) =>
     `(SELECT coalesce(max(p.id), 0) FROM chat_events AS p
-      WHERE p.channel = e.channel AND p.gone = 0 ${condition} AND p.id < e.id)`;
+      WHERE p.world_id = e.world_id AND p.channel = e.channel AND p.gone = 0 ${condition} AND p.id < e.id)`;
   const select = (condition: string) =>
-    db.prepare<[string | number, number, number], ReadDelivery>(
+    db.prepare<Stretch & { channel?: number }, ReadDelivery>(
       `SELECT ${COLUMNS}, e.tag, e.author, c.id AS channel, ${before("")} AS previous,
          ${before("AND p.type != 1")} AS previousMessage,
          (SELECT json_group_array(user_id) FROM chat_notifications
-          WHERE channel = e.channel AND event = e.id) AS notified
+          WHERE world_id = e.world_id AND channel = e.channel AND event = e.id) AS notified
        FROM chat_events AS e CROSS JOIN chat_channels AS c ON c.number = e.channel ${LAST}
-       WHERE ${condition} AND e.gone = 0 AND e.id > ? ORDER BY e.id LIMIT ?`,
+       WHERE e.world_id = @world ${condition} AND e.gone = 0 AND e.id > @after ORDER BY e.id LIMIT @limit`,
     );
-  const ofChannel = select("e.channel = ?");
-  const ofWorld = select("e.world_id = ?");
+  const ofChannel = select("AND e.channel = @channel");
+  const ofWorld = select("");
 
   function read(
     worldId: string,
@@ -172,10 +187,11 @@ export function deliveryReads(db: Connection) {
       channel: number,
       after: number,
       limit: number,
-    ) => read(worldId, ofChannel.all(channel, after, limit)),
+    ) =>
+      read(worldId, ofChannel.all({ world: worldId, channel, after, limit })),
 
     /** The oldest deliveries of a world after an id. */
     ofWorld: (worldId: string, after: number, limit: number) =>
-      read(worldId, ofWorld.all(worldId, after, limit)),
+      read(worldId, ofWorld.all({ world: worldId, after, limit })),
   };
 }

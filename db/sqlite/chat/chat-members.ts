@@ -17,6 +17,9 @@ import type { WriteLog } from "../log/log-writes.js";
 import { absent, denied } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 
+const OF_MEMBER = "world_id = ? AND channel = ? AND user_id = ?";
+const OF_READER = "world_id = ? AND user_id = ? AND channel = ?";
+
 /** The writes of members, reactions and marks. Each runs inside a transaction of its caller. */
 export function memberWrites(db: Connection, log: WriteLog) {
   const channels = channelWrites(db);
@@ -28,38 +31,40 @@ export function memberWrites(db: Connection, log: WriteLog) {
       `SELECT moderation_state FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
     )
     .pluck();
-  const isMember = db.prepare<[number, string]>(
-    "SELECT 1 FROM chat_members WHERE channel = ? AND user_id = ?",
+  const isMember = db.prepare<[string, number, string]>(
+    `SELECT 1 FROM chat_members WHERE ${OF_MEMBER}`,
   );
-  const addMember = db.prepare<[number, string, number]>(
-    "INSERT INTO chat_members (channel, user_id, hidden) VALUES (?, ?, ?)",
+  const addMember = db.prepare<[string, number, string, number]>(
+    "INSERT INTO chat_members (world_id, channel, user_id, hidden) VALUES (?, ?, ?, ?)",
   );
-  const removeMember = db.prepare<[number, string]>(
-    "DELETE FROM chat_members WHERE channel = ? AND user_id = ?",
+  const removeMember = db.prepare<[string, number, string]>(
+    `DELETE FROM chat_members WHERE ${OF_MEMBER}`,
   );
-  const setHidden = db.prepare<[number, number, string, number]>(
-    "UPDATE chat_members SET hidden = ? WHERE channel = ? AND user_id = ? AND hidden != ?",
+  const setHidden = db.prepare<[number, string, number, string, number]>(
+    `UPDATE chat_members SET hidden = ? WHERE ${OF_MEMBER} AND hidden != ?`,
   );
-  const list = db.prepare<[string, number, number]>(
-    `INSERT INTO chat_readers (user_id, channel, listed) VALUES (?, ?, ?)
+  const list = db.prepare<[string, string, number, number]>(
+    `INSERT INTO chat_readers (world_id, user_id, channel, listed) VALUES (?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET listed = excluded.listed`,
   );
-  const unlist = db.prepare<[string, number]>(
-    "UPDATE chat_readers SET listed = NULL WHERE user_id = ? AND channel = ? AND listed IS NOT NULL",
+  const unlist = db.prepare<[string, string, number]>(
+    `UPDATE chat_readers SET listed = NULL WHERE ${OF_READER} AND listed IS NOT NULL`,
   );
-  const setMark = db.prepare<[string, number, number | null, number | null]>(
-    `INSERT INTO chat_readers (user_id, channel, pointer, listed) VALUES (?, ?, ?, ?)
+  const setMark = db.prepare<
+    [string, string, number, number | null, number | null]
+  >(
+    `INSERT INTO chat_readers (world_id, user_id, channel, pointer, listed) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET pointer = excluded.pointer, listed = excluded.listed`,
   );
-  const forget = db.prepare<[string, number, number]>(
-    "DELETE FROM chat_notifications WHERE user_id = ? AND channel = ? AND event <= ?",
+  const forget = db.prepare<[string, string, number, number]>(
+    `DELETE FROM chat_notifications WHERE ${OF_READER} AND event <= ?`,
   );
   const OF_ONE = "world_id = ? AND event = ? AND reaction = ? AND user_id = ?";
   const findReaction = db.prepare<[string, number, string, string]>(
     `SELECT 1 FROM chat_reactions WHERE ${OF_ONE}`,
   );
-  const isBeyond = db.prepare<[string, number, number | null]>(
-    "SELECT 1 FROM chat_readers WHERE user_id = ? AND channel = ? AND pointer > ?",
+  const isBeyond = db.prepare<[string, string, number, number | null]>(
+    `SELECT 1 FROM chat_readers WHERE ${OF_READER} AND pointer > ?`,
   );
   const countReactions = db
     .prepare<[string, number], number>(
@@ -72,8 +77,8 @@ export function memberWrites(db: Connection, log: WriteLog) {
   const removeReaction = db.prepare<[string, number, string, string]>(
     `DELETE FROM chat_reactions WHERE ${OF_ONE}`,
   );
-  const findBlock = db.prepare<{ users: string }>(
-    `SELECT 1 FROM blocks WHERE user_id IN (SELECT value FROM json_each(@users))
+  const findBlock = db.prepare<{ world: string; users: string }>(
+    `SELECT 1 FROM blocks WHERE world_id = @world AND user_id IN (SELECT value FROM json_each(@users))
        AND blocked_id IN (SELECT value FROM json_each(@users)) LIMIT 1`,
   );
 
@@ -110,11 +115,11 @@ export function memberWrites(db: Connection, log: WriteLog) {
       const state = stateOf.get(user, worldId);
       if (state === undefined) throw absent("user");
       if (state === "banned") throw denied("The user is banned.");
-      if (found && isMember.get(found.number, user)) return undefined;
+      if (found && isMember.get(worldId, found.number, user)) return undefined;
       const channel = found ?? channels.create(worldId, id);
-      addMember.run(channel.number, user, 0);
+      addMember.run(worldId, channel.number, user, 0);
       const delivery = postMembership(worldId, channel, user, "join");
-      list.run(user, channel.number, delivery.event.id);
+      list.run(worldId, user, channel.number, delivery.event.id);
       noteMemberships(worldId, id, [user]);
       return delivery;
     },
@@ -129,13 +134,13 @@ export function memberWrites(db: Connection, log: WriteLog) {
       if (!channel) return undefined;
       const { number } = channel;
       if (channel.direct !== null) {
-        if (!isMember.get(number, user)) throw denied("No member.");
-        const { changes } = setHidden.run(1, number, user, 1);
+        if (!isMember.get(worldId, number, user)) throw denied("No member.");
+        const { changes } = setHidden.run(1, worldId, number, user, 1);
         if (changes > 0) noteMemberships(worldId, id, [user]);
         return undefined;
       }
-      const unlisted = unlist.run(user, number).changes;
-      const { changes } = removeMember.run(number, user);
+      const unlisted = unlist.run(worldId, user, number).changes;
+      const { changes } = removeMember.run(worldId, number, user);
       const delivery =
         changes === 0 || silent
           ? undefined
@@ -152,7 +157,7 @@ export function memberWrites(db: Connection, log: WriteLog) {
     ): ChatEvent {
       const channel = channels.expect(worldId, id);
       expectSender(worldId, channel, user, volatile);
-      const row = channel && events.one(channel, event);
+      const row = channel && events.one(worldId, channel, event);
       if (!row) throw absent("event");
       const isThere = !!findReaction.get(worldId, event, reaction, user);
       if (isThere === remove) {
@@ -176,7 +181,7 @@ export function memberWrites(db: Connection, log: WriteLog) {
         throw denied("One of the users is banned or does not exist.");
       }
       if (stateOf.get(caller, worldId) !== "") throw denied("Silenced.");
-      if (findBlock.get({ users: JSON.stringify(users) })) {
+      if (findBlock.get({ world: worldId, users: JSON.stringify(users) })) {
         throw denied("One of the users blocks another.");
       }
       const { channel, isNew } = channels.direct(worldId, users);
@@ -184,13 +189,13 @@ export function memberWrites(db: Connection, log: WriteLog) {
       const shown = users.filter((user) => user === caller || !hide);
       if (!isNew) {
         const appeared = shown.filter(
-          (user) => setHidden.run(0, number, user, 0).changes > 0,
+          (user) => setHidden.run(0, worldId, number, user, 0).changes > 0,
         );
         noteMemberships(worldId, channel.id, appeared);
         return { channel: toChannel(channel), created: [], appeared };
       }
       for (const user of users) {
-        addMember.run(number, user, shown.includes(user) ? 0 : 1);
+        addMember.run(worldId, number, user, shown.includes(user) ? 0 : 1);
       }
       const created = users.map((user) =>
         postMembership(worldId, channel, user, "join"),
@@ -206,10 +211,10 @@ export function memberWrites(db: Connection, log: WriteLog) {
         const channel = channels.claim(world, id);
         if (!channel) continue;
         const { number } = channel;
-        if (!forward || !isBeyond.get(user, number, pointer)) {
-          setMark.run(user, number, pointer, listed);
+        if (!forward || !isBeyond.get(world, user, number, pointer)) {
+          setMark.run(world, user, number, pointer, listed);
         }
-        if (pointer !== null) forget.run(user, number, pointer);
+        if (pointer !== null) forget.run(world, user, number, pointer);
       }
     },
   };

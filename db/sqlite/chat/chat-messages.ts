@@ -28,7 +28,7 @@ interface NewEvent {
 
 /** An event that an edit or a deletion names. */
 interface Replaced {
-  number: number;
+  rowid: number;
   id: number;
   type: number;
   sender: string | null;
@@ -106,16 +106,16 @@ export function messageWrites(db: Connection, log: WriteLog) {
   const channels = channelWrites(db);
   const post = eventWriter(db, log);
   const expectSender = senderCheck(db);
-  const selectReplaced = db.prepare<[number, number], Replaced>(
-    `SELECT number, id, type, sender, replaces, deleted FROM chat_events
-     WHERE channel = ? AND id = ? AND gone = 0`,
+  const selectReplaced = db.prepare<[string, number, number], Replaced>(
+    `SELECT rowid, id, type, sender, replaces, deleted FROM chat_events
+     WHERE world_id = ? AND channel = ? AND id = ? AND gone = 0`,
   );
   const setEdit = db.prepare<[string, number, number]>(
     `INSERT INTO chat_edits (world_id, event, edit) VALUES (?, ?, ?)
      ON CONFLICT DO UPDATE SET edit = excluded.edit`,
   );
   const blank = db.prepare<[number]>(
-    `UPDATE chat_events SET content = ${BLANK} WHERE number = ? AND typeof(content) = 'text'`,
+    `UPDATE chat_events SET content = ${BLANK} WHERE rowid = ? AND typeof(content) = 'text'`,
   );
   // Earlier ones are erased already.
   const blankEdit = db.prepare<{ world: string; event: number }>(
@@ -124,18 +124,18 @@ export function messageWrites(db: Connection, log: WriteLog) {
        AND id = (SELECT edit FROM chat_edits WHERE world_id = @world AND event = @event)`,
   );
   const remove = db.prepare<[number]>(
-    `UPDATE chat_events SET content = ${BLANK}, deleted = 1 WHERE number = ?`,
+    `UPDATE chat_events SET content = ${BLANK}, deleted = 1 WHERE rowid = ?`,
   );
-  const removeEdits = db.prepare<[number, number]>(
+  const removeEdits = db.prepare<[string, number, number]>(
     `UPDATE chat_events SET content = ${BLANK}, deleted = 1
-     WHERE channel = ? AND replaces = ? AND deleted = 0`,
+     WHERE world_id = ? AND channel = ? AND replaces = ? AND deleted = 0`,
   );
-  const unlist = db.prepare<[string, number]>(
-    "UPDATE chat_readers SET listed = NULL WHERE user_id = ? AND channel = ? AND listed IS NOT NULL",
+  const unlist = db.prepare<[string, string, number]>(
+    "UPDATE chat_readers SET listed = NULL WHERE world_id = ? AND user_id = ? AND channel = ? AND listed IS NOT NULL",
   );
   const show = db
-    .prepare<[number], string>(
-      "UPDATE chat_members SET hidden = 0 WHERE channel = ? AND hidden = 1 RETURNING user_id",
+    .prepare<[string, number], string>(
+      "UPDATE chat_members SET hidden = 0 WHERE world_id = ? AND channel = ? AND hidden = 1 RETURNING user_id",
     )
     .pluck();
   /**
@@ -145,18 +145,20 @@ export function messageWrites(db: Connection, log: WriteLog) {
   const notify = (from: string) =>
     db
       .prepare<Notified, string>(
-        `INSERT OR IGNORE INTO chat_notifications (user_id, channel, event)
-         SELECT users.id, @channel, @event FROM ${from}
+        `INSERT OR IGNORE INTO chat_notifications (world_id, user_id, channel, event)
+         SELECT @world, users.id, @channel, @event FROM ${from}
            AND users.id != @sender AND users.world_id = @world AND ${IS_KNOWN}
          RETURNING user_id`,
       )
       .pluck();
   const notifyMembers = notify(
-    "chat_members CROSS JOIN users ON users.id = chat_members.user_id WHERE chat_members.channel = @channel",
+    `chat_members CROSS JOIN users ON users.id = chat_members.user_id
+     WHERE chat_members.world_id = @world AND chat_members.channel = @channel`,
   );
   const notifyNamed = notify(
     `json_each(@users) AS named CROSS JOIN users ON users.id = named.value
-     WHERE (@all OR EXISTS (SELECT 1 FROM chat_members WHERE channel = @channel AND user_id = users.id))`,
+     WHERE (@all OR EXISTS (SELECT 1 FROM chat_members
+       WHERE world_id = @world AND channel = @channel AND user_id = users.id))`,
   );
 
   /**
@@ -164,12 +166,13 @@ export function messageWrites(db: Connection, log: WriteLog) {
    * @throws {StoreError} `absent` on `event`, or `denied`.
    */
   function expectReplaced(
+    worldId: string,
     channel: ChannelRow | undefined,
     draft: SentMessage,
     deletes: boolean,
   ): Replaced {
     const find = (id: number) =>
-      channel && selectReplaced.get(channel.number, id);
+      channel && selectReplaced.get(worldId, channel.number, id);
     const named = find(draft.replaces!);
     const replaced =
       named && named.replaces !== null ? find(named.replaces) : named;
@@ -190,14 +193,14 @@ export function messageWrites(db: Connection, log: WriteLog) {
   ): Delivery {
     const found = channels.expect(worldId, id);
     expectSender(worldId, found, draft.sender, draft.volatile);
-    const replaced = expectReplaced(found, draft, deletes);
+    const replaced = expectReplaced(worldId, found, draft, deletes);
     const channel = found!;
     if (!deletes) {
-      blank.run(replaced.number);
+      blank.run(replaced.rowid);
       blankEdit.run({ world: worldId, event: replaced.id });
     } else if (!replaced.deleted) {
-      remove.run(replaced.number);
-      removeEdits.run(channel.number, replaced.id);
+      remove.run(replaced.rowid);
+      removeEdits.run(worldId, channel.number, replaced.id);
     }
     const event = {
       type: MESSAGE,
@@ -207,7 +210,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
         ? { deleted: 1, content: NOTHING }
         : { content: draft.content }),
     };
-    const appeared = seen(channel, draft.sender);
+    const appeared = seen(worldId, channel, draft.sender);
     const delivery = post(worldId, channel, event, { appeared });
     setEdit.run(worldId, replaced.id, delivery.event.id);
     return delivery;
@@ -217,9 +220,13 @@ export function messageWrites(db: Connection, log: WriteLog) {
    * Updates the unread lists and notifications for a new message.
    * @returns the users to whom a direct channel appeared.
    */
-  function seen({ number, direct }: ChannelRow, sender: string): string[] {
-    if (direct !== null) return show.all(number);
-    unlist.run(sender, number);
+  function seen(
+    worldId: string,
+    { number, direct }: ChannelRow,
+    sender: string,
+  ): string[] {
+    if (direct !== null) return show.all(worldId, number);
+    unlist.run(worldId, sender, number);
     return [];
   }
 
@@ -245,7 +252,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
                 all: notifiesAll ? 1 : 0,
               })
             : [];
-      const appeared = seen(channel, sender);
+      const appeared = seen(worldId, channel, sender);
       const event = { type: MESSAGE, sender, content };
       return post(worldId, channel, event, { notified, appeared });
     },

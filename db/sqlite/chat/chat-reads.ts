@@ -22,12 +22,12 @@ export function chatReads(db: Connection) {
   const find = channelFinder(db);
   const events = eventReads(db);
   const deliveries = deliveryReads(db);
-  const isMember = db.prepare<[number, string]>(
-    "SELECT 1 FROM chat_members WHERE channel = ? AND user_id = ?",
+  const isMember = db.prepare<[string, number, string]>(
+    "SELECT 1 FROM chat_members WHERE world_id = ? AND channel = ? AND user_id = ?",
   );
   const selectMembers = db
-    .prepare<[number, number], string>(
-      "SELECT user_id FROM chat_members WHERE channel = ? ORDER BY number DESC LIMIT ?",
+    .prepare<[string, number, number], string>(
+      "SELECT user_id FROM chat_members WHERE world_id = ? AND channel = ? ORDER BY number DESC LIMIT ?",
     )
     .pluck();
   const selectMemberships = db.prepare<
@@ -36,14 +36,14 @@ export function chatReads(db: Connection) {
   >(
     `SELECT ${CHANNEL_COLUMNS}, chat_members.hidden
      FROM chat_members JOIN chat_channels ON chat_channels.number = chat_members.channel
-     WHERE chat_members.user_id = ? AND chat_channels.world_id = ?
+     WHERE chat_members.world_id = ? AND chat_members.user_id = ?
      ORDER BY chat_members.number`,
   );
   const selectMarks = db.prepare<[string, string], Mark>(
     `SELECT chat_readers.user_id AS user, chat_channels.id AS channel,
        chat_readers.pointer, chat_readers.listed
      FROM chat_readers JOIN chat_channels ON chat_channels.number = chat_readers.channel
-     WHERE chat_readers.user_id = ? AND chat_channels.world_id = ?`,
+     WHERE chat_readers.world_id = ? AND chat_readers.user_id = ?`,
   );
   const selectNotifications = db.prepare<
     [string, string, number],
@@ -51,7 +51,7 @@ export function chatReads(db: Connection) {
   >(
     `SELECT chat_channels.id AS channel, chat_notifications.event
      FROM chat_notifications JOIN chat_channels ON chat_channels.number = chat_notifications.channel
-     WHERE chat_notifications.user_id = ? AND chat_channels.world_id = ?
+     WHERE chat_notifications.world_id = ? AND chat_notifications.user_id = ?
      ORDER BY chat_notifications.event DESC LIMIT ?`,
   );
   const lastId = db
@@ -84,7 +84,7 @@ export function chatReads(db: Connection) {
 
     event(worldId: string, id: string, event: number): ChatEvent | undefined {
       const channel = find(worldId, id);
-      const row = channel && events.one(channel, event);
+      const row = channel && events.one(worldId, channel, event);
       return row && toEvents(id, [row], events.reactionsTo(worldId, [row]))[0];
     },
 
@@ -103,24 +103,26 @@ export function chatReads(db: Connection) {
 
     isMember(worldId: string, id: string, user: string): boolean {
       const channel = find(worldId, id);
-      return !!channel && isMember.get(channel.number, user) !== undefined;
+      return (
+        !!channel && isMember.get(worldId, channel.number, user) !== undefined
+      );
     },
 
     members(worldId: string, id: string, limit: number): string[] {
       const channel = find(worldId, id);
-      return channel ? selectMembers.all(channel.number, limit) : [];
+      return channel ? selectMembers.all(worldId, channel.number, limit) : [];
     },
 
     memberships: (worldId: string, user: string): Membership[] =>
-      selectMemberships.all(user, worldId).map((row) => ({
+      selectMemberships.all(worldId, user).map((row) => ({
         ...toChannel(row),
         hidden: row.hidden === 1,
       })),
 
     unread: (worldId: string, user: string): Unread => ({
-      marks: selectMarks.all(user, worldId),
+      marks: selectMarks.all(worldId, user),
       notifications: selectNotifications
-        .all(user, worldId, MAX_NOTIFICATIONS)
+        .all(worldId, user, MAX_NOTIFICATIONS)
         .reverse(),
     }),
   };

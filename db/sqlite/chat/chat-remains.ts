@@ -14,7 +14,8 @@ const LOOKED_AT = 5000;
 export function channelRemoval(db: Connection) {
   const removal = (condition: string) => {
     const note = db.prepare<[string]>(
-      `INSERT INTO chat_remains SELECT number FROM chat_channels WHERE ${condition} AND last_event > 0`,
+      `INSERT INTO chat_remains (world_id, channel)
+       SELECT world_id, number FROM chat_channels WHERE ${condition} AND last_event > 0`,
     );
     const remove = db.prepare<[string]>(
       `DELETE FROM chat_channels WHERE ${condition}`,
@@ -25,23 +26,29 @@ export function channelRemoval(db: Connection) {
     };
   };
   const remove = removal("id = ?");
-  const selectLonely = db.prepare<[string], { id: string; number: number }>(
+  const selectLonely = db.prepare<
+    [string, string],
+    { id: string; number: number }
+  >(
     `SELECT chat_channels.id, chat_channels.number
        FROM chat_members AS own JOIN chat_channels ON chat_channels.number = own.channel
-       WHERE own.user_id = ? AND chat_channels.direct IS NOT NULL AND NOT EXISTS (
+       WHERE own.world_id = ? AND own.user_id = ? AND chat_channels.direct IS NOT NULL AND NOT EXISTS (
          SELECT 1 FROM chat_members AS other JOIN users ON users.id = other.user_id
-         WHERE other.channel = own.channel AND ${IS_KNOWN})`,
+         WHERE other.world_id = own.world_id AND other.channel = own.channel AND ${IS_KNOWN})`,
   );
   const clear = ["chat_members", "chat_readers", "chat_notifications"].map(
-    (table) => db.prepare<[number]>(`DELETE FROM ${table} WHERE channel = ?`),
+    (table) =>
+      db.prepare<[string, number]>(
+        `DELETE FROM ${table} WHERE world_id = ? AND channel = ?`,
+      ),
   );
   const quit = [
-    `DELETE FROM chat_members WHERE user_id = ? AND EXISTS (
+    `DELETE FROM chat_members WHERE world_id = ? AND user_id = ? AND EXISTS (
        SELECT 1 FROM chat_channels WHERE number = channel AND direct IS NULL)`,
-    "UPDATE chat_members SET hidden = 0 WHERE user_id = ? AND hidden = 1",
-    "DELETE FROM chat_readers WHERE user_id = ?",
-    "DELETE FROM chat_notifications WHERE user_id = ?",
-  ].map((sql) => db.prepare<[string]>(sql));
+    "UPDATE chat_members SET hidden = 0 WHERE world_id = ? AND user_id = ? AND hidden = 1",
+    "DELETE FROM chat_readers WHERE world_id = ? AND user_id = ?",
+    "DELETE FROM chat_notifications WHERE world_id = ? AND user_id = ?",
+  ].map((sql) => db.prepare<[string, string]>(sql));
 
   return {
     ofRoom: remove,
@@ -52,10 +59,10 @@ export function channelRemoval(db: Connection) {
      * Ends the memberships and read states of an erased user, except the places in direct
      * channels. Direct channels with erased members only are removed. Needs no foreign keys.
      */
-    ofUser(user: string): void {
-      for (const statement of quit) statement.run(user);
-      for (const { id, number } of selectLonely.all(user)) {
-        for (const statement of clear) statement.run(number);
+    ofUser(worldId: string, user: string): void {
+      for (const statement of quit) statement.run(worldId, user);
+      for (const { id, number } of selectLonely.all(worldId, user)) {
+        for (const statement of clear) statement.run(worldId, number);
         remove(id);
       }
     },
@@ -81,46 +88,50 @@ export function chatErasures(db: Connection, log: WriteLog) {
     .prepare<[string, number, number], number>(
       `SELECT number FROM chat_channels WHERE world_id = ? AND (
          SELECT timestamp FROM chat_events
-         WHERE channel = chat_channels.number AND gone = 0 ORDER BY id LIMIT 1
+         WHERE world_id = chat_channels.world_id AND channel = chat_channels.number AND gone = 0 ORDER BY id LIMIT 1
        ) < ? LIMIT ?`,
     )
     .pluck();
-  const selectRemains = db
-    .prepare<[], number>("SELECT channel FROM chat_remains LIMIT 1")
-    .pluck();
-  const endRemains = db.prepare<[number]>(
-    "DELETE FROM chat_remains WHERE channel = ?",
+  const selectRemains = db.prepare<[], { world_id: string; channel: number }>(
+    "SELECT world_id, channel FROM chat_remains LIMIT 1",
+  );
+  const endRemains = db.prepare<[string, number]>(
+    "DELETE FROM chat_remains WHERE world_id = ? AND channel = ?",
   );
   const selectOldest = db.prepare<
-    [number, number],
-    { number: number; world_id: string; id: number; timestamp: number }
+    [string, number, number],
+    { rowid: number; id: number; timestamp: number }
   >(
-    "SELECT number, world_id, id, timestamp FROM chat_events WHERE channel = ? AND gone = 0 ORDER BY id LIMIT ?",
+    "SELECT rowid, id, timestamp FROM chat_events WHERE world_id = ? AND channel = ? AND gone = 0 ORDER BY id LIMIT ?",
   );
   const isNamed = "IN (SELECT value FROM json_each(?))";
   const erase = db.prepare<[string]>(
-    `UPDATE chat_events SET content = ${BLANK}, gone = 1 WHERE number ${isNamed}`,
+    `UPDATE chat_events SET content = ${BLANK}, gone = 1 WHERE rowid ${isNamed}`,
   );
-  // All events of a channel have one world.
   const clear = ["chat_edits", "chat_reactions"].map((table) =>
     db.prepare<[string, string]>(
       `DELETE FROM ${table} WHERE world_id = ? AND event ${isNamed}`,
     ),
   );
-  const forget = db.prepare<[number, string]>(
-    `DELETE FROM chat_notifications WHERE channel = ? AND event ${isNamed}`,
+  const forget = db.prepare<[string, number, string]>(
+    `DELETE FROM chat_notifications WHERE world_id = ? AND channel = ? AND event ${isNamed}`,
   );
 
   /** Erases the oldest events of a channel that are older than a time. @returns how many. */
-  function eraseOldest(channel: number, limit: number, before = Infinity) {
-    const oldest = selectOldest.all(channel, limit);
+  function eraseOldest(
+    worldId: string,
+    channel: number,
+    limit: number,
+    before = Infinity,
+  ) {
+    const oldest = selectOldest.all(worldId, channel, limit);
     const end = oldest.findIndex(({ timestamp }) => timestamp >= before);
     const old = end === -1 ? oldest : oldest.slice(0, end);
     if (old.length === 0) return 0;
     const ids = JSON.stringify(old.map(({ id }) => id));
-    erase.run(JSON.stringify(old.map(({ number }) => number)));
-    for (const statement of clear) statement.run(old[0]!.world_id, ids);
-    forget.run(channel, ids);
+    erase.run(JSON.stringify(old.map(({ rowid }) => rowid)));
+    for (const statement of clear) statement.run(worldId, ids);
+    forget.run(worldId, channel, ids);
     return old.length;
   }
 
@@ -142,7 +153,7 @@ export function chatErasures(db: Connection, log: WriteLog) {
     expireEvents(worldId: string, before: number): boolean {
       let left = SLICE;
       for (const channel of channelsOf.all(worldId, before, SLICE)) {
-        left -= eraseOldest(channel, left, before);
+        left -= eraseOldest(worldId, channel, left, before);
         if (left === 0) break;
       }
       if (left < SLICE) log.append(worldId, { type: "chat.erased" });
@@ -154,9 +165,12 @@ export function chatErasures(db: Connection, log: WriteLog) {
      * @returns whether there may be more.
      */
     eraseRemains(limit: number): boolean {
-      const channel = selectRemains.get();
-      if (channel === undefined) return false;
-      if (eraseOldest(channel, limit) < limit) endRemains.run(channel);
+      const left = selectRemains.get();
+      if (!left) return false;
+      const { world_id, channel } = left;
+      if (eraseOldest(world_id, channel, limit) < limit) {
+        endRemains.run(world_id, channel);
+      }
       return true;
     },
   };

@@ -7,18 +7,19 @@ import { IS_KNOWN } from "../../rules/rows.js";
 export function senderCheck(db: Connection) {
   const select = db
     .prepare<
-      [number | undefined, string, string],
+      [string, number | undefined, string, string],
       [state: string, isMember: number]
     >(
       `SELECT moderation_state, chat_members.number IS NOT NULL
-       FROM users LEFT JOIN chat_members ON chat_members.channel = ? AND chat_members.user_id = users.id
+       FROM users LEFT JOIN chat_members ON chat_members.world_id = ?
+         AND chat_members.channel = ? AND chat_members.user_id = users.id
        WHERE users.id = ? AND users.world_id = ? AND ${IS_KNOWN}`,
     )
     .raw();
-  const findBlock = db.prepare<[string, number]>(
-    `SELECT 1 FROM chat_members CROSS JOIN blocks
-       ON blocks.user_id = chat_members.user_id AND blocks.blocked_id = ?
-     WHERE chat_members.channel = ? LIMIT 1`,
+  const findBlock = db.prepare<[string, string, number]>(
+    `SELECT 1 FROM chat_members CROSS JOIN blocks ON blocks.world_id = chat_members.world_id
+       AND blocks.user_id = chat_members.user_id AND blocks.blocked_id = ?
+     WHERE chat_members.world_id = ? AND chat_members.channel = ? LIMIT 1`,
   );
 
   /**
@@ -33,7 +34,7 @@ export function senderCheck(db: Connection) {
     user: string,
     volatile = false,
   ): void => {
-    const found = select.get(channel?.number, user, worldId);
+    const found = select.get(worldId, channel?.number, user, worldId);
     if (!found) throw denied("There is no such user.");
     const [state, isMember] = found;
     if (state !== "") throw denied("The user is banned or silenced.");
@@ -41,7 +42,7 @@ export function senderCheck(db: Connection) {
     if (!isMember && (isDirect || !volatile)) {
       throw denied("The user is no member of the channel.");
     }
-    if (isDirect && findBlock.get(user, channel.number)) {
+    if (isDirect && findBlock.get(user, worldId, channel.number)) {
       throw denied("A member blocks the user.");
     }
   };

@@ -16,7 +16,7 @@ interface ChannelRow {
 }
 
 /** The events of a world that are not over. */
-const EVENTS = `chat_channels AS c JOIN chat_events AS e ON e.channel = c.number
+const EVENTS = `chat_channels AS c JOIN chat_events AS e ON e.world_id = c.world_id AND e.channel = c.number
   WHERE c.world_id = ? AND e.gone = 0`;
 
 /** The reads of all chat of a world. */
@@ -24,22 +24,25 @@ export function chatCopyReads(db: Connection) {
   const selectChannels = db.prepare<[string], ChannelRow>(
     "SELECT number, id, direct FROM chat_channels WHERE world_id = ? ORDER BY id",
   );
-  const selectMembers = db.prepare<[number], { user: string; hidden: number }>(
-    "SELECT user_id AS user, hidden FROM chat_members WHERE channel = ? ORDER BY number",
+  const selectMembers = db.prepare<
+    [string, number],
+    { user: string; hidden: number }
+  >(
+    "SELECT user_id AS user, hidden FROM chat_members WHERE world_id = ? AND channel = ? ORDER BY number",
   );
   const selectReaders = db.prepare<
-    [number],
+    [string, number],
     { user: string; pointer: number | null; listed: number | null }
   >(
-    "SELECT user_id AS user, pointer, listed FROM chat_readers WHERE channel = ? ORDER BY user_id",
+    "SELECT user_id AS user, pointer, listed FROM chat_readers WHERE world_id = ? AND channel = ? ORDER BY user_id",
   );
   const selectNotifications = db.prepare<
-    [number],
+    [string, number],
     { user: string; event: number }
   >(
     `SELECT user_id AS user, event FROM chat_notifications AS n
-     WHERE channel = ? AND EXISTS (SELECT 1 FROM chat_events AS e
-       WHERE e.channel = n.channel AND e.id = n.event AND e.gone = 0)
+     WHERE world_id = ? AND channel = ? AND EXISTS (SELECT 1 FROM chat_events AS e
+       WHERE e.world_id = n.world_id AND e.channel = n.channel AND e.id = n.event AND e.gone = 0)
      ORDER BY event, user_id`,
   );
   const countEvents = db
@@ -58,12 +61,15 @@ export function chatCopyReads(db: Connection) {
        AND r.event IN (SELECT e.id FROM ${EVENTS.replace("?", "@world")}) ORDER BY r.number`,
   );
 
-  function channelCopy({ number, id, direct }: ChannelRow): ChannelCopy {
+  function channelCopy(
+    worldId: string,
+    { number, id, direct }: ChannelRow,
+  ): ChannelCopy {
     return toChannelCopy(
       { id, direct },
-      selectMembers.all(number),
-      selectReaders.all(number),
-      selectNotifications.all(number),
+      selectMembers.all(worldId, number),
+      selectReaders.all(worldId, number),
+      selectNotifications.all(worldId, number),
     );
   }
 
@@ -87,7 +93,9 @@ export function chatCopyReads(db: Connection) {
     ): ChatCopy | undefined {
       const count = countEvents.get(worldId)!;
       refuseLongChat(count);
-      const channels = selectChannels.all(worldId).map(channelCopy);
+      const channels = selectChannels
+        .all(worldId)
+        .map((channel) => channelCopy(worldId, channel));
       if (channels.length === 0) return undefined;
       const reactions = reactionsIn(worldId);
       return toChatCopy(channels, copies(), users);

@@ -40,14 +40,14 @@ export function chatCopyWrites(db: Connection, log: WriteLog) {
   const addReaction = db.prepare<[string, number, string, string]>(
     "INSERT INTO chat_reactions (world_id, event, reaction, user_id) VALUES (?, ?, ?, ?)",
   );
-  const addMember = db.prepare<[number, string, number]>(
-    "INSERT INTO chat_members (channel, user_id, hidden) VALUES (?, ?, ?)",
+  const addMember = db.prepare<[string, number, string, number]>(
+    "INSERT INTO chat_members (world_id, channel, user_id, hidden) VALUES (?, ?, ?, ?)",
   );
   const addReader = db.prepare<unknown[]>(
-    "INSERT INTO chat_readers (user_id, channel, pointer, listed) VALUES (?, ?, ?, ?)",
+    "INSERT INTO chat_readers (world_id, user_id, channel, pointer, listed) VALUES (?, ?, ?, ?, ?)",
   );
-  const addNotification = db.prepare<[string, number, number]>(
-    "INSERT INTO chat_notifications (user_id, channel, event) VALUES (?, ?, ?)",
+  const addNotification = db.prepare<[string, string, number, number]>(
+    "INSERT INTO chat_notifications (world_id, user_id, channel, event) VALUES (?, ?, ?, ?)",
   );
 
   function importChannels(
@@ -127,13 +127,13 @@ export function chatCopyWrites(db: Connection, log: WriteLog) {
         const last = lasts.get(id);
         if (last) noteLast.run(last.event, last.message, number);
         for (const { user, hidden = false } of members ?? []) {
-          addMember.run(number, user, Number(hidden));
+          addMember.run(worldId, number, user, Number(hidden));
         }
         for (const { user, pointer, listed } of readers ?? []) {
-          addReader.run(user, number, markOf(pointer), markOf(listed));
+          addReader.run(worldId, user, number, markOf(pointer), markOf(listed));
         }
         for (const { user, event } of notifications ?? []) {
-          addNotification.run(user, number, newIds.get(event)!);
+          addNotification.run(worldId, user, number, newIds.get(event)!);
         }
       }
     },

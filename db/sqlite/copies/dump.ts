@@ -30,50 +30,19 @@ import {
 } from "../inspection/inspection.js";
 import { LATEST, migrate, schemaVersionOf } from "../engine/upgrade.js";
 
-/** The rows of `t` with those of `w`, which have its world. A cross join keeps the order of `t`. */
-const withWorldOf = (table: string, condition: string) =>
-  `CROSS JOIN ${table} AS w ON ${condition}`;
-
-const OF_CHANNEL = withWorldOf("chat_channels", "w.number = t.channel");
-const OF_ROOM = withWorldOf("rooms", "w.id = t.room_id");
-const OF_USER = withWorldOf("users", "w.id = t.user_id");
-const ofVote = (table: string, id: string) =>
-  `CROSS JOIN ${table} AS v ON v.number = t.${id} CROSS JOIN rooms AS w ON w.id = v.room_id`;
-
-/** How the tables without a column for the world find it. */
-const WORLDS: Readonly<Record<string, string>> = {
-  room_modules: OF_ROOM,
-  blocks: OF_USER,
-  chat_members: OF_CHANNEL,
-  chat_readers: OF_CHANNEL,
-  chat_notifications: OF_CHANNEL,
-  questions: OF_ROOM,
-  question_votes: ofVote("questions", "question"),
-  polls: OF_ROOM,
-  poll_options: ofVote("polls", "poll"),
-  poll_ballots: ofVote("polls", "poll"),
-  poll_votes: `CROSS JOIN poll_ballots AS b ON b.number = t.ballot
-    CROSS JOIN polls AS v ON v.number = b.poll CROSS JOIN rooms AS w ON w.id = v.room_id`,
-};
-
 /** Whether an event is neither gone nor of a deleted channel. */
 const isAlive = (event: string) =>
-  `EXISTS (SELECT 1 FROM chat_events AS e JOIN chat_channels AS c ON c.number = e.channel
+  `EXISTS (SELECT 1 FROM chat_events AS e JOIN chat_channels AS c
+       ON c.world_id = e.world_id AND c.number = e.channel
      WHERE e.world_id = t.world_id AND e.id = ${event} AND e.gone = 0)`;
 
 /** Which rows of other tables are copied. */
 const CONDITIONS: Readonly<Record<string, string>> = {
-  chat_events:
-    "WHERE t.gone = 0 AND t.channel IN (SELECT number FROM chat_channels)",
+  chat_events: `WHERE t.gone = 0 AND EXISTS (SELECT 1 FROM chat_channels AS c
+      WHERE c.world_id = t.world_id AND c.number = t.channel)`,
   chat_edits: `WHERE ${isAlive("t.event")} AND ${isAlive("t.edit")}`,
   chat_reactions: `WHERE ${isAlive("t.event")}`,
 };
-
-/** The name of a column in SQLite, if it differs. */
-const isOwn = (table: Table, column: string) =>
-  column !== "world_id" || !(table.name in WORLDS);
-const nameOf = (table: Table, column: string) =>
-  table.name === "files" && column === "number" ? "rowid" : column;
 
 function selectionOf(table: Table): string {
   if (table.name === "sequences") {
@@ -82,16 +51,14 @@ function selectionOf(table: Table): string {
       SELECT name, coalesce(seq, 0) FROM names LEFT JOIN sqlite_sequence USING (name)`;
   }
   const columns = table.columns.map(({ name }) => {
-    if (!isOwn(table, name)) return "w.world_id";
     // An erased value is a blob of zeros.
     if (table.name === "chat_events" && name === "content") {
       return "CASE typeof(t.content) WHEN 'text' THEN t.content END";
     }
-    return `t.${nameOf(table, name)}`;
+    return `t.${name}`;
   });
-  const order = table.key.map((name) => `t.${nameOf(table, name)}`);
-  const from = WORLDS[table.name] ?? CONDITIONS[table.name] ?? "";
-  return `SELECT ${columns.join()} FROM ${table.name} AS t ${from}
+  const order = table.key.map((name) => `t.${name}`);
+  return `SELECT ${columns.join()} FROM ${table.name} AS t ${CONDITIONS[table.name] ?? ""}
     ORDER BY ${order.join()}`;
 }
 
@@ -239,10 +206,7 @@ export function sqliteTarget(file: string): TableTarget {
 function insertInto(db: Connection, table: Table): (row: Row) => void {
   if (table.name === "sequences") return sequenceWriter(db);
   const [stored, complete] = withDerived(table);
-  const own = stored.columns
-    .map(({ name }, at) => ({ name, at }))
-    .filter(({ name }) => isOwn(table, name));
-  const names = own.map(({ name }) => nameOf(table, name));
+  const names = stored.columns.map(({ name }) => name);
   const values = names.map((name) =>
     table.name === "chat_events" && name === "content"
       ? "coalesce(?, zeroblob(0))"
@@ -251,10 +215,7 @@ function insertInto(db: Connection, table: Table): (row: Row) => void {
   const insert = db.prepare(
     `INSERT INTO ${table.name} (${names.join()}) VALUES (${values.join()})`,
   );
-  return (row) => {
-    const values = complete(row);
-    insert.run(own.map(({ at }) => values[at]));
-  };
+  return (row) => void insert.run(complete(row));
 }
 
 /** SQLite itself has already noted the highest number that was loaded. */

@@ -19,19 +19,18 @@ import type { Connection } from "../engine/connection.js";
 /** The reads of all polls of a world. */
 export function pollCopyReads(db: Connection) {
   const select = db.prepare<[string], PollRow>(
-    `SELECT ${POLL_COLUMNS} FROM rooms JOIN polls AS p ON p.room_id = rooms.id
-     WHERE rooms.world_id = ? ORDER BY p.number`,
+    `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE p.world_id = ? ORDER BY p.number`,
   );
-  const selectOptions = db.prepare<[number], PollOption>(
+  const selectOptions = db.prepare<[string, number], PollOption>(
     `SELECT o.id, o.content, o.position AS "order" FROM poll_options AS o
-     WHERE o.poll = ? ORDER BY ${BY_POSITION}`,
+     WHERE o.world_id = ? AND o.poll = ? ORDER BY ${BY_POSITION}`,
   );
   // A ballot that was withdrawn has no votes, so it is left out.
-  const selectChoices = db.prepare<[number], Choice>(
+  const selectChoices = db.prepare<[string, number], Choice>(
     `SELECT b.number AS ballot, b.user_id AS user, o.id AS option
-     FROM poll_ballots AS b JOIN poll_votes AS v ON v.ballot = b.number
+     FROM poll_ballots AS b JOIN poll_votes AS v ON v.world_id = b.world_id AND v.ballot = b.number
      JOIN poll_options AS o ON o.number = v.option
-     WHERE b.poll = ? ORDER BY b.user_id IS NULL, b.number, ${BY_POSITION}`,
+     WHERE b.world_id = ? AND b.poll = ? ORDER BY b.user_id IS NULL, b.number, ${BY_POSITION}`,
   );
 
   return {
@@ -42,8 +41,10 @@ export function pollCopyReads(db: Connection) {
         .map((row) =>
           toPollCopy(
             row,
-            selectOptions.all(row.number),
-            withVotes ? toBallots(selectChoices.iterate(row.number)) : [],
+            selectOptions.all(worldId, row.number),
+            withVotes
+              ? toBallots(selectChoices.iterate(worldId, row.number))
+              : [],
           ),
         ),
   };
@@ -56,16 +57,16 @@ export function pollCopyWrites(db: Connection) {
     "SELECT 1 FROM poll_options WHERE id = ?",
   );
   const add = db.prepare<unknown[]>(
-    `INSERT INTO polls (${COPIED_POLL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO polls (world_id, ${COPIED_POLL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const addOption = db.prepare<unknown[]>(
-    "INSERT INTO poll_options (id, poll, content, position, votes) VALUES (?, ?, ?, ?, ?)",
+    "INSERT INTO poll_options (world_id, id, poll, content, position, votes) VALUES (?, ?, ?, ?, ?, ?)",
   );
   const addBallot = db.prepare<unknown[]>(
-    "INSERT INTO poll_ballots (poll, user_id, changed) VALUES (?, ?, ?)",
+    "INSERT INTO poll_ballots (world_id, poll, user_id, changed) VALUES (?, ?, ?, ?)",
   );
   const addVote = db.prepare<unknown[]>(
-    "INSERT INTO poll_votes (ballot, option) VALUES (?, ?)",
+    "INSERT INTO poll_votes (world_id, ballot, option) VALUES (?, ?, ?)",
   );
 
   function refuseTaken({ id, options }: PollCopy): void {
@@ -79,16 +80,17 @@ export function pollCopyWrites(db: Connection) {
      * Creates the polls of a world that has its rooms and users already.
      * @throws {StoreError} `taken` on `polls`, also if an option has the id of another.
      */
-    importPolls: (polls: readonly PollCopy[]): void => {
+    importPolls: (worldId: string, polls: readonly PollCopy[]): void => {
       for (const poll of polls) {
         refuseTaken(poll);
         const { options, ballots = [] } = poll;
         const totals = totalsOf(poll);
-        const added = add.run(...pollValues(poll, totals));
+        const added = add.run(worldId, ...pollValues(poll, totals));
         const numbers = new Map(
           options.map(({ id, content, order }) => [
             id,
             addOption.run(
+              worldId,
               id,
               added.lastInsertRowid,
               content,
@@ -98,9 +100,14 @@ export function pollCopyWrites(db: Connection) {
           ]),
         );
         ballots.forEach(({ user = null, options }, i) => {
-          const ballot = addBallot.run(added.lastInsertRowid, user, i + 1);
+          const ballot = addBallot.run(
+            worldId,
+            added.lastInsertRowid,
+            user,
+            i + 1,
+          );
           for (const id of options) {
-            addVote.run(ballot.lastInsertRowid, numbers.get(id)!);
+            addVote.run(worldId, ballot.lastInsertRowid, numbers.get(id)!);
           }
         });
       }

@@ -14,12 +14,11 @@ import type { Connection } from "../engine/connection.js";
 /** The reads of all questions of a world. */
 export function questionCopyReads(db: Connection) {
   const select = db.prepare<[string], QuestionRow>(
-    `SELECT ${QUESTION_COLUMNS} FROM rooms JOIN questions AS q ON q.room_id = rooms.id
-     WHERE rooms.world_id = ? ORDER BY q.number`,
+    `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.world_id = ? ORDER BY q.number`,
   );
   const selectVotes = db
-    .prepare<[number], string | null>(
-      `SELECT user_id FROM question_votes WHERE question = ?
+    .prepare<[string, number], string | null>(
+      `SELECT user_id FROM question_votes WHERE world_id = ? AND question = ?
        ORDER BY user_id IS NULL, number`,
     )
     .pluck();
@@ -30,7 +29,10 @@ export function questionCopyReads(db: Connection) {
       select
         .all(worldId)
         .map((row) =>
-          toQuestionCopy(row, withVotes ? selectVotes.all(row.number) : []),
+          toQuestionCopy(
+            row,
+            withVotes ? selectVotes.all(worldId, row.number) : [],
+          ),
         ),
   };
 }
@@ -39,10 +41,10 @@ export function questionCopyReads(db: Connection) {
 export function questionCopyWrites(db: Connection) {
   const has = db.prepare<[string]>("SELECT 1 FROM questions WHERE id = ?");
   const add = db.prepare<unknown[]>(
-    `INSERT INTO questions (${COPIED_QUESTION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO questions (world_id, ${COPIED_QUESTION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const addVote = db.prepare<[number | bigint, string | null]>(
-    "INSERT INTO question_votes (question, user_id) VALUES (?, ?)",
+  const addVote = db.prepare<[string, number | bigint, string | null]>(
+    "INSERT INTO question_votes (world_id, question, user_id) VALUES (?, ?, ?)",
   );
 
   return {
@@ -50,12 +52,18 @@ export function questionCopyWrites(db: Connection) {
      * Creates the questions of a world that has its rooms and users already.
      * @throws {StoreError} `taken` on `questions`.
      */
-    importQuestions: (questions: readonly QuestionCopy[]): void => {
+    importQuestions: (
+      worldId: string,
+      questions: readonly QuestionCopy[],
+    ): void => {
       for (const question of questions) {
         const { id, votes = [] } = question;
         if (has.get(id)) throw taken("questions", id);
-        const { lastInsertRowid } = add.run(...questionValues(question));
-        for (const user of votes) addVote.run(lastInsertRowid, user);
+        const { lastInsertRowid } = add.run(
+          worldId,
+          ...questionValues(question),
+        );
+        for (const user of votes) addVote.run(worldId, lastInsertRowid, user);
       }
     },
   };

@@ -39,17 +39,15 @@ export function copyReads(db: Connection) {
     `SELECT ${USER_COLUMNS} FROM users WHERE world_id = ? AND ${IS_KNOWN} ORDER BY id`,
   );
   const selectBlocks = db.prepare<[string], Block>(
-    `SELECT user_id, blocked_id FROM blocks
-     WHERE user_id IN (SELECT id FROM users WHERE world_id = ?) ORDER BY user_id, blocked_id`,
+    `SELECT user_id, blocked_id FROM blocks WHERE world_id = ? ORDER BY user_id, blocked_id`,
   );
   const measureVoting = db
     .prepare<{ world: string; vote: number }, number>(
       `SELECT coalesce(sum(length(content) + ${ENTRY} + votes * :vote), 0) FROM (
-         SELECT room_id, content, score AS votes FROM questions
-         UNION ALL SELECT room_id, content, 0 FROM polls
-         UNION ALL SELECT room_id, o.content, votes FROM poll_options AS o
-           JOIN polls ON polls.number = o.poll)
-       WHERE room_id IN (SELECT id FROM rooms WHERE world_id = :world)`,
+         SELECT world_id, content, score AS votes FROM questions
+         UNION ALL SELECT world_id, content, 0 FROM polls
+         UNION ALL SELECT world_id, content, votes FROM poll_options)
+       WHERE world_id = :world`,
     )
     .pluck();
   const selectAnnouncements = db.prepare<[string], Announcement>(
@@ -117,8 +115,8 @@ export function copyWrites(
     for (const user of users) parts.addUser(row.id, user);
     await addAnnouncements(sql, row.id, announcements);
     if (chat) parts.importChat(row.id, chat);
-    importQuestions(questions);
-    importPolls(polls);
+    importQuestions(row.id, questions);
+    importPolls(row.id, polls);
     // A quota comes after all that may be taken.
     for (const { id, blocked = [] } of users) {
       for (const other of blocked) parts.addBlock(row.id, id, other);

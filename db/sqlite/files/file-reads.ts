@@ -21,7 +21,7 @@ export function fileReads(db: Connection) {
     .pluck();
   const select = db.prepare<[string, number, number], FileRow>(
     `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = ?
-     ORDER BY created DESC, rowid DESC LIMIT ? OFFSET ?`,
+     ORDER BY created DESC, number DESC LIMIT ? OFFSET ?`,
   );
   const selectKeys = db
     .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")

@@ -1,13 +1,10 @@
 import Database from "better-sqlite3";
-import type { Rules } from "../../rules/contradictions.js";
+import { type Found, rulesIn, SQLITE } from "../../rules/contradictions.js";
 import type { FileFate } from "../../copies/dump.js";
 import { StoreError } from "../../contract/store.js";
-import { chatContradictions } from "./chat-inspection.js";
 import { openForInspection, storeErrorOf } from "../engine/database.js";
 import type { Connection } from "../engine/connection.js";
-import { findContradictions } from "./rules.js";
 import { schemaVersionOf } from "../engine/upgrade.js";
-import { voteContradictions } from "./vote-inspection.js";
 
 /** How many pages of a database are copied between two reports. */
 const PAGES = 2500;
@@ -126,46 +123,10 @@ export const danglingIn = (db: Connection): string[] =>
       `a row of ${table} refers to a row of ${parent} that does not exist`,
   );
 
-const RULES: Rules = {
-  worldsUnreadable: `SELECT id FROM worlds
-    WHERE NOT (json_valid(config) AND json_valid(permission_config))`,
-  roomsUnreadable: `SELECT id FROM rooms
-    WHERE NOT (json_valid(module_config) AND json_valid(permission_config)
-      AND json_valid(coalesce(extras, '{}')))`,
-  usersUnreadable: `SELECT id FROM users
-    WHERE NOT (json_valid(coalesce(profile, '{}')) AND json_valid(coalesce(traits, '[]'))
-      AND json_valid(coalesce(client_state, '{}')))`,
-  blocksOfStrangers: `SELECT user_id AS id, blocked_id AS other FROM blocks
-      JOIN users ON users.id = user_id JOIN users AS blocked ON blocked.id = blocked_id
-    WHERE users.world_id != blocked.world_id`,
-  roomsMiscounted: `SELECT world_id AS id, rooms AS count,
-      (SELECT count(*) FROM rooms WHERE view_group = view_groups.id) AS counted
-    FROM view_groups WHERE rooms != counted`,
-  bytesMiscounted: `SELECT id, file_bytes AS count,
-      (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id) AS counted
-    FROM worlds WHERE file_bytes != counted`,
-};
-
-const LOG_RULES: Rules = {
-  headMissing: `SELECT id FROM worlds WHERE id NOT IN (SELECT world_id FROM log_heads)`,
-  headTooLow: `SELECT last.world_id AS id, coalesce(h.seq, 0) AS count
-    FROM (SELECT world_id, max(seq) AS seq FROM
-      (SELECT world_id, seq FROM log UNION ALL SELECT world_id, id FROM chat_events)
-      GROUP BY world_id) AS last
-    LEFT JOIN log_heads AS h ON h.world_id = last.world_id
-    WHERE last.seq > coalesce(h.seq, 0)`,
-  numbersTwice: `SELECT log.world_id AS id, count(*) AS count FROM log
-    JOIN chat_events AS e ON e.world_id = log.world_id AND e.id = log.seq GROUP BY log.world_id`,
-  entriesUnreadable: `SELECT world_id AS id, count(*) AS count FROM log
-    WHERE NOT (json_valid(author) AND json_valid(detail)
-      AND CASE typeof(data) WHEN 'text' THEN json_valid(data) ELSE 1 END) GROUP BY world_id`,
-};
-
 /** Contradictions in the data: references to missing rows, JSON that does not parse, wrong counts. */
 export const contradictionsIn = (db: Connection): string[] => [
   ...danglingIn(db),
-  ...findContradictions(db, RULES),
-  ...chatContradictions(db),
-  ...voteContradictions(db),
-  ...findContradictions(db, LOG_RULES),
+  ...rulesIn(SQLITE).flatMap(([sql, words]) =>
+    db.prepare<[], Found>(sql).all().map(words),
+  ),
 ];

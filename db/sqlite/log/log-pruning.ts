@@ -25,15 +25,15 @@ export function logPruning(db: Connection, erases: () => void) {
   );
   const firstWithData = db
     .prepare<[], number | null>(
-      "SELECT min(number) FROM log WHERE typeof(data) = 'text'",
+      "SELECT min(rowid) FROM log WHERE typeof(data) = 'text'",
     )
     .pluck();
   const selectOldest = db.prepare<
     [string, number],
-    { number: number; at: number }
-  >("SELECT number, at FROM log WHERE world_id = ? ORDER BY seq LIMIT ?");
+    { rowid: number; at: number }
+  >("SELECT rowid, at FROM log WHERE world_id = ? ORDER BY seq LIMIT ?");
   const remove = db.prepare<[string]>(
-    "DELETE FROM log WHERE number IN (SELECT value FROM json_each(?))",
+    "DELETE FROM log WHERE rowid IN (SELECT value FROM json_each(?))",
   );
   const selectDeleted = db
     .prepare<[], string>(
@@ -48,11 +48,11 @@ export function logPruning(db: Connection, erases: () => void) {
     const oldest = selectOldest.all(world, SLICE);
     const end = firstWithData.get() ?? Infinity;
     const keeps = oldest.findIndex(
-      ({ number, at }) => at >= before || number > end - DISTANCE,
+      ({ rowid, at }) => at >= before || rowid > end - DISTANCE,
     );
     const old = keeps === -1 ? oldest : oldest.slice(0, keeps);
     if (old.length === 0) return false;
-    remove.run(JSON.stringify(old.map(({ number }) => number)));
+    remove.run(JSON.stringify(old.map(({ rowid }) => rowid)));
     return old.length === SLICE;
   }
 

@@ -8,6 +8,7 @@ import questionsAndPolls from "./0007-questions-and-polls.js";
 import erasedEdits from "./0008-erased-edits.js";
 import foldedFields from "./0009-folded-fields.js";
 import log from "./0010-log.js";
+import worldInEveryKey from "./0011-world-in-every-key.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -24,4 +25,5 @@ export const migrations: readonly string[] = [
   erasedEdits,
   foldedFields,
   log,
+  worldInEveryKey,
 ];

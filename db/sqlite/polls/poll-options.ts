@@ -8,11 +8,11 @@ import type { Connection } from "../engine/connection.js";
 
 /** The options of polls, as writes find and change them. */
 export function optionWrites(db: Connection) {
-  const select = db.prepare<[number], OptionRow>(
-    `SELECT ${OPTION_COLUMNS} FROM poll_options AS o WHERE o.poll = ? ORDER BY ${BY_POSITION}`,
+  const select = db.prepare<[string, number], OptionRow>(
+    `SELECT ${OPTION_COLUMNS} FROM poll_options AS o WHERE o.world_id = ? AND o.poll = ? ORDER BY ${BY_POSITION}`,
   );
-  const insert = db.prepare<[number, string, string, number]>(
-    "INSERT INTO poll_options (poll, id, content, position) VALUES (?, ?, ?, ?)",
+  const insert = db.prepare<[string, number, string, string, number]>(
+    "INSERT INTO poll_options (world_id, poll, id, content, position) VALUES (?, ?, ?, ?, ?)",
   );
   const update = db.prepare<[string, number, number]>(
     "UPDATE poll_options SET content = ?, position = ? WHERE number = ?",
@@ -21,24 +21,33 @@ export function optionWrites(db: Connection) {
     "DELETE FROM poll_options WHERE number = ?",
   );
 
-  function save(poll: number, options: readonly SavedOption[]): void {
+  function save(
+    worldId: string,
+    poll: number,
+    options: readonly SavedOption[],
+  ): void {
     for (const { id, content, order, number } of options) {
-      if (number === undefined) insert.run(poll, id, content, order);
+      if (number === undefined) insert.run(worldId, poll, id, content, order);
       else update.run(content, order, number);
     }
   }
 
   return {
     /** The options of a poll in their order. */
-    of: (poll: number): OptionRow[] => select.all(poll),
+    of: (worldId: string, poll: number): OptionRow[] =>
+      select.all(worldId, poll),
 
     /** Stores the options of a new poll. */
     add: save,
 
     /** Replaces the options of a poll. */
-    replace(poll: number, { kept, removed }: OptionPlan): void {
+    replace(
+      worldId: string,
+      poll: number,
+      { kept, removed }: OptionPlan,
+    ): void {
       for (const { number } of removed) remove.run(number);
-      save(poll, kept);
+      save(worldId, poll, kept);
     },
   };
 }

@@ -28,8 +28,7 @@ interface InRoom {
   room: string;
 }
 
-const IN_ROOM =
-  "p.room_id = @room AND EXISTS (SELECT 1 FROM rooms WHERE id = @room AND world_id = @world)";
+const IN_ROOM = "p.world_id = @world AND p.room_id = @room";
 
 /** The reads of polls. */
 export function pollReads(db: Connection) {
@@ -43,8 +42,8 @@ export function pollReads(db: Connection) {
     );
   const selectPinned = listed("AND p.is_pinned = 1");
   const selectNewest = listed("ORDER BY p.number DESC");
-  const selectOptions = db.prepare<[number], OptionRow>(
-    `SELECT ${OPTION_COLUMNS} FROM poll_options AS o WHERE o.poll = ? ORDER BY ${BY_POSITION}`,
+  const selectOptions = db.prepare<[string, number], OptionRow>(
+    `SELECT ${OPTION_COLUMNS} FROM poll_options AS o WHERE o.world_id = ? AND o.poll = ? ORDER BY ${BY_POSITION}`,
   );
   const selectBallots = db.prepare<
     InRoom & { user: string },
@@ -52,9 +51,9 @@ export function pollReads(db: Connection) {
   >(
     `SELECT p.id AS poll, o.id AS option FROM poll_ballots AS b
      CROSS JOIN polls AS p ON p.number = b.poll
-     CROSS JOIN poll_votes AS v ON v.ballot = b.number
+     CROSS JOIN poll_votes AS v ON v.world_id = b.world_id AND v.ballot = b.number
      CROSS JOIN poll_options AS o ON o.number = v.option
-     WHERE b.user_id = @user AND ${IN_ROOM} ORDER BY p.number, ${BY_POSITION}`,
+     WHERE b.world_id = @world AND b.user_id = @user AND ${IN_ROOM} ORDER BY p.number, ${BY_POSITION}`,
   );
   const selectChanged = db.prepare<
     InRoom & { id: string },
@@ -63,17 +62,18 @@ export function pollReads(db: Connection) {
     `SELECT p.number, p.changed FROM polls AS p WHERE p.id = @id AND ${IN_ROOM}`,
   );
   const selectVoters = db.prepare<
-    [number, number],
+    [string, number, number],
     { id: string; voted: number }
   >(
-    `SELECT user_id AS id, EXISTS (SELECT 1 FROM poll_votes WHERE ballot = poll_ballots.number) AS voted
-     FROM poll_ballots WHERE poll = ? AND changed > ? AND user_id IS NOT NULL`,
+    `SELECT user_id AS id, EXISTS (SELECT 1 FROM poll_votes
+       WHERE world_id = poll_ballots.world_id AND ballot = poll_ballots.number) AS voted
+     FROM poll_ballots WHERE world_id = ? AND poll = ? AND changed > ? AND user_id IS NOT NULL`,
   );
 
   return {
     get(worldId: string, room: string, id: string): Poll | undefined {
       const row = select.get({ world: worldId, room, id });
-      return row && toPoll(row, selectOptions.all(row.number));
+      return row && toPoll(row, selectOptions.all(worldId, row.number));
     },
 
     list(
@@ -85,7 +85,7 @@ export function pollReads(db: Connection) {
       const found: { number: number; poll: Poll }[] = [];
       let left = size;
       const take = (row: PollRow): boolean => {
-        const options = selectOptions.all(row.number);
+        const options = selectOptions.all(worldId, row.number);
         left -= sizeOf(row, options);
         // A pinned poll comes first, and is listed however large it is.
         if (left < 0 && !row.is_pinned) return false;
@@ -113,7 +113,7 @@ export function pollReads(db: Connection) {
       const poll = selectChanged.get({ world: worldId, room, id });
       if (!poll) return undefined;
       const users = selectVoters
-        .all(poll.number, since)
+        .all(worldId, poll.number, since)
         .map(({ id, voted }) => ({ id, voted: voted === 1 }));
       return { changed: poll.changed, users };
     },

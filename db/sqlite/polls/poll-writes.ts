@@ -31,43 +31,45 @@ export function pollWrites(db: Connection, log: WriteLog) {
   const ballots = pollVotes(db);
   const channels = channelWrites(db);
   const post = eventWriter(db, log);
-  const select = db.prepare<[string, string], PollRow>(
-    `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE p.id = ? AND p.room_id = ?`,
+  const select = db.prepare<[string, string, string], PollRow>(
+    `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE p.id = ? AND p.world_id = ? AND p.room_id = ?`,
   );
-  const insert = db.prepare<Omit<PollRow, "number">>(
-    `INSERT INTO polls (id, room_id, content, state, poll_type, is_pinned, timestamp, results)
-     VALUES (@id, @room, @content, @state, @poll_type, @is_pinned, @timestamp, @results)`,
+  const insert = db.prepare<Omit<PollRow, "number"> & { world: string }>(
+    `INSERT INTO polls (world_id, id, room_id, content, state, poll_type, is_pinned, timestamp, results)
+     VALUES (@world, @id, @room, @content, @state, @poll_type, @is_pinned, @timestamp, @results)`,
   );
   const update = db.prepare<PollRow>(
     `UPDATE polls SET content = @content, state = @state, poll_type = @poll_type,
        is_pinned = @is_pinned, results = @results WHERE number = @number`,
   );
   const unpin = db
-    .prepare<{ room: string; except: string | null }, string>(
+    .prepare<{ world: string; room: string; except: string | null }, string>(
       `UPDATE polls SET is_pinned = 0
-       WHERE room_id = @room AND is_pinned = 1 AND id IS NOT @except RETURNING id`,
+       WHERE world_id = @world AND room_id = @room AND is_pinned = 1 AND id IS NOT @except RETURNING id`,
     )
     .pluck();
   const remove = db.prepare<[number]>("DELETE FROM polls WHERE number = ?");
-  const hasChat = db.prepare<[string]>(
-    "SELECT 1 FROM room_modules WHERE room_id = ? AND type = 'chat.native'",
+  const hasChat = db.prepare<[string, string]>(
+    "SELECT 1 FROM room_modules WHERE world_id = ? AND room_id = ? AND type = 'chat.native'",
   );
 
   /** @throws {StoreError} `absent` on `room` or `poll`. */
   function find(worldId: string, room: string, id: string): PollRow {
     expectRoom(worldId, room);
-    const row = select.get(id, room);
+    const row = select.get(id, worldId, room);
     if (!row) throw absent("poll");
     return row;
   }
 
-  const whole = (row: PollRow): Poll => toPoll(row, options.of(row.number));
+  const whole = (worldId: string, row: PollRow): Poll =>
+    toPoll(row, options.of(worldId, row.number));
 
   return {
     createPoll(worldId: string, room: string, draft: PollDraft): Poll {
       expectRoom(worldId, room);
       const { row, options: added, poll } = newPoll(room, draft);
-      options.add(Number(insert.run(row).lastInsertRowid), added);
+      const { lastInsertRowid } = insert.run({ ...row, world: worldId });
+      options.add(worldId, Number(lastInsertRowid), added);
       log.append(worldId, savedPoll(room, poll.id));
       return poll;
     },
@@ -87,17 +89,17 @@ export function pollWrites(db: Connection, log: WriteLog) {
       const row = find(worldId, room, id);
       expectUser(worldId, user);
       const { number } = row;
-      const present = options.of(number);
+      const present = options.of(worldId, number);
       const { options: asked = [] } = changes;
       const plan = asked.length > 0 ? planOptions(present, asked) : undefined;
       const unpinned = changes.is_pinned
-        ? unpin.get({ room, except: id })
+        ? unpin.get({ world: worldId, room, except: id })
         : undefined;
       if (plan) {
-        ballots.lose(number, plan.removed);
-        options.replace(number, plan);
+        ballots.lose(worldId, number, plan.removed);
+        options.replace(worldId, number, plan);
       }
-      const left = plan ? options.of(number) : present;
+      const left = plan ? options.of(worldId, number) : present;
       const changed = changedPoll(row, changes, left);
       update.run(changed);
       const [before, after] = [toPoll(row, present), toPoll(changed, left)];
@@ -105,7 +107,7 @@ export function pollWrites(db: Connection, log: WriteLog) {
       if (unpinned !== undefined)
         log.append(worldId, savedPoll(room, unpinned));
       const delivery =
-        isOpened(row, changed) && hasChat.get(room)
+        isOpened(row, changed) && hasChat.get(worldId, room)
           ? announce(worldId, room, id, user)
           : undefined;
       return {
@@ -118,7 +120,7 @@ export function pollWrites(db: Connection, log: WriteLog) {
 
     deletePoll(worldId: string, room: string, id: string): Poll {
       const row = find(worldId, room, id);
-      const before = whole(row);
+      const before = whole(worldId, row);
       remove.run(row.number);
       log.erasedData(worldId);
       log.append(worldId, deletedPoll(before));
@@ -134,10 +136,10 @@ export function pollWrites(db: Connection, log: WriteLog) {
     ): { poll: Poll; options: string[] } {
       const row = find(worldId, room, id);
       expectActive(worldId, user);
-      const all = options.of(row.number);
-      const before = ballots.of(row.number, user);
+      const all = options.of(worldId, row.number);
+      const before = ballots.of(worldId, row.number, user);
       const chosen = chosenOptions(row, all, named, before);
-      ballots.set(row.number, user, all, before, chosen);
+      ballots.set(worldId, row.number, user, all, before, chosen);
       log.appendOf(worldId, user, { type: "poll.voted", room, poll: id });
       return { poll: toPoll(row, all), options: chosen.map(({ id }) => id) };
     },
@@ -151,12 +153,12 @@ export function pollWrites(db: Connection, log: WriteLog) {
       const row = id === null ? undefined : find(worldId, room, id);
       if (!row) expectRoom(worldId, room);
       expectUser(worldId, user);
-      const unpinned = unpin.get({ room, except: id });
+      const unpinned = unpin.get({ world: worldId, room, except: id });
       log.append(worldId, { type: "poll.pinned", room, poll: id });
       if (!row) return undefined;
       const pinned = { ...row, is_pinned: 1 };
       update.run(pinned);
-      const poll = whole(pinned);
+      const poll = whole(worldId, pinned);
       for (const ended of endedPollPin(poll, unpinned)) {
         log.append(worldId, ended);
       }

@@ -11,8 +11,7 @@ import type { Connection } from "../engine/connection.js";
 
 type SeenRow = QuestionRow & { voted: number };
 
-const IN_ROOM =
-  "q.room_id = @room AND EXISTS (SELECT 1 FROM rooms WHERE id = @room AND world_id = @world)";
+const IN_ROOM = "q.world_id = @world AND q.room_id = @room";
 
 /** The reads of questions. */
 export function questionReads(db: Connection) {
@@ -35,7 +34,7 @@ export function questionReads(db: Connection) {
         .map(
           (condition) =>
             `SELECT ${QUESTION_COLUMNS}, EXISTS (SELECT 1 FROM question_votes
-               WHERE user_id = @user AND question = q.number) AS voted
+               WHERE world_id = @world AND user_id = @user AND question = q.number) AS voted
              FROM questions AS q WHERE ${IN_ROOM} AND ${condition}`,
         )
         .join(" UNION ALL ")} ORDER BY 1 DESC`,

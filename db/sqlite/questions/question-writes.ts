@@ -33,12 +33,12 @@ export function questionWrites(
   erases: () => void,
 ) {
   const { expectRoom, expectUser, expectActive } = participantChecks(db);
-  const select = db.prepare<[string, string], QuestionRow>(
-    `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.id = ? AND q.room_id = ?`,
+  const select = db.prepare<[string, string, string], QuestionRow>(
+    `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.id = ? AND q.world_id = ? AND q.room_id = ?`,
   );
-  const insert = db.prepare<Omit<QuestionRow, "number">>(
-    `INSERT INTO questions (id, room_id, sender, moderator, content, state, answered, is_pinned, timestamp)
-     VALUES (@id, @room, @sender, @moderator, @content, @state, @answered, @is_pinned, @timestamp)`,
+  const insert = db.prepare<Omit<QuestionRow, "number"> & { world: string }>(
+    `INSERT INTO questions (world_id, id, room_id, sender, moderator, content, state, answered, is_pinned, timestamp)
+     VALUES (@world, @id, @room, @sender, @moderator, @content, @state, @answered, @is_pinned, @timestamp)`,
   );
   const update = db.prepare<QuestionRow>(
     `UPDATE questions SET moderator = @moderator, content = @content, state = @state,
@@ -46,20 +46,25 @@ export function questionWrites(
   );
   const unpin = db
     .prepare<
-      { moderator: string | null; room: string; except: string | null },
+      {
+        world: string;
+        moderator: string | null;
+        room: string;
+        except: string | null;
+      },
       string
     >(
       `UPDATE questions SET is_pinned = 0, moderator = @moderator
-       WHERE room_id = @room AND is_pinned = 1 AND id IS NOT @except RETURNING id`,
+       WHERE world_id = @world AND room_id = @room AND is_pinned = 1 AND id IS NOT @except RETURNING id`,
     )
     .pluck();
   const remove = db.prepare<[number]>("DELETE FROM questions WHERE number = ?");
-  const addVote = db.prepare<[number, string]>(
-    `INSERT INTO question_votes (question, user_id) VALUES (?, ?)
-     ON CONFLICT (user_id, question) DO NOTHING`,
+  const addVote = db.prepare<[string, number, string]>(
+    `INSERT INTO question_votes (world_id, question, user_id) VALUES (?, ?, ?)
+     ON CONFLICT (world_id, user_id, question) DO NOTHING`,
   );
-  const removeVote = db.prepare<[number, string]>(
-    "DELETE FROM question_votes WHERE question = ? AND user_id = ?",
+  const removeVote = db.prepare<[string, number, string]>(
+    "DELETE FROM question_votes WHERE world_id = ? AND question = ? AND user_id = ?",
   );
   const count = db
     .prepare<[number, number], number>(
@@ -70,16 +75,16 @@ export function questionWrites(
   /** @throws {StoreError} `absent` on `room` or `question`. */
   function find(worldId: string, room: string, id: string): QuestionRow {
     expectRoom(worldId, room);
-    const row = select.get(id, room);
+    const row = select.get(id, worldId, room);
     if (!row) throw absent("question");
     return row;
   }
 
   /** Writes a question, and ends the pin of another if it is pinned. */
-  function save(row: QuestionRow) {
+  function save(world: string, row: QuestionRow) {
     const { id, room, moderator } = row;
     const unpinned = row.is_pinned
-      ? unpin.get({ moderator, room, except: id })
+      ? unpin.get({ world, moderator, room, except: id })
       : undefined;
     update.run(row);
     return {
@@ -93,7 +98,7 @@ export function questionWrites(
       expectRoom(worldId, room);
       expectActive(worldId, draft.sender);
       const row = newQuestionRow(room, draft);
-      insert.run(row);
+      insert.run({ ...row, world: worldId });
       const question = toQuestion(row);
       log.append(worldId, savedQuestion(room, question.id));
       return question;
@@ -114,7 +119,7 @@ export function questionWrites(
         log.erasedData(worldId);
       }
       const before = toQuestion(row);
-      const { after, unpinned } = save(changed);
+      const { after, unpinned } = save(worldId, changed);
       log.append(worldId, updatedQuestion(before, after));
       if (unpinned === undefined) return { before, after };
       log.append(worldId, savedQuestion(room, unpinned));
@@ -142,7 +147,11 @@ export function questionWrites(
       const row = find(worldId, room, id);
       expectActive(worldId, user);
       if (!seesQuestion(row, user, all)) throw absent("question");
-      const { changes } = (vote ? addVote : removeVote).run(row.number, user);
+      const { changes } = (vote ? addVote : removeVote).run(
+        worldId,
+        row.number,
+        user,
+      );
       if (changes > 0) row.score = count.get(vote ? 1 : -1, row.number)!;
       const change = { type: "question.voted", room, question: id } as const;
       log.appendOf(worldId, user, change);
@@ -161,7 +170,7 @@ export function questionWrites(
         expectUser(worldId, moderator);
         const pinned = { ...row, moderator, is_pinned: 1 };
         log.append(worldId, change);
-        const { after, unpinned } = save(pinned);
+        const { after, unpinned } = save(worldId, pinned);
         for (const ended of endedQuestionPin(after, unpinned)) {
           log.append(worldId, ended);
         }
@@ -169,7 +178,7 @@ export function questionWrites(
       }
       expectRoom(worldId, room);
       expectUser(worldId, moderator);
-      unpin.get({ moderator, room, except: null });
+      unpin.get({ world: worldId, moderator, room, except: null });
       log.append(worldId, change);
       return undefined;
     },

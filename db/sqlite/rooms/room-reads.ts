@@ -183,12 +183,15 @@ export function roomReads(db: Connection, cache: ReadCache) {
 
 const cacheKeyOf = (filter: Filter) => JSON.stringify(Object.values(filter));
 
+const HAS_TYPE = `AND EXISTS (SELECT 1 FROM room_modules
+     WHERE world_id = @world AND room_id = rooms.id AND type = @type)`;
+
 // The plus keeps SQLite from selecting by group and then sorting. The index of the
 // order includes the group and gives the page without sorting.
 const fromRooms = ({ type, search }: Filter) =>
   `FROM worlds CROSS JOIN rooms ON rooms.world_id = worlds.id
    WHERE worlds.id = @world AND +view_group IN (SELECT value FROM json_each(@groups))
-   ${type ? "AND EXISTS (SELECT 1 FROM room_modules WHERE room_id = rooms.id AND type = @type)" : ""}
+   ${type ? HAS_TYPE : ""}
    ${search ? "AND (instr(name_folded, @search) OR instr(description_folded, @search))" : ""}`;
 
 const byteSizeOf = (row: RoomRow) =>

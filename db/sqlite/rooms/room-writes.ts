@@ -78,8 +78,8 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
     "UPDATE rooms SET sorting_priority = ?, revision = revision + 1 WHERE id = ?",
   );
   const removeChannels = channelRemoval(db);
-  const hasQuestions = db.prepare<[string]>(
-    "SELECT 1 FROM questions WHERE room_id = ? LIMIT 1",
+  const hasQuestions = db.prepare<[string, string]>(
+    "SELECT 1 FROM questions WHERE world_id = ? AND room_id = ? LIMIT 1",
   );
   const remove = db.prepare<[string]>("DELETE FROM rooms WHERE id = ?");
   const joinGroup = db
@@ -94,11 +94,11 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
   const removeEmptyGroup = db.prepare<[number]>(
     "DELETE FROM view_groups WHERE id = ? AND rooms = 0",
   );
-  const clearModules = db.prepare<[string]>(
-    "DELETE FROM room_modules WHERE room_id = ?",
+  const clearModules = db.prepare<[string, string]>(
+    "DELETE FROM room_modules WHERE world_id = ? AND room_id = ?",
   );
-  const insertModule = db.prepare<[string, string]>(
-    "INSERT OR IGNORE INTO room_modules (room_id, type) VALUES (?, ?)",
+  const insertModule = db.prepare<[string, string, string]>(
+    "INSERT OR IGNORE INTO room_modules (world_id, room_id, type) VALUES (?, ?, ?)",
   );
 
   function enterGroup(worldId: string, permissions: PermissionConfig): number {
@@ -110,8 +110,12 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
     removeEmptyGroup.run(group);
   }
 
-  function indexModules(id: string, modules: Room["module_config"]): void {
-    for (const { type } of modules) insertModule.run(id, type);
+  function indexModules(
+    worldId: string,
+    id: string,
+    modules: Room["module_config"],
+  ): void {
+    for (const { type } of modules) insertModule.run(worldId, id, type);
   }
 
   function insertRoom(worldId: string, record: RoomRecord): WholeRoomRow {
@@ -126,7 +130,7 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
       worldId,
       enterGroup(worldId, record.permission_config ?? {}),
     );
-    indexModules(record.id, record.module_config ?? []);
+    indexModules(worldId, record.id, record.module_config ?? []);
     return { ...row, domain: row.domain ?? world };
   }
 
@@ -185,8 +189,8 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
     log.append(worldId, { type, room: id });
     if (Object.keys(changes).length === 0) return seen;
     if (changes.module_config) {
-      clearModules.run(id);
-      indexModules(id, asked.module_config!);
+      clearModules.run(worldId, id);
+      indexModules(worldId, id, asked.module_config!);
     }
     const row = {
       ...seen,
@@ -263,7 +267,7 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
       versions?: readonly string[],
     ): PermissionConfig {
       const { seen, hidden } = find(worldId, id, versions);
-      if (hasQuestions.get(id)) erases();
+      if (hasQuestions.get(worldId, id)) erases();
       removeChannels.ofRoom(id);
       remove.run(id);
       quitGroup(hidden.view_group);

@@ -43,8 +43,8 @@ export function userReads(db: Connection, cache: ReadCache) {
   // Only ids are sorted: profiles may be large.
   const selectBlocked = db
     .prepare<[string, string], string>(
-      `SELECT id FROM users
-       WHERE id IN (SELECT blocked_id FROM blocks WHERE user_id = ?) AND world_id = ?
+      `SELECT users.id FROM blocks CROSS JOIN users ON users.id = blocks.blocked_id
+       WHERE blocks.world_id = ? AND blocks.user_id = ?
        ORDER BY ${BY_NAME}`,
     )
     .pluck();
@@ -78,7 +78,7 @@ export function userReads(db: Connection, cache: ReadCache) {
     blocked(worldId: string, id: string): UserRecord[] {
       const blocked: UserRecord[] = [];
       let size = 0;
-      for (const other of selectBlocked.all(id, worldId)) {
+      for (const other of selectBlocked.all(worldId, id)) {
         const row = select.get(other, worldId)!;
         size += row.profile?.length ?? 0;
         if (size > MAX_BLOCKED_SIZE) break;

@@ -79,20 +79,24 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
   const select = db.prepare<[string, string], UserRow>(
     `SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
   );
-  const block = db.prepare<[string, string]>(
-    "INSERT OR IGNORE INTO blocks (user_id, blocked_id) VALUES (?, ?)",
+  const block = db.prepare<[string, string, string]>(
+    "INSERT OR IGNORE INTO blocks (world_id, user_id, blocked_id) VALUES (?, ?, ?)",
   );
-  const isBlocked = db.prepare<[string, string]>(
-    "SELECT 1 FROM blocks WHERE user_id = ? AND blocked_id = ?",
+  const isBlocked = db.prepare<[string, string, string]>(
+    "SELECT 1 FROM blocks WHERE world_id = ? AND user_id = ? AND blocked_id = ?",
   );
   const countBlocked = db
-    .prepare<[string], number>("SELECT count(*) FROM blocks WHERE user_id = ?")
+    .prepare<[string, string], number>(
+      "SELECT count(*) FROM blocks WHERE world_id = ? AND user_id = ?",
+    )
     .pluck();
-  const unblock = db.prepare<[string, string]>(
-    "DELETE FROM blocks WHERE user_id = ? AND blocked_id = ?",
+  const unblock = db.prepare<[string, string, string]>(
+    "DELETE FROM blocks WHERE world_id = ? AND user_id = ? AND blocked_id = ?",
   );
-  const unblockAll = db.prepare<[string, string]>(
-    "DELETE FROM blocks WHERE user_id = ? OR blocked_id = ?",
+  const unblockAll = ["user_id", "blocked_id"].map((column) =>
+    db.prepare<[string, string]>(
+      `DELETE FROM blocks WHERE world_id = ? AND ${column} = ?`,
+    ),
   );
   const erase = db.prepare<[string]>(
     `UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL,
@@ -102,12 +106,12 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
   const removeChannels = channelRemoval(db);
   // What others see stays, without its author. Votes still count.
   const disown = [
-    "UPDATE files SET user_id = NULL WHERE user_id = ?",
-    "UPDATE questions SET sender = NULL WHERE sender = ?",
-    "UPDATE questions SET moderator = NULL WHERE moderator = ?",
-    "UPDATE question_votes SET user_id = NULL WHERE user_id = ?",
-    "UPDATE poll_ballots SET user_id = NULL WHERE user_id = ?",
-  ].map((sql) => db.prepare<[string]>(sql));
+    "UPDATE files SET user_id = NULL WHERE world_id = ? AND user_id = ?",
+    "UPDATE questions SET sender = NULL WHERE world_id = ? AND sender = ?",
+    "UPDATE questions SET moderator = NULL WHERE world_id = ? AND moderator = ?",
+    "UPDATE question_votes SET user_id = NULL WHERE world_id = ? AND user_id = ?",
+    "UPDATE poll_ballots SET user_id = NULL WHERE world_id = ? AND user_id = ?",
+  ].map((sql) => db.prepare<[string, string]>(sql));
 
   /** @throws {StoreError} `absent` unless all are users of the world who are not erased. */
   function expectKnown(worldId: string, ...ids: string[]): void {
@@ -120,9 +124,9 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
    */
   function addBlock(worldId: string, id: string, other: string): boolean {
     expectKnown(worldId, id, other);
-    if (isBlocked.get(id, other)) return false;
-    if (countBlocked.get(id)! >= MAX_BLOCKED) throw tooManyBlocked();
-    block.run(id, other);
+    if (isBlocked.get(worldId, id, other)) return false;
+    if (countBlocked.get(worldId, id)! >= MAX_BLOCKED) throw tooManyBlocked();
+    block.run(worldId, id, other);
     return true;
   }
 
@@ -227,7 +231,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
 
     unblockUser(worldId: string, id: string, other: string): void {
       expectKnown(worldId, id, other);
-      unblock.run(id, other);
+      unblock.run(worldId, id, other);
       log.append(worldId, { type: "user.unblocked", user: id });
     },
 
@@ -242,12 +246,13 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       });
       if (id === undefined) throw absent("user");
       erase.run(id);
-      unblockAll.run(id, id);
-      for (const statement of disown) statement.run(id);
+      for (const statement of [...unblockAll, ...disown]) {
+        statement.run(worldId, id);
+      }
       for (const [table, statement] of USER_TRACES) {
         if (await sql.run(statement, [worldId, id])) log.erased(table);
       }
-      removeChannels.ofUser(id);
+      removeChannels.ofUser(worldId, id);
       log.erasedData(worldId);
       log.append(worldId, { type: "user.erased", user: id });
       return id;
