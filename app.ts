@@ -24,6 +24,7 @@ import { commands } from "./live/commands.js";
 import live from "./live/index.js";
 import { isTaken } from "./live/socket/upgrade.js";
 import mediaPlugin from "./plugins/media/index.js";
+import feeds from "./plugins/feed/index.js";
 import type { Gather } from "./plugins/gather.js";
 import outbound from "./plugins/outbound/index.js";
 import openapi from "./plugins/openapi/index.js";
@@ -38,6 +39,7 @@ import items from "./routes/items.js";
 import messages from "./routes/messages.js";
 import serverRoutes from "./routes/server.js";
 import tokens from "./routes/tokens.js";
+import changes from "./routes/changes.js";
 import health from "./routes/health.js";
 import asyncapiRoute from "./routes/asyncapi.js";
 import openapiRoute from "./routes/openapi.js";
@@ -127,6 +129,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       requirements: requirementsOf(commands),
     });
     app.register(docs);
+    app.register(feeds);
     app.register(retention, { logDays: config.logDays });
     if (config.web.on) {
       const { web: pages, uploads } = config;
@@ -149,6 +152,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     const { adminToken } = config;
     if (adminToken !== undefined) app.register(serverRoutes, { adminToken });
     app.register(activity);
+    app.register(changes);
     app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
     app.register(media);

@@ -154,6 +154,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/changes": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read what changed in a world, or follow it
+     * @description With Accept: text/event-stream, the answer is a stream of server-sent events, which Last-Event-ID resumes.
+     */
+    get: operations["listChanges"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/files": {
     parameters: {
       query?: never;
@@ -672,6 +692,63 @@ export interface components {
        */
       since: string;
     };
+    /** @description A change in a world. */
+    FeedEntry: {
+      /** @description Counts up in the world, with gaps. */
+      seq: number;
+      /** @description To go on after this entry. */
+      cursor: string;
+      /** Format: date-time */
+      at: string;
+      /** @description More types may come. */
+      type: string;
+      /** @description Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes. */
+      by: {
+        /** @enum {string} */
+        kind: "user" | "api" | "command" | "server";
+        /** @description Of a user, or of a call whose token names a user. */
+        user_id?: string | null;
+        /** @description The uid of the tokens of that user; null once it is erased. */
+        token_id?: string | null;
+      } | null;
+      /** @description The ids of the subject, and the fields of an update. */
+      data: {
+        [key: string]: unknown;
+      };
+    };
+    /**
+     * @description Changes in the order in which they happened.
+     * @example {
+     *       "results": [
+     *         {
+     *           "seq": 812,
+     *           "cursor": "812",
+     *           "at": "2027-03-01T09:00:00.000Z",
+     *           "type": "room.updated",
+     *           "by": {
+     *             "kind": "user",
+     *             "user_id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+     *             "token_id": "ada"
+     *           },
+     *           "data": {
+     *             "room_id": "018f8f5e-6e2a-7cc0-8000-0123456789ab",
+     *             "fields": [
+     *               "name"
+     *             ]
+     *           }
+     *         }
+     *       ],
+     *       "cursor": "812",
+     *       "more": false
+     *     }
+     */
+    FeedPage: {
+      results: components["schemas"]["FeedEntry"][];
+      /** @description To go on after this page. */
+      cursor: string;
+      /** @description Whether there are later entries now. */
+      more: boolean;
+    };
     /** @description A file that was uploaded to a world. */
     File: {
       /** Format: uuid */
@@ -764,6 +841,7 @@ export interface components {
         | "unsupported_media_type"
         | "too_large"
         | "changed"
+        | "cursor_expired"
         | "invalid_json"
         | "invalid_request"
         | "rate_limited"
@@ -1472,6 +1550,62 @@ export interface operations {
       400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listChanges: {
+    parameters: {
+      query?: {
+        /**
+         * @description A cursor: entries after it. 0 begins with the oldest entry that is kept. Without it, the answer is an empty page with the present cursor.
+         * @example 812
+         */
+        after?: string;
+        /**
+         * @description Types, separated by commas; room.* for all types of a kind. Unknown ones are ignored.
+         * @example room.*,user.created
+         */
+        types?: string;
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Changes in the order in which they happened. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FeedPage"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      /** @description Entries after the cursor are not kept any more (code: cursor_expired). */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
       429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];

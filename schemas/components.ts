@@ -7,6 +7,7 @@ import {
 } from "./announcements.js";
 import { Activity } from "./activity.js";
 import { Faults, Problem } from "./errors.js";
+import { FeedEntry, FeedPage } from "./feed.js";
 import { File, FileList, FileProblem, Upload, UploadForm } from "./files.js";
 import { Poll, PollList, Question, QuestionList } from "./items.js";
 import { Message, MessageDraft, MessageList } from "./messages.js";
@@ -61,6 +62,8 @@ export const components: readonly TSchema[] = [
   ListedWorld,
   WorldList,
   Activity,
+  FeedEntry,
+  FeedPage,
   File,
   FileList,
   Upload,

@@ -10,6 +10,7 @@ export const problemCodes = [
   "unsupported_media_type",
   "too_large",
   "changed",
+  "cursor_expired",
   "invalid_json",
   "invalid_request",
   "rate_limited",

@@ -48,7 +48,7 @@ const entryWith = (
       by: isAuthor,
       ...fields,
     },
-    optional,
+    { fields: isListOf(isText, MAX_PARTS), isNew: isFlag, ...optional },
   );
 
 const isRule: Shape = isListOf(
@@ -145,7 +145,10 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "rooms.reordered": ofWorld,
   "user.entered": ofUser,
   "user.updated": ofUser,
-  "user.moderated": ofUser,
+  "user.moderated": entryWith(
+    { user: isId },
+    { state: isOneOf("none", "silenced", "banned") },
+  ),
   "user.blocked": ofUser,
   "user.unblocked": ofUser,
   "user.erased": ofUser,

@@ -286,7 +286,12 @@ export const TABLES: readonly Table[] = [
   table(
     "log_heads",
     "world_id",
-    { world_id: anyWorld, seq: number, tag: number },
+    {
+      world_id: anyWorld,
+      seq: number,
+      tag: number,
+      pruned: { ...number, formerly: 0, since: BACKUP_VERSION },
+    },
     3,
   ),
   table(

@@ -1,12 +1,73 @@
 import { isVisible as isShown } from "../../schemas/plain/announcements.js";
 import { isPublic, isVisible } from "../../schemas/plain/items.js";
 import type { Item } from "../contract/items.js";
+import type { UserChanges } from "../contract/store.js";
 import type { Poll } from "../contract/polls.js";
 import type { Question } from "../contract/questions.js";
 import type { Announcement } from "../contract/announcements.js";
 import type { Given } from "./draft.js";
+import type { PublicModeration } from "./entries.js";
+import { changedFields, changesBetween } from "./fields.js";
 
 // Shared by the engines: the log entries of writes to records that others see.
+
+/**
+ * A user entered.
+ * @param isNew whether that created the user.
+ * @param hasOthers whether a known user came with other traits.
+ */
+export const enteredUser = (
+  user: string,
+  isNew: boolean,
+  hasOthers = false,
+): Given => ({
+  ...{ type: "user.entered", user },
+  ...(isNew
+    ? { isNew }
+    : { changes: changedFields(...(hasOthers ? ["traits"] : [])) }),
+});
+
+/**
+ * A user was updated. The values are personal, and the state that clients keep is nobody else's
+ * business.
+ */
+export const updatedUser = (
+  user: string,
+  { profile, pretalx_id }: UserChanges,
+): Given => ({
+  ...{ type: "user.updated", user },
+  changes: changedFields(
+    ...(profile === undefined ? [] : ["profile"]),
+    ...(pretalx_id === undefined ? [] : ["pretalx_id"]),
+  ),
+});
+
+/** A user was banned, silenced or reactivated. */
+export const moderatedUser = (before: Moderated, after: Moderated): Given => {
+  const state = moderationOf(after);
+  return {
+    ...{ type: "user.moderated", user: after.id, state },
+    changes: [{ field: "state", before: moderationOf(before), after: state }],
+  };
+};
+
+interface Moderated {
+  readonly id: string;
+  readonly moderation_state: string;
+}
+
+const moderationOf = ({ moderation_state }: Moderated) =>
+  (moderation_state || "none") as PublicModeration;
+
+const ANNOUNCEMENT = ["text", "show_until", "state"];
+
+/** An announcement was created. */
+export const createdAnnouncement = (made: Announcement): Given => ({
+  type: "announcement.created",
+  announcement: made.id,
+  wasVisible: false,
+  changes: changesBetween(null, made, ANNOUNCEMENT),
+});
 
 /** An announcement was changed. @param now in milliseconds since 1970. */
 export function updatedAnnouncement(
@@ -19,6 +80,7 @@ export function updatedAnnouncement(
     type: "announcement.updated",
     announcement: after.id,
     wasVisible,
+    changes: changesBetween(before, after, ANNOUNCEMENT),
     ...(wasVisible &&
       !isShown(after, now) && { hidden: { ...after, text: before.text } }),
   };
@@ -31,24 +93,41 @@ export function updatedAnnouncement(
  * @param isSeen whether readers, who manage no items, see this one.
  * @param hiddenOf the item that readers get when an update hides it: its new state, and the text
  *   that they saw last.
+ * @param fields those that an update may change.
  */
 function itemEntries<I extends Item>(
   kind: "question" | "poll",
   wasSeen: "wasVisible" | "wasPublic",
   isSeen: (item: I) => boolean,
   hiddenOf: (before: I, after: I) => I,
+  fields: readonly string[],
 ) {
   const entry = (change: string, room: string, id: string, more: object) =>
-    ({ type: `${kind}.${change}`, room, [kind]: id, ...more }) as Given;
+    ({
+      type: `${kind}.${change}`,
+      room,
+      [kind]: id,
+      ...more,
+    }) as unknown as Given;
 
-  /** An item was created, or its pin was ended by another one. */
-  const saved = (room: string, id: string): Given =>
-    entry("saved", room, id, { hid: false });
+  const created = (made: I): Given =>
+    entry("saved", made.room, made.id, {
+      ...{ hid: false, isNew: true },
+      changes: changesBetween(null, made, fields),
+    });
+
+  /** The pin of an item was ended by another one. */
+  const unpinned = (room: string, id: string): Given =>
+    entry("saved", room, id, {
+      hid: false,
+      changes: [{ field: "is_pinned", before: true, after: false }],
+    });
 
   const updated = (before: I, after: I): Given => {
     const hid = isSeen(before) && !isSeen(after);
     const hidden = hid && { hidden: hiddenOf(before, after) };
-    return entry("saved", after.room, after.id, { hid, ...hidden });
+    const changes = changesBetween(before, after, fields);
+    return entry("saved", after.room, after.id, { hid, changes, ...hidden });
   };
 
   /**
@@ -56,16 +135,17 @@ function itemEntries<I extends Item>(
    * item that they may not see.
    */
   const endedPin = (pinned: I, ended: string | undefined): Given[] =>
-    ended === undefined || isSeen(pinned) ? [] : [saved(pinned.room, ended)];
+    ended === undefined || isSeen(pinned) ? [] : [unpinned(pinned.room, ended)];
 
   const deleted = (before: I): Given =>
     entry("deleted", before.room, before.id, { [wasSeen]: isSeen(before) });
 
-  return { saved, updated, endedPin, deleted };
+  return { created, unpinned, updated, endedPin, deleted };
 }
 
 export const {
-  saved: savedQuestion,
+  created: createdQuestion,
+  unpinned: unpinnedQuestion,
   updated: updatedQuestion,
   endedPin: endedQuestionPin,
   deleted: deletedQuestion,
@@ -74,10 +154,12 @@ export const {
   "wasVisible",
   isVisible,
   (before, after) => ({ ...after, content: before.content }),
+  ["content", "state", "answered", "is_pinned"],
 );
 
 export const {
-  saved: savedPoll,
+  created: createdPoll,
+  unpinned: unpinnedPoll,
   updated: updatedPoll,
   endedPin: endedPollPin,
   deleted: deletedPoll,
@@ -86,4 +168,5 @@ export const {
   "wasPublic",
   isPublic,
   (before, { state, is_pinned }) => ({ ...before, state, is_pinned }),
+  ["content", "state", "poll_type", "is_pinned", "options"],
 );

@@ -13,6 +13,9 @@ export interface Vote {
   readonly connection?: string | undefined;
 }
 
+/** A decision about a user, as programs read it. */
+export type PublicModeration = "none" | "silenced" | "banned";
+
 /** The change of a write. Its entry has the world. */
 export type Change =
   | {
@@ -47,14 +50,14 @@ export type Change =
         /** Is new, or came back with other traits, or logged in after a time that counts as inactive. */
         | "user.entered"
         | "user.updated"
-        /** Was banned, silenced or reactivated. */
-        | "user.moderated"
         /** Blocks another user, or does so no longer. */
         | "user.blocked"
         | "user.unblocked"
         | "user.erased";
       user: string;
     }
+  /** Was banned, silenced or reactivated. */
+  | { type: "user.moderated"; user: string; state?: PublicModeration }
   | {
       type: "announcement.created" | "announcement.updated";
       announcement: string;
@@ -125,6 +128,10 @@ export interface Stamp extends Position {
   /** When it was written, in milliseconds since 1970. */
   readonly at: number;
   readonly by: Author;
+  /** The names of the fields that an update changed; unknown in entries of older versions. */
+  readonly fields?: readonly string[] | undefined;
+  /** Whether the record that the entry names is new, where the type leaves that open. */
+  readonly isNew?: boolean | undefined;
 }
 
 /** An entry of the log of a world: the change of one write. */
@@ -143,6 +150,11 @@ export type OnAppended = (
 
 /** The log of each world. */
 export interface LogStore extends LogReads<Entry> {
+  /**
+   * The number of the last entry that {@link prune} has removed; 0 for none. A reader that has
+   * read up to this one has missed nothing. Some chat events before it are still there.
+   */
+  floor(world: string): Promise<number>;
   /**
    * Deletes a slice of the entries of a world that are older than a time. Chat events stay.
    * For {@link INDEX}, the remaining entries of deleted worlds go, too. Hidden texts in

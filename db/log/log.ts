@@ -14,8 +14,8 @@ export interface Logged extends Position {
 /** A part of the log of a world, as it is at one moment. */
 export interface Stretch<E extends Logged> {
   /**
-   * The tag of the entry after which the stretch begins; undefined if the log no longer
-   * has that entry. It is 0 for the beginning of the log.
+   * The tag of the entry after which the stretch begins; undefined if the log has no such
+   * entry. It is 0 for the beginning of the log.
    */
   readonly tag: number | undefined;
   /** In order. The numbers of entries that were erased since are missing. */

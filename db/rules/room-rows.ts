@@ -2,7 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { RoomRecord } from "../../schemas/world-document.js";
 import { extrasJson, ownExtras, type WholeRoomRow } from "./rows.js";
-import { type RoomUpdate, StoreError } from "../contract/store.js";
+import {
+  type RoomExtras,
+  type RoomUpdate,
+  StoreError,
+} from "../contract/store.js";
+import {
+  changesBetween,
+  type FieldChange,
+  storedValue,
+} from "../log/fields.js";
 
 // Shared by the engines: writes of rooms.
 
@@ -76,6 +85,63 @@ function columnOf(name: string, value: unknown, old: WholeRoomRow): unknown {
       return value;
   }
 }
+
+/** The fields in which a room differs after {@link roomChanges}, for the log. */
+export function roomFieldChanges(
+  old: WholeRoomRow,
+  ownDomain: string | null,
+  changed: Partial<OwnRoomRow>,
+): FieldChange[] {
+  return Object.entries(changed).flatMap(([field, after]): FieldChange[] => {
+    const before =
+      field === "domain" ? ownDomain : old[field as keyof WholeRoomRow];
+    switch (field) {
+      case "module_config":
+      case "permission_config":
+        return [
+          {
+            field,
+            before: storedValue(before as string),
+            after: storedValue(after as string),
+          },
+        ];
+      case "extras":
+        return changesBetween(
+          ownExtras(before as string | null),
+          ownExtras(after as string | null),
+          EXTRAS,
+        );
+      default:
+        return [{ field, before, after }];
+    }
+  });
+}
+
+/** The fields of a new room, for the log. */
+export const newRoomChanges = (record: RoomRecord): FieldChange[] =>
+  changesBetween(null, record, ROOM_FIELDS);
+
+/** Which room was deleted, for the log. */
+export const deletedRoomChanges = ({ name }: WholeRoomRow): FieldChange[] => [
+  { field: "name", before: name, after: null },
+];
+
+const EXTRAS = [
+  "picture",
+  "import_id",
+  "pretalx_id",
+  "force_join",
+  "schedule_data",
+] as const satisfies (keyof RoomExtras)[];
+
+const ROOM_FIELDS = [
+  "name",
+  "description",
+  "module_config",
+  "permission_config",
+  "sorting_priority",
+  "domain",
+];
 
 /** The fields that have a value. */
 const given = <T extends object>(fields: T): Partial<T> =>

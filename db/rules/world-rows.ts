@@ -7,6 +7,7 @@ import type {
 } from "../../schemas/worlds.js";
 import type { WorldRow } from "./rows.js";
 import { StoreError, type WorldSettings } from "../contract/store.js";
+import { changesBetween, type FieldChange } from "../log/fields.js";
 
 // Shared by the engines: writes of worlds.
 
@@ -62,6 +63,23 @@ export function configuredWorld(
       : old.permission_config,
   };
 }
+
+/** The fields in which a world differs after a change, for the log. */
+export const worldFieldChanges = (
+  old: WorldRow,
+  row: WorldRow,
+): FieldChange[] => {
+  const stored = (["config", "permission_config"] as const).flatMap((field) =>
+    old[field] === row[field]
+      ? []
+      : changesBetween(
+          { [field]: JSON.parse(old[field]) as unknown },
+          { [field]: JSON.parse(row[field]) as unknown },
+          [field],
+        ),
+  );
+  return [...changesBetween(old, row, ["title", "domain"]), ...stored];
+};
 
 /** A domain without its port. */
 export const hostOf = (domain: string): string => domain.split(":", 1)[0] ?? "";

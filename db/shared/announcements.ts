@@ -7,7 +7,7 @@ import {
   newAnnouncement,
 } from "../contract/announcements.js";
 import { StoreError } from "../contract/store.js";
-import { updatedAnnouncement } from "../log/changes.js";
+import { createdAnnouncement, updatedAnnouncement } from "../log/changes.js";
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";
 import type { Sql } from "./sql.js";
@@ -38,11 +38,7 @@ export const announcementWrites = (sql: Sql, log: DomainLog) => ({
   async create(world: string, draft: AnnouncementDraft): Promise<Announcement> {
     const made = newAnnouncement(draft);
     if (!(await insert(sql, world, made))) throw absent("world");
-    log.append(world, {
-      type: "announcement.created",
-      announcement: made.id,
-      wasVisible: false,
-    });
+    log.append(world, createdAnnouncement(made));
     return made;
   },
 

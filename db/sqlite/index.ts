@@ -206,6 +206,7 @@ function storeIn(
     log: {
       heads: (worlds) => readAnew(() => log.heads(worlds)),
       since: (...args) => readAnew(() => log.since(...args)),
+      floor: (world) => readAnew(() => log.floor(world)),
       prune: (...args) => writer.run("pruneLog", undefined, ...args),
     },
     counts: async () => read(counts),

@@ -44,7 +44,13 @@ export const traitsOf = (text: string): string[] =>
 
 /** The keys that the console needs, and the keys for editing a room. */
 const NEEDED = {
-  world: ["world.view", "world.update", "world.secrets", "world.api"],
+  world: [
+    "world.view",
+    "world.update",
+    "world.secrets",
+    "world.api",
+    "world.feed",
+  ],
   room: ["room.view", "room.update"],
 } as const satisfies Record<string, readonly PermissionKey[]>;
 

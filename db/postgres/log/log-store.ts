@@ -37,8 +37,16 @@ const SINCE = `SELECT world_id AS world, seq, tag, at, type, author, detail, dat
 const ERASE_OLD_DATA = `UPDATE log SET data = NULL
   WHERE world_id = $1 AND data IS NOT NULL AND at < $2::bigint`;
 
-const PRUNE = `DELETE FROM log WHERE world_id = $1 AND at < $2::bigint AND seq IN (
-  SELECT seq FROM log WHERE world_id = $1 ORDER BY seq LIMIT ${SLICE})`;
+const PRUNE = `WITH gone AS (
+    DELETE FROM log WHERE world_id = $1 AND at < $2::bigint AND seq IN (
+      SELECT seq FROM log WHERE world_id = $1 ORDER BY seq LIMIT ${SLICE})
+    RETURNING seq),
+  noted AS (
+    UPDATE log_heads SET pruned = greatest(pruned, (SELECT max(seq) FROM gone))
+    WHERE world_id = $1 AND EXISTS (SELECT FROM gone))
+  SELECT count(*) FROM gone`;
+
+const FLOOR = "SELECT pruned FROM log_heads WHERE world_id = $1";
 
 /** The deleted worlds that have entries. */
 const GONE = `SELECT world_id FROM log_heads WHERE world_id <> ''
@@ -57,13 +65,15 @@ export const logStore = (db: Database): LogStore => ({
         values,
       );
       const tag = place ? (place.tag ?? undefined) : seq === 0 ? 0 : undefined;
-      const isNew = place && tag !== undefined && place.seq > seq;
+      const isNew = place && place.seq > seq;
       const last = place?.seq ?? 0;
       return {
         tag,
         entries: isNew ? await readEntries(sql, world, seq, limit, last) : [],
       };
     }, DEADLINE),
+
+  floor: async (world) => Number((await db.sql.value(FLOOR, [world])) ?? 0),
 
   async prune(world, before) {
     let count = await pruneLog(db, world, before);
@@ -81,7 +91,7 @@ const pruneLog = (db: Database, world: string, before: number) =>
   db.write(world, async (sql, log) => {
     const erased = await sql.run(ERASE_OLD_DATA, [world, Date.now() - KEPT]);
     if (erased > 0) log.erased("log");
-    return sql.run(PRUNE, [world, Math.ceil(before)]);
+    return Number(await sql.value(PRUNE, [world, Math.ceil(before)]));
   });
 
 /** @param head the number of the last entry. */

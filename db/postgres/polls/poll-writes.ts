@@ -2,7 +2,8 @@ import type { Delivery } from "../../contract/chat.js";
 import {
   deletedPoll,
   endedPollPin,
-  savedPoll,
+  createdPoll,
+  unpinnedPoll,
   updatedPoll,
 } from "../../log/changes.js";
 import {
@@ -53,7 +54,7 @@ export async function createPoll(
     row.timestamp,
     row.results,
   ]);
-  log.append(savedPoll(room, row.id));
+  log.append(createdPoll(poll));
   return poll;
 }
 
@@ -102,7 +103,7 @@ export async function updatePoll(
   const before = toPoll(row, present);
   const after = toPoll(changed, options);
   log.append(updatedPoll(before, after));
-  if (unpinned !== undefined) log.append(savedPoll(room, unpinned));
+  if (unpinned !== undefined) log.append(unpinnedPoll(room, unpinned));
   // The poll is known before the event that names it.
   const delivery = isOpened(row, changed)
     ? await announce(sql, log, worldId, room, id, user)

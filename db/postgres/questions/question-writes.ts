@@ -1,7 +1,8 @@
 import {
   deletedQuestion,
   endedQuestionPin,
-  savedQuestion,
+  createdQuestion,
+  unpinnedQuestion,
   updatedQuestion,
 } from "../../log/changes.js";
 import { absent } from "../../rules/preconditions.js";
@@ -68,8 +69,9 @@ export async function askQuestion(
   const row = newQuestionRow(room, draft);
   const { id, sender, content, state, timestamp } = row;
   await sql.run(ASK, [worldId, id, room, sender, content, state, timestamp]);
-  log.append(savedQuestion(room, id));
-  return toQuestion(row);
+  const question = toQuestion(row);
+  log.append(createdQuestion(question));
+  return question;
 }
 
 const UNPIN = `UPDATE questions SET is_pinned = 0, moderator = $3
@@ -119,7 +121,7 @@ export async function updateQuestion(
   const saved = await save(sql, worldId, changed);
   const { after, unpinned } = saved;
   log.append(updatedQuestion(before, after));
-  if (unpinned !== undefined) log.append(savedQuestion(room, unpinned));
+  if (unpinned !== undefined) log.append(unpinnedQuestion(room, unpinned));
   return { before, ...saved };
 }
 

@@ -1,8 +1,10 @@
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
+  deletedRoomChanges,
   type OwnRoomRow,
   roomChanges,
+  roomFieldChanges,
   viewRuleOf,
 } from "../../rules/room-rows.js";
 import {
@@ -67,7 +69,10 @@ export async function updateRoom(
 ): Promise<WholeRoomRow> {
   const { seen, hidden } = await find(sql, world, id, versions);
   const changes = roomChanges(seen, hidden.own_domain, update);
-  log.append({ type, room: id });
+  log.append({
+    ...{ type, room: id },
+    changes: roomFieldChanges(seen, hidden.own_domain, changes),
+  });
   if (Object.keys(changes).length === 0) return seen;
   if (changes.module_config) {
     await sql.run(SET_TYPES, [world, id, typesOf(update.module_config)]);
@@ -123,7 +128,10 @@ export async function deleteRoom(
   ]);
   await leaveGroup(sql, world, hidden.view_group);
   const rules = readRoom(seen).value.permission_config;
-  log.append({ type: "room.deleted", room: id, rules });
+  log.append({
+    ...{ type: "room.deleted", room: id, rules },
+    changes: deletedRoomChanges(seen),
+  });
   log.erasedData();
   return rules;
 }

@@ -3,6 +3,7 @@ import type { RoomRecord } from "../../../schemas/world-document.js";
 import { absent } from "../../rules/preconditions.js";
 import {
   movedRooms,
+  newRoomChanges,
   newRoomId,
   newRoomRow,
   type OwnRoomRow,
@@ -92,7 +93,7 @@ export async function createRoom(
 ): Promise<WholeRoomRow> {
   const record = { id: newRoomId(), ...draft };
   const domain = await insertRooms(sql, world, [record]);
-  log.append({ type, room: record.id });
+  log.append({ type, room: record.id, changes: newRoomChanges(record) });
   const row = newRoomRow(record);
   return { ...row, domain: row.domain ?? domain };
 }

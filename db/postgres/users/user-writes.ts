@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { INACTIVE } from "../../contract/inactive.js";
+import { enteredUser, moderatedUser, updatedUser } from "../../log/changes.js";
 import { absent } from "../../rules/preconditions.js";
 import {
   foldedNameOf,
@@ -37,10 +38,17 @@ const entering = (name: "token_id" | "client_id") =>
      RETURNING ${USER_COLUMNS})
    SELECT entered.*, traits IS DISTINCT FROM (SELECT traits FROM before)
      OR ($7::bigint IS NOT NULL AND NOT EXISTS (
-       SELECT FROM before WHERE last_login >= $7::bigint - ${INACTIVE})) AS changed FROM entered
+       SELECT FROM before WHERE last_login >= $7::bigint - ${INACTIVE})) AS changed,
+     (SELECT traits FROM before) AS traits_before, EXISTS (SELECT FROM before) AS known FROM entered
    UNION ALL
-   SELECT ${USER_COLUMNS}, FALSE FROM users WHERE world_id = $1 AND moderation_state = 'banned'
+   SELECT ${USER_COLUMNS}, FALSE, NULL, TRUE FROM users WHERE world_id = $1 AND moderation_state = 'banned'
      AND foyer_digest(${name}) = foyer_digest($3) AND ${name} = $3`;
+
+interface Entered {
+  changed: boolean;
+  known: boolean;
+  traits_before: string | null;
+}
 
 const ENTER_BY_TOKEN = entering("token_id");
 const ENTER_BY_CLIENT = entering("client_id");
@@ -56,7 +64,7 @@ export async function enterUser(
   { tokenId, clientId, traits, profile, login, pretalxId }: Visitor,
 ): Promise<UserRow> {
   const now = Date.now();
-  const found = await sql.one<UserRow & { changed: boolean }>(
+  const found = await sql.one<UserRow & Entered>(
     tokenId === undefined ? ENTER_BY_CLIENT : ENTER_BY_TOKEN,
     [
       worldId,
@@ -72,8 +80,9 @@ export async function enterUser(
     ],
   );
   if (!found) throw absent("world");
-  const { changed, ...row } = found;
-  if (changed) log.appendOf(row.id, { type: "user.entered", user: row.id });
+  const { changed, known, traits_before, ...row } = found;
+  const hasOthers = row.traits !== traits_before;
+  if (changed) log.appendOf(row.id, enteredUser(row.id, !known, hasOthers));
   return row;
 }
 
@@ -105,13 +114,14 @@ export async function updateUser(
     foldedFieldsOf(profile),
   ]);
   if (!row) throw absent("user");
-  log.append({ type: "user.updated", user: id });
+  log.append(updatedUser(id, { profile, pretalx_id }));
   return row;
 }
 
 const MODERATE = `UPDATE users SET moderation_state =
     CASE WHEN moderation_state = 'banned' AND $3 = 'silenced' THEN 'banned' ELSE $3 END
-  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS}`;
+  WHERE world_id = $1 AND id = $2 AND ${IS_KNOWN} RETURNING ${USER_COLUMNS},
+    (SELECT moderation_state FROM users AS before WHERE world_id = $1 AND id = $2) AS was`;
 
 /** @throws {StoreError} `absent`. */
 export async function moderateUser(
@@ -121,9 +131,14 @@ export async function moderateUser(
   id: string,
   state: ModerationState,
 ): Promise<UserRow> {
-  const row = await sql.one<UserRow>(MODERATE, [worldId, id, state]);
-  if (!row) throw absent("user");
-  log.append({ type: "user.moderated", user: id });
+  const found = await sql.one<UserRow & { was: string }>(MODERATE, [
+    worldId,
+    id,
+    state,
+  ]);
+  if (!found) throw absent("user");
+  const { was, ...row } = found;
+  log.append(moderatedUser({ id, moderation_state: was }, row));
   return row;
 }
 

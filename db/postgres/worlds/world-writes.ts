@@ -21,6 +21,7 @@ import {
   newWorldRow,
   signersOf,
   takenWorld,
+  worldFieldChanges,
 } from "../../rules/world-rows.js";
 import { removeChannelsOfWorld } from "../chat/channel-removal.js";
 import type { Log } from "../log/log.js";
@@ -150,7 +151,8 @@ async function save(
   old: WorldRow,
   row: WorldRow,
 ): Promise<WorldRow> {
-  const change = { type: "world.updated" as const };
+  const changes = worldFieldChanges(old, row);
+  const change = { type: "world.updated" as const, changes };
   if (sameValues(old, row)) {
     log.append(change);
     return old;

@@ -30,8 +30,11 @@ export function logPruning(db: Connection, erases: () => void) {
     .pluck();
   const selectOldest = db.prepare<
     [string, number],
-    { rowid: number; at: number }
-  >("SELECT rowid, at FROM log WHERE world_id = ? ORDER BY seq LIMIT ?");
+    { rowid: number; seq: number; at: number }
+  >("SELECT rowid, seq, at FROM log WHERE world_id = ? ORDER BY seq LIMIT ?");
+  const note = db.prepare<[number, string]>(
+    "UPDATE log_heads SET pruned = max(pruned, ?) WHERE world_id = ?",
+  );
   const remove = db.prepare<[string]>(
     "DELETE FROM log WHERE rowid IN (SELECT value FROM json_each(?))",
   );
@@ -53,6 +56,7 @@ export function logPruning(db: Connection, erases: () => void) {
     const old = keeps === -1 ? oldest : oldest.slice(0, keeps);
     if (old.length === 0) return false;
     remove.run(JSON.stringify(old.map(({ rowid }) => rowid)));
+    note.run(old.at(-1)!.seq, world);
     return old.length === SLICE;
   }
 

@@ -32,15 +32,21 @@ export function logReads(db: Connection) {
        CASE typeof(data) WHEN 'text' THEN data END AS data
      FROM log WHERE world_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
   );
+  const selectPruned = db
+    .prepare<[string], number>(
+      "SELECT pruned FROM log_heads WHERE world_id = ?",
+    )
+    .pluck();
   const deliveries = deliveryReads(db);
 
   return {
     heads: (worlds: readonly string[]): Position[] =>
       selectHeads.all(JSON.stringify(worlds)),
 
+    floor: (world: string): number => selectPruned.get(world) ?? 0,
+
     since(world: string, seq: number, limit: number): Stretch<Entry> {
       const tag = seq === 0 ? 0 : selectTag.get({ world, seq });
-      if (tag === undefined) return { tag, entries: [] };
       const entries = select.all(world, seq, limit).map(entryOf);
       const events = deliveries
         .ofWorld(world, seq, limit)

@@ -2,7 +2,8 @@ import type { Delivery } from "../../contract/chat.js";
 import {
   deletedPoll,
   endedPollPin,
-  savedPoll,
+  createdPoll,
+  unpinnedPoll,
   updatedPoll,
 } from "../../log/changes.js";
 import {
@@ -70,7 +71,7 @@ export function pollWrites(db: Connection, log: WriteLog) {
       const { row, options: added, poll } = newPoll(room, draft);
       const { lastInsertRowid } = insert.run({ ...row, world: worldId });
       options.add(worldId, Number(lastInsertRowid), added);
-      log.append(worldId, savedPoll(room, poll.id));
+      log.append(worldId, createdPoll(poll));
       return poll;
     },
 
@@ -105,7 +106,7 @@ export function pollWrites(db: Connection, log: WriteLog) {
       const [before, after] = [toPoll(row, present), toPoll(changed, left)];
       log.append(worldId, updatedPoll(before, after));
       if (unpinned !== undefined)
-        log.append(worldId, savedPoll(room, unpinned));
+        log.append(worldId, unpinnedPoll(room, unpinned));
       const delivery =
         isOpened(row, changed) && hasChat.get(worldId, room)
           ? announce(worldId, room, id, user)

@@ -1,7 +1,8 @@
 import {
   deletedQuestion,
   endedQuestionPin,
-  savedQuestion,
+  createdQuestion,
+  unpinnedQuestion,
   updatedQuestion,
 } from "../../log/changes.js";
 import { absent } from "../../rules/preconditions.js";
@@ -100,7 +101,7 @@ export function questionWrites(
       const row = newQuestionRow(room, draft);
       insert.run({ ...row, world: worldId });
       const question = toQuestion(row);
-      log.append(worldId, savedQuestion(room, question.id));
+      log.append(worldId, createdQuestion(question));
       return question;
     },
 
@@ -122,7 +123,7 @@ export function questionWrites(
       const { after, unpinned } = save(worldId, changed);
       log.append(worldId, updatedQuestion(before, after));
       if (unpinned === undefined) return { before, after };
-      log.append(worldId, savedQuestion(room, unpinned));
+      log.append(worldId, unpinnedQuestion(room, unpinned));
       return { before, after, unpinned };
     },
 

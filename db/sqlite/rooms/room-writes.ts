@@ -4,6 +4,8 @@ import type { RoomRecord } from "../../../schemas/world-document.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
   movedRooms,
+  deletedRoomChanges,
+  newRoomChanges,
   newRoomId,
   newRoomRow,
   OWN_ROOM_COLUMNS,
@@ -11,6 +13,7 @@ import {
   type PlacedRoom,
   priorityBehind,
   roomChanges,
+  roomFieldChanges,
   takenName,
   viewRuleOf,
 } from "../../rules/room-rows.js";
@@ -186,7 +189,10 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
   ): WholeRoomRow {
     const { seen, hidden } = find(worldId, id, versions);
     const changes = roomChanges(seen, hidden.own_domain, asked);
-    log.append(worldId, { type, room: id });
+    log.append(worldId, {
+      ...{ type, room: id },
+      changes: roomFieldChanges(seen, hidden.own_domain, changes),
+    });
     if (Object.keys(changes).length === 0) return seen;
     if (changes.module_config) {
       clearModules.run(worldId, id);
@@ -211,8 +217,10 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
 
   return {
     createRoom(worldId: string, draft: RoomDraft): WholeRoomRow {
-      const row = insertRoom(worldId, { id: newRoomId(), ...draft });
-      log.append(worldId, { type: "room.created", room: row.id });
+      const record = { id: newRoomId(), ...draft };
+      const row = insertRoom(worldId, record);
+      const changes = newRoomChanges(record);
+      log.append(worldId, { type: "room.created", room: row.id, changes });
       return row;
     },
 
@@ -224,12 +232,14 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
           throw takenName(draft.name);
         }
       }
-      const row = insertRoom(worldId, {
+      const record = {
         id: newRoomId(),
         ...draft,
         sorting_priority: priorityBehind(highest.get(worldId)!),
-      });
-      log.append(worldId, { type: "room.opened", room: row.id });
+      };
+      const row = insertRoom(worldId, record);
+      const changes = newRoomChanges(record);
+      log.append(worldId, { type: "room.opened", room: row.id, changes });
       return row;
     },
 
@@ -273,7 +283,10 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
       quitGroup(hidden.view_group);
       const rules = readRoom(seen).value.permission_config;
       log.erasedData(worldId);
-      log.append(worldId, { type: "room.deleted", room: id, rules });
+      log.append(worldId, {
+        ...{ type: "room.deleted", room: id, rules },
+        changes: deletedRoomChanges(seen),
+      });
       return rules;
     },
   };

@@ -20,6 +20,7 @@ import {
   USER_COLUMNS,
   type UserRow,
 } from "../../rules/rows.js";
+import { enteredUser, moderatedUser, updatedUser } from "../../log/changes.js";
 import { foldedFieldsOf } from "../../rules/user-fields.js";
 import {
   COPIED_USER_COLUMNS,
@@ -149,14 +150,15 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         const { id } = old;
         refresh.run({ id, traits, last_seen: now, last_login });
         const isBack = login && isInactive(old.last_login, now);
-        if (traits !== old.traits || isBack) {
-          log.appendOf(worldId, id, { type: "user.entered", user: id });
+        const hasOthers = traits !== old.traits;
+        if (hasOthers || isBack) {
+          log.appendOf(worldId, id, enteredUser(id, false, hasOthers));
         }
         return { ...old, traits, last_seen: now, last_login };
       }
       if (!findWorld.get(worldId)) throw absent("world");
       const id = randomUUID();
-      log.appendOf(worldId, id, { type: "user.entered", user: id });
+      log.appendOf(worldId, id, enteredUser(id, true));
       return create.get(
         id,
         worldId,
@@ -211,14 +213,15 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         setClientState.get(stateJson(client_state), id, worldId);
       }
       if (pretalx_id !== undefined) setPretalxId.get(pretalx_id, id, worldId);
-      log.append(worldId, { type: "user.updated", user: id });
+      log.append(worldId, updatedUser(id, { profile, pretalx_id }));
       return select.get(id, worldId)!;
     },
 
     moderateUser(worldId: string, id: string, state: ModerationState): UserRow {
+      const before = select.get(id, worldId);
       const row = moderate.get(state, state, id, worldId);
-      if (!row) throw absent("user");
-      log.append(worldId, { type: "user.moderated", user: id });
+      if (!before || !row) throw absent("user");
+      log.append(worldId, moderatedUser(before, row));
       return row;
     },
 

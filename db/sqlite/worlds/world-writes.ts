@@ -22,6 +22,7 @@ import {
   newWorldRow,
   signersOf,
   takenWorld,
+  worldFieldChanges,
 } from "../../rules/world-rows.js";
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Connection } from "../engine/connection.js";
@@ -82,7 +83,8 @@ export function worldWrites(db: Connection, log: WriteLog) {
 
   /** Writes a row if it has changed. */
   function save(old: WorldRow, row: WorldRow): WorldRow {
-    log.append(row.id, { type: "world.updated" });
+    const changes = worldFieldChanges(old, row);
+    log.append(row.id, { type: "world.updated", changes });
     if (sameValues(old, row)) return old;
     row.revision++;
     if (row.domain !== old.domain) claimDomain(row);

@@ -94,9 +94,20 @@ export class LogReader {
 export const deliveryOf = (entry: Entry): Delivery[] =>
   entry.type === "chat.event" ? [entry.delivery] : [];
 
-/** What an entry says, without its number, its tag and its time. */
+/**
+ * What an entry says, without its number, its tag and its time. What the feed alone needs is
+ * left out, too: `feed.ts` beside this file has it.
+ */
 export function changeOf(entry: Entry): Change & Pick<Entry, "world" | "by"> {
-  const { seq: _seq, tag: _tag, at: _at, ...change } = entry;
+  const {
+    seq: _seq,
+    tag: _tag,
+    at: _at,
+    fields: _,
+    isNew: __,
+    ...change
+  } = entry;
+  if (change.type === "user.moderated") delete change.state;
   return change;
 }
 

@@ -27,7 +27,10 @@ import {
   changedAnnouncement,
   newAnnouncement,
 } from "../../../db/contract/announcements.js";
-import { updatedAnnouncement } from "../../../db/log/changes.js";
+import {
+  createdAnnouncement,
+  updatedAnnouncement,
+} from "../../../db/log/changes.js";
 import type { Author } from "../../../db/contract/author.js";
 import {
   changedWorld,
@@ -248,9 +251,7 @@ export const announcementStore: Sync<AnnouncementStore> = {
     expectWorld(tx, world);
     const made = { ...newAnnouncement(draft), id: tx.uuid() };
     tx.tables.announcements.set(made.id, { ...made, world });
-    const { id: announcement } = made;
-    const type = "announcement.created";
-    tx.append(world, { type, announcement, wasVisible: false }, by);
+    tx.append(world, createdAnnouncement(made), by);
     return made;
   },
   update(tx, world, id, changes, by) {

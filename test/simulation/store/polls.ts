@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import {
   deletedPoll,
   endedPollPin,
-  savedPoll,
+  createdPoll,
+  unpinnedPoll,
   updatedPoll,
 } from "../../../db/log/changes.js";
 import {
@@ -105,7 +106,7 @@ export const pollStore: Sync<PollStore> = {
       results: row.results && JSON.stringify(votesIn(options)),
     };
     tables.polls.set(id, poll);
-    tx.append(world, savedPoll(room, id), by);
+    tx.append(world, createdPoll(shown(poll)), by);
     return shown(poll);
   },
   update(tx, world, room, id, { options: _, ...changes }, user, by) {
@@ -119,7 +120,8 @@ export const pollStore: Sync<PollStore> = {
     if (!isDeepStrictEqual(before, after)) {
       tx.append(world, updatedPoll(before, after), by);
     }
-    if (unpinned !== undefined) tx.append(world, savedPoll(room, unpinned), by);
+    if (unpinned !== undefined)
+      tx.append(world, unpinnedPoll(room, unpinned), by);
     const { module_config } = expectRoom(tables, world, room);
     const isTold =
       isOpened(row, changed) && module_config.includes("chat.native");

@@ -1,7 +1,8 @@
 import {
   deletedQuestion,
   endedQuestionPin,
-  savedQuestion,
+  createdQuestion,
+  unpinnedQuestion,
   updatedQuestion,
 } from "../../../db/log/changes.js";
 import { absent } from "../../../db/rules/preconditions.js";
@@ -79,8 +80,9 @@ export const questionStore: Sync<QuestionStore> = {
     const number = tables.questions.size;
     const row = { ...newQuestionRow(room, draft), id, timestamp: now, number };
     tables.questions.set(id, { ...row, world, votes: new Set() });
-    tx.append(world, savedQuestion(room, id), by);
-    return toQuestion(row);
+    const question = toQuestion({ ...row, id });
+    tx.append(world, createdQuestion(question), by);
+    return question;
   },
   update(tx, world, room, id, changes, moderator, by) {
     const row = expectQuestion(tx, world, room, id);
@@ -96,7 +98,7 @@ export const questionStore: Sync<QuestionStore> = {
       tx.append(world, updatedQuestion(before, after), by);
     }
     if (unpinned === undefined) return { before, after };
-    tx.append(world, savedQuestion(room, unpinned), by);
+    tx.append(world, unpinnedQuestion(room, unpinned), by);
     return { before, after, unpinned };
   },
   delete(tx, world, room, id, by) {

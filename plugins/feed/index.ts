@@ -1,0 +1,104 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import type { TypeFilter } from "../../schemas/plain/feed.js";
+import { Reader } from "./reader.js";
+import { WorldFeed } from "./world-feed.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    feeds: Feeds;
+  }
+}
+
+/** The event streams of this process. */
+export interface Feeds {
+  /** How many streams there are. */
+  readonly count: number;
+  /**
+   * Answers a request with a stream of the entries of a world.
+   * @param cursor the number of the entry after which it begins.
+   */
+  stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    of: { world: string; cursor: number; filter: TypeFilter },
+  ): Promise<void>;
+}
+
+/** How often a comment keeps proxies awake, in milliseconds. */
+const COMMENTS = 15_000;
+
+/** How often expired tokens are looked for, in milliseconds. */
+const EXPIRIES = 500;
+
+/** Streams of the change feed. */
+export default fp(
+  async (app) => {
+    const { store, events } = app;
+    const worlds = new Map<string, WorldFeed>();
+    const all = function* () {
+      for (const feed of worlds.values()) yield* feed.readers();
+    };
+
+    const unsubscribe = events.subscribe((event) => {
+      if (!("world" in event) || event.world === undefined) return;
+      const feed = worlds.get(event.world);
+      if (!feed) return;
+      if (event.type === "world.reset") feed.endAll();
+      else if ("seq" in event) feed.take(event);
+    });
+
+    function leave(world: string, feed: WorldFeed, reader: Reader): void {
+      feed.remove(reader);
+      events.unfollow(world);
+      if (feed.isEmpty && worlds.get(world) === feed) worlds.delete(world);
+    }
+
+    app.decorate("feeds", {
+      get count() {
+        return [...all()].length;
+      },
+      async stream(request, reply, of) {
+        const { world } = of;
+        let feed = worlds.get(world);
+        if (!feed) worlds.set(world, (feed = new WorldFeed(store, world)));
+        const reader = new Reader(request, reply, of);
+        feed.add(reader);
+        reply.raw.once("close", () => leave(world, feed, reader));
+        await events.follow(world);
+        feed.began(events.reached(world));
+        // Rights may have been lost before the world was followed.
+        if (reader.isOver || app.draining || !(await reader.isAdmitted())) {
+          reply.hijack();
+          reply.raw.destroy();
+          return;
+        }
+        reader.begin();
+        reader.catchUp(store, feed).catch((error: unknown) => {
+          app.log.warn({ err: error, world }, "a stream of changes ended");
+          reader.end();
+        });
+      },
+    } satisfies Feeds);
+
+    const comments = setInterval(() => {
+      for (const reader of all()) reader.comment();
+    }, COMMENTS).unref();
+    const expiries = setInterval(() => {
+      const now = Date.now();
+      for (const reader of all()) if (reader.hasExpired(now)) reader.end();
+    }, EXPIRIES).unref();
+
+    const endAll = () => {
+      for (const feed of worlds.values()) feed.endAll();
+    };
+    app.whenDraining(async () => endAll());
+    app.addHook("onClose", async () => {
+      clearInterval(comments);
+      clearInterval(expiries);
+      unsubscribe();
+      endAll();
+    });
+  },
+  { name: "feeds", dependencies: ["engines", "connections"] },
+);

@@ -1,0 +1,69 @@
+import type { TypeFilter } from "../../schemas/plain/feed.js";
+import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
+
+/** A part of the feed. */
+export interface FeedPage {
+  readonly items: readonly FeedItem[];
+  /** After the last entry that was looked at. */
+  readonly cursor: number;
+  /** Whether there are entries after the cursor. */
+  readonly more: boolean;
+}
+
+/** How many entries are read at a time. */
+const STRETCH = 500;
+
+/** How many entries one page looks at, at most. Few of them may be of the selected types. */
+const MAX_LOOKED = 10_000;
+
+/**
+ * Reads entries of the feed from the log.
+ * @param after the number after which it begins.
+ * @param limit how many entries at most.
+ */
+export async function readPage(
+  store: FeedStore,
+  world: string,
+  after: number,
+  filter: TypeFilter,
+  limit: number,
+): Promise<FeedPage> {
+  const items: FeedItem[] = [];
+  let cursor = after;
+  for (let looked = 0; looked < MAX_LOOKED; looked += STRETCH) {
+    const { entries } = await store.log.since(world, cursor, STRETCH);
+    items.push(...(await itemsOf(store, world, entries, filter)));
+    if (items.length > limit) {
+      const page = items.slice(0, limit);
+      return { items: page, cursor: page.at(-1)!.seq, more: true };
+    }
+    cursor = entries.at(-1)?.seq ?? cursor;
+    if (entries.length < STRETCH) return { items, cursor, more: false };
+  }
+  return { items, cursor, more: true };
+}
+
+/** Why a cursor is refused. */
+export type CursorProblem = "malformed" | "future" | "expired";
+
+const CURSOR = /^(0|[1-9]\d{0,15})$/;
+
+/**
+ * Checks a cursor of a client.
+ * @param text undefined for the present moment.
+ * @returns the number of the entry after which the feed begins, or why it does not.
+ */
+export async function positionOf(
+  { log }: FeedStore,
+  world: string,
+  text: string | undefined,
+): Promise<number | CursorProblem> {
+  if (text !== undefined && !CURSOR.test(text)) return "malformed";
+  const [head] = await log.heads([world]);
+  if (text === undefined) return head!.seq;
+  const after = Number(text);
+  if (after > head!.seq) return "future";
+  const floor = await log.floor(world);
+  if (after === 0) return floor;
+  return after < floor ? "expired" : after;
+}

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Entry } from "../../db/log/entries.js";
+import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
+import { encoded, type Live, type Reader } from "./reader.js";
+
+/** How many entries are made ready together. */
+const BATCH = 500;
+
+/** How many entries may wait. Beyond that, readers begin again from the log. */
+const MAX_WAITING = 20_000;
+
+/** The first and the longest pause after a read that failed, in milliseconds. */
+const FIRST_PAUSE = 50;
+const LONGEST_PAUSE = 1000;
+
+/** The entries after which callers may have lost their rights. */
+const RIGHTS = new Set<Entry["type"]>([
+  "world.updated",
+  "world.deleted",
+  "user.moderated",
+  "user.erased",
+]);
+
+/** The new entries of one world, for its readers in this process. */
+export class WorldFeed implements Live {
+  readonly #store: FeedStore;
+  readonly #world: string;
+  /** The readers by the types that they want: they share what is sent. */
+  readonly #groups = new Map<string, Set<Reader>>();
+  readonly #waiting: Entry[] = [];
+  #isRunning = false;
+  #position = 0;
+
+  constructor(store: FeedStore, world: string) {
+    this.#store = store;
+    this.#world = world;
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+
+  get isEmpty(): boolean {
+    return this.#groups.size === 0;
+  }
+
+  /** The last entry before the first that {@link take} gets. */
+  began(position: number): void {
+    this.#position = Math.max(this.#position, position);
+  }
+
+  *readers(): Iterable<Reader> {
+    for (const group of this.#groups.values()) yield* group;
+  }
+
+  add(reader: Reader): void {
+    const { key } = reader.filter;
+    const group = this.#groups.get(key);
+    if (group) group.add(reader);
+    else this.#groups.set(key, new Set([reader]));
+  }
+
+  remove(reader: Reader): void {
+    const { key } = reader.filter;
+    const group = this.#groups.get(key);
+    if (group?.delete(reader) && group.size === 0) this.#groups.delete(key);
+  }
+
+  /** Takes a new entry. */
+  take(entry: Entry): void {
+    this.#waiting.push(entry);
+    if (this.#waiting.length > MAX_WAITING) this.endAll();
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    // Entries of one commit come one after the other.
+    queueMicrotask(() => {
+      this.#run().catch(() => {
+        this.#isRunning = false;
+        this.endAll();
+      });
+    });
+  }
+
+  /** Ends all streams, whose clients come back with their cursors. */
+  endAll(): void {
+    this.#waiting.length = 0;
+    for (const reader of [...this.readers()]) {
+      reader.end();
+      this.remove(reader);
+    }
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const entries = this.#waiting.splice(0, BATCH);
+      if (entries.some(({ type }) => RIGHTS.has(type))) await this.#check();
+      const items = await this.#itemsOf(entries);
+      this.#position = entries.at(-1)!.seq;
+      this.#send(items);
+    }
+    this.#isRunning = false;
+  }
+
+  #send(items: readonly FeedItem[]): void {
+    for (const group of this.#groups.values()) {
+      const [{ filter }] = group as unknown as [Reader];
+      const own = items.filter(({ type }) => filter.has(type));
+      if (own.length === 0) continue;
+      const bytes = encoded(own);
+      for (const reader of group) reader.take(own, bytes);
+    }
+  }
+
+  async #itemsOf(entries: readonly Entry[]): Promise<FeedItem[]> {
+    for (
+      let pause = FIRST_PAUSE;
+      ;
+      pause = Math.min(2 * pause, LONGEST_PAUSE)
+    ) {
+      try {
+        return await itemsOf(this.#store, this.#world, entries);
+      } catch {
+        if (this.isEmpty) return [];
+        await sleep(pause, undefined, { ref: false });
+      }
+    }
+  }
+
+  /** Ends the streams of callers who have lost their rights. */
+  async #check(): Promise<void> {
+    const admitted = new Map<string, Promise<boolean>>();
+    const readers = [...this.readers()];
+    await Promise.all(
+      readers.map(async (reader) => {
+        const { credentials } = reader;
+        let answer = admitted.get(credentials);
+        if (!answer) admitted.set(credentials, (answer = reader.isAdmitted()));
+        if (await answer) return;
+        reader.end();
+        this.remove(reader);
+      }),
+    );
+  }
+}

@@ -1,0 +1,105 @@
+import type { FastifyPluginAsync } from "fastify";
+import {
+  type CursorProblem,
+  positionOf,
+  readPage,
+} from "../plugins/feed/page.js";
+import { Refusal } from "../plugins/http/errors.js";
+import { Problem } from "../schemas/errors.js";
+import { FeedPage, FeedQuery } from "../schemas/feed.js";
+import { typeFilter } from "../schemas/plain/feed.js";
+import { InvalidData } from "../schemas/validate.js";
+import { ref } from "../schemas/values.js";
+import { WorldParams } from "../schemas/worlds.js";
+import { endpoint } from "./endpoint.js";
+
+/** The change feed of a world. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get("/api/v1/worlds/:world_id/changes/", {
+    config: {
+      requires: ["world.feed"],
+      answers: {
+        410: {
+          description:
+            "Entries after the cursor are not kept any more (code: cursor_expired).",
+          content: {
+            "application/json": {
+              schema: { $ref: `#/components/schemas/${Problem.$id}` },
+            },
+          },
+        },
+      },
+    },
+    ...listChanges,
+  });
+};
+
+const STREAM = "text/event-stream";
+
+/** Whether a client asks for a stream, rather than for JSON. */
+const asksForStream = (accept = ""): boolean =>
+  accept
+    .split(",")
+    .map((part) => part.split(";", 1)[0]!.trim().toLowerCase())
+    .find((type) => [STREAM, "application/json", "*/*"].includes(type)) ===
+  STREAM;
+
+const listChanges = endpoint(
+  {
+    operationId: "listChanges",
+    summary: "Read what changed in a world, or follow it",
+    description:
+      "With Accept: text/event-stream, the answer is a stream of server-sent events, which Last-Event-ID resumes.",
+    tags: ["worlds"],
+    params: WorldParams,
+    querystring: FeedQuery,
+    response: { 200: ref(FeedPage) },
+  },
+  async (request, reply) => {
+    const { store, feeds } = request.server;
+    const { world_id: world } = request.params;
+    const { after, types, limit = 100 } = request.query;
+    const filter = typeFilter(types?.split(","));
+    const isStream = asksForStream(request.headers.accept);
+    const last = isStream ? request.headers["last-event-id"] : undefined;
+    const [name, cursor] =
+      last === undefined
+        ? (["after", after] as const)
+        : (["Last-Event-ID", `${last as string}`] as const);
+    const position = await positionOf(store, world, cursor);
+    if (typeof position === "string") throw refusalOf(position, name);
+    if (isStream) {
+      if (request.method === "HEAD")
+        return reply
+          .serializer(String)
+          .type(STREAM)
+          .send("" as never);
+      await feeds.stream(request, reply, { world, cursor: position, filter });
+      return reply;
+    }
+    if (cursor === undefined) {
+      return reply.sendJson(pageOf([], position, false));
+    }
+    const page = await readPage(store, world, position, filter, limit);
+    const entries = page.items.map(({ json }) => json);
+    return reply.sendJson(pageOf(entries, page.cursor, page.more));
+  },
+);
+
+const pageOf = (entries: readonly string[], cursor: number, more: boolean) =>
+  `{"results":[${entries.join()}],"cursor":"${cursor}","more":${more}}`;
+
+const PROBLEMS = {
+  malformed: "Must be a cursor of this feed.",
+  future: "May not be a cursor of the future.",
+};
+
+function refusalOf(problem: CursorProblem, name: string): Error {
+  if (problem !== "expired") {
+    return new InvalidData({ [name]: [PROBLEMS[problem]] });
+  }
+  const detail = "Entries after this cursor are not kept any more.";
+  return new Refusal(410, detail, {}, "cursor_expired");
+}
+
+export default routes;

@@ -1,0 +1,97 @@
+import { Type } from "@sinclair/typebox";
+import { Text } from "./values.js";
+
+/** Query parameters of the change feed. */
+export const FeedQuery = Type.Object({
+  after: Type.Optional(
+    Text({
+      description:
+        "A cursor: entries after it. 0 begins with the oldest entry that is kept. Without it, the answer is an empty page with the present cursor.",
+      examples: ["812"],
+    }),
+  ),
+  types: Type.Optional(
+    Text({
+      description:
+        "Types, separated by commas; room.* for all types of a kind. Unknown ones are ignored.",
+      examples: ["room.*,user.created"],
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
+  ),
+});
+
+const orNull = { type: ["string", "null"] };
+
+/** The author of a change. */
+const FeedAuthor = Type.Unsafe<unknown>({
+  type: ["object", "null"],
+  description:
+    "Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes.",
+  properties: {
+    kind: { type: "string", enum: ["user", "api", "command", "server"] },
+    user_id: {
+      ...orNull,
+      description: "Of a user, or of a call whose token names a user.",
+    },
+    token_id: {
+      ...orNull,
+      description:
+        "The uid of the tokens of that user; null once it is erased.",
+    },
+  },
+  required: ["kind"],
+});
+
+/** An entry of the change feed. */
+export const FeedEntry = Type.Object(
+  {
+    seq: Type.Integer({ description: "Counts up in the world, with gaps." }),
+    cursor: Type.String({ description: "To go on after this entry." }),
+    at: Type.String({ format: "date-time" }),
+    type: Type.String({ description: "More types may come." }),
+    by: FeedAuthor,
+    data: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: "The ids of the subject, and the fields of an update.",
+      },
+    ),
+  },
+  { $id: "FeedEntry", description: "A change in a world." },
+);
+
+/** A page of the change feed. */
+export const FeedPage = Type.Object(
+  {
+    results: Type.Array(Type.Ref(FeedEntry.$id!)),
+    cursor: Type.String({ description: "To go on after this page." }),
+    more: Type.Boolean({ description: "Whether there are later entries now." }),
+  },
+  {
+    $id: "FeedPage",
+    description: "Changes in the order in which they happened.",
+    examples: [
+      {
+        results: [
+          {
+            ...{ seq: 812, cursor: "812", at: "2027-03-01T09:00:00.000Z" },
+            type: "room.updated",
+            by: {
+              kind: "user",
+              user_id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+              token_id: "ada",
+            },
+            data: {
+              room_id: "018f8f5e-6e2a-7cc0-8000-0123456789ab",
+              fields: ["name"],
+            },
+          },
+        ],
+        ...{ cursor: "812", more: false },
+      },
+    ],
+  },
+);

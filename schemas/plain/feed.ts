@@ -1,0 +1,59 @@
+/** The types of the change feed. To add one: a line here, and one in db/log/published.ts. */
+export const FEED_TYPES = [
+  "world.updated",
+  "room.created",
+  "room.updated",
+  "room.deleted",
+  "rooms.reordered",
+  "user.created",
+  "user.updated",
+  "user.moderated",
+  "user.erased",
+  "announcement.created",
+  "announcement.updated",
+  "file.added",
+  "file.deleted",
+  "session.created",
+  "session.updated",
+  "session.deleted",
+  "chat.message",
+  "chat.edited",
+  "chat.deleted",
+  "chat.joined",
+  "chat.left",
+  "question.created",
+  "question.updated",
+  "question.deleted",
+  "question.votes",
+  "poll.created",
+  "poll.updated",
+  "poll.deleted",
+  "poll.votes",
+] as const;
+
+export type FeedType = (typeof FEED_TYPES)[number];
+
+/** A selection of types. */
+export interface TypeFilter {
+  /** Filters with the same key select the same types. */
+  readonly key: string;
+  has(type: string): boolean;
+}
+
+const EVERYTHING: TypeFilter = { key: "*", has: () => true };
+
+/**
+ * A selection of types.
+ * @param names types, or `room.*` for all types of a kind, or `*`. Unknown names select nothing.
+ *   Without names, it selects everything.
+ */
+export function typeFilter(names: readonly string[] | undefined): TypeFilter {
+  const given = (names ?? []).map((name) => name.trim()).filter(Boolean);
+  if (given.length === 0 || given.includes("*")) return EVERYTHING;
+  const exact = new Set(given);
+  return {
+    key: [...exact].sort().join(),
+    has: (type) =>
+      exact.has(type) || exact.has(`${type.slice(0, type.indexOf("."))}.*`),
+  };
+}
