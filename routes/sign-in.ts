@@ -86,9 +86,8 @@ const routes: FastifyPluginAsync = async (app) => {
         if (!signIn || query.state !== signIn.state) {
           throw new SignInError("expired", "The cookie does not fit.");
         }
-        const address = new URL(callbackOf(base, world, provider));
-        address.search = url.slice(url.indexOf("?"));
-        const claims = await finish(clients, provider, address, signIn);
+        const answer = url.slice(url.indexOf("?"));
+        const claims = await finish(clients, provider, answer, signIn);
         const hours = provider.session_hours ?? SESSION;
         const profile = await profileOf(claims, world.id, app.store.files);
         const token = await signToken(world, {

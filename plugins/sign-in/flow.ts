@@ -42,6 +42,7 @@ export async function begin(
   const [config] = await known(clients, provider);
   const verifier = client.randomPKCECodeVerifier();
   const secrets = {
+    callback: redirectUri,
     state: client.randomState(),
     nonce: client.randomNonce(),
     verifier,
@@ -62,16 +63,19 @@ const scopeOf = ({ scopes = ["profile"] }: SignInProvider): string =>
 
 /**
  * Finishes a sign-in.
- * @param address the one that the provider sent the person to, with its answer.
+ * @param answer the query with which the provider sent the person back.
  * @returns the claims about the person: those of the ID token, and then those of the userinfo.
  * @throws {SignInError}
  */
 export async function finish(
   clients: ProviderClients,
   provider: SignInProvider,
-  address: URL,
-  { state, nonce, verifier }: SignIn,
+  answer: string,
+  { callback, state, nonce, verifier }: SignIn,
 ): Promise<ForeignClaims> {
+  // The provider compares it with the one at the beginning. Another node may have been asked then.
+  const address = new URL(callback);
+  address.search = answer;
   const configs = await known(clients, provider);
   try {
     return await claimsFrom(configs, address, {
@@ -144,7 +148,9 @@ async function known(
 /** Nothing of the answer of the provider gets into a message for people. */
 function problemOf(error: unknown): SignInError {
   if (error instanceof SignInError) return error;
-  const { message, cause, error: word } = error as Error & { error?: string };
+  const { cause, error: word = "" } = error as Error & { error?: string };
+  const reason = /^[\w-]{1,60}$/.test(word) ? ` (${word})` : "";
+  const message = (error as Error).message + reason;
   if (error instanceof OutboundError || cause instanceof OutboundError) {
     return new SignInError("unavailable", message);
   }

@@ -12,6 +12,8 @@ export interface SignIn {
   nonce: string;
   /** The secret of PKCE. */
   verifier: string;
+  /** Where the provider sends the person: with the address of the server as it was at the beginning. */
+  callback: string;
   /** The address to which it leads, from the base on. */
   to: string;
   /** In milliseconds since 1970. */

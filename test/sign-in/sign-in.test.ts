@@ -109,6 +109,14 @@ void t.test("a person signs in", async (t) => {
   const kept = await browser.get(back, cookie.split(";")[0]);
   t.match(kept.location, /\?sign-in=/, "also with a cookie that was kept");
   t.match(await signIn(), /#token=/, "the next one works");
+  const begunHere = await callback();
+  const there = begunHere.replace("127.0.0.1", "localhost");
+  const carried = await browser.get(there, browser.cookies(begunHere));
+  t.match(
+    carried.location,
+    /^http:\/\/localhost:\d+\/w\/demo\/#token=/,
+    "a node at another address finishes it",
+  );
   t.match(await signIn("?to=/w/demo/console"), /\/w\/demo\/console#token=/);
   t.match(await signIn("?to=//evil.example/"), new RegExp(`^${base}/w/demo/#`));
 });
