@@ -244,6 +244,9 @@ void t.test("what an answer may be", async (t) => {
   });
   const named = { ...echo, url: `http://localhost:${port}/` };
   t.match(await out.send(named), { status: 200 }, "a name that is allowed");
+  const ranges = outbound(t, { allow: ["127.0.0.0/8", "::1"] });
+  t.equal(await ranges.faultOf(named.url), undefined);
+  t.match(await ranges.send(named), { status: 200 }, "by its addresses");
   await t.rejects(out.send(at("/endless")), { code: "too_large" });
   t.match(await out.send({ ...at("/endless"), drops: true }), { status: 200 });
   await t.rejects(out.send({ ...at("/silent"), timeout: 50 }), {
