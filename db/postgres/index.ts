@@ -5,10 +5,7 @@ import { ChatChores } from "./chat/chat-chores.js";
 import { chatStore } from "./chat/chat.js";
 import { counts } from "./inspection/counts.js";
 import type { Database } from "./engine/database.js";
-import { fileRecords } from "./files/files.js";
 import { logStore } from "./log/log-store.js";
-import { pollStore } from "./polls/polls.js";
-import { questionStore } from "./questions/questions.js";
 import { roomStore } from "./rooms/rooms.js";
 import { userStore } from "./users/users.js";
 import { worldCopies } from "./copies/world-copies.js";
@@ -25,12 +22,9 @@ export function postgresStore(db: Database): Store {
     worlds: { ...worldStore(db), ...worldCopies(db) },
     rooms: roomStore(db),
     users: userStore(db),
-    files: fileRecords(db),
     ...domains,
     announcements: cachedAnnouncements(db, domains.announcements),
     chat: chatStore(db),
-    questions: questionStore(db),
-    polls: pollStore(db),
     log: logStore(db),
     counts: () => counts(db),
     async close() {

@@ -162,3 +162,13 @@ function usersByReaction(rows: ReactionRow[]): ChatEvent["reactions"] {
   }
   return frozen(Object.fromEntries(byReaction));
 }
+
+/** An event to store. */
+export interface NewEvent {
+  type: number;
+  sender: string;
+  /** JSON; null if it is deleted. */
+  content: string | null;
+  replaces?: number;
+  deleted?: number;
+}

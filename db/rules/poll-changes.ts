@@ -101,4 +101,31 @@ export function chosenOptions(
     : chosen;
 }
 
+/**
+ * The ballot of a user after a vote, of which the options get their new votes.
+ * @param ids as for {@link chosenOptions}, and `before` also.
+ */
+export function castIn(
+  row: PollRow,
+  options: readonly OptionRow[],
+  ids: readonly string[],
+  before: ReadonlySet<number>,
+) {
+  const chosen = chosenOptions(row, options, ids, before);
+  const added = chosen.filter(({ number }) => !before.has(number));
+  const removed = options.filter(
+    (option) => before.has(option.number) && !chosen.includes(option),
+  );
+  for (const option of added) option.votes++;
+  for (const option of removed) option.votes--;
+  return {
+    added: added.map(({ number }) => number),
+    removed: removed.map(({ number }) => number),
+    answer: {
+      poll: toPoll(row, options),
+      options: chosen.map(({ id }) => id),
+    },
+  };
+}
+
 const refused = (reason: string) => new StoreError("denied", reason, "poll");

@@ -21,9 +21,19 @@ export interface OptionRow extends PollOption {
   votes: number;
 }
 
+/** The columns of a poll beside its number, world and room. */
+export const POLL_FIELDS = [
+  "id",
+  "content",
+  "state",
+  "poll_type",
+  "is_pinned",
+  "timestamp",
+  "results",
+] as const satisfies readonly (keyof PollRow)[];
+
 /** The columns of a {@link PollRow}, of `polls AS p`. */
-export const POLL_COLUMNS =
-  "p.number, p.id, p.room_id AS room, p.content, p.state, p.poll_type, p.is_pinned, p.timestamp, p.results";
+export const POLL_COLUMNS = `p.number, p.room_id AS room, ${POLL_FIELDS.map((name) => `p.${name}`).join()}`;
 
 /** The columns of an {@link OptionRow}, of `poll_options AS o`, and the order of options. */
 export const OPTION_COLUMNS =

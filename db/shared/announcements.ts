@@ -37,7 +37,9 @@ export const announcementReads = (sql: Sql) => ({
 export const announcementWrites = (sql: Sql, log: DomainLog) => ({
   async create(world: string, draft: AnnouncementDraft): Promise<Announcement> {
     const made = newAnnouncement(draft);
-    if (!(await insert(sql, world, made))) throw absent("world");
+    const { id, text, show_until, state } = made;
+    const params = [world, id, text, show_until, state];
+    if ((await sql.run(INSERT, params)) === 0) throw absent("world");
     log.append(world, createdAnnouncement(made));
     return made;
   },
@@ -63,12 +65,6 @@ export const announcements = domain({
   parameters: { create: 2, update: 3 },
 });
 
-const insert = (
-  sql: Sql,
-  world: string,
-  { id, text, show_until, state }: Announcement,
-): Promise<number> => sql.run(INSERT, [world, id, text, show_until, state]);
-
 /**
  * Creates announcements as they were copied.
  * @throws {StoreError} `taken` on `announcements`.
@@ -87,5 +83,11 @@ export async function addAnnouncements(
       "announcements",
     );
   }
-  for (const copy of copies) await insert(sql, world, copiedAnnouncement(copy));
+  const rows = copies.map(copiedAnnouncement);
+  await sql.insert(
+    "announcements",
+    rows.map(({ id, text, show_until, state }) => ({
+      ...{ world_id: world, id, text, show_until, state },
+    })),
+  );
 }

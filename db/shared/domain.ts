@@ -1,5 +1,11 @@
 import type { Author } from "../contract/author.js";
+import type { Delivery } from "../contract/chat.js";
+import type { Poll } from "../contract/polls.js";
+import type { Question } from "../contract/questions.js";
+import type { Visitor } from "../contract/store.js";
 import type { Given } from "../log/draft.js";
+import type { NewEvent } from "../rules/chat-rows.js";
+import type { UserRow } from "../rules/rows.js";
 import type { Reading, Sql } from "./sql.js";
 
 /** The log of a world, as a write of a domain appends to it. The transaction stores it. */
@@ -14,6 +20,43 @@ export interface DomainLog {
   erased(...tables: string[]): void;
   /** Something was erased that an entry of the world may have hidden. */
   erasedData(world: string): void;
+}
+
+/**
+ * What each engine writes in its own way, as crowds do it at once. Each is a part of a write of a
+ * domain.
+ */
+export interface EngineWrites {
+  /**
+   * Creates or refreshes a user, unless they are banned.
+   * @throws {StoreError} `absent` on `world`.
+   */
+  enterUser(world: string, visitor: Visitor): Promise<UserRow>;
+  /** Stores an event in the chat of a room that exists. */
+  postInRoom(world: string, room: string, event: NewEvent): Promise<Delivery>;
+  /**
+   * Replaces the ballot of a user in a poll, without an entry.
+   * @see PollStore.vote
+   */
+  castBallot(
+    world: string,
+    room: string,
+    id: string,
+    user: string,
+    options: readonly string[],
+  ): Promise<{ poll: Poll; options: string[] }>;
+  /**
+   * Adds or removes the vote of a user for a question, without an entry.
+   * @see QuestionStore.vote
+   */
+  countVote(
+    world: string,
+    room: string,
+    id: string,
+    user: string,
+    vote: boolean,
+    all: boolean,
+  ): Promise<Question>;
 }
 
 /**
@@ -37,7 +80,7 @@ export interface Domain<R extends object, W extends DomainWrites> {
    * Makes the writes. They wait for nothing but statements: in SQLite, a batch of
    * writes shares a transaction. A failed statement ends the write, so they catch no error of one.
    */
-  readonly writes: (sql: Sql, log: DomainLog) => W;
+  readonly writes: (sql: Sql, log: DomainLog, own: EngineWrites) => W;
   /** The writes, and how many parameters each has: the author of a write comes after them. */
   readonly parameters: ParameterCounts<W>;
   /** The writes that call `erased` or `erasedData`. */

@@ -1,3 +1,5 @@
+import type { Value } from "../copies/tables.js";
+
 /**
  * Statements of SQL on either engine. A text is written once, in the SQL that both engines have
  * in common ([DESIGN.md](../DESIGN.md#a-domain-of-the-store) says what that is), with
@@ -21,6 +23,14 @@ export interface Sql {
   column<T>(text: string, params?: readonly unknown[]): Promise<T[]>;
   /** How many rows a statement changed. */
   run(text: string, params?: readonly unknown[]): Promise<number>;
+  /**
+   * Inserts rows into a table, in their order.
+   * @param rows their columns by name; all have those of the first.
+   */
+  insert(
+    table: string,
+    rows: readonly Readonly<Record<string, Value>>[],
+  ): Promise<void>;
 }
 
 /** The statements of reads. Each sees all that is committed. */

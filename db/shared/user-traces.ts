@@ -1,8 +1,43 @@
-/**
- * What each erased user leaves in the tables of domains, and how it is removed. A
- * statement has the world as `$1` and the id of the user as `$2`.
- */
-export const USER_TRACES: readonly (readonly [
-  table: string,
-  statement: string,
-])[] = [];
+/** What an erased user leaves in a table. */
+interface Trace {
+  readonly table: string;
+  /** Removes it: `$1` is the world, and `$2` the id of the user. */
+  readonly statement: string;
+  /** Whether the rows hold more than ids. SQLite then rewrites the table. */
+  readonly isPersonal?: boolean;
+}
+
+/** What each erased user leaves, beside their own row and chat. What others see stays, without its author. */
+export const USER_TRACES: readonly Trace[] = [
+  {
+    table: "blocks",
+    statement:
+      "DELETE FROM blocks WHERE world_id = $1 AND (user_id = $2 OR blocked_id = $2)",
+  },
+  {
+    table: "files",
+    statement:
+      "UPDATE files SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
+  },
+  {
+    table: "questions",
+    statement:
+      "UPDATE questions SET sender = NULL WHERE world_id = $1 AND sender = $2",
+  },
+  {
+    table: "questions",
+    statement:
+      "UPDATE questions SET moderator = NULL WHERE world_id = $1 AND moderator = $2",
+  },
+  // Votes still count.
+  {
+    table: "question_votes",
+    statement:
+      "UPDATE question_votes SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
+  },
+  {
+    table: "poll_ballots",
+    statement:
+      "UPDATE poll_ballots SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
+  },
+];

@@ -21,12 +21,7 @@ import {
 import { boundDomains } from "./engine/domains.js";
 import { sqlOn } from "./engine/sql.js";
 import { marksIn } from "./erasure/erasure-marks.js";
-import { fileReads } from "./files/file-reads.js";
 import { logReads } from "./log/log-reads.js";
-import { pollReads } from "./polls/poll-reads.js";
-import { pollStore } from "./polls/polls.js";
-import { questionReads } from "./questions/question-reads.js";
-import { questionStore } from "./questions/questions.js";
 import { ReadCache } from "./engine/read-cache.js";
 import type { Sql } from "../shared/sql.js";
 import { roomListCache } from "./rooms/room-list-cache.js";
@@ -94,10 +89,7 @@ function storeIn(
   const lists = roomListCache(cache, worlds, rooms, searcher);
   const copies = copyReads(db);
   const users = userReads(db, cache);
-  const files = fileReads(db);
   const chat = chatReads(db);
-  const questions = questionReads(db);
-  const polls = pollReads(db);
   const log = logReads(db);
   const counts = countReads(db);
   migrated.close();
@@ -189,20 +181,7 @@ function storeIn(
         erasing(() => writer.run("eraseUser", by, worldId, name)),
     },
     chat: chatStore(chat, writer, read, erasing),
-    questions: questionStore(questions, writer, read, erasing),
-    polls: pollStore(polls, writer, read),
     ...boundDomains(reading, writer, erasing),
-    files: {
-      add: (worldId, visitor, ...args) =>
-        writer.run("addFile", undefined, worldId, sent(visitor), ...args),
-      has: async (key) => read(() => files.has(key)),
-      get: async (...args) => read(() => files.get(...args)),
-      list: async (...args) => read(() => files.list(...args)),
-      keys: async (worldId) => read(() => files.keys(worldId)),
-      delete: (worldId, id, by) =>
-        erasing(() => writer.run("deleteFile", by, worldId, id)),
-      size: async (worldId) => read(() => files.size(worldId)),
-    },
     log: {
       heads: (worlds) => readAnew(() => log.heads(worlds)),
       since: (...args) => readAnew(() => log.since(...args)),

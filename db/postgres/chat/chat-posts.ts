@@ -2,22 +2,13 @@ import type { Delivery } from "../../contract/chat.js";
 import {
   type ChannelRow,
   MEMBER,
+  type NewEvent,
   toDeliveries,
 } from "../../rules/chat-rows.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import { createChannel } from "./chat-channels.js";
 import type { Log } from "../log/log.js";
 import type { Sql } from "../../shared/sql.js";
-
-/** An event to store. */
-interface NewEvent {
-  type: number;
-  sender: string;
-  /** JSON; null if it is deleted. */
-  content: string | null;
-  replaces?: number;
-  deleted?: number;
-}
 
 /** The id and the tag of the event in statements of {@link posting}. */
 const ID = "$9::bigint";

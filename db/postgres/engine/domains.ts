@@ -3,9 +3,14 @@ import {
   type BoundAll,
   boundWrites,
   type DomainLog,
+  type EngineWrites,
 } from "../../shared/domain.js";
 import { domains } from "../../shared/index.js";
+import type { Sql } from "../../shared/sql.js";
+import { postInRoom } from "../chat/chat-posts.js";
 import type { Log } from "../log/log.js";
+import { enterUser } from "../users/user-writes.js";
+import { castBallot, countVote } from "../votes/votes.js";
 import type { Database } from "./database.js";
 
 /** The methods of all domains. Each write is a transaction of its world. */
@@ -22,7 +27,11 @@ export function boundDomains(db: Database): BoundAll<typeof domains> {
       return db.write(
         world,
         (sql, log) => {
-          const writes = one.writes(sql, logOf(world, log)) as Record<
+          const writes = one.writes(
+            sql,
+            logOf(world, log),
+            ownWrites(sql, log),
+          ) as Record<
             string,
             (...args: readonly unknown[]) => Promise<unknown>
           >;
@@ -36,6 +45,14 @@ export function boundDomains(db: Database): BoundAll<typeof domains> {
     Object.entries(domains).map(([name, one]) => [name, bind(one)]),
   ) as unknown as BoundAll<typeof domains>;
 }
+
+/** What this engine writes in its own way, inside a write of a domain. */
+const ownWrites = (sql: Sql, log: Log): EngineWrites => ({
+  enterUser: (...args) => enterUser(sql, log, ...args),
+  postInRoom: (...args) => postInRoom(sql, log, ...args),
+  castBallot: (...args) => castBallot(sql, ...args),
+  countVote: (...args) => countVote(sql, ...args),
+});
 
 /** The log as a domain sees it. A transaction has the lock of one world. */
 export function logOf(world: string, log: Log): DomainLog {

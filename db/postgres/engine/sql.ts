@@ -1,5 +1,7 @@
 import pg from "pg";
+import { TABLES, type Value } from "../../copies/tables.js";
 import type { Sql } from "../../shared/sql.js";
+import { slices } from "./bulk.js";
 
 /** Runs one statement on a connection. */
 type Run = (query: pg.QueryConfig) => Promise<pg.QueryResult>;
@@ -34,7 +36,31 @@ export function sqlOn(run: Run): Sql {
     column: async <T>(text: string, params?: readonly unknown[]) =>
       ((await query(text, params)).rows as object[]).map(firstOf) as T[],
     run: async (text, params) => (await query(text, params)).rowCount ?? 0,
+    async insert(table, rows) {
+      const names = Object.keys(rows[0] ?? {});
+      if (names.length === 0) return;
+      const text = insertionInto(table, names);
+      const sizeOf = (row: Readonly<Record<string, Value>>) =>
+        Object.values(row).join().length;
+      for (const slice of slices(rows, sizeOf)) {
+        await query(
+          text,
+          names.map((name) => slice.map((row) => row[name])),
+        );
+      }
+    },
   };
+}
+
+/** The statement that inserts rows, of which each column is a parameter. */
+function insertionInto(table: string, names: readonly string[]): string {
+  const { columns } = TABLES.find(({ name }) => name === table)!;
+  const lists = names.map((name, i) => {
+    const { kind } = columns.find((column) => column.name === name)!;
+    return `$${i + 1}::${kind === "text" ? "text" : "bigint"}[]`;
+  });
+  return `INSERT INTO ${table} (${names.join()}) SELECT ${names.join()}
+    FROM unnest(${lists.join()}) WITH ORDINALITY AS row (${names.join()}, place) ORDER BY place`;
 }
 
 // PostgreSQL stores any character but U+0000. So the first six characters are written

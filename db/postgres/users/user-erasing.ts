@@ -15,31 +15,6 @@ const ERASE = `UPDATE users SET token_id = NULL, client_id = NULL, profile = NUL
     display_name_folded = '', fields_folded = ''
   WHERE world_id = $1 AND id = $2`;
 
-// What others see stays, without its author. Votes still count.
-const OTHERS: readonly (readonly [table: string, statement: string])[] = [
-  [
-    "blocks",
-    "DELETE FROM blocks WHERE world_id = $1 AND (user_id = $2 OR blocked_id = $2)",
-  ],
-  [
-    "files",
-    "UPDATE files SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
-  ],
-  [
-    "questions",
-    `UPDATE questions SET sender = nullif(sender, $2), moderator = nullif(moderator, $2)
-     WHERE world_id = $1 AND (sender = $2 OR moderator = $2)`,
-  ],
-  [
-    "question_votes",
-    "UPDATE question_votes SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
-  ],
-  [
-    "poll_ballots",
-    "UPDATE poll_ballots SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
-  ],
-];
-
 /** What {@link quitChat} changes. */
 const CHAT_TABLES = [
   "chat_channels",
@@ -65,7 +40,7 @@ export async function eraseUser(
   if (id === undefined) throw absent("user");
   await sql.run(ERASE, [worldId, id]);
   log.erased("users");
-  for (const [table, statement] of [...OTHERS, ...USER_TRACES]) {
+  for (const { table, statement } of USER_TRACES) {
     if (await sql.run(statement, [worldId, id])) log.erased(table);
   }
   await quitChat(sql, worldId, id);

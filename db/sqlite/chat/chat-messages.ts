@@ -4,6 +4,7 @@ import {
   type EventRow,
   MEMBER,
   MESSAGE,
+  type NewEvent,
   toEvents,
 } from "../../rules/chat-rows.js";
 import { channelWrites } from "./chat-channels.js";
@@ -16,15 +17,6 @@ import { blankOf } from "../erasure/scrub.js";
 
 /** A message as it travels to the writer thread: with its content as JSON. */
 type SentMessage = Omit<MessageDraft, "content"> & { content: string };
-
-/** An event to store. */
-interface NewEvent {
-  type: number;
-  sender: string;
-  content: string | Uint8Array;
-  replaces?: number;
-  deleted?: number;
-}
 
 /** An event that an edit or a deletion names. */
 interface Replaced {
@@ -77,7 +69,7 @@ export function eventWriter(db: Connection, log: WriteLog) {
       timestamp,
       replaces,
       deleted,
-      content,
+      content ?? NOTHING,
       log.authorBeside(sender),
     );
     const { last_event: previous, last_message: previousMessage } = channel;
@@ -206,9 +198,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
       type: MESSAGE,
       sender: draft.sender,
       replaces: replaced.id,
-      ...(deletes
-        ? { deleted: 1, content: NOTHING }
-        : { content: draft.content }),
+      ...(deletes ? { deleted: 1, content: null } : { content: draft.content }),
     };
     const appeared = seen(worldId, channel, draft.sender);
     const delivery = post(worldId, channel, event, { appeared });

@@ -3,6 +3,7 @@ import {
   type BoundAll,
   boundWrites,
   type DomainLog,
+  type EngineWrites,
 } from "../../shared/domain.js";
 import { domains, type DomainWrite } from "../../shared/index.js";
 import type { Reading, Sql } from "../../shared/sql.js";
@@ -37,13 +38,13 @@ export function boundDomains(
 export function domainWrites(
   sql: Sql,
   log: DomainLog,
+  own: EngineWrites,
 ): Record<DomainWrite, (...args: never[]) => Promise<unknown>> {
   const named = Object.entries(domains).flatMap(
     ([name, one]: [string, AnyDomain]) =>
-      Object.entries(one.writes(sql, log) as object).map(([write, run]) => [
-        `${name}.${write}`,
-        run as unknown,
-      ]),
+      Object.entries(one.writes(sql, log, own) as object).map(
+        ([write, run]) => [`${name}.${write}`, run as unknown],
+      ),
   );
   return Object.fromEntries(named) as ReturnType<typeof domainWrites>;
 }

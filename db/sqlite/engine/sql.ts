@@ -45,6 +45,15 @@ export function sqlOn(
         const { statement, places } = prepared(text);
         return statement.run(...valuesAt(places, params)).changes;
       }),
+    insert: async (table, rows) =>
+      within(() => {
+        const names = Object.keys(rows[0] ?? {});
+        if (names.length === 0) return;
+        const { statement } = prepared(
+          `INSERT INTO ${table} (${names.join()}) VALUES (${names.map(() => "?").join()})`,
+        );
+        for (const row of rows) statement.run(names.map((name) => row[name]));
+      }),
   };
 }
 

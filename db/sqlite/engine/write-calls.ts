@@ -5,11 +5,8 @@ import type { memberWrites } from "../chat/chat-members.js";
 import type { messageWrites } from "../chat/chat-messages.js";
 import type { chatErasures } from "../chat/chat-remains.js";
 import type { copyWrites } from "../copies/world-export-import.js";
-import type { fileWrites } from "../files/file-writes.js";
 import type { logPruning } from "../log/log-pruning.js";
 import type { SentHint } from "../log/sent-hints.js";
-import type { pollWrites } from "../polls/poll-writes.js";
-import type { questionWrites } from "../questions/question-writes.js";
 import type { roomWrites } from "../rooms/room-writes.js";
 import type { userWrites } from "../users/user-writes.js";
 import type { worldWrites } from "../worlds/world-writes.js";
@@ -18,13 +15,10 @@ import type { worldWrites } from "../worlds/world-writes.js";
 export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof roomWrites> &
   ReturnType<typeof userWrites> &
-  ReturnType<typeof fileWrites> &
   ReturnType<typeof messageWrites> &
   ReturnType<typeof memberWrites> &
   Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
   ReturnType<typeof logPruning> &
-  ReturnType<typeof questionWrites> &
-  ReturnType<typeof pollWrites> &
   ReturnType<typeof copyWrites>;
 
 /** The name of a write: of this engine, or of a domain. */

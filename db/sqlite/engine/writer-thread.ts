@@ -10,14 +10,12 @@ import { memberWrites } from "../chat/chat-members.js";
 import { messageWrites } from "../chat/chat-messages.js";
 import { chatErasures } from "../chat/chat-remains.js";
 import { openForWriting } from "./database.js";
+import { ownWrites } from "./own-writes.js";
 import { domainWrites } from "./domains.js";
 import { sqlOn } from "./sql.js";
 import { Erasing } from "../erasure/erasing.js";
-import { fileWrites } from "../files/file-writes.js";
 import { logPruning } from "../log/log-pruning.js";
 import { WriteLog } from "../log/log-writes.js";
-import { pollWrites } from "../polls/poll-writes.js";
-import { questionWrites } from "../questions/question-writes.js";
 import { roomWrites } from "../rooms/room-writes.js";
 import { rewriteTable } from "../erasure/scrub.js";
 import { toSent } from "../log/sent-hints.js";
@@ -63,14 +61,11 @@ const writes = {
   ...worlds,
   ...rooms,
   ...users,
-  ...domainWrites(sql, log),
-  ...fileWrites(db, log, users),
+  ...domainWrites(sql, log, ownWrites(db, log, users)),
   ...messageWrites(db, log),
   ...memberWrites(db, log),
   ...erasures,
   ...logPruning(db, erasesLog),
-  ...questionWrites(db, log, erasesQuestions),
-  ...pollWrites(db, log),
   ...copyWrites(db, sql, log, {
     ...{ ...worlds, ...rooms, ...users },
     ...chatCopyWrites(db, log),

@@ -41,8 +41,8 @@ const OF_CROWDS: ReadonlySet<WriteName> = new Set([
   "joinChannel",
   "leaveChannel",
   "react",
-  "voteQuestion",
-  "votePoll",
+  "questions.vote",
+  "polls.vote",
 ]);
 
 /** Sends writes to the writer thread and receives their answers. */

@@ -15,7 +15,6 @@ const isErased = (table: string): table is ErasedTable =>
 const ERASING = new Set<WriteName>([
   "eraseUser",
   "deleteWorld",
-  "deleteFile",
   "editMessage",
   "deleteMessage",
   "emptyMessages",
@@ -103,7 +102,6 @@ export class Erasing {
       [...written].some((write) => names.has(write));
     const tables: ErasedTable[] = [];
     if (wrote("deleteWorld")) tables.push(...ERASED_TABLES);
-    if (wrote("deleteFile")) tables.push("files");
     tables.push(...this.#erased);
     this.#erased.clear();
     if (wrote("deleteWorld") || wrote("eraseUser")) {

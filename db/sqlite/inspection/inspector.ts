@@ -1,7 +1,6 @@
 import type { Inspector } from "../../maintenance/inspector.js";
 import type { FileDigest } from "../../contract/store.js";
 import { openForInspection, storeErrorOf } from "../engine/database.js";
-import { fileReads } from "../files/file-reads.js";
 import { contradictionsIn, countRows, damageOf } from "./inspection.js";
 
 /** How many records are read at a time. */
@@ -40,7 +39,12 @@ export function sqliteInspector(dataDir: string): Inspector {
           )
           .all(after),
       ),
-    has: (key) => read(() => fileReads(db).has(key)),
+    has: (key) =>
+      read(
+        () =>
+          db.prepare("SELECT 1 FROM files WHERE key = ?").get(key) !==
+          undefined,
+      ),
     close: async () => void db.close(),
   };
 }

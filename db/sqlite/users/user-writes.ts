@@ -94,25 +94,12 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
   const unblock = db.prepare<[string, string, string]>(
     "DELETE FROM blocks WHERE world_id = ? AND user_id = ? AND blocked_id = ?",
   );
-  const unblockAll = ["user_id", "blocked_id"].map((column) =>
-    db.prepare<[string, string]>(
-      `DELETE FROM blocks WHERE world_id = ? AND ${column} = ?`,
-    ),
-  );
   const erase = db.prepare<[string]>(
     `UPDATE users SET token_id = NULL, client_id = NULL, profile = NULL, traits = NULL,
        moderation_state = '', client_state = NULL, pretalx_id = NULL, last_login = NULL,
        display_name_folded = '', fields_folded = '' WHERE id = ?`,
   );
   const removeChannels = channelRemoval(db);
-  // What others see stays, without its author. Votes still count.
-  const disown = [
-    "UPDATE files SET user_id = NULL WHERE world_id = ? AND user_id = ?",
-    "UPDATE questions SET sender = NULL WHERE world_id = ? AND sender = ?",
-    "UPDATE questions SET moderator = NULL WHERE world_id = ? AND moderator = ?",
-    "UPDATE question_votes SET user_id = NULL WHERE world_id = ? AND user_id = ?",
-    "UPDATE poll_ballots SET user_id = NULL WHERE world_id = ? AND user_id = ?",
-  ].map((sql) => db.prepare<[string, string]>(sql));
 
   /** @throws {StoreError} `absent` unless all are users of the world who are not erased. */
   function expectKnown(worldId: string, ...ids: string[]): void {
@@ -249,11 +236,9 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       });
       if (id === undefined) throw absent("user");
       erase.run(id);
-      for (const statement of [...unblockAll, ...disown]) {
-        statement.run(worldId, id);
-      }
-      for (const [table, statement] of USER_TRACES) {
-        if (await sql.run(statement, [worldId, id])) log.erased(table);
+      for (const { table, statement, isPersonal } of USER_TRACES) {
+        const count = await sql.run(statement, [worldId, id]);
+        if (count > 0 && isPersonal) log.erased(table);
       }
       removeChannels.ofUser(worldId, id);
       log.erasedData(worldId);

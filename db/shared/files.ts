@@ -1,0 +1,110 @@
+import { fileIdOf } from "../../schemas/plain/file-types.js";
+import {
+  type FileDigest,
+  type FilePage,
+  type FileRecord,
+  type PageSelection,
+  StoreError,
+  type Visitor,
+} from "../contract/store.js";
+import {
+  FILE_COLUMNS,
+  type FileRow,
+  keyRange,
+  toFile,
+} from "../rules/file-rows.js";
+import { absent } from "../rules/preconditions.js";
+import { rangeOf } from "../rules/rows.js";
+import { domain, type DomainLog, type EngineWrites } from "./domain.js";
+import type { Reading, Sql } from "./sql.js";
+
+const FIND = `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1 AND key >= $2 AND key < $3`;
+
+const COUNT = "SELECT count(*) FROM files WHERE world_id = $1";
+
+const LIST = `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1
+  ORDER BY created DESC, number DESC LIMIT $2 OFFSET $3`;
+
+const ADD_BYTES =
+  "UPDATE worlds SET file_bytes = file_bytes + $2 WHERE id = $1 RETURNING file_bytes";
+
+const INSERT = `INSERT INTO files (world_id, key, user_id, size, sha256, created)
+  VALUES ($1, $2, $3, $4, $5, $6)`;
+
+const REMOVE = "DELETE FROM files WHERE world_id = $1 AND key = $2";
+
+/** Finds a file of a world by its id, which is in its key, which has an index. */
+async function find(
+  sql: Sql,
+  world: string,
+  id: string,
+): Promise<FileRow | undefined> {
+  const row = await sql.one<FileRow>(FIND, [world, ...keyRange(world, id)]);
+  return row && fileIdOf(row.key) === id ? row : undefined;
+}
+
+/** The reads of file records. */
+export const fileReads = (sql: Reading) => ({
+  has: async (key: string): Promise<boolean> =>
+    (await sql.one("SELECT 1 FROM files WHERE key = $1", [key])) !== undefined,
+
+  async get(world: string, id: string): Promise<FileRecord | undefined> {
+    const row = await find(sql, world, id);
+    return row && toFile(row);
+  },
+
+  list: (world: string, selection: PageSelection): Promise<FilePage> =>
+    sql.snapshot(async (sql) => {
+      const count = (await sql.value<number>(COUNT, [world]))!;
+      const { limit, offset } = rangeOf(selection, count);
+      const rows = await sql.all<FileRow>(LIST, [world, limit, offset]);
+      return { count, files: rows.map(toFile) };
+    }),
+
+  keys: (world: string): Promise<string[]> =>
+    sql.column<string>("SELECT key FROM files WHERE world_id = $1", [world]),
+
+  size: async (world: string): Promise<number> =>
+    (await sql.value<number>("SELECT file_bytes FROM worlds WHERE id = $1", [
+      world,
+    ])) ?? 0,
+});
+
+/** The writes of file records. */
+export const fileWrites = (sql: Sql, log: DomainLog, own: EngineWrites) => ({
+  async add(
+    world: string,
+    visitor: Visitor,
+    { key, size, sha256 }: FileDigest,
+    quota: number,
+  ): Promise<void> {
+    const user = await own.enterUser(world, visitor);
+    if (user.moderation_state !== "") {
+      throw new StoreError("denied", "The user is banned or silenced.");
+    }
+    const total = await sql.value<number>(ADD_BYTES, [world, size]);
+    if (total! > quota) {
+      throw new StoreError("quota", "The files of this world are too large.");
+    }
+    await sql.run(INSERT, [world, key, user.id, size, sha256, Date.now()]);
+    const change = { type: "file.added", file: fileIdOf(key) } as const;
+    log.appendOf(world, user.id, change);
+  },
+
+  async delete(world: string, id: string): Promise<string> {
+    const file = await find(sql, world, id);
+    if (!file) throw absent("file");
+    log.erased("files");
+    await sql.run(REMOVE, [world, file.key]);
+    await sql.run(ADD_BYTES, [world, -file.size]);
+    log.append(world, { type: "file.deleted", file: id });
+    return file.key;
+  },
+});
+
+export const files = domain({
+  reads: fileReads,
+  writes: fileWrites,
+  parameters: { add: 4, delete: 2 },
+  erasing: ["delete"],
+});

@@ -1,0 +1,173 @@
+import type { Delivery } from "../contract/chat.js";
+import type { ItemUpdate } from "../contract/items.js";
+import type { Poll, PollChanges, PollDraft } from "../contract/polls.js";
+import {
+  createdPoll,
+  deletedPoll,
+  endedPollPin,
+  unpinnedPoll,
+  updatedPoll,
+} from "../log/changes.js";
+import {
+  changedPoll,
+  isOpened,
+  newPoll,
+  openingOf,
+} from "../rules/poll-changes.js";
+import { planOptions } from "../rules/poll-options.js";
+import { POLL_FIELDS, type PollRow, toPoll } from "../rules/poll-rows.js";
+import { domain, type DomainLog, type EngineWrites } from "./domain.js";
+import { expectRoom, expectUser, FIND_PLACE, type Place } from "./places.js";
+import { pollFinder } from "./poll-finding.js";
+import { optionWrites } from "./poll-options.js";
+import { pollReads } from "./poll-reads.js";
+import type { Sql } from "./sql.js";
+
+const INSERT = `INSERT INTO polls (world_id, room_id, ${POLL_FIELDS.join()})
+  VALUES ($1, $2, ${POLL_FIELDS.map((_, i) => `$${i + 3}`).join()}) RETURNING number`;
+
+const UPDATE = `UPDATE polls SET ${POLL_FIELDS.map((name, i) => `${name} = $${i + 3}`).join()}
+  WHERE world_id = $1 AND number = $2`;
+
+const UNPIN = `UPDATE polls SET is_pinned = 0
+  WHERE world_id = $1 AND room_id = $2 AND is_pinned = 1 AND id IS DISTINCT FROM $3 RETURNING id`;
+
+const REMOVE = "DELETE FROM polls WHERE world_id = $1 AND number = $2";
+
+const HAS_CHAT = `SELECT 1 FROM room_modules
+  WHERE world_id = $1 AND room_id = $2 AND type = 'chat.native'`;
+
+const valuesOf = (row: Omit<PollRow, "number">) =>
+  POLL_FIELDS.map((name) => row[name]);
+
+/** The writes of polls. */
+export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
+  const options = optionWrites(sql);
+
+  const find = pollFinder(sql);
+
+  const update = (world: string, row: PollRow) =>
+    sql.run(UPDATE, [world, row.number, ...valuesOf(row)]);
+
+  /** @returns the id of the poll whose pin ended. */
+  const unpin = (world: string, room: string, except: string | null) =>
+    sql.value<string>(UNPIN, [world, room, except]);
+
+  /** Tells the chat of a room, if it has one, that a poll is open. */
+  async function announce(
+    world: string,
+    room: string,
+    poll: string,
+    sender: string,
+  ): Promise<Delivery | undefined> {
+    if (!(await sql.one(HAS_CHAT, [world, room]))) return undefined;
+    return own.postInRoom(world, room, openingOf(poll, sender));
+  }
+
+  return {
+    async create(world: string, room: string, draft: PollDraft): Promise<Poll> {
+      expectRoom((await sql.one<Place>(FIND_PLACE, [world, room, null]))!);
+      const { row, options: added, poll } = newPoll(room, draft);
+      const number = await sql.value<number>(INSERT, [
+        world,
+        room,
+        ...valuesOf(row),
+      ]);
+      await options.add(world, number!, added);
+      log.append(world, createdPoll(poll));
+      return poll;
+    },
+
+    async update(
+      world: string,
+      room: string,
+      id: string,
+      changes: PollChanges,
+      user: string,
+    ): Promise<ItemUpdate<Poll> & { delivery?: Delivery }> {
+      const found = await find(world, room, id, user);
+      expectUser(found);
+      const { row, options: present } = found;
+      const { options: asked = [] } = changes;
+      const plan = asked.length > 0 ? planOptions(present, asked) : undefined;
+      const unpinned = changes.is_pinned
+        ? await unpin(world, room, id)
+        : undefined;
+      const left = plan
+        ? await options.replace(world, row.number, present, plan)
+        : present;
+      const changed = changedPoll(row, changes, left);
+      await update(world, changed);
+      const [before, after] = [toPoll(row, present), toPoll(changed, left)];
+      log.append(world, updatedPoll(before, after));
+      if (unpinned !== undefined)
+        log.append(world, unpinnedPoll(room, unpinned));
+      // The poll is known before the event that names it.
+      const delivery = isOpened(row, changed)
+        ? await announce(world, room, id, user)
+        : undefined;
+      return {
+        before,
+        after,
+        ...(delivery && { delivery }),
+        ...(unpinned !== undefined && { unpinned }),
+      };
+    },
+
+    async delete(world: string, room: string, id: string): Promise<Poll> {
+      const { row, options } = await find(world, room, id, null);
+      await sql.run(REMOVE, [world, row.number]);
+      const poll = toPoll(row, options);
+      log.erasedData(world);
+      log.append(world, deletedPoll(poll));
+      return poll;
+    },
+
+    async vote(
+      world: string,
+      room: string,
+      id: string,
+      user: string,
+      named: readonly string[],
+    ): Promise<{ poll: Poll; options: string[] }> {
+      const voted = await own.castBallot(world, room, id, user, named);
+      log.appendOf(world, user, { type: "poll.voted", room, poll: id });
+      return voted;
+    },
+
+    async pin(
+      world: string,
+      room: string,
+      id: string | null,
+      user: string,
+    ): Promise<Poll | undefined> {
+      const change = { type: "poll.pinned", room, poll: id } as const;
+      if (id === null) {
+        const place = (await sql.one<Place>(FIND_PLACE, [world, room, user]))!;
+        expectRoom(place);
+        expectUser(place);
+        await unpin(world, room, null);
+        log.append(world, change);
+        return undefined;
+      }
+      const found = await find(world, room, id, user);
+      expectUser(found);
+      const unpinned = await unpin(world, room, id);
+      const row = { ...found.row, is_pinned: 1 };
+      await update(world, row);
+      log.append(world, change);
+      const poll = toPoll(row, found.options);
+      for (const ended of endedPollPin(poll, unpinned)) {
+        log.append(world, ended);
+      }
+      return poll;
+    },
+  };
+}
+
+export const polls = domain({
+  reads: pollReads,
+  writes: pollWrites,
+  parameters: { create: 3, update: 5, delete: 3, vote: 5, pin: 4 },
+  erasing: ["delete"],
+});
