@@ -54,14 +54,20 @@ const looseNumberOf = (of: string): Kind => ({ ...number, of, loose: true });
 const event: Kind = looseNumberOf("log");
 const eventOrNull: Kind = { ...numberOrNull, of: "log", loose: true };
 
-const world: Kind = idOf("worlds");
-/** In a table that refers to the world through another one, or outlives it. */
+/** The world of a table that refers to it through another one, or outlives it. */
 const anyWorld: Kind = { ...text, of: "worlds", loose: true };
 
 const named = (columns: Record<string, Kind>): Column[] =>
-  Object.entries(columns).map(([name, kind]) => ({ name, ...kind }));
+  Object.entries(columns).map(([name, kind]) => ({
+    name,
+    ...(name === "world_id" && { of: "worlds" }),
+    ...kind,
+  }));
 
-/** @param keys the key; then what else is unique, after semicolons. */
+/**
+ * @param columns `world_id` is a foreign key, unless it says otherwise.
+ * @param keys the key; then what else is unique, after semicolons.
+ */
 const table = (
   name: string,
   keys: string,
@@ -105,17 +111,17 @@ export const TABLES: readonly Table[] = [
   table("world_issuers", "world_id issuer audience", {
     issuer: text,
     audience: text,
-    world_id: world,
+    world_id: text,
   }),
   table("view_groups", "world_id id; world_id rule", {
     id: number,
-    world_id: world,
+    world_id: text,
     rule: text,
     rooms: number,
   }),
   table("rooms", "world_id id; id", {
     id: text,
-    world_id: world,
+    world_id: text,
     view_group: numberOf("view_groups"),
     name: text,
     description: text,
@@ -138,7 +144,7 @@ export const TABLES: readonly Table[] = [
     "world_id id; id; world_id token_id; world_id client_id",
     {
       id: text,
-      world_id: world,
+      world_id: text,
       token_id: textOrNull,
       client_id: textOrNull,
       profile: textOrNull,
@@ -162,7 +168,7 @@ export const TABLES: readonly Table[] = [
   table("files", "world_id key; key", {
     number: number,
     key: text,
-    world_id: world,
+    world_id: text,
     user_id: looseIdOf("users"),
     size: number,
     sha256: text,
@@ -171,7 +177,7 @@ export const TABLES: readonly Table[] = [
   table("announcements", "world_id number; id", {
     number: number,
     id: text,
-    world_id: world,
+    world_id: text,
     text: text,
     show_until: numberOrNull,
     state: text,
@@ -179,7 +185,7 @@ export const TABLES: readonly Table[] = [
   table("chat_channels", "world_id number; id; world_id direct", {
     number: number,
     id: text,
-    world_id: world,
+    world_id: text,
     direct: textOrNull,
     last_event: event,
     last_message: event,
