@@ -50,6 +50,8 @@ interface Followed<E extends Logged> {
   resets: number;
   /** When a check that found nothing newer than the cursor began. */
   confirmed: number;
+  /** A head beyond the cursor, and when the check that found it began. */
+  expected: { readonly head: Position; readonly began: number } | undefined;
   /** Whether an early hint waits for earlier ones. */
   isPatient: boolean;
   /** Resolves when the cursor is known. */
@@ -109,6 +111,7 @@ export class Follower<E extends Logged> {
       hasMore: false,
       resets: 0,
       confirmed: -Infinity,
+      expected: undefined,
       isPatient: false,
       start: toStart(),
     };
@@ -191,6 +194,12 @@ export class Follower<E extends Logged> {
   #take(followed: Followed<E>, entry: E): void {
     const { seq, tag } = entry;
     followed.cursor = { seq, tag };
+    const { expected } = followed;
+    if (expected && seq >= expected.head.seq) {
+      // While many write, a check never finds the head at the cursor.
+      if (isAt(entry, expected.head)) followed.confirmed = expected.began;
+      followed.expected = undefined;
+    }
     this.#listener.apply(entry);
   }
 
@@ -246,8 +255,10 @@ export class Follower<E extends Logged> {
       (own) => own !== undefined && isAt(head, own),
     );
     if (isSame) followed.confirmed = began;
-    else if (lag > 0 && lag <= MAX_LAG) this.#catchUpTo(world, followed, head);
-    else if (followed.cursor) this.#reset(world, followed);
+    else if (lag > 0 && lag <= MAX_LAG) {
+      followed.expected = { head, began };
+      this.#catchUpTo(world, followed, head);
+    } else if (followed.cursor) this.#reset(world, followed);
   }
 
   /**
@@ -337,6 +348,7 @@ export class Follower<E extends Logged> {
     followed.cursor = undefined;
     followed.start = toStart();
     followed.resets++;
+    followed.expected = undefined;
     followed.early.clear();
     followed.confirmed = -Infinity;
     this.#listener.reset(world, known);

@@ -60,8 +60,9 @@ export class Doors {
     this.#following.add(connection);
     let stop = () => {};
     const late = new Promise<never>((_, reject) => {
-      const fault = new StoreError("unusable", "The log cannot be read.");
-      stop = clock.after(FOLLOW_TIMEOUT, () => reject(fault));
+      stop = clock.after(FOLLOW_TIMEOUT, () =>
+        reject(new StoreError("unusable", "The log cannot be read.")),
+      );
     });
     const followed = Promise.all([events.follow(world), replica.follow(world)]);
     await Promise.race([followed, late]).finally(() => stop());

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { isCount, isId, type Shape } from "../../schemas/plain/shapes.js";
 import { Places } from "./places.js";
 import type { Replica } from "./replica/replica.js";
@@ -25,7 +25,7 @@ const MAX_KINDS = 1000;
  * whether two processes count the same user, and identifies no user to a process without the id.
  */
 export const personOf = (user: string): string =>
-  createHash("sha256").update(user).digest().toString("base64url", 0, 8);
+  hash("sha256", user, "buffer").toString("base64url", 0, 8);
 
 interface World {
   /** By process and person. */

@@ -155,16 +155,15 @@ export class Presence extends Whereabouts {
     const { process } = this.#replica;
     const { connection } = step;
     const before = this.ownerOf(connection)?.user;
-    const rooms = this.roomsOf(connection);
+    const rooms = LEAVING.has(step.do) ? this.roomsOf(connection) : [];
     const changed = this.#changedBy(world, step);
     this.apply(process, world, step);
     const user = before ?? this.ownerOf(connection)?.user;
     if (user === undefined) return;
     if (COUNTED.has(step.do)) this.#count(world, user);
     if (step.do === "enter") this.#watches.entered(world, step.room, user);
-    const left = new Set(rooms);
-    for (const room of this.roomsOf(connection)) left.delete(room);
-    for (const room of left) {
+    for (const room of rooms) {
+      if (this.isInRoom(connection, room)) continue;
       if (this.#isHere(world, room, user)) continue;
       this.#watches.left(world, room, user);
     }
@@ -293,6 +292,9 @@ type Kinds = ReadonlySet<Step["do"]>;
 
 /** The steps that change the counts. */
 const COUNTED: Kinds = new Set(["open", "close", "enter", "leave"]);
+
+/** The steps by which a connection leaves rooms. */
+const LEAVING: Kinds = new Set(["close", "leave"]);
 
 /** The steps that change the {@link Stay} of their connection. */
 const SHARED: Kinds = new Set(["open", "close", "attend", "unsubscribe"]);

@@ -55,7 +55,8 @@ export class Spent {
   }
 
   add(scope: string, key: string, count: number): void {
-    const name = JSON.stringify([scope, key]);
+    // Neither the id of a world nor of a process has a space.
+    const name = `${scope} ${key}`;
     const total = (this.#sums.get(name)?.total ?? 0) + count;
     this.#sums.delete(name);
     this.#sums.set(name, { scope, key, total, at: this.#clock.now() });
@@ -88,4 +89,4 @@ export class Spent {
 }
 
 const nameOf = ({ process, scope, key }: ForeignItem): string =>
-  JSON.stringify([process, scope, key]);
+  `${process} ${scope} ${key}`;

@@ -127,6 +127,11 @@ export class Whereabouts {
     return [...(this.#entries.get(connection)?.rooms ?? [])];
   }
 
+  /** Whether a connection of this process is in a room. */
+  protected isInRoom(connection: string, room: string): boolean {
+    return this.#entries.get(connection)?.rooms.has(room) ?? false;
+  }
+
   /** A connection in its form for other processes; undefined if it is not known. */
   stayOf(connection: string): Stay | undefined {
     const entry = this.#entries.get(connection);

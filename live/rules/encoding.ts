@@ -11,6 +11,16 @@ export class Json<T> {
   }
 }
 
+/** A whole answer that many get. */
+export class SharedJson<T> extends Json<T> {
+  #bytes: Buffer | undefined;
+
+  /** Its UTF-8. All receivers share it: do not change it. */
+  get bytes(): Buffer {
+    return (this.#bytes ??= Buffer.from(this.text));
+  }
+}
+
 /** A value that may be {@link Json}, as a whole or in parts. */
 export type Sendable<T> =
   | T

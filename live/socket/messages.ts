@@ -6,8 +6,8 @@ import {
   type Login,
   type Message,
 } from "./connection.js";
-import { jsonOf } from "../rules/encoding.js";
-import { textFrame } from "./frame.js";
+import { jsonOf, SharedJson } from "../rules/encoding.js";
+import { frameAround, textFrame } from "./frame.js";
 import {
   invalidPayload,
   LiveError,
@@ -157,8 +157,10 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
       losses: () => lossesIn(request),
     });
     metrics?.succeeded(action as string);
-    const start = id === undefined ? "" : `${id},`;
-    return [textFrame(`["success",${start}${jsonOf(result)}]`)];
+    const start = `["success",${id === undefined ? "" : `${id},`}`;
+    return result instanceof SharedJson
+      ? frameAround(start, result.bytes, "]")
+      : [textFrame(`${start}${jsonOf(result)}]`)];
   }
 }
 

@@ -54,6 +54,10 @@ export function chatReads(db: Connection) {
      WHERE chat_notifications.world_id = ? AND chat_notifications.user_id = ?
      ORDER BY chat_notifications.event DESC LIMIT ?`,
   );
+  // Most users have none, and a sort of no rows costs more than this.
+  const isNotified = db.prepare<[string, string]>(
+    "SELECT 1 FROM chat_notifications WHERE world_id = ? AND user_id = ? LIMIT 1",
+  );
   const lastId = db
     .prepare<[string], number>(
       "SELECT coalesce(max(id), 0) FROM chat_events WHERE world_id = ?",
@@ -121,9 +125,9 @@ export function chatReads(db: Connection) {
 
     unread: (worldId: string, user: string): Unread => ({
       marks: selectMarks.all(worldId, user),
-      notifications: selectNotifications
-        .all(worldId, user, MAX_NOTIFICATIONS)
-        .reverse(),
+      notifications: isNotified.get(worldId, user)
+        ? selectNotifications.all(worldId, user, MAX_NOTIFICATIONS).reverse()
+        : [],
     }),
   };
 }

@@ -23,8 +23,11 @@ export interface AudiencePorts {
 /** How many users of a channel are remembered as sent. */
 const MAX_INVOLVED = 5000;
 
-/** How many users of pages are remembered for one connection. */
+/** How many users of pages are remembered for one connection, and of how many pages. */
 const MAX_TOLD = 2000;
+const MAX_PAGES = 32;
+
+const nobody: readonly ReadonlySet<string>[] = [];
 
 /** A logical clock: advances with each push or answer that carries user data. */
 let moment = 0;
@@ -35,26 +38,28 @@ export class Listener {
   readonly channels = new Set<string>();
   /** The moment before which it counts as having no users. */
   #since = 0;
-  /** The users that it got in answers since. */
-  readonly #told = new Set<string>();
+  /** The users that it got in answers since. Others share the sets. */
+  #told = nobody;
 
   constructor(readonly connection: Connection) {}
 
   /** From now on, no user counts as sent. */
   forget(): void {
     this.#since = ++moment;
-    this.#told.clear();
+    this.#told = nobody;
   }
 
-  /** An answer carries these users. */
-  tell(users: Iterable<string>): void {
-    if (this.#told.size > MAX_TOLD) this.#told.clear();
-    for (const id of users) this.#told.add(id);
+  /** An answer carries these users. The set must not change any more. */
+  tell(users: ReadonlySet<string>): void {
+    if (users.size === 0) return;
+    const known = this.#told.reduce((sum, { size }) => sum + size, 0);
+    const isFull = known > MAX_TOLD || this.#told.length === MAX_PAGES;
+    this.#told = isFull ? [users] : [...this.#told, users];
   }
 
   /** @param pushed the moment of the last push of a user to all subscribers of a channel; -1 for never. */
   knows(user: string, pushed: number): boolean {
-    return pushed > this.#since || this.#told.has(user);
+    return pushed > this.#since || this.#told.some((users) => users.has(user));
   }
 
   /** @param pushed the earliest of the moments for several users; Infinity for no users. */

@@ -27,7 +27,7 @@ type SentState = { [K in keyof ChannelState]: Sendable<ChannelState[K]> };
 /** The part of the state that a returning subscriber missed, and the ids of the users in it. */
 interface Missed {
   readonly more: Partial<SentState>;
-  readonly told: readonly string[];
+  readonly told: ReadonlySet<string>;
 }
 
 /** The ports of channels. */
@@ -114,7 +114,7 @@ export class Channels {
       }
       const { listener } = subscription;
       listener.forget();
-      listener.tell(missed?.told ?? []);
+      if (missed) listener.tell(missed.told);
       // A subscription that goes on must miss no event: its client need not fetch
       // the events before this answer.
       subscription.start(isNew ? last : undefined);

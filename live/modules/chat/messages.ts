@@ -14,7 +14,7 @@ import { mayInRoom } from "../../rules/rights.js";
 import { contentOf, isEmoji } from "./content.js";
 import { sentEvent } from "./events.js";
 import { mentionsOf } from "./mentions.js";
-import { idOf, pageOf } from "./pages.js";
+import { answerWithPage, idOf } from "./pages.js";
 import { readUsers, sharedUser } from "./users.js";
 
 type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.react">;
@@ -146,12 +146,11 @@ async function fetch(
       non_field_errors: ["Either before_id or after_id is required."],
     });
   }
-  const { results, users } = await pageOf(context, {
+  return answerWithPage(context, {
     ...(before_id !== undefined && { before: idOf(before_id) }),
     ...(after_id !== undefined && { after: idOf(after_id) }),
     limit: Number(count),
   });
-  return { results, users: users.json };
 }
 
 async function react(

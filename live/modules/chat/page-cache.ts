@@ -1,7 +1,11 @@
 import { LRUCache } from "lru-cache";
 import type { UserRecord } from "../../../db/contract/store.js";
-import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
-import type { Json } from "../../rules/encoding.js";
+import type {
+  Commands,
+  PublicUser,
+  TypedEvent,
+} from "../../../schemas/live/index.js";
+import type { Json, SharedJson } from "../../rules/encoding.js";
 import type { EntryHandlers } from "../../module.js";
 
 /** How many pages are kept: each event of a user looks at all of them. */
@@ -17,6 +21,9 @@ const MAX_PAGE = 8 * 1024 * 1024;
 /** The size of a user of a page, likewise. */
 const USER = 1000;
 
+/** A page as it is sent. */
+export type FetchedPage = Commands["chat.fetch"]["result"];
+
 /** A page of events, shared by all receivers. Do not change it. */
 export interface Page {
   /** How large the results are, in characters of JSON. */
@@ -28,6 +35,8 @@ export interface Page {
   readonly results: Json<TypedEvent[]>;
   /** All of them as a receiver without any users gets them, by whether they manage users. */
   readonly everybody: Map<boolean, ShownUsers>;
+  /** The whole answers with them. */
+  readonly answers: WeakMap<ShownUsers, SharedJson<FetchedPage>>;
 }
 
 /** A page that is being read. */
@@ -40,7 +49,7 @@ interface Reading {
 
 /** Users by their ids, and the ids. */
 export interface ShownUsers {
-  readonly ids: readonly string[];
+  readonly ids: ReadonlySet<string>;
   readonly json: Json<Record<string, PublicUser>>;
 }
 

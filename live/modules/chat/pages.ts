@@ -3,11 +3,17 @@ import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { ChatPorts } from "./ports.js";
 import type { ChannelContext, Sender } from "../../context.js";
-import { encoded, Json } from "../../rules/encoding.js";
+import {
+  encoded,
+  Json,
+  jsonOf,
+  type Sendable,
+  SharedJson,
+} from "../../rules/encoding.js";
 import { tooLarge } from "../../rules/problems.js";
 import { isVolatile } from "../../rules/room-modules.js";
 import { sentEvent } from "./events.js";
-import type { Page, PageKey, ShownUsers } from "./page-cache.js";
+import type { FetchedPage, Page, PageKey, ShownUsers } from "./page-cache.js";
 import { readUsers, sharedUser, usersIn } from "./users.js";
 
 /** How many events a page has at most. */
@@ -38,6 +44,25 @@ export async function pageOf(
 }> {
   const page = await pageFor(context, selection);
   return { results: page.results, users: usersFor(context, page, selection) };
+}
+
+/** The answer with a page. All who have none of its users yet share its bytes. */
+export async function answerWithPage(
+  context: ChannelContext<ChatPorts>,
+  selection: Selection,
+): Promise<Sendable<FetchedPage>> {
+  const page = await pageFor(context, selection);
+  const { results, answers } = page;
+  const users = usersFor(context, page, selection);
+  if (users !== page.everybody.get(context.may("user.manage"))) {
+    return { results, users: users.json };
+  }
+  let answer = answers.get(users);
+  if (!answer) {
+    answer = new SharedJson(jsonOf({ results, users: users.json }));
+    answers.set(users, answer);
+  }
+  return answer;
 }
 
 interface Selection {
@@ -106,6 +131,7 @@ async function readPage(
     ...{ involved, found, size: json.text.length },
     results: json,
     everybody: new Map(),
+    answers: new WeakMap(),
   };
 }
 
@@ -164,7 +190,7 @@ function shownUsers(
     users[id] = shown;
   }
   return {
-    ids: Object.keys(users),
+    ids: new Set(Object.keys(users)),
     json: encoded<Record<string, PublicUser>>(users),
   };
 }
