@@ -118,8 +118,8 @@ void t.test("mark_read", async (t) => {
   const again = await live.guest("me");
   const pointers = { [channel]: 2, [other]: 7 };
   t.same(again.hello["chat.read_pointers"], pointers, "before it is written");
-  await until(() => live.app.live.chat.readStates.pending === 0);
   for (const client of [me, mine, again]) client.ws.terminate();
+  await until(() => live.app.live.chat.readStates.pending === 0);
   await until(() => live.app.live.hub.of("demo", me.id).size === 0);
   const later = await live.guest("me");
   t.same(later.hello["chat.read_pointers"], pointers, "after it is written");
@@ -137,9 +137,11 @@ void t.test("marks that the store does not take at once", async (t) => {
     throw new StoreError("busy", "busy");
   };
   await me.do(MARK, { channel, id: 3 });
+  me.ws.terminate();
   await until(() => refused > 0);
   const again = await live.guest("me");
   t.same(again.hello["chat.read_pointers"], { [channel]: 3 });
+  again.ws.terminate();
   chat.mark = mark;
   await until(() => live.app.live.chat.readStates.pending === 0);
   const { marks } = await chat.unread("demo", me.id);
@@ -186,8 +188,8 @@ void t.test("unread pointers", async (t) => {
 
   // What is not in memory comes from the store.
   await bob.do(MARK, { channel, id: next });
-  await until(() => live.app.live.chat.readStates.pending === 0);
   for (const { ws } of [bob, tab]) ws.terminate();
+  await until(() => live.app.live.chat.readStates.pending === 0);
   await until(() => live.app.live.hub.of("demo", bob.id).size === 0);
   const back = await live.guest("bob");
   const last = await say(ann, channel);
@@ -257,8 +259,8 @@ void t.test("mentions", async (t) => {
   await bob.all();
   await say(ann, channel, `@${bob.id}`);
   t.same(await came(live, bob, "chat.notification"), [], "read already");
-  await until(() => live.app.live.chat.readStates.pending === 0);
   for (const { ws } of [bob, second]) ws.terminate();
+  await until(() => live.app.live.chat.readStates.pending === 0);
   await until(() => live.app.live.hub.of("demo", bob.id).size === 0);
   const back = await live.guest("bob");
   t.same(back.hello["chat.notification_counts"], {}, "nor counted later");

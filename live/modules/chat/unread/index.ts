@@ -24,7 +24,7 @@
  *   `read-state.ts` is one user: how far each channel is read, and the unread notifications.
  *   All connections of a user in this process share it. While it is being loaded, changes
  *   are queued, and applied afterwards.
- * - `marks.ts` writes how far users have read, together and about a second later, and tells
+ * - `marks.ts` writes how far users have read, together, when they leave or every ten seconds, and tells
  *   the other processes at once. `mark.ts` is the form of one mark. If a process ends, the
  *   others write its marks; `guardian.ts` names the one that gets them when no other
  *   process follows the world.

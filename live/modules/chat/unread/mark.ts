@@ -79,6 +79,10 @@ export class MarkMap {
     return true;
   }
 
+  has(user: string): boolean {
+    return this.#byUser.has(user);
+  }
+
   of(user: string): Iterable<Made> {
     return this.#byUser.get(user)?.values() ?? [];
   }

@@ -21,8 +21,17 @@ import {
 /** After how many milliseconds marks are reported to other processes, together. */
 const REPORT_DELAY = 20;
 
-/** How long a mark waits until it is written, in milliseconds. */
-const WRITE_DELAY = 1000;
+/**
+ * How long a mark waits until it is written, in milliseconds. A reader of a busy room makes
+ * one for each message, and only the last is written.
+ */
+const WRITE_DELAY = 10_000;
+
+/** How long marks of users who left wait for each other, in milliseconds. */
+const LEAVE_DELAY = 20;
+
+/** How long marks wait that could not be written, in milliseconds. */
+const RETRY_DELAY = 1000;
 
 /** After how many faults of the server in a row marks are given up. */
 const MAX_FAULTS = 10;
@@ -53,8 +62,8 @@ export interface MarkPorts {
 
 /**
  * Read marks that are not written yet. A room full of people marks every message, so marks
- * stay in memory, and the last one of each user in each channel is written about a second
- * later. Other processes with people in the world get a mark at once. If there are none, one
+ * stay in memory, and the last one of each user in each channel is written ten seconds
+ * later, or when the user leaves. Other processes with people in the world get a mark at once. If there are none, one
  * other process does, so that it can write the mark if this one ends.
  */
 export class Marks {
@@ -70,6 +79,8 @@ export class Marks {
   readonly #guardians = new Set<string>();
   #lastAt = 0;
   #stopWriting: (() => void) | undefined;
+  /** The users who left, and whose marks are written next. */
+  readonly #left = new Set<string>();
   #writing: Promise<void> = Promise.resolve();
   /** How often in a row some marks could not be written by a fault of the server. */
   #faults = 0;
@@ -182,19 +193,46 @@ export class Marks {
     }
   }
 
-  #writeSoon(): void {
+  /** The last connection of a user has left: the next one may be elsewhere. */
+  leave(user: string): void {
+    if (this.#closed || !this.#own.has(user)) return;
+    if (this.#left.size === 0) {
+      this.#ports.clock.after(LEAVE_DELAY, () => {
+        const left = [...this.#left];
+        this.#left.clear();
+        this.#write(() => left.flatMap((name) => [...this.#own.of(name)]));
+      });
+    }
+    this.#left.add(user);
+  }
+
+  #writeSoon(delay = WRITE_DELAY): void {
     if (this.#closed) return;
-    this.#stopWriting ??= this.#ports.clock.after(WRITE_DELAY, () => {
-      this.#writing = this.#write().finally(() => {
+    this.#stopWriting ??= this.#ports.clock.after(delay, () => {
+      void this.#writeAll().then((isDone) => {
         this.#stopWriting = undefined;
-        if (this.pending > 0) this.#writeSoon();
+        if (this.pending > 0) this.#writeSoon(isDone ? undefined : RETRY_DELAY);
       });
     });
   }
 
-  /** Writes the present marks. Failed ones stay. */
-  async #write(): Promise<void> {
-    const all = [...this.#own.all()];
+  #writeAll(): Promise<boolean> {
+    return this.#write(() => [...this.#own.all()]);
+  }
+
+  /**
+   * Writes marks after those that are being written. Failed ones stay.
+   * @param marks chooses them when it is their turn.
+   * @returns whether none has failed. It never rejects.
+   */
+  #write(marks: () => readonly Made[]): Promise<boolean> {
+    const written = this.#writing.then(() => this.#store(marks()));
+    this.#writing = written.then(() => {});
+    return written;
+  }
+
+  async #store(all: readonly Made[]): Promise<boolean> {
+    let isDone = true;
     let hasFault = false;
     for (let i = 0; i < all.length; i += SLICE) {
       const slice = all
@@ -206,10 +244,12 @@ export class Marks {
       } catch (error) {
         if (error instanceof StoreError) {
           this.#ports.log.warn(error, "marks are written later");
+          isDone = false;
           break;
         }
         this.#ports.log.error(error, "marks could not be written");
         hasFault = true;
+        isDone = false;
         // It must not hold up the others, nor be repeated for ever.
         if (this.#faults < MAX_FAULTS) continue;
       }
@@ -217,6 +257,7 @@ export class Marks {
     }
     this.#faults = hasFault ? this.#faults + 1 : 0;
     this.#shareLeft();
+    return isDone;
   }
 
   /** Processes with copies of marks may have ended, while the store takes none. */
@@ -300,7 +341,7 @@ export class Marks {
     const { clock } = this.#ports;
     const ends = clock.now() + CLOSE_PATIENCE;
     while (this.pending > 0) {
-      await this.#write();
+      await this.#writeAll();
       if (this.pending === 0) break;
       if (clock.now() >= ends) {
         this.#ports.log.error({ marks: this.pending }, "marks are lost");

@@ -175,6 +175,7 @@ export class ReadStates {
   /** A connection has left its world. It is no longer in the hub. */
   leave({ world, login }: Connection): void {
     if (!login || this.#ports.hub.of(world, login.user).size > 0) return;
+    this.#marks.leave(login.user);
     const reader = this.#states.get(login.user);
     if (!reader) return;
     this.#states.delete(login.user);
