@@ -83,7 +83,7 @@ export default tseslint.config(
         ]),
         "crypto",
         // A hash is no chance.
-        { name: "node:crypto", allowImportNames: ["createHash"] },
+        { name: "node:crypto", allowImportNames: ["createHash", "hash"] },
         ...["..", "../..", "../../..", "../../../.."].map((path) => ({
           name: `${path}/db/log/clock.js`,
           importNames: ["processClock"],

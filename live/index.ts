@@ -7,6 +7,7 @@ import { Refusal } from "../plugins/http/errors.js";
 import { commands } from "./commands.js";
 import { composeLive, type LiveLayer } from "./compose.js";
 import { MAX_FRAME } from "./socket/connection.js";
+import { ACCEPTED, offersDeflate } from "./socket/inflate.js";
 import { closeAll } from "./socket/stop.js";
 import { acceptUpgrades } from "./socket/upgrade.js";
 
@@ -53,6 +54,7 @@ export default fp<{ limits: LiveLimits }>(
     const options = {
       noServer: true,
       clientTracking: false,
+      // `socket/deflate.ts` compresses a frame once for all its receivers.
       perMessageDeflate: false,
       // A connection answers pings itself, not each of a thousand.
       autoPong: false,
@@ -67,6 +69,11 @@ export default fp<{ limits: LiveLimits }>(
     };
     const sockets = new WebSocketServer(options);
 
+    sockets.on("headers", (headers, request) => {
+      if (!offersDeflate(request)) return;
+      headers.push(`Sec-WebSocket-Extensions: ${ACCEPTED}`);
+    });
+
     acceptUpgrades(app.server, {
       sockets,
       refuse() {
@@ -76,7 +83,10 @@ export default fp<{ limits: LiveLimits }>(
           : undefined;
       },
       onOpen: (ws, socket, world, request) =>
-        live.open(world, ws, socket, app.guests.addressOf(request)),
+        live.open(
+          ...([world, ws, socket, app.guests.addressOf(request)] as const),
+          offersDeflate(request),
+        ),
     });
 
     app.get(

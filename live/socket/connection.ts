@@ -7,9 +7,11 @@ import type { Clock } from "../../db/log/clock.js";
 import type { Author } from "../../db/contract/author.js";
 import type { Random } from "../../db/log/random.js";
 import type { Identity } from "../../plugins/auth/identity.js";
+import { deflatedAnswer, deflatedPiece } from "./deflate.js";
 import { Doubt } from "./doubt.js";
 import { pingFrame, pongFrame } from "./frame.js";
 import { HeldPieces } from "./held.js";
+import type { Inflation } from "./inflate.js";
 import { Joiner } from "./joiner.js";
 import { Pace } from "./pace.js";
 import type { Bearer, ModerationState } from "../rules/rights.js";
@@ -134,6 +136,7 @@ export class Connection {
   /** The largest message that it may send, in bytes. */
   maxFrame: number;
   readonly #ws: WebSocket;
+  readonly #inflation: Inflation | undefined;
   readonly #socket: Socket;
   readonly #around: Surroundings;
   readonly #pace: Pace;
@@ -193,8 +196,15 @@ export class Connection {
     /** Of the client. */
     readonly address: string,
     around: Surroundings,
+    /** Takes compressed messages, if the client may send them. Then it also gets some. */
+    inflation?: Inflation,
   ) {
     this.#ws = ws;
+    this.#inflation = inflation;
+    if (inflation) {
+      inflation.onFault = (code) => this.close(code);
+      inflation.isFull = () => this.#isFull;
+    }
     this.#socket = socket as Socket;
     this.#around = around;
     const { clock, random } = around;
@@ -238,6 +248,7 @@ export class Connection {
       if (before) this.lose(view.lossesSince(before));
       const { maxFrame } = this.#around.limits;
       this.maxFrame = view.mayUpdate ? Math.max(MAX_FRAME, maxFrame) : maxFrame;
+      if (this.#inflation) this.#inflation.most = this.maxFrame;
     }
     return view;
   }
@@ -341,16 +352,23 @@ export class Connection {
     });
   }
 
+  get #isFull(): boolean {
+    if (this.#ended) return false;
+    return (
+      this.#waiting.length >= MAX_WAITING ||
+      this.#waitingSize > this.maxFrame ||
+      (this.#busy && !this.login)
+    );
+  }
+
   /**
    * Reads on, or stops: for at most one message of the largest size, and before
    * login for any. What is then in memory is this, and a chunk that came with it.
    */
   #readIfRoom(): void {
-    const isFull =
-      this.#waiting.length >= MAX_WAITING ||
-      this.#waitingSize > this.maxFrame ||
-      (this.#busy && !this.login);
-    const stops = this.#resting || (isFull && !this.#ended);
+    const isFull = this.#isFull;
+    if (!isFull) this.#inflation?.goOn();
+    const stops = this.#resting || isFull;
     if (stops === this.#ws.isPaused) return;
     if (stops) this.#ws.pause();
     else this.#ws.resume();
@@ -442,8 +460,9 @@ export class Connection {
     }
   }
 
-  /** @param pieces of one frame. */
-  #answer(pieces: readonly Buffer[]): void {
+  /** @param frame one piece, or its beginning, the part that others share, and its end. */
+  #answer(frame: readonly Buffer[]): void {
+    const pieces = this.#inflation ? deflatedAnswer(frame) : frame;
     this.#answerSize = 0;
     for (const { length } of pieces) this.#answerSize += length;
     if (this.unsent === 0) this.#answersKept = 0;
@@ -520,10 +539,11 @@ export class Connection {
   /**
    * Sends a push, after the answer to the present message if there is one, and after
    * the end of a doubt.
-   * @param piece one or more frames.
+   * @param given one or more frames. Others may get the same buffer.
    */
-  push(piece: Buffer, frames = 1): void {
+  push(given: Buffer, frames = 1): void {
     if (this.#ended) return;
+    const piece = this.#inflation ? deflatedPiece(given) : given;
     if (!this.#answering && !this.#doubt.isOpen) {
       this.#send(piece, frames);
       return;

@@ -50,6 +50,21 @@ function startOfFrame(text: string, size: number, rest: number): Buffer {
   return frame;
 }
 
+/** How many bytes the head of an unmasked frame has, which begins at a position. */
+export function headSizeOf(bytes: Buffer, at: number): number {
+  const length = bytes[at + 1]!;
+  return length < 126 ? 2 : length === 126 ? 4 : 10;
+}
+
+/** How many bytes the content of a frame has, which begins at a position. */
+export function sizeIn(bytes: Buffer, at: number): number {
+  const length = bytes[at + 1]!;
+  if (length < 126) return length;
+  return length === 126
+    ? bytes.readUInt16BE(at + 2)
+    : Number(bytes.readBigUInt64BE(at + 2));
+}
+
 /** A ping without content. */
 export const pingFrame = Buffer.from([FIN | PING, 0]);
 

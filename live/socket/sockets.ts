@@ -5,6 +5,7 @@ import { StoreError } from "../../db/contract/store.js";
 import { Close, Connection, type Surroundings } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { pushFrame } from "./frame.js";
+import { Inflation } from "./inflate.js";
 import { messageHandler, type MessagePorts } from "./messages.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../../config.js";
@@ -87,9 +88,24 @@ export class Sockets {
    * Opens a connection.
    * @param world the id that its address names.
    * @param address of the client.
+   * @param deflates whether it negotiated compression.
    */
-  open(world: string, ws: WebSocket, socket: Duplex, address: string): void {
-    const connection = new Connection(world, ws, socket, address, this.#around);
+  open(
+    world: string,
+    ws: WebSocket,
+    socket: Duplex,
+    address: string,
+    deflates = false,
+  ): void {
+    const inflation = deflates
+      ? new Inflation(this.#ports.limits.maxFrame)
+      : undefined;
+    inflation?.attach(ws);
+    const connection = new Connection(
+      ...([world, ws, socket, address] as const),
+      this.#around,
+      inflation,
+    );
     const { id } = connection;
     const { sockets, log, store, persist } = this.#ports;
     sockets.set(id, connection);

@@ -41,7 +41,7 @@ void t.test("handshakes", async (t) => {
     [
       "an extension",
       `GET ${path}`,
-      { ...handshake, "Sec-WebSocket-Extensions": "permessage-deflate" },
+      { ...handshake, "Sec-WebSocket-Extensions": "x-webkit-deflate-frame" },
       101,
     ],
     ["no key", `GET ${path}`, noKey, 400],

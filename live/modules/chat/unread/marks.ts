@@ -1,3 +1,4 @@
+import { detach } from "../../../../db/detach.js";
 import { type Clock, sleep } from "../../../../db/log/clock.js";
 import { StoreError } from "../../../../db/contract/store.js";
 import type { FastifyBaseLogger } from "fastify";
@@ -200,7 +201,8 @@ export class Marks {
       this.#ports.clock.after(LEAVE_DELAY, () => {
         const left = [...this.#left];
         this.#left.clear();
-        this.#write(() => left.flatMap((name) => [...this.#own.of(name)]));
+        const marks = () => left.flatMap((name) => [...this.#own.of(name)]);
+        detach(this.#write(marks));
       });
     }
     this.#left.add(user);
@@ -209,10 +211,11 @@ export class Marks {
   #writeSoon(delay = WRITE_DELAY): void {
     if (this.#closed) return;
     this.#stopWriting ??= this.#ports.clock.after(delay, () => {
-      void this.#writeAll().then((isDone) => {
+      const written = this.#writeAll().then((isDone) => {
         this.#stopWriting = undefined;
         if (this.pending > 0) this.#writeSoon(isDone ? undefined : RETRY_DELAY);
       });
+      detach(written);
     });
   }
 
