@@ -48,7 +48,7 @@ export async function pageOf(
 
 /** The answer with a page. All who have none of its users yet share its bytes. */
 export async function answerWithPage(
-  context: ChannelContext<ChatPorts>,
+  context: ChannelContext<ChatPorts, Sender>,
   selection: Selection,
 ): Promise<Sendable<FetchedPage>> {
   const page = await pageFor(context, selection);
