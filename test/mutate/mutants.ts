@@ -265,7 +265,7 @@ const sqlite = inArea("sqlite", [
   ],
   [
     "db/sqlite/chat/chat-messages.ts",
-    `removeEdits.run(channel.number, replaced.id);`,
+    `removeEdits.run(worldId, channel.number, replaced.id);`,
     ``,
     "a deleted message leaves its edits",
   ],
