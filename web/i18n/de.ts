@@ -90,6 +90,7 @@ export const de: Messages = {
     roomLost: "Sie konnten diesen Raum nicht betreten.",
     now: "Jetzt",
     less: "Weniger",
+    about: "Über diesen Raum",
     parts: "Teile dieses Raums",
     unknownModule:
       "Dieser Raum hat einen Teil, den diese Seiten nicht kennen: {type}",

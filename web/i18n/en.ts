@@ -87,6 +87,7 @@ export const en = {
     roomLost: "You could not enter this room.",
     now: "Now",
     less: "Less",
+    about: "About this room",
     parts: "Parts of this room",
     unknownModule: "This room has a part that these pages do not know: {type}",
     moduleFailed: "“{name}” could not be loaded.",

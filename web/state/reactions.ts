@@ -1,6 +1,7 @@
 import { writable, type Readable } from "svelte/store";
 import type { Live } from "../../client/index.js";
 import type { reactions as known } from "../../schemas/live/rooms.js";
+import { sharing } from "./sharing.js";
 
 export type Reaction = (typeof known)[number];
 
@@ -154,3 +155,9 @@ export class Reactions {
     this.#timers.add(timer);
   }
 }
+
+/** The reactions in a room, which the bar, the button and the sky above them share. */
+export const reactionsIn = sharing(
+  (live, room) => new Reactions(live, room),
+  (hall) => hall.close(),
+);

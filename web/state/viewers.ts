@@ -6,6 +6,7 @@ import {
   type PublicUser,
 } from "../../client/index.js";
 import { codeOf } from "./session.js";
+import { sharing } from "./sharing.js";
 
 /** The presence in a room, as a user in it sees it. */
 export interface Presence {
@@ -108,8 +109,10 @@ export class Visit implements Readable<Presence> {
   }
 }
 
-/** The stays in rooms, by client, and how many parts of the page need each. */
-const stays = new WeakMap<Live, Map<string, { visit: Visit; users: number }>>();
+const stays = sharing(
+  (live, room) => new Visit(live, room),
+  (stay) => stay.leave(),
+);
 
 /**
  * Enters a room for a part of the page. All parts share one stay, which ends when the
@@ -120,18 +123,6 @@ export function visit(
   live: Live,
   room: string,
 ): { visit: Visit; release: () => void } {
-  const all = stays.get(live) ?? new Map<string, never>();
-  stays.set(live, all);
-  const stay = all.get(room) ?? { visit: new Visit(live, room), users: 0 };
-  all.set(room, stay);
-  stay.users++;
-  let isNeeded = true;
-  const release = () => {
-    if (!isNeeded) return;
-    isNeeded = false;
-    if (--stay.users > 0) return;
-    all.delete(room);
-    stay.visit.leave();
-  };
-  return { visit: stay.visit, release };
+  const { shared, release } = stays(live, room);
+  return { visit: shared, release };
 }
