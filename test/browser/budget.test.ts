@@ -188,7 +188,7 @@ void t.test("nothing moves when the stage comes last", async (t) => {
   const token = world.token({ uid: "me", name: "Mara" });
   await page.goto(`${world.attend}#token=${token}&room=${stage}`);
   await visitor.post("Welcome, everybody").waitFor();
-  await visitor.button("React with 👏").waitFor();
+  await visitor.button("Reactions").waitFor();
   give();
   await page.getByText("No stream yet").waitFor();
   const { total, what } = await shiftOf(visitor);
