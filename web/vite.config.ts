@@ -19,12 +19,15 @@ function reachOf(
   return found;
 }
 
-/** `base`, one file with the modules that both pages need at once. */
-function baseOf(id: string, getModuleInfo: GetModuleInfo): string | null {
-  const both = ["attend/main.ts", "console/main.ts"].every((entry) =>
-    reachOf(at(entry), getModuleInfo).has(id),
-  );
-  return both ? "base" : null;
+/**
+ * Files with the modules that several pages need at once: `base` for the first page and the
+ * console, `event` for the event behind the first page and the console.
+ */
+function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
+  const reached = (entry: string) => reachOf(at(entry), getModuleInfo).has(id);
+  if (!reached("console/main.ts")) return null;
+  if (reached("attend/main.ts")) return "base";
+  return reached("attend/Visit.svelte") ? "event" : null;
 }
 
 /** The name of a file, which Vite writes for `[name]`. */
@@ -66,13 +69,13 @@ export default defineConfig({
           groups: [
             {
               name: (id, chunks) =>
-                baseOf(id, (of) => chunks.getModuleInfo(of)),
+                commonOf(id, (of) => chunks.getModuleInfo(of)),
             },
             {
               name: "shared",
               minShareCount: 2,
               entriesAware: true,
-              entriesAwareMergeThreshold: 1500,
+              entriesAwareMergeThreshold: 8000,
             },
           ],
         },
