@@ -133,6 +133,47 @@ void t.test("a poll goes from draft to closed", async (t) => {
   await of(anna).waitFor({ state: "detached" });
 });
 
+void t.test("a poll and a message make themselves noticed", async (t) => {
+  const { anna, ben, mona } = await threeOf(t);
+  await mona.tab("Polls").click();
+  await mona.button("New poll").click();
+  const dialog = mona.dialog("New poll");
+  await dialog
+    .getByRole("textbox", { name: "Question" })
+    .fill("Tea or coffee?");
+  await dialog.getByRole("textbox", { name: "Option 1" }).fill("Tea");
+  await dialog.getByRole("textbox", { name: "Option 2" }).fill("Coffee");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await mona.button("Open").click();
+
+  const card = ({ page }: typeof anna) =>
+    page.getByRole("region", { name: "Tea or coffee?" });
+  const counts = (visitor: typeof anna, tab: string, n: string) =>
+    eventually(`${tab} counts ${n}`, async () =>
+      (await visitor.tab(tab).innerText()).endsWith(n),
+    );
+  await counts(anna, "Polls", "1 waits");
+  await card(anna).getByRole("button", { name: "Tea" }).click();
+  await eventually("the result is in the card", async () =>
+    /100\s?%/.test(await card(anna).innerText()),
+  );
+  await counts(anna, "Polls", "Polls");
+  await card(ben).getByRole("button", { name: "Dismiss" }).click();
+  await card(ben).waitFor({ state: "detached" });
+
+  await ben.button("A poll was opened").click();
+  await ben.page.getByRole("article", { name: "Tea or coffee?" }).waitFor();
+  await anna.say("Hello, Ben!");
+  await counts(ben, "Chat", "1 waits");
+  await ben.tab("Chat").click();
+  await counts(ben, "Chat", "Chat");
+
+  await ben.tab("Questions").click();
+  await ben.field("Your question").fill("What comes after tea?");
+  await ben.button("Ask").click();
+  await counts(mona, "Questions", "1 waits");
+});
+
 void t.test("reactions float for all", async (t) => {
   const { anna, ben } = await threeOf(t);
   const floating = ben.page.locator(".sky").getByText("👏").first();

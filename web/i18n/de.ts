@@ -76,6 +76,7 @@ export const de: Messages = {
     newMentions: { one: "{n} neue Erwähnung", other: "{n} neue Erwähnungen" },
     newMessages: { one: "{n} neue Nachricht", other: "{n} neue Nachrichten" },
     unread: "ungelesen",
+    waiting: { one: "{n} wartet", other: "{n} warten" },
     nobody: "niemand hier",
     few: "einige Leute",
     many: "viele Leute",
@@ -323,6 +324,7 @@ export const de: Messages = {
     more: "Mehr anzeigen",
   },
   polls: {
+    vote: "Abstimmen",
     title: "Umfragen",
     new: "Neue Umfrage",
     editTitle: "Umfrage bearbeiten",

@@ -74,6 +74,7 @@ export const en = {
     newMentions: { one: "{n} new mention", other: "{n} new mentions" },
     newMessages: { one: "{n} new message", other: "{n} new messages" },
     unread: "unread",
+    waiting: { one: "{n} waits", other: "{n} wait" },
     nobody: "nobody here",
     few: "a few people",
     many: "many people",
@@ -314,6 +315,7 @@ export const en = {
     more: "Show more",
   },
   polls: {
+    vote: "Vote",
     title: "Polls",
     new: "New poll",
     editTitle: "Edit poll",

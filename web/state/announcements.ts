@@ -4,16 +4,16 @@ import type { Shelf } from "../lib/storage.js";
 /** How many dismissals are kept: there are few announcements at a time. */
 const KEPT = 200;
 
-/** The announcements that were dismissed in this browser. */
+/** What was dismissed in this browser: announcements, or cards of polls. */
 export class Dismissals implements Readable<ReadonlySet<string>> {
   readonly #shelf: Shelf;
   readonly #key: string;
   readonly #store;
   readonly subscribe: Readable<ReadonlySet<string>>["subscribe"];
 
-  constructor(shelf: Shelf, world: string) {
+  constructor(shelf: Shelf, world: string, kind?: "polls") {
     this.#shelf = shelf;
-    this.#key = `foyer:${world}:attend:dismissed`;
+    this.#key = `foyer:${world}:attend:dismissed${kind ? `:${kind}` : ""}`;
     this.#store = writable<ReadonlySet<string>>(new Set(this.#kept()));
     this.subscribe = this.#store.subscribe;
   }
