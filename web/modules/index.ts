@@ -1,9 +1,7 @@
 import type { Component } from "svelte";
-import type { Live, SentRoom } from "../../client/index.js";
-import type { Readable } from "svelte/store";
+import type { SentRoom } from "../../client/index.js";
 import type { IconName } from "../components/Icon.svelte";
 import type { RoomModule } from "../lib/rights.js";
-import type { Waiting } from "../state/waiting.js";
 
 // A module type is a folder here, with a module.ts that describes it. To add one, add a
 // folder: nothing else names it.
@@ -34,8 +32,6 @@ export interface ModuleKind {
   readonly isOwn?: true;
   /** Whether there is something to show; always by default. */
   readonly isShown?: (room: SentRoom, module: RoomModule) => boolean;
-  /** What waits in it for the user, which its tab counts. */
-  readonly waiting?: (live: Live, roomOf: () => SentRoom) => Readable<Waiting>;
   readonly view: () => Promise<{ default: Component<ViewProps> }>;
   /** The form of its configuration in the console; JSON without one. */
   readonly form?: () => Promise<{ default: Component<FormProps> }>;

@@ -37,10 +37,7 @@ export function unanswered(
 }
 
 /** What waits among the polls of a room. @param roomOf gives its present state. */
-export const waitingPolls = (
-  live: Live,
-  roomOf: () => SentRoom,
-): Readable<Waiting> =>
+const waitingPolls = (live: Live, roomOf: () => SentRoom): Readable<Waiting> =>
   derived(listingOf(live.polls(roomOf().id)), (listing) => ({
     count:
       listing.is === "known" && may(roomOf(), "room:poll.vote")
@@ -50,7 +47,7 @@ export const waitingPolls = (
   }));
 
 /** What waits among the questions of a room. @param roomOf gives its present state. */
-export const waitingQuestions = (
+const waitingQuestions = (
   live: Live,
   roomOf: () => SentRoom,
 ): Readable<Waiting> =>
@@ -60,3 +57,8 @@ export const waitingQuestions = (
       may(roomOf(), "room:question.moderate"),
     ),
   );
+
+/** What waits in the parts of a room, by the types of their modules. */
+export const waitingIn: Readonly<
+  Record<string, (live: Live, roomOf: () => SentRoom) => Readable<Waiting>>
+> = { poll: waitingPolls, question: waitingQuestions };

@@ -1,6 +1,5 @@
 import { t } from "../../i18n/index.js";
 import { may } from "../../lib/rights.js";
-import { waitingPolls } from "../../state/waiting.js";
 import type { ModuleKind } from "../index.js";
 
 export const kind: ModuleKind = {
@@ -11,7 +10,6 @@ export const kind: ModuleKind = {
   label: () => t("polls.title"),
   isShown: (room, { config }) =>
     config["active"] === true && may(room, "room:poll.read"),
-  waiting: waitingPolls,
   view: () => import("./View.svelte"),
   form: () => import("./Form.svelte"),
   fresh: () => ({ active: true }),
