@@ -89,8 +89,9 @@ export function worldWrites(db: Connection, log: WriteLog) {
     row.revision++;
     if (row.domain !== old.domain) claimDomain(row);
     update.run(row);
-    if (isFoundOtherwise(old, row))
-      log.append(INDEX, { type: "world.updated" });
+    if (isFoundOtherwise(old, row)) {
+      log.append(INDEX, { type: "world.updated", changes });
+    }
     return row;
   }
 
