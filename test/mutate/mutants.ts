@@ -283,7 +283,7 @@ const sqlite = inArea("sqlite", [
   ],
   [
     "db/sqlite/votes/votes.ts",
-    `if (changes > 0) row.score`,
+    `if (changes > 0)\n        row.score`,
     `row.score`,
     "one user votes for a question twice",
   ],
