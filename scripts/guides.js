@@ -23,7 +23,7 @@ const ORDER =
 const TOP = { "CHANGELOG.md": "changelog", "SECURITY.md": "security" };
 
 /** Files that guides link to, beside their pages. */
-const FILES = ["performance.svg", "grafana-dashboard.json"];
+const FILES = ["grafana-dashboard.json"];
 
 /** Addresses of the server's pages, relative to a guide. */
 const SERVED = {
