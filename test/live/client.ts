@@ -125,7 +125,11 @@ export async function serveLive(
   let guests = 0;
 
   const open = (url: string, options: ClientOptions = {}): Promise<Client> => {
-    const ws = new WebSocket(`ws://127.0.0.1:${port}${url}`, options);
+    // Most tests count bytes, and the content that they repeat takes few once it is compressed.
+    const ws = new WebSocket(`ws://127.0.0.1:${port}${url}`, {
+      perMessageDeflate: false,
+      ...options,
+    });
     contract ??= liveContractOf(server.app);
     const conversation = new Conversation(contract);
     const client = new Client(ws, conversation, (fault) => t.fail(fault));

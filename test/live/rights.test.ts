@@ -47,6 +47,7 @@ const WORLD_ADMIN = [
   "world:connections.unlimited",
   "world:secrets",
   "world:api",
+  "world:feed",
 ];
 
 const sorted = (...lists: readonly string[][]) => lists.flat().sort();
@@ -109,8 +110,9 @@ void t.test("one string for each key, and what follows from it", async (t) => {
     ["user.manage", ["world:users.manage"], []],
     ["user.delete", [], []],
     ["world.connections", ["world:connections.unlimited"], []],
-    ["world.secrets", ["world:secrets"], []],
+    ["world.secrets", ["world:secrets", "world:feed"], []],
     ["world.api", ["world:api"], []],
+    ["world.feed", ["world:feed"], []],
     ["chat.moderate", [...MODERATOR, "world:users.manage"], MODERATOR],
     ["question.moderate", ...roomToo("room:question.moderate")],
     [

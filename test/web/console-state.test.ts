@@ -249,7 +249,7 @@ void t.test("rules", async (t) => {
 
   const mine = ["admin", "api"];
   t.same(lostBy(mine, [defaultPermissionConfig], [{}]), [
-    ...["world.update", "world.secrets", "world.api"],
+    ...["world.update", "world.secrets", "world.api", "world.feed"],
   ]);
   t.same(
     lostBy(mine, [defaultPermissionConfig], [defaultPermissionConfig]),
