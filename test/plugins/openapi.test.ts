@@ -14,7 +14,8 @@ import { testdir } from "../testdir.js";
 const url = "/api/v1/openapi.json";
 
 void t.test("the document is served, and is the one committed", async (t) => {
-  const { call } = await serve(t);
+  const config = { adminToken: "a".repeat(32) };
+  const { call } = await serve(t, [], { config });
   const { status, body } = await call({ url });
   t.equal(status, 200);
   const committed = await readFile("docs/openapi.json", "utf8");
