@@ -20,8 +20,9 @@ export interface Proxy {
   /**
    * Forwards nothing more of the next connection whose client sends something with this text,
    * as a firewall that has forgotten it. It stays open, and all others go on.
+   * @param after is in what that client has sent before, so that it is no other connection.
    */
-  swallow(text: string): void;
+  swallow(text: string, after?: string): void;
 }
 
 const DIRECTIONS = ["toServer", "toClient"] as const;
@@ -44,6 +45,7 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
   let unlucky = "";
   /** Is in what a connection sends before it falls silent; empty if none does. */
   let last = "";
+  let before = "";
 
   const reset = (socket: Socket) => {
     socket.on("error", () => {});
@@ -54,6 +56,8 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
     const ends = { toServer: server, toClient: client };
     const flow: Flow = { toServer: true, toClient: true };
     let isUnlucky = false;
+    /** Whether the client has sent what comes before the last. */
+    let isIt = false;
     for (const direction of DIRECTIONS) {
       const into = ends[direction];
       const from = into === server ? client : server;
@@ -65,9 +69,12 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
           isUnlucky = data.toString("latin1").endsWith(unlucky);
           if (isUnlucky) unlucky = "";
         }
-        if (into === server && last !== "" && data.includes(last)) {
-          last = "";
-          flow.toServer = flow.toClient = false;
+        if (into === server && last !== "") {
+          isIt ||= data.includes(before);
+          if (isIt && data.includes(last)) {
+            last = "";
+            flow.toServer = flow.toClient = false;
+          }
         }
         // What has lost something must not go on.
         for (const one of DIRECTIONS) flow[one] &&= FLOWS[state][one];
@@ -100,7 +107,10 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
     deafen: () => void (state = "deaf"),
     heal: () => void (state = "well"),
     loseAnswer: (text) => void (unlucky = text),
-    swallow: (text) => void (last = text),
+    swallow(text, after = "") {
+      last = text;
+      before = after;
+    },
   };
 }
 
