@@ -32,10 +32,18 @@ export const QuestionList = PageOf(Question, {
 });
 
 /** A poll in the list of a room. */
-export const Poll = Type.Object(ListedPoll.properties, {
-  $id: "Poll",
-  description: "A poll in a room.",
-});
+export const Poll = Type.Object(
+  {
+    ...ListedPoll.properties,
+    results: Type.Optional(
+      Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
+        description:
+          "The votes by the id of the option. Left out for users who may not see them.",
+      }),
+    ),
+  },
+  { $id: "Poll", description: "A poll in a room." },
+);
 
 /** A page of the polls of a room. */
 export const PollList = PageOf(Poll, {
