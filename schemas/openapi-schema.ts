@@ -43,5 +43,17 @@ function convert(value: unknown): unknown {
     converted.propertyNames = storable;
     converted.additionalProperties = anyJson;
   }
-  return converted;
+  return withNull(converted);
+}
+
+/** A union of a plain type and null as one type with null: generators fail on such a union. */
+function withNull({ anyOf, ...rest }: JsonObject): JsonObject {
+  if (!Array.isArray(anyOf)) return rest;
+  const [one, other] = anyOf as JsonObject[];
+  const isPlain =
+    anyOf.length === 2 &&
+    other!.type === "null" &&
+    typeof one!.type === "string";
+  if (!isPlain) return { ...rest, anyOf };
+  return { ...rest, ...one, type: [one!.type, "null"] };
 }

@@ -309,7 +309,7 @@ void t.test("questions and polls", async (t) => {
     2,
     [
       [open.id, { [open.options[0]!.id]: 0 }],
-      [draft.id, []],
+      [draft.id, {}],
     ],
   ]);
   t.strictSame(await ids("polls/", "api"), [1, [[open.id, undefined]]]);
