@@ -983,7 +983,10 @@ export interface components {
       event_id: number;
       /** @description For a room, the id of the room. */
       channel: string;
-      /** @description The id of a user. */
+      /**
+       * Format: uuid
+       * @description The id of a user.
+       */
       sender: string | null;
       /** Format: date-time */
       timestamp: string;
@@ -993,6 +996,7 @@ export interface components {
       content: {
         [key: string]: unknown;
       };
+      /** Format: date-time */
       edited: string | null;
       /** @description The event whose content this one replaces. */
       replaces: number | null;
@@ -1050,7 +1054,10 @@ export interface components {
         event_id: number;
         /** @description For a room, the id of the room. */
         channel: string;
-        /** @description The id of a user. */
+        /**
+         * Format: uuid
+         * @description The id of a user.
+         */
         sender: string | null;
         /** Format: date-time */
         timestamp: string;
@@ -1060,6 +1067,7 @@ export interface components {
         content: {
           [key: string]: unknown;
         };
+        /** Format: date-time */
         edited: string | null;
         /** @description The event whose content this one replaces. */
         replaces: number | null;
@@ -1159,12 +1167,10 @@ export interface components {
         content: string;
         order: number;
       }[];
-      /** @description The votes by the id of the option; an empty list without options. Left out for users who may not see them. */
-      results?:
-        | {
-            [key: string]: number;
-          }
-        | unknown[];
+      /** @description The votes by the id of the option. Left out for users who may not see them. */
+      results?: {
+        [key: string]: number;
+      };
       /** @description The ids of the options that the caller chose. */
       answers?: string[];
     };
