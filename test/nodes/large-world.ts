@@ -283,9 +283,9 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
     poll_votes: () => times(few, (i) => ({ world_id, ballot: i, option: i })),
     // Of a world that is gone, and of all worlds, too.
     log_heads: () => [
-      { world_id: "", seq: 1, tag: 7 },
-      { world_id: "gone", seq: 3, tag: 8 },
-      { world_id, seq: events + few + 10, tag: 9 },
+      { world_id: "", seq: 1, tag: 7, pruned: 0 },
+      { world_id: "gone", seq: 3, tag: 8, pruned: 2 },
+      { world_id, seq: events + few + 10, tag: 9, pruned: 1 },
     ],
     log: () =>
       times(few, (i) => ({
