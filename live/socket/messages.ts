@@ -6,7 +6,7 @@ import {
   type Login,
   type Message,
 } from "./connection.js";
-import { jsonOf, SharedJson } from "../rules/encoding.js";
+import { Around, jsonOf, SharedJson } from "../rules/encoding.js";
 import { frameAround, textFrame } from "./frame.js";
 import {
   invalidPayload,
@@ -158,6 +158,10 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
     });
     metrics?.succeeded(action as string);
     const start = `["success",${id === undefined ? "" : `${id},`}`;
+    if (result instanceof Around) {
+      const { before, shared, after } = result;
+      return frameAround(start + before, shared, `${after}]`);
+    }
     return result instanceof SharedJson
       ? frameAround(start, result.bytes, "]")
       : [textFrame(`${start}${jsonOf(result)}]`)];
