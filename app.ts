@@ -32,8 +32,10 @@ import retention from "./plugins/retention.js";
 import replies from "./plugins/replies.js";
 import validation from "./plugins/validation.js";
 import web from "./plugins/web/index.js";
+import webhooks from "./plugins/webhooks/index.js";
 import filesRoute from "./routes/files.js";
 import activity from "./routes/activity.js";
+import audit from "./routes/audit.js";
 import announcements from "./routes/announcements.js";
 import items from "./routes/items.js";
 import messages from "./routes/messages.js";
@@ -48,6 +50,7 @@ import rooms from "./routes/rooms.js";
 import signIn from "./routes/sign-in.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
+import webhooksRoute from "./routes/webhooks.js";
 import worlds from "./routes/worlds.js";
 
 // For embedders: what they may pass in, and the types of what they get.
@@ -130,7 +133,11 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     });
     app.register(docs);
     app.register(feeds);
-    app.register(retention, { logDays: config.logDays });
+    app.register(webhooks);
+    app.register(retention, {
+      logDays: config.logDays,
+      auditDays: config.auditDays,
+    });
     if (config.web.on) {
       const { web: pages, uploads } = config;
       app.register(web, { embedOrigins: pages.embedOrigins, uploads });
@@ -153,6 +160,8 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     if (adminToken !== undefined) app.register(serverRoutes, { adminToken });
     app.register(activity);
     app.register(changes);
+    app.register(audit, { days: config.auditDays });
+    app.register(webhooksRoute);
     app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
     app.register(media);

@@ -1,3 +1,4 @@
+import { authorOf } from "../plugins/auth/author.js";
 import { randomUUID } from "node:crypto";
 import type { FastifyPluginAsync } from "fastify";
 import { signToken } from "../db/worlds.js";
@@ -34,7 +35,14 @@ const createToken = endpoint(
       traits,
       expiresIn: typeof expires_in === "number" ? `${expires_in}s` : expires_in,
     });
-    // AUDIT: token.created
+    await request.server.store.audit.record(
+      params.world_id,
+      {
+        ...{ type: "token.created", subject: {} },
+        changes: [{ field: "traits", before: null, after: traits }],
+      },
+      authorOf(request),
+    );
     const address = { address: base, world: params.world_id, token };
     const url = page === null ? null : linkTo(page as LinkedPage, address);
     return { token, url };

@@ -100,6 +100,7 @@ const table: Record<string, string> = {
   "GET /api/v1/worlds/:world_id/rooms/:room_id/polls/": inRoom,
   "GET /api/v1/worlds/:world_id/activity/": secret,
   "GET /api/v1/worlds/:world_id/changes/": secret,
+  "GET /api/v1/worlds/:world_id/audit/": secret,
   "GET /api/v1/worlds/:world_id/files/": secret,
   "DELETE /api/v1/worlds/:world_id/files/:file_id/": secret.replaceAll(
     "200",

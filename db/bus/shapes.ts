@@ -178,6 +178,7 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "poll.pinned": entryWith({ room: isId, poll: isNullOr(isId) }),
   "file.added": ofFile,
   "file.deleted": ofFile,
+  noted: entryWith({ act: isText, subject: isMapOf(isText, MAX_PARTS) }),
 };
 
 const isHint = isRecord({

@@ -284,6 +284,36 @@ export const TABLES: readonly Table[] = [
     option: numberOf("poll_options"),
   }),
   table(
+    "webhooks",
+    "world_id number; id",
+    {
+      ...{ number, id: text, world_id: world, url: text, types: text },
+      ...{ enabled: number, description: text, created_at: number },
+      ...{ secret: text, revision: number, position: number },
+      ...{ delivered_at: numberOrNull, failing_since: numberOrNull },
+      ...{ last_status: numberOrNull, last_error: textOrNull },
+      ...{ next_try_at: numberOrNull, attempts: number },
+      ...{ holder: textOrNull, beat: number },
+    },
+    4,
+  ),
+  table(
+    "audit",
+    "world_id number",
+    {
+      ...{ number, world_id: world, at: number, kind: text },
+      ...{ user_id: textOrNull, token: textOrNull, type: text },
+      ...{ subject: text, changes: text, request_id: textOrNull },
+    },
+    4,
+  ),
+  table(
+    "api_callers",
+    "world_id token",
+    { world_id: world, token: text, token_id: text },
+    4,
+  ),
+  table(
     "log_heads",
     "world_id",
     {

@@ -119,7 +119,14 @@ export type Change =
   | { type: "poll.voted"; room: string; poll: string; votes: Vote[] }
   /** This poll is pinned now; null for none. */
   | { type: "poll.pinned"; room: string; poll: string | null }
-  | { type: "file.added" | "file.deleted"; file: string };
+  | { type: "file.added" | "file.deleted"; file: string }
+  /** Something for the audit alone, such as a new webhook or an export. */
+  | {
+      type: "noted";
+      act: string;
+      /** The ids of what it was about. */
+      subject: Readonly<Record<string, string>>;
+    };
 
 /** The fields of every entry. */
 export interface Stamp extends Position {

@@ -156,6 +156,7 @@ const table: Table = {
     data: { room_id: room, poll_id: poll, fields: PINNED },
   }),
   "file.added": ({ file }) => ({ type: "file.added", data: { file_id: file } }),
+  noted: undefined,
   "file.deleted": ({ file }) => ({
     type: "file.deleted",
     data: { file_id: file },

@@ -27,6 +27,7 @@ export function postgresStore(db: Database): Store {
     users: userStore(db),
     files: fileRecords(db),
     ...domains,
+    ...domains,
     announcements: cachedAnnouncements(db, domains.announcements),
     chat: chatStore(db),
     questions: questionStore(db),

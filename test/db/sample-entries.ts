@@ -82,6 +82,7 @@ const changes: Changes = {
   "poll.pinned": ofPoll,
   "file.added": ofFile,
   "file.deleted": ofFile,
+  noted: { act: "webhook.created", subject: { webhook_id: "w1" } },
 };
 
 /** An entry of each type, as if each were the first of its log. */

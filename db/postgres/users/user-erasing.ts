@@ -1,6 +1,6 @@
 import type { UserName } from "../../../schemas/users.js";
 import { absent } from "../../rules/preconditions.js";
-import { USER_TRACES } from "../../shared/user-traces.js";
+import { NAME_TRACES, USER_TRACES } from "../../shared/user-traces.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import { quitChat } from "../chat/chat-remains.js";
 import type { Log } from "../log/log.js";
@@ -63,6 +63,9 @@ export async function eraseUser(
     ? sql.value<string>(FIND_BY_ID, [worldId, user_id])
     : sql.value<string>(FIND_BY_TOKEN, [worldId, token_id]));
   if (id === undefined) throw absent("user");
+  for (const [table, statement] of NAME_TRACES) {
+    if (await sql.run(statement, [worldId, id])) log.erased(table);
+  }
   await sql.run(ERASE, [worldId, id]);
   log.erased("users");
   for (const [table, statement] of [...OTHERS, ...USER_TRACES]) {

@@ -13,6 +13,9 @@ export const ERASED_TABLES = [
   "questions",
   "polls",
   "poll_options",
+  "webhooks",
+  "audit",
+  "api_callers",
 ] as const;
 export type ErasedTable = (typeof ERASED_TABLES)[number];
 

@@ -1,7 +1,9 @@
 import type { Delivery } from "../../contract/chat.js";
-import { Draft, type Given } from "../../log/draft.js";
+import { type AuditRow, auditRow } from "../../log/audited.js";
+import { type Caller, Draft, type Given } from "../../log/draft.js";
 import { authorBeside, chatEntry, type Entry } from "../../log/entries.js";
 import { type Author, userBy } from "../../contract/author.js";
+import { moderatedMessage } from "../../log/changes.js";
 import type { Hint, Position } from "../../log/log.js";
 import type { DomainLog } from "../../shared/domain.js";
 import type { Connection } from "../engine/connection.js";
@@ -24,6 +26,8 @@ export class WriteLog implements DomainLog {
   readonly #insert;
   readonly #saveHead;
   readonly #blank;
+  readonly #insertAudit;
+  readonly #insertCaller;
   #draft: Draft;
   /** The author that the present write names. */
   #by: Author | undefined;
@@ -45,6 +49,15 @@ export class WriteLog implements DomainLog {
     this.#saveHead = db.prepare<Position & { world: string }>(
       `INSERT INTO log_heads (world_id, seq, tag) VALUES (@world, @seq, @tag)
        ON CONFLICT DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
+    );
+    this.#insertAudit = db.prepare<AuditRow>(
+      `INSERT INTO audit (world_id, at, kind, user_id, token, type, subject, changes, request_id)
+       SELECT id, @at, @kind, @user_id, @token, @type, @subject, @changes, @request_id
+       FROM worlds WHERE id = @world_id`,
+    );
+    this.#insertCaller = db.prepare<Caller>(
+      `INSERT INTO api_callers (world_id, token, token_id)
+       SELECT id, @token, @token_id FROM worlds WHERE id = @world_id ON CONFLICT DO NOTHING`,
     );
     this.#blank = db.prepare<[string]>(
       `UPDATE log SET data = ${blankOf("data")} WHERE world_id = ? AND typeof(data) = 'text'`,
@@ -119,6 +132,14 @@ export class WriteLog implements DomainLog {
     this.#draft.put(chatEntry(world, tag, delivery, this.#by));
   }
 
+  /** Notes in the audit that the present author deleted a message of another user. */
+  moderated(world: string, { event }: Delivery, sender: string | null): void {
+    const by = this.#by ?? { kind: "user", user: event.sender ?? undefined };
+    const row = moderatedMessage(event, sender);
+    const stamp = { world, at: event.timestamp, by };
+    this.#draft.note(auditRow(stamp, row, [], by.request));
+  }
+
   /** The number for an event of imported chat. An entry has to follow. See {@link Draft.skip}. */
   skip(world: string): number {
     return this.#draft.skip(world, 1);
@@ -148,6 +169,8 @@ export class WriteLog implements DomainLog {
       const data = this.#erased.has(world_id) ? null : row.data;
       this.#insert.run(world_id, seq, tag, at, type, author, detail, data);
     }
+    for (const row of this.#draft.audit()) this.#insertAudit.run(row);
+    for (const row of this.#draft.callers()) this.#insertCaller.run(row);
     for (const head of this.#draft.heads()) this.#saveHead.run(head);
     return hints;
   }

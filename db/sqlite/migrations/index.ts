@@ -11,6 +11,7 @@ import log from "./0010-log.js";
 import worldInEveryKey from "./0011-world-in-every-key.js";
 import { forSqlite } from "../../shared/migrations/dialects.js";
 import pruned from "../../shared/migrations/pruned.js";
+import webhooksAndAudit from "../../shared/migrations/webhooks-and-audit.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -29,4 +30,5 @@ export const migrations: readonly string[] = [
   log,
   worldInEveryKey,
   forSqlite(pruned),
+  forSqlite(webhooksAndAudit),
 ];

@@ -9,7 +9,7 @@ import {
 } from "../../contract/store.js";
 import { isInactive } from "../../contract/inactive.js";
 import type { Sql } from "../../shared/sql.js";
-import { USER_TRACES } from "../../shared/user-traces.js";
+import { NAME_TRACES, USER_TRACES } from "../../shared/user-traces.js";
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
@@ -248,6 +248,9 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         token_id,
       });
       if (id === undefined) throw absent("user");
+      for (const [table, statement] of NAME_TRACES) {
+        if (await sql.run(statement, [worldId, id])) log.erased(table);
+      }
       erase.run(id);
       for (const statement of [...unblockAll, ...disown]) {
         statement.run(worldId, id);
