@@ -36,6 +36,7 @@ import activity from "./routes/activity.js";
 import announcements from "./routes/announcements.js";
 import items from "./routes/items.js";
 import messages from "./routes/messages.js";
+import results from "./routes/results.js";
 import serverRoutes from "./routes/server.js";
 import tokens from "./routes/tokens.js";
 import health from "./routes/health.js";
@@ -146,6 +147,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(messages);
     app.register(items);
     app.register(tokens);
+    app.register(results);
     const { adminToken } = config;
     if (adminToken !== undefined) app.register(serverRoutes, { adminToken });
     app.register(activity);

@@ -1,128 +1,10 @@
 import { Command } from "commander";
-import type { ChatEvent } from "../db/contract/chat.js";
-import { type Store, StoreError } from "../db/contract/store.js";
-import { pages } from "./lists.js";
-import { displayNames } from "./names.js";
+import { chat, directEvents } from "../db/results/chat.js";
 import {
   printRecords,
   recordsCommand,
   type RecordsOptions,
 } from "./records.js";
-
-/** How many events are read at once, and how many if their texts are very long. */
-const EVENTS = 1000;
-const FEWEST_EVENTS = 25;
-
-/** A channel to export. */
-interface Source {
-  id: string;
-  /** The name of the room; null for a direct channel. */
-  name: string | null;
-}
-
-/** The names of the columns, which are those of the JSON too. */
-const COLUMNS = [
-  "event_id",
-  "channel",
-  "room",
-  "timestamp",
-  "sender",
-  "sender_name",
-  "type",
-  "text",
-  "files",
-  "edited",
-  "replaces",
-  "deleted",
-] as const;
-
-type Exported = ReturnType<typeof toExported>;
-
-function toExported(
-  { id, content, ...event }: ChatEvent,
-  { name }: Source,
-  names: ReadonlyMap<string, string>,
-) {
-  const { type, body, membership, files } = JSON.parse(content) as Record<
-    string,
-    unknown
-  >;
-  const text = typeof body === "string" ? body : membership;
-  return {
-    event_id: id,
-    channel: event.channel,
-    room: name,
-    timestamp: timeOf(event.timestamp),
-    sender: event.sender,
-    sender_name: names.get(event.sender ?? "") ?? null,
-    type: event.type,
-    text: typeof text === "string" ? text : null,
-    files: Array.isArray(files) ? files.map(toFile) : [],
-    edited: event.edited === null ? null : timeOf(event.edited),
-    replaces: event.replaces,
-    deleted: type === "deleted",
-  };
-}
-
-const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
-
-function toFile(file: unknown): { url: string; name: string } {
-  const { url, name } = Object(file) as { url?: unknown; name?: unknown };
-  return { url: textIn(url), name: textIn(name) };
-}
-
-const textIn = (value: unknown): string =>
-  typeof value === "string" ? value : "";
-
-const toRow = ({ files, ...exported }: Exported) => ({
-  ...exported,
-  files: files.map(({ url }) => url).join("\n"),
-});
-
-/** All events of a channel, the oldest first, read a page at a time. */
-async function* eventsOf(
-  store: Store,
-  world: string,
-  source: Source,
-): AsyncGenerator<Exported> {
-  let after = 0;
-  let limit = EVENTS;
-  for (;;) {
-    let page: ChatEvent[];
-    try {
-      page = await store.chat.events(world, source.id, { after, limit });
-    } catch (error) {
-      const isLarge = error instanceof StoreError && error.problem === "large";
-      if (!isLarge || limit === FEWEST_EVENTS) throw error;
-      limit = Math.max(FEWEST_EVENTS, limit >> 2);
-      continue;
-    }
-    const senders = page.map(({ sender }) => sender);
-    const names = await displayNames(store, world, senders);
-    for (const event of page) yield toExported(event, source, names);
-    if (page.length < limit) return;
-    after = page.at(-1)!.id;
-    limit = EVENTS;
-  }
-}
-
-/** All events of the direct channels of a world, a channel at a time. */
-async function* directEvents(
-  store: Store,
-  world: string,
-): AsyncGenerator<Exported> {
-  const seen = new Set<string>();
-  const users = pages(
-    async (page) => (await store.users.list(world, page)).users,
-  );
-  for await (const user of users) {
-    for (const channel of await store.chat.memberships(world, user.id)) {
-      if (!channel.direct || seen.has(channel.id)) continue;
-      seen.add(channel.id);
-      yield* eventsOf(store, world, { id: channel.id, name: null });
-    }
-  }
-}
 
 const exportChat = recordsCommand(
   "export <world>",
@@ -139,12 +21,8 @@ const exportChat = recordsCommand(
       if (direct && options.room !== undefined) {
         self.error("direct messages belong to no room");
       }
-      return printRecords(world, options, {
-        inRoom: eventsOf,
-        elsewhere: direct ? directEvents : undefined,
-        columns: COLUMNS,
-        rowsOf: (event) => [toRow(event)],
-      });
+      const elsewhere = direct ? directEvents : undefined;
+      return printRecords(world, options, chat, elsewhere);
     },
   );
 

@@ -2,7 +2,8 @@ import { Command } from "commander";
 import { command, withStore } from "./command.js";
 import type { FileRecord } from "../db/contract/store.js";
 import { Failure } from "../schemas/plain/failure.js";
-import { pages, printList } from "./lists.js";
+import { pages } from "../db/results/lists.js";
+import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 import { deleteFile, findWorld } from "../db/worlds.js";
 

@@ -2,26 +2,6 @@ import { once } from "node:events";
 import { context } from "./context.js";
 import { textOf } from "./output.js";
 
-/** How many items of a list are read at once. */
-export const PAGE_SIZE = 100;
-
-/**
- * The items of all pages of a list, read a page at a time. A write in between
- * may move an item to the next page; it is not repeated.
- * @param read gives the items of a page.
- */
-export async function* pages<T extends { id: string }>(
-  read: (page: { page: number; pageSize: number }) => Promise<T[]>,
-): AsyncGenerator<T> {
-  let seen = new Set<string>();
-  for (let page = 1; ; page++) {
-    const items = await read({ page, pageSize: PAGE_SIZE });
-    for (const item of items) if (!seen.has(item.id)) yield item;
-    if (items.length < PAGE_SIZE) return;
-    seen = new Set(items.map(({ id }) => id));
-  }
-}
-
 /**
  * Prints a list item by item, so memory does not grow with the list.
  * @param json whether `--json` was given.

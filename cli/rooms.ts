@@ -1,12 +1,7 @@
 import type { Store } from "../db/contract/store.js";
 import { Failure } from "../schemas/plain/failure.js";
-import { pages } from "./lists.js";
-
-/** A room, as commands name it. */
-export interface NamedRoom {
-  id: string;
-  name: string;
-}
+import { pages } from "../db/results/lists.js";
+import type { NamedRoom } from "../db/results/results.js";
 
 /**
  * The rooms of a world, in the order of its list.

@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import type { Store } from "../db/contract/store.js";
 import { command, withStore } from "./command.js";
-import { pages, printList } from "./lists.js";
+import { pages } from "../db/results/lists.js";
+import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 import { findWorld } from "../db/worlds.js";
 

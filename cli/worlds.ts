@@ -14,7 +14,8 @@ import {
   type WorldReset,
 } from "../db/worlds.js";
 import { checked, command, withStore } from "./command.js";
-import { PAGE_SIZE, printList } from "./lists.js";
+import { PAGE_SIZE } from "../db/results/lists.js";
+import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 
 /** A world for people to read, with the secrets of its keys if it has them. */

@@ -13,6 +13,7 @@ import { Message, MessageDraft, MessageList } from "./messages.js";
 import { SignInProvider, TokenIssuer } from "./issuers.js";
 import { Module, Room, RoomChanges, RoomDraft, RoomList } from "./rooms.js";
 import { PermissionConfig, Rule } from "./rules.js";
+import { ResultsList } from "./results.js";
 import { ListedWorld, NewWorld, WorldDraft, WorldList } from "./servers.js";
 import { Token, TokenDraft } from "./tokens.js";
 import {
@@ -54,6 +55,7 @@ export const components: readonly TSchema[] = [
   QuestionList,
   Poll,
   PollList,
+  ResultsList,
   Token,
   TokenDraft,
   WorldDraft,

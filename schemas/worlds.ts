@@ -1,7 +1,8 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { SignInProvider, TokenIssuer } from "./issuers.js";
+import { attendanceModes } from "./plain/attendance.js";
 import { PermissionConfig, Rule } from "./rules.js";
-import { Domain, List, ref, Text, Title, WorldId } from "./values.js";
+import { Domain, List, OneOf, ref, Text, Title, WorldId } from "./values.js";
 
 /** A key that signs the tokens of a world. */
 export const WorldKey = Type.Object(
@@ -79,6 +80,7 @@ export const WorldChanges = Type.Partial(
         JWT_secrets: Type.Optional(keys),
         ...issuers,
         onsite_traits: Type.Optional(ref(Rule)),
+        attendance: Type.Optional(OneOf(...attendanceModes)),
       },
       {
         additionalProperties: true,

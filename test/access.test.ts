@@ -98,6 +98,7 @@ const table: Record<string, string> = {
     inRoom.replaceAll("200", "204"),
   "GET /api/v1/worlds/:world_id/rooms/:room_id/questions/": inRoom,
   "GET /api/v1/worlds/:world_id/rooms/:room_id/polls/": inRoom,
+  "GET /api/v1/worlds/:world_id/results/:kind/": secret,
   "GET /api/v1/worlds/:world_id/activity/": secret,
   "GET /api/v1/worlds/:world_id/files/": secret,
   "DELETE /api/v1/worlds/:world_id/files/:file_id/": secret.replaceAll(
@@ -164,6 +165,7 @@ const urlOf = (
 ): string =>
   route
     .replace(/^\w+ /, "")
+    .replace(":kind", "people")
     .replace(":user_id", ids.user ?? ABSENT_ID)
     .replace(":announcement_id", ids.announcement ?? ABSENT_ID)
     .replace(":event_id", ids.event ?? "1")

@@ -12,6 +12,7 @@ interface Got {
 
 /** Headers of the transport: not of the interface, and not in the document. */
 const TRANSPORT = new Set([
+  "transfer-encoding",
   "connection",
   "content-length",
   "content-type",

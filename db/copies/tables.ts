@@ -284,6 +284,32 @@ export const TABLES: readonly Table[] = [
     option: numberOf("poll_options"),
   }),
   table(
+    "attendance_counts",
+    "world_id room_id at",
+    { world_id: text, room_id: text, at: number, people: number },
+    BACKUP_VERSION,
+  ),
+  table(
+    "attendance_minutes",
+    "world_id",
+    { world_id: text, at: number },
+    BACKUP_VERSION,
+  ),
+  table(
+    "attendance_visits",
+    "world_id room_id user_id session_id",
+    {
+      world_id: text,
+      room_id: text,
+      user_id: text,
+      session_id: text,
+      first: number,
+      last: number,
+      duration: number,
+    },
+    BACKUP_VERSION,
+  ),
+  table(
     "log_heads",
     "world_id",
     { world_id: anyWorld, seq: number, tag: number },

@@ -5,4 +5,9 @@
 export const USER_TRACES: readonly (readonly [
   table: string,
   statement: string,
-])[] = [];
+])[] = [
+  [
+    "attendance_visits",
+    "DELETE FROM attendance_visits WHERE world_id = $1 AND user_id = $2",
+  ],
+];

@@ -38,6 +38,10 @@ export const headers = {
     description: "How long it may be kept.",
     schema: { type: "string" },
   },
+  "Content-Disposition": {
+    description: "The name under which a browser saves it.",
+    schema: { type: "string" },
+  },
   Location: {
     description: "Where it is.",
     schema: { type: "string", format: "uri" },

@@ -71,6 +71,7 @@ const keys = {
     world: ["world:connections.unlimited"],
   },
   "world.secrets": { world: ["world:secrets"] },
+  "world.feed": { otherwise: "world.secrets", world: ["world:feed"] },
   "world.api": { world: ["world:api"] },
 } satisfies Record<string, Declared>;
 

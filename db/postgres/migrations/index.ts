@@ -3,6 +3,8 @@ import everything from "./0001-everything.js";
 import erasedEdits from "./0002-erased-edits.js";
 import foldedFields from "./0003-folded-fields.js";
 import log from "./0004-log.js";
+import attendance from "../../shared/migrations/attendance.js";
+import { forPostgres } from "../../shared/migrations/dialects.js";
 
 /** All migrations, in order. The nth upgrades the database from version n - 1 to version n. */
 export const migrations: readonly Migration[] = [
@@ -10,4 +12,5 @@ export const migrations: readonly Migration[] = [
   { tables: erasedEdits },
   foldedFields,
   log,
+  { tables: forPostgres(attendance) },
 ];

@@ -13,6 +13,7 @@ export const ERASED_TABLES = [
   "questions",
   "polls",
   "poll_options",
+  "attendance_visits",
 ] as const;
 export type ErasedTable = (typeof ERASED_TABLES)[number];
 

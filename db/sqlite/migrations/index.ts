@@ -9,6 +9,8 @@ import erasedEdits from "./0008-erased-edits.js";
 import foldedFields from "./0009-folded-fields.js";
 import log from "./0010-log.js";
 import worldInEveryKey from "./0011-world-in-every-key.js";
+import attendance from "../../shared/migrations/attendance.js";
+import { forSqlite } from "../../shared/migrations/dialects.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -26,4 +28,5 @@ export const migrations: readonly string[] = [
   foldedFields,
   log,
   worldInEveryKey,
+  forSqlite(attendance),
 ];

@@ -1,3 +1,4 @@
+import type { AttendanceStore } from "../../../db/contract/attendance.js";
 import type { Entry, LogStore, OnAppended } from "../../../db/log/entries.js";
 import type { Position } from "../../../db/log/log.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
@@ -45,11 +46,20 @@ const logStore: Sync<Omit<LogStore, "prune">> = {
   },
 };
 
+/** No push follows from attendance, so the simulation keeps none. */
+const attendanceStore: Sync<AttendanceStore> = {
+  sample: () => true,
+  note: () => undefined,
+  counts: () => [],
+  visits: () => [],
+};
+
 const parts = {
   worlds: worldStore,
   rooms: roomStore,
   users: userStore,
   announcements: announcementStore,
+  attendance: attendanceStore,
   chat: chatStore,
   questions: questionStore,
   polls: pollStore,

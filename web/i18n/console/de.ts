@@ -214,6 +214,7 @@ export const de: ConsoleMessages = {
     may_user_delete: "Personendaten löschen",
     may_world_connections: "Beliebig viele Verbindungen öffnen",
     may_world_secrets: "Die Schlüssel der Welt sehen",
+    may_world_feed: "Alle Änderungen verfolgen und den Verlauf lesen",
     may_world_api: "Die HTTP-API verwenden",
     linksText:
       "Ein Link enthält ein Token: Wer ihn öffnet, ist mit diesen Merkmalen angemeldet. Dieser Browser signiert es mit dem ersten Schlüssel der Welt.",

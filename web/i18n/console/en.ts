@@ -206,6 +206,7 @@ export const en = {
     may_user_delete: "Erase people",
     may_world_connections: "Open any number of connections",
     may_world_secrets: "See the keys of the world",
+    may_world_feed: "Follow all changes, and read the history",
     may_world_api: "Use the HTTP API",
     linksText:
       "A link holds a token: whoever opens it is signed in with these traits. This browser signs it with the first key of the world.",

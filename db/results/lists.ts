@@ -1,0 +1,46 @@
+import type { Store } from "../contract/store.js";
+
+/** How many items of a list are read at once. */
+export const PAGE_SIZE = 100;
+
+/**
+ * The items of all pages of a list, read a page at a time. A write in between
+ * may move an item to the next page; it is not repeated.
+ * @param read gives the items of a page.
+ */
+export async function* pages<T extends { id: string }>(
+  read: (page: { page: number; pageSize: number }) => Promise<T[]>,
+): AsyncGenerator<T> {
+  let seen = new Set<string>();
+  for (let page = 1; ; page++) {
+    const items = await read({ page, pageSize: PAGE_SIZE });
+    for (const item of items) if (!seen.has(item.id)) yield item;
+    if (items.length < PAGE_SIZE) return;
+    seen = new Set(items.map(({ id }) => id));
+  }
+}
+
+/**
+ * The display names of some users, by id. Users who have none, or are erased, are left out.
+ * @param users may name a user several times, and nobody by null.
+ */
+export async function displayNames(
+  store: Store,
+  world: string,
+  users: readonly (string | null)[],
+): Promise<Map<string, string>> {
+  const names = new Map<string, string>();
+  const ids = [...new Set(users)].filter((id) => id !== null);
+  for (let at = 0; at < ids.length; at += PAGE_SIZE) {
+    const page = ids.slice(at, at + PAGE_SIZE);
+    for (const { id, profile } of await store.users.getMany(world, page)) {
+      const name = profile?.display_name;
+      if (typeof name === "string") names.set(id, name);
+    }
+  }
+  return names;
+}
+
+/** A time as results have it: ISO 8601. */
+export const timeOf = (milliseconds: number): string =>
+  new Date(milliseconds).toISOString();

@@ -1,0 +1,31 @@
+import { Type } from "@sinclair/typebox";
+import { OneOf, Text } from "./values.js";
+import { WorldParams } from "./worlds.js";
+
+/** The forms of results. */
+export const formats = ["json", "csv", "xlsx"] as const;
+export type ResultsFormat = (typeof formats)[number];
+
+export const ResultsQuery = Type.Object({
+  room: Type.Optional(Text({ description: "Only of this room: its id." })),
+  format: Type.Optional(OneOf(...formats)),
+});
+
+export const ResultsParams = Type.Object({
+  ...WorldParams.properties,
+  kind: Type.String({
+    description:
+      "`people`, `chat`, `questions`, `polls`, `attendance`, or `numbers` for the numbers of people minute by minute.",
+    examples: ["people"],
+  }),
+});
+
+/** Records, as JSON. */
+export const ResultsList = Type.Object(
+  { results: Type.Array(Type.Object({}, { additionalProperties: true })) },
+  {
+    $id: "ResultsList",
+    description:
+      "What is left of an event. The fields are those of the columns of CSV.",
+  },
+);
