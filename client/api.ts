@@ -44,7 +44,11 @@ export interface paths {
     get: operations["getWorld"];
     put?: never;
     post?: never;
-    delete?: never;
+    /**
+     * Delete a world with all that it holds
+     * @description This cannot be undone. A body, if there is one, is JSON and is ignored.
+     */
+    delete: operations["deleteWorld"];
     options?: never;
     head?: never;
     /**
@@ -114,6 +118,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/users/{user_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /** Ban, silence or reactivate a user */
+    patch: operations["moderateUser"];
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/delete_user": {
     parameters: {
       query?: never;
@@ -128,6 +149,181 @@ export interface paths {
      * @description Erases everything that identifies the user. The user's files stay, without an owner.
      */
     post: operations["deleteUser"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/announcements": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the announcements of a world, the oldest first */
+    get: operations["listAnnouncements"];
+    put?: never;
+    /** Make an announcement */
+    post: operations["createAnnouncement"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/announcements/{announcement_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get an announcement */
+    get: operations["getAnnouncement"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /** Replace fields of an announcement */
+    patch: operations["updateAnnouncement"];
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/rooms/{room_id}/messages": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get a part of the chat of a room */
+    get: operations["listMessages"];
+    put?: never;
+    /**
+     * Send a message to the chat of a room
+     * @description It is sent by the user of the token's `uid`, who is made if there is none yet and need not have joined the chat, and obeys all rules of `chat.send`.
+     */
+    post: operations["sendMessage"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/rooms/{room_id}/messages/{event_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Delete a message from the chat of a room
+     * @description Others' messages ask for `chat.moderate`. A body, if there is one, is JSON and is ignored.
+     */
+    delete: operations["deleteMessage"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/rooms/{room_id}/questions": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the questions of a room, the oldest first
+     * @description Callers with `question.moderate` get all questions, others those that are visible and their own.
+     */
+    get: operations["listQuestions"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/rooms/{room_id}/polls": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the polls of a room, the oldest first
+     * @description Callers with `poll.manage` get all polls, others those that are open or closed.
+     */
+    get: operations["listPolls"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/tokens": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Sign a token, and make a link with it */
+    post: operations["createToken"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/results/{kind}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get what is left of an event
+     * @description People and attendance also ask for `user.list`. Rooms are left out whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see as a whole. JSON and CSV are sent as they are read. XLSX is at most 500,000 cells and 16 MiB of text.
+     */
+    get: operations["getResults"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the worlds of the server */
+    get: operations["listWorlds"];
+    put?: never;
+    /**
+     * Create a world
+     * @description The answer has the key of the world, and a link that opens its console for 30 days.
+     */
+    post: operations["createWorld"];
     delete?: never;
     options?: never;
     head?: never;
@@ -328,6 +524,8 @@ export interface components {
         JWT_issuers?: components["schemas"]["TokenIssuer"][];
         oidc?: components["schemas"]["SignInProvider"][];
         onsite_traits?: components["schemas"]["Rule"];
+        /** @enum {string} */
+        attendance?: "numbers" | "people" | "off";
       } & {
         [key: string]: unknown;
       };
@@ -633,6 +831,483 @@ export interface components {
       user_id?: string;
       /** @description The uid of its tokens. */
       token_id?: string;
+    };
+    /**
+     * @description What a moderator decides about a user: `none` reactivates. Unknown fields are refused.
+     * @example {
+     *       "moderation_state": "silenced"
+     *     }
+     */
+    UserChanges: {
+      /** @enum {string} */
+      moderation_state: "none" | "silenced" | "banned";
+    };
+    /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
+    ModeratedUser: {
+      /**
+       * Format: uuid
+       * @description The service's internal user ID.
+       */
+      id: string;
+      /** @description The uid of its tokens; null for a guest. */
+      token_id: string | null;
+      /** @description The client ID of a guest. */
+      client_id: string | null;
+      /** @description As in its first token, or as changed since. */
+      profile: {
+        [key: string]: unknown;
+      } | null;
+      /** @description As in its last token. */
+      traits: string[];
+      /**
+       * Format: date-time
+       * @description When it last logged in or uploaded.
+       */
+      last_seen: string;
+      /** @enum {string} */
+      moderation_state: "none" | "silenced" | "banned";
+    };
+    /**
+     * @description An announcement to all users of a world.
+     * @example {
+     *       "id": "0f4a8c52-6f0e-4b57-8d15-1d1b8f6a2c11",
+     *       "text": "Lunch is served.",
+     *       "show_until": "2027-03-01T13:00:00.000Z",
+     *       "state": "active",
+     *       "is_visible": true
+     *     }
+     */
+    Announcement: {
+      id: string;
+      text: string;
+      /** Format: date-time */
+      show_until: string | null;
+      /** @enum {string} */
+      state: "draft" | "active" | "archived";
+      /** @description Whether it is active and show_until has not passed. */
+      is_visible: boolean;
+    };
+    /**
+     * @description What a new announcement is made of; by default it is a draft. Unknown fields are refused.
+     * @example {
+     *       "text": "Lunch is served.",
+     *       "state": "active"
+     *     }
+     */
+    AnnouncementDraft: {
+      text: string;
+      /** @description Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever. */
+      show_until?: string | null;
+      /** @enum {string} */
+      state?: "draft" | "active" | "archived";
+    };
+    /**
+     * @description The fields of an announcement to replace. A draft becomes active, and an active one archived; other states leave it as it is. Unknown fields are refused.
+     * @example {
+     *       "state": "archived"
+     *     }
+     */
+    AnnouncementChanges: {
+      /** @description Its present value, or nothing. */
+      readonly id?: string;
+      text?: string;
+      /** @description Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever. */
+      show_until?: string | null;
+      /** @enum {string} */
+      state?: "draft" | "active" | "archived";
+      /** @description Follows from the others, and may be sent back. */
+      readonly is_visible?: boolean;
+    };
+    /**
+     * @description A page of the announcements of a world, the oldest first.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "0f4a8c52-6f0e-4b57-8d15-1d1b8f6a2c11",
+     *           "text": "Lunch is served.",
+     *           "show_until": "2027-03-01T13:00:00.000Z",
+     *           "state": "active",
+     *           "is_visible": true
+     *         }
+     *       ]
+     *     }
+     */
+    AnnouncementList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["Announcement"][];
+    };
+    /**
+     * @description A message, or another event of the chat of a room.
+     * @example {
+     *       "event_id": 1204,
+     *       "channel": "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+     *       "sender": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+     *       "timestamp": "2027-03-01T09:00:00.000Z",
+     *       "event_type": "channel.message",
+     *       "content": {
+     *         "type": "text",
+     *         "body": "Hello!"
+     *       },
+     *       "edited": null,
+     *       "replaces": null,
+     *       "reactions": {}
+     *     }
+     */
+    Message: {
+      event_id: number;
+      /** @description For a room, the id of the room. */
+      channel: string;
+      /** @description The id of a user. */
+      sender: string | null;
+      /** Format: date-time */
+      timestamp: string;
+      /** @enum {string} */
+      event_type: "channel.message" | "channel.member" | "channel.poll";
+      /** @description Of a message: type (text, files, call or deleted), body, files, and whatever else was sent. Of a member event: membership (join or leave) and user. */
+      content: {
+        [key: string]: unknown;
+      };
+      edited: string | null;
+      /** @description The event whose content this one replaces. */
+      replaces: number | null;
+      /** @description The users who reacted, by emoji. */
+      reactions: {
+        [key: string]: string[];
+      };
+    };
+    /**
+     * @description What a new message is made of, as in `chat.send`.
+     * @example {
+     *       "content": {
+     *         "type": "text",
+     *         "body": "Hello!"
+     *       }
+     *     }
+     */
+    MessageDraft: {
+      content: {
+        /** @example text */
+        type: string;
+      } & {
+        [key: string]: unknown;
+      };
+      /** @example channel.message */
+      event_type?: string;
+      /** @description The id of the message that it edits. */
+      replaces?: number;
+    };
+    /**
+     * @description Some events of the chat of a room, the oldest first, and the users in them by id.
+     * @example {
+     *       "results": [
+     *         {
+     *           "event_id": 1204,
+     *           "channel": "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+     *           "sender": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+     *           "timestamp": "2027-03-01T09:00:00.000Z",
+     *           "event_type": "channel.message",
+     *           "content": {
+     *             "type": "text",
+     *             "body": "Hello!"
+     *           },
+     *           "edited": null,
+     *           "replaces": null,
+     *           "reactions": {},
+     *           "type": "chat.event"
+     *         }
+     *       ],
+     *       "users": {}
+     *     }
+     */
+    MessageList: {
+      results: {
+        event_id: number;
+        /** @description For a room, the id of the room. */
+        channel: string;
+        /** @description The id of a user. */
+        sender: string | null;
+        /** Format: date-time */
+        timestamp: string;
+        /** @enum {string} */
+        event_type: "channel.message" | "channel.member" | "channel.poll";
+        /** @description Of a message: type (text, files, call or deleted), body, files, and whatever else was sent. Of a member event: membership (join or leave) and user. */
+        content: {
+          [key: string]: unknown;
+        };
+        edited: string | null;
+        /** @description The event whose content this one replaces. */
+        replaces: number | null;
+        /** @description The users who reacted, by emoji. */
+        reactions: {
+          [key: string]: string[];
+        };
+        /** @enum {string} */
+        type: "chat.event";
+      }[];
+      /** @description The senders, and the users who are mentioned or reacted. */
+      users: {
+        [key: string]: {
+          /** Format: uuid */
+          id: string;
+          profile: {
+            [key: string]: unknown;
+          };
+          pretalx_id: string | null;
+          deleted: boolean;
+          /** @description What trait_badges_map says of the user's traits, sorted. */
+          badges: string[];
+          /** @description Whether the last login was more than 36 hours ago. */
+          inactive: boolean;
+          /** @enum {string} */
+          moderation_state?: "" | "silenced" | "banned";
+          token_id?: string | null;
+        };
+      };
+    };
+    /** @description A question to the speakers in a room, without its author. */
+    Question: {
+      /** Format: uuid */
+      id: string;
+      content: string;
+      /** @enum {string} */
+      state: "mod_queue" | "visible" | "archived";
+      answered: boolean;
+      /** Format: date-time */
+      timestamp: string;
+      /** Format: uuid */
+      room_id: string;
+      /** @description How many users vote for it. */
+      score: number;
+      /** @description At most one of a room is. */
+      is_pinned: boolean;
+      /** @description Whether the caller votes for it. */
+      voted: boolean;
+    };
+    /**
+     * @description A page of the questions of a room, the oldest first: of the last 1,000 at most.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0aa",
+     *           "content": "When is lunch?",
+     *           "timestamp": "2027-03-01T09:00:00.000Z",
+     *           "room_id": "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+     *           "is_pinned": false,
+     *           "state": "visible",
+     *           "answered": false,
+     *           "score": 3,
+     *           "voted": false
+     *         }
+     *       ]
+     *     }
+     */
+    QuestionList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["Question"][];
+    };
+    /** @description A poll in a room. */
+    Poll: {
+      /** Format: uuid */
+      id: string;
+      content: string;
+      /** @enum {string} */
+      state: "draft" | "open" | "closed" | "archived";
+      /** Format: date-time */
+      timestamp: string;
+      /** Format: uuid */
+      room_id: string;
+      /** @description At most one of a room is. */
+      is_pinned: boolean;
+      /** @description By order. */
+      options: {
+        /** Format: uuid */
+        id: string;
+        content: string;
+        order: number;
+      }[];
+      /** @description The votes by the id of the option; an empty list without options. Left out for users who may not see them. */
+      results?:
+        | {
+            [key: string]: number;
+          }
+        | unknown[];
+      /** @description The ids of the options that the caller chose. */
+      answers?: string[];
+    };
+    /**
+     * @description A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others those of polls that are over.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ab",
+     *           "content": "When is lunch?",
+     *           "timestamp": "2027-03-01T09:00:00.000Z",
+     *           "room_id": "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+     *           "is_pinned": false,
+     *           "state": "open",
+     *           "options": [
+     *             {
+     *               "id": "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ac",
+     *               "content": "At 12",
+     *               "order": 1
+     *             }
+     *           ],
+     *           "results": {
+     *             "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ac": 12
+     *           }
+     *         }
+     *       ]
+     *     }
+     */
+    PollList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["Poll"][];
+    };
+    /** @description What is left of an event. The fields are those of the columns of CSV. */
+    ResultsList: {
+      results: {
+        [key: string]: unknown;
+      }[];
+    };
+    /** @description A signed token, and a link with it. */
+    Token: {
+      /** @description A JWT. */
+      token: string;
+      /**
+       * Format: uri
+       * @description A link that signs its reader in.
+       */
+      url: string | null;
+    };
+    /**
+     * @description A token to sign. Unknown fields are refused.
+     * @example {
+     *       "uid": "42",
+     *       "traits": [
+     *         "attendee"
+     *       ],
+     *       "expires_in": 86400,
+     *       "page": "event"
+     *     }
+     */
+    TokenDraft: {
+      /** @description The user that it is for. Without it, a link is for a new user. */
+      uid?: string;
+      /** @description The display name that a new user begins with. */
+      name?: string;
+      traits: string[];
+      /** @description How long it is valid: in seconds, or such as 12h. */
+      expires_in: number | string;
+      /** @description The page that `url` opens, by default the event; null for no `url`. */
+      page?: string | null;
+    };
+    /**
+     * @description What a new world is made of. By default its domain is the id in front of the host of the server, and it has no rooms; a template gives it some. Unknown fields are refused.
+     * @example {
+     *       "id": "summit",
+     *       "title": "Summit 2027",
+     *       "template": "conference"
+     *     }
+     */
+    WorldDraft: {
+      id: string;
+      title: string;
+      /**
+       * @description A host name in lower case, with an optional port.
+       * @example live.example.org
+       */
+      domain?: string;
+      /** @enum {string} */
+      template?: "conference" | "webinar" | "meetup" | "workshop";
+    };
+    /** @description A new world with its first key, and links to its console and to the event. */
+    NewWorld: {
+      id: string;
+      title: string;
+      config: {
+        JWT_secrets: components["schemas"]["WorldKey"][];
+        JWT_issuers?: components["schemas"]["TokenIssuer"][];
+        oidc?: components["schemas"]["SignInProvider"][];
+      } & {
+        [key: string]: unknown;
+      };
+      permission_config: components["schemas"]["PermissionConfig"];
+      /**
+       * @description A host name in lower case, with an optional port.
+       * @example live.example.org
+       */
+      domain: string;
+      key: components["schemas"]["WorldKey"];
+      links: {
+        /**
+         * Format: uri
+         * @description Signs its reader in as a host.
+         */
+        console: string;
+        /**
+         * Format: uri
+         * @description The event, as everybody opens it.
+         */
+        event: string;
+      };
+    };
+    /** @description A world in the list of the server. */
+    ListedWorld: {
+      id: string;
+      title: string;
+      /**
+       * @description A host name in lower case, with an optional port.
+       * @example live.example.org
+       */
+      domain: string;
+    };
+    /**
+     * @description A page of the worlds of the server, by id.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "summit",
+     *           "title": "Summit 2027",
+     *           "domain": "summit.example.org"
+     *         }
+     *       ]
+     *     }
+     */
+    WorldList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["ListedWorld"][];
     };
     /**
      * @description What goes on in a world, in all processes of the server.
@@ -973,6 +1648,8 @@ export interface components {
     ETag: string;
     /** @description How long it may be kept. */
     "Cache-Control": string;
+    /** @description The name under which a browser saves it. */
+    "Content-Disposition": string;
     /** @description Where it is. */
     Location: string;
     /** @description How a caller authenticates. */
@@ -1089,6 +1766,39 @@ export interface operations {
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  deleteWorld: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is deleted. */
+      204: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -1403,6 +2113,48 @@ export interface operations {
       503: components["responses"]["NotNow"];
     };
   };
+  moderateUser: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        user_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["UserChanges"];
+      };
+    };
+    responses: {
+      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ModeratedUser"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
   deleteUser: {
     parameters: {
       query?: never;
@@ -1438,6 +2190,548 @@ export interface operations {
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listAnnouncements: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the announcements of a world, the oldest first. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AnnouncementList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  createAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["AnnouncementDraft"];
+      };
+    };
+    responses: {
+      /** @description An announcement to all users of a world. */
+      201: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          Location: components["headers"]["Location"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Announcement"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Answer 304 in the state that this ETag names. */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        announcement_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description An announcement to all users of a world. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Announcement"];
+        };
+      };
+      304: components["responses"]["NotModified"];
+      400: components["responses"]["Malformed"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  updateAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        announcement_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["AnnouncementChanges"];
+      };
+    };
+    responses: {
+      /** @description An announcement to all users of a world. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Announcement"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listMessages: {
+    parameters: {
+      query?: {
+        /** @description Only events after this id, the oldest of them. */
+        after?: number;
+        /** @description Only events before this id, the newest of them. Without `after` and `before`, the newest of all. */
+        before?: number;
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a room.
+         * @example 5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11
+         */
+        room_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Some events of the chat of a room, the oldest first, and the users in them by id. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["MessageList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  sendMessage: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a room.
+         * @example 5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11
+         */
+        room_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["MessageDraft"];
+      };
+    };
+    responses: {
+      /** @description A message, or another event of the chat of a room. */
+      201: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          Location: components["headers"]["Location"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Message"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  deleteMessage: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a room.
+         * @example 5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11
+         */
+        room_id: string;
+        /** @description The id of a message. */
+        event_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is deleted. */
+      204: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listQuestions: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a room.
+         * @example 5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11
+         */
+        room_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the questions of a room, the oldest first: of the last 1,000 at most. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["QuestionList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listPolls: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a room.
+         * @example 5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11
+         */
+        room_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others those of polls that are over. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["PollList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  createToken: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["TokenDraft"];
+      };
+    };
+    responses: {
+      /** @description A signed token, and a link with it. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Token"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getResults: {
+    parameters: {
+      query?: {
+        /** @description Only of this room: its id. */
+        room?: string;
+        format?: "json" | "csv" | "xlsx";
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description `people`, `chat`, `questions`, `polls`, `attendance`, or `numbers` for the numbers of people minute by minute.
+         * @example people
+         */
+        kind: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The records. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          "Content-Disposition": components["headers"]["Content-Disposition"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ResultsList"];
+          "text/csv": string;
+          "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": string;
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listWorlds: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the worlds of the server, by id. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WorldList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  createWorld: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["WorldDraft"];
+      };
+    };
+    responses: {
+      /** @description A new world with its first key, and links to its console and to the event. */
+      201: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          Location: components["headers"]["Location"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["NewWorld"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
