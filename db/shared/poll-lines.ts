@@ -31,7 +31,7 @@ export const OF_OPTION = `o.poll, o.number, o.position, o.votes, NULL, ${POLL_FI
   (name) => (name === "id" || name === "content" ? `o.${name}` : "NULL"),
 ).join()}`;
 
-/** Joins the options of `polls AS p`. The order is that of the text. */
+/** Joins the options of `polls AS p`. They keep the order of the text. */
 export const WITH_OPTIONS = "polls AS p CROSS JOIN poll_options AS o";
 export const ITS_OPTIONS = "o.world_id = $1 AND o.poll = p.number";
 
