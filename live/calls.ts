@@ -11,7 +11,7 @@ import type { Runnable } from "./dispatch.js";
 import { jsonOf } from "./rules/encoding.js";
 import type { LiveError } from "./rules/problems.js";
 import { mayInWorld } from "./rules/rights.js";
-import type { Login } from "./socket/connection.js";
+import type { Login } from "./socket/login-state.js";
 import { liveErrorOf } from "./socket/refusals.js";
 
 // The second door to the commands of hosts: calls over HTTP. Rights, limits and handlers are

@@ -2,7 +2,8 @@ import type { Author } from "../db/contract/author.js";
 import type { RoomValue, UserRecord, Versioned } from "../db/contract/store.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { World } from "../schemas/worlds.js";
-import type { Connection, Login } from "./socket/connection.js";
+import type { Connection } from "./socket/connection.js";
+import type { Login } from "./socket/login-state.js";
 
 /** The rights that a command needs in a room: a key, each of several keys, or `any` if seeing the room is enough. */
 export type RoomKeys = PermissionKey | readonly PermissionKey[] | "any";

@@ -20,7 +20,8 @@ import type {
 import { invalidPayload, LiveError, worldDenied } from "./rules/problems.js";
 import { mayInWorld } from "./rules/rights.js";
 import type { WorldStates } from "./rules/world-state.js";
-import type { Connection, Login } from "./socket/connection.js";
+import type { Connection } from "./socket/connection.js";
+import type { Login } from "./socket/login-state.js";
 import type { Dispatch, Order } from "./socket/messages.js";
 import {
   applyModeration,

@@ -1,7 +1,8 @@
 import { type Clock, nextTurn } from "../../db/log/clock.js";
 import type { Hub } from "../people/hub.js";
 import type { View, WorldState, WorldStates } from "../rules/world-state.js";
-import type { Connection, Login } from "../socket/connection.js";
+import type { Connection } from "../socket/connection.js";
+import type { Login } from "../socket/login-state.js";
 import type { Lines } from "./lines.js";
 import type { Passes } from "./passes.js";
 import { inSlices } from "./slices.js";

@@ -3,7 +3,8 @@ import type { Events } from "../../db/contract/events.js";
 import { StoreError } from "../../db/contract/store.js";
 import type { Clock } from "../../db/log/clock.js";
 import type { WorldStates } from "../rules/world-state.js";
-import type { Connection, Login } from "../socket/connection.js";
+import type { Connection } from "../socket/connection.js";
+import type { Login } from "../socket/login-state.js";
 import { reload } from "../socket/endings.js";
 import type { Hub } from "./hub.js";
 import type { Presence } from "./presence.js";
@@ -79,7 +80,7 @@ export class Doors {
     const { hub, modules } = this.#ports;
     hub.remove(connection);
     modules.leave(connection);
-    connection.forgetPushes();
+    connection.outgoing.forget();
     connection.login = undefined;
     this.#unfollow(connection);
     this.#forgetIfEmpty(connection.world);

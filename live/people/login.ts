@@ -1,7 +1,8 @@
 import type { UserRecord } from "../../db/contract/store.js";
 import { type Identified, IdentityError } from "../../plugins/auth/identity.js";
 import type { World } from "../../schemas/worlds.js";
-import type { Connection, Login } from "../socket/connection.js";
+import type { Connection } from "../socket/connection.js";
+import type { Login } from "../socket/login-state.js";
 import { reasonToEnd, throwOut } from "../socket/endings.js";
 import { frameAround } from "../socket/frame.js";
 import { jsonOf } from "../rules/encoding.js";

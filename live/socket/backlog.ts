@@ -35,7 +35,8 @@ export class Backlog {
   /** How many bytes wait that no other connection shares. */
   get size(): number {
     let size = 0;
-    for (const connection of this.#stalls.keys()) size += connection.kept;
+    for (const connection of this.#stalls.keys())
+      size += connection.writer.kept;
     return size;
   }
 
@@ -52,7 +53,7 @@ export class Backlog {
   look(): void {
     const { most, interval } = this.#parts;
     for (const [connection, stall] of this.#stalls) {
-      const { left } = connection;
+      const { left } = connection.writer;
       if (left === 0) {
         this.#stalls.delete(connection);
       } else if (left !== stall.left) {
@@ -65,10 +66,12 @@ export class Backlog {
     }
     let excess = this.size - most;
     if (excess <= 0) return;
-    const largest = [...this.#stalls.keys()].sort((a, b) => b.kept - a.kept);
+    const largest = [...this.#stalls.keys()].sort(
+      (a, b) => b.writer.kept - a.writer.kept,
+    );
     for (const connection of largest) {
       if (excess <= 0) return;
-      excess -= connection.kept;
+      excess -= connection.writer.kept;
       this.#stalls.delete(connection);
       this.#parts.onFull(connection);
       connection.drop();

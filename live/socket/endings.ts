@@ -1,9 +1,9 @@
 import type { UserRecord, Versioned } from "../../db/contract/store.js";
 import { type Identity, stillHolds } from "../../plugins/auth/identity.js";
 import type { World } from "../../schemas/worlds.js";
-import { Close, type Connection } from "./connection.js";
+import type { Connection } from "./connection.js";
 import { LiveError, problemOf } from "../rules/problems.js";
-import { pushFrame } from "./frame.js";
+import { Close, pushFrame } from "./frame.js";
 import { mayInWorld } from "../rules/rights.js";
 import type { WorldState } from "../rules/world-state.js";
 

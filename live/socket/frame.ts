@@ -1,5 +1,17 @@
 import { jsonOf } from "../rules/encoding.js";
 
+/** Close codes (RFC 6455, section 7.4.1). */
+export const Close = {
+  normal: 1000,
+  policy: 1008,
+  tooLarge: 1009,
+  goingAway: 1001,
+  fault: 1011,
+  restart: 1012,
+  /** Of a later version; see the registry that RFC 6455, section 11.7, begins. */
+  tryAgainLater: 1013,
+} as const;
+
 /** The bit of the first byte for the last fragment of a message (RFC 6455, section 5.2). */
 const FIN = 0x80;
 const TEXT = 0x1;

@@ -1,13 +1,10 @@
 import { elementIn, findLosses } from "../../schemas/fidelity.js";
 import type { Faults } from "../../schemas/errors.js";
-import {
-  Close,
-  type Connection,
-  type Login,
-  type Message,
-} from "./connection.js";
+import type { Connection } from "./connection.js";
 import { jsonOf, SharedJson } from "../rules/encoding.js";
-import { frameAround, textFrame } from "./frame.js";
+import { Close, frameAround, textFrame } from "./frame.js";
+import type { Login } from "./login-state.js";
+import type { Message } from "./message-loop.js";
 import {
   invalidPayload,
   LiveError,

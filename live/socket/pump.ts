@@ -1,5 +1,4 @@
 import type { Clock } from "../../db/log/clock.js";
-import type { Connection } from "./connection.js";
 import { Joiner } from "./joiner.js";
 
 /** How many sockets are written to before other work gets its turn. */
@@ -7,6 +6,11 @@ const SLICE = 500;
 
 /** How long that may take, in milliseconds: the frames of a socket may be large. */
 const LONGEST_SLICE = 5;
+
+/** The writer of one connection. */
+interface Due {
+  flush(joiner: Joiner): void;
+}
 
 /** After how many sockets the clock is read. */
 const LOOKED_AT = 32;
@@ -18,7 +22,7 @@ const LOOKED_AT = 32;
  * an event goes to thousands.
  */
 export class Pump {
-  #due: Connection[] = [];
+  #due: Due[] = [];
   #next = 0;
   #since = 0;
   /** How many connections were taken, and how many of them were written to. */
@@ -41,10 +45,10 @@ export class Pump {
     return this.#due.length - this.#next;
   }
 
-  /** Takes a connection that has got its first frame. */
-  add(connection: Connection): void {
+  /** Takes the writer of a connection that has got its first frame. */
+  add(writer: Due): void {
     this.#added++;
-    if (this.#due.push(connection) > 1) return;
+    if (this.#due.push(writer) > 1) return;
     this.#since = this.#clock.now();
     this.#clock.soon(this.#run);
   }

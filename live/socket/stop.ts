@@ -1,5 +1,6 @@
 import { type Clock, sleep } from "../../db/log/clock.js";
-import { Close, type Connection } from "./connection.js";
+import type { Connection } from "./connection.js";
+import { Close } from "./frame.js";
 
 /** In how many steps websockets are closed. */
 const STEPS = 30;

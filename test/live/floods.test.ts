@@ -226,12 +226,12 @@ async function clog({ app }: LiveServer, client: Client) {
   const connection = [...app.live.hub.of("demo", client.id)][0]!;
   // As much as the buffers of the machine take, and then some.
   const ping = JSON.stringify(["ping", "x".repeat(60_000)]);
-  while (connection.kept < 500_000) {
+  while (connection.writer.kept < 500_000) {
     client.send(ping);
     await setImmediate();
   }
   let left = 0;
-  const isStill = () => left === (left = connection.left);
+  const isStill = () => left === (left = connection.writer.left);
   await soon(until(isStill));
   return connection;
 }
@@ -248,9 +248,9 @@ void t.test("a client that takes nothing for half a minute", async (t) => {
   look(100);
   t.notOk(connection.ended, "not yet");
   // It takes a little.
-  const { left } = connection;
+  const { left } = connection.writer;
   client.ws.resume();
-  await soon(until(() => connection.left !== left));
+  await soon(until(() => connection.writer.left !== left));
   await clog(live, client);
   look(100);
   t.notOk(connection.ended, "a slow one stays");
@@ -270,7 +270,7 @@ void t.test("answers that wait for all clients together", async (t) => {
   for (let i = 0; i < 3; i++) {
     clogged.push(await clog(live, await plainGuest(live)));
   }
-  const largest = Math.max(...clogged.map(({ kept }) => kept));
+  const largest = Math.max(...clogged.map(({ writer }) => writer.kept));
   t.ok(backlog.size > 1_500_000);
   look.restore();
   backlog.look();
@@ -278,7 +278,7 @@ void t.test("answers that wait for all clients together", async (t) => {
   const ended = clogged.filter(({ ended }) => ended);
   t.ok(ended.length > 0 && ended.length < 3, "no more than needed");
   t.ok(
-    clogged.some((each) => each.ended && each.kept === largest),
+    clogged.some((each) => each.ended && each.writer.kept === largest),
     "the one for which most waits is first",
   );
   t.equal(await reader.code("user.list.blocked"), "ok", "others go on");

@@ -62,7 +62,7 @@ export async function mentionsOf(
           ),
         ),
       });
-      connection.pushFirst(frame);
+      connection.outgoing.pushFirst(frame);
     },
   };
 }

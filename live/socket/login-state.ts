@@ -1,0 +1,26 @@
+import type { Identity } from "../../plugins/auth/identity.js";
+import type { Losses } from "../rules/losses.js";
+import type { Bearer, ModerationState } from "../rules/rights.js";
+import type { Told } from "../rules/told.js";
+import type { View } from "../rules/world-state.js";
+import type { TokenBucket } from "./token-bucket.js";
+
+/** The login of a connection. Its rights are those of its token, not of the user's last one. */
+export interface Login extends Bearer {
+  readonly identity: Identity;
+  readonly user: string;
+  /** As the store had it last. */
+  state: ModerationState;
+  /** Whether the client asked for changes of the world instead of whole states. */
+  readonly changes: boolean;
+  /** What the user sees of the world, as it was made last. */
+  view?: View;
+  /** What the user has lost since the client got a state of the world, even if it is back. */
+  losses?: Losses | undefined;
+  /** The last state of the world that the client got, if it asked for changes. */
+  told?: Told;
+  /** The view by which the client's list of channels was made last. */
+  listed?: View;
+  /** How many bytes the client may get of the states of the world. */
+  states?: TokenBucket;
+}

@@ -1,0 +1,138 @@
+import type { Clock } from "../../db/log/clock.js";
+import { deflatedAnswer, deflatedPiece } from "./deflate.js";
+import { Doubt } from "./doubt.js";
+import { Close } from "./frame.js";
+import type { HeldPieces } from "./held.js";
+import type { SocketWriter } from "./socket-writer.js";
+
+/** The connection that sends. */
+interface Owner {
+  readonly ended: boolean;
+  close(code: number): void;
+}
+
+/**
+ * The order of answers and pushes of a connection. Pushes wait while a message is carried
+ * out, and leave after its answer. They also wait while it is in doubt which rights the user has.
+ */
+export class Outgoing {
+  readonly #writer: SocketWriter;
+  readonly #owner: Owner;
+  /** Whether the client takes compressed frames. */
+  readonly #deflates: boolean;
+  readonly #held: HeldPieces;
+  readonly doubt: Doubt;
+  /** A message is carried out, and pushes wait for its answer. */
+  #answering = false;
+
+  constructor(
+    clock: Clock,
+    writer: SocketWriter,
+    owner: Owner,
+    held: HeldPieces,
+    deflates: boolean,
+  ) {
+    this.#writer = writer;
+    this.#owner = owner;
+    this.#held = held;
+    this.#deflates = deflates;
+    this.doubt = new Doubt(clock);
+  }
+
+  /** Whether a message is carried out whose answer comes before all pushes. */
+  get answering(): boolean {
+    return this.#answering;
+  }
+
+  /** Lets pushes wait for the answer to a message. @returns how many wait already. */
+  beginAnswer(): number {
+    this.#answering = true;
+    return this.#held.count;
+  }
+
+  /**
+   * Sends an answer.
+   * @param frame one piece, or its beginning, the part that others share, and its end.
+   * @param earlier how many pushes waited already when the message was begun: they leave before.
+   */
+  answer(frame: readonly Buffer[], earlier: number): void {
+    // They waited for the end of a doubt, which came while the message was carried out.
+    this.#sendHeld(earlier);
+    this.#writer.sendAnswer(this.#deflates ? deflatedAnswer(frame) : frame);
+  }
+
+  /** Pushes no longer wait for an answer. */
+  endAnswer(): void {
+    this.#answering = false;
+    this.release();
+  }
+
+  /** Whether something that was made at some time may show what the user lost sight of long ago. */
+  isOld(at: number): boolean {
+    return this.#held.isOld(at);
+  }
+
+  /**
+   * Sends a push, after the answer to the present message if there is one, and after
+   * the end of a doubt.
+   * @param given one or more frames. Others may get the same buffer.
+   */
+  push(given: Buffer, frames: number): void {
+    if (this.#owner.ended) return;
+    const piece = this.#deflates ? deflatedPiece(given) : given;
+    if (!this.#answering && !this.doubt.isOpen) {
+      this.#writer.send(piece, frames);
+      return;
+    }
+    if (this.#writer.dropIfSlow()) return;
+    this.#held.add(piece, frames);
+  }
+
+  /** Sends a push like {@link push}, but before all pushes that wait for the answer. */
+  pushFirst(frame: Buffer): void {
+    const before = this.#held.count;
+    this.push(frame, 1);
+    if (this.#held.count > before) this.#held.putLastFirst();
+  }
+
+  /**
+   * Holds pushes until it is known whether the user may still get them.
+   * @param known settles after the promise of an earlier call.
+   * @throws what `known` rejects with: then they wait on.
+   */
+  holdUntil(known: Promise<void>): Promise<void> {
+    return this.doubt.until(known, () => {
+      if (!this.#answering) this.release();
+    });
+  }
+
+  /** Forgets the pushes that wait. */
+  forget(): void {
+    this.#held.clear();
+  }
+
+  /** Sends the pushes that wait, unless there is a doubt. */
+  release(): void {
+    if (!this.doubt.isOpen) this.#sendHeld(this.#held.count);
+  }
+
+  /** Sends a last frame, and what waits before it if its user may still see it. */
+  finish(frame: Buffer | undefined): void {
+    if (this.#held.isOutdated) this.forget();
+    this.release();
+    if (frame) this.#writer.send(frame);
+    this.#writer.flush();
+  }
+
+  /**
+   * Sends the first of the pushes that wait. If they were made by rights that are over for
+   * long, the client connects again instead, and fetches what it may see.
+   */
+  #sendHeld(count: number): void {
+    if (count > 0 && this.#held.isOutdated)
+      this.#owner.close(Close.tryAgainLater);
+    for (const { piece, frames } of this.#held.take(count)) {
+      this.#writer.send(piece, frames);
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import type { Socket } from "node:net";
+import { pongFrame } from "./frame.js";
+import type { HeldPieces } from "./held.js";
+import { Joiner } from "./joiner.js";
+
+interface WriterPorts {
+  /** Calls {@link SocketWriter.flush} of each writer that it was given. */
+  readonly pump: { add(writer: SocketWriter): void };
+  readonly limits: { readonly maxUnsent: number };
+  readonly onSent: (frames: number) => void;
+}
+
+/** The connection that has the socket. */
+interface Owner {
+  readonly ended: boolean;
+  /** The system has not taken a whole write. */
+  watchBacklog(): void;
+  /** Ends at once, as its client does not read. */
+  dropAsSlow(): void;
+}
+
+/**
+ * Writes frames to a socket: all that become due within one turn of the event loop in
+ * one write. It ends the connection of a client that does not read.
+ */
+export class SocketWriter {
+  readonly #socket: Socket;
+  readonly #ports: WriterPorts;
+  readonly #owner: Owner;
+  /** They count as unsent. */
+  readonly #held: HeldPieces;
+  /** Pieces to be written at the end of this turn of the event loop, of one or more frames. */
+  #out: Buffer[] = [];
+  #outSize = 0;
+  #outFrames = 0;
+  /** The content of a ping that has no answer yet. */
+  #pinged: Buffer | undefined;
+  /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
+  #answerSize = 0;
+  /** The size of the answers since the client had taken all, without shared pushes. */
+  #answersKept = 0;
+  /** The size of the last state of the world. The next one waits until it is read. */
+  #stateSize = 0;
+
+  constructor(
+    socket: Socket,
+    ports: WriterPorts,
+    owner: Owner,
+    held: HeldPieces,
+  ) {
+    this.#socket = socket;
+    this.#ports = ports;
+    this.#owner = owner;
+    this.#held = held;
+  }
+
+  /** How many bytes wait until the client reads. */
+  get unsent(): number {
+    return this.#socket.writableLength + this.#outSize + this.#held.size;
+  }
+
+  /**
+   * How many of these bytes no other connection shares, at most. A push is one piece of
+   * memory for all connections that get it.
+   */
+  get kept(): number {
+    return Math.min(this.unsent, this.#answersKept);
+  }
+
+  /**
+   * How much the system has left to send of the present write; 0 if nothing waits, and
+   * NaN if that is not known.
+   */
+  get left(): number {
+    if (this.#socket.destroyed || this.#socket.writableLength === 0) return 0;
+    // Data behind the present write counts when it is written. Node.js looks at the
+    // same number to tell whether a socket is idle.
+    const { _handle } = this.#socket as unknown as {
+      _handle?: { writeQueueSize?: number };
+    };
+    return _handle?.writeQueueSize || NaN;
+  }
+
+  /** Writes a piece in the next pass of the pump. */
+  send(piece: Buffer, frames = 1): void {
+    if (this.#owner.ended || this.dropIfSlow()) return;
+    const isDue = this.#isDue;
+    this.#outSize += piece.length;
+    this.#outFrames += frames;
+    this.#out.push(piece);
+    if (!isDue) this.#ports.pump.add(this);
+  }
+
+  /**
+   * Sends an answer.
+   * @param pieces of one frame; others share the second.
+   */
+  sendAnswer(pieces: readonly Buffer[]): void {
+    this.#answerSize = 0;
+    for (const { length } of pieces) this.#answerSize += length;
+    if (this.unsent === 0) this.#answersKept = 0;
+    this.#answersKept += this.#answerSize - (pieces[1]?.length ?? 0);
+    pieces.forEach((piece, i) => this.send(piece, i === 0 ? 1 : 0));
+  }
+
+  /** The piece that was sent last is a state of the world. Its size is no sign of a slow reader. */
+  noteState(size: number): void {
+    this.#stateSize = size;
+  }
+
+  /** Answers the last of several pings, as RFC 6455, section 5.5.3, allows. */
+  pong(content: Buffer): void {
+    if (this.dropIfSlow()) return;
+    const isDue = this.#isDue;
+    this.#pinged = content;
+    if (!isDue) this.#ports.pump.add(this);
+  }
+
+  /** Whether the pump will call {@link flush}. */
+  get #isDue(): boolean {
+    return this.#out.length > 0 || this.#pinged !== undefined;
+  }
+
+  /**
+   * Ends the connection of a client that does not read, so that it takes no memory from
+   * others.
+   * @returns whether it has.
+   */
+  dropIfSlow(): boolean {
+    const most =
+      this.#ports.limits.maxUnsent + this.#answerSize + this.#stateSize;
+    if (this.unsent <= most) return false;
+    this.#owner.dropAsSlow();
+    return true;
+  }
+
+  /**
+   * Writes all frames that are due.
+   * @param joiner makes one piece of several; the same for all connections of a pass.
+   */
+  flush(joiner = new Joiner()): void {
+    const pieces = this.#out;
+    if (this.#pinged) {
+      const pong = pongFrame(this.#pinged);
+      this.#pinged = undefined;
+      this.#outSize += pong.length;
+      this.#outFrames++;
+      pieces.push(pong);
+    }
+    const size = this.#outSize;
+    const frames = this.#outFrames;
+    this.#out = [];
+    this.#outSize = 0;
+    this.#outFrames = 0;
+    if (pieces.length === 0 || !this.#socket.writable) return;
+    this.#ports.onSent(frames);
+    const piece = pieces.length === 1 ? pieces[0] : joiner.join(pieces, size);
+    if (piece) this.#socket.write(piece);
+    else {
+      this.#socket.cork();
+      for (const each of pieces) this.#socket.write(each);
+      this.#socket.uncork();
+    }
+    if (this.#socket.writableLength > 0) this.#owner.watchBacklog();
+  }
+
+  /** Whether the socket asks to wait until it has written. */
+  get needsDrain(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  /** Calls a function when the socket has written all. */
+  onceDrained(act: () => void): void {
+    this.#socket.once("drain", act);
+  }
+}
