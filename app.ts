@@ -80,7 +80,7 @@ export interface FoyerOptions {
   config?: Partial<Config>;
   /** By default they are opened in `config.dataDir`. They close with the application. */
   engines?: Engines;
-  /** Joins its metrics with those of other processes. */
+  /** Joins its metrics with the metrics of other processes. */
   gather?: Gather;
 }
 

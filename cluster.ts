@@ -62,7 +62,7 @@ const isOrder = isKindOf("foyer", {
   gathered: isRecord({ id: isCount }, { text: isText }),
 });
 
-/** Handles messages of one shape, and ignores others on the channel, such as those of the bus. */
+/** Handles messages of one shape, and ignores others on the channel, such as messages of the bus. */
 const hearing =
   <T>(isOne: Shape, hear: (message: T) => void) =>
   (message: unknown): void => {
@@ -188,7 +188,7 @@ function send(worker: Worker, order: Order): void {
 }
 
 /**
- * Serves as one of the workers until it is told to stop.
+ * Serves as one of the workers until the primary stops it.
  * @param signalled resolves on a signal to stop; the primary may send an order, too.
  */
 export async function runWorker(

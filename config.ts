@@ -71,11 +71,11 @@ export const variables = {
     addressOf("redis:", "rediss:", "valkey:", "valkeys:"),
   ),
   S3_BUCKET: optional(
-    "the bucket for the bytes of files, instead of a folder in `DATA_DIR`; the credentials are those of `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or what else the AWS tools take",
+    "the bucket for the bytes of files, instead of a folder in `DATA_DIR`; its credentials come from `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or from another source that the AWS tools know",
     someText,
   ),
   S3_ENDPOINT: optional(
-    "the address of a server that is compatible with S3, if it is not that of AWS",
+    "the address of a server that is compatible with S3, if it is not AWS",
     addressOf("http:", "https:"),
   ),
   S3_REGION: variable("us-east-1", "the region of the bucket", someText),
@@ -86,7 +86,7 @@ export const variables = {
   ),
   S3_REDIRECT: variable(
     "off",
-    "sends those who load a file to the bucket, by an address that is signed for an hour, instead of reading it for them: `on` or `off`",
+    "redirects downloads of files to the bucket, by an address that is signed for an hour, instead of reading it for the client: `on` or `off`",
     onOff,
   ),
   PUBLIC_URL: optional(
@@ -293,7 +293,7 @@ export interface WebConfig {
 
 /** How long the requests in flight are waited for, in milliseconds. No variable sets it. */
 export interface Patience {
-  /** When a server is told to stop. */
+  /** When a server gets a signal to stop. */
   stop: number;
   /** When an application closes that was not told to stop before. */
   close: number;

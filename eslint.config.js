@@ -59,7 +59,7 @@ export default tseslint.config(
   {
     // The live layer is simulated: time and chance come from outside, as Clock and Random.
     files: ["live/**/*.ts"],
-    // The plugin passes those of the process. Operators have a socket of their own.
+    // The plugin passes the clock and the randomness of the process. Operators have a socket of their own.
     ignores: ["live/index.ts", "live/control.ts"],
     rules: {
       "no-restricted-globals": [

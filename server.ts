@@ -22,7 +22,7 @@ export interface Server {
 /** What a server shares with other processes that serve the same worlds. */
 export interface Siblings {
   worker: WorkerNames;
-  /** Joins its metrics with those of other processes. */
+  /** Joins its metrics with the metrics of other processes. */
   gather: Gather;
 }
 

@@ -52,7 +52,7 @@ export const conformanceCommand = command(
   .addArgument(
     new Argument(
       "<url...>",
-      "the address of the server, or those of its nodes",
+      "the address of the server, or of each of its nodes",
     ).argParser((text, urls: string[] = []) => [...urls, addressOf(text)]),
   )
   .addOption(
@@ -92,7 +92,7 @@ The secrets of the keys are variables, because a command line is no secret:
 
 It creates rooms, users and messages in the world, deletes them after each row, and
 puts the title, the config and the rules of the world back at the end. Announcements
-stay, archived. Take a world that nobody uses.`,
+stay, archived. Take an unused world.`,
   )
   .action(
     async (urls: string[], options: ConformanceOptions, self: Command) => {

@@ -174,7 +174,7 @@ const listConnections = command(
       `queued: ${queued}`,
       `unsent bytes: ${unsent}`,
     ],
-    "Nobody is connected.",
+    "There are no connections.",
   );
   if (fault) throw fault;
 });

@@ -10,7 +10,7 @@ export interface Context {
 
 const contexts = new AsyncLocalStorage<Context>();
 
-/** The context of the running command: that of the process, unless {@link within} gave another. */
+/** The context of the running command: the process, unless {@link within} gave another. */
 export const context = (): Context => contexts.getStore() ?? process;
 
 /**

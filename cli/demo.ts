@@ -11,7 +11,7 @@ import type {
 import type { World } from "../schemas/worlds.js";
 import { draftWorld } from "../db/worlds.js";
 
-// The demo world, in which somebody who tries Foyer finds an event under way.
+// The demo world shows an event under way to people who try Foyer.
 
 /** The id of the demo world. */
 export const DEMO = "sample";
@@ -32,7 +32,7 @@ export async function ensureDemo(store: Store): Promise<World | undefined> {
   return (await store.worlds.import(demoWorld(Date.now()))).value;
 }
 
-/** The names of the people of the demo, who are nobody in particular. */
+/** The names of the people of the demo. They are invented. */
 const NAMES = [
   "Mira",
   "Jonas",
@@ -106,7 +106,7 @@ const backstage: RoomDraft = {
   sorting_priority: 3,
 };
 
-/** Something that was said: by whom, how many minutes ago, and what others think of it. */
+/** A message: its author, its age in minutes, and its reactions. */
 type Said = [
   by: Name,
   minutes: number,
@@ -155,7 +155,7 @@ const behindTheStage: Said[] = [
   ],
 ];
 
-/** A question: by whom, how many minutes ago, and who votes for it. */
+/** A question: its author, its age in minutes, and its voters. */
 type Asked = [
   by: Name,
   minutes: number,
@@ -252,7 +252,7 @@ export function demoWorld(now: number): WorldCopy {
   const chat: ChatCopy = {
     channels: said.map(([id, list]) => ({
       id,
-      // Nobody stays in a volatile channel.
+      // Members leave a volatile channel with their connection.
       members:
         id === stage
           ? []

@@ -44,7 +44,7 @@ const listFiles = command(
         uploaded_at,
         user_id ?? "nobody",
       ],
-      "Nobody has uploaded anything yet.",
+      "There are no uploads yet.",
     );
   }),
 );

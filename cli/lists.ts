@@ -28,7 +28,7 @@ export async function printList<T>(
   await writeAll(texts());
 }
 
-/** Writes texts to stdout as fast as they are read, and stops when nobody reads any more. */
+/** Writes texts to stdout as fast as they are read, and stops when the reader closes it. */
 export async function writeAll(texts: AsyncIterable<string>): Promise<void> {
   const { stdout } = context();
   for await (const text of texts) {

@@ -2,7 +2,7 @@
 import { warn } from "./output.js";
 import { report, run } from "./run.js";
 
-// Whoever reads the output may want only its beginning, as `head` does.
+// The reader of the output may want only its beginning, as `head` does.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") end(() => report(error)).catch(fail);
 });

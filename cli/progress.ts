@@ -2,7 +2,7 @@ import type { Report } from "../db/maintenance/progress.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { context } from "./context.js";
 
-/** How often a terminal is told, in milliseconds. */
+/** How often a terminal shows progress, in milliseconds. */
 const INTERVAL = 100;
 
 /**

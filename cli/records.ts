@@ -30,7 +30,7 @@ export const recordsCommand = (...args: Parameters<typeof command>): Command =>
 
 /**
  * Prints results of a world one by one, so memory does not grow with their number.
- * @param elsewhere gives the records that follow those of all rooms; none by default.
+ * @param elsewhere gives the records that follow the records of all rooms; none by default.
  * @throws {Failure} if there is no such world or room, or several rooms have the name.
  */
 export const printRecords = <T extends object>(

@@ -46,7 +46,7 @@ letThrow(foyer);
  * Runs a command. Several may run at once, each with its own context.
  * @param args as after `foyer` on a command line.
  * @param own instead of what the process has.
- * @returns the exit code; what went wrong is told on stderr.
+ * @returns the exit code. Errors go to stderr.
  * @throws a fault of Foyer itself.
  */
 export async function run(

@@ -23,7 +23,7 @@ export const tokenCommand = command(
   .addOption(
     new Option(
       "--name <name>",
-      "the name that a new user begins with; without --uid, the token is for somebody new",
+      "the name that a new user begins with; without --uid, the token is for a new user",
     ).argParser(checked({ type: "string", minLength: 1, maxLength: 300 })),
   )
   .addOption(
@@ -50,7 +50,7 @@ export const tokenCommand = command(
   .addOption(
     new Option(
       "--link [page]",
-      "print a link that signs its reader in, without --uid as somebody new; it is at PUBLIC_URL, or else at HOST and PORT",
+      "print a link that signs its reader in, without --uid as a new user; it is at PUBLIC_URL, or else at HOST and PORT",
     )
       .choices(["console", "event"])
       .preset("console"),

@@ -34,7 +34,7 @@ const listUsers = command(
         last_seen,
         traits.join(", "),
       ],
-      "Nobody has logged in or uploaded anything yet.",
+      "There are no users yet: nothing was uploaded, and there was no login.",
     );
   }),
 );

@@ -584,7 +584,7 @@ export interface components {
           [key: string]: string[];
         };
       };
-      /** @description Its users have their bare uid as id, as those of the world's keys. By default it follows the issuer and #. */
+      /** @description Its users have their bare uid as id, as with the world's keys. By default it follows the issuer and #. */
       trusted?: boolean;
     };
     /** @description A provider of OpenID Connect by which people sign in. */
@@ -1175,7 +1175,7 @@ export interface components {
       answers?: string[];
     };
     /**
-     * @description A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others those of polls that are over.
+     * @description A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others of polls that are over.
      * @example {
      *       "count": 1,
      *       "next": null,
@@ -1211,7 +1211,7 @@ export interface components {
       previous: string | null;
       results: components["schemas"]["Poll"][];
     };
-    /** @description What is left of an event. The fields are those of the columns of CSV. */
+    /** @description The results of an event. The fields are the columns of the CSV. */
     ResultsList: {
       results: {
         [key: string]: unknown;
@@ -2646,7 +2646,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others those of polls that are over. */
+      /** @description A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others of polls that are over. */
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -52,7 +52,8 @@ export class LiveContract {
     else if (name === "success" && pending !== undefined && frame.length === 2)
       this.#check(`success.${pending}`, "/items/2", frame[1], text);
     else if (name === "success" || name === "pong") {
-      if (pending === undefined) throw new Error(`nobody asked: ${text}`);
+      if (pending === undefined)
+        throw new Error(`no answer was expected: ${text}`);
       this.#check(`success.${pending}`, "", frame, text);
     } else if (!this.#hasOthers || this.hasPush(name)) {
       this.#check(`push.${name}`, "", frame, text);
@@ -134,7 +135,7 @@ export class Conversation {
     const frame = frameOf(text);
     const next = this.#pending[0];
     if (!this.#isAnswer(frame, next)) return this.#contract.checkFrame(text);
-    if (!next) throw new Error(`nobody asked: ${text}`);
+    if (!next) throw new Error(`no answer was expected: ${text}`);
     this.#pending.shift();
     const isLogin = frame[0] === "authenticated";
     if (isLogin !== (next.name === "authenticate" && frame[0] !== "error")) {

@@ -38,9 +38,9 @@ export type Calls = <N extends SharedCommand>(
 ) => Promise<string>;
 
 /** Takes the place of a user who has none. */
-const NOBODY = "00000000-0000-0000-0000-000000000000";
-const nobody = {
-  id: NOBODY,
+const NO_USER = "00000000-0000-0000-0000-000000000000";
+const noUser = {
+  id: NO_USER,
   traits: [] as string[],
   moderation_state: "",
 } as UserRecord;
@@ -55,7 +55,7 @@ export function callsOf(
     const found =
       user === null ? undefined : await users.get(world.value.id, user);
     if (user !== null && (!found || found.deleted)) throw forbidden();
-    const me = found ?? nobody;
+    const me = found ?? noUser;
     const login: Login = {
       identity,
       user: me.id,

@@ -66,7 +66,7 @@ interface ChannelCommand<
 > extends Common {
   inChannel: RoomKeys;
   /** The users who may give it on a direct channel. */
-  direct: "members" | "anybody" | "nobody";
+  direct: "members" | "all" | "none";
   handler: Handler<N, ChannelContext<P, S>>;
 }
 

@@ -62,7 +62,7 @@ export async function channelOf<P, S extends Sender>(
   context: Context<P, S>,
   payload: unknown,
   keys: RoomKeys,
-  direct: "members" | "anybody" | "nobody",
+  direct: "members" | "all" | "none",
 ): Promise<ChannelContext<P, S>> {
   const { channel: id } = (payload ?? {}) as Record<string, unknown>;
   if (id === undefined || id === null || id === "") {
@@ -84,7 +84,7 @@ export async function channelOf<P, S extends Sender>(
     typeof id === "string"
       ? await ports.store.chat.channel(connection.world, id)
       : undefined;
-  if (!channel?.direct || direct === "nobody") throw unknownRoom();
+  if (!channel?.direct || direct === "none") throw unknownRoom();
   if (direct === "members" && !channel.direct.includes(me.id)) {
     throw chatDenied();
   }

@@ -111,7 +111,7 @@ const routes: FastifyPluginAsync = async (app) => {
     else app.log.error(error);
     if (code === "failed" && error instanceof SignInError) {
       app.log.warn(
-        `Nobody was signed in to the world ${world.id}: ${error.message}`,
+        `A sign-in to the world ${world.id} failed: ${error.message}`,
       );
     }
     const { base } = reply.request;

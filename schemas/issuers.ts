@@ -72,7 +72,7 @@ export const TokenIssuer = Type.Object(
     trusted: Type.Optional(
       Type.Boolean({
         description:
-          "Its users have their bare uid as id, as those of the world's keys. By default it follows the issuer and #.",
+          "Its users have their bare uid as id, as with the world's keys. By default it follows the issuer and #.",
       }),
     ),
   },

@@ -49,7 +49,7 @@ export const Poll = Type.Object(
 export const PollList = PageOf(Poll, {
   $id: "PollList",
   description:
-    "A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others those of polls that are over.",
+    "A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others of polls that are over.",
   example: {
     id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ab",
     ...item,

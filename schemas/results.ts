@@ -25,6 +25,6 @@ export const ResultsList = Type.Object(
   {
     $id: "ResultsList",
     description:
-      "What is left of an event. The fields are those of the columns of CSV.",
+      "The results of an event. The fields are the columns of the CSV.",
   },
 );

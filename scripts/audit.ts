@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
 // `npm run check:audit` fails on a known vulnerability of a shipped package, and
-// prints those of development tools. A registry that does not answer is reported,
+// prints advisories about development tools. A registry that does not answer is reported,
 // because no answer is not the same as no vulnerability. With AUDIT=required it is
 // an error.
 

@@ -83,8 +83,8 @@ const fifty = shared(["foyer", "collecting"], async (hall, kind, seconds) => {
   return outcome;
 });
 
-export const toBare = "to that of bare ws, which sends in a loop";
-const toCollecting = "to that of ws with one write for all that waits";
+export const toBare = "of bare ws, which sends in a loop";
+const toCollecting = "of ws with one write for all that waits";
 export const cost = "processor time for each delivery";
 
 /** How many messages are sent at once in a burst. */

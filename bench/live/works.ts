@@ -165,7 +165,7 @@ const oneEvent = (
   },
 });
 
-export const since = "to that of bare ws, which sends in a loop";
+export const since = "of bare ws, which sends in a loop";
 
 /** The 99th percentile of the latency of GET while events go to all clients. */
 async function latencyBeside(

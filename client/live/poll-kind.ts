@@ -40,7 +40,7 @@ export class PollKind extends ItemKind<ListedPoll, SentPoll> {
     if (!now) return undefined;
     const { state, results, answers } = now;
     const seesAllResults = this.may("manage") || this.may("early_results");
-    // Exactly those who voted see them.
+    // Exactly the voters see them.
     if (state === "open" && !seesAllResults) {
       if (Boolean(results) !== Boolean(answers)) return "certainly";
     }

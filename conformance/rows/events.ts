@@ -54,7 +54,7 @@ export const eventRows: Rows = {
     pushes: [["error", "world", { code: "world.unknown_world" }]],
     ends: "world",
   },
-  "a user whom REST erases": {
+  "a user erased by REST": {
     act: (it) => it.erase("elsewhere"),
     pushes: [["connection.reload", "elsewhere"]],
     ends: "elsewhere",

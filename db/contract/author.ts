@@ -3,7 +3,7 @@ export interface Author {
   /**
    * `user` for a user of the world, over a websocket or by an upload; `api` for a call of
    * the REST API; `command` for a command beside the server; `server` for the server itself;
-   * `users` for the users who voted, whom the log does not name.
+   * `users` for the voters, as the log does not name them.
    */
   readonly kind: "user" | "users" | "api" | "command" | "server";
   /** The id of the user, which stays when the user is erased. */

@@ -27,10 +27,7 @@ export const enteredUser = (
     : { changes: changedFields(...(hasOthers ? ["traits"] : [])) }),
 });
 
-/**
- * A user was updated. The values are personal, and the state that clients keep is nobody else's
- * business.
- */
+/** A user was updated. The entry has no values, as they are personal. */
 export const updatedUser = (
   user: string,
   { profile, pretalx_id }: UserChanges,

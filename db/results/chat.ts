@@ -14,7 +14,7 @@ interface Source {
   readonly name: string | null;
 }
 
-/** The names of the columns, which are those of the JSON too. */
+/** The names of the columns, and of the fields of the JSON. */
 const COLUMNS = [
   "event_id",
   "channel",

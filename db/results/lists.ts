@@ -22,7 +22,7 @@ export async function* pages<T extends { id: string }>(
 
 /**
  * The display names of some users, by id. Users who have none, or are erased, are left out.
- * @param users may name a user several times, and nobody by null.
+ * @param users may name a user several times; null names no user.
  */
 export async function displayNames(
   store: Store,

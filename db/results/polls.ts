@@ -3,7 +3,7 @@ import type { Store } from "../contract/store.js";
 import { timeOf } from "./lists.js";
 import { type NamedRoom, results } from "./results.js";
 
-/** The names of the columns: those of a poll, which are repeated, and of an option. */
+/** The names of the columns: of a poll, which are repeated, and of an option. */
 const COLUMNS = [
   "id",
   "room_id",

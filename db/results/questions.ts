@@ -3,7 +3,7 @@ import type { Store } from "../contract/store.js";
 import { displayNames, pages, timeOf } from "./lists.js";
 import { type NamedRoom, results } from "./results.js";
 
-/** The names of the columns, which are those of the JSON too. */
+/** The names of the columns, and of the fields of the JSON. */
 const COLUMNS = [
   "id",
   "room_id",

@@ -50,7 +50,7 @@ const WORDS = {
   eventsEmpty: events("have lost their content"),
   eventsNotErased: ({ count }) =>
     `${plural(count, "event")} of chat still have erased content`,
-  eventsOfStrangers: events("were sent by nobody"),
+  eventsOfStrangers: events("have no sender"),
   editsOfNothing: events("replace what is no message of it"),
   editsWithoutEvent: ({ count }) =>
     `${plural(count, "edit")} of chat without an event`,

@@ -6,7 +6,7 @@ import { questions } from "./questions.js";
 /** The domains that both engines bind, by their names in the store. */
 export const domains = { announcements, files, polls, questions };
 
-/** The name of a write among those of all domains, such as `announcements.create`. */
+/** The name of a write among the writes of all domains, such as `announcements.create`. */
 export type DomainWrite = {
   [
     Name in keyof typeof domains

@@ -47,7 +47,7 @@ export function optionWrites(sql: Sql) {
       { kept, removed }: OptionPlan,
     ): Promise<OptionRow[]> {
       const numbers = removed.map(({ number }) => number);
-      // Who voted for them is told of the loss.
+      // Their voters learn of the loss.
       if (removed.some(({ votes }) => votes > 0)) {
         const changed = await sql.value<number>(NEXT_CHANGE, [world, poll]);
         await sql.run(LOSE, [world, changed, numbers]);

@@ -25,7 +25,7 @@ export interface Sql {
   run(text: string, params?: readonly unknown[]): Promise<number>;
   /**
    * Inserts rows into a table, in their order.
-   * @param rows their columns by name; all have those of the first.
+   * @param rows their columns by name; all have the columns of the first.
    */
   insert(
     table: string,

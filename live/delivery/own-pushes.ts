@@ -29,7 +29,7 @@ export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
       const sent = chatSent(entry.channel, entry.seq);
       return sent ? [sent] : [];
     }
-    // Reactions and lists of channels are paced, and nobody waits for them.
+    // Reactions and lists of channels are paced, and senders do not wait for them.
     if ("channel" in entry) return [];
     const places = passes.isCrowd(hub.in(world).size) ? [] : [world];
     if ("room" in entry && !passes.isCrowd(hub.inRoom(world, entry.room).size))

@@ -5,13 +5,13 @@ import type { Pump } from "../socket/pump.js";
 /** How many connections make a crowd. To fewer, everything is sent at once. */
 const CROWD = 200;
 
-/** The time from the start of one pass to that of the next, in milliseconds. */
+/** The time from the start of one pass to the start of the next, in milliseconds. */
 const SHORTEST = 8;
 const LONGEST = 100;
 
 /** Passes over the people of one place. It exists only while one runs or has just ended. */
 interface Pass {
-  /** Those who wait for the next pass. */
+  /** The senders that wait for the next pass. */
   waiting: (() => void)[];
 }
 

@@ -14,7 +14,7 @@ import {
   type ThrottlePorts,
 } from "./throttle.js";
 
-/** Connections of this process: all of a world, those of one user, or those in one room. */
+/** Connections of this process: all of a world, of one user, or in one room. */
 export interface Audience {
   /** The id of the world. */
   readonly world: string;
@@ -82,7 +82,7 @@ export interface PushPorts extends ThrottlePorts {
   readonly passes: Passes;
 }
 
-const nobody: Authors = new Set();
+const noAuthors: Authors = new Set();
 
 /** The way of every push: it waits for its time, reads, asks for rights, and is sent. */
 export class Pushes {
@@ -98,7 +98,7 @@ export class Pushes {
     this.#often.close();
   }
 
-  /** Pushes something to an audience, unless it has nobody in this process. */
+  /** Pushes something to an audience, if it has connections in this process. */
   push(audience: Audience, tell: Tell, timing: Timing = {}): void {
     const { lines, passes } = this.#ports;
     const { pace = "line" } = timing;
@@ -114,10 +114,10 @@ export class Pushes {
     } else if (pace === "pass") {
       const send = async () => {
         await passes.turn(place, size());
-        await now(nobody);
+        await now(noAuthors);
       };
       lines.inOrder(line, send, () => false);
-    } else lines.inOrder(line, () => now(nobody));
+    } else lines.inOrder(line, () => now(noAuthors));
   }
 
   /** Whether a push may concern this process. */
@@ -130,7 +130,7 @@ export class Pushes {
 
   async #now(audience: Audience, tell: Tell, authors: Authors): Promise<Sent> {
     const { clock, states } = this.#ports;
-    // Reads of one turn see one state. That of this turn may be older than an entry.
+    // Reads of one turn see one state, which may be older than an entry in this turn.
     await nextTurn(clock);
     let total = 0;
     let each = 0;

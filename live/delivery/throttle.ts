@@ -20,7 +20,7 @@ const BURST = 50;
 /** After a failure, in milliseconds. */
 const RETRY = 1000;
 
-/** Of whom the changes are that a push is about: the ids of users and connections. */
+/** The authors of the changes in a push: the ids of users and connections. */
 export type Authors = ReadonlySet<string>;
 
 /** How many bytes were sent. */

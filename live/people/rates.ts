@@ -177,7 +177,7 @@ export class Rates {
   }
 
   /**
-   * Whether a user may make a direct channel appear to some others, each of whom gets
+   * Whether a user may make a direct channel appear to some others, each of which gets
    * the list of their channels; counted in people.
    */
   mayShow(sender: Spender, people: number): boolean {

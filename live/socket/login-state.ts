@@ -5,7 +5,7 @@ import type { Told } from "../rules/told.js";
 import type { View } from "../rules/world-state.js";
 import type { TokenBucket } from "./token-bucket.js";
 
-/** The login of a connection. Its rights are those of its token, not of the user's last one. */
+/** The login of a connection. Its rights follow from its own token, not from the user's last one. */
 export interface Login extends Bearer {
   readonly identity: Identity;
   readonly user: string;

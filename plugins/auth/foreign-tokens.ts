@@ -30,7 +30,7 @@ export class ForeignTokens {
     this.#files = files;
   }
 
-  /** Whether the keys that proved a token are still those of its issuer, as far as is known. */
+  /** Whether the issuer of a token still has the keys that proved it, as far as is known. */
   isCurrent(key: WorldKey | TokenIssuer, keys: string | undefined): boolean {
     if ("secret" in key || key.jwks_url === undefined) return true;
     return keys !== undefined && this.#keySets.isCurrent(key.jwks_url, keys);

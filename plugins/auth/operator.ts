@@ -7,7 +7,7 @@ import { IdentityError } from "./identity.js";
 const digestOf = (text: string) => createHash("sha256").update(text).digest();
 
 /**
- * Makes the guard of the server's own API, which admits its operator and nobody else. No other
+ * Makes the guard of the server's own API, which admits only its operator. No other
  * route takes the token.
  * @param secret the ADMIN_TOKEN.
  */
@@ -22,7 +22,7 @@ export function operator(secret: string): Admission {
     throw unauthenticated(
       token === undefined
         ? "Authentication credentials were not provided."
-        : "The token is not that of the server.",
+        : "The token is not the server's.",
     );
   };
 }

@@ -108,7 +108,7 @@ export function issuerOf(token: string, jwt: Jwt): Named {
   const isForeign = foreignAlgorithms.includes(alg);
   if (alg !== "HS256" && !isForeign) {
     throw malformed(
-      `The algorithm of a token must be HS256, or ${ALGORITHMS.join(", ")} for those of other issuers.`,
+      `The algorithm of a token must be HS256, or ${ALGORITHMS.join(", ")} for tokens of other issuers.`,
     );
   }
   if (!decoded?.signature) throw malformed("The token is not signed.");

@@ -33,11 +33,11 @@ export interface OutboundOptions {
   allow: readonly string[];
   /** Looks up all addresses of a name; by default as the machine does. */
   resolve?: (name: string) => Promise<LookupAddress[]>;
-  /** The certificates of authorities that count; by default those of Node.js. */
+  /** The certificates of authorities that count; by default the list of Node.js. */
   ca?: string;
 }
 
-/** How long the look-up of a name may take when somebody enters it, in milliseconds. */
+/** How long the look-up of a name may take when a person enters it, in milliseconds. */
 const CHECK = 3000;
 
 /** How long a connection may stay open without a request, in milliseconds. */

@@ -46,7 +46,7 @@ export function targetOf(text: string, allow: Allowance): Target | BadTarget {
   const isName = isIP(host) === 0;
   if (isName) {
     const isAllowed = allow.hasName(host);
-    // Its addresses are checked like those of any name.
+    // Its addresses are checked as for any name.
     const isHere = allow.hasAddress("127.0.0.1") || allow.hasAddress("::1");
     if (LOCAL.test(host) && !isAllowed && !isHere) return { fault: NOT_PUBLIC };
   } else if (!allow.permits(host, isPlain)) {

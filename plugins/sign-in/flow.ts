@@ -7,12 +7,12 @@ import type { ProviderClients } from "./clients.js";
 import type { SignIn } from "./sealed.js";
 
 /**
- * Why nobody was signed in, for the page. `denied`: the person or the provider declined. `expired`: it took too
+ * Why the sign-in failed, for the page. `denied`: the person or the provider declined. `expired`: it took too
  * long, or was begun elsewhere. `unavailable`: the provider does not answer. `failed`: anything else.
  */
 export type SignInProblem = "denied" | "expired" | "unavailable" | "failed";
 
-/** Nobody was signed in. The message is for the log. */
+/** The sign-in failed. The message is for the log. */
 export class SignInError extends Error {
   constructor(
     readonly code: SignInProblem,
@@ -64,7 +64,7 @@ const scopeOf = ({ scopes = ["profile"] }: SignInProvider): string =>
 /**
  * Finishes a sign-in.
  * @param answer the query with which the provider sent the person back.
- * @returns the claims about the person: those of the ID token, and then those of the userinfo.
+ * @returns the claims about the person: from the ID token, and then from the userinfo.
  * @throws {SignInError}
  */
 export async function finish(

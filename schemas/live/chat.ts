@@ -37,7 +37,7 @@ const eventFields = {
 
 const users = Type.Record(Type.String(), PublicUser, {
   description:
-    "By id: those users of the event or of the page whom this connection was not told of yet.",
+    "By id: the users of the event or of the page that this connection does not know yet.",
 });
 
 /** An event of a channel. */

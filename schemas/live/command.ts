@@ -6,7 +6,7 @@ export interface Command<P extends TSchema, R extends TSchema> {
   readonly summary: string;
   readonly payload: P;
   readonly result: R;
-  /** Its errors beyond those of any command. */
+  /** Its errors, without the errors of all commands. */
   readonly errors: readonly LiveErrorCode[];
   /** A payload that the AsyncAPI document shows. */
   readonly example: Static<P>;

@@ -390,7 +390,7 @@ void t.test(
       `database 1 event of the channel ${room.id} cannot be read`,
       `database 3 events of the channel ${room.id} have lost their content`,
       "database 2 events of chat still have erased content",
-      `database 2 events of the channel ${room.id} were sent by nobody`,
+      `database 2 events of the channel ${room.id} have no sender`,
       `database 2 events of the channel ${room.id} replace what is no message of it`,
       "database 2 edits of chat without an event",
       "database 1 reaction of chat without an event",

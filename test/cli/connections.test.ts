@@ -46,7 +46,7 @@ void t.test("who is connected", async (t) => {
   const run = (...args: string[]) => foyer(dataDir, ["connections", ...args]);
   t.same(await run("list"), {
     code: 0,
-    stdout: "Nobody is connected.\n",
+    stdout: "There are no connections.\n",
     stderr: "",
   });
   t.match(await run("list", "--json"), { code: 0, stdout: "[]\n" });

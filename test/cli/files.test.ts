@@ -74,7 +74,7 @@ void t.test("list, show and delete files", async (t) => {
   const cases: [name: string, args: string[], code: number, out: RegExp | string, err: RegExp | string][] = [
     ["missing bytes", ["show", "demo", idOf(2)], 0, /Bytes +missing/, ""],
     ["no such world", ["list", "none"], 1, "", /There is no world none/],
-    ["nothing there", ["list", "many"], 0, /^Nobody has uploaded/, ""],
+    ["nothing there", ["list", "many"], 0, /^There are no uploads/, ""],
     ["nothing, as JSON", ["list", "many", "--json"], 0, /^\[\]\n$/, ""],
     ["no such file", ["show", "demo", idOf(9)], 1, "", /There is no file/],
     ["of another world", ["show", "demo", idOf(3)], 1, "", /There is no file/],

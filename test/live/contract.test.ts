@@ -85,9 +85,9 @@ const frames: {
     pending: "room.leave",
     wrong: /items/,
   },
-  "a result that nobody asked for": {
+  "a result without a command": {
     frame: ["success", 1, {}],
-    wrong: /nobody asked/,
+    wrong: /no answer was expected/,
   },
   "a result of no command": {
     frame: ["success", 1, {}],
@@ -186,7 +186,7 @@ const conversations: {
   },
   "an answer that comes twice": {
     frames: ['>["room.leave",1,{}]', '<["success",1,{}]', '<["success",1,{}]'],
-    wrong: /nobody asked/,
+    wrong: /no answer was expected/,
   },
   "answers in another order": {
     frames: [

@@ -259,8 +259,8 @@ const sqlite = inArea("sqlite", [
   ],
   [
     "db/sqlite/chat/chat-messages.ts",
-    `if (!deletes || !mayDelete) throw denied("It is somebody else's.");`,
-    `if (!mayDelete) throw denied("It is somebody else's.");`,
+    `if (!deletes || !mayDelete) throw denied("It is another user's.");`,
+    `if (!mayDelete) throw denied("It is another user's.");`,
     "moderators rewrite what others said",
   ],
   [

@@ -111,7 +111,7 @@ const CASES: [breaking: string, finding: string][] = [
   ],
   [
     `UPDATE chat_events SET sender = '${EVE}' WHERE type <> 1`,
-    `1 event of the channel ${ROOM} were sent by nobody`,
+    `1 event of the channel ${ROOM} have no sender`,
   ],
   [
     "UPDATE chat_events SET replaces = (SELECT min(id) FROM chat_events) WHERE type <> 1",

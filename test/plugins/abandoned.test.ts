@@ -19,7 +19,9 @@ void t.test("a search whose client goes is no failure", async (t) => {
             asked = true;
             signal!.addEventListener("abort", () => {
               ended = true;
-              reject(new StoreError(problem, "Nobody waits for this search."));
+              reject(
+                new StoreError(problem, "The caller of this search has left."),
+              );
             });
           }),
       },

@@ -33,21 +33,21 @@ export interface Rooms {
   readonly problem: string | undefined;
 }
 
-/** The fields that are read of all rooms, beyond those of any viewer. */
+/** The fields that are read of all rooms, beyond the ones that every viewer gets. */
 type Settings = Pick<RoomRow, "id" | "name" | "description" | "types"> & {
   rules: PermissionConfig;
   priority: number;
 };
 
-/** Whether everybody can see a room, or only users whom a rule admits; unknown without the rules. */
+/** Whether everybody can see a room, or only users that a rule admits; unknown without the rules. */
 export function audienceOf(
   row: RoomRow,
   world: PermissionConfig | undefined,
 ): "all" | "some" | undefined {
   if (!world || !row.rules) return undefined;
-  const nobody = new Set<string>();
-  return allows("world.view", nobody, world) &&
-    allows("room.view", nobody, world, row.rules)
+  const noTraits = new Set<string>();
+  return allows("world.view", noTraits, world) &&
+    allows("room.view", noTraits, world, row.rules)
     ? "all"
     : "some";
 }

@@ -184,11 +184,11 @@ async function meet(
   const authors = users.map((user) => log.authorBeside(user));
   await sql.run(MEET, [...values, first, timestamp, content, authors]);
   const stored = { type: MEMBER, timestamp, content, replaces: null };
-  const nobody = { previousMessage: 0, notified: [], appeared: [] };
+  const noReceivers = { previousMessage: 0, notified: [], appeared: [] };
   const rows = users.map((sender, i) => ({
     event: { ...stored, id: first + i, sender, deleted: 0, edited: null },
     previous: i === 0 ? 0 : first + i - 1,
-    ...nobody,
+    ...noReceivers,
   }));
   const deliveries = toDeliveries(channel, rows);
   deliveries.forEach((delivery, i) => log.posted(tags[i]!, delivery));

@@ -139,7 +139,7 @@ async function expectReplaced(
   if (replaced?.type !== MESSAGE) throw absent("event");
   if (replaced.sender !== sender) {
     const mayDelete = moderates && channel.direct === null;
-    if (!deletes || !mayDelete) throw denied("It is somebody else's.");
+    if (!deletes || !mayDelete) throw denied("It is another user's.");
   }
   if (replaced.deleted && !deletes) throw denied("It is deleted.");
   return replaced;

@@ -33,13 +33,13 @@ interface PostParts {
   appeared?: string;
 }
 
-const NOBODY = "'{}'::text[]";
+const NO_USERS = "'{}'::text[]";
 
 /** Makes a statement that stores an event. */
 export const posting = ({
   also = [],
-  notified = NOBODY,
-  appeared = NOBODY,
+  notified = NO_USERS,
+  appeared = NO_USERS,
 }: PostParts = {}): string =>
   `${[POST, ...also].join(",\n")}
   SELECT ${notified} AS notified, ${appeared} AS appeared`;

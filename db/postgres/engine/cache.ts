@@ -238,7 +238,7 @@ export class Caches {
     this.users = new UserCache(followed);
   }
 
-  /** Caches what is read from now on. @param events nobody else listens to them yet. */
+  /** Caches what is read from now on. @param events without other listeners so far. */
   follow(events: LogEvents, clock: Clock = processClock): void {
     const forget = (world: string) => this.forgetWorld(world);
     this.#followed = new FollowedWorlds(events, clock, forget);

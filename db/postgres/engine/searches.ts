@@ -75,7 +75,7 @@ export class Searches {
       if (left.length === waiting.length) continue;
       for (const { signal, reject } of waiting) {
         if (!signal?.aborted) continue;
-        reject(new StoreError("busy", "Nobody waits for this search."));
+        reject(new StoreError("busy", "The caller of this search has left."));
       }
       if (left.length > 0) this.#pending.set(key, left);
       else this.#pending.delete(key);

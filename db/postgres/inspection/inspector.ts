@@ -20,7 +20,7 @@ const HELD = [
   "cluster",
 ];
 
-/** The indexes that the migrations make, beside those of keys. */
+/** The indexes that the migrations make, without the indexes of keys. */
 const INDEXES = migrations.flatMap(({ tables }) =>
   [...tables.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+)/g)].map(
     ([, name]) => name!,

@@ -51,7 +51,7 @@ export class Log {
     this.#by = writer ?? by;
   }
 
-  /** The number of the last entry of the world so far, those of this write included. */
+  /** The number of the last entry of the world so far, with the entries of this write. */
   get last(): number {
     return this.#draft.next(this.#world) - 1;
   }
@@ -66,7 +66,7 @@ export class Log {
     this.#draft.append(this.#world, change, userBy(user, this.#by));
   }
 
-  /** Appends an entry to the log of the world and, later, to that of all worlds. */
+  /** Appends an entry to the log of the world and, later, to the log of all worlds. */
   appendToAll(change: Given): void {
     this.append(change);
     this.#noted.index.push({ change, by: this.#by });

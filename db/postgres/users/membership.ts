@@ -19,7 +19,7 @@ const PAUSE = 200;
 /**
  * Takes part as a node that serves. It does so as long as the connection lasts: the lock
  * goes with it, however this process ends. Who comes first decides what all have in common.
- * The tables are those of this Foyer then, and stay so: an upgrade needs the lock alone.
+ * This Foyer knows the tables then, and they stay: an upgrade needs the lock alone.
  * @throws {StoreError} `unusable` if others serve who have not the same in common.
  */
 export async function join(
@@ -32,7 +32,7 @@ export async function join(
       await expectVersion(client);
       await write(client, "events", membership.events);
       await write(client, "files", membership.files);
-      // This one keeps it while the other one is given up, so nobody comes in between.
+      // This one keeps it while the other one is given up, so no other process comes in between.
       await client.query(`SELECT pg_advisory_lock_shared(${NODES})`);
       await client.query(`SELECT pg_advisory_unlock(${NODES})`);
       return;

@@ -83,7 +83,7 @@ export class UserCache {
     this.#followed = followed;
   }
 
-  /** Those of some users that are known, and the ids of all others. */
+  /** The known ones of some users, and the ids of all others. */
   known(world: string, ids: readonly string[]) {
     const users: UserRecord[] = [];
     const others: string[] = [];
@@ -143,7 +143,7 @@ export class UserCache {
     return user;
   }
 
-  /** Forgets the user whom an entry names. */
+  /** Forgets the user that an entry names. */
   forget({ world, user, seq }: UserEntry): void {
     const key = keyOf(world, user);
     this.#drop(key);

@@ -171,7 +171,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
     if (replaced?.type !== MESSAGE) throw absent("event");
     if (replaced.sender !== draft.sender) {
       const mayDelete = draft.moderates && channel!.direct === null;
-      if (!deletes || !mayDelete) throw denied("It is somebody else's.");
+      if (!deletes || !mayDelete) throw denied("It is another user's.");
     }
     if (replaced.deleted && !deletes) throw denied("It is deleted.");
     return replaced;
@@ -208,7 +208,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
 
   /**
    * Updates the unread lists and notifications for a new message.
-   * @returns the users to whom a direct channel appeared.
+   * @returns the users who got a direct channel by it.
    */
   function seen(
     worldId: string,

@@ -2,7 +2,7 @@ import type { Connection } from "../engine/connection.js";
 import { absent, denied } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 
-/** Checks where somebody takes part in a room, and who that is. */
+/** Checks the room and the user of an action in a room. */
 export function participantChecks(db: Connection) {
   const findRoom = db.prepare<[string, string]>(
     "SELECT 1 FROM rooms WHERE id = ? AND world_id = ?",

@@ -27,7 +27,7 @@ const MAX_INVOLVED = 5000;
 const MAX_TOLD = 2000;
 const MAX_PAGES = 32;
 
-const nobody: readonly ReadonlySet<string>[] = [];
+const noReaders: readonly ReadonlySet<string>[] = [];
 
 /** A logical clock: advances with each push or answer that carries user data. */
 let moment = 0;
@@ -39,14 +39,14 @@ export class Listener {
   /** The moment before which it counts as having no users. */
   #since = 0;
   /** The users that it got in answers since. Others share the sets. */
-  #told = nobody;
+  #told = noReaders;
 
   constructor(readonly connection: Connection) {}
 
   /** From now on, no user counts as sent. */
   forget(): void {
     this.#since = ++moment;
-    this.#told = nobody;
+    this.#told = noReaders;
   }
 
   /** An answer carries these users. The set must not change any more. */

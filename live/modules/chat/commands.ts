@@ -26,10 +26,10 @@ export const chat: CommandTable<
   },
   "chat.unsubscribe": {
     inChannel: "any",
-    direct: "anybody",
+    direct: "all",
     handler: unsubscribe,
   },
-  "chat.join": { inChannel: "chat.join", direct: "nobody", handler: join },
+  "chat.join": { inChannel: "chat.join", direct: "none", handler: join },
   "chat.leave": { inChannel: "any", direct: "members", handler: leave },
   ...messages,
   ...reading,

@@ -18,7 +18,7 @@ export interface Mentions {
   warn(delivery: Delivery): void;
 }
 
-const NOBODY: Mentions = { mentioned: [], notifiesAll: false, warn() {} };
+const NO_MENTIONS: Mentions = { mentioned: [], notifiesAll: false, warn() {} };
 
 /**
  * Finds the users that a new message mentions, before it is written.
@@ -35,7 +35,7 @@ export async function mentionsOf(
     replaces === undefined && type === "text" && typeof body === "string"
       ? mentionsIn(body).filter((id) => id !== me.id)
       : [];
-  if (ids.length === 0) return NOBODY;
+  if (ids.length === 0) return NO_MENTIONS;
   const found = await ports.store.users.getMany(connection.world, ids);
   const users = found.filter(({ deleted }) => !deleted);
   const mentioned = room

@@ -19,7 +19,7 @@ export const authorsOf = ({ votes }: { votes: readonly Vote[] }): string[] =>
     connection === undefined ? [user] : [user, connection],
   );
 
-/** A frame about a room for those who have a key there. */
+/** A frame about a room for the people who have a key there. */
 function forHolders(
   key: PermissionKey,
   room: string,
@@ -30,7 +30,7 @@ function forHolders(
   return (_, view) => (view.may(key, room) ? frame : undefined);
 }
 
-/** Pushes that an item is gone. @param key of those who saw it. */
+/** Pushes that an item is gone. @param key of the people who saw it. */
 export function pushDeleted(
   pushes: Pushes,
   { world, room }: ItemEntry,
@@ -45,7 +45,7 @@ export function pushDeleted(
 /**
  * Pushes which item of a room is pinned.
  * @param id what the entry says was pinned; null for none.
- * @param find gives what the store has as pinned, and the key of those who see it.
+ * @param find gives what the store has as pinned, and the key of the people who see it.
  */
 export function pushPinned(
   pushes: Pushes,

@@ -26,7 +26,7 @@ import type { WorldState } from "../../rules/world-state.js";
 
 /**
  * Changes of a world are sent together, at most once in this time, in milliseconds.
- * A second full of changes is told four times then, the last one included.
+ * A second full of changes then makes four pushes, the last change included.
  */
 const COALESCED = 300;
 
@@ -262,7 +262,7 @@ export class Notifier {
 
   /**
    * Compares the users of connections with the store. Until then nothing is pushed to
-   * them: whoever was banned gets nothing that was sent after that.
+   * them: banned users get nothing that was sent after that.
    */
   #compare(world: string, connections: Connection[]): void {
     const { lines } = this.#ports;
@@ -315,13 +315,13 @@ export class Notifier {
     if (fault) throw fault.error;
   }
 
-  /** Nobody is in a world any more. */
+  /** The last connection of a world has ended. */
   unwatch(world: string): void {
     this.#pretalx.delete(world);
     this.#pushes.forget(world);
   }
 
-  /** Watches a world that somebody is in. */
+  /** Watches a world with connections. */
   async watch(world: string): Promise<void> {
     if (this.#pretalx.has(world)) return;
     const found = await this.#ports.store.worlds.get(world);

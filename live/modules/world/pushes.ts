@@ -58,7 +58,7 @@ class Pass {
     max: FRAMES,
   });
 
-  /** Those who may read the chat of some room again. */
+  /** The connections that may read the chat of some room again. */
   readonly regaining: Connection[] = [];
   readonly #regains = new Map<View, Map<View, boolean>>();
 
@@ -263,7 +263,7 @@ export class WorldPushes {
     this.#looks.add(world, world, { send });
   }
 
-  /** Sends the state to those who waited and are due now. */
+  /** Sends the state to the connections that waited and are due now. */
   #look(world: string): void {
     const waiting = this.#waiting.get(world);
     if (!waiting) return;

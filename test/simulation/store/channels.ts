@@ -138,7 +138,7 @@ export function replacedBy(
     replaced.sender !== sender &&
     !(deletes && moderates && row?.direct === null)
   ) {
-    throw denied("It is somebody else's.");
+    throw denied("It is another user's.");
   }
   if (replaced.content === DELETED && !deletes) throw denied("It is deleted.");
   return replaced;

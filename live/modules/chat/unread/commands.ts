@@ -12,7 +12,7 @@ export const reading: CommandTable<
 > = {
   "chat.mark_read": {
     inChannel: "any",
-    direct: "anybody",
+    direct: "all",
     handler: markRead,
   },
   "chat.direct.create": { requires: "chat.direct", handler: createDirect },

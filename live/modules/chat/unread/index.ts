@@ -15,7 +15,7 @@
  * The parts, from pushes to storage:
  *
  * - `notices.ts` sends the pushes about one new message: to the unread list, to members of
- *   a direct channel, and to users whom it mentions.
+ *   a direct channel, and to users that it mentions.
  * - `own-channels.ts` sends users the list of their channels when it changes, and
  *   `channel-list.ts` makes it. A notice about a direct channel waits until the user has
  *   a list with that channel.

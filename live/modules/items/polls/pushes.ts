@@ -11,7 +11,7 @@ import { authorsOf, pushDeleted, pushPinned } from "../pushes.js";
 import { PollFrames } from "./frames.js";
 import { type Turnout, Voters } from "./voters.js";
 
-/** The key of those who see a poll. */
+/** The key of the people who see a poll. */
 const audienceOf = (isPublic: boolean): PermissionKey =>
   isPublic ? "poll.read" : "poll.manage";
 
@@ -39,7 +39,7 @@ export interface PollPushPorts {
   readonly pushes: Pushes;
 }
 
-/** Pushes to the people in rooms what happens to polls. Results go only to those who may see them. */
+/** Pushes changes of polls to the people in their rooms. Results go only to people who may see them. */
 export class PollPushes {
   readonly #ports: PollPushPorts;
   readonly #voters: Voters;
@@ -153,7 +153,7 @@ export class PollPushes {
     );
   }
 
-  /** The poll that is pinned now, and the key of those who see it. */
+  /** The poll that is pinned now, and the key of the people who see it. */
   async #pinned({ world, room }: EventOf<"poll.pinned">) {
     const { polls } = this.#ports.store;
     const [present] = await polls.list(world, room, { limit: 1 });
@@ -161,7 +161,7 @@ export class PollPushes {
     return { id: present.id, key: audienceOf(isPublic(present)) };
   }
 
-  /** Nobody is in a world any more. */
+  /** The last connection of a world has ended. */
   forget(world: string): void {
     this.#voters.forget(world);
   }

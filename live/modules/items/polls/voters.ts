@@ -139,7 +139,7 @@ export class Voters {
     return { users, changed: new Set(found.users.map(({ id }) => id)) };
   }
 
-  /** Nobody is in a world any more. */
+  /** The last connection of a world has ended. */
   forget(world: string): void {
     for (const [poll, counted] of this.#counted.entries()) {
       if (counted.world === world) this.#counted.delete(poll);

@@ -10,7 +10,7 @@ import { pushFrame } from "../../../socket/frame.js";
 import { authorsOf, pushDeleted, pushPinned } from "../pushes.js";
 import { sentQuestion } from "./shapes.js";
 
-/** The key of those who see a question. */
+/** The key of the people who see a question. */
 const audienceOf = (isVisible: boolean): PermissionKey =>
   isVisible ? "question.read" : "question.moderate";
 
@@ -93,7 +93,7 @@ export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
     );
   }
 
-  /** The question that is pinned now, and the key of those who see it. */
+  /** The question that is pinned now, and the key of the people who see it. */
   async function pinned({ world, room }: EventOf<"question.pinned">) {
     const seen = await questions.seen(world, room, "", true, 1, 0);
     const present = seen.find(({ is_pinned }) => is_pinned);
