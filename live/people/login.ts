@@ -7,6 +7,7 @@ import { reasonToEnd, throwOut } from "../socket/endings.js";
 import { frameAround } from "../socket/frame.js";
 import { jsonOf } from "../rules/encoding.js";
 import {
+  banned,
   invalidPayload,
   LiveError,
   rateLimited,
@@ -104,7 +105,7 @@ export async function logIn(
     pretalxId,
     login: true,
   });
-  if (entered.moderation_state === "banned") throw new LiveError("auth.denied");
+  if (entered.moderation_state === "banned") throw banned(changes);
   const login: Login = {
     identity,
     changes,
@@ -117,9 +118,8 @@ export async function logIn(
   try {
     await ports.doors.enterWorld(connection, login);
     const user = await ports.store.users.get(connection.world, entered.id);
-    if (!user || user.deleted || user.moderation_state === "banned") {
-      throw new LiveError("auth.denied");
-    }
+    if (!user || user.deleted) throw new LiveError("auth.denied");
+    if (user.moderation_state === "banned") throw banned(changes);
     // What an entry has brought meanwhile is newer.
     if (login.state === entered.moderation_state) {
       login.state = user.moderation_state;
@@ -214,9 +214,10 @@ async function answerOf(
     throw throwOut(connection, ended ?? "world.unknown_world");
   }
   const world: World = state.world.value;
-  const before = jsonOf({ "user.config": ownUser(user, world, now) });
-  const view = connection.viewOf(state);
   const { changes } = connection.login!;
+  const own = ownUser(user, world, now, changes);
+  const before = jsonOf({ "user.config": own });
+  const view = connection.viewOf(state);
   // From here on, pushes hold the differences from this view.
   if (changes) connection.login!.told = view.told;
   connection.login!.losses = undefined;

@@ -27,6 +27,13 @@ export const problemOf = ({
 const DENIED = "Permission denied.";
 
 export const worldDenied = () => new LiveError("auth.denied", DENIED);
+/** @param says whether the client learns the reason: those that ask for changes do. */
+export const banned = (says: boolean) =>
+  says
+    ? new LiveError("auth.denied", "A moderator banned you.", {
+        moderation_state: ["banned"],
+      })
+    : new LiveError("auth.denied");
 export const roomDenied = () => new LiveError("protocol.denied", DENIED);
 export const unknownRoom = () =>
   new LiveError("room.unknown", "Unknown room ID");

@@ -102,14 +102,20 @@ export const publicUser = (
   }),
 });
 
-/** A user as it sees itself. */
+/**
+ * A user as it sees itself.
+ * @param withState whether to say that it is silenced.
+ */
 export const ownUser = (
   user: UserRecord,
   world: World,
   now: number,
+  withState = false,
 ): Stored<OwnUser, "profile" | "client_state"> => ({
   ...baseOf(user, world, now),
   client_state: new Json<OwnUser["client_state"]>(user.stored.client_state),
+  ...(withState &&
+    user.moderation_state === "silenced" && { moderation_state: "silenced" }),
 });
 
 /** A row of a search. */

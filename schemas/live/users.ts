@@ -36,7 +36,16 @@ export type PublicUser = Static<typeof PublicUser>;
 
 /** A user as it sees itself. */
 export const OwnUser = Type.Object(
-  { ...publicFields, client_state: AnyObject },
+  {
+    ...publicFields,
+    client_state: AnyObject,
+    moderation_state: Type.Optional(
+      Type.Literal("silenced", {
+        description:
+          "Only if a moderator silenced the user, and in answers to logins with `changes`.",
+      }),
+    ),
+  },
   { additionalProperties: false },
 );
 export type OwnUser = Static<typeof OwnUser>;

@@ -45,7 +45,9 @@ const comesBack = (visitor: Visitor): Promise<void> =>
     if (await button.isVisible()) {
       await button.click({ timeout: 1000 }).catch(() => {});
     }
-    return (await trouble(visitor, /offline|Connecting/).count()) === 0;
+    return (
+      (await trouble(visitor, /answering|offline|Connecting/).count()) === 0
+    );
   });
 
 /** Stops a server in good order. */
@@ -82,7 +84,7 @@ void t.test("the server goes and comes back", async (t: Test) => {
 
   await stop(server);
   for (const visitor of [anna, ben]) {
-    await trouble(visitor, "You are offline.").waitFor();
+    await trouble(visitor, /The server isn’t answering/).waitFor();
   }
   t.equal(await ben.post("First.").count(), 1, "what was there stays");
 
@@ -99,7 +101,9 @@ void t.test("the server goes and comes back", async (t: Test) => {
 
   await comesBack(anna);
   for (const visitor of [anna, ben]) {
-    await trouble(visitor, "You are offline.").waitFor({ state: "detached" });
+    await trouble(visitor, /The server isn’t answering/).waitFor({
+      state: "detached",
+    });
     await visitor.post("Missed 12.").waitFor();
     const texts = await textsOf(visitor.log.getByRole("article"));
     const missed = texts.flatMap(
@@ -126,7 +130,7 @@ void t.test("a message written offline is sent once", async (t: Test) => {
   // Its code has to come before the server goes.
   await visitor.message.waitFor();
   await stop(server);
-  await trouble(visitor, "You are offline.").waitFor();
+  await trouble(visitor, /The server isn’t answering/).waitFor();
   await visitor.message.fill("Into the dark.");
   await visitor.message.press("Enter");
   await startFoyer(t, dataDir, [], { PORT: String(port) });

@@ -1,3 +1,4 @@
+import { axe } from "./axe.js";
 import { eventually, type Lifetime, Site } from "./kit.js";
 import t from "./tap.js";
 
@@ -34,6 +35,7 @@ void t.test("a moderator silences somebody, who still reads", async (t) => {
   await eventually("there is nothing to write into", () =>
     troll.message.isDisabled(),
   );
+  await troll.page.getByText("A moderator has silenced you.").waitFor();
   await anna.say("Peace at last.");
   await troll.post("Peace at last.").waitFor();
 
@@ -43,8 +45,9 @@ void t.test("a moderator silences somebody, who still reads", async (t) => {
     .getByRole("button", { name: "Reactivate" })
     .click();
   await mona.dialog("Trudy").getByRole("button", { name: "Silence" }).waitFor();
-  await troll.page.reload();
-  await troll.message.waitFor();
+  await eventually("they write again, without a reload", () =>
+    troll.message.isEnabled(),
+  );
   await troll.say("I am sorry.");
   await anna.post("I am sorry.").waitFor();
 });
@@ -58,9 +61,16 @@ void t.test("a moderator bans somebody, whose page says so", async (t) => {
     .last()
     .getByRole("button", { name: "Ban", exact: true })
     .click();
-  await troll.heading("You have no access").waitFor();
+  await troll.heading("You were removed from this event").waitFor();
   t.equal(await troll.log.count(), 0, "nothing of the event is left");
   await troll.page.reload();
-  await troll.heading("You have no access").waitFor();
+  await troll.heading("You were removed from this event").waitFor();
+  t.same(await axe(troll.page), []);
   await anna.say("Who was that?");
+  await mona
+    .dialog("Trudy")
+    .getByRole("button", { name: "Reactivate" })
+    .click();
+  // Nobody touches the page.
+  await troll.post("Who was that?").waitFor();
 });

@@ -429,3 +429,32 @@ void t.test("a module that was gone for a moment", async (t) => {
     t.equal(permissions.includes("room:poll.read"), may);
   }
 });
+
+void t.test("why clients may not write, or come", async (t) => {
+  const live = await startLive(t);
+  const { users } = live.app.store;
+  const person = { uid: "x" };
+  const first = await follower(live, person);
+  const { id } = first.hello["user.config"];
+  t.notOk("moderation_state" in first.hello["user.config"]);
+
+  await users.moderate("demo", id, "silenced");
+  const silenced = await follower(live, person);
+  t.equal(silenced.hello["user.config"].moderation_state, "silenced");
+  const old = await live.connect();
+  const token = live.tokenOf(person);
+  await old.login({ token });
+  t.notOk("moderation_state" in old.hello["user.config"], "not asked for");
+
+  await users.moderate("demo", id, "banned");
+  for (const [changes, details] of [
+    [true, { moderation_state: ["banned"] }],
+    [false, undefined],
+  ] as const) {
+    const client = await live.connect();
+    const answer: Json = await client.login({ token, changes });
+    t.equal(answer[0], "error");
+    t.equal(answer.at(-1).code, "auth.denied");
+    t.same(answer.at(-1).details, details);
+  }
+});

@@ -166,6 +166,9 @@ void t.test("who is not let in", async (t) => {
     t.notOk(mayComeAsGuest(found, { token: "t" }, false), code);
     t.notOk(mayComeAsGuest(found, { clientId: "c" }, true), code);
   }
+  const banned = { is: "ended", code: "auth.denied", isBanned: true } as const;
+  t.equal(refusalOf(banned), "banned");
+  t.notOk(mayComeAsGuest("banned", { token: "t" }, true), "no second way in");
   t.equal(refusalOf({ is: "connecting" }), undefined);
 });
 
@@ -180,7 +183,8 @@ void t.test("what to say of a connection", async (t) => {
   };
   const cases: [name: string, changes: Partial<TroubleSigns>, says: unknown][] =
     [
-      ["waiting", {}, { is: "offline", seconds: 4 }],
+      ["waiting", {}, { is: "away", seconds: 4 }],
+      ["no net", { isOnline: false }, { is: "offline", seconds: 4 }],
       ["due", { now: 14_000 }, { is: "connecting" }],
       ["asked", { isTrying: true }, { is: "connecting" }],
       ["short", { since: 9500 }, undefined],

@@ -42,6 +42,7 @@ export const de: Messages = {
     joinAsGuest: "Als Gast teilnehmen",
     connecting: "Verbindung wird hergestellt …",
     offline: "Sie sind offline.",
+    away: "Der Server antwortet nicht.",
     retryIn: {
       one: "Nächster Versuch in {n} Sekunde",
       other: "Nächster Versuch in {n} Sekunden",
@@ -55,6 +56,9 @@ export const de: Messages = {
       "Er ist unvollständig oder wurde ersetzt. Fragen Sie die Veranstalter nach einem neuen.",
     expired: "Dieser Link ist abgelaufen",
     expiredText: "Fragen Sie die Veranstalter nach einem neuen.",
+    removed: "Sie wurden von dieser Veranstaltung ausgeschlossen",
+    removedText:
+      "Die Moderation hat Sie ausgeschlossen. Wird das aufgehoben, lässt diese Seite Sie von selbst wieder hinein.",
     denied: "Kein Zugang",
     deniedText:
       "Die Veranstalter lassen Sie nicht ein. Wenn Sie einen anderen Link haben, öffnen Sie ihn.",
@@ -70,6 +74,9 @@ export const de: Messages = {
     menu: "Menü",
     closeMenu: "Menü schließen",
     rooms: "Räume",
+    filterRooms: "Raum suchen",
+    roomsFound: { one: "{n} Raum", other: "{n} Räume" },
+    noRoomFound: "Kein Raum mit diesem Namen",
     personal: "Persönlich",
     messages: "Nachrichten",
     profile: "Profil",
@@ -192,7 +199,9 @@ export const de: Messages = {
     emptyDirectText: "Was Sie hier schreiben, ist nur für Sie beide.",
     lost: "Dieser Chat kann nicht angezeigt werden",
     lostText: "Es gibt ihn nicht mehr, oder Sie dürfen ihn nicht mehr lesen.",
-    noSend: "Sie dürfen hier lesen, aber nicht schreiben.",
+    noSend: "Sie können hier lesen, aber nicht schreiben.",
+    noSendSilenced:
+      "Die Moderation hat Sie stummgeschaltet. Sie können lesen und wieder schreiben, sobald das aufgehoben ist.",
     drop: "Dateien hier ablegen, um sie anzuhängen",
     uploading: "Wird hochgeladen …",
     waitForFiles: "Die Dateien sind noch nicht hochgeladen.",

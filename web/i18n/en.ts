@@ -41,6 +41,7 @@ export const en = {
     joinAsGuest: "Join as a guest",
     connecting: "Connecting…",
     offline: "You are offline.",
+    away: "The server isn’t answering.",
     retryIn: {
       one: "Next try in {n} second",
       other: "Next try in {n} seconds",
@@ -56,6 +57,9 @@ export const en = {
     denied: "You have no access",
     deniedText:
       "The organizers do not let you in. If you have another link, open it.",
+    removed: "You were removed from this event",
+    removedText:
+      "A moderator removed you. If that changes, this page lets you back in by itself.",
     linkText:
       "This event needs a personal link. Open the link that the organizers sent you.",
     replaced: "Opened elsewhere",
@@ -68,6 +72,9 @@ export const en = {
     menu: "Menu",
     closeMenu: "Close the menu",
     rooms: "Rooms",
+    filterRooms: "Find a room",
+    roomsFound: { one: "{n} room", other: "{n} rooms" },
+    noRoomFound: "No room with that name",
     personal: "Personal",
     messages: "Messages",
     profile: "Profile",
@@ -187,7 +194,9 @@ export const en = {
     emptyDirectText: "What you write here is for you two only.",
     lost: "This chat cannot be shown",
     lostText: "It is gone, or you may no longer read it.",
-    noSend: "You may read here, but not write.",
+    noSend: "You can read here, but not write.",
+    noSendSilenced:
+      "A moderator has silenced you. You can read, and write again once that’s lifted.",
     drop: "Drop files to attach them",
     uploading: "Uploading…",
     waitForFiles: "The files are not uploaded yet.",

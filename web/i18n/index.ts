@@ -39,6 +39,27 @@ let plurals = new Intl.PluralRules("en");
 /** The code of the language in use. */
 export const currentLanguage = (): string => language;
 
+/**
+ * The language in use as it is written where the browser is: numbers and times follow the
+ * region, such as a clock of 24 hours in English, too.
+ */
+export function currentLocale(): string {
+  const preferred = globalThis.navigator?.languages ?? [];
+  const isOwn = (tag: string) => tag.toLowerCase().split("-")[0] === language;
+  const own = preferred.find((tag) => isOwn(tag) && tag.includes("-"));
+  if (own) return own;
+  const region = preferred.map(regionOf).find((it) => it !== undefined);
+  return region ? `${language}-${region}` : language;
+}
+
+function regionOf(tag: string): string | undefined {
+  try {
+    return new Intl.Locale(tag).region;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The first language that there is among those that somebody prefers. */
 export const choose = (preferred: readonly (string | null)[]): string =>
   preferred

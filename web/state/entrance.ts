@@ -15,6 +15,8 @@ export type Refusal =
   | "link"
   /** This person is not let in. */
   | "denied"
+  /** A moderator removed this person, until further notice. */
+  | "banned"
   /** The event is open in another window. */
   | "replaced"
   /** Something else that only a reload can help. */
@@ -31,9 +33,11 @@ const refusals: Record<string, Refusal> = {
 
 /** Why a connection has ended for good; undefined as long as it has not. */
 export const refusalOf = (connection: Connection): Refusal | undefined =>
-  connection.is === "ended"
-    ? (refusals[connection.code] ?? "failed")
-    : undefined;
+  connection.is !== "ended"
+    ? undefined
+    : connection.isBanned
+      ? "banned"
+      : (refusals[connection.code] ?? "failed");
 
 /**
  * Whether to offer to come in as a guest instead.
@@ -50,7 +54,10 @@ export const mayComeAsGuest = (
 
 /** A connection that does not work at the moment. */
 export type Trouble =
+  /** The browser has no network. */
   | { readonly is: "offline"; readonly seconds: number }
+  /** There is a network, but the server does not answer. */
+  | { readonly is: "away"; readonly seconds: number }
   | { readonly is: "connecting" };
 
 /** The inputs of {@link troubleOf}. Times are in milliseconds, on the clock of `Date`. */
@@ -79,5 +86,6 @@ export function troubleOf(signs: TroubleSigns): Trouble | undefined {
   if (since === undefined || now - since < PATIENCE) return undefined;
   if (connection.is === "connecting" || isTrying) return { is: "connecting" };
   const seconds = Math.ceil((connection.retryAt - now) / 1000);
-  return seconds > 0 ? { is: "offline", seconds } : { is: "connecting" };
+  if (seconds <= 0) return { is: "connecting" };
+  return { is: isOnline ? "away" : "offline", seconds };
 }

@@ -9,8 +9,8 @@ export interface Notice {
   readonly href?: string;
 }
 
-/** How long a notice stays, in milliseconds. Errors stay until they are closed. */
-const STAY = 6000;
+/** How long a notice stays, in milliseconds. Errors stay until they are closed, or the page changes. */
+const STAY = 2500;
 
 /** The notices of a page. */
 export class Notices implements Readable<readonly Notice[]> {
@@ -25,6 +25,11 @@ export class Notices implements Readable<readonly Notice[]> {
 
   error(text: string): void {
     this.#add("error", text);
+  }
+
+  /** The page changed: they were about the one before. */
+  clear(): void {
+    this.#all.set([]);
   }
 
   close(id: number): void {

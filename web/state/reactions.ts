@@ -1,6 +1,8 @@
 import { writable, type Readable } from "svelte/store";
 import type { Live } from "../../client/index.js";
 import type { reactions as known } from "../../schemas/live/rooms.js";
+import { t } from "../i18n/index.js";
+import { messageOf, type Session } from "./session.js";
 import { sharing } from "./sharing.js";
 
 export type Reaction = (typeof known)[number];
@@ -161,3 +163,21 @@ export const reactionsIn = sharing(
   (live, room) => new Reactions(live, room),
   (hall) => hall.close(),
 );
+
+/**
+ * Reacts for a button, in whose place a refusal becomes a notice.
+ * @returns what to read aloud; undefined if the server refused it.
+ */
+export async function react(
+  { notices }: Pick<Session, "notices">,
+  hall: Reactions,
+  reaction: Reaction,
+): Promise<string | undefined> {
+  try {
+    await hall.react(reaction);
+    return t("stage.reacted", { reaction });
+  } catch (error) {
+    notices.error(t("common.failed", { reason: messageOf(error) }));
+    return undefined;
+  }
+}

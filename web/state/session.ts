@@ -17,7 +17,12 @@ export type Connection =
   /** The client tries again at `retryAt`, on the clock of `Date`. */
   | { readonly is: "offline"; readonly retryAt: number }
   /** The server turned the client away, or it was closed. */
-  | { readonly is: "ended"; readonly code: string };
+  | {
+      readonly is: "ended";
+      readonly code: string;
+      /** Whether a moderator banned the user. */
+      readonly isBanned?: boolean;
+    };
 
 /** The options of a session. */
 export interface SessionOptions {
@@ -79,7 +84,10 @@ function connectionOf(live: Live): Readable<Connection> {
   live.on("client.disconnected", ({ retryIn }) =>
     store.set({ is: "offline", retryAt: Date.now() + retryIn }),
   );
-  live.on("client.closed", ({ code }) => store.set({ is: "ended", code }));
+  live.on("client.closed", ({ code, details }) => {
+    const isBanned = details["moderation_state"]?.includes("banned") ?? false;
+    store.set({ is: "ended", code, isBanned });
+  });
   return { subscribe: store.subscribe };
 }
 

@@ -1,11 +1,11 @@
-import { currentLanguage, t } from "../../i18n/index.js";
+import { currentLocale, t } from "../../i18n/index.js";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function format(iso: string, options: Intl.DateTimeFormatOptions): string {
-  const key = `${currentLanguage()} ${JSON.stringify(options)}`;
+  const key = `${currentLocale()} ${JSON.stringify(options)}`;
   const known =
-    formats.get(key) ?? new Intl.DateTimeFormat(currentLanguage(), options);
+    formats.get(key) ?? new Intl.DateTimeFormat(currentLocale(), options);
   formats.set(key, known);
   const date = new Date(iso);
   return Number.isNaN(date.getTime()) ? "" : known.format(date);
@@ -35,5 +35,5 @@ export function namesOf(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most);
   const rest = names.length - shown.length;
   const all = rest > 0 ? [...shown, t("chat.others", { n: rest })] : shown;
-  return new Intl.ListFormat(currentLanguage()).format(all);
+  return new Intl.ListFormat(currentLocale()).format(all);
 }

@@ -34,7 +34,6 @@ export const de: ConsoleMessages = {
       "Sie haben die Konsole anderswo geöffnet, und die Welt begrenzt die Verbindungen einer Person.",
     unknownWorld: "Auf diesem Server gibt es diese Welt nicht.",
     ended: "Der Server hat die Verbindung geschlossen ({code}).",
-    offline: "Sie sind offline.",
     tryNow: "Jetzt versuchen",
     noRights: "Dieses Token erlaubt hier nichts",
     noRightsText:

@@ -34,7 +34,6 @@ export const en = {
       "You opened the console elsewhere, and the world limits the connections of a user.",
     unknownWorld: "There is no such world on this server.",
     ended: "The server closed the connection ({code}).",
-    offline: "You are offline.",
     tryNow: "Try now",
     noRights: "This token permits nothing here",
     noRightsText:
