@@ -14,14 +14,13 @@ import { startValkey } from "./servers/valkey.js";
 
 /**
  * What runs by default, beside the contract that test:engines holds the engines to: all
- * rows of the protocol on two nodes, rights, files, some commands, worker processes, and an unreliable bus.
+ * rows of the protocol on two nodes, rights, files, some commands, and worker processes.
  */
 const FEW = [
   "access",
   ...["files", "media", "uploads"].map((name) => `routes/${name}`),
   ...["commands", "files", "users", "worlds"].map((name) => `cli/${name}`),
   ...["chat-workers", "conformance"].map((name) => `system/${name}`),
-  "chat/odd-bus",
 ];
 
 /** Everything that asks a server for something, and the commands: by night, with `ALL=1`. */

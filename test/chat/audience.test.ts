@@ -3,7 +3,6 @@ import t from "tap";
 import type { BusMessage } from "../../db/bus/bus.js";
 import {
   type Client,
-  demo,
   type Json,
   makeRoom,
   soon,
@@ -80,93 +79,6 @@ void t.test("a connection is told of a user once", async (t) => {
   t.same(toldOf({ users }), ["ada", "ben"]);
   await say(ada, channel, "six");
   t.same(toldOf(await ben.next("chat.event")), []);
-});
-
-void t.test("rights of the moment", async (t) => {
-  const live = await startLive(t, {}, [
-    demo({ permission_config: { "chat.moderate": ["admin"] } }),
-  ]);
-  const { rooms } = live.app.store;
-  const channel = await makeRoom(live, chat());
-  const ada = await live.person(named("ada", ["crew"]));
-  const ben = await live.person(named("ben"));
-  await ada.do("chat.join", { channel });
-  await ben.do("chat.subscribe", { channel });
-  const { subscriptions } = live.app.live.chat.channels;
-  const heard = async (body: string) => {
-    await say(ada, channel, body);
-    await ada.next("chat.event", ({ content }) => content.body === body);
-    const frames = await ben.all();
-    return frames.some(([name]) => name === "chat.event");
-  };
-  const change = async (changes: object) => {
-    await rooms.update("demo", channel, changes);
-  };
-  t.ok(await heard("open"));
-  await change({ permission_config: { "chat.read": ["crew"] } });
-  t.notOk(await heard("closed"), "the rule counts for the next event");
-  await change({ permission_config: {} });
-  t.ok(await heard("open again"));
-  t.equal(subscriptions.count, 2);
-  await change({ permission_config: { "room.view": ["crew"] } });
-  await ben.next("world.updated");
-  t.equal(subscriptions.count, 1, "who does not see the room is unsubscribed");
-  await change({ permission_config: {} });
-  t.notOk(await heard("for others"));
-  await ben.do("chat.subscribe", { channel });
-  await change({ module_config: [] });
-  await ben.next("world.updated", ({ rooms: [room] }) => !room.modules[0]);
-  t.equal(subscriptions.count, 0, "the chat is gone");
-  await change(chat());
-  await ben.do("chat.subscribe", { channel });
-  await rooms.delete("demo", channel);
-  t.equal(subscriptions.count, 0, "the room is gone");
-});
-
-void t.test("what a connection leaves behind", async (t) => {
-  const live = await startLive(t);
-  const rooms: string[] = [];
-  for (let i = 0; i < 201; i++) {
-    rooms.push(await makeRoom(live, { name: `R${i}`, ...chat() }));
-  }
-  const ada = await live.person(named("ada"));
-  for (const [i, channel] of rooms.entries()) {
-    const code = await ada.code("chat.subscribe", { channel });
-    t.equal(code, i < 200 ? "ok" : "protocol.rate_limited");
-  }
-  const [channel] = rooms;
-  t.equal(await ada.code("chat.subscribe", { channel }), "ok", "once more");
-  const { subscriptions } = live.app.live.chat.channels;
-  t.equal(subscriptions.count, 200);
-  ada.close();
-  await soon(ada.closed);
-  t.equal(subscriptions.count, 0);
-});
-
-void t.test("reactions are sent together", async (t) => {
-  const live = await startLive(t);
-  const channel = await makeRoom(live, chat());
-  const ada = await live.person(named("ada"));
-  await ada.do("chat.join", { channel });
-  const { event_id: event } = await say(ada, channel, "one");
-  const emoji = ["👍", "❤️", "🤣", "😮", "👏", "🎉", "🚀", "👀"];
-  const began = performance.now();
-  emoji.forEach((reaction, i) =>
-    ada.sendFrame("chat.react", `r${i}`, { channel, event, reaction }),
-  );
-  for (const i of emoji.keys())
-    t.match(await ada.answered(`r${i}`), ["success"]);
-  let pushes = 0;
-  let push: Json;
-  do {
-    push = await ada.next("chat.event.reaction");
-    pushes++;
-  } while (Object.keys(push.reactions).length < emoji.length);
-  // The first at once, and then four in a second.
-  const most = 2 + Math.floor((performance.now() - began) / 250);
-  t.ok(pushes <= most, `${pushes} pushes for ${emoji.length} reactions`);
-  t.same(push.reactions, Object.fromEntries(emoji.map((e) => [e, [ada.id]])));
-  t.same(await ada.names(), ["chat.event", "chat.event"], "and nothing else");
 });
 
 void t.test("volatile members, in two processes", async (t) => {

@@ -1,6 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
-import type { BusMessage } from "../../db/bus/bus.js";
 import { StoreError } from "../../db/contract/store.js";
 import {
   type Client,
@@ -11,7 +9,6 @@ import {
   startLive,
 } from "../live/client.js";
 import { until } from "../helper.js";
-import { isChat, startPair } from "./pair.js";
 
 const CHAT = { module_config: [{ type: "chat.native" }] };
 
@@ -223,92 +220,4 @@ void t.test("more missed events than an answer holds", async (t) => {
   });
   t.equal(rest.results.at(-1).event_id, answer.next_event_id - 1);
   t.equal(rest.results.length, 101);
-});
-
-void t.test("two processes", async (t) => {
-  const pair = await startPair(t);
-  const { one, two } = pair;
-  const { value: room } = await one.store.rooms.create("demo", {
-    name: "Main stage",
-    ...CHAT,
-  });
-  const channel = room.id;
-  const ada = await one.person(named("ada"));
-  const ben = await two.person(named("ben"));
-  await ada.do("chat.join", { channel });
-  await ben.do("chat.join", { channel });
-  await ada.do("chat.subscribe", { channel });
-  let said = 0;
-  const sayMany = async (client: Client, count: number) => {
-    const bodies: string[] = [];
-    for (let i = 0; i < count; i++) {
-      bodies.push(`${++said}`);
-      await say(client, channel, bodies.at(-1)!);
-    }
-    return bodies;
-  };
-
-  await t.test("tell each other", async (t) => {
-    const bodies = await sayMany(ada, 5);
-    t.same(await heard(ben, 5), bodies);
-    await heard(ada, 5);
-  });
-
-  await t.test("an event is lost between others", async (t) => {
-    let count = 0;
-    pair.link = (event) => (isChat(event) && ++count === 2 ? [] : [event]);
-    const bodies = await sayMany(ada, 4);
-    t.same(await heard(ben, 4), bodies);
-    await heard(ada, 4);
-  });
-
-  await t.test("the last events are lost", async (t) => {
-    pair.link = (event) => (isChat(event) ? [] : [event]);
-    const bodies = await sayMany(ada, 3);
-    t.same(await heard(ben, 3), bodies);
-    await heard(ada, 3);
-  });
-
-  await t.test("all are lost, and both talk", async (t) => {
-    const [a, b] = [await sayMany(ada, 2), await sayMany(ben, 2)];
-    t.same(await heard(ben, 4), [...a, ...b]);
-    t.same(await heard(ada, 4), [...a, ...b]);
-  });
-
-  await t.test("events come twice, late and in another order", async (t) => {
-    const held: BusMessage[] = [];
-    pair.link = (event) => {
-      if (!isChat(event)) return [event];
-      held.push(event, event);
-      return [];
-    };
-    const bodies = await sayMany(ada, 4);
-    for (const event of held.reverse()) pair.hand(two, event);
-    t.same(await heard(ben, 4), bodies);
-    for (const event of held) pair.hand(two, event);
-    pair.link = (event) => [event];
-    const [more] = await sayMany(ada, 1);
-    t.same(await heard(ben, 1), [more], "the late ones are known already");
-    await heard(ada, 5);
-  });
-
-  await t.test("the store fails while entries are read", async (t) => {
-    const { log } = two.store;
-    const since = log.since.bind(log);
-    let failures = 0;
-    log.since = async () => {
-      failures++;
-      throw new StoreError("busy", "Busy.");
-    };
-    t.teardown(() => Object.assign(log, { since }));
-    let count = 0;
-    pair.link = (event) => (isChat(event) && ++count === 1 ? [] : [event]);
-    const bodies = await sayMany(ada, 3);
-    while (failures < 2) await delay(10);
-    const early = await ben.names();
-    t.notOk(early.includes("chat.event"), "nothing comes too early");
-    log.since = since;
-    t.same(await heard(ben, 3), bodies);
-    await heard(ada, 3);
-  });
 });

@@ -109,26 +109,6 @@ void t.test("membership", async (t) => {
     t.equal(await staff.code("chat.join", { channel: closed }), "ok");
   });
 
-  await t.test("6 who is silenced joins, reads and leaves", async (t) => {
-    const channel = await talk.room();
-    const admin = await talk.moderator("admin");
-    const { id } = await talk.person("sil");
-    await admin.do("user.silence", { id });
-    const sil = await talk.person("sil");
-    t.equal(await sil.code("chat.join", { channel }), "ok");
-    const payload = message(channel, text("x"));
-    t.equal(await sil.code("chat.send", payload), "protocol.denied");
-    const ann = await talk.member("ann", channel);
-    const { event_id } = await say(ann, channel, "x");
-    await sil.next("chat.event", (event) => event.event_id === event_id);
-    t.equal((await history(sil, channel)).at(-1).event_id, event_id);
-    const reaction = { channel, event: event_id, reaction: "👍" };
-    t.equal(await sil.code("chat.react", reaction), "protocol.denied");
-    const read = { channel, id: event_id };
-    t.equal(await sil.code("chat.mark_read", read), "ok");
-    t.equal(await sil.code("chat.leave", { channel }), "ok");
-  });
-
   await t.test("and their joins and leaves are not pushed", async (t) => {
     const channel = await talk.room();
     const admin = await talk.moderator("admin");

@@ -1,16 +1,14 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { type Client, demo, type Json } from "../live/client.js";
+import { demo, type Json } from "../live/client.js";
 import {
   bodiesOf,
   direct,
-  history,
   idsOf,
   keys,
   MANAGED,
   message,
   named,
-  namesOf,
   say,
   startTalk,
   text,
@@ -248,152 +246,5 @@ void t.test("subscriptions", async (t) => {
     const last = { channel, after: later.event_id };
     const state = await guest.do("chat.subscribe", last);
     t.same([state.events, state.users], [[], {}], "nothing missed");
-  });
-
-  await t.test("A5 no gap between after and the pushes", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const first = await say(ann, channel, "0");
-    let isOver = false;
-    const storm = (async () => {
-      for (let i = 1; !isOver; i++) await say(ann, channel, String(i));
-    })();
-    const guests: [state: Json, guest: Client][] = [];
-    for (let i = 0; i < 5; i++) {
-      const guest = await live.guest();
-      const payload = { channel, after: first.event_id };
-      guests.push([await guest.do("chat.subscribe", payload), guest]);
-    }
-    isOver = true;
-    await storm;
-    await talk.settle(channel);
-    const all = (await history(ann, channel, 1000)).filter(
-      ({ event_id, event_type }) =>
-        event_id > first.event_id && event_type === "channel.message",
-    );
-    for (const [{ events }, guest] of guests) {
-      const pushes = named(await talk.came(guest), "chat.event");
-      t.same(idsOf([...events, ...pushes]), idsOf(all), "each once, in order");
-    }
-  });
-
-  await t.test("A5 no gap when a subscriber subscribes or joins", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const { event_id: after } = await say(ann, channel, "0");
-    const client = await talk.person("again and again");
-    const { events } = await client.do("chat.subscribe", { channel, after });
-    t.same(events, []);
-    let isOver = false;
-    const speakers = await Promise.all(
-      ["s1", "s2", "s3", "s4", "s5", "s6"].map((s) => talk.member(s, channel)),
-    );
-    const storm = Promise.all(
-      speakers.map(async (speaker) => {
-        for (let i = 1; !isOver; i++) await say(speaker, channel, String(i));
-      }),
-    );
-    for (let i = 0; i < 10; i++) {
-      await client.do("chat.join", { channel });
-      await client.do("chat.subscribe", { channel });
-    }
-    isOver = true;
-    await storm;
-    await talk.settle(channel);
-    const page = { channel, count: 1000, after_id: after };
-    const { results } = await ann.do("chat.fetch", page);
-    const pushes = idsOf(named(await client.all(), "chat.event"));
-    t.same(pushes, idsOf(results), "for as long as the connection lives");
-  });
-
-  await t.test("8.2 next_event_id is taken after subscribing", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    let isOver = false;
-    const storm = (async () => {
-      for (let i = 1; !isOver; i++) await say(ann, channel, String(i));
-    })();
-    const got: [fetched: number[], guest: Client][] = [];
-    for (let i = 0; i < 5; i++) {
-      const guest = await live.guest();
-      const state = await guest.do("chat.subscribe", { channel });
-      const page = { channel, count: 1000, before_id: state.next_event_id };
-      const { results } = await guest.do("chat.fetch", page);
-      got.push([idsOf(results), guest]);
-    }
-    isOver = true;
-    await storm;
-    const all = (await history(ann, channel, 1000)).filter(
-      ({ event_type }) => event_type === "channel.message",
-    );
-    await talk.settle(channel);
-    for (const [fetched, guest] of got) {
-      const pushes = idsOf(named(await talk.came(guest), "chat.event"));
-      const ordered = [...pushes].sort((a, b) => a - b);
-      t.same(pushes, ordered);
-      const seen = new Set([...fetched, ...pushes]);
-      const missed = idsOf(all).filter((id) => !seen.has(id));
-      t.same(missed, [], "fetched or pushed");
-    }
-  });
-
-  await t.test("8.3 chat.event asks for chat.read each time", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const staff = await talk.person("staff", { traits: ["staff"] });
-    const guest = await live.guest();
-    for (const client of [staff, guest]) {
-      await client.do("chat.subscribe", { channel });
-    }
-    await talk.calm(channel, staff, guest);
-    await talk.alter(channel, {
-      permission_config: { "chat.read": [["staff", "ann"]] },
-    });
-    await guest.next("world.updated");
-    const { event_id } = await say(ann, channel, "secret");
-    await staff.next("chat.event", (event) => event.event_id === event_id);
-    t.notOk(JSON.stringify(await guest.all()).includes("secret"));
-    t.equal(await guest.code("chat.subscribe", { channel }), "protocol.denied");
-    const read = { channel, count: 1, before_id: 1 };
-    t.equal(await guest.code("chat.fetch", read), "protocol.denied");
-  });
-
-  await t.test("A6 a room that nobody may see or has no chat", async (t) => {
-    const changes: [name: string, change: object][] = [
-      ["hidden", { permission_config: { "room.view": ["nobody"] } }],
-      ["without the module", { module_config: [] }],
-    ];
-    for (const [name, change] of changes) {
-      const channel = await talk.room();
-      const ann = await talk.member("ann", channel);
-      const { event_id: event } = await say(ann, channel, "x");
-      await talk.alter(channel, change);
-      const codes: string[] = [];
-      for (const [action, more] of commands) {
-        if (/leave|unsubscribe|mark_read/.test(action)) continue;
-        const payload = { ...more, channel, ...("event" in more && { event }) };
-        codes.push(await ann.code(action, payload));
-      }
-      const expected = name === "hidden" ? "protocol.denied" : "room.unknown";
-      t.same([...new Set(codes)], [expected], name);
-    }
-  });
-
-  await t.test("D one connection, several channels", async (t) => {
-    const [a, b] = [await talk.room(), await talk.room()];
-    const ann = await talk.member("ann", a);
-    await ann.do("chat.join", { channel: b });
-    const guest = await live.guest();
-    await guest.do("chat.subscribe", { channel: a });
-    await guest.do("chat.subscribe", { channel: b });
-    await say(ann, a, "in a");
-    await say(ann, b, "in b");
-    await guest.do("chat.unsubscribe", { channel: a });
-    await say(ann, a, "unheard");
-    await say(ann, b, "heard");
-    await talk.settle(a);
-    const frames = await talk.heard(b, guest);
-    t.same(new Set(namesOf(frames)), new Set(["chat.event"]));
-    t.same(bodiesOf(named(frames, "chat.event")), ["in a", "in b", "heard"]);
   });
 });

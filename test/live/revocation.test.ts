@@ -37,9 +37,6 @@ async function ends(t: Test, client: Client, code: string): Promise<void> {
   t.equal((await soon(client.closed)).code, close, code);
 }
 
-const patchRules = (live: LiveServer, rules: object) =>
-  live.app.store.worlds.configure("demo", { permission_config: { ...rules } });
-
 void t.test("a token expires", async (t) => {
   const live = await startLive(t);
   const guest = await live.guest();
@@ -121,18 +118,6 @@ void t.test("a rule is changed", async (t) => {
   t.equal(await admin.code("world.config.get"), "ok");
 });
 
-void t.test("rights are those of this moment", async (t) => {
-  const live = await startLive(t);
-  const room = await makeRoom(live);
-  const crew = await live.person({ uid: "c", traits: ["crew"] });
-  const get = () => crew.code("room.config.get", { room });
-  t.equal(await get(), "protocol.denied");
-  await patchRules(live, { "room.update": ["crew"] });
-  t.equal(await get(), "ok");
-  await patchRules(live, {});
-  t.equal(await get(), "protocol.denied");
-});
-
 void t.test("bans and silences", async (t) => {
   const live = await startLive(t);
   const { store } = live.app;
@@ -194,49 +179,6 @@ void t.test("a world is deleted by a command", async (t) => {
     await timely(ends(t, client, "world.unknown_world"));
   }
   t.same(await stranger.all(), []);
-});
-
-void t.test("a room becomes invisible", async (t) => {
-  const live = await startLive(t);
-  const room = await makeRoom(live);
-  const [admin, guest] = [await live.admin(), await live.guest()];
-  await guest.do("room.enter", { room });
-  await admin.do("room.enter", { room });
-  const hide = { "room.view": ["admin"] };
-  await live.rest("PATCH", `demo/rooms/${room}/`, { permission_config: hide });
-  const { rooms } = await timely(guest.next("world.updated"));
-  t.same(rooms, []);
-  t.same(await admin.next("room.viewer.removed"), { user_id: guest.id });
-  await live.settled();
-  await guest.all();
-  t.equal(await guest.code("room.enter", { room }), "protocol.denied");
-  const reaction = "👏";
-  await admin.do("room.react", { room, reaction });
-  await admin.do("room.schedule", { room, schedule_data: { title: "x" } });
-  await admin.next("room.reaction");
-  await live.settled();
-  t.same(await guest.all(), [], "no pushes of this room any more");
-  await live.rest("PATCH", `demo/rooms/${room}/`, { permission_config: {} });
-  const seen = await guest.next("world.updated");
-  t.equal(seen.rooms.length, 1);
-});
-
-void t.test("pushes between a change and world.updated", async (t) => {
-  const live = await startLive(t);
-  const room = await makeRoom(live);
-  const [admin, guest] = [await live.admin(), await live.guest()];
-  await guest.do("room.enter", { room });
-  await live.settled();
-  await guest.all();
-  const trait_grants = { "room.view": ["admin"] };
-  await admin.do("room.config.patch", { room, trait_grants });
-  await admin.do("room.schedule", { room, schedule_data: { title: "x" } });
-  await guest.next("world.updated");
-  t.same(
-    (await guest.all()).filter(([name]) => name === "room.schedule"),
-    [],
-    "a room that is hidden already shows nothing",
-  );
 });
 
 void t.test("settings that REST does not have", async (t) => {

@@ -51,42 +51,6 @@ void t.test("pins", async (t) => {
       };
     };
     const readers = ["reader", "moderator"];
-    const moderators = ["moderator", "blind"];
-
-    await t.test(`${kind}.pin and .unpin tell whom`, async (t) => {
-      const room = await votes.room({ rules: byTrait });
-      const people = await crowd(room);
-      for (const state of states) {
-        const id = await make(room, state);
-        const who = seen.includes(state) ? readers : moderators;
-        const pins = await votes.audience(
-          t,
-          people,
-          who,
-          `${kind}.pinned`,
-          () => host.do(`${kind}.pin`, { room, id }),
-          `${kind}.pinned, ${state}`,
-        );
-        for (const data of Object.values(pins)) t.same(data, { room, id });
-        const unpins = await votes.audience(
-          t,
-          people,
-          readers,
-          `${kind}.unpinned`,
-          () => host.do(`${kind}.unpin`, { room }),
-          `${kind}.unpinned, ${state}`,
-        );
-        for (const data of Object.values(unpins)) t.same(data, { room });
-      }
-    });
-
-    await t.test(`${kind}.unpin tells readers, always`, async (t) => {
-      const room = await votes.room({ rules: byTrait });
-      const people = await crowd(room);
-      await votes.audience(t, people, readers, `${kind}.unpinned`, () =>
-        host.do(`${kind}.unpin`, { room }),
-      );
-    });
 
     await t.test(`${kind}.update pins, too`, async (t) => {
       const room = await votes.room({ rules: byTrait });

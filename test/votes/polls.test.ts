@@ -150,45 +150,6 @@ void t.test("10 polls", async (t) => {
     }
   });
 
-  await t.test("10 poll.update by managers who do not read", async (t) => {
-    const { room, people } = await crowd();
-    const { id } = await votes.poll(room);
-    for (const who of ["blind", "outside"]) {
-      await votes.audience(
-        t,
-        people,
-        readers,
-        saved,
-        () => people[who]!.do("poll.update", { room, id, content: who }),
-        who,
-      );
-    }
-  });
-
-  await t.test("10 poll.delete to each audience", async (t) => {
-    const { room, people } = await crowd();
-    const polls = await voted(room, people, pollStates.length);
-    for (const state of pollStates) {
-      const { id } = polls.pop();
-      await host.do("poll.update", { room, id, state });
-      const heard = await votes.audience(
-        t,
-        people,
-        isOf(state, "open", "closed") ? readers : managers,
-        "poll.deleted",
-        async () => {
-          const answer = await host.do("poll.delete", { room, id });
-          t.same(answer, { poll: id });
-        },
-        state,
-      );
-      for (const data of Object.values(heard)) t.same(data, { room, id });
-      t.notOk(await votes.pollNow(room, id), "it is gone");
-      const code = await host.code("poll.delete", { room, id });
-      t.equal(code, "poll.unknown", "once");
-    }
-  });
-
   await t.test("10 poll.list: who sees which", async (t) => {
     const { room, people } = await crowd();
     const ids: Record<string, string> = {};
