@@ -28,8 +28,6 @@ interface Happening {
   late?: true;
   /** The audiences whose connections end. */
   ends?: string;
-  /** Why Foyer fails the row, for as long as this fault is not mended. */
-  todo?: string;
   /** Why only the harness can run the row: it has no request that does the same. */
   inside?: string;
   /** Changes without a push to an audience, and the reason. */

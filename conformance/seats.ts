@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { type Audience, audiences, partOf, type Person } from "./cast.js";
 import type { Client } from "./client.js";
 import { Mirror } from "./mirror.js";
@@ -17,6 +18,9 @@ const unknown: readonly Audience[] = ["banned", "stranger"];
 export const citizens: readonly Audience[] = audiences.filter(
   (name) => name !== "foreigner" && !unknown.includes(name),
 );
+
+/** For how long a node may not know the rights that another node gave, in milliseconds. */
+const LAG = 1000;
 
 /** The connections of a row. */
 export class Seats {
@@ -73,24 +77,47 @@ export class Seats {
   async seat(name: Audience): Promise<Watcher> {
     const { world, foreignWorld, room } = this.#stage;
     const isForeign = name === "foreigner";
-    const client = await this.#connect(isForeign ? foreignWorld! : world);
-    client.onFault = (fault) => this.#note(name, fault);
-    if (name === "stranger") return { client, mirror: undefined };
-    const person: Person | "foreigner" = name === "second" ? "me" : name;
-    const token = this.#stage.tokenOf(person);
-    const [answer] = await client.login({ token });
-    if (name === "banned") {
-      if (answer !== "error") this.#note(name, "may log in");
-      return { client, mirror: undefined };
+    const visited = isForeign ? foreignWorld! : world;
+    if (name === "stranger") {
+      return { client: await this.#connect(visited, name), mirror: undefined };
     }
-    if (answer === "error") throw new Error(`${name} may not log in`);
+    const client = await this.#logIn(visited, name);
+    if (name === "banned") return { client, mirror: undefined };
     const mirror = new Mirror(client, room);
     await this.#enter(name, client, mirror);
     return { client, mirror };
   }
 
-  async #connect(world: string): Promise<Client> {
+  /**
+   * Logs an audience in. Of several nodes, one may learn of the rights that a row begins with
+   * a moment after the others.
+   * @throws {Error} if it may not log in.
+   */
+  async #logIn(world: string, name: Audience): Promise<Client> {
+    const person = name === "second" ? "me" : name;
+    const patience = this.#site.isCertain ? 0 : LAG;
+    const deadline = performance.now() + patience;
+    for (;;) {
+      const client = await this.#connect(world, name);
+      const token = this.#stage.tokenOf(person as Person | "foreigner");
+      const [answer, data] = await client.login({ token });
+      const isRefused = answer === "error";
+      if (name === "banned") {
+        if (!isRefused) this.#note(name, "may log in");
+        return client;
+      }
+      if (!isRefused) return client;
+      if (performance.now() >= deadline) {
+        throw new Error(`${name} may not log in: ${JSON.stringify(data)}`);
+      }
+      client.close();
+      await delay(100);
+    }
+  }
+
+  async #connect(world: string, name: Audience): Promise<Client> {
     const client = await this.#site.connect(world, this.#clients.length);
+    client.onFault = (fault) => this.#note(name, fault);
     this.#clients.push(client);
     return client;
   }

@@ -53,11 +53,14 @@ type Changes = {
 
 /** The changes of a push. */
 const changes: Changes = {
-  "world.updated": (_, data) => data,
-  "world.changed": ({ rooms }, { world, permissions, ...changed }) => ({
+  "world.updated": (state, data) => ({
+    ...data,
+    ...withRooms(state, data.rooms),
+  }),
+  "world.changed": (state, { world, permissions, ...changed }) => ({
     ...(world && { world }),
     ...(permissions && { permissions }),
-    rooms: changedRooms(rooms, changed),
+    ...withRooms(state, changedRooms(state.rooms, changed)),
   }),
   "world.user_count_change": ({ rooms }, { room, ...crowd }) => ({
     rooms: rooms.map((it) => (it.id === room ? { ...it, ...crowd } : it)),
@@ -197,6 +200,24 @@ const pointersOf = (channels: readonly SentChannel[]): Pointers =>
   Object.fromEntries(
     channels.map(({ id, unread_pointer }) => [id, unread_pointer]),
   );
+
+/**
+ * The changes of a new list of rooms. The channel of a room has the id of the room, and
+ * leaves the list of channels when the user may no longer read it.
+ */
+function withRooms(state: LiveState, rooms: LiveState["rooms"]): object {
+  const lost = new Set(readIn(state.rooms));
+  for (const id of readIn(rooms)) lost.delete(id);
+  const channels = state.channels.filter(({ id }) => !lost.has(id));
+  const isSame = channels.length === state.channels.length;
+  return isSame ? { rooms } : { rooms, ...withChannels(state, channels) };
+}
+
+/** The rooms whose chat the user may read. */
+const readIn = (rooms: LiveState["rooms"]): string[] =>
+  rooms
+    .filter(({ permissions }) => permissions.includes("room:chat.read"))
+    .map(({ id }) => id);
 
 /** The changes of a new list of channels. */
 function withChannels(state: LiveState, channels: SentChannel[]): object {

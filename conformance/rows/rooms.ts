@@ -93,7 +93,6 @@ export const roomRows: Rows = {
     as: "admin",
     inRoom: "room.update",
     payload: ({ room }) => ({ room, trait_grants: { "room.view": ["admin"] } }),
-    todo: "the channel of a room that the user no longer sees stays in the list of channels",
     pushes: [
       ["world.updated", "world"],
       ["room.viewer.removed", "mine"],

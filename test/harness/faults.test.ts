@@ -14,12 +14,13 @@ const wanted = process.env.ROW ?? "";
 /** Otherwise each call fails for one row of a module, in one way. */
 const inAllWays = process.env.FAULTS === "all";
 
-/** Why a fault is expected; false if it is not. */
-function reasonFor(kind: Kind, fault: string): string | false {
-  return kind === "throw" && fault.startsWith("(done)")
-    ? "what is no fault of the store is repeated for rights only"
-    : false;
-}
+/**
+ * Whether a fault is by design: a listener that throws something else than an error of
+ * the store has a bug, which a repetition would only repeat. Its push is lost, and the log
+ * has the error. Changes of rights are repeated in any case.
+ */
+const isByDesign = (kind: Kind, fault: string): boolean =>
+  kind === "throw" && fault.startsWith("(done)");
 
 void t.test(
   "each call of the store fails once",
@@ -42,9 +43,8 @@ void t.test(
             const entry = [name, row] as const;
             const outcome = await runWithFault(house, faults, entry, n, kind);
             for (const fault of outcome.faults) {
-              const { todo = reasonFor(kind, fault) } = row;
-              const call = outcome.calls[n];
-              t.fail(`${name}: ${call} ${kind}: ${fault}`, { todo });
+              if (isByDesign(kind, fault)) continue;
+              t.fail(`${name}: ${outcome.calls[n]} ${kind}: ${fault}`);
             }
             return outcome.calls;
           };

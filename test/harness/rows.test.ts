@@ -42,8 +42,7 @@ void t.test("rows", async (t) => {
         limit(async () => {
           const stage = house.stage(row.as ?? "member");
           const faults = await verify(house, stage, name, row);
-          const { todo = false } = row;
-          for (const fault of faults) t.fail(`${name}: ${fault}`, { todo });
+          for (const fault of faults) t.fail(`${name}: ${fault}`);
           if (faults.length === 0) t.pass(name);
         }),
       ),

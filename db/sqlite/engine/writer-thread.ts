@@ -98,9 +98,10 @@ async function take(received: Message): Promise<void> {
   }
   const users = calls.filter((call) => call[1] === "eraseUser");
   const others = calls.filter((call) => call[1] !== "eraseUser");
-  const [first, second] = [await commit(others), await erase(users)];
-  const answers = [...first.answers, ...second.answers];
-  const hints = [...first.hints, ...second.hints].map(toSent);
+  const written = await commit(others);
+  const erased = await erase(users);
+  const answers = written.answers.concat(erased.answers);
+  const hints = written.hints.concat(erased.hints).map(toSent);
   erasing.after(calls, answers);
   port.postMessage({ answers, hints } satisfies BatchReport);
   isWriting = false;
