@@ -1,14 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import t from "tap";
-import type { BusMessage } from "../../db/bus/bus.js";
-import {
-  type Client,
-  type Json,
-  makeRoom,
-  soon,
-  startLive,
-} from "../live/client.js";
-import { startPair } from "./pair.js";
+import { type Client, type Json, makeRoom, startLive } from "../live/client.js";
 
 const chat = (config: object = {}) => ({
   module_config: [{ type: "chat.native", config }],
@@ -79,68 +71,6 @@ void t.test("a connection is told of a user once", async (t) => {
   t.same(toldOf({ users }), ["ada", "ben"]);
   await say(ada, channel, "six");
   t.same(toldOf(await ben.next("chat.event")), []);
-});
-
-void t.test("volatile members, in two processes", async (t) => {
-  const pair = await startPair(t);
-  const { one, two } = pair;
-  const { value: room } = await one.store.rooms.create("demo", {
-    name: "Lobby",
-    ...chat({ volatile: true }),
-  });
-  const channel = room.id;
-  const [first, second] = [
-    await one.person(named("ada")),
-    await two.person(named("ada")),
-  ];
-  const isMember = (half = one) =>
-    half.app.live.chat.channels.isVolatileMember("demo", channel, first.id);
-  const until = (half: typeof one, expected: boolean) =>
-    soon(
-      (async () => {
-        while (isMember(half) !== expected) await new Promise(setImmediate);
-      })(),
-    );
-  const told = [tellings(one.app), tellings(two.app)];
-  const send = { channel, ...text("hello") };
-  t.equal(await first.code("chat.send", send), "chat.denied");
-  await first.do("chat.subscribe", { channel });
-  await second.do("chat.join", { channel });
-  await until(one, true);
-  t.same(
-    told.map((each) => each.map(([user]) => user)),
-    [[first.id], [first.id]],
-    "both processes tell their connections",
-  );
-  t.equal(await first.code("chat.send", send), "ok", "as a user, everywhere");
-  t.equal((await second.next("chat.event")).content.body, "hello");
-
-  second.close();
-  await soon(second.closed);
-  // A process without people of this user need not know it.
-  await until(two, false);
-  t.ok(isMember(), "until the last one ends");
-  await first.do("chat.unsubscribe", { channel });
-  await until(one, false);
-  t.same(
-    told.map(({ length }) => length),
-    [2, 1],
-    "only where the user is",
-  );
-  t.equal(await first.code("chat.send", send), "chat.denied");
-
-  await first.do("chat.join", { channel });
-  const third = await two.person(named("ada"));
-  await first.do("chat.leave", { channel });
-  t.notOk(isMember(), "who leaves is none, whoever else listens");
-  await third.do("chat.join", { channel });
-  await until(one, true);
-  const ended: BusMessage = {
-    type: "process.ended",
-    process: two.app.events.process,
-  };
-  pair.hand(one, ended);
-  t.notOk(isMember(), "a process takes its connections with it");
 });
 
 void t.test("a volatile member who stays", async (t) => {

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { type Client, demo, type Json } from "../live/client.js";
+import { demo, type Json } from "../live/client.js";
 import {
   direct,
-  idsOf,
   keys,
   message,
   named,
@@ -25,7 +24,6 @@ const missedOf = (warnings: Json[]): string[] =>
 
 void t.test("mentions", async (t) => {
   const talk = await startTalk(t, {}, [demo(), demo({ id: "other" })]);
-  const { live } = talk;
 
   const counts = async (uid: string, channel: string): Promise<number> => {
     const client = await talk.person(uid);
@@ -104,22 +102,6 @@ void t.test("mentions", async (t) => {
     t.same(namesOf(others), ["chat.event"], "only me is warned");
   });
 
-  await t.test("1 the warning is before the own event", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const outside = await talk.person("outside");
-    await talk.calm(channel, ann);
-    const content = { type: "text", body: at(outside.id) };
-    ann.sendFrame("chat.send", "w", message(channel, content));
-    const names: string[] = [];
-    while (names.length < 3) {
-      const [name] = await ann.frame();
-      // The room is new, and the news of it may be late.
-      if (name !== "world.updated") names.push(name);
-    }
-    t.same(names, ["success", "chat.mention_warning", "chat.event"]);
-  });
-
   await t.test("8.5 Who: everybody if the room is volatile", async (t) => {
     const channel = await talk.room({
       volatile: true,
@@ -158,19 +140,6 @@ void t.test("mentions", async (t) => {
     await talk.settle(channel);
     const frames = await bob.all();
     t.notOk(namesOf(frames).includes("chat.notification"));
-  });
-
-  await t.test("F5 mentions do not reach other worlds", async (t) => {
-    const channel = await talk.room({ volatile: true });
-    const ann = await talk.member("ann", channel);
-    const foreign = await talk.person("foreign", { world: "other" });
-    await say(ann, channel, at(foreign.id));
-    await talk.settle(channel, ann);
-    t.same(await talk.came(foreign), []);
-    const own = await talk.came(ann);
-    t.same(named(own, "chat.mention_warning"), [], "nor is it a user here");
-    const again = await talk.person("foreign", { world: "other" });
-    t.same(again.hello["chat.notification_counts"], {});
   });
 
   await t.test("8.5 50 or more ids: nobody", async (t) => {
@@ -235,34 +204,5 @@ void t.test("mentions", async (t) => {
     const told = named(await talk.came(bob), "chat.notification");
     t.equal(told.length, 1, "once, as of any message");
     t.equal(await counts("bob d", dm), 1 + 1, "and one more: the fence");
-  });
-
-  await t.test("8.5 Order for a receiver who is not subscribed", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const bob = await talk.member("bob", channel);
-    await bob.do("chat.unsubscribe", { channel });
-    await talk.calm(channel, bob);
-    await say(ann, channel, at(bob.id));
-    t.same(namesOf(await talk.heard(channel, bob)), [
-      "chat.notification",
-      "chat.unread_pointers",
-    ]);
-  });
-
-  await t.test("8.5 many are mentioned, each is told", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const people: Client[] = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => talk.member(`many ${i}`, channel)),
-    );
-    await talk.calm(channel, ...people);
-    const body = at(...people.map(({ id }) => id));
-    const { event_id } = await say(ann, channel, body);
-    for (const client of people) {
-      const { event } = await client.next("chat.notification");
-      t.same(idsOf([event]), [event_id]);
-    }
-    t.equal((await live.guest()).hello["chat.channels"].length, 0);
   });
 });

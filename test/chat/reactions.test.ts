@@ -150,26 +150,6 @@ void t.test("reactions", async (t) => {
     t.same((await history(ann, elsewhere)).at(-1).reactions, {});
   });
 
-  await t.test("8.2 chat.react asks for chat.send, membership", async (t) => {
-    const channel = await talk.room({
-      permission_config: { "chat.send": [["speaker"]] },
-    });
-    const speaker = { traits: ["speaker"] };
-    const ann = await talk.member("ann", channel, speaker);
-    const { event_id: event } = await say(ann, channel, "x");
-    const mute = await talk.member("mute", channel);
-    const outside = await talk.person("outside", speaker);
-    await outside.do("chat.subscribe", { channel });
-    const payload = { channel, event, reaction: "👍" };
-    t.equal(await mute.code("chat.react", payload), "protocol.denied");
-    t.equal(await outside.code("chat.react", payload), "chat.denied");
-    const volatile = await talk.room({ volatile: true });
-    const bob = await talk.member("bob", volatile);
-    const said = await say(bob, volatile, "x");
-    const { reactions } = await react(bob, volatile, said.event_id);
-    t.same(reactions, { "👍": [bob.id] }, "volatile members may");
-  });
-
   await t.test("B the answer shows an event only to readers", async (t) => {
     const channel = await talk.room({
       permission_config: { "chat.read": [["reader"]] },

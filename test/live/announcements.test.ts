@@ -1,7 +1,5 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { StoreError } from "../../db/contract/store.js";
-import { until } from "../helper.js";
 import { type Json, startLive } from "./client.js";
 
 const keys = (value: object) => Object.keys(value).sort();
@@ -170,28 +168,4 @@ void t.test("what announcements refuse", async (t) => {
     });
     t.same(problem, { code: "auth.denied", message: "Permission denied." });
   }
-});
-
-void t.test("a login that failed does not keep announcements on", async (t) => {
-  const live = await startLive(t);
-  const { announcements } = live.app.store;
-  const show_until = Date.now() + 1500;
-  const draft = { text: "Lunch", state: "active", show_until } as const;
-  await announcements.create("demo", draft);
-  const list = announcements.list.bind(announcements);
-  t.teardown(() => Object.assign(announcements, { list }));
-  const clients = [await live.connect(), await live.connect()];
-  let calls = 0;
-  announcements.list = async (...args) => {
-    // The first one fails when the second login is under way.
-    if (++calls > 1) return list(...args);
-    clients[1]!.sendFrame("authenticate", { client_id: "b" });
-    await until(() => live.app.live.hub.in("demo").size === 2);
-    throw new StoreError("busy", "The database is locked.");
-  };
-  clients[0]!.sendFrame("authenticate", { client_id: "a" });
-  const [unlucky] = await Promise.all(clients.map((each) => each.frame()));
-  t.match(unlucky, ["error", { code: "server.unavailable" }]);
-  const late = await live.guest("c");
-  t.match(await late.next(PUSH), { text: "Lunch", is_visible: false });
 });

@@ -387,49 +387,6 @@ function sorted(value: Json): Json {
   );
 }
 
-void t.test("rights that were lost for a moment", async (t) => {
-  const live = await startLive(t);
-  const room = await makeRoom(live, {
-    module_config: [{ type: "question", config: { active: true } }],
-  });
-  const mine = `demo/rooms/${room}`;
-  const reader = await follower(live, { uid: "r" });
-  const old = await live.guest();
-  await live.rest("PATCH", mine, {
-    permission_config: { "question.read": ["crew"] },
-  });
-  // Their answers lack what the right would have shown, and no other answer follows.
-  for (const client of [reader, old]) {
-    t.equal(await client.code("question.list", { room }), "protocol.denied");
-  }
-  await live.rest("PATCH", mine, { permission_config: {} });
-  for (const [client, push] of [
-    [reader, "world.changed"],
-    [old, "world.updated"],
-  ] as const) {
-    for (const may of [false, true]) {
-      const [{ permissions }] = (await client.next(push)).rooms;
-      t.equal(permissions.includes("room:question.read"), may, push);
-      t.ok(permissions.includes("room:view"), push);
-    }
-  }
-});
-
-void t.test("a module that was gone for a moment", async (t) => {
-  const live = await startLive(t);
-  const module_config = [{ type: "poll", config: { active: true } }];
-  const room = await makeRoom(live, { module_config });
-  const mine = `demo/rooms/${room}`;
-  const reader = await follower(live, { uid: "r" });
-  await live.rest("PATCH", mine, { module_config: [] });
-  t.equal(await reader.code("poll.list", { room }), "room.unknown");
-  await live.rest("PATCH", mine, { module_config });
-  for (const may of [false, true]) {
-    const [{ permissions }] = (await reader.next("world.changed")).rooms;
-    t.equal(permissions.includes("room:poll.read"), may);
-  }
-});
-
 void t.test("why clients may not write, or come", async (t) => {
   const live = await startLive(t);
   const { users } = live.app.store;

@@ -335,42 +335,6 @@ void t.test("room.create", async (t) => {
   t.same(module_config, [{ type: "chat.native", config: { volatile: true } }]);
 });
 
-void t.test("a private world tells only those who see the room", async (t) => {
-  const rules = { "room.view": ["staff"] };
-  const live = await startLive(t, {}, [demo()]);
-  const admin = await live.admin();
-  await live.app.store.worlds.configure("demo", {
-    permission_config: { ...rules, "room.update": ["admin"] },
-  });
-  const staff = await live.person({ uid: "s", traits: ["staff"] });
-  const guest = await live.guest();
-  await admin.next("world.updated");
-  await calm(live, admin, staff, guest);
-  const payload = { name: "A", description: "", modules: [] };
-  const { room } = await admin.do("room.create", payload);
-  t.equal((await staff.next("room.create")).id, room);
-  await live.settled();
-  t.same(await guest.all(), []);
-  t.same(await admin.all(), []);
-});
-
-void t.test("room.delete", async (t) => {
-  const live = await startLive(t);
-  const hidden = { "room.view": ["admin"] };
-  const room = await makeRoom(live, { permission_config: hidden });
-  const [admin, guest] = [await live.admin(), await live.guest()];
-  t.equal(await guest.code("room.delete", { room }), "protocol.denied");
-  await admin.do("room.enter", { room });
-  await calm(live, admin, guest);
-  t.same(await admin.do("room.delete", { room }), {});
-  t.same(await admin.next("room.delete"), { id: room });
-  t.notOk((await guest.names()).includes("room.delete"), "who saw it not");
-  t.equal(await admin.code("room.enter", { room }), "room.unknown");
-  t.equal(await live.app.store.rooms.get("demo", room), undefined);
-  t.same(live.app.live.hub.inRoom("demo", room).size, 0);
-  t.same((await live.guest()).hello["world.config"].rooms, []);
-});
-
 const R = [
   "description",
   "force_join",

@@ -1,45 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { processClock } from "../../db/log/clock.js";
-import { StoreError } from "../../db/contract/store.js";
 import { inSlices } from "../../live/delivery/slices.js";
 import type { View } from "../../live/rules/world-state.js";
 import { until } from "../helper.js";
 import { type Json, makeRoom, soon, startLive } from "./client.js";
-
-void t.test("a read that failed once", async (t) => {
-  const live = await startLive(t);
-  const { rooms } = live.app.store;
-  const all = rooms.all.bind(rooms);
-  t.teardown(() => Object.assign(rooms, { all }));
-  rooms.all = async () => {
-    rooms.all = all;
-    throw new StoreError("busy", "The database is locked.");
-  };
-  const unlucky = await live.connect();
-  t.match(await unlucky.login({ client_id: "a" }), [
-    "error",
-    { code: "server.unavailable" },
-  ]);
-  t.equal((await soon(unlucky.closed)).code, 1013, "so that it comes back");
-  const lucky = await live.guest();
-  t.equal(lucky.hello["world.config"].world.id, "demo");
-});
-
-void t.test("a store that cannot be used", async (t) => {
-  const live = await startLive(t);
-  const [guest, other] = [await live.guest(), await live.guest()];
-  const { users } = live.app.store;
-  const blocked = users.blocked.bind(users);
-  users.blocked = async () => {
-    users.blocked = blocked;
-    throw new StoreError("unusable", "It cannot be reached.");
-  };
-  guest.sendFrame("user.list.blocked", 1, null);
-  t.match(await guest.next("error"), { code: "server.unavailable" });
-  t.equal((await soon(guest.closed)).code, 1013);
-  t.same(await other.do("user.list.blocked"), { users: [] }, "others stay");
-});
 
 void t.test("a world that nobody is in", async (t) => {
   const live = await startLive(t);

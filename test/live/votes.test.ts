@@ -4,7 +4,6 @@ import {
   type Client,
   demo,
   type Frame,
-  holdRates,
   type Json,
   type LiveServer,
   makeRoom,
@@ -216,90 +215,6 @@ void t.test("a vote that is withdrawn while results are pushed", async (t) => {
   t.same(
     pushed.map((seen) => "results" in seen),
     [false],
-  );
-});
-
-void t.test("a store that fails for a moment", async (t) => {
-  const { live, room, manager, open } = await startVotes(t);
-  const poll = await open();
-  const [tea] = poll.options.map(({ id }) => id);
-  const [voter = ""] = await crowd(live, 1);
-  await manager.all();
-  const { polls: store } = live.app.store;
-  const get = store.get.bind(store);
-  store.get = async () => {
-    store.get = get;
-    throw new Error("no disk");
-  };
-  await store.vote("demo", room, poll.id, voter, [tea!]);
-  await nextPoll(manager, ({ results }) => results[tea!] === 1);
-  t.match(live.log.splice(0), [{ err: { message: "no disk" } }]);
-});
-
-void t.test("rights that end while a push is due", async (t) => {
-  const { live, room, manager, open } = await startVotes(t);
-  const poll = await open();
-  const [tea] = poll.options.map(({ id }) => id);
-  const voters = await crowd(live, 2);
-  const ann = await live.guest("voter-0");
-  await ann.do("room.enter", { room });
-  const { polls: store } = live.app.store;
-  await store.vote("demo", room, poll.id, voters[0]!, [tea!]);
-  await nextPoll(ann, ({ results }) => results[tea!] === 1);
-
-  const get = store.get.bind(store);
-  const begun = gate();
-  const goes = gate();
-  store.get = async (...args) => {
-    store.get = get;
-    begun.open();
-    await goes.opened;
-    return get(...args);
-  };
-  await store.vote("demo", room, poll.id, voters[1]!, [tea!]);
-  await begun.opened;
-  await live.app.store.rooms.update("demo", room, {
-    permission_config: { "poll.read": [["staff"]], "poll.vote": [["staff"]] },
-  });
-  goes.open();
-  await nextPoll(manager, ({ results }) => results[tea!] === 2);
-  await live.settled();
-  t.same(polls(await ann.all()), []);
-});
-
-void t.test("a draft is for managers alone", async (t) => {
-  const { live, room, manager, open } = await startVotes(t, {
-    "poll.results": [["early"]],
-  });
-  const poll = await open();
-  const [tea, coffee] = poll.options.map(({ id }) => id);
-  const early = await live.person({ uid: "early", traits: ["early"] });
-  const ann = await live.guest("ann");
-  for (const client of [early, ann]) await client.do("room.enter", { room });
-  const { id } = poll;
-  await ann.do("poll.vote", { room, id, options: [tea] });
-  await nextPoll(ann, ({ results }) => results[tea!] === 1);
-  await nextPoll(early, ({ results }) => results[tea!] === 1);
-  // A push of votes is due while the poll becomes a draft, which then changes. It does
-  // not come before, however long that takes.
-  const go = holdRates(t);
-  await ann.do("poll.vote", { room, id, options: [coffee] });
-  await ann.do("poll.vote", { room, id, options: [] });
-  await manager.do("poll.update", { room, id, state: "draft" });
-  await nextPoll(ann, ({ state }) => state === "draft");
-  await nextPoll(early, ({ state }) => state === "draft");
-  await manager.do("poll.update", { room, id, content: "Secret" });
-  go();
-  // One push because of the change, and one that was due.
-  await nextPoll(manager, ({ content }) => content === "Secret");
-  await nextPoll(manager, ({ content }) => content === "Secret");
-  for (const client of [ann, early]) {
-    const told = JSON.stringify(await client.all());
-    t.notMatch(told, /Secret/);
-  }
-  t.equal(
-    await ann.code("poll.vote", { room, id, options: [tea] }),
-    "poll.vote",
   );
 });
 

@@ -6,7 +6,7 @@ import { filesOf, type Suite, suites } from "./suites.js";
 
 // Breaks the product in one place at a time, and counts for each suite how often it
 // notices: npm run mutate -- [--only <part of an area, file or consequence>]
-// [--suite <name>] [--files <part of a path>] [--all] [--minutes <most>] [--list].
+// [--suite <name>] [--files <part of a path>] [--all | --first] [--minutes <most>] [--list].
 
 const { values: options } = parseArgs({
   options: {
@@ -15,6 +15,8 @@ const { values: options } = parseArgs({
     files: { type: "string" },
     /** Every suite for every mutant, not only the ones that are meant for its area. */
     all: { type: "boolean", default: false },
+    /** For each mutant, only the suites up to the first that notices it. */
+    first: { type: "boolean", default: false },
     minutes: { type: "string", default: "60" },
     /** Checks the table, and runs nothing. */
     list: { type: "boolean", default: false },
@@ -83,6 +85,7 @@ async function tryAll(scratch: Scratch): Promise<void> {
     const tried = triedFor(mutant);
     let isNoticed = tried.length === 0;
     for (const suite of tried) {
+      if (options.first && isNoticed) break;
       if (Date.now() > deadline) {
         left.push(`${nameOf(mutant)} by ${suite.name}`);
         continue;

@@ -1,6 +1,4 @@
-import { configOf } from "../stack.js";
 import t, { type Test } from "tap";
-import { createApp } from "../../app.js";
 import type {
   PermissionConfig,
   Rule,
@@ -15,7 +13,6 @@ import {
   tokenOf,
   worldOf,
 } from "../helper.js";
-import { testdir } from "../testdir.js";
 
 const world = "/api/v1/worlds/demo/";
 const rooms = `${world}rooms/`;
@@ -114,24 +111,6 @@ async function checkTable(
 const none = "401 401      401 401      401 401 401        401 401 401";
 const deny = "403 403      403 403      403 403 403        403 403 403";
 
-void t.test("a world with the default rules", (t) =>
-  checkTable(t, rules({}), { "room.view": ["crew"] }, [
-    ["nobody", none],
-    ["garbage", none],
-    ["badly signed", none],
-    ["a client ID", none],
-    ["of another world", deny],
-    ["a guest", deny],
-    ["crew", deny],
-    ["api", deny],
-    ["admin", deny],
-    ["Admin + API", deny],
-    ["admin,api", deny],
-    ["admin + api", "200 200  200 201  200 200 204  403 403 403"],
-    ["admin + api + crew", "200 200  200 201  200 200 204  200 200 204"],
-  ]),
-);
-
 void t.test("a world whose API is open", (t) =>
   checkTable(
     t,
@@ -162,18 +141,6 @@ void t.test("a world whose API is open", (t) =>
       ["admin", "403 403  200 201  200 200 204  200 403 204"],
     ],
   ),
-);
-
-void t.test("a world that says only who may call", (t) =>
-  checkTable(t, { "world.api": [] }, {}, [
-    // What is for everybody stays so, and administration is for nobody.
-    ["a guest", "403 403  200 403  200 403 403  200 403 403"],
-    ["admin + api", "403 403  200 403  200 403 403  200 403 403"],
-  ]),
-);
-
-void t.test("a world without any rule", (t) =>
-  checkTable(t, {}, {}, [["admin + api", deny]]),
 );
 
 void t.test("a room cannot open the API of its world", (t) =>
@@ -298,29 +265,4 @@ void t.test("a change of rules holds from the next request", async (t) => {
   t.equal((await call({ url: rooms, as: guest })).status, 200);
   await change(rules({}));
   t.equal((await call({ url: rooms, as: guest })).status, 403);
-});
-
-void t.test("what a route must declare to start", async (t) => {
-  const required = /new does not declare what it requires/;
-  const cases: [name: string, path: string, options: object, error?: RegExp][] =
-    [
-      ["nothing", "/api/v1/new", {}, required],
-      ["nothing in a config", "/api/v1/new", { config: {} }, required],
-      ["public", "/api/v1/new", { config: { requires: "public" } }],
-      ["no key of its own", "/api/v1/new", { config: { requires: [] } }],
-      ["nothing, elsewhere", "/new", {}, required],
-      ["public, elsewhere", "/new", { config: { requires: "public" } }],
-    ];
-  for (const [name, path, options, error] of cases) {
-    await t.test(name, async (t) => {
-      const app = createApp({ config: await configOf(testdir(t)) });
-      t.teardown(() => app.close());
-      app.register(async (scope) => {
-        scope.get(path, options, async () => ({}));
-      });
-      const start = async () => void (await app.ready());
-      if (error) await t.rejects(start, { message: error });
-      else await t.resolves(start);
-    });
-  }
 });

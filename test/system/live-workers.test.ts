@@ -1,8 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import t from "tap";
-import type { Activity } from "../../schemas/activity.js";
 import { foyer, keyOf, timed, until } from "../helper.js";
 import { connectTo, startPair } from "./pair.js";
 import { listed, type Person, signer } from "./person.js";
@@ -21,116 +19,6 @@ async function firstRoom(person: Person): Promise<string> {
 
 const idsOf = (viewers: unknown) =>
   (viewers as { id: string }[]).map(({ id }) => id).sort();
-
-void t.test("people on different processes see each other", async (t) => {
-  const pair = await startPair(t);
-  const [here, there] = pair.workers();
-  const ann = await connectTo(t, pair, here!);
-  await ann.logIn(pair.sign("ann", "admin"));
-  const bob = await connectTo(t, pair, there!);
-  await bob.logIn(pair.sign("bob"));
-  const pids = new Map(
-    (await listed(pair.dataDir)).map(({ user, pid }) => [user, pid]),
-  );
-  t.same([pids.get(ann.user), pids.get(bob.user)], [here, there]);
-  const room = await firstRoom(ann);
-
-  await t.test("in rooms", async (t) => {
-    const first = await ann.call("room.enter", { room });
-    t.same(idsOf(first.viewers), [ann.user]);
-    const few = { room, users: "few" };
-    await bob.pushed("world.user_count_change", ({ users }) => users === "few");
-    t.match(bob.all("world.user_count_change"), [few]);
-    await bob.call("room.enter", { room });
-    const added = await ann.pushed("room.viewer.added");
-    t.match(added, { user: { id: bob.user } });
-    const again = await ann.call("room.enter", { room });
-    t.same(idsOf(again.viewers), [ann.user, bob.user].sort());
-    const online = { ids: [ann.user, bob.user] };
-    for (const person of [ann, bob]) {
-      t.match(await person.call("user.online_status", online), {
-        [ann.user]: true,
-        [bob.user]: true,
-      });
-    }
-    await bob.call("room.react", { room, reaction: "👏" });
-    for (const person of [ann, bob]) {
-      t.match(await person.pushed("room.reaction"), {
-        reactions: { "👏": 1 },
-      });
-    }
-    for (const person of [ann, bob]) {
-      await person.call("user.update", { profile: { display_name: "X" } });
-      await person.call("chat.join", { channel: room });
-      await person.call("chat.send", {
-        channel: room,
-        event_type: "channel.message",
-        content: { type: "text", body: "Hello" },
-      });
-    }
-    const rooms = [{ id: room, viewers: 2 }];
-    const expected = { connections: 2, users: 2, messages: 2, rooms };
-    // Each call is a connection of its own, to either process.
-    let inARow = 0;
-    await until(async () => {
-      const got = await pair.api("GET", "activity/");
-      const { slow_readers: _, since: __, ...rest } = got as Activity;
-      inARow = isDeepStrictEqual(rest, expected) ? inARow + 1 : 0;
-      return inARow === 8;
-    });
-    await bob.call("room.leave", { room });
-    t.match(await ann.pushed("room.viewer.removed"), { user_id: bob.user });
-  });
-
-  await t.test("what changes", async (t) => {
-    const text = "Doors open.";
-    await ann.call("announcement.create", { text, state: "active" });
-    t.match(await bob.pushed("announcement.created_or_updated"), { text });
-
-    await pair.api("PATCH", "", { title: "Renamed" });
-    for (const person of [ann, bob]) {
-      await person.pushed(
-        "world.updated",
-        ({ world }) => (world as { title: string }).title === "Renamed",
-      );
-    }
-    const name = "New";
-    await ann.call("room.create", {
-      ...{ name, description: "", permission_preset: "public" },
-      modules: [{ type: "chat.native" }],
-    });
-    for (const person of [ann, bob]) {
-      t.match(await person.pushed("room.create"), { name });
-    }
-    const rename = ["world", "update", "sample", "--title", "By command"];
-    t.match(await foyer(pair.dataDir, rename), { code: 0 });
-    for (const person of [ann, bob]) {
-      await person.pushed(
-        "world.updated",
-        ({ world }) => (world as { title: string }).title === "By command",
-      );
-    }
-  });
-
-  await t.test("at most so many connections", async (t) => {
-    for (const person of [ann, bob]) person.pushes.length = 0;
-    await ann.call("world.config.patch", { connection_limit: 2 });
-    for (const person of [ann, bob]) await person.pushed("world.updated");
-    const own: Person[] = [];
-    for (const pid of [here!, there!, here!, there!]) {
-      const person = await connectTo(t, pair, pid);
-      own.push(await person.logIn(pair.sign("eve")));
-    }
-    for (const person of own.slice(0, 2)) {
-      t.equal(await person.ended(), 1000);
-      t.match(person.all("error"), [{ code: "connection.replaced" }]);
-    }
-    for (const person of own.slice(2)) {
-      t.same(await person.call("user.fetch", { ids: [] }), {});
-      t.equal(person.closed, undefined);
-    }
-  });
-});
 
 void t.test("what ends connections reaches every process", async (t) => {
   const pair = await startPair(t);
