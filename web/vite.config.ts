@@ -21,11 +21,16 @@ function reachOf(
 
 /**
  * Files with the modules that several pages need at once: `base` for the first page and the
- * console, `event` for the event behind the first page and the console.
+ * console, `event` for the event behind the first page and the console, and `visit` for the
+ * rest of what every visitor needs behind the first page.
  */
 function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
   const reached = (entry: string) => reachOf(at(entry), getModuleInfo).has(id);
-  if (!reached("console/main.ts")) return null;
+  if (!reached("console/main.ts")) {
+    // Screens and hosts see what visitors see: it stays one file.
+    const isOfVisit = reached("attend/Visit.svelte");
+    return isOfVisit && !reached("attend/main.ts") ? "visit" : null;
+  }
   if (reached("attend/main.ts")) return "base";
   return reached("attend/Visit.svelte") ? "event" : null;
 }

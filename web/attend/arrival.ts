@@ -1,14 +1,33 @@
 import { readPage } from "../lib/page.js";
+import { screenIn } from "../state/screens.js";
 import { browserShelf, forgetAll } from "../lib/storage.js";
-import { Identities, tokenOf, withoutToken } from "../state/identity.js";
+import {
+  Identities,
+  type Identity,
+  type Purpose,
+  tokenOf,
+  withoutToken,
+} from "../state/identity.js";
 
 /** This browser's storage. */
 export const shelf = browserShelf();
 const { world } = readPage(document);
 
+/** The screen in a hall that the address asks for. */
+export const hall = screenIn(location.search);
+
+const identitiesOf = (purpose: Purpose) =>
+  world === null ? undefined : new Identities(shelf, world, purpose);
+
 /** This browser's storage for the event; undefined at an address without one. */
-export const identities =
-  world === null ? undefined : new Identities(shelf, world, "attend");
+export const identities = identitiesOf(hall ? "screen" : "attend");
+
+/**
+ * As whom the page begins. A screen without a link of its own shows what the user of this
+ * browser sees.
+ */
+export const keptIdentity = (): Identity | undefined =>
+  identities?.kept ?? (hall && identitiesOf("attend")?.kept);
 
 /**
  * Takes the token out of the address, where histories and screenshots would keep it.

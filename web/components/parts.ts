@@ -13,3 +13,11 @@ export const provideParts = (parts: Parts): Parts => setContext(KEY, parts);
 
 /** The parts of the room around a component; undefined outside of rooms. */
 export const useParts = (): Parts | undefined => getContext(KEY);
+
+const HALL = Symbol("hall");
+
+/** Tells the components below that a host runs the hall: they offer "On screen" at once. */
+export const provideHall = (): true => setContext(HALL, true as const);
+
+/** Whether a component is in the view of a host. */
+export const isInHall = (): boolean => getContext(HALL) === true;

@@ -332,6 +332,27 @@ export const de: Messages = {
     lostText: "Vielleicht dürfen Sie sie nicht mehr lesen.",
     more: "Mehr anzeigen",
   },
+  hall: {
+    view: "Regieansicht",
+    leave: "Regieansicht verlassen",
+    picture: "Bild",
+    screens: "Leinwände",
+    onScreen: "Auf der Leinwand",
+    questions: "Leinwand: Frage",
+    poll: "Leinwand: Umfrage",
+    chat: "Leinwand: Chat",
+    welcome: "Leinwand: Begrüßung",
+    order: "Sortieren nach",
+    votes: "Meiste Stimmen",
+    newest: "Neueste",
+    oldest: "Älteste",
+    scan: "Scannen und mitmachen",
+    welcomeText:
+      "Scannen Sie den Code, um mitzureden, zu fragen und abzustimmen.",
+    askText: "Scannen Sie den Code und stellen Sie Ihre Frage.",
+    voteText:
+      "Scannen Sie den Code, um abzustimmen, sobald eine Umfrage läuft.",
+  },
   polls: {
     vote: "Abstimmen",
     title: "Umfragen",

@@ -2,8 +2,8 @@ import type { Shelf } from "../lib/storage.js";
 
 // The identity of a user in a world: the bearer of a token, or a guest with an id of its own.
 
-/** Where a page keeps its token: a console's never becomes an attendee's. */
-export type Purpose = "attend" | "console";
+/** Where a page keeps its token: a console's or a screen's never becomes an attendee's. */
+export type Purpose = "attend" | "console" | "screen";
 
 export interface Identity {
   token?: string;

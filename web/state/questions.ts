@@ -26,6 +26,16 @@ function wanted(
 const filterOf = ({ state, answered }: ListedQuestion): Filter =>
   state === "archived" ? "archived" : answered ? "answered" : "open";
 
+/** In which order questions stand, behind the one on the screen. */
+export type Order = "votes" | "newest" | "oldest";
+
+const orders: Record<Order, (a: ListedQuestion, b: ListedQuestion) => number> =
+  {
+    votes: (a, b) => b.score - a.score,
+    newest: (a, b) => Date.parse(b.timestamp) - Date.parse(a.timestamp),
+    oldest: (a, b) => Date.parse(a.timestamp) - Date.parse(b.timestamp),
+  };
+
 /**
  * Sorts questions for a page.
  * @param questions the oldest first.
@@ -35,6 +45,7 @@ export function boardOf(
   questions: readonly ListedQuestion[],
   filter: Filter,
   votes: ReadonlyMap<string, boolean>,
+  order: Order = "votes",
 ): Board {
   const waiting = questions.filter(({ state }) => state === "mod_queue");
   const others = questions.filter(({ state }) => state !== "mod_queue");
@@ -45,7 +56,8 @@ export function boardOf(
     .map((question) => wanted(question, votes))
     // Sorting keeps the order of equals: the oldest first.
     .sort(
-      (a, b) => Number(b.is_pinned) - Number(a.is_pinned) || b.score - a.score,
+      (a, b) =>
+        Number(b.is_pinned) - Number(a.is_pinned) || orders[order](a, b),
     );
   return { waiting, shown, counts };
 }
