@@ -35,6 +35,9 @@ export interface Scene {
   stop(): Promise<void>;
 }
 
+/** Headers that Node.js adds to every answer. */
+const BY_NODE = ["connection", "content-length", "date", "keep-alive"];
+
 export const rooms = "/api/v1/worlds/bench/rooms/";
 
 /** A PDF with a size in bytes. */
@@ -83,16 +86,21 @@ export async function openScene(): Promise<Scene> {
       headers: { ...init.headers, authorization: authorization! },
     });
     if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
-    return (await answer.json()) as unknown;
+    const headers = Object.fromEntries(answer.headers);
+    for (const name of BY_NODE) delete headers[name];
+    return { headers, text: await answer.text() };
   };
   const world = await ask("/api/v1/worlds/bench/");
-  const page = (await ask(rooms)) as { results: { id: string }[] };
-  const [room] = page.results;
+  const page = await ask(rooms);
+  const { results } = JSON.parse(page.text) as { results: { id: string }[] };
+  const [first] = results;
+  const room = await ask(`${rooms}${first!.id}/`);
   const file = pdf(64 * 1024);
-  const { url } = (await ask("/storage/upload/", {
+  const uploaded = await ask("/storage/upload/", {
     method: "POST",
     ...(form(file) as RequestInit),
-  })) as { url: string };
+  });
+  const { url } = JSON.parse(uploaded.text) as { url: string };
   const media = newFolder();
   const path = new URL(url).pathname;
   mkdirSync(media, { recursive: true });
@@ -106,8 +114,8 @@ export async function openScene(): Promise<Scene> {
     many,
     bare,
     alsoStop: (server) => void all.push(server),
-    room: room!,
-    desks: page.results.slice(0, CALLERS / 2).map(({ id }) => id),
+    room: first!,
+    desks: results.slice(0, CALLERS / 2).map(({ id }) => id),
     media: { foyer: path, bare: "/media/talk.pdf" },
     async stop() {
       await Promise.all(all.map((server) => server.stop()));

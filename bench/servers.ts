@@ -72,11 +72,17 @@ async function portIn(lines: Interface): Promise<number> {
   throw new Error("Foyer ended before it listened.");
 }
 
+/** An answer that is always the same. */
+export interface Constant {
+  headers: Record<string, string>;
+  text: string;
+}
+
 /** The answers of the bare server, and the folder of files that it serves. */
 export interface Constants {
-  world: unknown;
-  room: unknown;
-  page: unknown;
+  world: Constant;
+  room: Constant;
+  page: Constant;
   media: string;
 }
 

@@ -119,8 +119,8 @@ export class Headcount {
       const rooms = new Set(connections.flat());
       const seen: Seen = [connections.length, ...rooms];
       this.#users.set(`${person} ${world}`, user);
-      this.#set(this.#process, world, person, seen);
-      this.#topic.put(world, person, seen);
+      const kept = this.#set(this.#process, world, person, seen);
+      if (kept) this.#topic.put(world, person, kept);
     } else {
       this.#users.delete(`${person} ${world}`);
       this.#set(this.#process, world, person, undefined);
@@ -141,17 +141,19 @@ export class Headcount {
     this.#parts.onElsewhere(process, world, user);
   }
 
+  /** @returns the value as it is kept. */
   #set(
     process: string,
     id: string,
     person: string,
-    after: Seen | undefined,
-  ): void {
+    now: Seen | undefined,
+  ): Seen | undefined {
     const world = this.#worldOf(id);
+    const after = now && kindOf(world, now);
     let seen = world.seen.get(process);
     if (!seen) world.seen.set(process, (seen = new Map<string, Seen>()));
     const before = seen.get(person);
-    if (after) seen.set(person, kindOf(world, after));
+    if (after) seen.set(person, after);
     else seen.delete(person);
     if (seen.size === 0) world.seen.delete(process);
     world.connections += (after?.[0] ?? 0) - (before?.[0] ?? 0);
@@ -161,6 +163,7 @@ export class Headcount {
     else world.people.delete(person);
     this.#move(id, world.rooms, person, before, after);
     if (world.seen.size === 0) this.#worlds.delete(id);
+    return after;
   }
 
   #move(

@@ -88,6 +88,8 @@ export class Incoming {
   take(): string | undefined {
     const text = this.#waiting.shift();
     this.#waitingSize -= text?.length ?? 0;
+    // Emptied like this, a list gives its memory back. Most people are idle.
+    if (!this.#waiting.length) this.#waiting.length = 0;
     return text;
   }
 

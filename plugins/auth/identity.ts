@@ -6,7 +6,6 @@ import type { TokenIssuer } from "../../schemas/issuers.js";
 import type { World, WorldKey } from "../../schemas/worlds.js";
 import type { ForeignTokens } from "./foreign-tokens.js";
 import {
-  type Claims,
   claimsSignedBy,
   IdentityError,
   isSignedWith,
@@ -14,6 +13,7 @@ import {
   type Jwt,
   type Named,
 } from "./tokens.js";
+import { namesIn, type VerifiedToken, verifiedBy } from "./verified.js";
 
 // Identifies callers by a token or a client ID. Nothing here knows of HTTP: each
 // transport parses its own headers or frames.
@@ -58,19 +58,6 @@ export type Identify = (
   credentials: Credentials,
   worldId: string,
 ) => Promise<Identified>;
-
-/** A token that a key of a world, or another issuer, signed. */
-interface VerifiedToken extends Claims {
-  readonly token: string;
-  readonly named: Named;
-  /** The world where it was verified first; others may have the same key. */
-  readonly worldId: string;
-  readonly key: WorldKey | TokenIssuer;
-  /** The version of the keys of an issuer that has an address for them. */
-  readonly keys?: string | undefined;
-  /** The version of that world in which its key was seen last. */
-  seenIn: string;
-}
 
 /** A token that no key proved. */
 interface RefusedToken {
@@ -213,8 +200,8 @@ export function identification(
         const world = claims && (await worlds.get(value.id));
         if (!world || !hasKey(world.value, key)) continue;
         const seenIn = world.version;
-        const found = { ...claims, token, named, key, worldId: value.id };
-        return { identity: remembered({ ...found, seenIn }), world };
+        const proof = { token, named, key, worldId: value.id, seenIn };
+        return { identity: remembered(verifiedBy(claims, proof)), world };
       }
     }
     throw unproven;
@@ -246,8 +233,8 @@ export function identification(
       if (failed.has(key.secret)) continue;
       const claims = claimsSignedBy(key.secret, token, jwt);
       if (claims) {
-        const found = { ...claims, token, named, key, worldId: world.id };
-        return { ...found, seenIn: version };
+        const proof = { token, key, worldId: world.id, seenIn: version };
+        return verifiedBy(claims, { ...proof, named: namesIn(key) });
       }
       failed.add(key.secret);
     }

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { Cache } from "../../db/cache.js";
 import { boundFault } from "../../schemas/bounds.js";
 import {
   MAX_LEVELS,
@@ -193,12 +194,31 @@ function readClaims(claims: Record<string, unknown>): Claims {
   return {
     tokenId: readUid(uid),
     pretalxId: readPretalxId(claims.pretalx_id),
-    traits: new Set(traits),
+    traits: sharedTraits(traits),
     profile,
     notBefore: nbf as number,
     issuedAt: iat as number,
     expires: exp as number,
   };
+}
+
+/** The bound for traits that are shared, in characters. */
+const MAX_SHARED = 1024 * 1024;
+
+/** The memory of a set beside its texts, in characters. */
+const SET_OVERHEAD = 200;
+
+const shared = new Cache<ReadonlySet<string>>(MAX_SHARED);
+
+/** Traits as a set. Most people of an event have the same ones, and share it. */
+function sharedTraits(traits: readonly string[]): ReadonlySet<string> {
+  const name = JSON.stringify(traits);
+  let set = shared.get(name);
+  if (!set) {
+    set = new Set(traits);
+    shared.set(name, set, 2 * name.length + SET_OVERHEAD);
+  }
+  return set;
 }
 
 /** A trait that no rule can name is accepted, and grants nothing. */

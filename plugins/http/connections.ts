@@ -124,6 +124,10 @@ export default fp<{ patience: number }>(
     // would cost each read 2 to 3 %. Upgraded sockets are among the connections:
     // they owe no answer, so nothing waits for them, and they end with the others.
     const connections = new Set<Socket>();
+    // One for all: `once` would keep three objects for each.
+    function forget(this: Socket) {
+      connections.delete(this);
+    }
     app.server.on("connection", (socket: Socket) => {
       if (closing) {
         socket.destroy();
@@ -132,7 +136,7 @@ export default fp<{ patience: number }>(
       // A connection that an offer to upgrade did not take elsewhere comes twice.
       if (connections.has(socket)) return;
       connections.add(socket);
-      socket.once("close", () => connections.delete(socket));
+      socket.on("close", forget);
     });
 
     // This server is no proxy. Without a listener Node.js would close the

@@ -209,7 +209,7 @@ function rowComparison<R extends object>(
     find.get([...params, ...names.map((name) => row[name])]) !== undefined;
 }
 
-function textSizeOf(row: object): number {
+export function textSizeOf(row: object = {}): number {
   let size = 0;
   for (const value of Object.values(row)) {
     if (typeof value === "string") size += value.length;

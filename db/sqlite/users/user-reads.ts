@@ -5,7 +5,7 @@ import type {
   Visitor,
 } from "../../contract/store.js";
 import type { Connection } from "../engine/connection.js";
-import type { ReadCache } from "../engine/read-cache.js";
+import { type ReadCache, textSizeOf } from "../engine/read-cache.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
 import {
   IS_KNOWN,
@@ -20,6 +20,9 @@ import {
   MAX_BLOCKED_SIZE,
   MAX_USER_PAGE,
 } from "../../rules/user-rows.js";
+
+/** The bound for users by their names, in characters. */
+const MAX_NAMED = 4 * 1024 * 1024;
 
 /** The reads of users. */
 export function userReads(db: Connection, cache: ReadCache) {
@@ -49,6 +52,8 @@ export function userReads(db: Connection, cache: ReadCache) {
     )
     .pluck();
   const find = userFinder(db);
+  // Every call over HTTP looks up its caller, whom the world need not know.
+  const named = cache.reads<{ user: UserRecord | undefined }>(MAX_NAMED);
   const users = cache.rows<UserRow, { worldId: string; user: UserRecord }>(
     select,
   );
@@ -65,8 +70,17 @@ export function userReads(db: Connection, cache: ReadCache) {
     get,
 
     find(worldId: string, name: UserNames): UserRecord | undefined {
-      const row = find(worldId, name);
-      return row && toUser(row);
+      const { tokenId, clientId } = name;
+      if (tokenId === undefined && clientId === undefined) return undefined;
+      // A world id has no NUL, and neither have the names of a user.
+      const key =
+        tokenId === undefined
+          ? `${worldId}\0c${clientId}`
+          : `${worldId}\0t${tokenId}`;
+      return named.read(key, () => {
+        const row = find(worldId, name);
+        return { value: { user: row && toUser(row) }, size: textSizeOf(row) };
+      }).user;
     },
 
     getMany: (worldId: string, ids: readonly string[]): UserRecord[] =>
