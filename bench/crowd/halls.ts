@@ -18,7 +18,7 @@ export const PEOPLE = Number(process.env.PEOPLE ?? 10_000);
 /** How many of them send. */
 export const SPEAKERS = 50;
 
-export type Kind = "foyer" | "bare" | "collecting";
+export type Kind = "foyer" | "bare" | "collecting" | "committing";
 
 /** A server with a crowd. */
 export interface Hall {

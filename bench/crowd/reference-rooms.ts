@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import Database from "better-sqlite3";
 import type { WebSocket } from "ws";
 
 /** A connection of a reference, and the socket below it. */
@@ -95,5 +99,48 @@ function frameOf(text: string): Buffer {
   return frame;
 }
 
+/** How long messages of all rooms gather for one transaction, in milliseconds. */
+const GATHERED = 8;
+
+/** Writes texts in groups to a database that is gone with the process. */
+function committer(): (text: string, committed: () => void) => void {
+  const folder = mkdtempSync(join(tmpdir(), "foyer-bench-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const db = new Database(join(folder, "messages.db"));
+  db.pragma("journal_mode = WAL");
+  db.pragma("synchronous = FULL");
+  db.exec("CREATE TABLE messages (id INTEGER PRIMARY KEY, text TEXT) STRICT");
+  const insert = db.prepare("INSERT INTO messages (text) VALUES (?)");
+  let group: { text: string; committed: () => void }[] = [];
+
+  const commit = () => {
+    const committed = group;
+    group = [];
+    db.transaction(() => {
+      for (const { text } of committed) insert.run(text);
+    })();
+    for (const message of committed) message.committed();
+  };
+  return (text, committed) => {
+    if (!group.length) setTimeout(commit, GATHERED);
+    group.push({ text, committed });
+  };
+}
+
+let write: ReturnType<typeof committer> | undefined;
+
+/** Sends each message in a loop, once it is committed to SQLite together with others. */
+function committingRoom(): Room {
+  const room = bareRoom();
+  return {
+    ...room,
+    send: (text) => (write ??= committer())(text, () => room.send(text)),
+  };
+}
+
 /** How the references send. */
-export const rooms = { bare: bareRoom, collecting: collectingRoom };
+export const rooms = {
+  bare: bareRoom,
+  collecting: collectingRoom,
+  committing: committingRoom,
+};

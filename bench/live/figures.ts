@@ -38,7 +38,7 @@ export async function figures(stage: Stage): Promise<Figure[]> {
       name: "the same, beyond a server without people, for each",
       value: ((resident - alone) * 1024) / PEOPLE,
       unit: "KiB",
-      goal: "stated",
+      goal: "≤ 10",
     },
     {
       name: "memory of bare ws with as many",
@@ -62,7 +62,7 @@ export async function figures(stage: Stage): Promise<Figure[]> {
       name: "processor time of a join, to that in bare ws",
       value: foyer.cost / bare.cost,
       unit: "",
-      goal: "stated",
+      goal: "≤ 2",
     },
     {
       name: "processor time of a join",

@@ -2,6 +2,7 @@ import { printNotes } from "../crowd/notes.js";
 import { measure, print, type Result, say } from "../rounds.js";
 import { startEngines } from "./engines.js";
 import { openDesks, reads } from "./reads.js";
+import { name as rolling, rollingRestart } from "./rolling.js";
 import { openRooms, roomWorks } from "./rooms.js";
 
 // `npm run bench nodes [part of a name …]` measures several nodes on a shared PostgreSQL
@@ -31,9 +32,13 @@ try {
     results.push(...(await measure(rooms, opened)));
     await opened.stop();
   }
+  if (chosen([{ name: rolling }]).length) {
+    say(rolling);
+    await rollingRestart(engines);
+  }
 } finally {
   await engines.stop();
 }
 say("");
-print(results);
+if (results.length) print(results);
 printNotes();
