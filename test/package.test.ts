@@ -9,7 +9,7 @@ import { testdir } from "./testdir.js";
 // What `npm pack` puts into the package. Tests run from dist/test.
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-function packed(): string[] {
+function listPacked(): string[] {
   // By way of env, as tap puts a loader into the environment of every child.
   const { PATH = "", HOME = "" } = process.env;
   const npm = ["npm", "pack", "--dry-run", "--json", "--ignore-scripts"];
@@ -24,6 +24,8 @@ function packed(): string[] {
   );
   return made!.files.map(({ path }) => path);
 }
+
+const packed = listPacked();
 
 /** Whether it is a document of the project, and no list of licenses that the build made. */
 const isOurs = (path: string) =>
@@ -42,7 +44,7 @@ const anchorsOf = (path: string) =>
   );
 
 void t.test("the package", async (t) => {
-  const files = new Set(packed());
+  const files = new Set(packed);
   for (const path of [
     "LICENSE",
     "demo/init.mp4",
@@ -107,7 +109,7 @@ void t.test("no document runs a package of another project", async (t) => {
     readFileSync(join(root, "package.json"), "utf8"),
   ) as { name: string };
   t.equal(name, "foyer-server", "foyer is taken");
-  for (const path of packed().filter(
+  for (const path of packed.filter(
     (path) => isOurs(path) || /\.ya?ml$/.test(path),
   )) {
     const text = readFileSync(join(root, path), "utf8");

@@ -248,3 +248,54 @@ void t.test("subscriptions", async (t) => {
     t.same([state.events, state.users], [[], {}], "nothing missed");
   });
 });
+
+type Method = (...args: never[]) => Promise<unknown>;
+
+/** Holds up the next call of a method of the store. */
+function holdNext(part: object, name: string) {
+  const methods = part as Record<string, Method>;
+  const method = methods[name]!;
+  let go = () => {};
+  const gone = new Promise<void>((resolve) => (go = resolve));
+  const held = new Promise<void>((resolve) => {
+    methods[name] = async (...args) => {
+      methods[name] = method;
+      resolve();
+      await gone;
+      return method(...args);
+    };
+  });
+  return { held, go };
+}
+
+void t.test(
+  "events that come before the answer to a subscription",
+  async (t) => {
+    const talk = await startTalk(t);
+    const { chat, users } = talk.live.app.store;
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const early = await talk.live.guest("early");
+    await early.do("chat.subscribe", { channel });
+    const late = await talk.live.guest("late");
+    // By the store: a connection that sends waits for what it causes.
+    const write = (body: string) =>
+      chat.send("demo", channel, { sender: ann.id, content: text(body) });
+    const pass = holdNext(users, "getMany");
+    await write("the first");
+    await pass.held;
+    await write("before the subscription");
+    const read = holdNext(chat, "channel");
+    const subscribed = late.do("chat.subscribe", { channel });
+    await read.held;
+    const { event } = await write("after it");
+    pass.go();
+    await early.next("chat.event", ({ event_id }) => event_id === event.id);
+    read.go();
+    await subscribed;
+    await talk.settle(channel);
+    const events = named(await talk.came(late), "chat.event");
+    t.strictSame(bodiesOf(events), ["after it"]);
+    t.strictSame(Object.keys(events[0].users as object), [ann.id]);
+  },
+);

@@ -176,6 +176,7 @@ void t.test("what the server does not tell is asked for", async (t) => {
 });
 
 void t.test("an answer that counts more votes is doubted, too", async (t) => {
+  hurry(t);
   const { room, live } = await startRoom(t);
   room.questions = [first];
   const questions = live.questions(HALL);

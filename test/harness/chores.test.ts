@@ -28,16 +28,20 @@ async function furnished({ servers }: House): Promise<StoreStage> {
   return stage;
 }
 
-/** Does something for each way in which a call may fail. */
+/** Does something for each way in which a call may fail, at the same time on servers of their own. */
 async function forEachKind(
   t: Test,
   act: (t: Test, kind: Kind, house: House, faults: Faults) => Promise<void>,
 ): Promise<void> {
-  const faults = new Faults();
-  const house = await openFaultyHouse(t, faults);
-  for (const kind of kinds) {
-    await t.test(kind, (t) => act(t, kind, house, faults));
-  }
+  t.jobs = kinds.length;
+  await Promise.all(
+    kinds.map((kind) =>
+      t.test(kind, { buffered: true }, async (t) => {
+        const faults = new Faults();
+        await act(t, kind, await openFaultyHouse(t, faults), faults);
+      }),
+    ),
+  );
 }
 
 /** Waits until something is so. */

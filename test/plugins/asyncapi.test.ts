@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { Parser } from "@asyncapi/parser";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import t from "tap";
@@ -15,50 +14,12 @@ import { serve } from "../helper.js";
 const url = "/api/v1/asyncapi.json";
 const names = Object.keys(commands) as CommandName[];
 
-/** What the official parser says of a document. */
-async function diagnosticsOf(document: unknown) {
-  const diagnostics = await new Parser().validate(JSON.stringify(document));
-  return (
-    diagnostics
-      // Its advice to use 3.1 is no fault of a document of 3.0.
-      .filter(({ code }) => code !== "asyncapi-latest-version")
-      .map(({ message, path }) => `${path.join("/")}: ${message}`)
-  );
-}
-
 void t.test("the document is served, and is the one committed", async (t) => {
   const { call } = await serve(t);
   const { status, body } = await call({ url });
   t.equal(status, 200);
   const committed = await readFile("docs/asyncapi.json", "utf8");
   t.same(body, JSON.parse(committed), "npm run openapi brings it up to date");
-});
-
-void t.test("the official parser has nothing to say about it", async (t) => {
-  const document = asyncapiDocument({
-    version: "1.0.0",
-    publicUrl: "https://example.org/foyer",
-    requirements: Object.fromEntries(
-      names.map((name) => [name, `the right to ${name}`]),
-    ) as Record<CommandName, string>,
-  });
-  t.match(document.operations, {
-    "room.enter": { "x-requires": "the right to room.enter" },
-    "user.ban": { "x-requires": "the right to user.ban" },
-  });
-  t.same(await diagnosticsOf(document), []);
-});
-
-void t.test("the official parser sees a broken document", async (t) => {
-  const { channels, ...document } = asyncapiDocument({ version: "1.0.0" });
-  const { world } = channels as { world: object };
-  const broken = {
-    ...document,
-    channels: { world: { ...world, messages: {} } },
-    components: {},
-  };
-  const found = await diagnosticsOf(broken);
-  t.match(found.join(), /messages\/command\.ping|does not exist/);
 });
 
 void t.test("its examples are valid", async (t) => {

@@ -1,0 +1,23 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import process from "node:process";
+
+// How many lines of tests there are for a line of product: node scripts/lines.js. Counts the
+// files of Git that are code. Generated files and benchmarks are neither; the rows of
+// conformance/ are product, because the package ships them.
+
+const CODE = /\.(ts|js|mjs|svelte|css|html|py|go|java|txt|sql|sh)$/;
+const NEITHER =
+  /^(bench|docs|deploy|demo|\.ci)\/|^client\/api\.ts$|^[^/]*\.txt$/;
+
+const count = { test: 0, product: 0 };
+const list = execFileSync("git", ["ls-files", "-z"], { encoding: "utf8" });
+for (const path of list.split("\0")) {
+  if (!CODE.test(path) || NEITHER.test(path)) continue;
+  const lines = readFileSync(path, "utf8").split("\n").length - 1;
+  count[path.startsWith("test/") ? "test" : "product"] += lines;
+}
+const ratio = (count.test / count.product).toFixed(3);
+process.stdout.write(
+  `${count.test} of tests, ${count.product} of product: ${ratio}\n`,
+);
