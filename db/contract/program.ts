@@ -1,0 +1,160 @@
+import type {
+  ImportOptions,
+  ImportResult,
+  ProgramDocument,
+} from "../../schemas/program-document.js";
+import type { Faults } from "../../schemas/errors.js";
+import type {
+  Session,
+  SessionChanges,
+  SessionDraft,
+  Speaker,
+  SpeakerChanges,
+  SpeakerDraft,
+  Warning,
+} from "../../schemas/program.js";
+import type { Author } from "./author.js";
+import type { Versioned } from "./store.js";
+
+/**
+ * The places of a program whose changes count apart: a room by its id, sessions without a
+ * room, and the speakers whom no session names.
+ */
+export type Place = string;
+export const NO_ROOM: Place = "";
+export const UNNAMED: Place = "speakers";
+
+/** What was last changed at a place. Each stamp is random, so none ever comes back. */
+export interface PlaceStamps {
+  /** Changes of sessions that everybody may see, and of their speakers. */
+  readonly shown: string;
+  /** All changes, also of drafts. */
+  readonly all: string;
+}
+
+/**
+ * The whole program of a world at one moment, frozen. Who may see what of it is decided by
+ * `rules/program-views.ts`.
+ */
+export interface Program {
+  /** By their start, those without one last, then by title and id. */
+  readonly sessions: readonly Versioned<Session>[];
+  /** By name, then by id. */
+  readonly speakers: readonly Versioned<Speaker>[];
+  readonly places: ReadonlyMap<Place, PlaceStamps>;
+  /** Changes with the rules of the world and its rooms, and with the dates of the event. */
+  readonly settings: string;
+}
+
+/** A write that was refused for its values, with what is wrong with them by field. */
+export interface Refused {
+  readonly faults: Faults;
+}
+
+/** A session as it was written, and what its author may want to know. */
+export interface SessionWritten {
+  readonly session: Versioned<Session>;
+  /** Other sessions in its room at the same time, at most 50. */
+  readonly warnings: readonly Warning[];
+}
+
+/** What the author of an import may do and see, as rules of rooms decide outside the store. */
+export interface ImportScope {
+  /** The rooms that the author may see. */
+  readonly visibleRooms: readonly string[];
+  /** The hosts under which uploads of the world have addresses, as `URL.host` has them. */
+  readonly hosts: readonly string[];
+}
+
+export interface ProgramStore {
+  /** The program of a world; an empty one if there is none. */
+  get(worldId: string): Promise<Program>;
+  /**
+   * The favorites of a user, in the order in which they were added: ids of sessions, also of
+   * ones that the user may not see now.
+   */
+  favorites(worldId: string, userId: string): Promise<string[]>;
+  /**
+   * Creates a session with a new UUID as its id.
+   * @throws {StoreError} `absent` when the world does not exist.
+   */
+  createSession(
+    worldId: string,
+    draft: SessionDraft,
+    by?: Author,
+  ): Promise<SessionWritten | Refused>;
+  /**
+   * Replaces the named fields as a whole. A write that leaves all values keeps the version.
+   * @param versions change the session only if it is in one of these versions.
+   * @throws {StoreError} `absent` or `changed`.
+   */
+  updateSession(
+    worldId: string,
+    id: string,
+    changes: SessionChanges,
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<SessionWritten | Refused>;
+  /** @throws {StoreError} `absent` or `changed`. */
+  deleteSession(
+    worldId: string,
+    id: string,
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<void>;
+  /**
+   * Creates a speaker with a new UUID as its id.
+   * @param hosts see {@link ImportScope.hosts}.
+   * @throws {StoreError} `absent` when the world does not exist.
+   */
+  createSpeaker(
+    worldId: string,
+    draft: SpeakerDraft,
+    hosts: readonly string[],
+    by?: Author,
+  ): Promise<Versioned<Speaker> | Refused>;
+  /** As {@link ProgramStore.updateSession}. */
+  updateSpeaker(
+    worldId: string,
+    id: string,
+    changes: SpeakerChanges,
+    hosts: readonly string[],
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<Versioned<Speaker> | Refused>;
+  /**
+   * Takes the speaker out of all sessions, and deletes it.
+   * @throws {StoreError} `absent` or `changed`.
+   */
+  deleteSpeaker(
+    worldId: string,
+    id: string,
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<void>;
+  /**
+   * Makes the program agree with a document, all or nothing. Appends nothing if nothing
+   * changes. Otherwise it appends one entry, and before it one for each changed session, unless
+   * these are very many.
+   * @throws {StoreError} `absent` when the world does not exist.
+   */
+  import(
+    worldId: string,
+    document: ProgramDocument,
+    options: ImportOptions,
+    scope: ImportScope,
+    by?: Author,
+  ): Promise<ImportResult | Refused>;
+  /**
+   * Adds a session to the favorites of a user, or removes it.
+   * @throws {StoreError} `absent` on `user`, or on `session` if there is none; `quota` on
+   *   `favorites` if the user has a thousand already.
+   */
+  favor(
+    worldId: string,
+    userId: string,
+    sessionId: string,
+    on: boolean,
+    by?: Author,
+  ): Promise<void>;
+}

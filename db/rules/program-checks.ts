@@ -1,0 +1,213 @@
+import type { Faults } from "../../schemas/errors.js";
+import {
+  LONGEST_SESSION,
+  MAX_PROGRAM,
+  MAX_PROGRAM_SIZE,
+} from "../../schemas/plain/program.js";
+import { timeIn, timeText } from "../../schemas/plain/times.js";
+import type { Session, Speaker, Warning } from "../../schemas/program.js";
+
+// What the schemas of sessions and speakers cannot say.
+
+/** How many warnings an answer has at most. */
+const MAX_WARNINGS = 50;
+
+/** Faults as they are found, in the order of the fields. */
+type Found = [field: string, message: string][];
+
+const faultsOf = (found: Found): Faults | undefined => {
+  if (found.length === 0) return undefined;
+  const faults: Faults = {};
+  for (const [field, message] of found) (faults[field] ??= []).push(message);
+  return faults;
+};
+
+/** Whether an address can be followed: the schema has looked at how it begins. */
+const isAddress = (url: string): boolean =>
+  url.startsWith("/") || URL.canParse(url);
+
+const BAD_ADDRESS = "Must be an address that can be followed.";
+
+/** What is wrong with the addresses of some links. */
+const linkFaults = (links: readonly { url: string }[]): Found =>
+  links.flatMap(({ url }, i): Found =>
+    isAddress(url) ? [] : [[`links.${i}.url`, BAD_ADDRESS]],
+  );
+
+/**
+ * Puts the times of a session into UTC with milliseconds.
+ * @returns what is wrong with them by field.
+ */
+export function withTimes(session: Session): {
+  session: Session;
+  faults: Faults | undefined;
+} {
+  const found: Found = [];
+  const timeOf = (field: "starts_at" | "ends_at"): number | null => {
+    const text = session[field];
+    if (text === null) return null;
+    const time = timeIn(text);
+    if (time === undefined) {
+      found.push([field, "Must be a time that exists, with an offset."]);
+    }
+    return time ?? null;
+  };
+  const start = timeOf("starts_at");
+  const end = timeOf("ends_at");
+  if (found.length === 0) found.push(...rangeFaults(start, end));
+  return {
+    session: { ...session, starts_at: timeText(start), ends_at: timeText(end) },
+    faults: faultsOf(found),
+  };
+}
+
+/** @param longest the longest time in between, in milliseconds. */
+function rangeFaults(
+  start: number | null,
+  end: number | null,
+  longest = LONGEST_SESSION,
+): Found {
+  if (start === null && end === null) return [];
+  if (start === null) return [["starts_at", "Must be given with ends_at."]];
+  if (end === null) return [["ends_at", "Must be given with starts_at."]];
+  if (end <= start) return [["ends_at", "Must be later than starts_at."]];
+  if (end - start > longest) {
+    return [["ends_at", "Must be at most 31 days after starts_at."]];
+  }
+  return [];
+}
+
+/** What is wrong with the dates of an event, by field. */
+export function eventFaults({
+  starts_at = null,
+  ends_at = null,
+}: {
+  starts_at?: string | null;
+  ends_at?: string | null;
+}): Faults | undefined {
+  const found: Found = [];
+  const times = Object.entries({ starts_at, ends_at }).map(([field, text]) => {
+    const time = text === null ? null : timeIn(text);
+    if (time === undefined) {
+      found.push([field, "Must be a time that exists, with an offset."]);
+    }
+    return time ?? null;
+  });
+  if (found.length === 0) {
+    found.push(...rangeFaults(times[0]!, times[1]!, Infinity));
+  }
+  return faultsOf(found);
+}
+
+/** What a session may refer to. */
+export interface SessionContext {
+  isRoom(id: string): boolean;
+  isSpeaker(id: string): boolean;
+  /** The id of another session with an `import_id`. */
+  imported(importId: string): string | undefined;
+}
+
+/** What is wrong with a session beside its times. */
+export function sessionFaults(
+  session: Session,
+  { isRoom, isSpeaker, imported }: SessionContext,
+): Faults | undefined {
+  const { room_id, speaker_ids, links, stream, recording, import_id } = session;
+  const found: Found = [];
+  if (room_id !== null && !isRoom(room_id)) {
+    found.push(["room_id", "The world has no such room."]);
+  }
+  speaker_ids.forEach((id, i) => {
+    if (!isSpeaker(id)) {
+      found.push([`speaker_ids.${i}`, "The world has no such speaker."]);
+    } else if (speaker_ids.indexOf(id) !== i) {
+      found.push([`speaker_ids.${i}`, "Must be named once only."]);
+    }
+  });
+  found.push(...linkFaults(links));
+  if (stream) {
+    const { url, alternatives = [] } = stream;
+    if (!isAddress(url)) found.push(["stream.url", BAD_ADDRESS]);
+    alternatives.forEach(({ url }, i) => {
+      if (isAddress(url)) return;
+      found.push([`stream.alternatives.${i}.url`, BAD_ADDRESS]);
+    });
+  }
+  if (recording && !isAddress(recording.url)) {
+    found.push(["recording.url", BAD_ADDRESS]);
+  }
+  if (
+    import_id !== null &&
+    (imported(import_id) ?? session.id) !== session.id
+  ) {
+    found.push(["import_id", "Another session has it already."]);
+  }
+  return faultsOf(found);
+}
+
+/** What a speaker may refer to. */
+export interface SpeakerContext {
+  isUser(id: string): boolean;
+  isUpload(url: string): boolean;
+  /** The id of another speaker with an `import_id`. */
+  imported(importId: string): string | undefined;
+}
+
+/** What is wrong with a speaker. */
+export function speakerFaults(
+  { id, links, picture, user_id, import_id }: Speaker,
+  { isUser, isUpload, imported }: SpeakerContext,
+): Faults | undefined {
+  const found: Found = linkFaults(links);
+  if (picture !== null && !isUpload(picture)) {
+    found.push(["picture", "Must be the address of an upload of this world."]);
+  }
+  if (user_id !== null && !isUser(user_id)) {
+    found.push(["user_id", "The world has no such user."]);
+  }
+  if (import_id !== null && (imported(import_id) ?? id) !== id) {
+    found.push(["import_id", "Another speaker has it already."]);
+  }
+  return faultsOf(found);
+}
+
+/** How much a world has of its program. */
+export interface ProgramSize {
+  readonly sessions: number;
+  readonly speakers: number;
+  /** Of all of them, in characters of JSON. */
+  readonly characters: number;
+}
+
+/** Whether a program is too large. */
+export function sizeFaults(size: ProgramSize): Faults | undefined {
+  for (const kind of ["sessions", "speakers"] as const) {
+    if (size[kind] > MAX_PROGRAM) {
+      const message = `A world may have at most ${MAX_PROGRAM} ${kind}.`;
+      return { non_field_errors: [message] };
+    }
+  }
+  if (size.characters <= MAX_PROGRAM_SIZE) return undefined;
+  const message = `The program of a world may have at most ${MAX_PROGRAM_SIZE / 2 ** 20} Mi characters.`;
+  return { non_field_errors: [message] };
+}
+
+/** The warnings about a session: other sessions in its room at the same time. */
+export function overlaps(
+  session: Session,
+  others: Iterable<Session>,
+): Warning[] {
+  const { id, room_id, starts_at, ends_at } = session;
+  const warnings: Warning[] = [];
+  if (room_id === null || starts_at === null || ends_at === null) return [];
+  for (const other of others) {
+    if (other.id === id || other.room_id !== room_id) continue;
+    if (other.starts_at === null || other.ends_at === null) continue;
+    // Times in UTC with milliseconds compare as texts.
+    if (other.starts_at >= ends_at || other.ends_at <= starts_at) continue;
+    const message = `Overlaps “${other.title}”.`;
+    warnings.push({ field: "starts_at", message, session_id: other.id });
+    if (warnings.length === MAX_WARNINGS) break;
+  }
+  return warnings;
+}

@@ -1,0 +1,85 @@
+import { hash } from "node:crypto";
+import {
+  NO_ROOM,
+  type Program,
+  UNNAMED,
+  type PlaceStamps,
+} from "../contract/program.js";
+import type { Versioned } from "../contract/store.js";
+import type { Session, Speaker } from "../../schemas/program.js";
+
+// Who sees what of a program, and the version of what they see.
+
+/** What a reader may see, apart from the program itself. */
+export interface Reader {
+  /** Whether the reader holds `program.update`, and so sees drafts and all speakers. */
+  readonly edits: boolean;
+  /** Whether the reader sees a room of the world. */
+  readonly seesRoom: (id: string) => boolean;
+}
+
+/** Whether a reader sees a session: its room is visible, or it has none. */
+export const seesSession = (
+  { edits, seesRoom }: Reader,
+  { room_id, state }: Pick<Session, "room_id" | "state">,
+): boolean =>
+  (edits || state === "public") && (room_id === null || seesRoom(room_id));
+
+/** The part of a program that a reader sees. */
+export interface SeenProgram {
+  readonly sessions: readonly Versioned<Session>[];
+  readonly speakers: readonly Versioned<Speaker>[];
+}
+
+/** The part of a program that a reader sees, in the same order. */
+export function seenProgram(
+  { sessions, speakers }: SeenProgram,
+  reader: Reader,
+): SeenProgram {
+  const seen = sessions.filter(({ value }) => seesSession(reader, value));
+  if (reader.edits) return { sessions: seen, speakers };
+  const named = new Set(seen.flatMap(({ value }) => value.speaker_ids));
+  return {
+    sessions: seen,
+    speakers: speakers.filter(({ value }) => named.has(value.id)),
+  };
+}
+
+/** The places of a program whose sessions a reader may see, in a fixed order. */
+function placesOf({ places }: Program, { edits, seesRoom }: Reader) {
+  const isSeen = (place: string) =>
+    place === NO_ROOM || (place === UNNAMED ? edits : seesRoom(place));
+  return [...places].filter(([place]) => isSeen(place));
+}
+
+/**
+ * Names the part of a program that a reader sees. Readers with the same key see the same.
+ */
+export const viewKey = (program: Program, reader: Reader): string =>
+  [
+    reader.edits ? "edits" : "reads",
+    ...placesOf(program, reader).map(([place]) => place),
+  ].join("\n");
+
+/**
+ * The version of what a reader sees. It follows from stored stamps, so it is the same on every
+ * server that has the program, and none comes back.
+ * @param more what readers get with the program: the dates of the event.
+ */
+export function programVersion(
+  program: Program,
+  reader: Reader,
+  more: unknown,
+): string {
+  const stampOf = ({ shown, all }: PlaceStamps) => (reader.edits ? all : shown);
+  const parts = [
+    reader.edits,
+    program.settings,
+    more,
+    ...placesOf(program, reader).map(([place, stamps]) => [
+      place,
+      stampOf(stamps),
+    ]),
+  ];
+  return hash("sha256", JSON.stringify(parts), "base64url").slice(0, 22);
+}
